@@ -1,0 +1,157 @@
+// Lint: typescript-eslint's strict type-checked rules, and the floors of the house. Imports go down
+// only: tools, test -> gateway -> plugins -> log; catalogs is data. CONTRIBUTING.md has the plan.
+
+import js from '@eslint/js';
+import { defineConfig, globalIgnores } from 'eslint/config';
+import tseslint from 'typescript-eslint';
+
+/** What log/verify.ts stands on; test/project/house.test.ts checks that the list is complete. */
+const browserSafe = [
+  'log/verify.ts',
+  'log/verify/**/*.ts',
+  'log/errors.ts',
+  'log/types.ts',
+  'log/encoding/**/*.ts',
+  'log/crypto/{portable,acceptance,thumbprint,suite}.ts',
+  'log/merkle/{hash,check,tile}.ts',
+  'log/map/{key,grammar,head,check}.ts',
+  'log/note/**/*.ts',
+];
+
+const up = '^(\\.\\./)+';
+const from = (regex, message) => ({ regex, message });
+const noNode = from('^node:', 'log/verify.ts runs in browsers: no node:* below it.');
+const noKoa = from('^(koa|@koa)\\b', 'The log knows no HTTP.');
+const logKnowsNothing = from(
+  `${up}(plugins|gateway|tools|test)/`,
+  'Imports go down only; log is the ground floor.',
+);
+const pluginsStandOnLog = from(
+  `${up}(gateway|tools|test)/`,
+  'Imports go down only; a plugin stands on log.',
+);
+const gatewayStandsOnPlugins = from(
+  `${up}(tools|test)/`,
+  'Imports go down only; the gateway stands on plugins and log.',
+);
+const doorsOfLog = from(
+  `${up}log/(?!(index|verify)\\.ts$)`,
+  'log has two doors: log/index.ts and log/verify.ts.',
+);
+const doorsOfPlugins = from(
+  `${up}plugins/(?!(contract|index)\\.ts$)`,
+  'The gateway knows plugins/contract.ts and plugins/index.ts.',
+);
+const neighbour = (stepsUp) =>
+  from(
+    `^(\\.\\./){${stepsUp}}(?!\\.\\./)(?!((contract|catalog|layer-routes)\\.ts|[^/]+/index\\.ts)$)`,
+    'A plugin sees contract.ts, catalog.ts and layer-routes.ts of plugins/, and the index.ts of other plugins.',
+  );
+
+const floor = (files, ...patterns) => ({
+  files,
+  rules: { 'no-restricted-imports': ['error', { patterns }] },
+});
+
+export default defineConfig(
+  globalIgnores(['dist', 'coverage', 'data']),
+  js.configs.recommended,
+  { linterOptions: { reportUnusedDisableDirectives: 'error' } },
+
+  {
+    files: ['**/*.ts'],
+    extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
+    languageOptions: {
+      parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
+    },
+    rules: {
+      eqeqeq: 'error',
+      'no-console': 'error',
+      'no-warning-comments': ['error', { terms: ['todo', 'fixme', 'xxx'] }],
+      'object-shorthand': 'error',
+      'prefer-const': 'error',
+      // erasableSyntaxOnly refuses the rest of what is not plain JavaScript.
+      'no-restricted-syntax': ['error', { selector: 'Decorator', message: 'No decorators.' }],
+      '@typescript-eslint/consistent-type-imports': 'error',
+      '@typescript-eslint/switch-exhaustiveness-check': [
+        'error',
+        { considerDefaultExhaustiveForUnions: true },
+      ],
+      '@typescript-eslint/no-unused-vars': [
+        'error',
+        { argsIgnorePattern: '^_', varsIgnorePattern: '^_', ignoreRestSiblings: true },
+      ],
+      '@typescript-eslint/restrict-template-expressions': [
+        'error',
+        { allowNumber: true, allowBoolean: true },
+      ],
+      '@typescript-eslint/restrict-plus-operands': [
+        'error',
+        {
+          allowNumberAndString: true,
+          allowAny: false,
+          allowBoolean: false,
+          allowNullish: false,
+          allowRegExp: false,
+        },
+      ],
+      // `json['surfaces']` says that the name is data, not a member that the type promises.
+      '@typescript-eslint/dot-notation': ['error', { allowIndexSignaturePropertyAccess: true }],
+      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
+      '@typescript-eslint/no-unnecessary-condition': [
+        'error',
+        { allowConstantLoopConditions: 'only-allowed-literals' },
+      ],
+      // An async handler without await still turns a throw into a rejection; that is what it is for.
+      '@typescript-eslint/require-await': 'off',
+      // Both read well; the shapes of log/types.ts use both.
+      '@typescript-eslint/consistent-type-definitions': 'off',
+    },
+  },
+
+  // Bytes are indexed in loops whose bounds are checked once: `bytes[i]!` says so.
+  { files: ['log/**/*.ts'], rules: { '@typescript-eslint/no-non-null-assertion': 'off' } },
+
+  floor(['log/**/*.ts'], logKnowsNothing, noKoa),
+  {
+    files: browserSafe,
+    rules: {
+      'no-restricted-imports': ['error', { patterns: [logKnowsNothing, noKoa, noNode] }],
+      'no-restricted-globals': [
+        'error',
+        ...['Buffer', 'process', 'global', 'require', '__dirname', '__filename', 'setImmediate'],
+      ],
+    },
+  },
+  floor(['plugins/*.ts'], pluginsStandOnLog, doorsOfLog),
+  floor(['plugins/*/*.ts'], pluginsStandOnLog, doorsOfLog, neighbour(1)),
+  floor(['plugins/*/*/*.ts'], pluginsStandOnLog, doorsOfLog, neighbour(2)),
+  floor(['plugins/*/*/*/*.ts'], pluginsStandOnLog, doorsOfLog, neighbour(3)),
+  floor(['gateway/**/*.ts'], gatewayStandsOnPlugins, doorsOfLog, doorsOfPlugins),
+
+  { files: ['tools/**/*.ts'], rules: { 'no-console': 'off' } },
+
+  {
+    files: ['test/**/*.ts'],
+    rules: {
+      'no-console': 'off',
+      // describe and it return what nobody awaits; vectors are JSON of any shape; a test may assert
+      // by `!` what the line above has checked.
+      '@typescript-eslint/no-floating-promises': [
+        'error',
+        {
+          allowForKnownSafeCalls: [{ from: 'package', name: ['describe', 'it'], package: 'mocha' }],
+        },
+      ],
+      '@typescript-eslint/no-misused-promises': ['error', { checksVoidReturn: false }],
+      '@typescript-eslint/no-non-null-assertion': 'off',
+      '@typescript-eslint/no-unsafe-argument': 'off',
+      '@typescript-eslint/no-unsafe-assignment': 'off',
+      '@typescript-eslint/no-unsafe-call': 'off',
+      '@typescript-eslint/no-unsafe-member-access': 'off',
+      '@typescript-eslint/no-unsafe-return': 'off',
+      '@typescript-eslint/no-empty-function': 'off',
+      '@typescript-eslint/unbound-method': 'off',
+    },
+  },
+);

@@ -1,0 +1,115 @@
+// The answer of an append, live and on replay alike: both read the entries' text, so that they agree byte for byte.
+// behaviour.md §1.1, §1.4, §5.
+
+import { derivedMembers, LogError, readEntry, toBase64 } from '../log/index.ts';
+import type { Appended, Disclosure, Log } from '../log/index.ts';
+import type { AnsweredEntry, Json, JsonObject } from '../plugins/contract.ts';
+import type { Gateway } from './gateway.ts';
+import { answerJson, answerText } from './json-answer.ts';
+import type { RequestContext } from './request.ts';
+import { PUBLIC } from './tenants/tenants.ts';
+
+/** What an answer is made of. */
+export type StoredEntry = Pick<
+  Appended,
+  'index' | 'entry_id' | 'issued_at_ms' | 'leaf_hash' | 'text'
+>;
+type Disclosed = readonly Readonly<Record<string, Disclosure>>[];
+
+/** Reads entries back, with the disclosures that still exist, and answers with them. */
+export async function answerStored(
+  ctx: RequestContext,
+  log: Log,
+  indexes: readonly number[],
+  kept?: Json,
+): Promise<void> {
+  const { gateway, caller } = ctx.state;
+  const entries = indexes.map((index) => {
+    const text = log.entry(index);
+    if (text === null) throw new Error(`entry ${String(index)} of an answer is missing`);
+    const { statement } = readEntry(text);
+    const entry_id = statement['entry_id'] as string;
+    const issued_at_ms = statement['issued_at_ms'] as number;
+    return { index, entry_id, issued_at_ms, text, leaf_hash: log.leafHash(index) };
+  });
+  const opened = await Promise.all(
+    // Those of `public` were never kept.
+    entries.map(async ({ entry_id }) =>
+      caller.tenant === PUBLIC ? {} : gateway.disclosures.open(log, entry_id),
+    ),
+  );
+  await answer(ctx, log, entries, opened, kept);
+}
+
+/** The stored or new entries of a request as its answer: 200 with what its route makes of them. */
+export async function answer(
+  ctx: RequestContext,
+  log: Log,
+  entries: readonly StoredEntry[],
+  disclosures: Disclosed,
+  kept?: unknown,
+): Promise<void> {
+  const { state } = ctx;
+  const proofs = state.wait_ms > 0 ? await proofsOf(ctx, log, entries) : null;
+  const derived = entries.map((entry, i) =>
+    derivedOf(state.gateway, log, entry, disclosures[i], proofs?.[i]),
+  );
+  const route = state.matched?.route;
+  ctx.status = 200;
+  if (route?.flat === true) {
+    const [text = '{}', more = {}] = [entries[0]?.text, derived[0]];
+    answerText(ctx, `${text.slice(0, -1)},${JSON.stringify(more).slice(1)}`);
+    return;
+  }
+  if (route?.respond === undefined)
+    throw new Error('a route that appends declares respond or flat');
+  const answered = entries.map(({ index, entry_id, issued_at_ms, text }, i): AnsweredEntry => {
+    const { statement, signature } = readEntry(text);
+    return {
+      index,
+      entry_id,
+      issued_at_ms,
+      statement,
+      receipt: { ...statement, signature, ...derived[i] },
+    };
+  });
+  answerJson(ctx, route.respond(answered, disclosures, state, kept));
+}
+
+function derivedOf(
+  { base_url }: Gateway,
+  log: Log,
+  { index, entry_id, leaf_hash }: StoredEntry,
+  disclosures: Disclosed[number] | undefined,
+  proof: JsonObject | undefined,
+): JsonObject {
+  const place = { index, entry_id, leaf_hash, origin: log.origin };
+  const derived = derivedMembers(place, { base_url, sandbox: log.kind === 'sandbox' }, disclosures);
+  return proof === undefined
+    ? derived
+    : { ...derived, log: { ...(derived['log'] as JsonObject), ...proof } };
+}
+
+/** Waits for the checkpoint over the entries (RFC 7240 wait); null when the time runs out first. */
+async function proofsOf(
+  ctx: RequestContext,
+  log: Log,
+  entries: readonly { index: number }[],
+): Promise<JsonObject[] | null> {
+  const last = Math.max(...entries.map(({ index }) => index));
+  const { wait_ms } = ctx.state;
+  try {
+    const { size, note } = await log.whenPublished(last + 1, AbortSignal.timeout(wait_ms));
+    ctx.set('Preference-Applied', `wait=${String(wait_ms / 1000)}`);
+    return entries.map(({ index }) => ({
+      checkpoint: note,
+      inclusion_proof: log.inclusion(index, size).map(toBase64),
+    }));
+  } catch (error) {
+    if (error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError'))
+      return null;
+    // The entries are durable: what keeps the checkpoint back is no reason to deny them.
+    if (error instanceof LogError) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,49 @@
+// The gateway's request path as a list: read it as a checklist. Each middleware is one file.
+
+import Koa from 'koa';
+import type { Middleware } from 'koa';
+import { Dispatch } from './dispatch.ts';
+import type { Gateway } from './gateway.ts';
+import { accessLog } from './middleware/access-log.ts';
+import { authenticate } from './middleware/authenticate.ts';
+import { body } from './middleware/body.ts';
+import { cors } from './middleware/cors.ts';
+import { errors } from './middleware/errors.ts';
+import { handle } from './middleware/handle.ts';
+import { idempotency } from './middleware/idempotency.ts';
+import { match } from './middleware/match.ts';
+import { prefer } from './middleware/prefer.ts';
+import { query } from './middleware/query.ts';
+import { rateLimit } from './middleware/rate-limit.ts';
+import { requestId } from './middleware/request-id.ts';
+import { securityHeaderList, securityHeaders } from './middleware/security-headers.ts';
+
+/** Builds the Koa application of an open gateway from its routes. */
+export async function buildApp(gateway: Gateway): Promise<Koa> {
+  const { config } = gateway;
+  const app = new Koa({
+    proxy: config.TRUST_PROXY > 0,
+    maxIpsCount: config.TRUST_PROXY,
+    env: 'production',
+  });
+  const helmet = await securityHeaderList(gateway.base_url.startsWith('https:'));
+  const order = [
+    requestId(gateway),
+    securityHeaders(helmet),
+    accessLog,
+    errors,
+    match(new Dispatch(gateway.routes())),
+    cors,
+    authenticate,
+    rateLimit(config),
+    query,
+    body,
+    prefer,
+    idempotency(),
+    handle,
+  ];
+  for (const middleware of order) app.use(middleware as Middleware);
+  // What reaches Koa's own handler is a broken connection: the errors middleware has had everything else.
+  app.on('error', (error: Error) => gateway.logger.debug({ err: error }, 'connection'));
+  return app;
+}

@@ -1,0 +1,82 @@
+// An append of a route, whole: registration, the group with its idempotency record and sealed disclosures, the
+// answer. It leaves when the log's batch and the disclosure keys are durable.
+
+import { LogError } from '../log/index.ts';
+import type { AttachedRow, Draft } from '../log/index.ts';
+import type { GroupOptions, Json } from '../plugins/contract.ts';
+import { answer, answerStored } from './answer.ts';
+import { recordRows } from './idempotency.ts';
+import type { RequestContext } from './request.ts';
+import { PUBLIC } from './tenants/tenants.ts';
+
+/** Appends a request's group and answers it; see `RouteState.append`. */
+export async function appendAndAnswer(
+  ctx: RequestContext,
+  drafts: readonly Draft[],
+  { keep, ...options }: GroupOptions,
+): Promise<void> {
+  const { state } = ctx;
+  if (state.appended) throw new Error('a request appends one group');
+  state.appended = true;
+  const { gateway, caller } = state;
+  const log = gateway.logs[caller.kind];
+  const registered = gateway.tenants.register(caller.tenant, log);
+  if (registered !== true) await registered;
+  const { tenant_ref } = caller;
+  const group = drafts.map((draft) => ({ tenant_ref, ...draft }));
+  const keeps = caller.tenant !== PUBLIC && drafts.some((draft) => draft.private !== undefined);
+
+  const kept = state.claim === null ? undefined : keep?.later();
+  const entries = await log
+    .append(group, {
+      ...options,
+      attach: (placed, disclosures) => {
+        const rows: AttachedRow[] = [];
+        if (keeps) {
+          placed.forEach(({ entry_id }, i) => {
+            const opened = disclosures[i];
+            if (opened === undefined || Object.keys(opened).length === 0) return;
+            rows.push(gateway.disclosures.seal(entry_id, opened));
+          });
+        }
+        const indexes = placed.map(({ index }) => index);
+        return [...rows, ...recordOf(ctx, indexes, kept)];
+      },
+    })
+    .catch((error: unknown) => {
+      // A refused group leaves nothing: the handler may try another. What became of one that the log
+      // could not write is not known, and a second would stand beside it.
+      const unknown = error instanceof LogError && error.code === 'log_unavailable';
+      state.appended = unknown;
+      throw error;
+    });
+  if (keeps) await gateway.disclosures.flushed();
+  await answer(
+    ctx,
+    log,
+    entries,
+    entries.map(({ disclosures }) => disclosures),
+    keep?.now,
+  );
+}
+
+/** Answers with entries that stand already; an Idempotency-Key names them from now on. */
+export async function answerWith(ctx: RequestContext, indexes: readonly number[]): Promise<void> {
+  const { gateway, caller } = ctx.state;
+  const log = gateway.logs[caller.kind];
+  const record = recordOf(ctx, indexes);
+  if (record.length > 0) await log.putAttached(record);
+  await answerStored(ctx, log, indexes);
+}
+
+/** The rows by which the request's Idempotency-Key finds its answer; none without a key. */
+function recordOf(
+  { state: { claim, gateway } }: RequestContext,
+  indexes: readonly number[],
+  kept?: Json,
+): AttachedRow[] {
+  if (claim === null) return [];
+  const done_at_ms = gateway.now();
+  const record = { indexes, done_at_ms, ...(kept === undefined ? {} : { kept }) };
+  return recordRows(claim, record, gateway.config.IDEMPOTENCY_TTL_MS);
+}

@@ -1,0 +1,225 @@
+// The configuration: one table of settings, each with its type, default and description; from it come
+// validation, the typed Config and the table of the README. A value that is unknown or invalid refuses to start.
+
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { isJsonObject, parseJson } from '../log/index.ts';
+import { address, integer, list, oneOf, text, type Setting } from './setting.ts';
+
+/** A setting refused; the message names it. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+const perMinute = (fallback: number, description: string): Setting<number> =>
+  integer(fallback, 1, 10_000_000, description);
+
+/** Every setting of the gateway, in the order of the table. Plugins add theirs (`Plugin.settings`). */
+export const SETTINGS = {
+  HOST: text(
+    'host or address',
+    '127.0.0.1',
+    'Interface to listen on. Loopback only unless you say otherwise; `0.0.0.0` serves the network.',
+  ),
+  PORT: integer(8080, 0, 65_535, 'Port to listen on; 0 takes a free one.'),
+  BASE_URL: address(
+    '',
+    'Public address of the service, in receipts and links. `http://localhost:<PORT>` when empty.',
+  ),
+  DATA_DIR: text(
+    'folder',
+    './data',
+    'Where logs, keys and tenants live. One process holds it at a time.',
+  ),
+  LOG_ORIGIN: text(
+    'host and path',
+    '',
+    'Prefix of the origins of new logs; the host of BASE_URL when empty. Fixed once a log exists.',
+    /^[A-Za-z0-9][A-Za-z0-9.:/_-]{0,127}$/,
+  ),
+  CHECKPOINT_INTERVAL_MS: integer(
+    1000,
+    10,
+    60_000,
+    'How often a checkpoint is published while there are new entries.',
+  ),
+  CHECKPOINT_DIR: text(
+    'folder',
+    '',
+    'Where the file with the last checkpoint stands; it must not be restored with the database. `<DATA_DIR>/checkpoints` when empty.',
+  ),
+  WITNESS_POLICY: text(
+    'file',
+    '',
+    'C2SP tlog-policy file: witnesses, groups and the quorum that a checkpoint needs to be published, of the logs that it names or of all.',
+  ),
+  WITNESS_FAIL_OPEN: oneOf(
+    ['off', 'on'],
+    'Publish checkpoints without the quorum rather than not at all; health says so.',
+  ),
+  WITNESS_TIMEOUT_MS: integer(2000, 10, 60_000, 'How long a witness may take to answer.'),
+  KEY_PASSPHRASE_FILE: text(
+    'file',
+    '',
+    'File with the passphrase of the private key files; they are not encrypted when empty.',
+  ),
+  ANONYMOUS_WRITES: oneOf(
+    ['allow', 'deny', 'sandbox'],
+    'Writes without a key: to the live log as tenant `public`, refused, or to the sandbox log.',
+  ),
+  RATE_LIMITS: oneOf(['on', 'off'], 'Switches all rate limits; `off` is for load tests.'),
+  RATE_SANDBOX: perMinute(60, 'Requests a minute for each sandbox key.'),
+  RATE_LIVE: perMinute(600, 'Requests a minute for each live key.'),
+  RATE_ANONYMOUS_WRITES: perMinute(
+    30,
+    'Writes a minute without a key, for each IP address (IPv6: /64).',
+  ),
+  RATE_PUBLIC_READS: perMinute(600, 'Reads a minute without a key, for each IP address.'),
+  RATE_LOG_READS: perMinute(
+    60_000,
+    'Reads a minute of checkpoints, tiles and bundles, for each IP address.',
+  ),
+  MAX_BODY_BYTES: integer(262_144, 1024, 16_777_216, 'Largest request body.'),
+  MAX_MESSAGE_BYTES: integer(
+    32_768,
+    16,
+    1_048_576,
+    'Longest message that is classified, in UTF-8; a longer one is ERROR.',
+  ),
+  MAX_STRING_CHARS: integer(
+    512,
+    64,
+    65_536,
+    'Longest string that a request may name something by.',
+  ),
+  MAX_METADATA_BYTES: integer(
+    65_536,
+    1024,
+    1_048_576,
+    'Largest object of a caller, as canonical JSON.',
+  ),
+  MAX_JSON_DEPTH: integer(16, 4, 16, 'Deepest nesting of a request body.'),
+  PAGE_DEFAULT: integer(20, 1, 100, 'Items of a page where the request names no limit.'),
+  PAGE_MAX: integer(100, 1, 1000, 'Most items of a page.'),
+  MAX_CONNECTIONS: integer(10_000, 1, 1_000_000, 'Open connections; more are closed at once.'),
+  HEADERS_TIMEOUT_MS: integer(
+    10_000,
+    100,
+    600_000,
+    'How long a client may take to send its headers.',
+  ),
+  REQUEST_TIMEOUT_MS: integer(
+    30_000,
+    100,
+    600_000,
+    'How long a client may take to send a whole request.',
+  ),
+  KEEP_ALIVE_TIMEOUT_MS: integer(10_000, 100, 600_000, 'How long an idle connection stays open.'),
+  SHUTDOWN_TIMEOUT_MS: integer(10_000, 0, 600_000, 'How long a stop waits for requests in flight.'),
+  IDEMPOTENCY_TTL_MS: integer(
+    86_400_000,
+    1000,
+    31_536_000_000,
+    'How long an Idempotency-Key is remembered after its request has completed.',
+  ),
+  TRUST_PROXY: integer(0, 0, 16, 'Number of proxies in front whose X-Forwarded-For is believed.'),
+  THREADS: oneOf(['on', 'off'], 'Signing and map folding in their own threads.'),
+  PLUGINS: list('Plugins beside the built-in ones: paths or package names.'),
+  LOG_LEVEL: oneOf(
+    ['info', 'trace', 'debug', 'warn', 'error', 'fatal', 'silent'],
+    'Least level that is written to the log on standard output.',
+  ),
+} as const;
+
+/** The settings of the gateway, validated; members are named like the settings. */
+export type Config = {
+  readonly [K in keyof typeof SETTINGS]: (typeof SETTINGS)[K] extends Setting<infer T> ? T : never;
+};
+
+/** A configuration and what of its sources was not the gateway's: the plugins' settings, checked by the host. */
+export interface ConfigSources {
+  readonly config: Config;
+  /** Members of the configuration file that no setting of the gateway has. */
+  readonly rest: Readonly<Record<string, string>>;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * Reads the file (a JSON object of setting names, if there is one) and the environment, which wins.
+ * Paths in DATA_DIR and its like are made absolute. Throws `ConfigError`.
+ */
+export function readConfig(
+  env: Readonly<Record<string, string | undefined>>,
+  file?: string,
+): ConfigSources {
+  const given = file === undefined ? {} : readFile(file);
+  const values: Record<string, unknown> = {};
+  for (const [name, setting] of Object.entries(SETTINGS) as [string, Setting<unknown>][]) {
+    const value = env[name] ?? given[name];
+    values[name] =
+      value === undefined || value === '' ? setting.fallback : parsed(name, setting, value);
+  }
+  const rest = Object.fromEntries(Object.entries(given).filter(([name]) => !(name in SETTINGS)));
+  return { config: completed(values as unknown as Config), rest, env };
+}
+
+function parsed(name: string, setting: Setting<unknown>, value: string): unknown {
+  try {
+    return setting.parse(value);
+  } catch (error) {
+    throw new ConfigError(`${name} ${(error as Error).message}`);
+  }
+}
+
+/** Defaults that depend on other settings. */
+function completed(config: Config): Config {
+  const data = resolve(config.DATA_DIR);
+  const optional = (path: string): string => (path === '' ? '' : resolve(path));
+  return {
+    ...config,
+    DATA_DIR: data,
+    CHECKPOINT_DIR:
+      config.CHECKPOINT_DIR === '' ? resolve(data, 'checkpoints') : resolve(config.CHECKPOINT_DIR),
+    KEY_PASSPHRASE_FILE: optional(config.KEY_PASSPHRASE_FILE),
+    WITNESS_POLICY: optional(config.WITNESS_POLICY),
+  };
+}
+
+function readFile(path: string): Record<string, string> {
+  let value: unknown;
+  try {
+    value = parseJson(readFileSync(path));
+  } catch (cause) {
+    throw new ConfigError(
+      `configuration file ${path} cannot be read: ${(cause as Error).message}`,
+      { cause },
+    );
+  }
+  if (!isJsonObject(value as never))
+    throw new ConfigError(`configuration file ${path} must hold a JSON object`);
+  const texts = Object.entries(value as Record<string, unknown>).map(([name, item]) => {
+    if (typeof item !== 'string' && typeof item !== 'number') {
+      throw new ConfigError(`${name} must be a string or a number`);
+    }
+    return [name, String(item)] as const;
+  });
+  return Object.fromEntries(texts);
+}
+
+/** A row of the settings table. */
+export interface SettingRow {
+  readonly name: string;
+  readonly type: string;
+  readonly standard: string;
+  readonly description: string;
+}
+
+/** The settings as a Markdown table, the README's; `more` are those of plugins. */
+export function configTable(more: readonly SettingRow[] = []): string {
+  const own = Object.entries(SETTINGS).map(([name, setting]) => ({ name, ...setting }));
+  const rows = [...own, ...more].map(({ name, type, standard, description }) => {
+    const shown = standard === '' ? '' : `\`${standard}\``;
+    return `| \`${name}\` | ${type} | ${shown} | ${description} |`;
+  });
+  return ['| setting | type | default | |', '|---|---|---|---|', ...rows].join('\n');
+}

@@ -1,0 +1,30 @@
+// Plugins of others, by path or package name, through the same contract.
+
+import { isAbsolute, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Plugin } from '../plugins/contract.ts';
+import { ConfigError } from './config.ts';
+
+/** Loads the default export of each; `PLUGINS` names the one that fails. */
+export async function externalPlugins(names: readonly string[]): Promise<readonly Plugin[]> {
+  return Promise.all(names.map(load));
+}
+
+async function load(name: string): Promise<Plugin> {
+  const path = name.startsWith('.') || isAbsolute(name);
+  let module: { default?: Plugin };
+  try {
+    module = (await import(path ? pathToFileURL(resolve(name)).href : name)) as typeof module;
+  } catch (cause) {
+    throw new ConfigError(`PLUGINS: ${name} does not load: ${(cause as Error).message}`, { cause });
+  }
+  const plugin = module.default;
+  if (
+    typeof plugin !== 'object' ||
+    !Array.isArray(plugin.types) ||
+    typeof plugin.routes !== 'function'
+  ) {
+    throw new ConfigError(`PLUGINS: the default export of ${name} is no plugin`);
+  }
+  return plugin;
+}

@@ -1,0 +1,40 @@
+// What the running gateway is made of, as its routes and middleware see it: built by server.ts, handed down
+// as one value, never looked up.
+
+import type { Logger } from 'pino';
+import type { Disclosure, Json, JsonObject, Kind, Log } from '../log/index.ts';
+import type { Route } from '../plugins/contract.ts';
+import type { Config } from './config.ts';
+import type { Metrics } from './metrics.ts';
+import type { Disclosures } from './tenants/disclosures.ts';
+import type { Tenants } from './tenants/tenants.ts';
+import type { WitnessNetwork } from './witnesses/witness-network.ts';
+
+/** One open gateway. */
+export interface Gateway {
+  readonly config: Config;
+  /** Without a slash at the end. */
+  readonly base_url: string;
+  /** The newest log of each kind: the one that takes entries. */
+  readonly logs: Readonly<Record<Kind, Log>>;
+  /** Every log of a kind that is still served, oldest first, the newest among them. */
+  readonly served: Readonly<Record<Kind, readonly Log[]>>;
+  readonly tenants: Tenants;
+  readonly disclosures: Disclosures;
+  /** Null without a policy. */
+  readonly witnesses: WitnessNetwork | null;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  readonly started_at_ms: number;
+  now(): number;
+  /** A document of catalogs/, read once. */
+  catalog(path: string): Json;
+  /** The receipt of an entry with its derived members; null beyond the log. Disclosures only where given. */
+  receipt(
+    log: Log,
+    index: number,
+    disclosures?: Readonly<Record<string, Disclosure>>,
+  ): JsonObject | null;
+  /** All declared routes, the gateway's own and the plugins', as the OpenAPI document shows them. */
+  routes(): readonly Route[];
+}

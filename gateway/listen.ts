@@ -1,0 +1,93 @@
+// The HTTP server around the app: time-outs and bounds against slow and too many clients, an envelope for
+// what is no HTTP, and a stop that lets requests in flight finish.
+
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { base62 } from './base62.ts';
+import type { Config } from './config.ts';
+
+type Handler = (req: IncomingMessage, res: ServerResponse) => unknown;
+
+/** A server that listens. */
+export interface Listening {
+  readonly port: number;
+  /** Stops accepting, waits for what is in flight, closes the rest after SHUTDOWN_TIMEOUT_MS. */
+  close(): Promise<void>;
+}
+
+/** Starts listening on HOST and PORT. */
+export async function listen(config: Config, handler: Handler): Promise<Listening> {
+  const server = createServer({
+    headersTimeout: config.HEADERS_TIMEOUT_MS,
+    requestTimeout: config.REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: config.KEEP_ALIVE_TIMEOUT_MS,
+    connectionsCheckingInterval: Math.min(1000, config.HEADERS_TIMEOUT_MS),
+    maxHeaderSize: 16_384,
+    // A request without one is refused as any other, with the envelope (middleware/match.ts).
+    requireHostHeader: false,
+  });
+  server.maxConnections = config.MAX_CONNECTIONS;
+  let stopping = false;
+  const serve: Handler = (req, res) => {
+    // A connection that is kept alive would hold the stop up until it idles out.
+    if (stopping) res.setHeader('Connection', 'close');
+    return handler(req, res);
+  };
+  server.on('request', serve);
+  // The body reader says 100 Continue once it knows that it wants the body.
+  server.on('checkContinue', serve);
+  // Any other expectation may be ignored (RFC 9110 §10.1.1); Node's own 417 has no envelope.
+  server.on('checkExpectation', serve);
+  server.on('clientError', refuse);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host: config.HOST, port: config.PORT, backlog: 4096 }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    close() {
+      stopping = true;
+      return stop(server, config.SHUTDOWN_TIMEOUT_MS);
+    },
+  };
+}
+
+async function stop(server: Server, timeout_ms: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeIdleConnections();
+  // A connection whose last answer leaves during the stop is idle only then.
+  const idle = setInterval(() => server.closeIdleConnections(), 20);
+  const deadline = setTimeout(() => server.closeAllConnections(), timeout_ms);
+  await closed;
+  clearInterval(idle);
+  clearTimeout(deadline);
+}
+
+const STATUS: Readonly<Record<string, string>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+};
+
+/** Answers what is not HTTP, or came too slowly, with the envelope, and closes. */
+function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {
+    socket.destroy();
+    return;
+  }
+  const request_id = `req_${base62(24)}`;
+  const message = 'the request is no valid HTTP, or came too slowly';
+  const body = JSON.stringify({
+    error: { type: 'invalid_request_error', code: 'parameter_invalid', message, request_id },
+  });
+  socket.end(
+    `HTTP/1.1 ${STATUS[error.code ?? ''] ?? '400 Bad Request'}\r\n` +
+      'Connection: close\r\nContent-Type: application/json; charset=utf-8\r\n' +
+      'X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n' +
+      `X-Request-Id: ${request_id}\r\nContent-Length: ${String(body.length)}\r\n\r\n${body}`,
+    () => socket.destroy(),
+  );
+}

@@ -1,0 +1,127 @@
+// What Prometheus reads: requests by route, the logs, the process. Only the operator sees it (behaviour.md §13).
+
+import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Log } from '../log/index.ts';
+import type { WitnessNetwork } from './witnesses/witness-network.ts';
+import type { WitnessState } from './witnesses/witness-client.ts';
+
+/** The registry and what requests write to it. */
+export interface Metrics {
+  readonly registry: Registry;
+  /** Counts one answered request; `route` is a declared path, never one that a client made up. */
+  request(route: string, method: string, status: number, seconds: number): void;
+}
+
+/** A registry of its own, so that several gateways live in one process. */
+export function openMetrics(): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry, prefix: 'actlog_' });
+  const requests = new Histogram({
+    name: 'actlog_http_request_duration_seconds',
+    help: 'Time from the request to the end of its answer.',
+    labelNames: ['route', 'method', 'status'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30],
+    registers: [registry],
+  });
+  // Finding the labels of a histogram costs more than counting; what is found once is kept.
+  const series = new Map<string, Histogram.Internal<'route' | 'method' | 'status'>>();
+  return {
+    registry,
+    request(route, method, status, seconds) {
+      const name = `${route} ${method} ${String(status)}`;
+      let known = series.get(name);
+      if (known === undefined) {
+        known = requests.labels(route, method, String(status));
+        series.set(name, known);
+      }
+      known.observe(seconds);
+    },
+  };
+}
+
+/** Adds the state of the logs, read when somebody asks. */
+export function observeLogs(metrics: Metrics, logs: readonly Log[]): void {
+  const gauge = (name: string, help: string, read: (log: Log) => number): void => {
+    new Gauge({
+      name: `actlog_log_${name}`,
+      help,
+      labelNames: ['kind'],
+      registers: [metrics.registry],
+      collect() {
+        for (const log of logs) this.set({ kind: log.kind }, read(log));
+      },
+    });
+  };
+  gauge('entries', 'Durable entries.', (log) => log.size());
+  gauge('published_entries', 'Entries under the newest checkpoint.', (log) => log.published().size);
+  gauge(
+    'waiting_entries',
+    'Acknowledged entries under no checkpoint.',
+    (log) => log.health().waiting,
+  );
+  gauge('keys', 'Keys in the head map.', (log) => log.health().keys_in_map);
+  gauge(
+    'clock_offset_ms',
+    'How far the wall clock left the monotonic one.',
+    (log) => log.health().clock_offset_ms,
+  );
+  gauge('writable', 'Whether the log takes entries.', (log) => (log.health().writable ? 1 : 0));
+}
+
+/** Adds the witnesses of the logs that have some. */
+export function observeWitnesses(
+  metrics: Metrics,
+  logs: readonly Log[],
+  network: WitnessNetwork,
+): void {
+  const registers = [metrics.registry];
+  const health = (log: Log) => network.health(log);
+  new Gauge({
+    name: 'actlog_witness_quorum',
+    help: 'Whether the newest checkpoint offered found its quorum of witnesses.',
+    labelNames: ['kind'],
+    registers,
+    collect() {
+      for (const log of logs) {
+        const found = health(log);
+        if (found !== null) this.set({ kind: log.kind }, found.quorum === 'missing' ? 0 : 1);
+      }
+    },
+  });
+  new Gauge({
+    name: 'actlog_witness_fail_open',
+    help: 'Whether checkpoints are published without the quorum.',
+    labelNames: ['kind'],
+    registers,
+    collect() {
+      for (const log of logs) {
+        const found = health(log);
+        if (found !== null) this.set({ kind: log.kind }, found.fail_open ? 1 : 0);
+      }
+    },
+  });
+  const each = (name: string, help: string, read: (state: WitnessState) => number): void => {
+    new Gauge({
+      name: `actlog_witness_${name}`,
+      help,
+      labelNames: ['kind', 'witness'],
+      registers,
+      collect() {
+        for (const log of logs) {
+          for (const state of health(log)?.witnesses ?? []) {
+            this.set({ kind: log.kind, witness: state.name }, read(state));
+          }
+        }
+      },
+    });
+  };
+  each('cosigned_entries', 'Size that the witness cosigned last, since the start.', (state) => {
+    return state.cosigned_size;
+  });
+  each('cosigned_seconds', 'When it cosigned last, seconds since 1970; 0 for never.', (state) => {
+    return (state.cosigned_at_ms ?? 0) / 1000;
+  });
+  each('up', 'Whether it cosigned when it was asked last.', (state) => {
+    return state.problem === null ? 1 : 0;
+  });
+}

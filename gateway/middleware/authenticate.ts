@@ -1,0 +1,69 @@
+// Who asks. A key that is presented must hold, whatever the route declares: never silently downgraded
+// to the public tenant. behaviour.md §3.2, §3.3.
+
+import { ApiError } from '../../plugins/contract.ts';
+import type { Access, Caller } from '../../plugins/contract.ts';
+import type { Next, RequestContext } from '../request.ts';
+import type { KeyRefusal } from '../tenants/api-key.ts';
+
+const REFUSALS: Record<KeyRefusal, string> = {
+  api_key_invalid: 'this API key is not known',
+  api_key_revoked: 'this API key was revoked',
+  api_key_expired: 'this API key has expired',
+};
+
+/** Sets `state.caller`. */
+export function authenticate(ctx: RequestContext, next: Next): Promise<unknown> {
+  const { state } = ctx;
+  const { gateway, matched } = state;
+  if (matched === null) throw new Error('a request is matched before it is authenticated');
+  const ip = ctx.ip;
+  const key = presentedKey(ctx);
+  const { access, method } = matched.route;
+  if (key === null) {
+    state.caller = withoutKey(ctx, access, method !== 'GET', ip);
+    return next();
+  }
+  const record = gateway.tenants.authenticate(key);
+  if (typeof record === 'string') throw new ApiError(record, REFUSALS[record]);
+  state.caller = gateway.tenants.caller(record, gateway.logs[record.kind], ip);
+  if (typeof access === 'object') requireRole(state.caller, access.roles);
+  return next();
+}
+
+/** The key of X-API-Key or of Authorization: Bearer; both given and different is 401. */
+function presentedKey(ctx: RequestContext): string | null {
+  const { headers } = ctx.req;
+  const plain = headers['x-api-key'];
+  const authorization = headers.authorization;
+  if (plain === undefined && authorization === undefined) return null;
+  let bearer: string | undefined;
+  if (authorization !== undefined) {
+    bearer = /^Bearer +([^ ]+) *$/i.exec(authorization)?.[1];
+    if (bearer === undefined) {
+      throw new ApiError('api_key_invalid', 'the Authorization header holds no bearer key');
+    }
+  }
+  if (plain !== undefined && bearer !== undefined && plain !== bearer) {
+    throw new ApiError('api_key_invalid', 'X-API-Key and Authorization name different keys');
+  }
+  return (plain as string | undefined) ?? bearer ?? null;
+}
+
+function withoutKey(ctx: RequestContext, access: Access, writes: boolean, ip: string): Caller {
+  const { gateway } = ctx.state;
+  const { ANONYMOUS_WRITES } = gateway.config;
+  const open = access === 'read' || (access === 'open' && !(writes && ANONYMOUS_WRITES === 'deny'));
+  if (!open) {
+    const headers = { 'WWW-Authenticate': 'Bearer' };
+    throw new ApiError('api_key_missing', 'this request needs an API key', { headers });
+  }
+  const kind = writes && ANONYMOUS_WRITES === 'sandbox' ? 'sandbox' : 'live';
+  return gateway.tenants.anonymous(gateway.logs[kind], ip);
+}
+
+function requireRole(caller: Caller, roles: readonly string[]): void {
+  // The operator runs the service; what others may do, it may.
+  if (caller.role === 'operator' || (caller.role !== null && roles.includes(caller.role))) return;
+  throw new ApiError('role_forbidden', `this request needs a key of role ${roles.join(' or ')}`);
+}

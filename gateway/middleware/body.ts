@@ -1,0 +1,85 @@
+// The body of a POST: JSON only, strict, bounded before it is read. behaviour.md §1.3, §4.2, §4.3.
+
+import { parse as parseContentType } from 'content-type';
+import getRawBody from 'raw-body';
+import { LogError, parseJson } from '../../log/index.ts';
+import { ApiError } from '../../plugins/contract.ts';
+import type { Json } from '../../plugins/contract.ts';
+import type { Next, RequestContext } from '../request.ts';
+
+/** Sets `state.body`. */
+export async function body(ctx: RequestContext, next: Next): Promise<void> {
+  const { matched } = ctx.state;
+  if (matched !== null && matched.route.method !== 'GET') {
+    const bytes = await read(ctx);
+    if (matched.body !== null) {
+      const value = jsonOf(ctx, bytes, matched.route.bodyRequired ?? true);
+      matched.body(value);
+      ctx.state.body = value;
+    }
+  }
+  await next();
+}
+
+async function read(ctx: RequestContext): Promise<Buffer> {
+  const limit = ctx.state.gateway.config.MAX_BODY_BYTES;
+  const { req } = ctx;
+  const announced = req.headers['content-length'];
+  if (announced !== undefined && Number(announced) > limit) throw tooLarge(limit);
+  // A client that asked first sends its body only now, when it may.
+  if (/^100-continue$/i.test(req.headers.expect ?? '') && req.httpVersion === '1.1') {
+    ctx.res.writeContinue();
+  }
+  try {
+    return await getRawBody(req, { limit, length: announced ?? null });
+  } catch (error) {
+    const { type } = error as getRawBody.RawBodyError;
+    if (type === 'entity.too.large') throw tooLarge(limit);
+    const reason =
+      type === 'request.size.invalid' ? 'has another length than announced' : 'was cut off';
+    throw new ApiError('invalid_json', `the body ${reason}`, {
+      headers: { Connection: 'close' },
+      cause: error,
+    });
+  }
+}
+
+/** What is left of such a body is never read: the connection ends with the answer. */
+function tooLarge(limit: number): ApiError {
+  const headers = { Connection: 'close' };
+  return new ApiError('payload_too_large', `the body is over ${String(limit)} bytes`, { headers });
+}
+
+function jsonOf(ctx: RequestContext, bytes: Buffer, required: boolean): Json {
+  if (bytes.length === 0) {
+    if (required) throw new ApiError('body_required', 'this request needs a JSON body');
+    return {};
+  }
+  checkType(ctx.req.headers['content-type'], ctx.req.headers['content-encoding']);
+  try {
+    const maxDepth = ctx.state.gateway.config.MAX_JSON_DEPTH;
+    return parseJson(bytes, { fractions: true, maxDepth });
+  } catch (error) {
+    if (!(error instanceof LogError)) throw error;
+    throw new ApiError('invalid_json', `the body is refused: ${error.message}`, { cause: error });
+  }
+}
+
+function checkType(type: string | undefined, encoding: string | undefined): void {
+  const plain = encoding === undefined || encoding === 'identity';
+  if (plain && (type === 'application/json' || isJson(type))) return;
+  throw new ApiError(
+    'unsupported_media_type',
+    'the body must be application/json in UTF-8, not compressed',
+  );
+}
+
+function isJson(header: string | undefined): boolean {
+  if (header === undefined) return false;
+  try {
+    const { type, parameters } = parseContentType(header);
+    return type === 'application/json' && /^utf-?8$/i.test(parameters['charset'] ?? 'utf-8');
+  } catch {
+    return false;
+  }
+}

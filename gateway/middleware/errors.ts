@@ -1,0 +1,25 @@
+// The one place where an error becomes an answer: the envelope, with the status of the problem table.
+
+import { apiError, envelope, PROBLEMS, problemHeaders } from '../problems.ts';
+import type { Next, RequestContext } from '../request.ts';
+
+/** Answers whatever is thrown below with the error envelope; causes go to the log only. */
+export async function errors(ctx: RequestContext, next: Next): Promise<void> {
+  try {
+    await next();
+  } catch (thrown) {
+    const error = apiError(thrown);
+    const { status } = PROBLEMS[error.code];
+    const { request_id, gateway, matched } = ctx.state;
+    if (status >= 500) {
+      const err = error.cause ?? error;
+      gateway.logger.error({ request_id, route: matched?.canonical, err }, error.code);
+    }
+    ctx.status = status;
+    ctx.set('Content-Type', 'application/json; charset=utf-8');
+    ctx.set(problemHeaders(error));
+    ctx.remove('ETag');
+    ctx.set('Cache-Control', 'no-store');
+    ctx.body = JSON.stringify(envelope(error, request_id));
+  }
+}

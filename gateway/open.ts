@@ -1,0 +1,210 @@
+// Opens everything that the gateway stands on: stores, threads, logs, plugins. Nothing listens yet, so that
+// administration without a server uses the same door.
+
+import { readFileSync } from 'node:fs';
+import { chmod, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import {
+  LogError,
+  logNumbers,
+  openLog,
+  openThreads,
+  readEntry,
+  receiptOf,
+  systemTime,
+} from '../log/index.ts';
+import type { Kind, Log, Threads, TimeSource } from '../log/index.ts';
+import { PLUGINS, readCatalog } from '../plugins/index.ts';
+import type { Json, Plugin, Route } from '../plugins/contract.ts';
+import { ConfigError } from './config.ts';
+import type { Config, ConfigSources } from './config.ts';
+import type { Gateway } from './gateway.ts';
+import { orderPlugins, setUpPlugins } from './host.ts';
+import { observeLogs, observeWitnesses, openMetrics } from './metrics.ts';
+import { externalPlugins } from './external-plugins.ts';
+import { GATEWAY_TYPES, gatewayRoutes } from './routes/index.ts';
+import { Disclosures } from './tenants/disclosures.ts';
+import { openGatewayStore } from './tenants/store.ts';
+import type { GatewayStore } from './tenants/store.ts';
+import { Tenants } from './tenants/tenants.ts';
+import { WitnessNetwork } from './witnesses/witness-network.ts';
+
+/** What a start may bring along; tests set the time and their plugins. */
+export interface OpenOptions {
+  readonly logger: Logger;
+  readonly time?: TimeSource;
+  /** Beside the built-in ones and those of PLUGINS. */
+  readonly plugins?: readonly Plugin[];
+}
+
+/** An open gateway and how it is closed: nothing acknowledged is lost. */
+export interface OpenedGateway {
+  readonly gateway: Gateway;
+  readonly store: GatewayStore;
+  close(): Promise<void>;
+}
+
+const KINDS: readonly Kind[] = ['live', 'sandbox'];
+
+/** Opens a gateway on its data folder. Whatever was open when a step fails is closed again. */
+export async function openGateway(
+  sources: ConfigSources,
+  options: OpenOptions,
+): Promise<OpenedGateway> {
+  const closers: (() => Promise<void>)[] = [];
+  const close = async (): Promise<void> => {
+    for (const closer of closers.splice(0).reverse()) await closer();
+  };
+  try {
+    const opened = await open(sources, options, closers);
+    return { ...opened, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function open(
+  sources: ConfigSources,
+  options: OpenOptions,
+  closers: (() => Promise<void>)[],
+): Promise<Omit<OpenedGateway, 'close'>> {
+  const { config } = sources;
+  const time = options.time ?? systemTime;
+  const now = (): number => time.wall();
+  const plugins = orderPlugins([
+    ...PLUGINS,
+    ...(options.plugins ?? []),
+    ...(await externalPlugins(config.PLUGINS)),
+  ]);
+  const witnesses = WitnessNetwork.open(config, now, options.logger);
+  await mkdir(config.DATA_DIR, { recursive: true, mode: 0o700 });
+  await chmod(config.DATA_DIR, 0o700);
+
+  const store = await openGatewayStore(join(config.DATA_DIR, 'gateway'));
+  closers.push(() => store.close());
+  const disclosures = await Disclosures.open(join(config.DATA_DIR, 'private'));
+  closers.push(() => disclosures.close());
+  const tenants = await Tenants.load(store, now);
+  const threads = openThreads({ inline: config.THREADS === 'off' });
+  closers.push(() => threads.close());
+
+  const base_url = baseUrl(config);
+  const types = [...GATEWAY_TYPES, ...plugins.flatMap((plugin) => plugin.types)];
+  const served = { live: [] as Log[], sandbox: [] as Log[] };
+  for (const kind of KINDS) {
+    const there = numbers(config.DATA_DIR, kind);
+    for (const number of there) {
+      const opening = openLog({
+        ...logOptions(config, base_url, time, threads),
+        kind,
+        number,
+        types,
+        ...(witnesses === null ? {} : { cosign: witnesses.cosign(kind, number) }),
+      });
+      const log = await (number === there.at(-1)
+        ? opening
+        : opening.catch((error: unknown) => skipLost(options.logger, error)));
+      if (log === null) continue;
+      closers.push(() => log.close());
+      served[kind].push(log);
+    }
+  }
+  witnesses?.check([...served.live, ...served.sandbox]);
+  const logs = { live: newest(served.live), sandbox: newest(served.sandbox) };
+  for (const log of Object.values(logs)) await log.declare(types);
+
+  const metrics = openMetrics();
+  observeLogs(metrics, Object.values(logs));
+  if (witnesses !== null) observeWitnesses(metrics, Object.values(logs), witnesses);
+  const catalogs = new Map<string, Json>();
+  const routes: Route[] = [];
+  const gateway: Gateway = {
+    config,
+    base_url,
+    logs,
+    served,
+    tenants,
+    disclosures,
+    witnesses,
+    metrics,
+    logger: options.logger,
+    started_at_ms: now(),
+    now,
+    catalog(path) {
+      const document = catalogs.get(path) ?? readCatalog(path);
+      catalogs.set(path, document);
+      return document;
+    },
+    receipt: (log, index, opened) => receiptAt(base_url, log, index, opened),
+    routes: () => routes,
+  };
+  const plugged = setUpPlugins(plugins, gateway, sources);
+  routes.push(...gatewayRoutes(gateway), ...plugged.routes);
+  return { gateway, store };
+}
+
+function receiptAt(
+  base_url: string,
+  log: Log,
+  index: number,
+  opened: Parameters<Gateway['receipt']>[2],
+): ReturnType<Gateway['receipt']> {
+  const text = log.entry(index);
+  if (text === null) return null;
+  const { statement, signature } = readEntry(text);
+  const entry_id = statement['entry_id'] as string;
+  const entry = { statement, signature, index, entry_id, leaf_hash: log.leafHash(index) };
+  return receiptOf(entry, { base_url, sandbox: log.kind === 'sandbox' }, opened);
+}
+
+/** A log that was lost and has a successor (formats.md §5) is not served; its end is in the successor's first entry. */
+function skipLost(logger: Logger, error: unknown): null {
+  if (!(error instanceof LogError) || error.code !== 'log_rolled_back') throw error;
+  logger.warn({ reason: error.message }, 'a lost log is not served, its successor is');
+  return null;
+}
+
+/** The logs of a kind that are there, oldest first; a new data folder gets the first. */
+function numbers(data: string, kind: Kind): number[] {
+  const there = logNumbers(data, kind);
+  return there.length === 0 ? [1] : there;
+}
+
+function newest(logs: readonly Log[]): Log {
+  const last = logs.at(-1);
+  if (last === undefined) throw new Error('a kind has at least one log');
+  return last;
+}
+
+function baseUrl(config: Config): string {
+  return config.BASE_URL === '' ? `http://localhost:${String(config.PORT)}` : config.BASE_URL;
+}
+
+function logOptions(config: Config, base_url: string, time: TimeSource, threads: Threads) {
+  const passphrase = passphraseOf(config);
+  return {
+    data: config.DATA_DIR,
+    origin_base: config.LOG_ORIGIN === '' ? new URL(base_url).host : config.LOG_ORIGIN,
+    origin_fixed: config.LOG_ORIGIN !== '',
+    checkpoints: config.CHECKPOINT_DIR,
+    checkpoint_interval_ms: config.CHECKPOINT_INTERVAL_MS,
+    time,
+    threads,
+    ...(passphrase === undefined ? {} : { passphrase }),
+  };
+}
+
+function passphraseOf(config: Config): string | undefined {
+  if (config.KEY_PASSPHRASE_FILE === '') return undefined;
+  try {
+    const passphrase = readFileSync(config.KEY_PASSPHRASE_FILE, 'utf8').replace(/\r?\n$/, '');
+    if (passphrase !== '') return passphrase;
+  } catch (cause) {
+    throw new ConfigError(`KEY_PASSPHRASE_FILE cannot be read: ${(cause as Error).message}`, {
+      cause,
+    });
+  }
+  throw new ConfigError('KEY_PASSPHRASE_FILE is empty');
+}

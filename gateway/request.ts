@@ -1,0 +1,53 @@
+// What one request carries from middleware to middleware: `ctx.state`.
+
+import type { ParameterizedContext } from 'koa';
+import type { Draft } from '../log/index.ts';
+import type { Caller, GroupOptions, RouteState } from '../plugins/contract.ts';
+import { answerWith, appendAndAnswer } from './append.ts';
+import { base62 } from './base62.ts';
+import type { CompiledRoute } from './dispatch.ts';
+import type { Gateway } from './gateway.ts';
+import type { IdempotencyClaim } from './idempotency.ts';
+
+/** The Koa context of the gateway's own middleware. */
+export type RequestContext = ParameterizedContext<RequestState>;
+
+/** The next middleware. */
+export type Next = () => Promise<unknown>;
+
+const NOTHING = Object.freeze({});
+
+/** The state of a request; each field is set by the middleware that is named for it. */
+export class RequestState implements RouteState {
+  readonly request_id = `req_${base62(24)}`;
+  readonly started = performance.now();
+  readonly gateway: Gateway;
+  /** match.ts */
+  matched: CompiledRoute | null = null;
+  params: unknown = NOTHING;
+  /** authenticate.ts */
+  caller!: Caller;
+  /** query.ts, body.ts */
+  query: unknown = NOTHING;
+  body: unknown = NOTHING;
+  /** prefer.ts: how long an append waits for its checkpoint; 0 is not at all. */
+  wait_ms = 0;
+  /** idempotency.ts */
+  claim: IdempotencyClaim | null = null;
+  /** Set by the first append, so that a second is seen. */
+  appended = false;
+  readonly #ctx: RequestContext;
+
+  constructor(gateway: Gateway, ctx: RequestContext) {
+    this.gateway = gateway;
+    this.#ctx = ctx;
+  }
+
+  append(drafts: readonly Draft[], options: GroupOptions = {}): Promise<void> {
+    return appendAndAnswer(this.#ctx, drafts, options);
+  }
+
+  answerWith(indexes: readonly number[]): Promise<void> {
+    return answerWith(this.#ctx, indexes);
+  }
+}

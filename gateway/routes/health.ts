@@ -1,0 +1,101 @@
+// When the service is degraded, and which part of it. behaviour.md §13.
+
+import type { Log } from '../../log/index.ts';
+import type { Gateway } from '../gateway.ts';
+import { classifiedEver, holds } from './classified.ts';
+
+/** One part of the service; ids are stable. */
+export interface Component {
+  readonly id: string;
+  readonly name: string;
+  /** Null when it works; else what is wrong, in words for the operator. */
+  readonly fault: string | null;
+  /** Whether the service is of no use without it. */
+  readonly vital: boolean;
+}
+
+/** The idle interval of checkpoints and how far a clock may leave the monotonic one: format 1, behaviour.md §13. */
+const IDLE_MS = 600_000;
+/** The interval with entries waiting; a shorter setting is a wish, not a promise. */
+const BUSY_MS = 1000;
+const CLOCK_MS = 60_000;
+
+/** Every part of the service with its fault, the vital ones first. */
+export function componentsOf(gateway: Gateway): readonly Component[] {
+  const { live, sandbox } = gateway.logs;
+  return [
+    ...partsOf(gateway, live, 'Live'),
+    ...partsOf(gateway, sandbox, 'Sandbox'),
+    {
+      id: 'classification',
+      name: 'Classification',
+      fault: holds(classifiedEver(live)) ? null : 'attempts are not the sum of their outcomes',
+      vital: false,
+    },
+  ];
+}
+
+function partsOf(gateway: Gateway, log: Log, name: string): readonly Component[] {
+  const { writable, reason, clock_offset_ms } = log.health();
+  const clock =
+    Math.abs(clock_offset_ms) > CLOCK_MS
+      ? 'the wall clock left the monotonic one by more than a minute'
+      : null;
+  return [
+    {
+      id: `${log.kind}_log`,
+      name: `${name} log`,
+      fault: writable ? clock : (reason ?? 'storage is not writable'),
+      vital: log.kind === 'live',
+    },
+    {
+      id: `${log.kind}_checkpoints`,
+      name: `${name} checkpoints`,
+      fault: checkpointFault(gateway, log),
+      vital: false,
+    },
+    ...witnessPart(gateway, log, name),
+  ];
+}
+
+/** Only of a log that has witnesses. */
+function witnessPart({ witnesses }: Gateway, log: Log, name: string): readonly Component[] {
+  const health = witnesses?.health(log) ?? null;
+  if (health === null) return [];
+  const missing = health.fail_open
+    ? 'cosignatures are missing, and checkpoints are published without them'
+    : 'cosignatures are missing';
+  return [
+    {
+      id: `${log.kind}_witnesses`,
+      name: `${name} witnesses`,
+      fault: health.quorum === 'missing' ? missing : null,
+      vital: false,
+    },
+  ];
+}
+
+/** What /health shows of the witnesses of each log that has some. */
+export function witnessesOf({ logs, witnesses }: Gateway): readonly object[] {
+  return Object.values(logs).flatMap((log) => {
+    const health = witnesses?.health(log) ?? null;
+    if (health === null) return [];
+    const { quorum, fail_open } = health;
+    // Why a witness did not cosign is for the operator's log: reasons may name hosts.
+    const states = health.witnesses.map(({ name, cosigned_size, cosigned_at_ms, problem }) => {
+      return { name, cosigned_size, cosigned_at_ms, ok: problem === null };
+    });
+    return [{ log: log.kind, quorum, fail_open, witnesses: states }];
+  });
+}
+
+/** A checkpoint may be twice as old as the interval that applies. */
+function checkpointFault(gateway: Gateway, log: Log): string | null {
+  const { waiting, oldest_waiting_ms, published_at_ms } = log.health();
+  const busy = Math.max(BUSY_MS, gateway.config.CHECKPOINT_INTERVAL_MS);
+  const late =
+    waiting > 0
+      ? (oldest_waiting_ms ?? 0) > 2 * busy
+      : gateway.now() - published_at_ms > 2 * IDLE_MS;
+  return late ? 'the newest checkpoint is too old' : null;
+}

@@ -1,0 +1,26 @@
+// The gateway's own routes, hot log reads first: the router matches in this order. design/architecture.md, gateway/.
+
+import type { EntryType, Route } from '../../plugins/contract.ts';
+import type { Gateway } from '../gateway.ts';
+import { cryptoRoutes } from './crypto.ts';
+import { KIT_TYPES } from './kit-document.ts';
+import { kitRoutes } from './kit.ts';
+import { logRoutes } from './log.ts';
+import { platformRoutes } from './platform.ts';
+import { proofRoutes } from './proofs.ts';
+import { receiptRoutes } from './receipts.ts';
+
+/** Entry types that the gateway itself appends; the host declares them beside the plugins'. */
+export const GATEWAY_TYPES: readonly EntryType[] = KIT_TYPES;
+
+/** Every route that is not a plugin's. */
+export function gatewayRoutes(gateway: Gateway): readonly Route[] {
+  return [
+    ...logRoutes(gateway),
+    ...proofRoutes(gateway),
+    ...receiptRoutes(gateway),
+    ...cryptoRoutes(gateway),
+    ...kitRoutes(gateway),
+    ...platformRoutes(gateway),
+  ];
+}

@@ -1,0 +1,134 @@
+// What the offline verification kit says: keys, logs, policy, how to verify, and receipts to try it on.
+// behaviour.md §2.5. Pure but for its reads of the logs.
+
+import { hash } from 'node:crypto';
+import { canonical } from '../../log/index.ts';
+import type { Json, JsonObject, Log } from '../../log/index.ts';
+import type { EntryType } from '../../plugins/contract.ts';
+import type { Gateway } from '../gateway.ts';
+import { allLogs, jwks } from './keys.ts';
+import { placeOf, tlogProofOf } from './receipt-answer.ts';
+import type { VerifierFile } from './verifier.ts';
+
+/** The entry that commits to a kit: hex of SHA-256(JCS(kit without `receipt`)). */
+export const KIT_TYPE = 'kit.document.v1';
+
+export const KIT_TYPES: readonly EntryType[] = [
+  {
+    name: KIT_TYPE,
+    schema: {
+      type: 'object',
+      properties: { document_sha256: { type: 'string', pattern: '^[0-9a-f]{64}$' } },
+      required: ['document_sha256'],
+      additionalProperties: false,
+    },
+    keys: [],
+  },
+];
+
+/** How far back the kit looks for an entry that is not the log's own. */
+const SAMPLE_SPAN = 1000;
+
+const ALGORITHMS: JsonObject = {
+  canonical_json: 'RFC 8785 (JCS) over I-JSON without fractions',
+  hash: 'SHA-256',
+  signature:
+    'Ed25519, RFC 8032: S < L, canonical A and R, neither of low order, equation without cofactor',
+  key_id: 'RFC 7638 thumbprint',
+  tree: 'RFC 6962 and RFC 9162: leaf SHA-256(00 || entry), node SHA-256(01 || left || right)',
+  checkpoint: 'C2SP signed-note and tlog-checkpoint, exactly three lines',
+  proof: 'C2SP tlog-proof@v1',
+};
+
+const VERIFY_STEPS: readonly string[] = [
+  'Drop entry_hash, permalink, verify_url, disclosures and log from the receipt: the entry is the RFC 8785 ' +
+    'form of what is left. SHA-256 over one zero byte and the entry is entry_hash.',
+  'origin is that of a log below, and sandbox is true exactly when the origin says sandbox.',
+  'Drop signature as well: it is base64 of Ed25519 over the RFC 8785 form of what is left, by the key of keys ' +
+    'whose kid and origin are those of the receipt. A key with revoked_index holds only for entries below it, ' +
+    'and only with an inclusion proof.',
+  'Open the checkpoint of the tlog_proof (or of log.checkpoint) with the vkey of the log: its first line is the ' +
+    'origin, its signature holds. The path leads from entry_hash at the index to the root (RFC 9162, 2.1.3.2).',
+  'Each disclosure opens the commitment of its name: SHA-256(16 bytes of salt || RFC 8785 form of the value).',
+];
+
+/** What a kit is about; while this stays the same, so may the kit. */
+export function kitFoundation(gateway: Gateway, verifier: VerifierFile | null): JsonObject {
+  const { base_url } = gateway;
+  return {
+    issuer: base_url,
+    keys: jwks(gateway),
+    vkeys: allLogs(gateway).map(({ vkey }) => vkey),
+    witnesses: gateway.witnesses?.vkeys.slice() ?? [],
+    policy: policyOf(gateway),
+    verifier:
+      verifier === null
+        ? null
+        : {
+            language: 'javascript',
+            sha256: verifier.sha256,
+            url: `${base_url}/static/verify.js`,
+          },
+  };
+}
+
+/** The kit without its receipt, as of the newest checkpoints. */
+export async function kitDocument(gateway: Gateway, foundation: JsonObject): Promise<JsonObject> {
+  const { vkeys: _, ...about } = foundation;
+  return {
+    schema: 'svc-offline-verify-kit-v1',
+    generated_at: new Date(gateway.now()).toISOString(),
+    ...about,
+    logs: allLogs(gateway).map((log) => {
+      const { origin, vkey } = log;
+      return { origin, vkey, checkpoint: log.published().note };
+    }),
+    algorithms: ALGORITHMS,
+    verify_steps: VERIFY_STEPS,
+    vectors: await vectors(gateway),
+  };
+}
+
+/** What the kit's entry commits to. */
+export const documentHash = (document: JsonObject): string =>
+  hash('sha256', canonical(document), 'hex');
+
+/** C2SP tlog-policy: the logs that have witnesses, and these; without any, all logs and no quorum. */
+function policyOf(gateway: Gateway): string {
+  const { witnesses } = gateway;
+  const logs = allLogs(gateway)
+    .filter((log) => witnesses?.covers(log) ?? true)
+    .map(({ kind, number, vkey }) => {
+      return `log ${vkey} ${gateway.base_url}/log/${kind}/${String(number)}`;
+    });
+  return [...logs, ...(witnesses?.lines ?? ['quorum none']), ''].join('\n');
+}
+
+/** A receipt of the live log that must be accepted, and two made from it that must not be. */
+async function vectors(gateway: Gateway): Promise<Json> {
+  const log = gateway.logs.live;
+  const index = sampleOf(log);
+  const receipt = gateway.receipt(log, index);
+  const place = await placeOf(log, index);
+  if (receipt === null || place === null) return [];
+  const tlog_proof = tlogProofOf(index, place);
+  const later = { ...receipt, issued_at_ms: (receipt['issued_at_ms'] as number) + 1 };
+  const signature = Buffer.from(receipt['signature'] as string, 'base64');
+  signature[0] = (signature[0] ?? 0) ^ 1;
+  const resigned = { ...receipt, signature: signature.toString('base64') };
+  return [
+    { receipt, tlog_proof, expected: true },
+    { receipt: later, tlog_proof, tampered: 'issued_at_ms', expected: false },
+    { receipt: resigned, tlog_proof, tampered: 'signature', expected: false },
+  ];
+}
+
+/** The newest published entry of some plugin; the first of the log where there is none yet. */
+function sampleOf(log: Log): number {
+  const { size } = log.published();
+  for (let index = size - 1; index >= Math.max(0, size - SAMPLE_SPAN); index--) {
+    const { type } = JSON.parse(log.entry(index) ?? '{}') as { readonly type?: string };
+    if (type !== undefined && !/^(log|astl|kit)\./.test(type)) return index;
+  }
+  return 0;
+}

@@ -1,0 +1,186 @@
+// /export/offline-verify-kit.json: made once, committed to in the live log, and served until what it says
+// changes or it is an hour old. behaviour.md §2.2 (a document that did not change is not committed twice), §2.5.
+
+import { Type } from 'typebox';
+import type { JsonObject } from '../../log/index.ts';
+import { ApiError, route } from '../../plugins/contract.ts';
+import type { Route } from '../../plugins/contract.ts';
+import type { Gateway } from '../gateway.ts';
+import { documentHash, KIT_TYPE, kitDocument, kitFoundation } from './kit-document.ts';
+import { allLogs } from './keys.ts';
+import { placeOf } from './receipt-answer.ts';
+import { EntryReceipt, Jwks, Note } from './schemas.ts';
+import { sendBytes } from './send.ts';
+import { readVerifier } from './verifier.ts';
+import type { VerifierFile } from './verifier.ts';
+
+/** A checkpoint makes every kit another document, so age alone renews it no more often than this. */
+const RENEW_MS = 3_600_000;
+/** Attached row of the live log: survives restarts, and stands in the batch of the kit's entry. */
+const ROW = 'kit/document';
+
+const Kit = Type.Object(
+  {
+    schema: Type.Literal('svc-offline-verify-kit-v1'),
+    generated_at: Type.String({ format: 'date-time' }),
+    issuer: Type.String(),
+    keys: Jwks,
+    logs: Type.Array(Type.Object({ origin: Type.String(), vkey: Type.String(), checkpoint: Note })),
+    witnesses: Type.Array(Type.String(), { description: 'Verifier keys of cosigners.' }),
+    policy: Type.String({
+      description: 'C2SP tlog-policy; whoever takes it from here trusts the operator for it.',
+    }),
+    algorithms: Type.Record(Type.String(), Type.String()),
+    verify_steps: Type.Array(Type.String()),
+    vectors: Type.Array(
+      Type.Object({
+        receipt: Type.Unknown(),
+        tlog_proof: Type.String(),
+        tampered: Type.Optional(Type.String({ description: 'The member that was changed.' })),
+        expected: Type.Boolean(),
+      }),
+    ),
+    verifier: Type.Union([
+      Type.Object({
+        language: Type.String(),
+        sha256: Type.String(),
+        url: Type.String({ format: 'uri' }),
+      }),
+      Type.Null(),
+    ]),
+    receipt: EntryReceipt,
+  },
+  {
+    $id: 'OfflineVerifyKit',
+    description:
+      '`receipt` is of the entry kit.document.v1 whose document_sha256 is SHA-256 of the RFC 8785 form of ' +
+      'the kit without `receipt`.',
+  },
+);
+
+/** A kit that stands in the log. */
+interface Committed {
+  readonly foundation: string;
+  readonly generated_at_ms: number;
+  readonly index: number;
+  readonly document: JsonObject;
+}
+
+/** The kit, and the verifier that it names. */
+export function kitRoutes(gateway: Gateway): readonly Route[] {
+  const verifier = readVerifier();
+  const shelf = new KitShelf(gateway, verifier);
+  const kit = route({
+    method: 'GET',
+    path: '/export/offline-verify-kit.json',
+    tag: 'Crypto',
+    summary: 'Everything that verifying offline takes',
+    access: 'read',
+    responses: {
+      200: { description: 'The kit.', schema: Kit },
+      304: { description: 'As before.' },
+    },
+    errors: ['log_unavailable'],
+    async handle(ctx) {
+      const { bytes, etag } = await shelf.current();
+      ctx.set('Cache-Control', 'no-cache');
+      sendBytes(ctx, bytes, 'application/json', etag);
+    },
+  });
+  return verifier === null ? [kit] : [kit, verifierRoute(verifier)];
+}
+
+function verifierRoute({ bytes, sha256 }: VerifierFile): Route {
+  return route({
+    method: 'GET',
+    path: '/static/verify.js',
+    tag: 'Crypto',
+    summary: 'The offline verifier as one JavaScript module',
+    access: 'read',
+    responses: {
+      200: { description: 'The module.', type: 'text/javascript; charset=utf-8' },
+      304: { description: 'As before.' },
+    },
+    handle(ctx) {
+      ctx.set('Cache-Control', 'public, max-age=300');
+      sendBytes(ctx, bytes, 'text/javascript; charset=utf-8', `"${sha256}"`);
+    },
+  });
+}
+
+/** The answer as it goes out. */
+interface KitAnswer {
+  readonly bytes: Buffer;
+  readonly etag: string;
+}
+
+/** Holds the newest kit; requests that come while one is made share it. */
+class KitShelf {
+  readonly #gateway: Gateway;
+  readonly #verifier: VerifierFile | null;
+  #committed: Committed | null = null;
+  #answer: KitAnswer | null = null;
+  #making: Promise<KitAnswer> | null = null;
+
+  constructor(gateway: Gateway, verifier: VerifierFile | null) {
+    this.#gateway = gateway;
+    this.#verifier = verifier;
+  }
+
+  current(): Promise<KitAnswer> {
+    this.#making ??= this.#current().finally(() => {
+      this.#making = null;
+    });
+    return this.#making;
+  }
+
+  async #current(): Promise<KitAnswer> {
+    if (allLogs(this.#gateway).some((log) => log.published().size === 0)) {
+      throw new ApiError(
+        'log_unavailable',
+        'a log has no checkpoint yet: its witnesses are missing',
+      );
+    }
+    const foundation = kitFoundation(this.#gateway, this.#verifier);
+    const text = JSON.stringify(foundation);
+    this.#committed ??= this.#stored();
+    const known = this.#committed;
+    const age = known === null ? 0 : this.#gateway.now() - known.generated_at_ms;
+    if (known?.foundation === text && Math.abs(age) < RENEW_MS) {
+      return (this.#answer ??= await this.#answerOf(known));
+    }
+    const made = await this.#commit(foundation, text);
+    this.#committed = made;
+    return (this.#answer = await this.#answerOf(made));
+  }
+
+  #stored(): Committed | null {
+    const row = this.#gateway.logs.live.attached(ROW);
+    return row === undefined ? null : (JSON.parse(Buffer.from(row).toString()) as Committed);
+  }
+
+  async #commit(foundation: JsonObject, text: string): Promise<Committed> {
+    const document = await kitDocument(this.#gateway, foundation);
+    const generated_at_ms = this.#gateway.now();
+    const kit = { foundation: text, generated_at_ms, document };
+    const members = { document_sha256: documentHash(document) };
+    const [entry] = await this.#gateway.logs.live.append([{ type: KIT_TYPE, members }], {
+      attach: ([placed]) => {
+        if (placed === undefined) throw new Error('the kit has one entry');
+        return [{ key: ROW, value: Buffer.from(JSON.stringify({ ...kit, index: placed.index })) }];
+      },
+    });
+    if (entry === undefined) throw new Error('the kit has one entry');
+    return { ...kit, index: entry.index };
+  }
+
+  async #answerOf({ document, index }: Committed): Promise<KitAnswer> {
+    const log = this.#gateway.logs.live;
+    const receipt = this.#gateway.receipt(log, index);
+    if (receipt === null) throw new Error(`the kit's entry ${String(index)} has no receipt`);
+    const place = await placeOf(log, index);
+    const shown = place === null ? {} : { log: { origin: log.origin, index, ...place } };
+    const bytes = Buffer.from(JSON.stringify({ ...document, receipt: { ...receipt, ...shown } }));
+    return { bytes, etag: `"kit.${String(index)}.${place === null ? '0' : '1'}"` };
+  }
+}

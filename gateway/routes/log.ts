@@ -1,0 +1,115 @@
+// The read side of the logs as C2SP tlog-tiles: checkpoint, tiles and entry bundles. formats.md §1.
+// Hot: these stand first in the router, do the least they can, and have a rate budget of their own.
+
+import { Type } from 'typebox';
+import { parseTilePath, TILE_WIDTH } from '../../log/index.ts';
+import type { Log } from '../../log/index.ts';
+import { ApiError, route } from '../../plugins/contract.ts';
+import type { Route, RouteContext } from '../../plugins/contract.ts';
+import type { Gateway } from '../gateway.ts';
+import { sendBytes } from './send.ts';
+
+/** Where a log is served: the newest of its kind, or one by its number. */
+export interface LogPlace {
+  readonly kind: string;
+  readonly n?: string;
+}
+
+export const LOG_TAG = 'Log';
+
+const Kind = Type.String({ description: '`live` or `sandbox`.' });
+const Number_ = Type.String({ description: 'Number of the log within its kind, from 1.' });
+
+/** Schemas of the path parameters of the two places; what is no log is 404, so they check nothing. */
+export const PLACES = [
+  { prefix: '/log/{kind}/{n}', members: { kind: Kind, n: Number_ } },
+  { prefix: '/log/{kind}', members: { kind: Kind } },
+] as const;
+
+const IMMUTABLE = 'public, max-age=31536000, immutable';
+// A partial tile never changes either, but is of no use once the tile has grown.
+const SHORT = 'public, max-age=60';
+
+/** The log that a path names; `resource_missing` when there is none. */
+export function logAt(gateway: Gateway, { kind, n }: LogPlace): Log {
+  if (kind === 'live' || kind === 'sandbox') {
+    if (n === undefined) return gateway.logs[kind];
+    for (const log of gateway.served[kind]) if (String(log.number) === n) return log;
+  }
+  throw new ApiError('resource_missing', 'there is no such log');
+}
+
+/** Checkpoint, tiles and bundles, under both places. */
+export function logRoutes(gateway: Gateway): readonly Route[] {
+  return PLACES.flatMap(({ prefix, members }) => [
+    route({
+      method: 'GET',
+      path: `${prefix}/tile/{tile*}`,
+      tag: LOG_TAG,
+      summary: 'Hash tile or entry bundle',
+      description:
+        '`<L>/<N>[.p/<W>]` is a tile of 256 (or W) hashes of 32 bytes, `entries/<N>[.p/<W>]` a bundle ' +
+        'of entries, each behind its length as u16 (C2SP tlog-tiles). A full tile is 404 until it is full.',
+      access: 'read',
+      budget: 'log',
+      params: Type.Object({
+        ...members,
+        tile: Type.String({
+          description: 'For example `0/x001/234.p/5` or `entries/000`; has slashes.',
+        }),
+      }),
+      responses: {
+        200: { description: 'The bytes.', type: 'application/octet-stream' },
+        304: { description: 'As the client has it.' },
+      },
+      errors: ['resource_missing'],
+      handle: (ctx) => sendTile(ctx, gateway),
+    }),
+    route({
+      method: 'GET',
+      path: `${prefix}/checkpoint`,
+      tag: LOG_TAG,
+      summary: 'Newest checkpoint',
+      description: 'A C2SP signed note of exactly three lines: origin, size and root.',
+      access: 'read',
+      budget: 'log',
+      params: Type.Object(members),
+      responses: {
+        200: { description: 'The signed note.', type: 'text/plain; charset=utf-8' },
+        304: { description: 'As the client has it.' },
+      },
+      errors: ['resource_missing', 'log_unavailable'],
+      handle(ctx) {
+        const { note, size } = logAt(gateway, ctx.state.params).published();
+        if (size === 0) {
+          throw new ApiError(
+            'log_unavailable',
+            'there is no checkpoint yet: witnesses are missing',
+          );
+        }
+        ctx.set('Cache-Control', 'no-cache');
+        // Cosignatures may join a note of the same size: its length tells them apart.
+        const etag = `"${String(size)}.${String(note.length)}"`;
+        sendBytes(ctx, Buffer.from(note), 'text/plain; charset=utf-8', etag);
+      },
+    }),
+  ]);
+}
+
+type TileContext = RouteContext<LogPlace & { readonly tile: string }>;
+
+async function sendTile(ctx: TileContext, gateway: Gateway): Promise<void> {
+  const { params } = ctx.state;
+  const log = logAt(gateway, params);
+  const name = parseTilePath(`tile/${params.tile}`);
+  if (name === null) throw new ApiError('resource_missing', 'that is no tile path');
+  const { level, n, width } = name;
+  const bytes = level === 'entries' ? await log.bundle(n, width) : log.tile(level, n, width);
+  if (bytes === null) {
+    throw new ApiError('resource_missing', 'no published checkpoint implies that tile');
+  }
+  ctx.set('Cache-Control', width === TILE_WIDTH ? IMMUTABLE : SHORT);
+  // The log only grows: what a path names once, it names for ever.
+  const etag = `"${String(level)}.${String(n)}.${String(width)}"`;
+  sendBytes(ctx, bytes, 'application/octet-stream', etag);
+}

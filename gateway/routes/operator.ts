@@ -1,0 +1,102 @@
+// What a key learns of itself, what the operator's Prometheus reads, and the OpenAPI document.
+// interface.md, Core and Versioning; behaviour.md §13.
+
+import { hash } from 'node:crypto';
+import { Type } from 'typebox';
+import { route } from '../../plugins/contract.ts';
+import type { Route } from '../../plugins/contract.ts';
+import type { Gateway } from '../gateway.ts';
+import { openApi } from '../openapi.ts';
+import { sendBytes } from './send.ts';
+
+const uri = Type.String({ format: 'uri' });
+
+const KeyMetadata = Type.Object(
+  {
+    ok: Type.Literal(true),
+    api_base: uri,
+    role: Type.String({ description: 'carrier, insured or operator.' }),
+    sandbox: Type.Boolean(),
+    tenant_id: Type.String(),
+    tenant_ref: Type.String({ description: 'What stands for the tenant in the log of this key.' }),
+    key_id: Type.String(),
+    scopes: Type.Array(Type.String()),
+    verify_url: uri,
+  },
+  { $id: 'KeyMetadata' },
+);
+
+/** /api/v1/me, /metrics and /openapi.json. */
+export function operatorRoutes(gateway: Gateway): readonly Route[] {
+  const { base_url } = gateway;
+  let document: { readonly bytes: Buffer; readonly etag: string } | null = null;
+  return [
+    route({
+      method: 'GET',
+      path: '/api/v1/me',
+      tag: 'Core',
+      summary: 'Whose key this is',
+      access: 'key',
+      responses: { 200: { description: 'The key.', schema: KeyMetadata } },
+      handle(ctx) {
+        const { role, sandbox, tenant, tenant_ref, key_id, scopes } = ctx.state.caller;
+        const verify_url = `${base_url}/verify`;
+        ctx.set('Cache-Control', 'no-store');
+        ctx.body = {
+          ok: true,
+          api_base: base_url,
+          role,
+          sandbox,
+          tenant_id: tenant,
+          tenant_ref,
+          key_id,
+          scopes,
+          verify_url,
+        };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/metrics',
+      tag: 'Platform',
+      summary: 'Prometheus metrics',
+      access: { roles: ['operator'] },
+      responses: {
+        200: {
+          description: 'Text exposition format.',
+          type: 'text/plain; version=0.0.4; charset=utf-8',
+        },
+      },
+      async handle(ctx) {
+        const { registry } = gateway.metrics;
+        const text = await registry.metrics();
+        ctx.set('Cache-Control', 'no-store');
+        ctx.set('Content-Type', registry.contentType);
+        ctx.body = text;
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/openapi.json',
+      tag: 'Platform',
+      summary: 'This interface as OpenAPI 3.1.0',
+      access: 'read',
+      responses: {
+        200: { description: 'The document.', schema: Type.Object({ openapi: Type.String() }) },
+        304: { description: 'As before.' },
+      },
+      handle(ctx) {
+        document ??= documentOf(gateway);
+        ctx.set('Cache-Control', 'public, max-age=300');
+        sendBytes(ctx, document.bytes, 'application/json', document.etag);
+      },
+    }),
+  ];
+}
+
+/** The routes never change while the service runs. */
+function documentOf(gateway: Gateway): { readonly bytes: Buffer; readonly etag: string } {
+  const { base_url } = gateway;
+  const bytes = Buffer.from(JSON.stringify(openApi({ base_url, routes: gateway.routes() })));
+  return { bytes, etag: `"${hash('sha256', bytes, 'hex')}"` };
+}

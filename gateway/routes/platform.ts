@@ -1,0 +1,198 @@
+// The service about itself: health, status, public metrics. interface.md, Platform; behaviour.md §13.
+
+import { Type } from 'typebox';
+import { toBase64 } from '../../log/index.ts';
+import type { Log } from '../../log/index.ts';
+import { route } from '../../plugins/contract.ts';
+import type { Route } from '../../plugins/contract.ts';
+import type { Gateway } from '../gateway.ts';
+import { classifiedEver, classifiedLastDay, holds, INVARIANT } from './classified.ts';
+import { componentsOf, witnessesOf } from './health.ts';
+import type { Component } from './health.ts';
+import { operatorRoutes } from './operator.ts';
+import { Count, Hash, Milliseconds, Note } from './schemas.ts';
+
+const TAG = 'Platform';
+const uri = Type.String({ format: 'uri' });
+
+const Health = Type.Object(
+  {
+    status: Type.Union([Type.Literal('ok'), Type.Literal('degraded')]),
+    audit_log_entries: { ...Count, description: 'Size of the live log, its own entries included.' },
+    storage: Type.String(),
+    uptime_seconds: Count,
+    degraded: Type.Array(Type.String(), { description: 'Ids of /status.json that do not work.' }),
+    witnesses: Type.Array(
+      Type.Object({
+        log: Type.String(),
+        quorum: Type.String({
+          description: 'met, missing, or none when the policy asks for none.',
+        }),
+        fail_open: Type.Boolean({ description: 'Checkpoints are published without the quorum.' }),
+        witnesses: Type.Array(
+          Type.Object({
+            name: Type.String(),
+            cosigned_size: Count,
+            cosigned_at_ms: Type.Union([Milliseconds, Type.Null()]),
+            ok: Type.Boolean(),
+          }),
+        ),
+      }),
+      { description: 'Of each log that has witnesses.' },
+    ),
+  },
+  { $id: 'Health' },
+);
+
+const StatusPage = Type.Object(
+  {
+    page: Type.Object({
+      id: Type.String(),
+      name: Type.String(),
+      url: uri,
+      updated_at: Type.String({ format: 'date-time' }),
+    }),
+    status: Type.Object({
+      indicator: Type.String({ description: 'none, minor or major.' }),
+      description: Type.String(),
+    }),
+    components: Type.Array(
+      Type.Object({
+        id: Type.String(),
+        name: Type.String(),
+        status: Type.String({ description: 'operational, degraded_performance or major_outage.' }),
+        description: Type.Union([Type.String(), Type.Null()]),
+      }),
+    ),
+  },
+  { $id: 'StatusPage' },
+);
+
+const Classifications = Type.Object(
+  { attempts: Count, safe: Count, violation: Count, crisis: Count, error: Count },
+  { $id: 'Classifications' },
+);
+
+const PublicMetrics = Type.Object(
+  {
+    chain_depth: Count,
+    audit_log_entries: Count,
+    invariant: Type.Object({ formula: Type.String(), holds: Type.Boolean() }),
+    classifications: Classifications,
+    last_24_hours: Classifications,
+    checkpoint: Type.Object({
+      origin: Type.String(),
+      size: Count,
+      root: Hash,
+      published_at_ms: Milliseconds,
+      map_head_ms: Milliseconds,
+      cosignatures: Count,
+      note: Note,
+    }),
+    sandbox: Type.Object({ chain_depth: Count }),
+  },
+  {
+    $id: 'PublicMetrics',
+    description: 'Of the live log but for `sandbox`. Depths are tree sizes.',
+  },
+);
+
+/** /health, /status.json and /metrics/public, and what operator.ts adds. */
+export function platformRoutes(gateway: Gateway): readonly Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/health',
+      tag: TAG,
+      summary: 'Health',
+      description: '200 also when degraded: the body says so.',
+      access: 'read',
+      budget: 'none',
+      responses: { 200: { description: 'ok or degraded.', schema: Health } },
+      handle(ctx) {
+        const degraded = componentsOf(gateway).filter(({ fault }) => fault !== null);
+        ctx.set('Cache-Control', 'no-store');
+        ctx.body = {
+          status: degraded.length === 0 ? 'ok' : 'degraded',
+          audit_log_entries: gateway.logs.live.size(),
+          storage: 'leveldb',
+          uptime_seconds: Math.max(0, Math.floor((gateway.now() - gateway.started_at_ms) / 1000)),
+          degraded: degraded.map(({ id }) => id),
+          witnesses: witnessesOf(gateway),
+        };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/status.json',
+      tag: TAG,
+      summary: 'Status by component',
+      access: 'read',
+      responses: {
+        200: { description: 'In the form of a Statuspage summary.', schema: StatusPage },
+      },
+      handle(ctx) {
+        ctx.set('Cache-Control', 'no-store');
+        ctx.body = statusPage(gateway, componentsOf(gateway));
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/metrics/public',
+      tag: TAG,
+      summary: 'Public live metrics',
+      access: 'read',
+      responses: {
+        200: { description: 'Counts and the newest checkpoint.', schema: PublicMetrics },
+      },
+      async handle(ctx) {
+        const { live, sandbox } = gateway.logs;
+        const classifications = classifiedEver(live);
+        ctx.set('Cache-Control', 'no-store');
+        ctx.body = {
+          chain_depth: live.size(),
+          audit_log_entries: live.size(),
+          invariant: { formula: INVARIANT, holds: holds(classifications) },
+          classifications,
+          last_24_hours: await classifiedLastDay(live, gateway.now()),
+          checkpoint: checkpointOf(live),
+          sandbox: { chain_depth: sandbox.size() },
+        };
+      },
+    }),
+    ...operatorRoutes(gateway),
+  ];
+}
+
+function checkpointOf(log: Log): object {
+  const { size, root, note, published_at_ms, map_head_ms, cosignatures } = log.published();
+  const times = { published_at_ms, map_head_ms };
+  return { origin: log.origin, size, root: toBase64(root), ...times, cosignatures, note };
+}
+
+function statusPage(gateway: Gateway, components: readonly Component[]): object {
+  const faulty = components.filter(({ fault }) => fault !== null);
+  const major = faulty.some(({ vital }) => vital);
+  const indicator = faulty.length === 0 ? 'none' : major ? 'major' : 'minor';
+  const description = {
+    none: 'All systems operational',
+    minor: 'Partially degraded',
+    major: 'Major outage',
+  };
+  return {
+    page: {
+      id: 'actlog',
+      name: 'actlog',
+      url: gateway.base_url,
+      updated_at: new Date(gateway.now()).toISOString(),
+    },
+    status: { indicator, description: description[indicator] },
+    components: components.map(({ id, name, fault, vital }) => ({
+      id,
+      name,
+      status: fault === null ? 'operational' : vital ? 'major_outage' : 'degraded_performance',
+      // What is wrong in detail is for the operator's log: the reason may name folders.
+      description: fault === null ? null : 'does not work as it should',
+    })),
+  };
+}

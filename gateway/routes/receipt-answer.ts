@@ -1,0 +1,108 @@
+// What an answer about one receipt is made of: the entry, its place under a checkpoint, who may see what
+// it commits to, and the checks of behaviour.md §1.5.
+
+import { formatTlogProof, fromBase64, fromHex, native, toBase64 } from '../../log/index.ts';
+import type { JsonObject, Kind, Log, ReceiptKey } from '../../log/index.ts';
+import { verifyReceipt } from '../../log/verify.ts';
+import type { CheckName, TrustedKey } from '../../log/verify.ts';
+import { ApiError } from '../../plugins/contract.ts';
+import type { Caller } from '../../plugins/contract.ts';
+import type { Gateway } from '../gateway.ts';
+import type { EntryDisclosures } from '../tenants/disclosures.ts';
+import { coveredBy } from './published.ts';
+
+const HASH = /^[0-9a-f]{64}$/;
+
+/** An entry of one of the served logs. */
+export interface FoundEntry {
+  readonly log: Log;
+  readonly index: number;
+}
+
+/** Where an entry stands: members of `log` in a receipt. */
+export interface Place {
+  readonly checkpoint: string;
+  /** Base64, leaf side first. */
+  readonly inclusion_proof: readonly string[];
+}
+
+/** The entry of an entry_id or an entry hash in the logs of one kind, newest log first. */
+export function findEntry(gateway: Gateway, kind: Kind, name: string): FoundEntry | null {
+  for (const log of gateway.served[kind].toReversed()) {
+    const index = HASH.test(name) ? log.indexOfHash(fromHex(name, 32)) : log.indexOfEntry(name);
+    if (index !== null) return { log, index };
+  }
+  return null;
+}
+
+/** Waits for a checkpoint over the entry; null where the log is not publishing at the moment. */
+export async function placeOf(log: Log, index: number): Promise<Place | null> {
+  try {
+    const { size, note } = await coveredBy(log, index);
+    return { checkpoint: note, inclusion_proof: log.inclusion(index, size).map(toBase64) };
+  } catch (error) {
+    // The entry is durable and signed: its receipt is shown without a place.
+    if (error instanceof ApiError) return null;
+    throw error;
+  }
+}
+
+/** What opens the commitments of an entry, for a key of the tenant whose entry it is; else nothing. */
+export async function disclosuresFor(
+  gateway: Gateway,
+  { log, index }: FoundEntry,
+  caller: Caller,
+): Promise<EntryDisclosures | undefined> {
+  if (caller.key_id === null || caller.kind !== log.kind) return undefined;
+  const { tenant_ref, entry_id } = JSON.parse(log.entry(index) ?? '{}') as {
+    readonly tenant_ref?: string;
+    readonly entry_id: string;
+  };
+  if (tenant_ref !== caller.tenant_ref) return undefined;
+  return gateway.disclosures.open(log, entry_id);
+}
+
+/** What behaviour.md §1.5 answers about a receipt. */
+export interface CheckedReceipt {
+  readonly proof: { readonly tlog_proof: string; readonly checkpoint: string } | null;
+  readonly checks: {
+    readonly signature_valid: boolean;
+    readonly key_status: string;
+    readonly inclusion_valid: boolean;
+    readonly checkpoint_valid: boolean;
+  };
+}
+
+/** Checks a receipt as anyone can, with the offline verifier, and gives its portable proof. */
+export function checkReceipt(log: Log, receipt: JsonObject, place: Place | null): CheckedReceipt {
+  const shown = place === null ? {} : { log: { ...(receipt['log'] as JsonObject), ...place } };
+  const { origin, vkey } = log;
+  const trust = { origin, vkey, keys: log.receiptKeys().map(trusted) };
+  const { checks } = verifyReceipt({ ...receipt, ...shown }, trust, { suite: native });
+  const ok = (name: CheckName): boolean =>
+    checks.some((check) => check.name === name && check.outcome === 'ok');
+  const key = trust.keys.find(({ kid }) => kid === receipt['kid']);
+  const index = receipt['index'] as number;
+  return {
+    proof:
+      place === null
+        ? null
+        : { tlog_proof: tlogProofOf(index, place), checkpoint: place.checkpoint },
+    checks: {
+      signature_valid: ok('entry_hash') && ok('signature'),
+      key_status: key?.status ?? 'unknown',
+      inclusion_valid: ok('inclusion'),
+      checkpoint_valid: ok('checkpoint'),
+    },
+  };
+}
+
+/** The portable proof of an entry's place. */
+export function tlogProofOf(index: number, { checkpoint, inclusion_proof }: Place): string {
+  const path = inclusion_proof.map((hash) => fromBase64(hash, 32));
+  return formatTlogProof({ index, path, checkpoint });
+}
+
+function trusted({ kid, jwk, status, revoked_index }: ReceiptKey): TrustedKey {
+  return { kid, jwk, status, ...(revoked_index === undefined ? {} : { revoked_index }) };
+}

@@ -1,0 +1,119 @@
+// Receipts for whoever holds an entry_id or an entry hash: lookup with every check run, and the permalink.
+// interface.md, Core; behaviour.md §1.4, §1.5.
+
+import { Type } from 'typebox';
+import { ApiError, route } from '../../plugins/contract.ts';
+import type { Caller, Route } from '../../plugins/contract.ts';
+import type { Kind } from '../../log/index.ts';
+import type { Gateway } from '../gateway.ts';
+import { checkReceipt, disclosuresFor, findEntry, placeOf } from './receipt-answer.ts';
+import { EntryReceipt, kindName, Note } from './schemas.ts';
+
+const TAG = 'Receipts';
+
+const LogOfReceipt = Type.Optional(
+  kindName('Which log; that of the key unless given, and live without a key.'),
+);
+
+const Found = Type.Object(
+  {
+    found: Type.Literal(true),
+    entry_id: Type.String(),
+    receipt: EntryReceipt,
+    proof: Type.Union([
+      Type.Object({
+        tlog_proof: Type.String({ description: 'C2SP tlog-proof@v1, with the checkpoint.' }),
+        checkpoint: Note,
+      }),
+      Type.Null(),
+    ]),
+    checks: Type.Object({
+      signature_valid: Type.Boolean(),
+      key_status: Type.String({ description: 'active, retired or revoked.' }),
+      inclusion_valid: Type.Boolean(),
+      checkpoint_valid: Type.Boolean(),
+    }),
+    verify_url: Type.String({ format: 'uri' }),
+  },
+  { $id: 'ReceiptFound' },
+);
+
+const NotFound = Type.Object(
+  { found: Type.Literal(false), entry_id: Type.String() },
+  { $id: 'ReceiptNotFound' },
+);
+
+/** /receipt/lookup and /r/{entry_id}. */
+export function receiptRoutes(gateway: Gateway): readonly Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/receipt/lookup',
+      // What `verify_url` of every receipt names; as JSON, like the permalink.
+      aliases: ['/verify'],
+      tag: TAG,
+      summary: 'Looks a receipt up and checks it',
+      description:
+        'By entry_id or entry hash. The checks are this service checking itself: `actlog verify` checks ' +
+        'the same without it. Disclosures are shown to the tenant whose entry it is.',
+      access: 'read',
+      query: Type.Object({
+        entry_id: Type.String({ minLength: 1, maxLength: 512, description: 'Or the entry hash.' }),
+        log: LogOfReceipt,
+      }),
+      responses: {
+        200: { description: 'Found or not.', schema: Type.Union([Found, NotFound]) },
+      },
+      async handle(ctx) {
+        const { query, caller } = ctx.state;
+        ctx.set('Cache-Control', 'no-store');
+        const entry = findEntry(gateway, kindOf(query.log, caller), query.entry_id);
+        if (entry === null) {
+          ctx.body = { found: false, entry_id: query.entry_id };
+          return;
+        }
+        const { log, index } = entry;
+        const place = await placeOf(log, index);
+        const disclosures = await disclosuresFor(gateway, entry, caller);
+        const receipt = gateway.receipt(log, index, disclosures);
+        if (receipt === null) throw new Error(`entry ${String(index)} has no receipt`);
+        const { entry_id, verify_url } = receipt;
+        const { checks, proof } = checkReceipt(log, receipt, place);
+        ctx.body = { found: true, entry_id, receipt, proof, checks, verify_url };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/r/{entry_id}',
+      tag: TAG,
+      summary: 'A receipt by its permalink',
+      access: 'read',
+      params: Type.Object({ entry_id: Type.String({ maxLength: 512 }) }),
+      query: Type.Object({ log: LogOfReceipt }),
+      responses: { 200: { description: 'The receipt with its proof.', schema: EntryReceipt } },
+      errors: ['resource_missing'],
+      async handle(ctx) {
+        const { params, query, caller } = ctx.state;
+        ctx.set('Cache-Control', 'no-store');
+        const entry = findEntry(gateway, kindOf(query.log, caller), params.entry_id);
+        if (entry === null) {
+          throw new ApiError('resource_missing', 'the log has no such entry', {
+            param: 'entry_id',
+          });
+        }
+        const { log, index } = entry;
+        const place = await placeOf(log, index);
+        const disclosures = await disclosuresFor(gateway, entry, caller);
+        const receipt = gateway.receipt(log, index, disclosures);
+        if (receipt === null) throw new Error(`entry ${String(index)} has no receipt`);
+        ctx.body =
+          place === null ? receipt : { ...receipt, log: { origin: log.origin, index, ...place } };
+      },
+    }),
+  ];
+}
+
+/** The parameter says which log; else the key; nothing of one is found in the other. */
+function kindOf(asked: Kind | undefined, caller: Caller): Kind {
+  return asked ?? (caller.key_id === null ? 'live' : caller.kind);
+}

@@ -1,0 +1,80 @@
+// Schemas that several of the gateway's routes share; those with an $id are components of the OpenAPI document.
+
+import { Type } from 'typebox';
+import type { TLiteral, TString, TUnion } from 'typebox';
+import { LogError } from '../../log/index.ts';
+import { ApiError } from '../../plugins/contract.ts';
+import { receiptMembers } from '../../plugins/index.ts';
+
+/** Milliseconds of UTC. */
+export const Milliseconds = Type.Integer({ minimum: 0, description: 'Milliseconds, UTC.' });
+
+/** A count, an index or a size. */
+export const Count = Type.Integer({ minimum: 0 });
+
+export const Hex32 = Type.String({ pattern: '^[0-9a-f]{64}$' });
+
+/** Base64 of a 32-byte hash. */
+export const Hash = Type.String({
+  pattern: '^[A-Za-z0-9+/]{43}=$',
+  description: 'Base64, 32 bytes.',
+});
+
+/** One of the two kinds of log. */
+export const kindName = (description: string): TUnion<[TLiteral<'live'>, TLiteral<'sandbox'>]> =>
+  Type.Union([Type.Literal('live'), Type.Literal('sandbox')], { description });
+
+/** A decimal in a query: no sign, no leading zero; `integerOf` keeps it to 2^53 - 1. */
+export const integerText = (description: string): TString =>
+  Type.String({ pattern: '^(0|[1-9][0-9]{0,15})$', description });
+
+export const Note = Type.String({
+  description: 'A signed checkpoint (C2SP signed-note, tlog-checkpoint).',
+});
+
+export const Path = Type.Array(Hash, {
+  maxItems: 63,
+  description: 'Hashes in the order of RFC 9162 (inclusion: leaf side first).',
+});
+
+export const Jwk = Type.Object(
+  {
+    kty: Type.Literal('OKP'),
+    crv: Type.Literal('Ed25519'),
+    x: Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' }),
+    kid: Type.String({ description: 'RFC 7638 thumbprint.' }),
+    use: Type.Literal('sig'),
+    alg: Type.Literal('EdDSA'),
+    origin: Type.String({ description: 'The log whose statements this key signs.' }),
+    nbf: Type.Integer({ description: 'Seconds; since when the log declares it.' }),
+    exp: Type.Optional(Type.Integer({ description: 'Seconds; when it stopped signing.' })),
+    revoked_at: Type.Optional(Type.Integer({ description: 'Seconds.' })),
+    revoked_index: Type.Optional(
+      Type.Integer({ description: 'Index of the revoking entry; entries below it hold.' }),
+    ),
+  },
+  { $id: 'ReceiptKey' },
+);
+
+export const Jwks = Type.Object({ keys: Type.Array(Jwk) }, { $id: 'Jwks' });
+
+/** The receipt of any entry (behaviour.md §1.1); members of its type stand beside these. */
+export const EntryReceipt = Type.Object(receiptMembers, {
+  $id: 'EntryReceipt',
+  description: 'A signed statement with what is derived from it.',
+});
+
+/** The number that a query parameter spells; `parameter_invalid` with its name beyond 2^53 - 1. */
+export function integerOf(text: string, param: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) {
+    throw new ApiError('parameter_invalid', `${param} is over 2^53 - 1`, { param });
+  }
+  return value;
+}
+
+/** What the core says against a parameter, naming it; anything else is thrown on as it is. */
+export function refusedParameter(param: string, cause: unknown): Error {
+  if (!(cause instanceof LogError)) throw cause;
+  return new ApiError('parameter_invalid', `${param}: ${cause.message}`, { param, cause });
+}

@@ -1,0 +1,83 @@
+// A running gateway: opened, listening, swept, administered; and its stop, which loses nothing.
+
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import type { Logger } from 'pino';
+import { buildApp } from './app.ts';
+import type { ConfigSources } from './config.ts';
+import type { Gateway } from './gateway.ts';
+import { sweepRecords } from './idempotency.ts';
+import { listen } from './listen.ts';
+import { openGateway } from './open.ts';
+import type { OpenOptions } from './open.ts';
+import { adminVerbs } from './tenants/admin.ts';
+import { serveAdmin } from './tenants/admin-socket.ts';
+import type { IssuedKey, Tenants } from './tenants/tenants.ts';
+
+/** How often expired idempotency records are deleted. */
+const SWEEP_MS = 600_000;
+
+/** A gateway that serves. */
+export interface RunningServer {
+  readonly gateway: Gateway;
+  readonly port: number;
+  /** The keys of a first start on an empty data folder; the only time they are shown. */
+  readonly first_keys: readonly IssuedKey[];
+  /** Finishes what is in flight, publishes, closes the logs. */
+  close(): Promise<void>;
+}
+
+/** Opens a gateway and serves it. With PORT 0 and no BASE_URL, addresses in answers name the port that was free. */
+export async function startServer(
+  sources: ConfigSources,
+  options: OpenOptions,
+): Promise<RunningServer> {
+  const opened = await openGateway(await withPort(sources), options);
+  const { gateway, store } = opened;
+  const closers: (() => Promise<void>)[] = [() => opened.close()];
+  const close = async (): Promise<void> => {
+    for (const closer of closers.splice(0).reverse()) await closer();
+  };
+  try {
+    const first_keys = gateway.tenants.empty ? await firstKeys(gateway.tenants) : [];
+    const app = await buildApp(gateway);
+    const admin = await serveAdmin(gateway.config.DATA_DIR, adminVerbs(gateway, store));
+    closers.push(() => admin.close());
+    const sweeper = setInterval(() => void sweep(gateway, options.logger), SWEEP_MS);
+    closers.push(async () => clearInterval(sweeper));
+    const listening = await listen(gateway.config, app.callback());
+    closers.push(() => listening.close());
+    return { gateway, port: listening.port, first_keys, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Addresses in receipts need the port before anything listens: PORT 0 becomes a port that is free now. */
+async function withPort(sources: ConfigSources): Promise<ConfigSources> {
+  const { config } = sources;
+  if (config.PORT !== 0 || config.BASE_URL !== '') return sources;
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, config.HOST, resolve));
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((resolve) => probe.close(resolve));
+  return { ...sources, config: { ...config, PORT: port } };
+}
+
+async function firstKeys(tenants: Tenants): Promise<IssuedKey[]> {
+  const tenant = 'first';
+  return [
+    await tenants.issue({ tenant, kind: 'sandbox', role: 'operator' }),
+    await tenants.issue({ tenant, kind: 'live', role: 'operator' }),
+  ];
+}
+
+async function sweep(gateway: Gateway, logger: Logger): Promise<void> {
+  const ttl = gateway.config.IDEMPOTENCY_TTL_MS;
+  try {
+    for (const log of Object.values(gateway.logs)) await sweepRecords(log, gateway.now(), ttl);
+  } catch (err) {
+    logger.warn({ err }, 'expired idempotency records are still there');
+  }
+}

@@ -1,0 +1,93 @@
+// The kinds of settings that the configuration is made of.
+
+/** One setting: how its text becomes a value, and its row in the table. */
+export interface Setting<T> {
+  readonly type: string;
+  /** As the table shows it; an empty string where there is none. */
+  readonly standard: string;
+  readonly description: string;
+  /** Throws a plain reason. */
+  parse(text: string): T;
+  readonly fallback: T;
+}
+
+/** A whole number between two bounds. */
+export const integer = (
+  fallback: number,
+  least: number,
+  most: number,
+  description: string,
+): Setting<number> => ({
+  type: `integer ${String(least)}..${String(most)}`,
+  standard: String(fallback),
+  description,
+  fallback,
+  parse(text) {
+    const value = Number(text);
+    if (!/^\d{1,15}$/.test(text) || value < least || value > most) {
+      throw new Error(`must be an integer from ${String(least)} to ${String(most)}`);
+    }
+    return value;
+  },
+});
+
+/** One of a few words; the first is the default. */
+export const oneOf = <const T extends string>(
+  values: readonly [T, ...T[]],
+  description: string,
+): Setting<T> => ({
+  type: values.join(' \\| '),
+  standard: values[0],
+  description,
+  fallback: values[0],
+  parse(text) {
+    const value = values.find((known) => known === text);
+    if (value === undefined) throw new Error(`must be one of ${values.join(', ')}`);
+    return value;
+  },
+});
+
+/** A text of a form; `type` names it in the table and in refusals. */
+export const text = (
+  type: string,
+  fallback: string,
+  description: string,
+  pattern = /^.+$/u,
+): Setting<string> => ({
+  type,
+  standard: fallback,
+  description,
+  fallback,
+  parse(value) {
+    if (!pattern.test(value)) throw new Error(`is no ${type}`);
+    return value;
+  },
+});
+
+/** An http or https address without query and fragment; a slash at its end is dropped. */
+export const address = (fallback: string, description: string): Setting<string> => ({
+  type: 'http(s) address',
+  standard: fallback,
+  description,
+  fallback,
+  parse(value) {
+    const url = URL.canParse(value) ? new URL(value) : null;
+    if (url === null || !/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '') {
+      throw new Error('must be an http or https address without query and fragment');
+    }
+    return value.replace(/\/+$/, '');
+  },
+});
+
+/** Several texts with commas between them. */
+export const list = (description: string): Setting<readonly string[]> => ({
+  type: 'comma list',
+  standard: '',
+  description,
+  fallback: [],
+  parse: (value) =>
+    value
+      .split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== ''),
+});

@@ -1,0 +1,114 @@
+// How the command line reaches a running gateway: a socket in the data folder that only its owner can open;
+// one line of JSON each way. LevelDB has one process, so what a server holds is changed through it.
+
+import { hash } from 'node:crypto';
+import { chmod, mkdir, rm } from 'node:fs/promises';
+import { createConnection, createServer } from 'node:net';
+import type { Socket } from 'node:net';
+import { tmpdir, userInfo } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { isJsonObject, LogError, parseJson } from '../../log/index.ts';
+import type { Json } from '../../plugins/contract.ts';
+import type { AdminArgs, AdminVerbs } from './admin.ts';
+import { AdminError } from './tenants.ts';
+
+/** Socket paths are short on every system (108 bytes with their end on Linux, 104 on macOS). */
+const LONGEST_PATH = 100;
+const LONGEST_LINE = 65_536;
+
+/** Where the socket of a data folder is: in it, or in a private folder of the user when that path is too long. */
+export function socketPath(data: string): string {
+  const own = join(resolve(data), 'admin.sock');
+  if (Buffer.byteLength(own) <= LONGEST_PATH) return own;
+  const name = hash('sha256', resolve(data), 'hex').slice(0, 24);
+  return join(tmpdir(), `actlog-${String(userInfo().uid)}`, `${name}.sock`);
+}
+
+/** Serves the verbs; the caller holds the data folder, so a socket file that is there is left over. */
+export async function serveAdmin(
+  data: string,
+  verbs: AdminVerbs,
+): Promise<{ close(): Promise<void> }> {
+  const path = socketPath(data);
+  // 0700 on the folder keeps others out also in the moment before the socket has its own mode.
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await chmod(dirname(path), 0o700);
+  await rm(path, { force: true });
+  const open = new Set<Socket>();
+  const server = createServer((socket) => {
+    open.add(socket);
+    socket.on('close', () => open.delete(socket));
+    socket.on('error', () => socket.destroy());
+    readLine(socket).then(
+      async (line) => socket.end(`${JSON.stringify(await perform(verbs, line))}\n`),
+      () => socket.destroy(),
+    );
+  });
+  await new Promise<void>((done, reject) => {
+    server.once('error', reject);
+    server.listen(path, done);
+  });
+  await chmod(path, 0o600);
+  return {
+    close: () =>
+      new Promise((done) => {
+        server.close(() => done());
+        for (const socket of open) socket.destroy();
+      }),
+  };
+}
+
+/** Asks the server that holds the data folder; null when none runs. Throws `AdminError` with what it says. */
+export async function askServer(
+  data: string,
+  verb: string,
+  args: AdminArgs,
+): Promise<{ result: Json } | null> {
+  const socket = createConnection(socketPath(data));
+  const connected = await new Promise<boolean>((done, reject) => {
+    socket.once('connect', () => done(true));
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED') done(false);
+      else reject(error);
+    });
+  });
+  if (!connected) return null;
+  socket.write(`${JSON.stringify({ verb, args })}\n`);
+  const answer = JSON.parse(await readLine(socket, Infinity)) as { result?: Json; error?: string };
+  socket.destroy();
+  if (answer.error !== undefined) throw new AdminError(answer.error);
+  return { result: answer.result ?? null };
+}
+
+/** Runs one verb of an open gateway; what cannot be done is an error in words, anything else a defect. */
+export async function perform(
+  verbs: AdminVerbs,
+  line: string,
+): Promise<{ result: unknown } | { error: string }> {
+  try {
+    const request = parseJson(line);
+    if (!isJsonObject(request)) throw new AdminError('a request is an object');
+    const { verb, args } = request;
+    const known = typeof verb === 'string' && Object.hasOwn(verbs, verb);
+    const perform = known ? verbs[verb] : undefined;
+    if (perform === undefined) throw new AdminError(`there is no verb ${JSON.stringify(verb)}`);
+    return { result: await perform((args ?? {}) as AdminArgs) };
+  } catch (error) {
+    if (error instanceof AdminError || error instanceof LogError) return { error: error.message };
+    return { error: `the server failed: ${error instanceof Error ? error.message : 'unknown'}` };
+  }
+}
+
+function readLine(socket: Socket, longest = LONGEST_LINE): Promise<string> {
+  return new Promise((done, reject) => {
+    let text = '';
+    socket.setEncoding('utf8');
+    socket.on('data', (chunk: string) => {
+      text += chunk;
+      const end = text.indexOf('\n');
+      if (end >= 0) done(text.slice(0, end));
+      else if (text.length > longest) reject(new Error('line is too long'));
+    });
+    socket.on('close', () => reject(new Error('the connection ended early')));
+  });
+}

@@ -1,0 +1,114 @@
+// What the command line may do to a gateway: keys, tenants, the logs' own keys, backup, clock. behaviour.md §2.2, §3.1.
+// The verbs are the same whether a server runs (admin-socket.ts) or not.
+
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Kind, Log } from '../../log/index.ts';
+import type { Json, Role } from '../../plugins/contract.ts';
+import type { GatewayStore } from './store.ts';
+import { AdminError } from './tenants.ts';
+import type { Tenants } from './tenants.ts';
+
+/** Named arguments of a verb, as they stand in JSON. */
+export type AdminArgs = Readonly<Record<string, Json | undefined>>;
+
+/** A verb: `keys issue`, `keys list`, … */
+export type AdminVerbs = Readonly<Record<string, (args: AdminArgs) => Promise<unknown>>>;
+
+const WEEK_MS = 7 * 86_400_000;
+const ROLES: readonly Role[] = ['carrier', 'insured', 'operator'];
+
+/** The verbs that need the gateway's own database only. */
+export function keyVerbs(tenants: Tenants): AdminVerbs {
+  return {
+    'keys issue': (args) =>
+      tenants.issue({
+        tenant: text(args, 'tenant'),
+        kind: kindOf(args),
+        role: oneOf(args, 'role', ROLES) ?? 'carrier',
+        scopes: ((args['scopes'] ?? []) as readonly Json[]).map(String),
+        ...(args['expires_at_ms'] === undefined
+          ? {}
+          : { expires_at_ms: millis(args, 'expires_at_ms') }),
+      }),
+    'keys list': async () => tenants.list().map(({ sha256: _, ...key }) => key),
+    'keys rotate': (args) =>
+      tenants.rotate(
+        text(args, 'key_id'),
+        args['grace_ms'] === undefined ? WEEK_MS : millis(args, 'grace_ms'),
+      ),
+    'keys revoke': async (args) => {
+      const { sha256: _, ...key } = await tenants.revoke(text(args, 'key_id'));
+      return key;
+    },
+    'tenants list': async () => tenants.tenants(),
+  };
+}
+
+/** All verbs of an open gateway. */
+export function adminVerbs(
+  gateway: {
+    readonly tenants: Tenants;
+    readonly logs: Readonly<Record<Kind, Log>>;
+    readonly served: Readonly<Record<Kind, readonly Log[]>>;
+  },
+  store: GatewayStore,
+): AdminVerbs {
+  const log = (args: AdminArgs): Log => gateway.logs[kindOf(args)];
+  return {
+    ...keyVerbs(gateway.tenants),
+    status: async () =>
+      Object.values(gateway.logs).map((one) => ({ origin: one.origin, ...one.health() })),
+    'receipt-key rotate': async (args) => ({ kid: await log(args).operator.rotateKey() }),
+    'receipt-key revoke': async (args) => {
+      await log(args).operator.revokeKey(text(args, 'kid'));
+      return { revoked: text(args, 'kid') };
+    },
+    'clock confirm': async () => {
+      for (const one of Object.values(gateway.logs)) one.operator.confirmClock();
+      return { confirmed: true };
+    },
+    backup: async (args) => {
+      const folder = text(args, 'folder');
+      const sizes: Record<string, number> = {};
+      for (const one of [...gateway.served.live, ...gateway.served.sandbox]) {
+        const target = join(folder, one.kind, String(one.number));
+        await mkdir(target, { recursive: true, mode: 0o700 });
+        sizes[one.origin] = (await one.operator.backup(target)).size;
+      }
+      await store.copyTo(join(folder, 'gateway'));
+      return { folder, sizes };
+    },
+  };
+}
+
+function text(args: AdminArgs, name: string): string {
+  const value = args[name];
+  if (typeof value !== 'string' || value === '') throw new AdminError(`${name} is missing`);
+  return value;
+}
+
+function millis(args: AdminArgs, name: string): number {
+  const value = args[name];
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) {
+    throw new AdminError(`${name} must be a number of milliseconds`);
+  }
+  return value;
+}
+
+function oneOf<const T extends string>(
+  args: AdminArgs,
+  name: string,
+  values: readonly T[],
+): T | undefined {
+  if (args[name] === undefined) return undefined;
+  const value = values.find((known) => known === args[name]);
+  if (value === undefined) throw new AdminError(`${name} must be one of ${values.join(', ')}`);
+  return value;
+}
+
+function kindOf(args: AdminArgs): Kind {
+  const kind = oneOf(args, 'kind', ['live', 'sandbox']);
+  if (kind === undefined) throw new AdminError('kind is missing: live or sandbox');
+  return kind;
+}

@@ -1,0 +1,83 @@
+// A small LevelDB database whose every write is on disk when it resolves, and which comes back from a full
+// disk: after a failed write LevelDB's journal is in doubt, so the database is opened anew before the next.
+
+import { mkdir } from 'node:fs/promises';
+import { ClassicLevel } from 'classic-level';
+import { LogError } from '../../log/index.ts';
+
+/** How values are stored. */
+export type ValueEncoding = 'json' | 'view';
+
+/** One database in a folder of its own. */
+export class SyncedLevel<V> {
+  readonly #db: ClassicLevel<string, V>;
+  readonly #folder: string;
+  #doubtful = false;
+
+  private constructor(db: ClassicLevel<string, V>, folder: string) {
+    this.#db = db;
+    this.#folder = folder;
+  }
+
+  /** Opens the database, made when missing; `log_locked` when another process holds it. */
+  static async open<V>(folder: string, valueEncoding: ValueEncoding): Promise<SyncedLevel<V>> {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const level = new SyncedLevel<V>(new ClassicLevel(folder, { valueEncoding }), folder);
+    await level.#open();
+    return level;
+  }
+
+  /** Puts all of them, or none. `log_unavailable` when the disk refuses. */
+  async put(rows: readonly { readonly key: string; readonly value: V }[]): Promise<void> {
+    try {
+      if (this.#doubtful) await this.#reopen();
+      const batch = rows.map(({ key, value }) => ({ type: 'put' as const, key, value }));
+      await this.#db.batch(batch, { sync: true });
+    } catch (cause) {
+      this.#doubtful = true;
+      throw this.#unavailable(cause);
+    }
+  }
+
+  async get(key: string): Promise<V | undefined> {
+    try {
+      return await this.#db.get(key);
+    } catch (cause) {
+      throw this.#unavailable(cause);
+    }
+  }
+
+  /** Every row in the order of keys. */
+  rows(): AsyncIterable<[string, V]> {
+    return this.#db.iterator();
+  }
+
+  close(): Promise<void> {
+    return this.#db.close();
+  }
+
+  async #reopen(): Promise<void> {
+    await this.#db.close();
+    await this.#open();
+    this.#doubtful = false;
+  }
+
+  async #open(): Promise<void> {
+    try {
+      await this.#db.open();
+    } catch (error) {
+      const cause = (error as Error).cause as { code?: string } | undefined;
+      if (cause?.code !== 'LEVEL_LOCKED') throw this.#unavailable(error);
+      const advice = 'stop it first, or give this one another DATA_DIR';
+      const message = `another process has the data in ${this.#folder} open: ${advice}`;
+      throw new LogError('log_locked', message, { cause: error });
+    }
+  }
+
+  #unavailable(cause: unknown): LogError {
+    if (cause instanceof LogError) return cause;
+    return new LogError('log_unavailable', `the database in ${this.#folder} does not answer`, {
+      cause,
+    });
+  }
+}

@@ -1,0 +1,229 @@
+// Tenants and their API keys: who a presented key belongs to, and how keys come and go.
+// behaviour.md §3; formats.md §4 (tenant_ref, tenant key, session_ref).
+
+import { hash, randomBytes } from 'node:crypto';
+import { sessionRef } from '../../log/index.ts';
+import type { Log } from '../../log/index.ts';
+import type { Caller, Kind, Role } from '../../plugins/contract.ts';
+import { judge, keyHash, kindOfKey, newKeyId, newKeyText } from './api-key.ts';
+import type { KeyRecord, KeyRefusal } from './api-key.ts';
+import type { GatewayStore, TenantInLog, TenantRecord } from './store.ts';
+
+/** The tenant of requests without a key. */
+export const PUBLIC = 'public';
+
+const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
+
+/** What an administrator gives for a new key. */
+export interface KeyOrder {
+  readonly tenant: string;
+  readonly kind: Kind;
+  readonly role?: Role;
+  readonly scopes?: readonly string[];
+  readonly expires_at_ms?: number;
+}
+
+/** A new key; the only place where its text ever stands. */
+export interface IssuedKey extends Omit<KeyRecord, 'sha256'> {
+  readonly key: string;
+}
+
+/** An administrator's request that cannot be done; the message says why. */
+export class AdminError extends Error {
+  override readonly name = 'AdminError';
+}
+
+/** Tenants and keys, in memory and in the gateway's database. */
+export class Tenants {
+  readonly #store: GatewayStore;
+  readonly #now: () => number;
+  /** Registrations by log and tenant: under way, or done. */
+  readonly #registered = new Map<string, Promise<void> | true>();
+
+  private constructor(store: GatewayStore, now: () => number) {
+    this.#store = store;
+    this.#now = now;
+  }
+
+  /** Takes over an open database; the tenant `public` exists from then on. */
+  static async load(store: GatewayStore, now: () => number): Promise<Tenants> {
+    const tenants = new Tenants(store, now);
+    await tenants.#tenant(PUBLIC);
+    return tenants;
+  }
+
+  /** True until the first key is issued. */
+  get empty(): boolean {
+    return this.#store.keys.size === 0;
+  }
+
+  /** The record of a presented key, or why it is refused. */
+  authenticate(text: string): KeyRecord | KeyRefusal {
+    if (kindOfKey(text) === null) return 'api_key_invalid';
+    const sha256 = keyHash(text);
+    const record = this.#store.keys.get(sha256);
+    if (record === undefined) return 'api_key_invalid';
+    return judge(record, sha256, this.#now()) ?? record;
+  }
+
+  /** Who asks, once a key has been accepted; `log` is the one that its entries go to. */
+  caller(record: KeyRecord, log: Log, ip: string): Caller {
+    return new KnownCaller(record, this.inLog(record.tenant, record.kind), log.origin, ip);
+  }
+
+  /** The caller without a key. */
+  anonymous(log: Log, ip: string): Caller {
+    const nobody = { tenant: PUBLIC, kind: log.kind, role: null, scopes: [], key_id: null };
+    return new KnownCaller(nobody, this.inLog(PUBLIC, log.kind), log.origin, ip);
+  }
+
+  /** How a tenant stands in a kind of log. */
+  inLog(tenant: string, kind: Kind): TenantInLog {
+    const record = this.#store.tenants.get(tenant);
+    if (record === undefined) throw new Error(`tenant ${tenant} is not stored`);
+    return record[kind];
+  }
+
+  /** Registers the tenant in the log before its first entry; true at once when it is. */
+  register(tenant: string, log: Log): Promise<void> | true {
+    const name = `${log.origin} ${tenant}`;
+    const known = this.#registered.get(name);
+    if (known !== undefined) return known;
+    const { tenant_ref, tenant_key } = this.inLog(tenant, log.kind);
+    const key_sha256 = hash('sha256', Buffer.from(tenant_key, 'hex'), 'hex');
+    const registration = log.registerTenant(tenant_ref, key_sha256).then(
+      () => void this.#registered.set(name, true),
+      (error: unknown) => {
+        this.#registered.delete(name);
+        throw error;
+      },
+    );
+    this.#registered.set(name, registration);
+    return registration;
+  }
+
+  /** Issues a key; its tenant is made when new. */
+  async issue(order: KeyOrder): Promise<IssuedKey> {
+    if (!NAME.test(order.tenant) || order.tenant === PUBLIC) {
+      throw new AdminError(`tenant must match ${NAME.source} and not be ${PUBLIC}`);
+    }
+    await this.#tenant(order.tenant);
+    const { key, record } = this.#newKey(order);
+    await this.#store.putKeys([record]);
+    return issued(key, record);
+  }
+
+  /**
+   * Issues the successor of a key. The old one stays valid for `grace_ms`, so that both work while
+   * callers change over; the one before it, if it still works, ends now: never more than two.
+   */
+  async rotate(key_id: string, grace_ms: number): Promise<IssuedKey> {
+    const old = this.#find(key_id);
+    const now = this.#now();
+    if (judge(old, old.sha256, now) !== null)
+      throw new AdminError(`key ${key_id} is not valid any more`);
+    const { tenant, kind, role, scopes } = old;
+    const { key, record } = this.#newKey({ tenant, kind, role, scopes });
+    const until = Math.min(old.expires_at_ms ?? Infinity, now + grace_ms);
+    const ended = this.list().filter(
+      ({ key_id: id, revoked_at_ms }) => id === old.rotated_from && revoked_at_ms === undefined,
+    );
+    await this.#store.putKeys([
+      { ...record, rotated_from: key_id },
+      { ...old, expires_at_ms: until },
+      ...ended.map((before) => ({ ...before, revoked_at_ms: now })),
+    ]);
+    return issued(key, { ...record, rotated_from: key_id });
+  }
+
+  /** Ends a key for good, at once. */
+  async revoke(key_id: string): Promise<KeyRecord> {
+    const record = this.#find(key_id);
+    const revoked = { ...record, revoked_at_ms: record.revoked_at_ms ?? this.#now() };
+    await this.#store.putKeys([revoked]);
+    return revoked;
+  }
+
+  /** All keys, oldest first. */
+  list(): readonly KeyRecord[] {
+    return [...this.#store.keys.values()].sort((a, b) => a.created_at_ms - b.created_at_ms);
+  }
+
+  /** All tenants by name, without their secrets. */
+  tenants(): readonly { name: string; created_at_ms: number; refs: Record<Kind, string> }[] {
+    return [...this.#store.tenants.values()].map(({ name, created_at_ms, live, sandbox }) => ({
+      name,
+      created_at_ms,
+      refs: { live: live.tenant_ref, sandbox: sandbox.tenant_ref },
+    }));
+  }
+
+  async #tenant(name: string): Promise<TenantRecord> {
+    const known = this.#store.tenants.get(name);
+    if (known !== undefined) return known;
+    const fresh = (): TenantInLog => ({
+      tenant_ref: randomBytes(16).toString('base64url'),
+      tenant_key: randomBytes(32).toString('hex'),
+    });
+    const record = { name, created_at_ms: this.#now(), live: fresh(), sandbox: fresh() };
+    await this.#store.putTenant(record);
+    return record;
+  }
+
+  #find(key_id: string): KeyRecord {
+    const record = this.list().find((key) => key.key_id === key_id);
+    if (record === undefined) throw new AdminError(`there is no key ${key_id}`);
+    return record;
+  }
+
+  #newKey(order: KeyOrder): { key: string; record: KeyRecord } {
+    const key = newKeyText(order.kind);
+    const record: KeyRecord = {
+      key_id: newKeyId(),
+      sha256: keyHash(key),
+      tenant: order.tenant,
+      kind: order.kind,
+      role: order.role ?? 'carrier',
+      scopes: order.scopes ?? [],
+      created_at_ms: this.#now(),
+      ...(order.expires_at_ms === undefined ? {} : { expires_at_ms: order.expires_at_ms }),
+    };
+    return { key, record };
+  }
+}
+
+function issued(key: string, { sha256: _, ...record }: KeyRecord): IssuedKey {
+  return { ...record, key };
+}
+
+type Identity = Pick<Caller, 'tenant' | 'kind' | 'role' | 'scopes' | 'key_id'>;
+
+class KnownCaller implements Caller {
+  readonly tenant: string;
+  readonly tenant_ref: string;
+  readonly kind: Kind;
+  readonly sandbox: boolean;
+  readonly role: Role | null;
+  readonly scopes: readonly string[];
+  readonly key_id: string | null;
+  readonly ip: string;
+  readonly #tenant_key: string;
+  readonly #origin: string;
+
+  constructor(identity: Identity, inLog: TenantInLog, origin: string, ip: string) {
+    this.tenant = identity.tenant;
+    this.tenant_ref = inLog.tenant_ref;
+    this.kind = identity.kind;
+    this.sandbox = identity.kind === 'sandbox';
+    this.role = identity.role;
+    this.scopes = identity.scopes;
+    this.key_id = identity.key_id;
+    this.ip = ip;
+    this.#tenant_key = inLog.tenant_key;
+    this.#origin = origin;
+  }
+
+  sessionRef(session_id: string): string {
+    return sessionRef(Buffer.from(this.#tenant_key, 'hex'), this.#origin, session_id);
+  }
+}

@@ -1,0 +1,171 @@
+// One witness, asked over C2SP tlog-witness. It tells the size it has by 409; both the current answers and
+// those of deployed witnesses are understood (403 for an unknown log, 409 for another root).
+
+import { FORMAT, formatAddCheckpoint, native, openCheckpoint } from '../../log/index.ts';
+import type { Offer, PolicyKey } from '../../log/index.ts';
+
+/** The most that a witness may answer with. */
+const MAX_ANSWER_BYTES = 16 * 1024;
+/** One question, and again for each 409 that names another size. */
+const ATTEMPTS = 3;
+
+/** A witness of a policy that can be asked. */
+export type AskedWitness = PolicyKey & { readonly url: string };
+
+/** How a witness has answered, for health and the operator. */
+export interface WitnessState {
+  /** Its name inside the policy. */
+  readonly name: string;
+  /** The size it cosigned last, 0 for none since the start. */
+  readonly cosigned_size: number;
+  readonly cosigned_at_ms: number | null;
+  /** Why its last cosignature did not come, in words; null when it came. */
+  readonly problem: string | null;
+}
+
+/** What asking takes beside the witness. */
+export interface AskOptions {
+  readonly timeout_ms: number;
+  /** The wall clock of the log. */
+  now(): number;
+}
+
+/** Asks one witness of a policy, one question at a time. */
+export class WitnessClient {
+  readonly #key: AskedWitness;
+  readonly #url: string;
+  readonly #options: AskOptions;
+  /** What the witness has, as far as it said. */
+  #known = 0;
+  #state: WitnessState;
+  #asking: Promise<unknown> = Promise.resolve();
+  #newest: Offer | null = null;
+
+  constructor(key: AskedWitness, options: AskOptions) {
+    this.#key = key;
+    this.#url = `${key.url.replace(/\/$/, '')}/add-checkpoint`;
+    this.#options = options;
+    this.#state = { name: key.name, cosigned_size: 0, cosigned_at_ms: null, problem: null };
+  }
+
+  get state(): WitnessState {
+    return this.#state;
+  }
+
+  /**
+   * The cosignature line for an offer; null when the witness did not give a good one in time. An offer
+   * that comes while it is asked waits for the answer, and the newest one that waits is asked next.
+   */
+  cosign(offer: Offer): Promise<string | null> {
+    this.#newest = offer;
+    const answer = this.#asking.then(() => (this.#newest === offer ? this.#cosign(offer) : null));
+    this.#asking = answer;
+    return answer;
+  }
+
+  async #cosign(offer: Offer): Promise<string | null> {
+    try {
+      const line = await this.#ask(offer);
+      this.#known = offer.size;
+      this.#state = {
+        ...this.#state,
+        cosigned_size: offer.size,
+        cosigned_at_ms: this.#options.now(),
+        problem: null,
+      };
+      return line;
+    } catch (error) {
+      this.#state = { ...this.#state, problem: reasonOf(error) };
+      return null;
+    }
+  }
+
+  async #ask(offer: Offer): Promise<string> {
+    const signal = AbortSignal.timeout(this.#options.timeout_ms);
+    for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+      const old = Math.min(this.#known, offer.size);
+      const response = await fetch(this.#url, {
+        method: 'POST',
+        headers: { 'content-type': 'text/plain; charset=utf-8' },
+        body: formatAddCheckpoint({ old, path: offer.consistency(old), note: offer.note }),
+        redirect: 'error',
+        signal,
+      });
+      const answer = await readCapped(response);
+      if (response.status === 200) return this.#checked(offer, answer);
+      if (response.status !== 409) throw new Error(refusal(response.status));
+      const has = sizeOf(answer);
+      if (has === null) throw new Error('answered 409 without its size: another root, or a fork');
+      if (has > offer.size) {
+        throw new Error(`has cosigned ${String(has)} entries, more than offered`);
+      }
+      if (has === old) throw new Error('answered 409 for the size that it names');
+      this.#known = has;
+    }
+    throw new Error('its size kept changing');
+  }
+
+  /** What a witness answers is hostile too: of its lines one goes into the note, a good one of its key. */
+  #checked(offer: Offer, answer: string): string {
+    if (!answer.endsWith('\n')) throw new Error('answered no signature line');
+    const { verifier } = this.#key;
+    const keys = { origin: offer.origin, vkey: offer.vkey, cosigners: [verifier] };
+    const [newest] = openCheckpoint(native, offer.note + answer, keys).cosignatures;
+    if (newest === undefined) throw new Error('answered without a cosignature of its key');
+    // Verifiers count it by its time, so it must say when it was made.
+    if (Math.abs(newest.time_s * 1000 - this.#options.now()) > FORMAT.skew_ms) {
+      throw new Error('its clock is more than a minute away from ours');
+    }
+    const line = answer
+      .slice(0, -1)
+      .split('\n')
+      .filter((candidate) => candidate.startsWith(`\u2014 ${verifier.name} `))
+      .map((candidate) => `${candidate}\n`)
+      .find((candidate) => {
+        // Other keys of the same name are unknown here, so their lines open with no cosignature.
+        const { cosignatures } = openCheckpoint(native, offer.note + candidate, keys);
+        return cosignatures[0]?.time_s === newest.time_s;
+      });
+    if (line === undefined) throw new Error('answered without a cosignature of its key');
+    return line;
+  }
+}
+
+function refusal(status: number): string {
+  if (status === 404 || status === 403) {
+    return `does not know this log or its key (${String(status)})`;
+  }
+  if (status === 422) return 'refused the consistency proof (422)';
+  if (status === 429) return 'asked to be left alone (429)';
+  return `answered ${String(status)}`;
+}
+
+/** The body of a 409 when it names a size. */
+function sizeOf(answer: string): number | null {
+  const text = /^(0|[1-9]\d{0,15})\n$/.exec(answer)?.[1];
+  const size = Number(text);
+  return text !== undefined && Number.isSafeInteger(size) ? size : null;
+}
+
+async function readCapped(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  // Streamed, so that a witness that answers without end is cut off at the cap.
+  for await (const chunk of response.body ?? []) {
+    const bytes = chunk as Uint8Array;
+    size += bytes.length;
+    if (size > MAX_ANSWER_BYTES) throw new Error(`answered over ${String(MAX_ANSWER_BYTES)} bytes`);
+    chunks.push(bytes);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** fetch says only "fetch failed" and hides what happened in the cause. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown';
+  if (error.name === 'TimeoutError') return 'did not answer in time';
+  const { code } = (error.cause ?? {}) as { code?: string };
+  return error.message === 'fetch failed'
+    ? `cannot be reached (${code ?? 'unknown'})`
+    : error.message;
+}

@@ -1,0 +1,110 @@
+// Which logs are witnessed, by the file of WITNESS_POLICY: those of its log lines, or all without any.
+
+import type { Logger } from 'pino';
+import { equal, native, parseVkey } from '../../log/index.ts';
+import type { Cosign, Kind, Log } from '../../log/index.ts';
+import { ConfigError } from '../config.ts';
+import type { Config } from '../config.ts';
+import { readWitnessPolicy } from './witness-policy.ts';
+import type { WitnessPolicy } from './witness-policy.ts';
+import { Witnesses } from './witnesses.ts';
+import type { WitnessHealth } from './witnesses.ts';
+
+/** The witnesses of all logs of a gateway. */
+export class WitnessNetwork {
+  readonly #file: WitnessPolicy;
+  readonly #config: Config;
+  readonly #now: () => number;
+  readonly #logger: Logger;
+  readonly #logs = new Map<string, Witnesses>();
+
+  private constructor(file: WitnessPolicy, config: Config, now: () => number, logger: Logger) {
+    this.#file = file;
+    this.#config = config;
+    this.#now = now;
+    this.#logger = logger;
+  }
+
+  /** Null when no policy is set. */
+  static open(config: Config, now: () => number, logger: Logger): WitnessNetwork | null {
+    if (config.WITNESS_POLICY === '') return null;
+    return new WitnessNetwork(readWitnessPolicy(config.WITNESS_POLICY), config, now, logger);
+  }
+
+  /** Verifier keys of the witnesses. */
+  get vkeys(): readonly string[] {
+    return this.#file.vkeys;
+  }
+
+  /** The lines of the policy that verifiers need beside those of the logs. */
+  get lines(): readonly string[] {
+    return this.#file.shown;
+  }
+
+  /** Whether checkpoints of this log need witnesses. */
+  covers(log: Pick<Log, 'origin' | 'vkey'>): boolean {
+    const { logs } = this.#file.policy;
+    if (logs.length === 0) return true;
+    const { publicKey } = parseVkey(native, log.vkey);
+    return logs.some(({ name, verifier }) => {
+      return name === log.origin && equal(verifier.publicKey, publicKey);
+    });
+  }
+
+  /** The hook for the publisher of a log that is opened now: its key is known only with its first offer. */
+  cosign(kind: Kind, number: number): Cosign {
+    const { WITNESS_TIMEOUT_MS, WITNESS_FAIL_OPEN } = this.#config;
+    const witnesses = new Witnesses(this.#file, {
+      timeout_ms: WITNESS_TIMEOUT_MS,
+      fail_open: WITNESS_FAIL_OPEN === 'on',
+      now: this.#now,
+    });
+    this.#logs.set(nameOf(kind, number), witnesses);
+    return async (offer) => {
+      if (this.covers(offer)) {
+        const before = witnesses.health();
+        const note = await witnesses.cosign(offer);
+        this.#tell(offer.origin, before, witnesses.health());
+        return note;
+      }
+      // Another key for this very log: a mistake that must not pass as "not witnessed".
+      return this.#disputes(offer.origin) ? null : { note: offer.note, cosignatures: 0 };
+    };
+  }
+
+  /** `ConfigError` when the file has another key for one of these logs, or is about none of them. */
+  check(logs: readonly Log[]): void {
+    const others = logs.filter((log) => !this.covers(log));
+    if (others.length < logs.length && !others.some(({ origin }) => this.#disputes(origin))) return;
+    const lines = logs.map(({ vkey }) => `log ${vkey}`).join('\n');
+    throw new ConfigError(
+      `WITNESS_POLICY does not name the logs of this service by their keys; their lines are\n${lines}`,
+    );
+  }
+
+  /** What health shows of a log; null when it has no witnesses. */
+  health(log: Log): WitnessHealth | null {
+    if (!this.covers(log)) return null;
+    return this.#logs.get(nameOf(log.kind, log.number))?.health() ?? null;
+  }
+
+  #disputes(origin: string): boolean {
+    return this.#file.policy.logs.some(({ name }) => name === origin);
+  }
+
+  /** A line for each change, not for each checkpoint. */
+  #tell(origin: string, before: WitnessHealth, after: WitnessHealth): void {
+    if (before.quorum !== after.quorum) {
+      const { quorum, fail_open } = after;
+      if (quorum === 'missing') this.#logger.error({ origin, fail_open }, 'no quorum of witnesses');
+      else this.#logger.info({ origin }, 'the quorum of witnesses is met again');
+    }
+    for (const [i, { name, problem }] of after.witnesses.entries()) {
+      if (problem === before.witnesses[i]?.problem) continue;
+      if (problem === null) this.#logger.info({ origin, witness: name }, 'witness cosigns again');
+      else this.#logger.warn({ origin, witness: name, problem }, 'witness did not cosign');
+    }
+  }
+}
+
+const nameOf = (kind: Kind, number: number): string => `${kind}/${String(number)}`;

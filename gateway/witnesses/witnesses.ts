@@ -1,0 +1,116 @@
+// The witnesses of one log, asked all at once; a checkpoint is published when the quorum is met.
+// formats.md §5; C2SP tlog-policy. `fail_open` publishes without it, and health says so.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { countQuorum, isMapCosigner, native, openCheckpoint } from '../../log/index.ts';
+import type { Cosign, Cosigned, CosignedNote, Offer } from '../../log/index.ts';
+import { WitnessClient } from './witness-client.ts';
+import type { AskOptions, WitnessState } from './witness-client.ts';
+import type { WitnessPolicy } from './witness-policy.ts';
+
+/** Once the quorum is met, the others have this long to be in the same note. */
+const GRACE_MS = 200;
+
+/** How witnesses are asked. */
+export interface WitnessOptions extends AskOptions {
+  /** Publish without the quorum rather than not at all. */
+  readonly fail_open: boolean;
+}
+
+/** What health shows of the witnesses of one log. */
+export interface WitnessHealth {
+  /** Of the newest checkpoint that was offered; `none` when the policy asks for none. */
+  readonly quorum: 'met' | 'missing' | 'none';
+  readonly fail_open: boolean;
+  readonly witnesses: readonly WitnessState[];
+}
+
+/** The witnesses of one log. */
+export class Witnesses {
+  readonly #policy: WitnessPolicy['policy'];
+  readonly #options: WitnessOptions;
+  /** Asked before a checkpoint is published. */
+  readonly #clients: readonly WitnessClient[];
+  /** Named `…/map`: they check every entry first, and so are asked when those can be read. */
+  readonly #monitors: readonly WitnessClient[];
+  #met = true;
+
+  constructor({ policy, asked }: WitnessPolicy, options: WitnessOptions) {
+    this.#policy = policy;
+    this.#options = options;
+    const clientsOf = (map: boolean): WitnessClient[] =>
+      asked
+        .filter(({ verifier }) => isMapCosigner(verifier.name) === map)
+        .map((key) => new WitnessClient(key, options));
+    this.#clients = clientsOf(false);
+    this.#monitors = clientsOf(true);
+  }
+
+  health(): WitnessHealth {
+    return {
+      quorum: this.#policy.quorum === null ? 'none' : this.#met ? 'met' : 'missing',
+      fail_open: this.#options.fail_open,
+      witnesses: [...this.#clients, ...this.#monitors].map(({ state }) => state),
+    };
+  }
+
+  /** The hook that the log's publisher calls. */
+  readonly cosign: Cosign = async (offer) => {
+    const lines: string[] = [];
+    const over = new AbortController();
+    let enough: () => void = () => undefined;
+    const quorum = new Promise<void>((resolve) => {
+      enough = resolve;
+    });
+    const count = (): void => {
+      if (countQuorum(this.#policy, this.#cosigners(offer, lines))) enough();
+    };
+    count();
+    const all = Promise.all(
+      this.#clients.map(async (client) => {
+        const line = await client.cosign(offer);
+        if (line === null) return;
+        lines.push(line);
+        count();
+      }),
+    );
+    // A witness may still be busy with the question before; nobody waits for it longer than for one.
+    const late = sleep(this.#options.timeout_ms, undefined, over);
+    const grace = quorum.then(() => sleep(GRACE_MS, undefined, over));
+    try {
+      await Promise.race([all, grace, late]);
+    } finally {
+      over.abort();
+      for (const wait of [late, grace]) wait.catch(() => undefined);
+    }
+    const note = this.#noteOf(offer, [...lines]);
+    if (note === null || this.#monitors.length === 0) return note;
+    return { ...note, later: () => this.#later(offer, note) };
+  };
+
+  /** The published note with the lines of the monitors. */
+  async #later(offer: Offer, { note }: CosignedNote): Promise<CosignedNote | null> {
+    const lines = await Promise.all(this.#monitors.map((client) => client.cosign(offer)));
+    const came = lines.filter((line) => line !== null);
+    if (came.length === 0) return null;
+    const shown = note + came.join('');
+    const cosigners = this.#cosigners({ ...offer, note: shown }, []);
+    return { note: shown, cosignatures: cosigners.filter(({ map }) => !map).length };
+  }
+
+  #noteOf(offer: Offer, lines: readonly string[]): CosignedNote | null {
+    const cosigners = this.#cosigners(offer, lines);
+    this.#met = countQuorum(this.#policy, cosigners);
+    if (!this.#met && !this.#options.fail_open) return null;
+    return {
+      note: offer.note + lines.join(''),
+      cosignatures: cosigners.filter(({ map }) => !map).length,
+    };
+  }
+
+  #cosigners({ origin, vkey, note }: Offer, lines: readonly string[]): readonly Cosigned[] {
+    const cosigners = this.#policy.witnesses.map(({ verifier }) => verifier);
+    const keys = { origin, vkey, cosigners };
+    return openCheckpoint(native, note + lines.join(''), keys).cosignatures;
+  }
+}

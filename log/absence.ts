@@ -1,0 +1,112 @@
+// Makes whole absence documents: the lookup on a surface's chain with the manifests in force and one
+// heartbeat of an unbroken run beside it. formats.md §6, §9.2; the verdict is the one a verifier computes.
+
+import { native } from './crypto/native.ts';
+import type { Core } from './core.ts';
+import type { Json, JsonObject } from './encoding/json-types.ts';
+import { chainEnd, lookup, openAt, rowsFrom, type Question } from './lookup.ts';
+import { skey } from './map/key.ts';
+import type { Visible } from './publisher.ts';
+import { declares, smallestInterval, spanOf, type Span } from './surfaces/spans.ts';
+import type { ChainRow } from './types.ts';
+
+/** Manifests of one entity in one window; more than these make the document UNDECLARED. */
+const MAX_MANIFESTS = 100;
+
+/** Heartbeats read at a time. */
+const HEARTBEATS_PAGE = 16;
+
+/** The answer to a question about a surface, as a document; other kinds are a plain lookup. */
+export async function absence(
+  core: Core,
+  visible: Visible,
+  question: Question,
+): Promise<JsonObject> {
+  const [kind, entity = '', surface = ''] = question.key;
+  const finding = lookup(core, visible, question);
+  if (kind !== 'surface') return finding;
+  // Both ask the fold, which answers them together; most questions are about emptiness, which needs both.
+  const declaring = manifestsOf(core, visible, entity, surface, question);
+  declaring.catch(() => undefined);
+  const found = await finding;
+  if (found.verdict === 'PRESENT') return found;
+  const manifests = await declaring;
+  if (manifests === null) return found;
+  const { declared, spans } = manifests;
+  if (!declares(spans, question)) return { ...found, declared, verdict: 'UNDECLARED' };
+  const interval_ms = smallestInterval(spans);
+  if (interval_ms === null) return { ...found, declared, verdict: 'ABSENT' };
+  const coverage = await coverageOf(core, visible, question, interval_ms);
+  return {
+    ...found,
+    declared,
+    ...(coverage === null ? {} : { coverage: { heartbeat: coverage.heartbeat } }),
+    verdict: coverage?.covers === true ? 'ABSENT' : 'UNDERSAMPLED',
+  };
+}
+
+/** The manifest before the window and those in it, closed; null where none stands before the window. */
+async function manifestsOf(
+  core: Core,
+  visible: Visible,
+  entity: string,
+  surface: string,
+  { from_ms, to_ms }: Question,
+): Promise<{ declared: JsonObject; spans: Span[] } | null> {
+  const place = skey(native, core.origin, ['manifest', entity]);
+  const rows = await rowsFrom(core, place, {
+    from_ms,
+    limit: MAX_MANIFESTS + 1,
+    size: visible.size,
+    withOneBefore: true,
+  });
+  const [first] = rows;
+  if (first === undefined || first.ms >= from_ms) return null;
+  const shown = rows.filter(({ ms }) => ms <= to_ms);
+  if (shown.length > MAX_MANIFESTS) return null;
+  const next = rows[shown.length];
+  const closing =
+    next === undefined
+      ? await chainEnd(core, visible, place)
+      : { type: 'gap', successor: openAt(core, next.index, visible.size) };
+  const manifests = shown.map(({ index }) => openAt(core, index, visible.size));
+  return {
+    declared: { manifests: manifests as unknown as Json, closing: closing as unknown as Json },
+    spans: shown.map(({ index }) => spanOf(core.statementAt(index), surface)),
+  };
+}
+
+/** A heartbeat whose run covers the window, or the newest of those that could have. */
+async function coverageOf(
+  core: Core,
+  visible: Visible,
+  { key, from_ms, to_ms }: Question,
+  interval_ms: number,
+): Promise<{ heartbeat: Json; covers: boolean } | null> {
+  const [, entity = '', surface = ''] = key;
+  const place = skey(native, core.origin, ['heartbeat', entity, surface]);
+  const start = Math.max(0, to_ms - interval_ms);
+  let shown: number | null = null;
+  for (let page: readonly ChainRow[] | null = null; page === null || page.length > 0;) {
+    page = await rowsFrom(core, place, {
+      from_ms: start,
+      ...(shown === null ? {} : { after: shown }),
+      limit: HEARTBEATS_PAGE,
+      size: visible.size,
+      withOneBefore: shown === null,
+    });
+    for (const { index, ms } of page) {
+      shown = index;
+      const beat = core.statementAt(index);
+      const covers =
+        (beat.interval_ms as number) <= interval_ms &&
+        (beat.run_since_ms as number) <= from_ms + interval_ms &&
+        ms >= start;
+      // A later one covers only in a run that began by now, and then this one covers too.
+      if (!covers && (ms < start || ms <= from_ms + interval_ms)) continue;
+      return { heartbeat: openAt(core, index, visible.size) as unknown as Json, covers };
+    }
+  }
+  if (shown === null) return null;
+  return { heartbeat: openAt(core, shown, visible.size) as unknown as Json, covers: false };
+}

@@ -1,0 +1,64 @@
+// The log's clock: never backwards, and not trusted when the wall clock leaves the monotonic one.
+
+import { LogError } from './errors.ts';
+
+/** Milliseconds of UTC and milliseconds of a clock that nobody sets. Passed in, so that tests can set both. */
+export interface TimeSource {
+  wall(): number;
+  monotonic(): number;
+}
+
+/** The machine's clocks. */
+export const systemTime: TimeSource = {
+  wall: () => Date.now(),
+  monotonic: () => performance.now(),
+};
+
+/** How far the wall clock may leave the monotonic one before appends stop (behaviour.md §13). */
+export const CLOCK_TOLERANCE_MS = 60_000;
+
+/** Gives times that fit after the last one, and refuses when the clock jumped. */
+export class LogClock {
+  readonly #source: TimeSource;
+  #offset: number;
+  /** The operator knows that the log's last entry is ahead of the clock. */
+  #vouched = false;
+
+  constructor(source: TimeSource) {
+    this.#source = source;
+    this.#offset = source.wall() - source.monotonic();
+  }
+
+  /** By how much the wall clock has moved against the monotonic one since start or confirmation. */
+  drift(): number {
+    return Math.round(this.#source.wall() - this.#source.monotonic() - this.#offset);
+  }
+
+  wall(): number {
+    return this.#source.wall();
+  }
+
+  /**
+   * The time of the next entry, at least `floor`. A jump, or a floor far ahead of the wall clock (the clock
+   * was set back while the log was down), is `clock_untrusted`: entries would carry times that no monitor accepts.
+   */
+  next(floor: number): number {
+    const now = this.#source.wall();
+    const ahead = floor > now + CLOCK_TOLERANCE_MS;
+    if (!ahead) this.#vouched = false;
+    if (Math.abs(this.drift()) > CLOCK_TOLERANCE_MS || (ahead && !this.#vouched)) {
+      throw new LogError(
+        'clock_untrusted',
+        `the clock moved by ${String(this.drift())} ms or stands ${String(floor - now)} ms before the log's last entry, ` +
+          `the limit is ${String(CLOCK_TOLERANCE_MS)} ms: set it right, then confirm it`,
+      );
+    }
+    return Math.max(now, floor);
+  }
+
+  /** The operator vouches for the wall clock as it stands; entries go on from the last one's time. */
+  confirm(): void {
+    this.#vouched = true;
+    this.#offset = this.#source.wall() - this.#source.monotonic();
+  }
+}

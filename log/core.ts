@@ -1,0 +1,149 @@
+// Everything that stands in memory of one open log, loaded from its store. After a failed batch it is
+// dropped and loaded again: what the store holds is the only truth.
+
+import type { LogClock } from './clock.ts';
+import { Declarations } from './declarations.ts';
+import { equal } from './encoding/bytes.ts';
+import type { Json, JsonObject } from './encoding/json-types.ts';
+import { LogError } from './errors.ts';
+import type { Fold } from './map/fold.ts';
+import { RightEdge } from './merkle/edge.ts';
+import { TileHashes } from './merkle/tile-hashes.ts';
+import { Rows } from './rows.ts';
+import { KeyRows, START, SurfaceRows, Tenants, type Position } from './state.ts';
+import { leafHashOf, readEntry } from './statement.ts';
+import { CORE_ROW, entryKey, metaKey, PLUGIN_ROW, rowKey, tileKey } from './store/layout.ts';
+import { Overlay } from './store/overlay.ts';
+import type { Store } from './store/store.ts';
+import type { EntryType, Kind } from './types.ts';
+
+/** The head of a chain while its last entry is not hashed yet. */
+export interface PendingHead {
+  readonly count: number;
+  readonly last_index: number;
+  readonly last_ms: number;
+}
+
+/** What a core is made of. */
+export interface CoreParts {
+  readonly kind: Kind;
+  /** Of entry 0; for a new log, the one it is created with. */
+  readonly origin: string;
+  readonly store: Store;
+  readonly clock: LogClock;
+  readonly fold: Fold;
+  readonly types: readonly EntryType[];
+}
+
+/** One open log's memory. Only the sequencer changes it. */
+export class Core {
+  readonly kind: Kind;
+  readonly origin: string;
+  readonly store: Store;
+  readonly clock: LogClock;
+  readonly fold: Fold;
+  readonly declarations = new Declarations();
+  readonly coreRows: Rows;
+  readonly pluginRows: Rows;
+  readonly keys: KeyRows;
+  readonly surfaces: SurfaceRows;
+  readonly tenants: Tenants;
+  readonly heads = new Overlay<PendingHead>();
+  readonly tiles: TileHashes;
+  edge = new RightEdge();
+  /** As of everything placed, durable or not. */
+  position: Position = START;
+  /** Entries that are durable. */
+  durable = 0;
+
+  constructor(parts: CoreParts) {
+    this.kind = parts.kind;
+    this.origin = parts.origin;
+    this.store = parts.store;
+    this.clock = parts.clock;
+    this.fold = parts.fold;
+    this.coreRows = new Rows(parts.store, CORE_ROW);
+    this.pluginRows = new Rows(parts.store, PLUGIN_ROW);
+    this.keys = new KeyRows(this.coreRows);
+    this.tenants = new Tenants(this.coreRows);
+    this.surfaces = new SurfaceRows(this.coreRows);
+    this.tiles = new TileHashes(
+      (level, n, width) => this.storedTile(level, n, width),
+      () => this.durable,
+    );
+    for (const type of parts.types) this.declarations.bring(type);
+  }
+
+  /** Reads position, right edge and declared types; cost does not grow with the log. */
+  async load(): Promise<void> {
+    const state = this.store.get(metaKey('state'));
+    if (state === undefined) return;
+    this.position = JSON.parse(Buffer.from(state).toString()) as Position;
+    this.durable = this.position.size;
+    this.edge = RightEdge.restore(this.position.size, (level, n, width) => {
+      const tile = this.storedTile(level, n, width);
+      if (tile === null)
+        throw new LogError('store_corrupt', `tile ${String(level)}/${String(n)} is missing`);
+      return tile;
+    });
+    const from = rowKey(CORE_ROW, 'type/');
+    for await (const [, value] of this.store.scan({ gte: from, lt: rowKey(CORE_ROW, 'type0') })) {
+      const text = this.entryText(JSON.parse(Buffer.from(value).toString()) as number);
+      this.declarations.apply(readEntry(text).statement);
+    }
+  }
+
+  /** A hash tile as far as it is stored, cut to a width; null when it is shorter. */
+  storedTile(level: number, n: number, width: number): Uint8Array | null {
+    const tile = this.store.get(tileKey(level, n));
+    if (tile === undefined || tile.length < width * 32) return null;
+    return tile.subarray(0, width * 32);
+  }
+
+  /** The bytes of a durable entry, compared with its leaf hash; a hole or damage is `store_corrupt`. */
+  entryBytes(index: number): Buffer {
+    const bytes = this.store.get(entryKey(index));
+    if (bytes === undefined || !equal(leafHashOf(bytes), this.tiles.subtree(0, index))) {
+      throw new LogError(
+        'store_corrupt',
+        `entry ${String(index)} is missing or damaged: restore it from a mirror`,
+      );
+    }
+    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  /** The text of a durable entry; throws as `entryBytes` does. */
+  entryText(index: number): string {
+    return this.entryBytes(index).toString('utf8');
+  }
+
+  statementAt(index: number): JsonObject {
+    return readEntry(this.entryText(index)).statement;
+  }
+
+  /** Marks a point that `rollback` comes back to: a group is placed whole or not at all. */
+  begin(): () => void {
+    const position = this.position;
+    const overlays: Overlay<Json | PendingHead>[] = [
+      this.coreRows.pending,
+      this.pluginRows.pending,
+      this.heads,
+    ];
+    for (const overlay of overlays) overlay.begin();
+    this.declarations.begin();
+    return () => {
+      this.position = position;
+      this.keys.forget();
+      this.declarations.rollback();
+      for (const overlay of overlays) overlay.rollback();
+    };
+  }
+
+  /** A round is durable. */
+  settle(round: number, size: number): void {
+    this.durable = size;
+    this.coreRows.pending.settle(round);
+    this.pluginRows.pending.settle(round);
+    this.heads.settle(round);
+  }
+}

@@ -1,0 +1,120 @@
+// Byte strings: joined, compared, as integers and as text. formats.md, Notation. Browser-safe.
+
+import { LogError } from '../errors.ts';
+
+export { fromBase64, fromBase64Url, fromHex, toBase64, toBase64Url, toHex } from './spelling.ts';
+
+declare global {
+  interface String {
+    /** ES2024; in every runtime that is supported, not yet in the library that the build names. */
+    isWellFormed(): boolean;
+  }
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** One fresh array with the parts one after the other. */
+export function concat(...parts: readonly Uint8Array[]): Uint8Array {
+  let length = 0;
+  for (const part of parts) length += part.length;
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
+}
+
+/** Compares in time that depends on the length only, so that it also serves for secrets. */
+export function equal(a: Uint8Array, b: Uint8Array): boolean {
+  if (a.length !== b.length) return false;
+  let difference = 0;
+  for (let i = 0; i < a.length; i++) difference |= byteAt(a, i) ^ byteAt(b, i);
+  return difference === 0;
+}
+
+/** Lexicographic order of unsigned bytes: negative, 0 or positive. A prefix stands first. */
+export function compare(a: Uint8Array, b: Uint8Array): number {
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i++) {
+    const difference = byteAt(a, i) - byteAt(b, i);
+    if (difference !== 0) return difference;
+  }
+  return a.length - b.length;
+}
+
+/** UTF-8; a lone surrogate is `encoding_invalid`, since the encoder would turn it into another string. */
+export function utf8(text: string): Uint8Array {
+  if (!text.isWellFormed()) throw invalid('text has a lone surrogate');
+  return encoder.encode(text);
+}
+
+/** Text of well-formed UTF-8 without a byte order mark; else `encoding_invalid`. */
+export function fromUtf8(bytes: Uint8Array): string {
+  let text: string;
+  try {
+    text = decoder.decode(bytes);
+  } catch (cause) {
+    throw invalid('bytes are not UTF-8', { cause });
+  }
+  if (text.charCodeAt(0) === 0xfeff) throw invalid('text begins with a byte order mark');
+  return text;
+}
+
+/** One byte. */
+export function u8(n: number): Uint8Array {
+  return bigEndian(n, 1, 0xff);
+}
+
+/** Two bytes, big-endian. */
+export function u16(n: number): Uint8Array {
+  return bigEndian(n, 2, 0xffff);
+}
+
+/** Four bytes, big-endian. */
+export function u32(n: number): Uint8Array {
+  return bigEndian(n, 4, 0xffffffff);
+}
+
+/** Eight bytes, big-endian, of a safe integer. */
+export function u64(n: number): Uint8Array {
+  return bigEndian(n, 8, Number.MAX_SAFE_INTEGER);
+}
+
+/** The big-endian u64 at an offset; missing bytes and values over 2^53 − 1 are `encoding_invalid`. */
+export function readU64(bytes: Uint8Array, offset: number): number {
+  if (offset < 0 || offset + 8 > bytes.length) throw invalid('a u64 needs 8 bytes');
+  let n = 0;
+  for (let i = offset; i < offset + 8; i++) n = n * 256 + byteAt(bytes, i);
+  if (!Number.isSafeInteger(n)) throw invalid('a u64 is over 2^53 - 1');
+  return n;
+}
+
+/** u16 byte length ‖ UTF-8; over 65,535 bytes is `encoding_invalid`. */
+export function lp(text: string): Uint8Array {
+  const bytes = utf8(text);
+  return concat(u16(bytes.length), bytes);
+}
+
+function bigEndian(n: number, width: number, max: number): Uint8Array {
+  if (!Number.isInteger(n) || n < 0 || n > max) {
+    throw invalid(`${String(n)} is not an integer from 0 to ${String(max)}`);
+  }
+  const bytes = new Uint8Array(width);
+  // Division, not shifts: those keep 32 bits.
+  for (let i = width - 1, rest = n; rest > 0; i--, rest = Math.floor(rest / 256)) {
+    bytes[i] = rest % 256;
+  }
+  return bytes;
+}
+
+/** For the strict index checks of the compiler: callers stay within the array. */
+function byteAt(bytes: Uint8Array, i: number): number {
+  return bytes[i] ?? 0;
+}
+
+function invalid(message: string, options?: ErrorOptions): LogError {
+  return new LogError('encoding_invalid', message, options);
+}

@@ -1,0 +1,41 @@
+// The one error class of the core, with a closed union of codes. Messages are lower case and name the limit.
+
+/** What went wrong, stable across versions; the gateway maps each to a status in one table. */
+export type LogErrorCode =
+  | 'json_invalid' // text is not the JSON this place accepts
+  | 'encoding_invalid' // hex, base64 or a fixed-size value is not in its one spelling
+  | 'entry_too_large' // over 65,535 bytes
+  | 'entry_invalid' // a statement or entry breaks a rule of the format
+  | 'key_invalid' // a chain key, receipt key or verifier key is not well formed
+  | 'note_invalid' // a signed note does not open
+  | 'proof_invalid' // a proof does not prove what it claims
+  | 'document_invalid' // an absence document is malformed or unproven
+  | 'policy_invalid' // a witness policy does not parse
+  | 'out_of_range' // an index, size or page that does not exist
+  | 'not_found'
+  | 'type_undeclared'
+  | 'type_conflict' // a type is declared already, with another schema
+  | 'tenant_unknown'
+  | 'entity_forbidden' // the entity belongs to another tenant
+  | 'entity_unclaimed'
+  | 'links_exceeded' // more than 8 links
+  | 'event_time_out_of_range'
+  | 'window_not_closed'
+  | 'log_closed'
+  | 'log_busy' // the pool is full
+  | 'log_unavailable' // the store refuses writes at the moment
+  | 'log_locked' // another process holds the data folder
+  | 'log_rolled_back' // the database stands behind its checkpoint file
+  | 'clock_untrusted' // the wall clock left the monotonic one
+  | 'store_corrupt';
+
+/** An expected failure of the core. Anything else that is thrown is a defect. */
+export class LogError extends Error {
+  override readonly name = 'LogError';
+  readonly code: LogErrorCode;
+
+  constructor(code: LogErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}

@@ -1,0 +1,22 @@
+// How a log stands: whether it takes entries, what waits for a checkpoint, how the clock runs.
+
+import type { Engine } from './engine.ts';
+import type { LogHealth } from './types.ts';
+
+/** `reason` says why the log does not take entries; null when it does. */
+export function healthOf({ core, publisher, folded }: Engine, reason: string | null): LogHealth {
+  const { visible } = publisher;
+  const waiting = core.durable - visible.size;
+  const oldest = waiting > 0 ? (core.statementAt(visible.size).issued_at_ms as number) : null;
+  return {
+    writable: reason === null,
+    ...(reason === null ? {} : { reason }),
+    size: core.durable,
+    published_size: visible.size,
+    published_at_ms: visible.published_at_ms,
+    waiting,
+    oldest_waiting_ms: oldest === null ? null : Math.max(0, core.clock.wall() - oldest),
+    clock_offset_ms: core.clock.drift(),
+    keys_in_map: folded.keys,
+  };
+}

@@ -1,0 +1,44 @@
+// The only door of the core. Everything else in this folder is out of reach for plugins and gateway.
+
+export { logNumbers, openLog, openThreads } from './open.ts';
+export type { OpenLogOptions, Threads } from './open.ts';
+export { systemTime } from './clock.ts';
+export type { TimeSource } from './clock.ts';
+export type { Predecessor } from './engine.ts';
+export type { Cosign, CosignedNote, Offer } from './publisher.ts';
+export { MAX_LOOKUP_ENTRIES } from './lookup.ts';
+export type { Page, Question } from './lookup.ts';
+export { derivedMembers, readEntry, receiptOf, sessionRef, tenantKeyHash } from './statement.ts';
+export type { ReceiptLinks, ReceiptPlace } from './statement.ts';
+export { LogError } from './errors.ts';
+export type { LogErrorCode } from './errors.ts';
+export * from './types.ts';
+
+export {
+  equal,
+  fromBase64,
+  fromBase64Url,
+  fromHex,
+  toBase64,
+  toBase64Url,
+  toHex,
+} from './encoding/bytes.ts';
+export { canonical } from './encoding/canonical.ts';
+export { isJsonObject, parseJson } from './encoding/json.ts';
+export type { Json, JsonObject } from './encoding/json-types.ts';
+export { native } from './crypto/native.ts';
+export type { Suite } from './crypto/suite.ts';
+export { thumbprint } from './crypto/thumbprint.ts';
+export { parseTilePath, TILE_WIDTH } from './merkle/tile.ts';
+export type { TileLevel, TileName } from './merkle/tile.ts';
+export { checkKey } from './map/key.ts';
+export { FORMAT } from './surfaces/builtin.ts';
+export { isInForce, manifestHash, runSince } from './surfaces/rules.ts';
+export { declares, smallestInterval, spanOf } from './surfaces/spans.ts';
+export { formatTlogProof, parseTlogProof } from './note/tlog-proof.ts';
+export { isMapCosigner, openCheckpoint, parseCheckpoint } from './note/checkpoint.ts';
+export { formatAddCheckpoint } from './note/add-checkpoint.ts';
+export type { Cosigned } from './note/checkpoint.ts';
+export { parseVkey } from './note/vkey.ts';
+export { countQuorum, parsePolicy } from './note/policy.ts';
+export type { CosignerName, Policy, PolicyKey } from './note/policy.ts';

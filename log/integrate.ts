@@ -1,0 +1,107 @@
+// A signed round becomes writes: entries, finding rows, tiles, heads, rows. In order, once a round.
+
+import type { Core } from './core.ts';
+import { toBase64 } from './encoding/bytes.ts';
+import { native } from './crypto/native.ts';
+import { encodeHead, vhash } from './map/head.ts';
+import type { Moved, Placed } from './placing.ts';
+import { entryText, leafHashOf } from './statement.ts';
+import {
+  ATTACHED_ROW,
+  chainRowKey,
+  entryKey,
+  headKey,
+  indexValue,
+  leafKey,
+  metaKey,
+  rowKey,
+  tileKey,
+} from './store/layout.ts';
+import { put, write, type Write } from './store/store.ts';
+import type { Appended, AttachedRow, Head } from './types.ts';
+import type { Position } from './state.ts';
+
+const NOTHING = new Uint8Array(0);
+
+/** What a round leaves: its batch, its entries, and the heads that the map must take over. */
+export interface Integrated {
+  readonly writes: Write[];
+  readonly entries: readonly Appended[];
+  /** n × (skey[32] ‖ vhash[32]), each chain once. */
+  readonly updates: Uint8Array;
+}
+
+/** An entry as it will stand: text, hash, what it moved. */
+export interface Entry {
+  readonly appended: Appended;
+  readonly bytes: Uint8Array;
+  readonly moved: readonly Moved[];
+}
+
+/** Joins a placed entry with its signature. */
+export function sealed(placed: Placed, signature: Uint8Array): Entry {
+  const text = toBase64(signature);
+  const entry = entryText(placed.text, text);
+  const bytes = Buffer.from(entry);
+  const { sequenced, disclosures } = placed;
+  return {
+    appended: {
+      ...sequenced,
+      signature: text,
+      text: entry,
+      leaf_hash: leafHashOf(bytes),
+      disclosures,
+    },
+    bytes,
+    moved: placed.moved,
+  };
+}
+
+/** Appends the entries to the right edge and lists every write of the round's batch. */
+export function integrate(
+  core: Core,
+  round: number,
+  entries: readonly Entry[],
+  position: Position,
+  attached: readonly AttachedRow[],
+): Integrated {
+  const writes: Write[] = [];
+  const heads = new Map<string, { skey: Uint8Array; head: Head }>();
+  for (const { appended, bytes, moved } of entries) {
+    const { index, issued_at_ms, leaf_hash } = appended;
+    core.edge.append(leaf_hash);
+    writes.push(put(entryKey(index), bytes), put(leafKey(leaf_hash), indexValue(index)));
+    for (const { skey, id, link } of moved) {
+      const { seq, prev_index, prev_ms } = link;
+      // A chain of one entry has no rows: its head says all. The second entry brings both.
+      if (seq === 1 && prev_index !== null && prev_ms !== null) {
+        writes.push(put(chainRowKey(skey, prev_ms, prev_index), NOTHING));
+      }
+      if (seq > 0) writes.push(put(chainRowKey(skey, issued_at_ms, index), NOTHING));
+      heads.set(id, {
+        skey,
+        head: {
+          count: seq + 1,
+          last_index: index,
+          last_ms: issued_at_ms,
+          last_leaf_hash: leaf_hash,
+        },
+      });
+    }
+  }
+  const updates = new Uint8Array(heads.size * 64);
+  let at = 0;
+  for (const { skey, head } of heads.values()) {
+    writes.push(put(headKey(skey), encodeHead(head)));
+    updates.set(skey, at);
+    updates.set(vhash(native, head), at + 32);
+    at += 64;
+  }
+  for (const { level, n, hashes } of core.edge.takeDirty()) {
+    writes.push(put(tileKey(level, n), hashes));
+  }
+  writes.push(...core.coreRows.writes(round), ...core.pluginRows.writes(round));
+  for (const { key, value } of attached) writes.push(write(rowKey(ATTACHED_ROW, key), value));
+  writes.push(put(metaKey('state'), Buffer.from(JSON.stringify(position))));
+  return { writes, entries: entries.map(({ appended }) => appended), updates };
+}

@@ -1,0 +1,79 @@
+// Which checkpoint a start goes on from: the newest note in the database or in the file outside, opened
+// and compared with the tree.
+
+import type { Core } from './core.ts';
+import { native } from './crypto/native.ts';
+import { equal } from './encoding/bytes.ts';
+import { LogError } from './errors.ts';
+import type { Keyring } from './keyring.ts';
+import { rootAt } from './merkle/prove.ts';
+import { openCheckpoint, parseCheckpoint } from './note/checkpoint.ts';
+import { splitNote } from './note/note.ts';
+import type { Visible } from './publisher.ts';
+import type { Remembered } from './store/checkpoint-file.ts';
+import { NOTE, noteKey, rowKey } from './store/layout.ts';
+import { put } from './store/store.ts';
+
+/** The three lines of a signed note. */
+export const noteText = (note: string): string => note.slice(0, note.indexOf('\n\n') + 1);
+
+/**
+ * The newest published note, opened and compared with the tree. Without witnesses the note of the file
+ * outside counts as published: it may have left the process.
+ */
+export async function lastVisible(
+  core: Core,
+  keyring: Keyring,
+  remembered: Remembered | null,
+): Promise<Visible> {
+  const nothing: Visible = {
+    size: 0,
+    root: new Uint8Array(32),
+    note: '',
+    map_head_ms: 0,
+    published_at_ms: 0,
+    cosignatures: 0,
+    version: 0,
+    keys: 0,
+  };
+  let note: string | null = null;
+  const range = { gte: Uint8Array.of(NOTE), lt: rowKey(NOTE + 1, ''), reverse: true, limit: 1 };
+  for await (const [, value] of core.store.scan(range)) note = Buffer.from(value).toString();
+  const outside = remembered?.note ?? null;
+  if (outside !== null) {
+    const { size } = parseCheckpoint(noteText(outside));
+    // The process ended after the file and before the database had the note.
+    if (note === null || size > parseCheckpoint(noteText(note)).size) {
+      note = outside;
+      await core.store.write([put(noteKey(size), Buffer.from(note))]);
+    }
+  }
+  if (note === null) return nothing;
+  const { origin } = core;
+  const opened = openCheckpoint(native, note, { origin, vkey: keyring.vkey(origin) });
+  if (!equal(rootAt(core.tiles, native, opened.size), opened.root)) {
+    throw new LogError(
+      'store_corrupt',
+      `the tree at size ${String(opened.size)} has another root than its note`,
+    );
+  }
+  const map_head_ms = core.statementAt(opened.size - 1)['issued_at_ms'] as number;
+  const { size, root } = opened;
+  return {
+    ...nothing,
+    size,
+    root,
+    note,
+    map_head_ms,
+    published_at_ms: map_head_ms,
+    // What we published was checked when it came; the log's own line is one of them.
+    cosignatures: splitNote(note).signatures.length - 1,
+  };
+}
+
+/** Witnesses may have seen the note of the file though it was never published. */
+export function newestNote(remembered: Remembered | null, { size, note }: Visible): string | null {
+  const outside = remembered?.note ?? null;
+  if (outside !== null && parseCheckpoint(noteText(outside)).size > size) return outside;
+  return size === 0 ? null : note;
+}

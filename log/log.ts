@@ -1,0 +1,299 @@
+// One open log behind its door: reads, appends and what the operator does. When the store fails, writes
+// stop, reads go on, and a fresh engine takes over as soon as the disk takes writes again.
+
+import { native } from './crypto/native.ts';
+import { absence } from './absence.ts';
+import type { Core } from './core.ts';
+import type { JsonObject } from './encoding/json-types.ts';
+import type { Engine, EngineOptions } from './engine.ts';
+import { startEngine } from './engine.ts';
+import { LogError } from './errors.ts';
+import { healthOf } from './health.ts';
+import { lookup, type Page, type Question } from './lookup.ts';
+import { consistencyPath, inclusionPath, type RightSide } from './merkle/prove.ts';
+import { Operator } from './operator.ts';
+import type { Visible } from './publisher.ts';
+import { Reader } from './reader.ts';
+import { Waiters } from './waiters.ts';
+import { write } from './store/store.ts';
+import { writable } from './store/writable.ts';
+import { ATTACHED_ROW, rowKey } from './store/layout.ts';
+import type {
+  AppendOptions,
+  Appended,
+  AttachedRow,
+  Draft,
+  EntryType,
+  Kind,
+  Log,
+  LogHealth,
+  LogOperator,
+  Published,
+  ReceiptKey,
+  SurfaceReader,
+} from './types.ts';
+
+/** How long between attempts to write again after the store failed. */
+const RETRY_MS = 250;
+
+/** The log that `openLog` gives out. */
+export class OpenLog extends Reader implements Log {
+  readonly kind: Kind;
+  readonly number: number;
+  readonly operator: LogOperator;
+  readonly #options: EngineOptions;
+  #engine: Engine;
+  #types: EntryType[];
+  readonly #waiters = new Waiters();
+  readonly #listeners = new Set<(published: Published) => void>();
+  #declaring: Promise<unknown> = Promise.resolve();
+  readonly #registering = new Map<string, Promise<void>>();
+  /** Lookups under way, by the version of the map that they rest on. */
+  readonly #held = new Map<number, number>();
+  #reason: string | null = null;
+  #closing = false;
+  #recovery: Promise<void> | null = null;
+  /** Of the size that was asked for last: most ask for the newest. */
+  #rightSide: { readonly size: number; readonly roots: RightSide } = { size: 0, roots: new Map() };
+
+  private constructor(options: EngineOptions, engine: Engine) {
+    super(() => this.#engine);
+    this.kind = options.kind;
+    this.number = options.number;
+    this.#options = options;
+    this.#types = [...options.types];
+    this.#engine = engine;
+    this.operator = new Operator(
+      this,
+      () => this.#engine,
+      (drafts) => this.#append(drafts),
+    );
+  }
+
+  static async open(options: EngineOptions): Promise<OpenLog> {
+    const opened: { log?: OpenLog } = {};
+    const hooks = {
+      onVisible: (visible: Visible, before: Visible) => {
+        if (opened.log !== undefined) opened.log.#shown(visible, before);
+      },
+      onFailure: (error: unknown) => {
+        if (opened.log !== undefined) opened.log.#failed(error);
+      },
+    };
+    const engine = await startEngine({ ...options, ...hooks });
+    const log = new OpenLog({ ...options, ...hooks }, engine);
+    opened.log = log;
+    if (engine.publisher.visible.size === 0) await engine.publisher.publish();
+    return log;
+  }
+
+  get origin(): string {
+    return this.#engine.core.origin;
+  }
+
+  get vkey(): string {
+    return this.#engine.keyring.vkey(this.origin);
+  }
+
+  receiptKeys(): readonly ReceiptKey[] {
+    return this.#engine.core.keys.all();
+  }
+
+  surfaces(): SurfaceReader {
+    return this.#engine.core.surfaces.reader;
+  }
+
+  declare(types: readonly EntryType[]): Promise<void> {
+    // One after the other: what one declares, the next one finds declared.
+    const declared = this.#declaring.then(() => this.#declare(types));
+    this.#declaring = declared.catch(() => undefined);
+    return declared;
+  }
+
+  async #declare(types: readonly EntryType[]): Promise<void> {
+    const { declarations } = this.#engine.core;
+    const drafts = types
+      .filter((type) => declarations.lacks(type))
+      .map(({ name, schema, keys }) => ({
+        type: 'log.entry_type.v1',
+        members: { name, schema, keys },
+      }));
+    for (const type of types) declarations.bring(type);
+    this.#types = [...this.#types, ...types];
+    if (drafts.length > 0) await this.#append(drafts);
+  }
+
+  registerTenant(tenant_ref: string, key_sha256: string): Promise<void> {
+    const { coreRows } = this.#engine.core;
+    if (coreRows.durable(`tenant/${tenant_ref}`) !== undefined) return Promise.resolve();
+    const known = this.#registering.get(tenant_ref);
+    if (known !== undefined) return known;
+    const registered = this.#append([
+      { type: 'log.tenant.v1', tenant_ref, members: { key_sha256 } },
+    ])
+      .then(() => undefined)
+      .finally(() => this.#registering.delete(tenant_ref));
+    this.#registering.set(tenant_ref, registered);
+    return registered;
+  }
+
+  append(drafts: readonly Draft[], options?: AppendOptions): Promise<readonly Appended[]> {
+    if (drafts.some(({ type }) => type.startsWith('log.'))) {
+      return Promise.reject(
+        new LogError('entry_invalid', 'entries of the log itself are not for callers to append'),
+      );
+    }
+    return this.#append(drafts, options);
+  }
+
+  #append(drafts: readonly Draft[], options: AppendOptions = {}): Promise<readonly Appended[]> {
+    if (this.#closing) return Promise.reject(closing());
+    if (this.#reason !== null) return Promise.reject(new LogError('log_unavailable', this.#reason));
+    return this.#engine.sequencer.append(drafts, options);
+  }
+
+  async putAttached(rows: readonly AttachedRow[]): Promise<void> {
+    await this.#engine.core.store.write(
+      rows.map(({ key, value }) => write(rowKey(ATTACHED_ROW, key), value)),
+    );
+  }
+
+  published(): Published {
+    return this.#engine.publisher.visible;
+  }
+
+  whenPublished(size: number, signal?: AbortSignal): Promise<Published> {
+    const { visible } = this.#engine.publisher;
+    if (visible.size >= size) return Promise.resolve(visible);
+    if (this.#closing) return Promise.reject(closing());
+    const published = this.#waiters.wait(size, signal);
+    this.#engine.publisher.ask(size);
+    return published;
+  }
+
+  onPublished(listener: (published: Published) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  inclusion(index: number, size: number): readonly Uint8Array[] {
+    this.#checkSize(size);
+    if (!Number.isSafeInteger(index) || index < 0 || index >= size) {
+      throw new LogError('out_of_range', `index is not from 0 to ${String(size - 1)}`);
+    }
+    if (this.#rightSide.size !== size) this.#rightSide = { size, roots: new Map() };
+    return inclusionPath(this.#engine.core.tiles, index, size, native, this.#rightSide.roots);
+  }
+
+  consistency(from: number, to: number): readonly Uint8Array[] {
+    this.#checkSize(to);
+    if (!Number.isSafeInteger(from) || from < 0 || from > to) {
+      throw new LogError('out_of_range', `from is not from 0 to ${String(to)}`);
+    }
+    return consistencyPath(this.#engine.core.tiles, from, to);
+  }
+
+  lookup(question: Question, page?: Page): Promise<JsonObject> {
+    return this.#answer((core, visible) => lookup(core, visible, question, page));
+  }
+
+  absence(question: Question): Promise<JsonObject> {
+    return this.#answer((core, visible) => absence(core, visible, question));
+  }
+
+  /** Keeps the version of the map that an answer rests on until the answer is there. */
+  async #answer(make: (core: Core, visible: Visible) => Promise<JsonObject>): Promise<JsonObject> {
+    const { core, publisher } = this.#engine;
+    const { visible } = publisher;
+    const { version } = visible;
+    this.#held.set(version, (this.#held.get(version) ?? 0) + 1);
+    try {
+      return await make(core, visible);
+    } finally {
+      const left = (this.#held.get(version) ?? 1) - 1;
+      if (left > 0) this.#held.set(version, left);
+      else {
+        this.#held.delete(version);
+        if (version !== this.#engine.publisher.visible.version) core.fold.release(version);
+      }
+    }
+  }
+
+  health(): LogHealth {
+    return healthOf(this.#engine, this.#closing ? 'the log is closing' : this.#reason);
+  }
+
+  async close(): Promise<void> {
+    if (this.#closing) return;
+    this.#closing = true;
+    await this.#recovery;
+    const { core, sequencer, publisher } = this.#engine;
+    if (this.#reason === null) {
+      await sequencer.drain();
+      await publisher.publish();
+      await publisher.stop();
+      // A snapshot only saves time at the next start; a full disk must not hold the lock for ever.
+      await this.#engine.saveMap().catch(() => undefined);
+    }
+    this.#waiters.end(closing());
+    await core.fold.close();
+    await core.store.close();
+    await this.#options.onClosed?.();
+  }
+
+  #checkSize(size: number): void {
+    const { visible } = this.#engine.publisher;
+    if (!Number.isSafeInteger(size) || size < 0 || size > visible.size) {
+      throw new LogError(
+        'out_of_range',
+        `size is not from 0 to the published ${String(visible.size)}`,
+      );
+    }
+  }
+
+  #shown(visible: Visible, before: Visible): void {
+    const { core } = this.#engine;
+    if (before.size > 0 && !this.#held.has(before.version)) core.fold.release(before.version);
+    this.#waiters.tell(visible);
+    // In a turn of its own: what a listener throws is its defect, not a checkpoint that failed.
+    for (const listener of this.#listeners) {
+      queueMicrotask(() => {
+        listener(visible);
+      });
+    }
+  }
+
+  #failed(error: unknown): void {
+    if (this.#reason !== null || this.#closing) return;
+    this.#reason = `the log does not take entries: ${error instanceof Error ? error.message : 'unknown'}`;
+    this.#recovery = this.#recover();
+  }
+
+  /** Every promise given out has been rejected; what the disk holds decides what was written. */
+  async #recover(): Promise<void> {
+    const { core, publisher } = this.#engine;
+    await publisher.stop().catch(() => undefined);
+    let open = true;
+    while (!this.#closing) {
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      try {
+        await writable(this.#options.folder);
+        if (open) {
+          open = false;
+          await core.fold.close();
+          await core.store.close();
+        }
+        this.#engine = await startEngine({ ...this.#options, types: this.#types });
+        this.#held.clear();
+        this.#reason = null;
+        this.#waiters.tell(this.#engine.publisher.visible);
+        for (const size of this.#waiters.sizes) this.#engine.publisher.ask(size);
+        return;
+      } catch (error) {
+        this.#reason = `the log does not take entries: ${error instanceof Error ? error.message : 'unknown'}`;
+      }
+    }
+  }
+}
+
+const closing = (): LogError => new LogError('log_unavailable', 'the log is closing');

@@ -1,0 +1,145 @@
+// Membership and non-membership in the head map. formats.md §4 and §6.4; the attacks are those of
+// published verifiers that bound the path to the wrong key. Browser-safe; every argument but the root
+// and skey may come from an attacker.
+
+import type { Suite } from '../crypto/suite.ts';
+import { concat, equal, u8 } from '../encoding/bytes.ts';
+import { LogError } from '../errors.ts';
+
+/** Siblings from the root down; null exactly where the sibling is the empty map. */
+export type Siblings = readonly (Uint8Array | null)[];
+
+/** What stands in a slot of the map. */
+export interface MapLeaf {
+  readonly skey: Uint8Array;
+  readonly vhash: Uint8Array;
+}
+
+/** The way from the root to the slot of a key, and what stands there; null is an empty slot. */
+export interface MapProof {
+  readonly siblings: Siblings;
+  readonly leaf: MapLeaf | null;
+}
+
+/** A path has at most one sibling for each bit of a key. */
+export const MAX_SIBLINGS = 256;
+
+const MAP_HASH_BYTES = 32;
+const LEAF_TAG = u8(2);
+const NODE_TAG = u8(3);
+
+/** The empty map: 32 zero bytes, a constant that is never hashed alone. */
+export function emptyMap(): Uint8Array {
+  return new Uint8Array(MAP_HASH_BYTES);
+}
+
+/** H(02, skey ‖ vhash). */
+export function mapLeafHash(suite: Suite, leaf: MapLeaf): Uint8Array {
+  return suite.sha256(concat(LEAF_TAG, leaf.skey, leaf.vhash));
+}
+
+/** H(03, left ‖ right). */
+export function mapNodeHash(suite: Suite, left: Uint8Array, right: Uint8Array): Uint8Array {
+  return suite.sha256(concat(NODE_TAG, left, right));
+}
+
+/**
+ * The map with this root holds skey with this vhash.
+ *
+ * @throws LogError `proof_invalid`
+ */
+export function checkMember(
+  suite: Suite,
+  proof: { root: Uint8Array; skey: Uint8Array; vhash: Uint8Array; siblings: Siblings },
+): void {
+  const { root, skey, vhash, siblings } = proof;
+  checkHash(root, 'map root');
+  checkHash(skey, 'skey');
+  checkHash(vhash, 'vhash');
+  checkSiblings(siblings);
+  checkRoot(rootFrom(suite, mapLeafHash(suite, { skey, vhash }), skey, siblings), root);
+}
+
+/**
+ * The map with this root lacks skey: its slot is empty, or holds the foreign leaf.
+ *
+ * @throws LogError `proof_invalid`
+ */
+export function checkNonMember(
+  suite: Suite,
+  proof: { root: Uint8Array; skey: Uint8Array; siblings: Siblings; foreign?: MapLeaf },
+): void {
+  const { root, skey, siblings, foreign } = proof;
+  checkHash(root, 'map root');
+  checkHash(skey, 'skey');
+  checkSiblings(siblings);
+  let slot = emptyMap();
+  if (foreign !== undefined) {
+    checkHash(foreign.skey, 'skey of the foreign leaf');
+    checkHash(foreign.vhash, 'vhash of the foreign leaf');
+    // (A) The key's own leaf proves presence.
+    if (equal(foreign.skey, skey)) throw invalid('the foreign leaf is the key itself');
+    // (B) A leaf elsewhere says nothing of this slot.
+    if (!sharesBits(foreign.skey, skey, siblings.length)) {
+      throw invalid('the foreign leaf does not stand on the path of the key');
+    }
+    slot = mapLeafHash(suite, foreign);
+  }
+  // (C) The turns come from the key that was asked for, never from the foreign leaf.
+  checkRoot(rootFrom(suite, slot, skey, siblings), root);
+}
+
+/** Bit d of a key, from the most significant. */
+export function bitAt(key: Uint8Array, d: number): number {
+  return ((key[d >> 3] ?? 0) >> (7 - (d & 7))) & 1;
+}
+
+function rootFrom(
+  suite: Suite,
+  slot: Uint8Array,
+  skey: Uint8Array,
+  siblings: Siblings,
+): Uint8Array {
+  let hash = slot;
+  for (let d = siblings.length - 1; d >= 0; d--) {
+    const sibling = siblings[d] ?? emptyMap();
+    hash =
+      bitAt(skey, d) === 0 ? mapNodeHash(suite, hash, sibling) : mapNodeHash(suite, sibling, hash);
+  }
+  return hash;
+}
+
+function checkSiblings(siblings: Siblings): void {
+  if (siblings.length > MAX_SIBLINGS) {
+    throw invalid(
+      `path has ${String(siblings.length)} siblings, the limit is ${String(MAX_SIBLINGS)}`,
+    );
+  }
+  const empty = emptyMap();
+  for (const sibling of siblings) {
+    if (sibling === null) continue;
+    checkHash(sibling, 'sibling');
+    if (equal(sibling, empty)) throw invalid('an empty sibling is spelled out');
+  }
+  // A lone key sits at its shallowest depth, so what ends a path has a neighbour.
+  if (siblings.at(-1) === null) throw invalid('the last sibling is empty');
+}
+
+function sharesBits(a: Uint8Array, b: Uint8Array, bits: number): boolean {
+  for (let d = 0; d < bits; d++) if (bitAt(a, d) !== bitAt(b, d)) return false;
+  return true;
+}
+
+function checkRoot(computed: Uint8Array, root: Uint8Array): void {
+  if (!equal(computed, root)) throw invalid('path does not lead to the map root');
+}
+
+function checkHash(bytes: Uint8Array, name: string): void {
+  if (bytes.length !== MAP_HASH_BYTES) {
+    throw invalid(`${name} is ${String(bytes.length)} bytes, not ${String(MAP_HASH_BYTES)}`);
+  }
+}
+
+function invalid(message: string): LogError {
+  return new LogError('proof_invalid', message);
+}

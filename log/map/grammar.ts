@@ -1,0 +1,82 @@
+// The grammar of what a statement says in clear about chains. formats.md §2 and §3.
+// Browser-safe. Each rule is one spelling: an alias would be a second chain for the same thing.
+
+/** A rule for one string, with the words an error names it by. */
+export interface Grammar {
+  readonly test: (text: string) => boolean;
+  readonly rule: string;
+}
+
+/** 43 base64url characters are 256 bits: the last one holds two spare bits, which are zero. */
+const HASH_NAME = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/u;
+
+/** An entity: an identifier in lower case, 1 to 256 characters. */
+export const entity = pattern(/^[a-z0-9][a-z0-9:._-]{0,255}$/u);
+
+/** An attempt surface, 1 to 64 characters. */
+export const surface = pattern(/^[a-z][a-z0-9_]{0,63}$/u);
+
+/** An HMAC in base64url, 43 characters. */
+export const sessionRef = pattern(HASH_NAME);
+
+/** An RFC 7638 thumbprint in base64url, 43 characters. */
+export const kid = pattern(HASH_NAME);
+
+/**
+ * A payment hash in its own normal form (behaviour.md §7.3): the prefixes that normalising strips are
+ * gone and 64 hex digits are in lower case, so that normalising once more changes nothing.
+ */
+export const paymentHash: Grammar = {
+  test: (text) =>
+    /^[A-Za-z0-9:_+/=.-]{16,128}$/u.test(text) &&
+    !/^(?:sha256:|0x)/u.test(text) &&
+    !(/^[0-9A-Fa-f]{64}$/u.test(text) && /[A-F]/u.test(text)),
+  rule: 'its normal form of 16 to 128 characters',
+};
+
+/** An action_ref: 64 lower-case hex digits. */
+export const actionRef = pattern(/^[0-9a-f]{64}$/u);
+
+/** A UUIDv7 in lower case. */
+export const uuidV7 = pattern(
+  /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/u,
+);
+
+/** The name of an entry type: `<plugin>.<word>.v<N>`. */
+export const typeName = pattern(/^[a-z][a-z0-9-]*\.[a-z][a-z0-9_]*\.v[1-9][0-9]*$/u);
+
+/** A declared chain kind: `<plugin>.<word>`. */
+export const declaredKind = pattern(/^[a-z][a-z0-9-]*\.[a-z][a-z0-9_]*$/u);
+
+/** A tenant_ref: 22 random base64url characters. */
+export const tenantRef = pattern(/^[A-Za-z0-9_-]{22}$/u);
+
+/** A SHA-256 in lower-case hex. */
+export const hashHex = actionRef;
+
+function pattern(expression: RegExp): Grammar {
+  return { test: (text) => expression.test(text), rule: expression.source };
+}
+
+/** The types that are never declared; whatever else begins with `log.` or `astl.` is no type at all. */
+export const BUILTIN_TYPES = [
+  'log.open.v1',
+  'log.closed.v1',
+  'log.entry_type.v1',
+  'log.map_head.v1',
+  'log.key.v1',
+  'log.tenant.v1',
+  'astl.entity.v1',
+  'astl.manifest.v1',
+  'astl.heartbeat.v1',
+] as const;
+
+/** The name of a built-in type. */
+export type BuiltinType = (typeof BUILTIN_TYPES)[number];
+
+const builtinNames: ReadonlySet<string> = new Set(BUILTIN_TYPES);
+
+/** Whether the core itself defines this type. */
+export function isBuiltin(type: string): type is BuiltinType {
+  return builtinNames.has(type);
+}

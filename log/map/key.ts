@@ -1,0 +1,207 @@
+// Chain keys: which chains an entry stands on, and where a chain stands in the head map. formats.md §3.
+// Browser-safe. What is checked here may be hostile: a document's question, a monitor's entries.
+
+import { portable } from '../crypto/portable.ts';
+import type { Suite } from '../crypto/suite.ts';
+import { thumbprint } from '../crypto/thumbprint.ts';
+import { concat, lp, u8 } from '../encoding/bytes.ts';
+import type { Json, JsonObject } from '../encoding/json-types.ts';
+import { LogError } from '../errors.ts';
+import type { ChainKey } from '../types.ts';
+import * as grammar from './grammar.ts';
+import type { Grammar } from './grammar.ts';
+
+/** The most links an entry may have. */
+export const MAX_LINKS = 8;
+
+/** The most bytes of one member of a key: its length is a u16. */
+const MAX_MEMBER_BYTES = 65_535;
+
+const CHAIN_KEY_TAG = u8(5);
+
+/** The chain kinds of the core, each with the grammar of its members in order. */
+export const KINDS: ReadonlyMap<string, readonly Grammar[]> = new Map([
+  ['entity', [grammar.entity]],
+  ['surface', [grammar.entity, grammar.surface]],
+  ['session', [grammar.sessionRef]],
+  ['payment', [grammar.paymentHash]],
+  ['action', [grammar.actionRef]],
+  ['trigger', [grammar.uuidV7]],
+  ['manifest', [grammar.entity]],
+  ['heartbeat', [grammar.entity, grammar.surface]],
+  ['claim', [grammar.entity]],
+  ['key', [grammar.kid]],
+  ['type', [grammar.typeName]],
+]);
+
+/** Members that link an entry whatever its type says. */
+const RESERVED: ReadonlyMap<string, Grammar> = new Map([
+  ['entity', grammar.entity],
+  ['surface', grammar.surface],
+  ['session_ref', grammar.sessionRef],
+  ['payment_hash', grammar.paymentHash],
+  ['action_ref', grammar.actionRef],
+  ['trigger_id', grammar.uuidV7],
+]);
+
+/** Whether this member links every entry that has it: entity, surface, session_ref and so on. */
+export function isReservedMember(name: string): boolean {
+  return RESERVED.has(name);
+}
+
+/**
+ * A key that a caller names, checked: a kind of the core with the grammar of its members, or a declared
+ * kind (kind → number of members, the kind itself not counted) with strings.
+ *
+ * @throws LogError `key_invalid`
+ */
+export function checkKey(key: unknown, declaredKinds?: ReadonlyMap<string, number>): ChainKey {
+  if (!Array.isArray(key) || key.length === 0 || !key.every((part) => typeof part === 'string')) {
+    throw invalid('chain key is not an array of strings');
+  }
+  const [kind = '', ...members] = key;
+  const rules = KINDS.get(kind);
+  const wanted = rules?.length ?? declaredKinds?.get(kind);
+  if (wanted === undefined) throw invalid('chain kind is unknown');
+  if (members.length !== wanted) {
+    throw invalid(
+      `chain key of kind ${kind} has ${String(members.length)} members, not ${String(wanted)}`,
+    );
+  }
+  for (const [i, member] of members.entries()) {
+    const rule = rules?.[i];
+    if (rule !== undefined && !rule.test(member)) {
+      throw invalid(`member ${String(i + 1)} of chain key ${kind} is not ${rule.rule}`);
+    }
+    if (!member.isWellFormed() || member.length > MAX_MEMBER_BYTES) {
+      throw invalid(
+        `member ${String(i + 1)} of chain key ${kind} is no text of at most 65535 bytes`,
+      );
+    }
+  }
+  return [kind, ...members];
+}
+
+/** H(05, lp(origin) ‖ lp(key[0]) ‖ lp(key[1]) ‖ …): the place of a chain in the head map, 32 bytes. */
+export function skey(suite: Suite, origin: string, key: ChainKey): Uint8Array {
+  return suite.sha256(concat(CHAIN_KEY_TAG, lp(origin), ...key.map((part) => lp(part))));
+}
+
+/**
+ * The reserved members of a statement are strings of their grammar, and none has a surface alone.
+ *
+ * @throws LogError `key_invalid`
+ */
+export function checkReserved(statement: JsonObject): void {
+  for (const [name, rule] of RESERVED) {
+    if (!Object.hasOwn(statement, name)) continue;
+    stringOf(statement[name], name, rule);
+  }
+  if (Object.hasOwn(statement, 'surface') && !Object.hasOwn(statement, 'entity')) {
+    throw invalid('surface stands without entity');
+  }
+}
+
+/**
+ * The keys that the links of an entry have, in their order: the table of formats.md §3, then the
+ * templates of its type. A repeated key stands once.
+ *
+ * @throws LogError `key_invalid` when a reserved member breaks its grammar, `links_exceeded` over 8.
+ */
+export function chainKeys(
+  statement: JsonObject,
+  templates: readonly (readonly string[])[],
+): ChainKey[] {
+  checkReserved(statement);
+  const keys = tableKeys(statement);
+  for (const template of templates) {
+    const key = applied(template, statement);
+    if (key !== null && !keys.some((other) => sameKey(other, key))) keys.push(key);
+  }
+  if (keys.length > MAX_LINKS) {
+    throw new LogError(
+      'links_exceeded',
+      `entry needs ${String(keys.length)} links, the limit is ${String(MAX_LINKS)}`,
+    );
+  }
+  return keys;
+}
+
+/** Whether two chain keys are the same key. */
+export function sameKey(a: ChainKey, b: ChainKey): boolean {
+  return a.length === b.length && a.every((part, i) => part === b[i]);
+}
+
+/** The rows of the table, top to bottom; checkReserved has run. */
+function tableKeys(statement: JsonObject): ChainKey[] {
+  const { type } = statement;
+  if (typeof type !== 'string') throw new LogError('entry_invalid', 'type is not a string');
+  const keys: ChainKey[] = [];
+  if (!grammar.isBuiltin(type)) {
+    add(keys, 'entity', statement, 'entity');
+    if (Object.hasOwn(statement, 'surface')) add(keys, 'surface', statement, 'entity', 'surface');
+  }
+  add(keys, 'session', statement, 'session_ref');
+  add(keys, 'payment', statement, 'payment_hash');
+  add(keys, 'action', statement, 'action_ref');
+  add(keys, 'trigger', statement, 'trigger_id');
+  switch (type) {
+    case 'astl.manifest.v1':
+      keys.push(['manifest', required(statement, 'entity', grammar.entity)]);
+      break;
+    case 'astl.heartbeat.v1':
+      keys.push([
+        'heartbeat',
+        required(statement, 'entity', grammar.entity),
+        required(statement, 'surface', grammar.surface),
+      ]);
+      break;
+    case 'astl.entity.v1':
+      keys.push(['claim', required(statement, 'entity', grammar.entity)]);
+      break;
+    case 'log.key.v1':
+      // A JWK in the log has no kid member: its kid is its thumbprint. Such entries are a handful in the
+      // life of a log, so the portable hash will do and no caller has to pass a suite for them.
+      keys.push(['key', thumbprint(portable, ownMember(statement, 'key'))]);
+      break;
+    case 'log.entry_type.v1':
+      keys.push(['type', required(statement, 'name', grammar.typeName)]);
+      break;
+  }
+  return keys;
+}
+
+function add(keys: ChainKey[], kind: string, statement: JsonObject, ...members: string[]): void {
+  const key = applied([kind, ...members], statement);
+  if (key !== null) keys.push(key);
+}
+
+/** The key that a template makes of a statement, or null when a member is no string of it. */
+function applied(template: readonly string[], statement: JsonObject): ChainKey | null {
+  const [kind = '', ...members] = template;
+  const key = [kind];
+  for (const member of members) {
+    const value = ownMember(statement, member);
+    if (typeof value !== 'string') return null;
+    key.push(value);
+  }
+  return key;
+}
+
+function required(statement: JsonObject, name: string, rule: Grammar): string {
+  return stringOf(ownMember(statement, name), name, rule);
+}
+
+/** Own members only: `__proto__` and `constructor` are names like any other. */
+function ownMember(statement: JsonObject, name: string): Json | undefined {
+  return Object.hasOwn(statement, name) ? statement[name] : undefined;
+}
+
+function stringOf(value: Json | undefined, name: string, rule: Grammar): string {
+  if (typeof value !== 'string' || !rule.test(value)) throw invalid(`${name} is not ${rule.rule}`);
+  return value;
+}
+
+function invalid(message: string): LogError {
+  return new LogError('key_invalid', message);
+}

@@ -1,0 +1,159 @@
+// Checks proofs about the log tree. RFC 9162 §2.1.3.2 (inclusion) and §2.1.4.2 (consistency); a
+// consistency proof from size 0 is empty (C2SP tlog-witness). Browser-safe.
+// Every input may be the choice of whoever wants a false claim believed, the sizes included.
+
+import type { Suite } from '../crypto/suite.ts';
+import { equal } from '../encoding/bytes.ts';
+import { LogError } from '../errors.ts';
+import { EMPTY_ROOT, HASH_BYTES, nodeHash } from './hash.ts';
+
+/** That the leaf with this hash stands at `index` in the tree of `size`; the path is leaf side first. */
+export interface InclusionClaim {
+  readonly index: number;
+  readonly size: number;
+  readonly leafHash: Uint8Array;
+  readonly path: readonly Uint8Array[];
+}
+
+/** That the tree of size `from` is a prefix of the tree of size `to`. */
+export interface ConsistencyClaim {
+  readonly from: number;
+  readonly to: number;
+  readonly fromRoot: Uint8Array;
+  readonly toRoot: Uint8Array;
+  readonly path: readonly Uint8Array[];
+}
+
+/** The root that the path leads to; `proof_invalid` when its length does not fit index and size. */
+export function rootOfInclusion(suite: Suite, claim: InclusionClaim): Uint8Array {
+  const { index, size, leafHash, path } = claim;
+  checkSize(index, 'index');
+  checkSize(size, 'size');
+  if (index >= size) throw refused(`index ${String(index)} is not below size ${String(size)}`);
+  checkHash(leafHash, 'leaf hash');
+  checkPath(path);
+  const climb = new Climb(index, size - 1);
+  let root = leafHash;
+  for (const sibling of path) {
+    root = climb.step() ? nodeHash(suite, sibling, root) : nodeHash(suite, root, sibling);
+  }
+  climb.end();
+  return root;
+}
+
+/** Throws `proof_invalid` unless the path leads from the leaf to exactly this root. */
+export function checkInclusion(
+  suite: Suite,
+  claim: InclusionClaim & { readonly root: Uint8Array },
+): void {
+  checkHash(claim.root, 'root');
+  if (!equal(rootOfInclusion(suite, claim), claim.root)) {
+    throw refused('the path does not lead to the root');
+  }
+}
+
+/** Throws `proof_invalid` unless the path shows that both roots belong to one append-only tree. */
+export function checkConsistency(suite: Suite, claim: ConsistencyClaim): void {
+  const { from, to, fromRoot, toRoot, path } = claim;
+  checkSize(from, 'from');
+  checkSize(to, 'to');
+  if (from > to) throw refused(`from ${String(from)} is over to ${String(to)}`);
+  checkPath(path);
+  if ((from === 0 && !equal(fromRoot, EMPTY_ROOT)) || (to === 0 && !equal(toRoot, EMPTY_ROOT))) {
+    throw refused('size 0 has another root');
+  }
+  if (from === to) {
+    // Nothing is hashed, so the roots may be whatever they are, as long as they are the same.
+    if (!equal(fromRoot, toRoot)) throw refused('one size has two roots');
+  } else {
+    checkHash(fromRoot, 'root of from');
+    checkHash(toRoot, 'root of to');
+  }
+  if (from === 0 || from === to) {
+    if (path.length > 0) throw refused('the path of such sizes is empty');
+    return;
+  }
+  checkGrowth(suite, claim);
+}
+
+/** §2.1.4.2 for 0 < from < to. */
+function checkGrowth(suite: Suite, claim: ConsistencyClaim): void {
+  const climb = new Climb(claim.from - 1, claim.to - 1);
+  climb.skipRight();
+  // A `from` that is a power of two is a subtree of `to`: its root is the first node, not repeated.
+  const [first, ...rest] = climb.atLeft() ? [claim.fromRoot, ...claim.path] : claim.path;
+  if (first === undefined) throw refused('the path is empty');
+  let fromRoot = first;
+  let toRoot = first;
+  for (const sibling of rest) {
+    if (climb.step()) {
+      fromRoot = nodeHash(suite, sibling, fromRoot);
+      toRoot = nodeHash(suite, sibling, toRoot);
+    } else {
+      toRoot = nodeHash(suite, toRoot, sibling);
+    }
+  }
+  climb.end();
+  if (!equal(fromRoot, claim.fromRoot)) throw refused('the path does not lead to the older root');
+  if (!equal(toRoot, claim.toRoot)) throw refused('the path does not lead to the newer root');
+}
+
+/** The pair (fn, sn) of the RFC: a node and the last node of its level, on the way to the root. */
+class Climb {
+  #node: number;
+  #last: number;
+
+  constructor(node: number, last: number) {
+    this.#node = node;
+    this.#last = last;
+  }
+
+  /** One sibling further up; true when that sibling stands on the left. */
+  step(): boolean {
+    if (this.#last === 0) throw refused('the path is too long');
+    const left = this.#node % 2 === 1 || this.#node === this.#last;
+    if (left) {
+      // The last node of a level without a sibling rises unhashed until it is a right child.
+      while (this.#node % 2 === 0 && this.#node !== 0) this.#up();
+    }
+    this.#up();
+    return left;
+  }
+
+  /** Up while the node is a right child: the whole subtree lies within the older tree. */
+  skipRight(): void {
+    while (this.#node % 2 === 1) this.#up();
+  }
+
+  atLeft(): boolean {
+    return this.#node === 0;
+  }
+
+  end(): void {
+    if (this.#last !== 0) throw refused('the path is too short');
+  }
+
+  // Halving, not shifting: sizes go to 2^53 - 1.
+  #up(): void {
+    this.#node = Math.floor(this.#node / 2);
+    this.#last = Math.floor(this.#last / 2);
+  }
+}
+
+function checkSize(n: number, what: string): void {
+  if (!Number.isSafeInteger(n) || n < 0) throw refused(`${what} is not an integer to 2^53 - 1`);
+}
+
+function checkPath(path: readonly Uint8Array[]): void {
+  for (const hash of path) checkHash(hash, 'hash of the path');
+}
+
+function checkHash(hash: Uint8Array, what: string): void {
+  if (hash.length !== HASH_BYTES) {
+    throw refused(`${what} is ${String(hash.length)} bytes, not ${String(HASH_BYTES)}`);
+  }
+}
+
+function refused(message: string): LogError {
+  return new LogError('proof_invalid', message);
+}

@@ -1,0 +1,122 @@
+// Roots and proofs out of stored subtrees. RFC 9162 §2.1.3.1 (inclusion) and §2.1.4.1 (consistency).
+// Sizes go to 2^53 - 1, so there are no shifts of 32 bits.
+
+import type { Suite } from '../crypto/suite.ts';
+import { native } from '../crypto/native.ts';
+import { LogError } from '../errors.ts';
+import { EMPTY_ROOT, nodeHash } from './hash.ts';
+
+export { TileHashes } from './tile-hashes.ts';
+
+/** Where complete subtrees come from. */
+export interface HashReader {
+  /** Root over the leaves index·2^height up to (index + 1)·2^height; throws when it is not stored. */
+  subtree(height: number, index: number): Uint8Array;
+}
+
+/** Roots of the incomplete right side of one size, by their first leaf: the same for every path of it. */
+export type RightSide = Map<number, Uint8Array>;
+
+/**
+ * Path of a leaf in the tree of `size`, leaf side first; `out_of_range` unless index < size. Whoever
+ * asks for many paths of one size keeps its `rightSide` between them.
+ */
+export function inclusionPath(
+  reader: HashReader,
+  index: number,
+  size: number,
+  suite: Suite = native,
+  rightSide?: RightSide,
+): Uint8Array[] {
+  checkSize(size);
+  if (!Number.isSafeInteger(index) || index < 0 || index >= size) {
+    throw outOfRange(`index ${String(index)} is not below size ${String(size)}`);
+  }
+  return siblings(reader, suite, { height: 0, index }, size, rightSide);
+}
+
+/** Path from one size to a later one; empty from 0 and between equal sizes; `out_of_range` if from > to. */
+export function consistencyPath(
+  reader: HashReader,
+  from: number,
+  to: number,
+  suite: Suite = native,
+): Uint8Array[] {
+  checkSize(from);
+  checkSize(to);
+  if (from > to) throw outOfRange(`from ${String(from)} is over to ${String(to)}`);
+  if (from === 0 || from === to) return [];
+  // The last complete subtree of the older tree, as large as the newer one keeps it.
+  let height = 0;
+  let index = from - 1;
+  for (; index % 2 === 1; index = half(index)) height++;
+  const path = siblings(reader, suite, { height, index }, to);
+  // A power of two is one subtree: the verifier has its root already.
+  return index === 0 ? path : [reader.subtree(height, index), ...path];
+}
+
+/** Root of the tree of `size`. */
+export function rootAt(reader: HashReader, suite: Suite, size: number): Uint8Array {
+  checkSize(size);
+  return size === 0 ? EMPTY_ROOT.slice() : rangeRoot(reader, suite, 0, size);
+}
+
+/** The siblings of a subtree on the way to the root of the tree of `size`. */
+function siblings(
+  reader: HashReader,
+  suite: Suite,
+  start: { readonly height: number; readonly index: number },
+  size: number,
+  rightSide: RightSide = new Map(),
+): Uint8Array[] {
+  const path: Uint8Array[] = [];
+  let { height, index } = start;
+  let width = 2 ** height;
+  let last = Math.floor((size - 1) / width);
+  for (; last > 0; height++, width *= 2, index = half(index), last = half(last)) {
+    if (index % 2 === 1) path.push(reader.subtree(height, index - 1));
+    else if (index + 1 < last) path.push(reader.subtree(height, index + 1));
+    else if (index + 1 === last) {
+      const first = last * width;
+      let root = rightSide.get(first);
+      if (root === undefined) {
+        root = rangeRoot(reader, suite, first, size);
+        rightSide.set(first, root);
+      }
+      path.push(root);
+    }
+    // Else it is the last of its level, without a sibling.
+  }
+  return path;
+}
+
+/**
+ * Root over the leaves start up to end, where start is a multiple of a power of two that is at least
+ * end − start: the complete subtrees in it, joined from the right.
+ */
+function rangeRoot(reader: HashReader, suite: Suite, start: number, end: number): Uint8Array {
+  let root: Uint8Array | undefined;
+  let left = end - start;
+  for (let height = 0, width = 1; left > 0; height++, width *= 2) {
+    if (Math.floor(left / width) % 2 === 0) continue;
+    left -= width;
+    const peak = reader.subtree(height, (start + left) / width);
+    root = root === undefined ? peak : nodeHash(suite, peak, root);
+  }
+  if (root === undefined) throw new RangeError('an empty range has no root');
+  return root;
+}
+
+function half(n: number): number {
+  return Math.floor(n / 2);
+}
+
+function checkSize(size: number): void {
+  if (!Number.isSafeInteger(size) || size < 0) {
+    throw outOfRange(`${String(size)} is not a size from 0 to 2^53 - 1`);
+  }
+}
+
+function outOfRange(message: string): LogError {
+  return new LogError('out_of_range', message);
+}

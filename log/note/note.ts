@@ -1,0 +1,145 @@
+// Signed notes: a text, a blank line, signature lines. C2SP signed-note.
+
+import { utf8 } from '../encoding/bytes.ts';
+import { LogError } from '../errors.ts';
+import type { Suite } from '../crypto/suite.ts';
+import { verifyCosignature } from './cosignature.ts';
+import { parseSignatureLine } from './signature-line.ts';
+import type { SignatureLine } from './signature-line.ts';
+import { COSIGNER_KEY } from './vkey.ts';
+import type { Verifier } from './vkey.ts';
+
+export { signatureLine } from './signature-line.ts';
+export type { NoteSigner, SignatureLine } from './signature-line.ts';
+
+/** A good signature of a known key. */
+export interface VerifiedSignature {
+  readonly verifier: Verifier;
+  /** As in the line, without the key id: 64 bytes, or 72 with a time. */
+  readonly signature: Uint8Array;
+  /** Seconds; on cosignatures. */
+  readonly time_s?: number;
+}
+
+/** A note with at least one good signature. */
+export interface OpenedNote {
+  /** The signed text with its last newline. */
+  readonly text: string;
+  /** One for each known key, in the order of their first lines. */
+  readonly verified: readonly VerifiedSignature[];
+  /** How many lines are of keys that the caller does not know. */
+  readonly unknown: number;
+}
+
+/** Longest note and most signature lines that are read; those of Go's note package. */
+export const MAX_NOTE_BYTES = 1_000_000;
+export const MAX_SIGNATURES = 100;
+
+// eslint-disable-next-line no-control-regex
+const NOT_IN_NOTES = /[\p{Surrogate}\u0000-\u0009\u000b-\u001f]/u;
+
+/** The note of a text, which ends in a newline, and lines of `signatureLine`. */
+export function formatNote(text: string, lines: readonly string[]): string {
+  checkText(text);
+  return `${text}\n${lines.join('')}`;
+}
+
+/** Splits a note at its last blank line; `note_invalid` when it is not one. Verifies no signature. */
+export function splitNote(
+  note: string,
+  maxSignatures = MAX_SIGNATURES,
+): { readonly text: string; readonly signatures: readonly SignatureLine[] } {
+  // The length in characters first: what is far too long is not even scanned.
+  if (note.length > MAX_NOTE_BYTES) throw tooLong();
+  if (NOT_IN_NOTES.test(note)) throw invalid('note has a control character');
+  if (utf8(note).length > MAX_NOTE_BYTES) throw tooLong();
+  if (!note.endsWith('\n')) throw invalid('note does not end in a newline');
+  // Signature lines are never empty, so the last blank line is the border.
+  const border = note.lastIndexOf('\n\n');
+  if (border < 0) throw invalid('note has no blank line before its signatures');
+  const lines = note.slice(border + 2, -1).split('\n');
+  if (lines.length > maxSignatures) {
+    throw invalid(
+      `note has ${String(lines.length)} signatures, the limit is ${String(maxSignatures)}`,
+    );
+  }
+  return { text: note.slice(0, border + 1), signatures: lines.map(parseSignatureLine) };
+}
+
+/**
+ * Opens a note with the keys that the caller trusts. Lines of other keys are counted and otherwise
+ * ignored; one bad line of a known key refuses the note, as does the lack of any good one. Of several
+ * lines of one cosigner the newest counts.
+ *
+ * @throws LogError `note_invalid`; `key_invalid` for two keys with one name and key id.
+ */
+export function openNote(
+  suite: Suite,
+  note: string,
+  verifiers: readonly Verifier[],
+  options: { readonly maxSignatures?: number } = {},
+): OpenedNote {
+  const known = byLine(verifiers);
+  const { text, signatures } = splitNote(note, options.maxSignatures);
+  const verified = new Map<Verifier, VerifiedSignature>();
+  let unknown = 0;
+  for (const line of signatures) {
+    const verifier = known.get(lineKey(line));
+    if (verifier === undefined) {
+      unknown += 1;
+      continue;
+    }
+    const signature = verifyLine(suite, verifier, text, line.signature);
+    const before = verified.get(verifier);
+    if (before === undefined || (before.time_s ?? 0) < (signature.time_s ?? 0)) {
+      verified.set(verifier, signature);
+    }
+  }
+  if (verified.size === 0) throw invalid('note has no signature of a known key');
+  return { text, verified: [...verified.values()], unknown };
+}
+
+function verifyLine(
+  suite: Suite,
+  verifier: Verifier,
+  text: string,
+  signature: Uint8Array,
+): VerifiedSignature {
+  if (verifier.type === COSIGNER_KEY) {
+    const time_s = verifyCosignature(suite, verifier.publicKey, text, signature);
+    if (time_s !== null) return { verifier, signature, time_s };
+  } else if (suite.verify(verifier.publicKey, utf8(text), signature)) {
+    return { verifier, signature };
+  }
+  throw invalid(`signature of ${verifier.name} does not hold`);
+}
+
+/** Name and key id as one string; a name has no space. */
+function lineKey({ name, key_id }: Pick<SignatureLine, 'name' | 'key_id'>): string {
+  return `${name} ${String(key_id)}`;
+}
+
+function byLine(verifiers: readonly Verifier[]): Map<string, Verifier> {
+  const known = new Map<string, Verifier>();
+  for (const verifier of verifiers) {
+    // Key ids have 32 bits, so a second key can be found for the first one's.
+    if (known.has(lineKey(verifier))) {
+      throw new LogError('key_invalid', `two keys answer for ${verifier.name}`);
+    }
+    known.set(lineKey(verifier), verifier);
+  }
+  return known;
+}
+
+function checkText(text: string): void {
+  if (NOT_IN_NOTES.test(text)) throw invalid('note text has a control character');
+  if (!text.endsWith('\n')) throw invalid('note text does not end in a newline');
+}
+
+function tooLong(): LogError {
+  return invalid(`note is over ${String(MAX_NOTE_BYTES)} bytes`);
+}
+
+function invalid(message: string, options?: ErrorOptions): LogError {
+  return new LogError('note_invalid', message, options);
+}

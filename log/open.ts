@@ -1,0 +1,115 @@
+// Opens the logs of a data folder: where their files are, which threads they share.
+
+import { existsSync, readdirSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { LogClock, systemTime, type TimeSource } from './clock.ts';
+import { openSignPool, type SignPool } from './crypto/sign-pool.ts';
+import type { Predecessor } from './engine.ts';
+import type { Cosign } from './publisher.ts';
+import { OpenLog } from './log.ts';
+import { openFold, type FoldHost } from './map/fold.ts';
+import type { Store } from './store/store.ts';
+import type { EntryType, Kind, Log } from './types.ts';
+
+/** The threads of a process, shared by its logs: one signs, one folds the map. */
+export interface Threads {
+  readonly sign: SignPool;
+  readonly fold: FoldHost;
+  close(): Promise<void>;
+}
+
+/** How a log is opened; paths are folders unless they say file. */
+export interface OpenLogOptions {
+  /** The data folder; the log is in `<kind>/<number>/` of it, its keys in `keys/`. */
+  readonly data: string;
+  readonly kind: Kind;
+  /** 1 unless the log has predecessors. */
+  readonly number?: number;
+  /** First part of the origin of a log that is created now: LOG_ORIGIN or the host of the base URL. */
+  readonly origin_base: string;
+  /** True when LOG_ORIGIN is set: an existing log of another origin then refuses to open. */
+  readonly origin_fixed?: boolean;
+  /** Folder of the checkpoint files; better on another disk than the data. */
+  readonly checkpoints?: string;
+  readonly passphrase?: string;
+  readonly predecessor?: Predecessor;
+  readonly checkpoint_interval_ms?: number;
+  /** Longest time without a checkpoint: the format's, unless a test cannot wait for it. */
+  readonly idle_ms?: number;
+  /** Groups that may wait for a round before appends are `log_busy`. */
+  readonly max_waiting?: number;
+  readonly time?: TimeSource;
+  readonly types?: readonly EntryType[];
+  /** Shared threads; without them the log signs and folds on threads of its own. */
+  readonly threads?: Threads;
+  /** Opens the database in a folder; LevelDB unless another engine takes its place. */
+  readonly store?: (folder: string) => Promise<Store>;
+  /** Asks the witnesses; without it every signed checkpoint is published at once. */
+  readonly cosign?: Cosign;
+}
+
+/** Starts the threads; `inline` keeps everything on the calling thread, for small logs and tools. */
+export function openThreads(options: { readonly inline?: boolean } = {}): Threads {
+  const threads = options.inline !== true;
+  const sign = openSignPool({ threads });
+  const fold = openFold({ threads });
+  return {
+    sign,
+    fold,
+    close: async () => {
+      await sign.close();
+      await fold.close();
+    },
+  };
+}
+
+/**
+ * Opens a log, or creates it with its first entry and checkpoint when the folder is empty.
+ *
+ * @throws LogError `log_rolled_back`, `log_locked`, `store_corrupt`, `key_invalid`, `entry_invalid`
+ */
+export async function openLog(options: OpenLogOptions): Promise<Log> {
+  const { kind, number = 1 } = options;
+  const folder = join(options.data, kind, String(number));
+  await mkdir(folder, { recursive: true });
+  const threads = options.threads ?? openThreads();
+  const own = options.threads === undefined ? { onClosed: () => threads.close() } : {};
+  const name = `${kind}-${String(number)}.checkpoint`;
+  try {
+    return await OpenLog.open({
+      kind,
+      number,
+      folder,
+      keys_folder: join(options.data, 'keys'),
+      ...(options.passphrase === undefined ? {} : { passphrase: options.passphrase }),
+      checkpoint_file: join(options.checkpoints ?? join(options.data, 'checkpoints'), name),
+      origin_base: options.origin_base,
+      origin_fixed: options.origin_fixed ?? false,
+      ...(options.predecessor === undefined ? {} : { predecessor: options.predecessor }),
+      checkpoint_interval_ms: options.checkpoint_interval_ms ?? 1000,
+      ...(options.idle_ms === undefined ? {} : { idle_ms: options.idle_ms }),
+      max_waiting: options.max_waiting ?? 4096,
+      clock: new LogClock(options.time ?? systemTime),
+      types: options.types ?? [],
+      sign: threads.sign,
+      fold: threads.fold,
+      ...(options.store === undefined ? {} : { store: options.store }),
+      ...(options.cosign === undefined ? {} : { cosign: options.cosign }),
+      ...own,
+    });
+  } catch (error) {
+    if (options.threads === undefined) await threads.close();
+    throw error;
+  }
+}
+
+/** The numbers of the logs of a kind in a data folder, oldest first: the last one takes entries. */
+export function logNumbers(data: string, kind: Kind): number[] {
+  const folder = join(data, kind);
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  return names
+    .filter((name) => /^[1-9][0-9]{0,8}$/u.test(name))
+    .map(Number)
+    .sort((a, b) => a - b);
+}

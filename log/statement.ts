@@ -1,0 +1,145 @@
+// statement → entry → receipt. formats.md §2; RFC 8785. The statement's text is what is signed, the
+// entry's text is the same with `signature` in its sorted place: both come from one list of members.
+
+import { createHash, createHmac, hash, randomFillSync } from 'node:crypto';
+import { lp, toBase64Url, toHex } from './encoding/bytes.ts';
+import { canonical } from './encoding/canonical.ts';
+import type { Json, JsonObject } from './encoding/json-types.ts';
+import { LogError } from './errors.ts';
+import { FORBIDDEN_MEMBERS } from './surfaces/declaration.ts';
+import type { Appended, Disclosure } from './types.ts';
+
+/** The largest entry, in bytes (C2SP tlog-tiles: a u16 length in the bundle). */
+export const MAX_ENTRY_BYTES = 65_535;
+
+/** The text of a statement, cut where `signature` stands in an entry; neither part is empty. */
+export interface StatementText {
+  readonly head: string;
+  readonly tail: string;
+}
+
+const scalar = (value: Json): string | null => {
+  // The bulk of all members; the library would give the same bytes for these.
+  if (typeof value === 'number' && Number.isSafeInteger(value) && !Object.is(value, -0))
+    return String(value);
+  if (typeof value === 'boolean') return value ? 'true' : 'false';
+  if (typeof value === 'string' && value.isWellFormed()) return JSON.stringify(value);
+  return null;
+};
+
+/** Canonical text of a statement; `entry_invalid` for a member that only receipts have. */
+export function statementText(statement: JsonObject): StatementText {
+  let head = '';
+  let tail = '';
+  for (const name of Object.keys(statement).sort()) {
+    if (FORBIDDEN_MEMBERS.has(name)) {
+      throw new LogError('entry_invalid', `a statement has no member ${name}`);
+    }
+    const value = statement[name] as Json;
+    const member = `${JSON.stringify(name)}:${scalar(value) ?? canonical(value)}`;
+    // entry_id stands before signature and type after it, so both parts have a member.
+    if (name < 'signature') head += head === '' ? `{${member}` : `,${member}`;
+    else tail += `,${member}`;
+  }
+  return { head, tail: `${tail}}` };
+}
+
+/** The bytes that the receipt key signs. */
+export const signedBytes = ({ head, tail }: StatementText): Buffer => Buffer.from(head + tail);
+
+/** The entry: JCS of the statement with its signature (base64 of 64 bytes). */
+export const entryText = ({ head, tail }: StatementText, signature: string): string =>
+  `${head},"signature":"${signature}"${tail}`;
+
+const pool = Buffer.alloc(4096);
+let used = pool.length;
+
+const salt = (): Buffer => {
+  if (used === pool.length) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  used += 16;
+  return Buffer.from(pool.subarray(used - 16, used));
+};
+
+/** A commitment to a value and what opens it: SHA-256(salt[16] ‖ JCS(value)). */
+export function commit(value: Json): { commitment: string; disclosure: Disclosure } {
+  const bytes = salt();
+  const commitment = createHash('sha256').update(bytes).update(canonical(value)).digest('hex');
+  return { commitment, disclosure: { salt: toHex(bytes), value } };
+}
+
+/** base64url(HMAC-SHA-256(tenant key, lp(origin) ‖ lp("session") ‖ lp(session_id))) (formats.md §4). */
+export function sessionRef(tenantKey: Uint8Array, origin: string, sessionId: string): string {
+  const mac = createHmac('sha256', tenantKey);
+  mac.update(lp(origin)).update(lp('session')).update(lp(sessionId));
+  return toBase64Url(mac.digest());
+}
+
+/** Hex of the SHA-256 of a tenant key, as `log.tenant.v1` has it. */
+export const tenantKeyHash = (key: Uint8Array): string => hash('sha256', key, 'hex');
+
+/** RFC 6962 leaf hash on the server's fast path: one call over one buffer. */
+export function leafHashOf(entry: Uint8Array): Buffer {
+  const tagged = Buffer.allocUnsafe(entry.length + 1);
+  tagged[0] = 0;
+  tagged.set(entry, 1);
+  return hash('sha256', tagged, 'buffer');
+}
+
+/** An entry's text as statement and signature; `store_corrupt` when it is none. */
+export function readEntry(text: string): { statement: JsonObject; signature: string } {
+  let entry: JsonObject;
+  try {
+    entry = JSON.parse(text) as JsonObject;
+  } catch (cause) {
+    throw new LogError('store_corrupt', 'an entry is not JSON', { cause });
+  }
+  const { signature, ...statement } = entry;
+  if (typeof signature !== 'string')
+    throw new LogError('store_corrupt', 'an entry has no signature');
+  return { statement, signature };
+}
+
+/** Where receipts lead: pages of one service. */
+export interface ReceiptLinks {
+  readonly base_url: string;
+  readonly sandbox: boolean;
+}
+
+/** Where an entry stands, as its receipt says it. */
+export interface ReceiptPlace extends Pick<Appended, 'leaf_hash' | 'entry_id' | 'index'> {
+  readonly origin: string;
+}
+
+/** The members of a receipt that no signature covers (behaviour.md §1.1), in their order. */
+export function derivedMembers(
+  { leaf_hash, entry_id, index, origin }: ReceiptPlace,
+  { base_url, sandbox }: ReceiptLinks,
+  disclosures?: Readonly<Record<string, Disclosure>>,
+): JsonObject {
+  const derived = {
+    entry_hash: toHex(leaf_hash),
+    permalink: `${base_url}/r/${entry_id}${sandbox ? '?log=sandbox' : ''}`,
+    verify_url: `${base_url}/verify?entry_id=${entry_id}${sandbox ? '&log=sandbox' : ''}`,
+  };
+  const log = { origin, index };
+  if (disclosures === undefined || Object.keys(disclosures).length === 0)
+    return { ...derived, log };
+  return { ...derived, disclosures: disclosures as unknown as JsonObject, log };
+}
+
+/**
+ * The receipt of an entry (behaviour.md §1.1): the statement and its signature, then the derived members.
+ * `disclosures` stand only where the caller may see them.
+ */
+export function receiptOf(
+  entry: Pick<Appended, 'statement' | 'signature' | 'leaf_hash' | 'entry_id' | 'index'>,
+  links: ReceiptLinks,
+  disclosures?: Readonly<Record<string, Disclosure>>,
+): JsonObject {
+  const { statement, signature, leaf_hash, entry_id, index } = entry;
+  const place = { leaf_hash, entry_id, index, origin: statement['origin'] as string };
+  return { ...statement, signature, ...derivedMembers(place, links, disclosures) };
+}

@@ -1,0 +1,114 @@
+// Where everything stands in the database: one prefix byte, then big-endian numbers, so that LevelDB's
+// byte order is the order of the log. A change here is a new store version.
+
+/** Version of this layout, kept in the database; another one refuses to open. */
+export const STORE_VERSION = 1;
+
+const prefix = (letter: string): number => letter.charCodeAt(0);
+
+/** e: entry text by index. */
+export const ENTRY = prefix('e');
+/** t: hash tile (w·32 bytes) by level and n. */
+export const TILE = prefix('t');
+/** h: head record by skey. */
+export const HEAD = prefix('h');
+/** c: one empty row for each entry of a chain of two or more: skey, time, index. */
+export const CHAIN = prefix('c');
+/** l: index by the first half of the leaf hash. */
+export const LEAF = prefix('l');
+/** p: signed note by published size. */
+export const NOTE = prefix('p');
+/** k: rows of the core: declared types, receipt keys, tenants, claims, manifests, heartbeats. */
+export const CORE_ROW = prefix('k');
+/** r: rows of plugins, `<plugin>/<rest>`. */
+export const PLUGIN_ROW = prefix('r');
+/** a: rows that are no function of the log: idempotency records, sealed disclosures. */
+export const ATTACHED_ROW = prefix('a');
+/** m: what the sequencer needs to go on. */
+export const META = prefix('m');
+
+const numbered = (letter: number, n: number): Buffer => {
+  const key = Buffer.allocUnsafe(9);
+  key[0] = letter;
+  key.writeBigUInt64BE(BigInt(n), 1);
+  return key;
+};
+
+/** Key of the entry at an index. */
+export const entryKey = (index: number): Buffer => numbered(ENTRY, index);
+
+/** Key of the signed note of a size. */
+export const noteKey = (size: number): Buffer => numbered(NOTE, size);
+
+/** Key of a hash tile. */
+export function tileKey(level: number, n: number): Buffer {
+  const key = Buffer.allocUnsafe(10);
+  key[0] = TILE;
+  key[1] = level;
+  key.writeBigUInt64BE(BigInt(n), 2);
+  return key;
+}
+
+/** Level and n of a tile key. */
+export const readTileKey = (key: Uint8Array): { level: number; n: number } => ({
+  level: key[1] ?? 0,
+  n: readIndex(key),
+});
+
+/** Key of the head record of a chain. */
+export function headKey(skey: Uint8Array): Buffer {
+  const key = Buffer.allocUnsafe(33);
+  key[0] = HEAD;
+  key.set(skey, 1);
+  return key;
+}
+
+/** Key of one entry on a chain; sorts by time, then index, which is the order of the chain. */
+export function chainRowKey(skey: Uint8Array, ms: number, index: number): Buffer {
+  const key = Buffer.allocUnsafe(49);
+  key[0] = CHAIN;
+  key.set(skey, 1);
+  key.writeBigUInt64BE(BigInt(ms), 33);
+  key.writeBigUInt64BE(BigInt(index), 41);
+  return key;
+}
+
+/** Time and index of a chain row. */
+export function readChainRowKey(key: Uint8Array): { ms: number; index: number } {
+  const view = Buffer.from(key.buffer, key.byteOffset, key.byteLength);
+  return { ms: Number(view.readBigUInt64BE(33)), index: Number(view.readBigUInt64BE(41)) };
+}
+
+/** Key that finds an index by leaf hash; half of the hash is enough to be alone, the finder compares the rest. */
+export function leafKey(leafHash: Uint8Array): Buffer {
+  const key = Buffer.allocUnsafe(17);
+  key[0] = LEAF;
+  key.set(leafHash.subarray(0, 16), 1);
+  return key;
+}
+
+/** An index as the value of a finding row. */
+export const indexValue = (index: number): Buffer => {
+  const value = Buffer.allocUnsafe(8);
+  value.writeBigUInt64BE(BigInt(index));
+  return value;
+};
+
+/** The index in a finding row or at the end of an entry or note key. */
+export const readIndex = (bytes: Uint8Array): number =>
+  Number(Buffer.from(bytes.buffer, bytes.byteOffset + bytes.byteLength - 8, 8).readBigUInt64BE());
+
+/** Key of a row of text key space (core, plugin or attached rows). */
+export const rowKey = (letter: number, key: string): Buffer => {
+  const bytes = Buffer.allocUnsafe(1 + Buffer.byteLength(key));
+  bytes[0] = letter;
+  bytes.write(key, 1);
+  return bytes;
+};
+
+/** The text of a row key. */
+export const readRowKey = (key: Uint8Array): string =>
+  Buffer.from(key.buffer, key.byteOffset + 1, key.byteLength - 1).toString('utf8');
+
+/** Key of a named value of the store itself; `reindex` stands while plugin rows are being rebuilt. */
+export const metaKey = (name: 'version' | 'state' | 'reindex'): Buffer => rowKey(META, name);

@@ -1,0 +1,35 @@
+// A checksum behind every value that no hash of the log covers: LevelDB reads a damaged block as if it
+// were good, and what is read here would be signed. Entries and tiles have their hashes.
+
+import { crc32 } from 'node:zlib';
+import { LogError } from '../errors.ts';
+import { ENTRY, TILE } from './layout.ts';
+
+const CRC_BYTES = 4;
+
+const hashed = (key: Uint8Array): boolean => key[0] === ENTRY || key[0] === TILE;
+
+/** The value as it is stored: itself, then CRC-32 of key and value. */
+export function seal(key: Uint8Array, value: Uint8Array): Uint8Array {
+  if (hashed(key)) return value;
+  const sealed = Buffer.allocUnsafe(value.length + CRC_BYTES);
+  sealed.set(value);
+  sealed.writeUInt32BE(crc32(value, crc32(key)), value.length);
+  return sealed;
+}
+
+/** The value of a stored one; `store_corrupt` when either its key or it was damaged. */
+export function unseal(key: Uint8Array, sealed: Uint8Array): Uint8Array {
+  if (hashed(key)) return sealed;
+  const length = sealed.length - CRC_BYTES;
+  if (length >= 0) {
+    const value = sealed.subarray(0, length);
+    const view = new DataView(sealed.buffer, sealed.byteOffset);
+    if (view.getUint32(length) === crc32(value, crc32(key))) return value;
+  }
+  const letter = String.fromCharCode(key[0] ?? 0);
+  throw new LogError(
+    'store_corrupt',
+    `a row of kind ${letter} is damaged: stop, keep a copy, and restore from a backup or a mirror`,
+  );
+}

@@ -1,0 +1,94 @@
+// What a declaration of an entry type may say by itself: its name and its chain templates.
+// formats.md §2 and §3. Browser-safe. That a name is new, and that a kind has one member list for ever,
+// depends on earlier declarations and is checked where those are known.
+
+import type { Json, JsonObject } from '../encoding/json-types.ts';
+import { LogError } from '../errors.ts';
+import * as grammar from '../map/grammar.ts';
+import { KINDS } from '../map/key.ts';
+
+/** Members that a statement has of the core, never of its type. formats.md §2. */
+export const COMMON_MEMBERS: ReadonlySet<string> = new Set([
+  'type',
+  'origin',
+  'entry_id',
+  'index',
+  'issued_at_ms',
+  'kid',
+  'sandbox',
+  'tenant_ref',
+  'links',
+  'commitments',
+  'event_at_ms',
+  'toll',
+  'toll_micro_usd',
+  'cleared_micro_usd',
+  'submitter',
+]);
+
+/** Members that no statement has: they stand around it. formats.md §2. */
+export const FORBIDDEN_MEMBERS: ReadonlySet<string> = new Set([
+  'signature',
+  'entry_hash',
+  'permalink',
+  'verify_url',
+  'disclosures',
+  'log',
+]);
+
+/**
+ * A declaration `{name, schema, keys}` whose plugin is not of the core, and whose templates are of that
+ * plugin and name members of the schema itself.
+ *
+ * @throws LogError `entry_invalid`
+ */
+export function checkDeclaration(declaration: JsonObject): void {
+  const { name, schema, keys } = declaration;
+  if (typeof name !== 'string' || !grammar.typeName.test(name)) {
+    throw invalid(`name is not ${grammar.typeName.rule}`);
+  }
+  const plugin = name.slice(0, name.indexOf('.'));
+  if (plugin === 'log' || plugin === 'astl') throw invalid('types of log. and astl. are built in');
+  const members = membersOf(schema);
+  for (const member of FORBIDDEN_MEMBERS) {
+    if (members.has(member)) throw invalid(`no type has a member ${member}`);
+  }
+  if (!Array.isArray(keys)) throw invalid('keys is not an array');
+  const lists = new Map<string, string>();
+  for (const template of keys as readonly Json[]) {
+    const [kind, ...list] = stringsOf(template);
+    if (kind === undefined || list.length === 0) throw invalid('a template has no member');
+    if (!grammar.declaredKind.test(kind) || KINDS.has(kind) || !kind.startsWith(`${plugin}.`)) {
+      throw invalid(`kind of a template is not ${plugin}.<word>`);
+    }
+    for (const member of list) {
+      if (COMMON_MEMBERS.has(member) || !members.has(member)) {
+        throw invalid('a template names a member that is not of the schema');
+      }
+    }
+    const text = JSON.stringify(list);
+    if ((lists.get(kind) ?? text) !== text) throw invalid('a kind has two member lists');
+    lists.set(kind, text);
+  }
+}
+
+function membersOf(schema: Json | undefined): ReadonlySet<string> {
+  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) {
+    throw invalid('schema is not an object');
+  }
+  const { properties } = schema as JsonObject;
+  return new Set(
+    typeof properties === 'object' && properties !== null ? Object.keys(properties) : [],
+  );
+}
+
+function stringsOf(template: Json): readonly string[] {
+  if (!Array.isArray(template) || !template.every((part) => typeof part === 'string')) {
+    throw invalid('a template is not an array of strings');
+  }
+  return template;
+}
+
+function invalid(message: string): LogError {
+  return new LogError('entry_invalid', message);
+}

@@ -1,0 +1,185 @@
+// Who may write for an entity, and what the entries about surfaces leave behind: claims, manifests,
+// heartbeat runs. formats.md §4. Pure over a state that is passed in: the sequencer refuses by these
+// rules, a replay and a monitor find violations by them. Browser-safe.
+
+import { portable } from '../crypto/portable.ts';
+import type { Suite } from '../crypto/suite.ts';
+import { toHex, utf8 } from '../encoding/bytes.ts';
+import { canonical } from '../encoding/canonical.ts';
+import type { Json, JsonObject } from '../encoding/json-types.ts';
+import { LogError } from '../errors.ts';
+import type { Heartbeat, Manifest, SurfaceReader } from '../types.ts';
+import { checkBuiltin, MANIFEST_MEMBERS } from './builtin.ts';
+
+/** The core's state about attempt surfaces, to read and to move on by one entry. */
+export interface SurfaceState {
+  readonly reader: SurfaceReader;
+  /** null: nobody owns the entity any more. */
+  setOwner(entity: string, tenant_ref: string | null): void;
+  setManifest(entity: string, manifest: Manifest): void;
+  setHeartbeat(entity: string, surface: string, heartbeat: Heartbeat): void;
+}
+
+/**
+ * surface_manifest_hash: hex of SHA-256 of JCS of a manifest's members without itself. Of what is
+ * passed in, other members (common ones, the hash) do not count.
+ */
+export function manifestHash(suite: Suite, members: JsonObject): string {
+  const covered: Record<string, Json> = {};
+  for (const name of MANIFEST_MEMBERS) {
+    const value = Object.hasOwn(members, name) ? members[name] : undefined;
+    if (value !== undefined) covered[name] = value;
+  }
+  return toHex(suite.sha256(utf8(canonical(covered))));
+}
+
+/** Whether a manifest, the newest of its entity, is in force at this time. */
+export function isInForce(manifest: Manifest, at_ms: number): boolean {
+  return (
+    Math.max(manifest.valid_from_ms, manifest.issued_at_ms) <= at_ms &&
+    at_ms <= (manifest.valid_until_ms ?? Infinity)
+  );
+}
+
+/** run_since_ms of a heartbeat: the run goes on while the interval is kept and stays the same. */
+export function runSince(prev: Heartbeat | null, interval_ms: number, now_ms: number): number {
+  const goesOn =
+    prev !== null && prev.interval_ms === interval_ms && now_ms - prev.issued_at_ms <= interval_ms;
+  return goesOn ? prev.run_since_ms : now_ms;
+}
+
+/**
+ * An entry with `entity` is its owner's; an entry without one passes. Not for astl.entity.v1.
+ *
+ * @throws LogError `entity_unclaimed`, `entity_forbidden`
+ */
+export function checkEntityWriter(statement: JsonObject, reader: SurfaceReader): void {
+  const { entity, tenant_ref } = statement;
+  if (typeof entity !== 'string') return;
+  const owner = reader.owner(entity);
+  if (owner === null) throw new LogError('entity_unclaimed', 'nobody has claimed the entity');
+  if (owner !== tenant_ref) {
+    throw new LogError('entity_forbidden', 'the entity belongs to another tenant');
+  }
+}
+
+/**
+ * An astl.entity.v1: claim when nobody owns it, transfer and release by the owner.
+ *
+ * @throws LogError `entry_invalid`, `entity_unclaimed`, `entity_forbidden`
+ */
+export function checkClaim(statement: JsonObject, reader: SurfaceReader): void {
+  checkBuiltin(statement);
+  if (statement.action !== 'claim') {
+    checkEntityWriter(statement, reader);
+  } else if (reader.owner(textOf(statement, 'entity')) !== null) {
+    throw new LogError('entity_forbidden', 'the entity is claimed already');
+  }
+}
+
+/**
+ * An astl.manifest.v1 of the owner, with the right hash.
+ *
+ * @throws LogError `entry_invalid`, `entity_unclaimed`, `entity_forbidden`
+ */
+export function checkManifest(statement: JsonObject, reader: SurfaceReader): void {
+  checkBuiltin(statement);
+  checkEntityWriter(statement, reader);
+  // Manifests are rare: the portable hash serves, and the rule needs no suite.
+  if (manifestHash(portable, statement) !== statement.surface_manifest_hash) {
+    throw new LogError('entry_invalid', 'surface_manifest_hash is not the hash of the manifest');
+  }
+}
+
+/**
+ * An astl.heartbeat.v1 of the owner, whose run is that of the heartbeat before it or begins with it.
+ *
+ * @throws LogError `entry_invalid`, `entity_unclaimed`, `entity_forbidden`
+ */
+export function checkHeartbeat(statement: JsonObject, reader: SurfaceReader): void {
+  checkBuiltin(statement);
+  checkEntityWriter(statement, reader);
+  const prev = reader.heartbeat(textOf(statement, 'entity'), textOf(statement, 'surface'));
+  const expected = runSince(
+    prev,
+    numberOf(statement, 'interval_ms'),
+    numberOf(statement, 'issued_at_ms'),
+  );
+  if (statement.run_since_ms !== expected) {
+    throw new LogError('entry_invalid', `run_since_ms is not ${String(expected)}`);
+  }
+}
+
+/** The rule of this statement's type, whatever the type is. */
+export function checkSurfaces(statement: JsonObject, reader: SurfaceReader): void {
+  switch (statement.type) {
+    case 'astl.entity.v1':
+      checkClaim(statement, reader);
+      break;
+    case 'astl.manifest.v1':
+      checkManifest(statement, reader);
+      break;
+    case 'astl.heartbeat.v1':
+      checkHeartbeat(statement, reader);
+      break;
+    default:
+      checkEntityWriter(statement, reader);
+  }
+}
+
+/** Moves the state on by a statement that its rule let through; other types leave nothing. */
+export function applySurfaces(statement: JsonObject, index: number, state: SurfaceState): void {
+  const { type } = statement;
+  if (type === 'astl.entity.v1') {
+    state.setOwner(textOf(statement, 'entity'), ownerAfter(statement));
+  } else if (type === 'astl.manifest.v1') {
+    state.setManifest(textOf(statement, 'entity'), manifestOf(statement, index));
+  } else if (type === 'astl.heartbeat.v1') {
+    state.setHeartbeat(textOf(statement, 'entity'), textOf(statement, 'surface'), {
+      index,
+      issued_at_ms: numberOf(statement, 'issued_at_ms'),
+      interval_ms: numberOf(statement, 'interval_ms'),
+      run_since_ms: numberOf(statement, 'run_since_ms'),
+    });
+  }
+}
+
+function ownerAfter(statement: JsonObject): string | null {
+  switch (statement.action) {
+    case 'claim':
+      return textOf(statement, 'tenant_ref');
+    case 'transfer':
+      return textOf(statement, 'to_tenant_ref');
+    default:
+      return null;
+  }
+}
+
+function manifestOf(statement: JsonObject, index: number): Manifest {
+  const optional: Record<string, number> = {};
+  for (const name of ['valid_until_ms', 'heartbeat_interval_ms', 'min_detectable_gap_ms']) {
+    if (Object.hasOwn(statement, name)) optional[name] = numberOf(statement, name);
+  }
+  return {
+    index,
+    issued_at_ms: numberOf(statement, 'issued_at_ms'),
+    tenant_ref: textOf(statement, 'tenant_ref'),
+    entity: textOf(statement, 'entity'),
+    surfaces: statement.surfaces as readonly string[],
+    surface_manifest_hash: textOf(statement, 'surface_manifest_hash'),
+    valid_from_ms: numberOf(statement, 'valid_from_ms'),
+    ...optional,
+  };
+}
+
+function textOf(statement: JsonObject, name: string): string {
+  const value = statement[name];
+  if (typeof value !== 'string') throw new LogError('entry_invalid', `${name} is not a string`);
+  return value;
+}
+
+function numberOf(statement: JsonObject, name: string): number {
+  const value = statement[name];
+  if (!Number.isSafeInteger(value)) throw new LogError('entry_invalid', `${name} is no integer`);
+  return Number(value);
+}

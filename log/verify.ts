@@ -1,0 +1,130 @@
+// The second door of the log: everything that a third party checks offline. Browser-safe: no node:*, no
+// store, the portable suite unless another is given. formats.md §5, §6; behaviour.md §1.1.
+
+import { portable } from './crypto/portable.ts';
+import type { Suite } from './crypto/suite.ts';
+import type { Json } from './encoding/json-types.ts';
+import { LogError } from './errors.ts';
+import { checkConsistency, checkInclusion } from './merkle/check.ts';
+import { parseTlogProof } from './note/tlog-proof.ts';
+import { checkAbsence } from './verify/absence.ts';
+import type { AbsenceResult } from './verify/absence.ts';
+import type { Question } from './verify/document.ts';
+import { readEntry } from './verify/entry.ts';
+import { openEntry as open } from './verify/open.ts';
+import type { OpenedEntry, TreeHead } from './verify/open.ts';
+import { list, path } from './verify/shape.ts';
+import type { Trust } from './verify/trust.ts';
+import { checkWitnesses, openTree } from './verify/witnessed.ts';
+
+export { LogError } from './errors.ts';
+export type { LogErrorCode } from './errors.ts';
+export type { Json, JsonObject } from './encoding/json-types.ts';
+export type { Suite } from './crypto/suite.ts';
+export { verifyReceipt } from './verify/receipt.ts';
+export type { Check, CheckName } from './verify/checks.ts';
+export type { ReceiptOptions, ReceiptResult } from './verify/receipt.ts';
+export type { AbsenceResult, Verdict } from './verify/absence.ts';
+export type { Question } from './verify/document.ts';
+export type { OpenedEntry, TreeHead } from './verify/open.ts';
+export { parsePolicy } from './note/policy.ts';
+export { trustFromKit } from './verify/kit.ts';
+export { trustedKeyOf } from './verify/trust.ts';
+export type { Trust, TrustedKey } from './verify/trust.ts';
+
+/** The suite to check with (`portable` unless given) and the verifier's clock (now unless given). */
+export interface VerifyOptions {
+  readonly suite?: Suite;
+  readonly now_ms?: number;
+}
+
+/**
+ * Checks an absence document (formats.md §6) against the caller's question.
+ *
+ * @throws LogError `document_invalid` with the step and the reason
+ */
+export function verifyAbsence(
+  document: Json,
+  question: Question,
+  trust: Trust,
+  options: VerifyOptions = {},
+): AbsenceResult {
+  return checkAbsence(document, question, trust, { suite: portable, ...options });
+}
+
+/**
+ * Opens a signed note of the trusted log; its cosignatures must meet the policy, if there is one.
+ *
+ * @throws LogError `note_invalid`
+ */
+export function verifyCheckpoint(
+  note: string,
+  trust: Trust,
+  options: VerifyOptions = {},
+): TreeHead & { readonly witnessed: number; readonly map_verified: number } {
+  const tree = openTree(options.suite ?? portable, trust, note);
+  const { witnessed, map_verified } = checkWitnesses(trust, tree.cosignatures, 0);
+  return { size: tree.size, root: tree.root, witnessed, map_verified };
+}
+
+/**
+ * Checks that the entry with this text stands in the log by a C2SP tlog-proof. Says nothing of the
+ * entry's signature: `verifyReceipt` does.
+ *
+ * @throws LogError `proof_invalid`, `note_invalid` or the fault of the entry
+ */
+export function verifyTlogProof(
+  proof: string,
+  entry: string,
+  trust: Trust,
+  options: VerifyOptions = {},
+): TreeHead & { readonly index: number } {
+  const suite = options.suite ?? portable;
+  const { leafHash, statement } = readEntry(suite, entry);
+  const { index, path: nodes, checkpoint } = parseTlogProof(proof);
+  if (statement.index !== index) throw new LogError('proof_invalid', 'proof is of another entry');
+  const { size, root } = verifyCheckpoint(checkpoint, trust, options);
+  checkInclusion(suite, { index, size, leafHash, path: nodes, root });
+  return { index, size, root };
+}
+
+/**
+ * Checks that the tree of one signed note is a prefix of that of another; `proof` is the path of
+ * `proof/consistency`, base64.
+ *
+ * @throws LogError `proof_invalid` or `note_invalid`
+ */
+export function verifyConsistency(
+  from: string,
+  to: string,
+  proof: Json,
+  trust: Trust,
+  options: VerifyOptions = {},
+): { readonly from: TreeHead; readonly to: TreeHead } {
+  const suite = options.suite ?? portable;
+  const older = verifyCheckpoint(from, trust, options);
+  const newer = verifyCheckpoint(to, trust, options);
+  checkConsistency(suite, {
+    from: older.size,
+    to: newer.size,
+    fromRoot: older.root,
+    toRoot: newer.root,
+    // Twice the longest inclusion path is more than any consistency path has.
+    path: list(proof, 'path', 106).flatMap((node) => path([node], 'path')),
+  });
+  return { from: older, to: newer };
+}
+
+/**
+ * Opens `{index, entry, path}` under a tree head (formats.md §6.2).
+ *
+ * @throws LogError of the check that failed
+ */
+export function openEntry(
+  opened: Json,
+  tree: TreeHead,
+  trust: Trust,
+  options: VerifyOptions = {},
+): OpenedEntry {
+  return open(options.suite ?? portable, trust, tree, opened);
+}

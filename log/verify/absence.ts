@@ -1,0 +1,162 @@
+// Absence documents: proof of what stands on a chain in a window of log time, or that nothing does.
+// formats.md §6, steps 0 to 8. The document is hostile; question and trust are the caller's.
+
+import type { Suite } from '../crypto/suite.ts';
+import { toHex, utf8 } from '../encoding/bytes.ts';
+import { canonical } from '../encoding/canonical.ts';
+import { isJsonObject } from '../encoding/json.ts';
+import type { Json, JsonObject } from '../encoding/json-types.ts';
+import { LogError } from '../errors.ts';
+import { checkWindowEmpty, readClosing } from './chain.ts';
+import type { Closing, Ground } from './chain.ts';
+import { checkQuestion, readDocument } from './document.ts';
+import type { Question } from './document.ts';
+import { openEntry } from './open.ts';
+import type { OpenedEntry } from './open.ts';
+import { readEntries } from './presence.ts';
+import { verifyReceipt } from './receipt.ts';
+import { refused, string } from './shape.ts';
+import { readCoverage, readDeclared } from './surface.ts';
+import type { SurfaceWindow } from './surface.ts';
+import { SKEW_MS } from './trust.ts';
+import type { Trust } from './trust.ts';
+import { checkWitnesses, openTree } from './witnessed.ts';
+import type { Vouched } from './witnessed.ts';
+
+/** UNDECLARED and UNDERSAMPLED say only that the document shows no more. */
+export type Verdict = 'PRESENT' | 'UNDECLARED' | 'UNDERSAMPLED' | 'ABSENT';
+
+/** What a document proves. */
+export interface AbsenceResult extends Vouched {
+  readonly verdict: Verdict;
+  readonly proof: Closing['type'];
+  /** How many entries of the window it shows; with `more` in the document there are others. */
+  readonly entries: number;
+  /** Time of the map head: the log as of then is what the document speaks of. */
+  readonly as_of_ms: number;
+}
+
+/** How a document is checked. */
+export interface AbsenceOptions {
+  readonly suite: Suite;
+  /** The verifier's clock, which closes the window where there is no witness policy. */
+  readonly now_ms?: number;
+}
+
+/**
+ * Checks a document, as text or parsed, against the caller's question.
+ *
+ * @throws LogError `document_invalid` with the step of formats.md §6 and the reason
+ */
+export function checkAbsence(
+  document: Json,
+  question: Question,
+  trust: Trust,
+  options: AbsenceOptions,
+): AbsenceResult {
+  const { suite } = options;
+  const parsed = step('document', () => readDocument(document));
+  step('step 0', () => {
+    checkQuestion(parsed, question, trust);
+  });
+  const tree = step('step 1', () =>
+    openTree(suite, trust, string(parsed.checkpoint, 'checkpoint')),
+  );
+  const mapHead = step('step 2', () => openMapHead(suite, trust, tree, parsed.map_head ?? null));
+  const vouched = step('step 3', () => {
+    if (question.to_ms > mapHead.ms) throw refused('window is not closed at the map head');
+    const { quorum_ms, ...seen } = checkWitnesses(trust, tree.cosignatures, mapHead.ms - SKEW_MS);
+    if (quorum_ms === null && question.to_ms > (options.now_ms ?? Date.now()) + SKEW_MS) {
+      throw refused('window is not closed at the clock of the verifier');
+    }
+    return { ...seen, lag_ms: quorum_ms === null ? null : quorum_ms - mapHead.ms };
+  });
+
+  const ground: Ground = { suite, trust, tree, mapHead };
+  const closing = step('step 4', () => readClosing(ground, question.key, parsed.proof));
+  const entries = step('step 5', () => readEntries(ground, question, parsed, closing));
+  if (entries === 0) {
+    step('step 4', () => {
+      checkWindowEmpty(closing, question.from_ms, question.to_ms);
+    });
+  }
+  const window = surfaceWindow(question);
+  const { declared, coverage } = parsed;
+  if (window === null && (declared !== undefined || coverage !== undefined)) {
+    throw refused('step 6: declared and coverage stand only with kind surface');
+  }
+  const verdict = verdictOf(ground, window, parsed, entries);
+  step('step 8', () => {
+    if (parsed.verdict !== verdict) throw refused('verdict is not what the document proves');
+  });
+  step('receipt', () => {
+    checkReceipt(suite, trust, parsed);
+  });
+  return { verdict, proof: closing.type, entries, as_of_ms: mapHead.ms, ...vouched };
+}
+
+function openMapHead(
+  suite: Suite,
+  trust: Trust,
+  tree: { readonly size: number; readonly root: Uint8Array },
+  opened: Json,
+): OpenedEntry {
+  const entry = openEntry(suite, trust, tree, opened);
+  if (entry.index !== tree.size - 1) throw refused('map head is not the last entry');
+  if (entry.type !== 'log.map_head.v1') throw refused('map head is an entry of another type');
+  if (entry.statement.covered !== entry.index) throw refused('map head does not cover the tree');
+  return entry;
+}
+
+/** Steps 6 to 8. What stands in the document is checked even where the verdict does not need it. */
+function verdictOf(
+  ground: Ground,
+  window: SurfaceWindow | null,
+  document: JsonObject,
+  entries: number,
+): Verdict {
+  const { declared, coverage } = document;
+  const declares =
+    window === null || declared === undefined
+      ? null
+      : step('step 6', () => readDeclared(ground, window, declared));
+  const run =
+    window === null || coverage === undefined
+      ? null
+      : step('step 7', () => readCoverage(ground, window, coverage));
+  if (entries > 0) return 'PRESENT';
+  if (window === null) return 'ABSENT';
+  if (declares?.window !== true) return 'UNDECLARED';
+  if (declares.interval_ms !== null && run?.covers(declares.interval_ms) !== true) {
+    return 'UNDERSAMPLED';
+  }
+  return 'ABSENT';
+}
+
+function surfaceWindow({ key, from_ms, to_ms }: Question): SurfaceWindow | null {
+  const [kind, entity, surface] = key;
+  if (kind !== 'surface' || entity === undefined || surface === undefined) return null;
+  return { entity, surface, from_ms, to_ms };
+}
+
+/** `receipt` is a receipt of an entry that commits to the document without it. */
+function checkReceipt(suite: Suite, trust: Trust, document: JsonObject): void {
+  const { receipt, ...rest } = document;
+  if (receipt === undefined) return;
+  if (!isJsonObject(receipt)) throw refused('receipt is not an object');
+  const { valid, statement } = verifyReceipt(receipt, trust, { suite });
+  if (!valid) throw refused('receipt does not hold');
+  if (statement?.document_sha256 !== toHex(suite.sha256(utf8(canonical(rest))))) {
+    throw refused('receipt is of another document');
+  }
+}
+
+/** Whatever a check throws becomes the refusal of the document, with the step it belongs to. */
+function step<T>(name: string, check: () => T): T {
+  try {
+    return check();
+  } catch (cause) {
+    if (!(cause instanceof LogError)) throw cause;
+    throw refused(`${name}: ${cause.message}`, cause);
+  }
+}

@@ -1,0 +1,74 @@
+// Trust from an operator's own offline kit. behaviour.md §2.5: it is reported as `operator`, since who
+// hands out the log also hands out what it is checked with.
+
+import { portable } from '../crypto/portable.ts';
+import type { Suite } from '../crypto/suite.ts';
+import { publicKeyOfJwk, jwkOfPublicKey } from '../crypto/thumbprint.ts';
+import { canonical } from '../encoding/canonical.ts';
+import { isJsonObject, parseJson } from '../encoding/json.ts';
+import type { Json, JsonObject } from '../encoding/json-types.ts';
+import { parsePolicy } from '../note/policy.ts';
+import type { Policy } from '../note/quorum.ts';
+import { list, refused, string } from './shape.ts';
+import type { Trust, TrustedKey } from './trust.ts';
+
+const MAX_KIT_BYTES = 4 * 1024 * 1024;
+const MAX_KEYS = 10_000;
+
+/**
+ * What the kit says of one log: its vkey, receipt keys (JWKS, each with its `origin`) and witness policy
+ * (a C2SP tlog-policy text, or null). The kit's own signature is not looked at.
+ *
+ * @throws LogError `document_invalid`, `key_invalid`, `policy_invalid`
+ */
+export function trustFromKit(
+  kit: Json,
+  origin: string,
+  options: { readonly suite?: Suite } = {},
+): Trust {
+  const text = typeof kit === 'string' ? kit : canonical(kit);
+  const parsed = parseJson(text, { maxBytes: MAX_KIT_BYTES, fractions: true });
+  if (!isJsonObject(parsed)) throw refused('kit is not an object');
+  if (parsed.schema !== 'svc-offline-verify-kit-v1') throw refused('kit has another schema');
+  const log = list(parsed.logs, 'logs of the kit', MAX_KEYS).find(
+    (candidate) => isJsonObject(candidate) && candidate.origin === origin,
+  );
+  if (!isJsonObject(log)) throw refused('kit has no such log');
+  const policy = policyOf(parsed, origin, options.suite ?? portable);
+  return {
+    origin,
+    vkey: string(log.vkey, 'vkey of the log'),
+    keys: keysOf(parsed, origin),
+    ...(policy === null ? {} : { policy }),
+    policy_source: 'operator',
+  };
+}
+
+/** A policy with log lines is about those logs only. */
+function policyOf({ policy: text }: JsonObject, origin: string, suite: Suite): Policy | null {
+  if (typeof text !== 'string') return null;
+  const policy = parsePolicy(suite, text);
+  const { logs } = policy;
+  return logs.length === 0 || logs.some(({ name }) => name === origin) ? policy : null;
+}
+
+function keysOf(kit: JsonObject, origin: string): TrustedKey[] {
+  const set = isJsonObject(kit.keys) ? kit.keys.keys : kit.keys;
+  return list(set, 'keys of the kit', MAX_KEYS).flatMap((jwk) => {
+    if (!isJsonObject(jwk)) throw refused('a key of the kit is not an object');
+    return jwk.origin === origin ? [keyOfJwk(jwk)] : [];
+  });
+}
+
+/** `revoked_at` and `exp` are seconds, `revoked_index` is exact; times are rounded down, to be safe. */
+function keyOfJwk(jwk: JsonObject): TrustedKey {
+  const { revoked_at, revoked_index, exp } = jwk;
+  const revoked = typeof revoked_at === 'number' || typeof revoked_index === 'number';
+  return {
+    kid: string(jwk.kid, 'kid of a key'),
+    jwk: jwkOfPublicKey(publicKeyOfJwk(jwk)),
+    status: revoked ? 'revoked' : exp === undefined ? 'active' : 'retired',
+    ...(typeof revoked_at === 'number' ? { revoked_at_ms: revoked_at * 1000 } : {}),
+    ...(typeof revoked_index === 'number' ? { revoked_index } : {}),
+  };
+}

@@ -1,0 +1,82 @@
+// What a verifier knows beforehand and never takes from what it checks (formats.md §6).
+
+import type { Ed25519Jwk } from '../crypto/thumbprint.ts';
+import { publicKeyOfJwk, thumbprint } from '../crypto/thumbprint.ts';
+import type { Suite } from '../crypto/suite.ts';
+import { LogError } from '../errors.ts';
+import type { Policy } from '../note/quorum.ts';
+import type { ReceiptKey } from '../types.ts';
+
+/** A receipt key as the verifier knows it. */
+export interface TrustedKey {
+  readonly kid: string;
+  readonly jwk: Ed25519Jwk;
+  /** Active unless given. A retired key's entries hold as before. */
+  readonly status?: 'active' | 'retired' | 'revoked';
+  /** Of a revoked key: index of the revoking entry. Only entries below it hold. */
+  readonly revoked_index?: number;
+  /** Where that index is unknown: a time at or before the revoking entry's. Only earlier entries hold. */
+  readonly revoked_at_ms?: number;
+}
+
+/** Everything that a check rests on beside SHA-256 and Ed25519. */
+export interface Trust {
+  readonly origin: string;
+  /** Verifier key of the log's checkpoint key. */
+  readonly vkey: string;
+  readonly keys: readonly TrustedKey[];
+  /** Whose cosignatures count and how many are enough; absent or with `quorum none`: no policy. */
+  readonly policy?: Policy;
+  /** Declared chain kinds and their numbers of members, beside those of formats.md §3. */
+  readonly kinds?: ReadonlyMap<string, number>;
+  /** `operator` when keys and policy come from the operator's own kit (behaviour.md §2.5). */
+  readonly policy_source?: 'caller' | 'operator';
+}
+
+/** A key as the log itself declares it: what a replay has read, or the log's own list. */
+export function trustedKeyOf({ kid, jwk, status, revoked_index }: ReceiptKey): TrustedKey {
+  return { kid, jwk, status, ...(revoked_index === undefined ? {} : { revoked_index }) };
+}
+
+/** How far the clocks of the log and of a verifier may be apart; a constant of format 1. */
+export const SKEW_MS = 60_000;
+
+/**
+ * The trusted key of a kid with its 32 bytes.
+ *
+ * @throws LogError `key_invalid` when it is unknown or no Ed25519 key of that thumbprint
+ */
+export function keyOf(
+  suite: Suite,
+  trust: Trust,
+  kid: string,
+): { readonly key: TrustedKey; readonly publicKey: Uint8Array } {
+  const key = trust.keys.find((candidate) => candidate.kid === kid);
+  if (key === undefined) throw new LogError('key_invalid', 'kid is not a trusted receipt key');
+  if (thumbprint(suite, key.jwk) !== kid) {
+    throw new LogError('key_invalid', 'kid is not the thumbprint of its trusted key');
+  }
+  return { key, publicKey: publicKeyOfJwk(key.jwk) };
+}
+
+/**
+ * A revocation counts from its own index (formats.md §2): an entry below it holds when it is included
+ * in a tree, since only then its place is sure.
+ *
+ * @throws LogError `key_invalid`
+ */
+export function checkInForce(
+  key: TrustedKey,
+  entry: { readonly index: number; readonly issued_at_ms: number; readonly included: boolean },
+): void {
+  if (key.status !== 'revoked') return;
+  if (!entry.included) {
+    throw new LogError('key_invalid', 'key is revoked and the entry has no inclusion proof');
+  }
+  const { revoked_index, revoked_at_ms } = key;
+  const holds =
+    revoked_index !== undefined
+      ? entry.index < revoked_index
+      : revoked_at_ms !== undefined && entry.issued_at_ms < revoked_at_ms;
+  if (!holds) throw new LogError('key_invalid', 'key was revoked before the entry');
+}

@@ -1,0 +1,154 @@
+// An absence document as the service hands it out: what the log proved, in plain words beside it, and how it is
+// kept for an Idempotency-Key. formats.md §6; behaviour.md §9.3, §9.5.
+
+import { canonical, FORMAT, native, toBase64, toHex } from '../../log/index.ts';
+import type { Json, JsonObject, LogView } from '../contract.ts';
+import type { Verdict } from './entries.ts';
+
+/** What no witness says, in words. */
+export const DOES_NOT_ASSERT: readonly string[] = [
+  'that nothing happened which was never logged',
+  'anything about acts outside the declared surface, or under another entity',
+  'anything about a time before or after the window',
+  'that what the entries of the log say is true',
+];
+
+/** The document with `statement` and `does_not_assert`, and what its entry commits to. */
+export interface Worded {
+  readonly document: JsonObject;
+  readonly document_sha256: string;
+  readonly verdict: Verdict;
+  readonly checkpoint_size: number;
+}
+
+/** Puts the words to a document of the log. */
+export function worded(origin: string, found: JsonObject): Worded {
+  const document = {
+    ...found,
+    statement: statementOf(origin, found),
+    does_not_assert: [...DOES_NOT_ASSERT],
+  };
+  return {
+    document,
+    document_sha256: documentHash(document),
+    verdict: found['verdict'] as Verdict,
+    checkpoint_size: indexOf(found['map_head']) + 1,
+  };
+}
+
+/** Hex of SHA-256 of the canonical document; it has no receipt yet. */
+export const documentHash = (document: JsonObject): string =>
+  toHex(native.sha256(Buffer.from(canonical(document))));
+
+const indexOf = (opened: Json | undefined): number => (opened as { index: number }).index;
+
+const time = (ms: number): string => {
+  const date = new Date(ms);
+  return Number.isNaN(date.getTime()) ? `${String(ms)} ms` : date.toISOString();
+};
+
+function statementOf(origin: string, found: JsonObject): string {
+  const { question, verdict, map_head, checkpoint, entries, more } = found;
+  const { key, from_ms, to_ms } = question as unknown as {
+    readonly key: readonly string[];
+    readonly from_ms: number;
+    readonly to_ms: number;
+  };
+  const [, entity = '', surface = ''] = key;
+  const head = map_head as unknown as { readonly index: number; readonly entry: string };
+  const { issued_at_ms } = JSON.parse(head.entry) as { readonly issued_at_ms: number };
+  const count = Array.isArray(entries) ? entries.length : 0;
+  const chain = `surface ${surface} of entity ${entity}`;
+  const window = `with a log time from ${time(from_ms)} to ${time(to_ms)}`;
+  return [
+    `According to log ${origin} at size ${String(head.index + 1)}, whose map head is of ${time(issued_at_ms)}:`,
+    finding(verdict as Verdict, { chain, window, count, more: more === true }),
+    eventTimes(verdict as Verdict, from_ms, to_ms),
+    ...vouchers(origin, checkpoint as string),
+  ]
+    .filter((sentence) => sentence !== '')
+    .join(' ');
+}
+
+interface Seen {
+  readonly chain: string;
+  readonly window: string;
+  readonly count: number;
+  readonly more: boolean;
+}
+
+function finding(verdict: Verdict, { chain, window, count, more }: Seen): string {
+  const nothing = `nothing was logged for ${chain} ${window}`;
+  switch (verdict) {
+    case 'PRESENT':
+      return more
+        ? `more than ${String(count)} entries were logged for ${chain} ${window}; the first ${String(count)} are shown.`
+        : `${String(count)} ${count === 1 ? 'entry was' : 'entries were'} logged for ${chain} ${window}, and no other.`;
+    case 'UNDECLARED':
+      return `${nothing}, but no manifest in force declares the surface over the whole window, so this shows no absence of acts.`;
+    case 'UNDERSAMPLED':
+      return `${nothing} and the surface was declared, but no unbroken run of heartbeats covers the window as the manifest promises, so this shows no absence of acts.`;
+    case 'ABSENT':
+      return `${nothing}; the surface was declared all along, and the heartbeats that its manifests promise cover the window.`;
+  }
+}
+
+/** The claimed event times that a window of log time covers (formats.md §6). */
+function eventTimes(verdict: Verdict, from_ms: number, to_ms: number): string {
+  if (verdict !== 'ABSENT') return '';
+  const from = from_ms + FORMAT.skew_ms;
+  const to = to_ms - FORMAT.max_lag_ms;
+  const rule = 'Log time is when the log took an entry, which may be up to a day after its act:';
+  return from <= to
+    ? `${rule} the window covers acts with a claimed time from ${time(from)} to ${time(to)}.`
+    : `${rule} the window is too short to cover any claimed time of an act for certain.`;
+}
+
+/** Who else vouches for the checkpoint: the signature lines of its note beside the log's own. */
+function vouchers(origin: string, note: string): string[] {
+  const names = [...note.matchAll(/^— (\S+) \S+$/gmu)]
+    .map(([, name = '']) => name)
+    .filter((name) => name !== origin);
+  const maps = names.filter((name) => name.endsWith('/map')).length;
+  const witnesses = names.length - maps;
+  return [
+    witnesses === 0
+      ? 'witnessed: 0, so that the log shows this history to everyone rests on the log alone.'
+      : `witnessed: ${String(witnesses)}, so many witnesses cosigned the checkpoint as part of one history.`,
+    maps === 0
+      ? 'map_verified: 0, so that its links and map were computed honestly rests on the log alone.'
+      : `map_verified: ${String(maps)}, so many monitors computed every link and the map again before they cosigned.`,
+  ];
+}
+
+/** A document in which each opened entry is only its index: the log has the rest. */
+export function packed(value: Json): Json {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(packed);
+  const members = value as JsonObject;
+  const { index, entry, path } = members;
+  if (typeof index === 'number' && typeof entry === 'string' && Array.isArray(path)) {
+    return { opened: index };
+  }
+  return Object.fromEntries(
+    Object.entries(members).map(([name, member]) => [name, packed(member)]),
+  );
+}
+
+/** The document again, under the size of its checkpoint. */
+export function unpacked(log: LogView, value: Json, size: number): Json {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item: Json) => unpacked(log, item, size));
+  const members = value as JsonObject;
+  const { opened } = members;
+  if (typeof opened === 'number') {
+    const entry = log.entry(opened);
+    if (entry === null) throw new Error(`entry ${String(opened)} of a document is missing`);
+    return { index: opened, entry, path: log.inclusion(opened, size).map(toBase64) };
+  }
+  const restored = Object.entries(members).map(([name, member]) => [
+    name,
+    unpacked(log, member, size),
+  ]);
+  return Object.fromEntries(restored) as JsonObject;
+}

@@ -1,0 +1,25 @@
+// The absence exchange: witnesses of what was not logged, their ledger, the spoliation report, and what a
+// tenant's own session holds. interface.md, Absence; behaviour.md §9.
+
+import { definePlugin } from '../contract.ts';
+import { layerRoutes } from '../layer-routes.ts';
+import { reportType, witnessType } from './entries.ts';
+import { ledgerRoutes } from './ledger.ts';
+import { sessionRoute } from './sessions.ts';
+import { spoliationRoute } from './spoliation.ts';
+import { witnessRoute } from './witness.ts';
+
+/** The plugin `absence`. */
+export default definePlugin({
+  contract: 1,
+  name: 'absence',
+  title: 'Absence exchange',
+  types: [witnessType, reportType],
+  routes: (host) => [
+    ...layerRoutes({ host, file: 'absence.json', base: '/api/v1/absence', tag: 'absence' }),
+    witnessRoute(host),
+    ...ledgerRoutes(host),
+    spoliationRoute(host),
+    sessionRoute(host),
+  ],
+});

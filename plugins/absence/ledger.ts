@@ -1,0 +1,273 @@
+// The absence ledger: a tenant's own witnesses, and the standard's verify page, where anyone has a document
+// checked. interface.md, Absence; behaviour.md §14; formats.md §6.
+
+import { Type } from 'typebox';
+import type { Static } from 'typebox';
+import { LogError, native } from '../../log/index.ts';
+import { parsePolicy, trustedKeyOf, verifyAbsence } from '../../log/verify.ts';
+import type { AbsenceResult, Trust } from '../../log/verify.ts';
+import { ApiError, route } from '../contract.ts';
+import type { Json, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
+import { Millis } from '../contract.ts';
+import { Count, Hex32, ledgerOf, ledgerRow, SurfaceKey, VERDICTS } from './entries.ts';
+
+const VERIFY_PATH = '/standards/absence-ledger/verify';
+
+/** The steps of formats.md §6, in the order in which a verifier takes them. */
+const STEPS: readonly (readonly [string, string])[] = [
+  ['document', 'it is I-JSON, with the members of the format and no others'],
+  ['step 0', 'it answers the question that was asked'],
+  ['step 1', 'its checkpoint is signed by the log'],
+  ['step 2', 'its map head is the last entry of that checkpoint'],
+  ['step 3', 'its window is closed, and the witnesses of the policy cosigned in time'],
+  ['step 4', 'its proof shows what stands on the chain next to the window'],
+  ['step 5', 'its entries are all that the chain has in the window'],
+  ['step 6', 'its manifests are those in force over the window'],
+  ['step 7', 'its heartbeat is of the surface'],
+  ['step 8', 'its verdict is the one that follows'],
+  ['receipt', 'its receipt is of an entry that commits to it'],
+];
+
+const Ledger = Type.Object(
+  {
+    witnesses: Type.Array(
+      Type.Object({
+        entry_id: Type.String(),
+        index: Count,
+        issued_at_ms: Millis,
+        subject_key: SurfaceKey,
+        from_ms: Millis,
+        to_ms: Millis,
+        verdict: Type.Enum([...VERDICTS]),
+        document_sha256: Hex32,
+        decision: Type.Optional(Type.Enum(['ALLOW', 'BLOCK'])),
+        permalink: Type.String({ format: 'uri' }),
+      }),
+    ),
+    next_cursor: Type.Union([Type.String(), Type.Null()]),
+  },
+  { $id: 'AbsenceLedger' },
+);
+
+const VerifyBody = Type.Object(
+  {
+    document: Type.Unknown({ description: 'An absence document, as an object or as its text.' }),
+    question: Type.Object({
+      key: Type.Array(Type.String(), { minItems: 2, maxItems: 16 }),
+      from_ms: Millis,
+      to_ms: Millis,
+    }),
+    policy: Type.Optional(
+      Type.String({
+        maxLength: 65_536,
+        description: 'A C2SP tlog-policy: whose cosignatures count, and how many are enough.',
+      }),
+    ),
+  },
+  { $id: 'AbsenceVerifyRequest' },
+);
+
+const Verified = Type.Object(
+  {
+    valid: Type.Boolean(),
+    verdict: Type.Union([Type.Enum([...VERDICTS]), Type.Null()]),
+    witnessed: Count,
+    map_verified: Count,
+    lag_ms: Type.Union([Type.Integer(), Type.Null()]),
+    as_of_ms: Type.Union([Millis, Type.Null()]),
+    entries: Type.Union([Count, Type.Null()]),
+    origin: Type.Union([Type.String(), Type.Null()]),
+    policy_source: Type.Enum(['caller', 'none']),
+    checks: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        outcome: Type.Enum(['ok', 'failed', 'not_reached']),
+        detail: Type.String(),
+      }),
+    ),
+  },
+  { $id: 'AbsenceVerified' },
+);
+
+/** The routes of the ledger and of its standard. */
+export function ledgerRoutes(host: PluginHost): readonly Route[] {
+  const { page_default, page_max } = host.limits;
+  return [
+    route({
+      method: 'GET',
+      path: '/api/v1/absence/ledger',
+      tag: 'absence',
+      summary: "The caller's own witnesses, newest first",
+      access: 'key',
+      query: Type.Object({
+        cursor: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })),
+        limit: Type.Optional(
+          Type.String({
+            pattern: '^[0-9]{1,6}$',
+            description: `1 to ${String(page_max)}; ${String(page_default)} unless given.`,
+          }),
+        ),
+      }),
+      responses: { 200: { description: 'A page.', schema: Ledger } },
+      async handle(ctx) {
+        const { query, caller } = ctx.state;
+        const log = host.log(caller.kind);
+        const limit = limitOf(query.limit, page_default, page_max);
+        ctx.set('Cache-Control', 'no-store');
+        ctx.body = await ledgerPage(log, caller.tenant_ref, limit, query.cursor);
+      },
+    }),
+    route({
+      method: 'GET',
+      path: VERIFY_PATH,
+      tag: 'absence',
+      summary: 'How absence documents are verified',
+      access: 'read',
+      responses: {
+        200: {
+          description: 'The steps, and where to send a document.',
+          schema: Type.Object({
+            schema: Type.String(),
+            steps: Type.Array(Type.Object({ name: Type.String(), detail: Type.String() })),
+            verify: Type.Object({ method: Type.String(), url: Type.String({ format: 'uri' }) }),
+            offline: Type.String(),
+          }),
+        },
+      },
+      handle(ctx) {
+        ctx.body = {
+          schema: 'svc-absence-witness-v1',
+          steps: STEPS.map(([name, detail]) => ({ name, detail })),
+          verify: { method: 'POST', url: host.url(VERIFY_PATH) },
+          offline:
+            'Here the log checks itself. `actlog verify` and the browser verifier check the same without it.',
+        };
+      },
+    }),
+    route({
+      method: 'POST',
+      path: VERIFY_PATH,
+      tag: 'absence',
+      summary: 'Verify an absence document',
+      description:
+        'Against the question of the caller, which is never taken from the document, and the keys of the logs ' +
+        'of this service. What a document says in words is not looked at.',
+      access: 'read',
+      budget: 'read',
+      body: VerifyBody,
+      responses: { 200: { description: 'Each step and its outcome.', schema: Verified } },
+      handle(ctx) {
+        ctx.body = verifiedDocument(host, ctx.state.body);
+      },
+    }),
+  ];
+}
+
+function limitOf(text: string | undefined, standard: number, max: number): number {
+  const limit = text === undefined ? standard : Number(text);
+  if (limit >= 1 && limit <= max) return limit;
+  throw new ApiError('parameter_invalid', `limit is not 1 to ${String(max)}`, { param: 'limit' });
+}
+
+async function ledgerPage(
+  log: LogView,
+  tenant_ref: string,
+  limit: number,
+  cursor: string | undefined,
+): Promise<object> {
+  const before = cursor === undefined ? {} : { after: ledgerRow(tenant_ref, indexOf(cursor)) };
+  const prefix = ledgerOf(tenant_ref);
+  const rows = await log.rows(prefix, { ...before, limit: limit + 1, reverse: true });
+  const shown = rows.slice(0, limit).map(([name, row]) => {
+    const index = Number(name.slice(prefix.length));
+    return { ...(row as JsonObject), index, permalink: log.receipt(index)?.['permalink'] };
+  });
+  const last = shown.at(-1);
+  const more = rows.length > limit && last !== undefined;
+  return {
+    witnesses: shown,
+    next_cursor: more ? Buffer.from(String(last.index)).toString('base64url') : null,
+  };
+}
+
+function indexOf(cursor: string): number {
+  const text = Buffer.from(cursor, 'base64url').toString();
+  if (/^(0|[1-9]\d{0,15})$/.test(text)) return Number(text);
+  throw new ApiError('parameter_invalid', 'cursor is not one of this list', { param: 'cursor' });
+}
+
+function verifiedDocument(
+  host: PluginHost,
+  { document, question, policy }: Static<typeof VerifyBody>,
+): object {
+  const log = logOf(host, document);
+  const policy_source = policy === undefined ? 'none' : 'caller';
+  const shared = { origin: log?.origin ?? null, policy_source };
+  try {
+    if (log === null) {
+      throw new LogError('document_invalid', 'step 1: the checkpoint is of no log of this service');
+    }
+    const trust = trustOf(log, policy);
+    const options = { suite: native, now_ms: host.now() };
+    const result = verifyAbsence(document as Json, question, trust, options);
+    return { ...shared, ...answerOf(result), checks: checksOf(null) };
+  } catch (error) {
+    if (!(error instanceof LogError) || error.code !== 'document_invalid') throw error;
+    return { ...shared, ...REFUSED, checks: checksOf(error.message) };
+  }
+}
+
+const REFUSED = {
+  valid: false,
+  verdict: null,
+  witnessed: 0,
+  map_verified: 0,
+  lag_ms: null,
+  as_of_ms: null,
+  entries: null,
+};
+
+function answerOf(result: AbsenceResult): object {
+  const { verdict, witnessed, map_verified, lag_ms, as_of_ms, entries } = result;
+  return { valid: true, verdict, witnessed, map_verified, lag_ms, as_of_ms, entries };
+}
+
+/** The log whose name the document's checkpoint bears; that it is its checkpoint is for the verifier. */
+function logOf(host: PluginHost, document: unknown): LogView | null {
+  const parsed = typeof document === 'string' ? parsedOf(document) : document;
+  const { checkpoint } = (parsed ?? {}) as { readonly checkpoint?: unknown };
+  const origin = typeof checkpoint === 'string' ? checkpoint.split('\n', 1)[0] : undefined;
+  const logs = [...host.logs('live'), ...host.logs('sandbox')];
+  return logs.find((log) => log.origin === origin) ?? null;
+}
+
+function parsedOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function trustOf(log: LogView, policy: string | undefined): Trust {
+  const { origin, vkey } = log;
+  const keys = log.receiptKeys().map(trustedKeyOf);
+  if (policy === undefined) return { origin, vkey, keys };
+  try {
+    return { origin, vkey, keys, policy: parsePolicy(native, policy), policy_source: 'caller' };
+  } catch (cause) {
+    if (!(cause instanceof LogError)) throw cause;
+    throw new ApiError('parameter_invalid', `policy: ${cause.message}`, { param: 'policy', cause });
+  }
+}
+
+/** Each step with its outcome; `failure` begins with the one that failed. */
+function checksOf(failure: string | null): object[] {
+  const failed =
+    failure === null ? STEPS.length : STEPS.findIndex(([name]) => failure.startsWith(`${name}:`));
+  return STEPS.map(([name, detail], i) => {
+    if (i < failed) return { name, outcome: 'ok', detail };
+    if (i > failed) return { name, outcome: 'not_reached', detail };
+    return { name, outcome: 'failed', detail: failure?.slice(name.length + 2) ?? detail };
+  });
+}

@@ -1,0 +1,94 @@
+// GET /api/v1/sessions/{session_id}/proof: the tenant's own session as the log knows it, with the proof that
+// nothing of it is left out. formats.md §4 (session_ref), §6.
+
+import { Type } from 'typebox';
+import { LogError } from '../../log/index.ts';
+import { ApiError, route } from '../contract.ts';
+import type { PluginHost, Route } from '../contract.ts';
+import { Millis, SessionRef } from '../contract.ts';
+
+/** How long a request waits for the checkpoint over what was logged before it. */
+const COVERED_MS = 10_000;
+const MAX_LIMIT = 100;
+
+const Decimal = Type.String({ pattern: '^(0|[1-9][0-9]{0,14})$' });
+
+const SessionDocument = Type.Object(
+  {
+    schema: Type.Literal('svc-absence-witness-v1'),
+    question: Type.Object({
+      key: Type.Unsafe<readonly ['session', string]>({
+        type: 'array',
+        prefixItems: [Type.Literal('session'), SessionRef],
+        items: false,
+        minItems: 2,
+        maxItems: 2,
+      }),
+      from_ms: Millis,
+      to_ms: Millis,
+    }),
+    verdict: Type.Enum(['PRESENT', 'ABSENT']),
+    checkpoint: Type.String(),
+    map_head: Type.Object({}),
+    proof: Type.Object({}),
+    entries: Type.Optional(Type.Array(Type.Object({}))),
+    more: Type.Optional(Type.Literal(true)),
+  },
+  { $id: 'SessionDocument' },
+);
+
+/** The route of a session's proof. */
+export function sessionRoute(host: PluginHost): Route {
+  return route({
+    method: 'GET',
+    path: '/api/v1/sessions/{session_id}/proof',
+    tag: 'absence',
+    summary: 'All entries of a session, with the proof that none is left out',
+    description:
+      'A document on the chain of the session as it stands under the newest checkpoint, covering everything ' +
+      'acknowledged before. The session is named in the log by a session_ref of the tenant alone; the same ' +
+      'document is at `proof/lookup` for whoever knows it. The number of entries in the window is the seq that ' +
+      'closes it (of the `successor`, or `count` of the `head`) less the seq of the first entry.',
+    access: 'key',
+    params: Type.Object({
+      session_id: Type.String({ minLength: 1, maxLength: host.limits.string_chars }),
+    }),
+    query: Type.Object({
+      from_ms: Type.Optional({ ...Decimal, description: '0 unless given.' }),
+      to_ms: Type.Optional({ ...Decimal, description: 'The newest map head unless given.' }),
+      after: Type.Optional({
+        ...Decimal,
+        description: 'Index of the last entry of the page before.',
+      }),
+      limit: Type.Optional({
+        ...Decimal,
+        description: 'Entries of a page, 1 to 100; 100 unless given.',
+      }),
+    }),
+    responses: { 200: { description: 'The document.', schema: SessionDocument } },
+    errors: ['window_not_closed', 'log_unavailable'],
+    async handle(ctx) {
+      const { params, query, caller, wait_ms } = ctx.state;
+      const log = host.log(caller.kind);
+      const limit = Number(query.limit ?? MAX_LIMIT);
+      if (limit < 1 || limit > MAX_LIMIT) {
+        throw new ApiError('parameter_invalid', `limit is not 1 to ${String(MAX_LIMIT)}`, {
+          param: 'limit',
+        });
+      }
+      const { map_head_ms } = await log.whenPublished(log.size(), AbortSignal.timeout(COVERED_MS));
+      const from_ms = Number(query.from_ms ?? 0);
+      const to_ms = Number(query.to_ms ?? map_head_ms);
+      if (query.to_ms !== undefined) await log.windowClosed(to_ms, wait_ms);
+      const after = query.after === undefined ? {} : { after: Number(query.after) };
+      ctx.set('Cache-Control', 'no-store');
+      try {
+        const key = ['session', caller.sessionRef(params.session_id)];
+        ctx.body = await log.lookup({ key, from_ms, to_ms }, { limit, ...after });
+      } catch (cause) {
+        if (!(cause instanceof LogError) || cause.code !== 'out_of_range') throw cause;
+        throw new ApiError('parameter_invalid', cause.message, { param: 'from_ms', cause });
+      }
+    },
+  });
+}

@@ -1,0 +1,172 @@
+// POST /api/v1/absence/spoliation-report: a declared surface where records should exist and do not. The report
+// is its entry, whole. behaviour.md §9.4.
+
+import { Type } from 'typebox';
+import { declares, smallestInterval, spanOf } from '../../log/index.ts';
+import { ApiError, route } from '../contract.ts';
+import type { ChainKey, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
+import { EntityName, Millis, ReceiptSchema, SurfaceName } from '../contract.ts';
+import { tally, uncovered } from './coverage.ts';
+import type { Beat, Window } from './coverage.ts';
+import { MAX_LISTED, REPORT, ReportMembers } from './entries.ts';
+
+/** Entries of a chain that one report reads; a longer window is several reports. */
+const MAX_READ = 10_000;
+const PAGE = 1000;
+
+const DOES_NOT_ASSERT: readonly string[] = [
+  'why a heartbeat or an entry is missing, or whose fault that is',
+  'that an act which was never logged took place: the counter is the word of the recorder',
+  'anything about acts logged after the window, or under another surface or entity',
+];
+
+const ReportAnswer = Type.Object(
+  {
+    ok: Type.Literal(true),
+    report: ReportMembers,
+    does_not_assert: Type.Array(Type.String()),
+    receipt: ReceiptSchema,
+  },
+  { $id: 'SpoliationReport' },
+);
+
+/** The route of the report. */
+export function spoliationRoute(host: PluginHost): Route {
+  return route({
+    method: 'POST',
+    path: '/api/v1/absence/spoliation-report',
+    tag: 'absence',
+    summary: 'Type III spoliation: records that should exist on a declared surface and do not',
+    description:
+      'Names the windows without coverage, and the acts that heartbeats counted and nobody logged. ' +
+      'The window must be closed; `Prefer: wait=N` waits for that.',
+    access: 'open',
+    idempotent: true,
+    body: Type.Object(
+      { entity: EntityName, surface: SurfaceName, from_ms: Millis, to_ms: Millis },
+      { $id: 'SpoliationRequest' },
+    ),
+    responses: { 200: { description: 'The report.', schema: ReportAnswer } },
+    errors: ['window_not_closed'],
+    example: {
+      entity: 'did:example:acme',
+      surface: 'policy_bind',
+      from_ms: 1790000000000,
+      to_ms: 1790003600000,
+    },
+    async handle(ctx) {
+      const { body, caller, wait_ms } = ctx.state;
+      if (body.from_ms > body.to_ms) {
+        throw new ApiError('parameter_invalid', 'from_ms is over to_ms', { param: 'from_ms' });
+      }
+      const log = host.log(caller.kind);
+      await log.windowClosed(body.to_ms, wait_ms);
+      const members = await reportOn(log, body);
+      await ctx.state.append([{ type: REPORT, members }]);
+    },
+    respond([entry]) {
+      if (entry === undefined) throw new Error('a report has one entry');
+      const { statement, receipt } = entry;
+      const report = Object.fromEntries(
+        Object.keys(ReportMembers.properties).map((name) => [name, statement[name]]),
+      );
+      return { ok: true, report, does_not_assert: [...DOES_NOT_ASSERT], receipt };
+    },
+  });
+}
+
+interface Asked extends Window {
+  readonly entity: string;
+  readonly surface: string;
+}
+
+/** What the log says of a surface in a closed window. */
+async function reportOn(log: LogView, asked: Asked): Promise<JsonObject> {
+  const { entity, surface, from_ms, to_ms } = asked;
+  const { size, map_head_ms } = log.published();
+  const { declared, interval_ms } = await declaredIn(log, asked);
+  const around = interval_ms ?? 0;
+  const beats = await beatsOf(log, asked, {
+    from_ms: Math.max(0, from_ms - around),
+    to_ms: Math.min(map_head_ms, to_ms + around),
+  });
+  const inside = beats.filter(({ ms }) => ms >= from_ms && ms <= to_ms);
+  const key: ChainKey = ['surface', entity, surface];
+  const logged = (await rowsOf(log, key, asked)).map(({ ms }) => ms);
+  const gaps = interval_ms === null ? [] : uncovered(beats, asked, interval_ms);
+  const { shortfalls, ...counted } = tally(inside, logged);
+  return {
+    subject_key: key as unknown as JsonObject[],
+    from_ms,
+    to_ms,
+    checkpoint_size: size,
+    declared,
+    interval_ms,
+    heartbeats: inside.length,
+    uncovered: gaps.slice(0, MAX_LISTED).map((gap) => ({ ...gap })),
+    uncovered_count: gaps.length,
+    uncovered_ms: gaps.reduce((sum, gap) => sum + gap.to_ms - gap.from_ms, 0),
+    acts_logged: logged.length,
+    ...counted,
+    shortfalls: shortfalls.slice(0, MAX_LISTED).map((shortfall) => ({ ...shortfall })),
+    shortfall_count: shortfalls.length,
+    finding: findingOf(gaps.length > 0, (counted.acts_never_logged ?? 0) > 0),
+  };
+}
+
+function findingOf(gaps: boolean, unlogged: boolean): string {
+  if (gaps && unlogged) return 'UNCOVERED_AND_UNLOGGED';
+  if (gaps) return 'UNCOVERED';
+  return unlogged ? 'UNLOGGED' : 'NONE';
+}
+
+/** The manifests in force over the window, by the rule that documents are checked by. */
+async function declaredIn(
+  log: LogView,
+  { entity, surface, from_ms, to_ms }: Asked,
+): Promise<{ declared: boolean; interval_ms: number | null }> {
+  const rows = await rowsOf(log, ['manifest', entity], { from_ms: 0, to_ms });
+  const before = rows.findLastIndex(({ ms }) => ms < from_ms);
+  if (before < 0) return { declared: false, interval_ms: null };
+  const spans = rows.slice(before).map(({ index }) => spanOf(statementAt(log, index), surface));
+  return { declared: declares(spans, { from_ms, to_ms }), interval_ms: smallestInterval(spans) };
+}
+
+async function beatsOf(log: LogView, { entity, surface }: Asked, window: Window): Promise<Beat[]> {
+  const rows = await rowsOf(log, ['heartbeat', entity, surface], window);
+  return rows.map(({ index, ms }) => {
+    const { interval_ms, acts_total } = statementAt(log, index);
+    return {
+      ms,
+      interval_ms: interval_ms as number,
+      acts_total: typeof acts_total === 'number' ? acts_total : null,
+    };
+  });
+}
+
+async function rowsOf(
+  log: LogView,
+  key: ChainKey,
+  { from_ms, to_ms }: Window,
+): Promise<{ index: number; ms: number }[]> {
+  const rows: { index: number; ms: number }[] = [];
+  for (;;) {
+    const last = rows.at(-1);
+    const page = await log.chain(
+      { key, from_ms, to_ms },
+      { limit: PAGE, ...(last === undefined ? {} : { after: last.index }) },
+    );
+    rows.push(...page);
+    if (page.length < PAGE) return rows;
+    if (rows.length >= MAX_READ) {
+      const message = `the window has over ${String(MAX_READ)} entries on a chain: ask for a shorter one`;
+      throw new ApiError('parameter_invalid', message, { param: 'to_ms' });
+    }
+  }
+}
+
+function statementAt(log: LogView, index: number): JsonObject {
+  const text = log.entry(index);
+  if (text === null) throw new Error(`entry ${String(index)} of a chain is missing`);
+  return JSON.parse(text) as JsonObject;
+}

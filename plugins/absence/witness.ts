@@ -1,0 +1,226 @@
+// POST /api/v1/absence/witness: documents about one or several surfaces, each committed to by an entry of its
+// own. interface.md, Absence; behaviour.md §9.2 to §9.5, §14; formats.md §6.
+
+import { Type } from 'typebox';
+import { ApiError, route } from '../contract.ts';
+import type {
+  AnsweredEntry,
+  ChainKey,
+  Json,
+  JsonObject,
+  LogView,
+  PluginHost,
+} from '../contract.ts';
+import { EntityName, Millis, ReceiptSchema, SurfaceName } from '../contract.ts';
+import type { Route } from '../contract.ts';
+import { packed, unpacked, worded } from './document.ts';
+import type { Worded } from './document.ts';
+import { Hex32, SurfaceKey, VERDICTS, WITNESS } from './entries.ts';
+
+/** Most surfaces of one request; each has a document and an entry. */
+const MAX_SURFACES = 16;
+
+/** A document of formats.md §6; what its parts are made of, the format says. */
+export const DocumentSchema = Type.Object(
+  {
+    schema: Type.Literal('svc-absence-witness-v1'),
+    question: Type.Object({ key: SurfaceKey, from_ms: Millis, to_ms: Millis }),
+    verdict: Type.Enum([...VERDICTS]),
+    checkpoint: Type.String(),
+    map_head: Type.Object({}),
+    proof: Type.Object({}),
+    entries: Type.Optional(Type.Array(Type.Object({}))),
+    more: Type.Optional(Type.Literal(true)),
+    declared: Type.Optional(Type.Object({})),
+    coverage: Type.Optional(Type.Object({})),
+    statement: Type.String({ description: 'In plain words; proves nothing.' }),
+    does_not_assert: Type.Array(Type.String()),
+    receipt: { ...ReceiptSchema, description: 'Of the entry that commits to the document.' },
+  },
+  { $id: 'AbsenceDocument' },
+);
+
+const WitnessAnswer = Type.Object(
+  {
+    ok: Type.Literal(true),
+    witness: Type.Optional(DocumentSchema),
+    witnesses: Type.Optional(Type.Array(DocumentSchema)),
+    decision: Type.Optional(Type.Enum(['ALLOW', 'BLOCK'])),
+    reasons: Type.Optional(
+      Type.Array(Type.String(), { description: 'What keeps a gate from ALLOW.' }),
+    ),
+  },
+  { $id: 'WitnessAnswer' },
+);
+
+const Body = Type.Object(
+  {
+    entity: EntityName,
+    surface: Type.Optional(SurfaceName),
+    surfaces: Type.Optional(
+      Type.Array(SurfaceName, { minItems: 1, maxItems: MAX_SURFACES, uniqueItems: true }),
+    ),
+    from_ms: Millis,
+    to_ms: { ...Millis, description: 'The window is of log time, closed at both ends.' },
+    surface_manifest_hash: Type.Optional({
+      ...Hex32,
+      description: 'Of the manifest that the caller counts on; refused when another is in force.',
+    }),
+    gate: Type.Optional(
+      Type.Boolean({ description: 'Adds a decision: ALLOW only when every surface is ABSENT.' }),
+    ),
+  },
+  { $id: 'WitnessRequest' },
+);
+
+/** What `respond` needs beside the entries: the documents, whole or packed for a later day. */
+type Kept =
+  { readonly documents: readonly JsonObject[] } | { readonly packed: readonly JsonObject[] };
+
+/** The route that issues witnesses. */
+export function witnessRoute(host: PluginHost): Route {
+  return route({
+    method: 'POST',
+    path: '/api/v1/absence/witness',
+    tag: 'absence',
+    summary: 'Absence witness: what was logged on a surface in a window, or that nothing was',
+    description:
+      'One self-contained document for each surface, which `actlog verify` checks offline. The window must be ' +
+      'closed; `Prefer: wait=N` waits for that. The manifest must stand before the window, else UNDECLARED.',
+    access: 'open',
+    idempotent: true,
+    body: Body,
+    responses: { 200: { description: 'The document, or one for each.', schema: WitnessAnswer } },
+    errors: ['window_not_closed'],
+    example: {
+      entity: 'did:example:acme',
+      surface: 'policy_bind',
+      from_ms: 1790000000000,
+      to_ms: 1790000060000,
+    },
+    async handle(ctx) {
+      const { body, caller, wait_ms } = ctx.state;
+      const { entity, from_ms, to_ms } = body;
+      if (from_ms > to_ms) {
+        throw new ApiError('parameter_invalid', 'from_ms is over to_ms', { param: 'from_ms' });
+      }
+      const surfaces = surfacesOf(body);
+      const log = host.log(caller.kind);
+      const { surface_manifest_hash: hash } = body;
+      if (hash !== undefined) checkManifest(log, entity, hash);
+      await log.windowClosed(to_ms, wait_ms);
+      const shown: Worded[] = [];
+      for (const surface of surfaces) {
+        const key: ChainKey = ['surface', entity, surface];
+        const found = await log.absence({ key, from_ms, to_ms });
+        if (hash !== undefined) checkInForce(found, hash);
+        shown.push(worded(log.origin, found));
+      }
+      const decision = body.gate === true ? decisionOf(shown) : undefined;
+      const drafts = shown.map(({ document, document_sha256, verdict, checkpoint_size }) => ({
+        type: WITNESS,
+        members: {
+          subject_key: (document['question'] as JsonObject)['key'] ?? null,
+          from_ms,
+          to_ms,
+          verdict,
+          checkpoint_size,
+          document_sha256,
+          ...(decision === undefined ? {} : { decision }),
+        },
+      }));
+      const documents = shown.map(({ document }) => document);
+      const now: Kept = { documents };
+      await ctx.state.append(drafts, {
+        keep: { now, later: () => ({ packed: documents.map(packed) }) },
+      });
+    },
+    respond(entries, _disclosures, { body, caller }, kept) {
+      const documents = entries.map((entry, i) => ({
+        ...documentAt(host.logs(caller.kind), kept as Kept, entry, i),
+        receipt: entry.receipt,
+      }));
+      const [first] = documents;
+      return {
+        ok: true,
+        ...(body.surfaces === undefined ? { witness: first } : { witnesses: documents }),
+        ...(body.gate === true ? gateOf(entries) : {}),
+      };
+    },
+  });
+}
+
+function surfacesOf({
+  surface,
+  surfaces,
+}: {
+  surface?: string;
+  surfaces?: readonly string[];
+}): readonly string[] {
+  if (surface !== undefined && surfaces !== undefined) {
+    throw new ApiError(
+      'parameter_invalid',
+      'surface and surfaces are given: one says what is asked',
+      {
+        param: 'surfaces',
+      },
+    );
+  }
+  const asked = surfaces ?? (surface === undefined ? [] : [surface]);
+  if (asked.length > 0) return asked;
+  throw new ApiError('parameter_missing', 'surface or surfaces is missing', { param: 'surface' });
+}
+
+function refusedHash(message: string): ApiError {
+  const param = 'surface_manifest_hash';
+  return new ApiError('parameter_invalid', `${param} ${message}`, { param });
+}
+
+/** The hash is of a manifest of the entity. */
+function checkManifest(log: LogView, entity: string, hash: string): void {
+  const index = log.manifestOfHash(hash);
+  if (index === null) throw refusedHash('is of no manifest in this log');
+  if (log.receipt(index)?.['entity'] !== entity) {
+    throw refusedHash('is of a manifest of another entity');
+  }
+}
+
+/** The hash is of a manifest in force in the window, where the document shows which those are. */
+function checkInForce(found: JsonObject, hash: string): void {
+  const declared = found['declared'] as
+    { readonly manifests: readonly { entry: string }[] } | undefined;
+  if (declared === undefined) return;
+  const hashes = declared.manifests.map(
+    ({ entry }) => (JSON.parse(entry) as JsonObject)['surface_manifest_hash'] as string,
+  );
+  if (hashes.includes(hash)) return;
+  throw refusedHash(`is not in force in the window: ${hashes.join(', ')} is`);
+}
+
+const decisionOf = (asked: readonly { readonly verdict: string }[]): 'ALLOW' | 'BLOCK' =>
+  asked.every(({ verdict }) => verdict === 'ABSENT') ? 'ALLOW' : 'BLOCK';
+
+/** The decision of the Apoha gate, from the entries themselves. */
+function gateOf(entries: readonly AnsweredEntry[]): { decision: string; reasons: string[] } {
+  const asked = entries.map(({ statement }) => {
+    const [, , surface = ''] = statement['subject_key'] as readonly string[];
+    return { surface, verdict: statement['verdict'] as string };
+  });
+  const reasons = asked
+    .filter(({ verdict }) => verdict !== 'ABSENT')
+    .map(({ surface, verdict }) => `${surface} is ${verdict}`);
+  return { decision: decisionOf(asked), reasons };
+}
+
+function documentAt(
+  logs: readonly LogView[],
+  kept: Kept,
+  { statement }: AnsweredEntry,
+  i: number,
+): JsonObject {
+  if ('documents' in kept) return kept.documents[i] ?? {};
+  const log = logs.find(({ origin }) => origin === statement['origin']);
+  if (log === undefined) throw new Error('the log of a kept document is not served');
+  const size = statement['checkpoint_size'] as number;
+  return unpacked(log, kept.packed[i] as Json, size) as JsonObject;
+}

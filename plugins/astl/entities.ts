@@ -1,0 +1,35 @@
+// Which entity a request speaks of, and whether a surface is declared for it. behaviour.md §9.1, §9.2.
+
+import { isInForce } from '../../log/index.ts';
+import { ApiError } from '../contract.ts';
+import type { Caller, LogView, SurfaceReader } from '../contract.ts';
+
+/**
+ * The entity of a request: the one it names, else the only one of its tenant. Without a claim there is
+ * none; with several the request must say which.
+ *
+ * @throws ApiError `parameter_missing`
+ */
+export async function entityOf(
+  log: LogView,
+  caller: Caller,
+  named: string | undefined,
+): Promise<string | undefined> {
+  if (named !== undefined || caller.key_id === null) return named;
+  const [only, another] = await log.entitiesOf(caller.tenant_ref, 2);
+  if (another === undefined) return only;
+  throw new ApiError('parameter_missing', 'entity is missing, and the tenant has several', {
+    param: 'entity',
+  });
+}
+
+/** Whether the manifest in force at this time lists the surface. */
+export function isDeclared(
+  surfaces: SurfaceReader,
+  entity: string,
+  surface: string,
+  at_ms: number,
+): boolean {
+  const manifest = surfaces.manifest(entity);
+  return manifest !== null && isInForce(manifest, at_ms) && manifest.surfaces.includes(surface);
+}

@@ -1,0 +1,25 @@
+// The attempt surface transparency log: manifests, heartbeats, and the feed of both. Its entry types are the
+// core's own. interface.md, ASTL; behaviour.md §9.
+
+import { definePlugin } from '../contract.ts';
+import { layerRoutes } from '../layer-routes.ts';
+import { lookupRoutes } from './lookup.ts';
+import { publishRoutes } from './publish.ts';
+import { verifyRoutes } from './verify.ts';
+
+export { entityOf, isDeclared } from './entities.ts';
+export { kindOf, LogName } from './lookup.ts';
+
+/** The plugin `astl`. */
+export default definePlugin({
+  contract: 1,
+  name: 'astl',
+  title: 'Attempt surface transparency log',
+  types: [],
+  routes: (host) => [
+    ...layerRoutes({ host, file: 'astl.json', base: '/api/v1/astl', tag: 'astl' }),
+    ...publishRoutes(host),
+    ...lookupRoutes(host),
+    ...verifyRoutes(host),
+  ],
+});

@@ -1,0 +1,280 @@
+// POST /api/v1/astl/publish and POST /api/v1/astl/heartbeat: what the owner of an entity says of its
+// surfaces. interface.md, ASTL; behaviour.md §9.1, §14; formats.md §4.
+
+import { Type } from 'typebox';
+import { isInForce, runSince } from '../../log/index.ts';
+import { ApiError, route } from '../contract.ts';
+import type { AnsweredEntry, Caller, Draft, JsonObject, PluginHost, Route } from '../contract.ts';
+import { EntityName, Millis, ReceiptSchema, SurfaceName } from '../contract.ts';
+import { entityOf } from './entities.ts';
+import { manifestMembers, saysTheSame, wantedManifest } from './manifest.ts';
+import type { Presets } from './manifest.ts';
+import { Count, headHash, Hex32, logOf, ManifestSchema, membersOf } from './published.ts';
+
+const MANIFEST = 'astl.manifest.v1';
+const MAX_SURFACES = 256;
+
+/** Where no manifest names one. */
+const DEFAULT_INTERVAL_MS = 60_000;
+
+const NyquistFloor = Type.Object({
+  heartbeat_interval_ms: Type.Integer({ minimum: 1 }),
+  shortest_detectable_gap_ms: Type.Integer({
+    description: 'Twice the interval: a shorter silence looks like one between two heartbeats.',
+  }),
+  min_detectable_gap_ms: Type.Union([Millis, Type.Null()]),
+});
+
+const PublishAnswer = Type.Object(
+  {
+    ok: Type.Literal(true),
+    surface_manifest_hash: Hex32,
+    head_hash: { ...Hex32, description: 'Root of the log at size index + 1.' },
+    index: Count,
+    manifest: ManifestSchema,
+    nyquist_floor: Type.Union([NyquistFloor, Type.Null()]),
+    receipt: ReceiptSchema,
+    claim: Type.Optional({
+      ...ReceiptSchema,
+      description: 'The receipt of the claim, when this manifest claimed the entity.',
+    }),
+  },
+  { $id: 'ManifestPublished' },
+);
+
+/** The manifest in force is the one that was to be published. */
+class SameManifest extends Error {
+  readonly index: number;
+
+  constructor(index: number) {
+    super('the manifest is published already');
+    this.index = index;
+  }
+}
+
+/** Between request and sequence point the entity changed hands. */
+class OwnerChanged extends Error {}
+
+/** The routes that write. */
+export function publishRoutes(host: PluginHost): readonly Route[] {
+  const presets = (host.catalog('absence.json') as { readonly presets: unknown })
+    .presets as Presets;
+  const toll = host.toll('astl_publish');
+  return [
+    route({
+      method: 'POST',
+      path: '/api/v1/astl/publish',
+      tag: 'astl',
+      summary: 'Publish the attempt-surface manifest of an entity',
+      description:
+        'Claims the entity when nobody has; from then on only its tenant writes it. The manifest in force, ' +
+        'published again, is the same entry. An empty list of surfaces withdraws them all.',
+      access: 'open',
+      idempotent: true,
+      body: Type.Object(
+        {
+          entity: EntityName,
+          surfaces: Type.Optional(Type.Array(SurfaceName, { maxItems: MAX_SURFACES })),
+          preset: Type.Optional(Type.Enum(Object.keys(presets))),
+          valid_from_ms: Type.Optional(Millis),
+          valid_until_ms: Type.Optional(Millis),
+          heartbeat_interval_ms: Type.Optional({ ...Millis, minimum: 1 }),
+          min_detectable_gap_ms: Type.Optional({ ...Millis, minimum: 2 }),
+        },
+        { $id: 'PublishRequest' },
+      ),
+      responses: { 200: { description: 'The manifest.', schema: PublishAnswer } },
+      errors: ['tenant_forbidden', 'api_key_missing'],
+      example: { entity: 'did:example:acme', preset: 'hiring', heartbeat_interval_ms: 60000 },
+      async handle(ctx) {
+        const { body, caller } = ctx.state;
+        const log = host.log(caller.kind);
+        const wanted = wantedManifest(body, presets, host.now());
+        for (;;) {
+          const owner = log.surfaces().owner(body.entity);
+          checkOwner(owner, caller);
+          const drafts: Draft[] = [
+            {
+              type: MANIFEST,
+              members: (at) => manifestMembers(wanted, at.issued_at_ms),
+              toll,
+            },
+          ];
+          if (owner === null) drafts.unshift(claimOf(body.entity));
+          try {
+            await ctx.state.append(drafts, {
+              check({ surfaces, now_ms }) {
+                if (surfaces.owner(body.entity) !== owner) throw new OwnerChanged();
+                const newest = surfaces.manifest(body.entity);
+                if (owner !== null && newest !== null && saysTheSame(newest, wanted, now_ms)) {
+                  throw new SameManifest(newest.index);
+                }
+              },
+            });
+            return;
+          } catch (error) {
+            if (error instanceof SameManifest) {
+              await ctx.state.answerWith([error.index]);
+              return;
+            }
+            if (!(error instanceof OwnerChanged)) throw error;
+          }
+        }
+      },
+      respond(entries, _disclosures, { caller }) {
+        const published = entries.find(({ statement }) => statement['type'] === MANIFEST);
+        if (published === undefined) throw new Error('a publish has a manifest');
+        const claim = entries.find((entry) => entry !== published);
+        return {
+          ...publishAnswer(host, caller, published),
+          ...(claim === undefined ? {} : { claim: claim.receipt }),
+        };
+      },
+    }),
+    heartbeatRoute(host),
+  ];
+}
+
+function checkOwner(owner: string | null, caller: Caller): void {
+  if (owner === null && caller.key_id === null) {
+    const headers = { 'WWW-Authenticate': 'Bearer' };
+    throw new ApiError('api_key_missing', 'claiming an entity needs an API key', { headers });
+  }
+  if (owner !== null && (owner !== caller.tenant_ref || caller.key_id === null)) {
+    throw new ApiError('tenant_forbidden', 'the entity belongs to another tenant', {
+      param: 'entity',
+    });
+  }
+}
+
+const claimOf = (entity: string): Draft => ({
+  type: 'astl.entity.v1',
+  members: { entity, action: 'claim' },
+});
+
+function publishAnswer(
+  host: PluginHost,
+  caller: Caller,
+  { index, statement, receipt }: AnsweredEntry,
+): JsonObject {
+  const manifest = membersOf(statement);
+  return {
+    ok: true,
+    surface_manifest_hash: statement['surface_manifest_hash'] as string,
+    head_hash: headHash(logOf(host, caller.kind, statement['origin']), index),
+    index,
+    manifest,
+    nyquist_floor: floorOf(manifest),
+    receipt,
+  };
+}
+
+function floorOf({ heartbeat_interval_ms, min_detectable_gap_ms }: JsonObject): JsonObject | null {
+  if (typeof heartbeat_interval_ms !== 'number') return null;
+  return {
+    heartbeat_interval_ms,
+    shortest_detectable_gap_ms: 2 * heartbeat_interval_ms,
+    min_detectable_gap_ms: min_detectable_gap_ms ?? null,
+  };
+}
+
+const HeartbeatAnswer = Type.Object(
+  {
+    ok: Type.Literal(true),
+    heartbeat: Type.Object({
+      entity: EntityName,
+      surface: SurfaceName,
+      interval_ms: Millis,
+      run_since_ms: { ...Millis, description: 'Since when no heartbeat of the run was late.' },
+      due_ms: { ...Millis, description: 'The next one continues the run up to here.' },
+      acts_total: Type.Optional(Count),
+    }),
+    receipt: ReceiptSchema,
+  },
+  { $id: 'HeartbeatReceipt' },
+);
+
+function heartbeatRoute(host: PluginHost): Route {
+  const toll = host.toll('heartbeat');
+  return route({
+    method: 'POST',
+    path: '/api/v1/astl/heartbeat',
+    tag: 'astl',
+    summary: 'Heartbeat of an entity on a surface',
+    description:
+      'Says that the recorder of the surface runs. The interval is that of the manifest in force, else 60000, ' +
+      'unless given. `acts_total` counts the acts on the surface since its recorder began.',
+    access: 'key',
+    idempotent: true,
+    body: Type.Object(
+      {
+        entity: Type.Optional({
+          ...EntityName,
+          description: 'The only entity of the tenant unless given.',
+        }),
+        surface: SurfaceName,
+        interval_ms: Type.Optional({ ...Millis, minimum: 1 }),
+        acts_total: Type.Optional({ ...Count, maximum: Number.MAX_SAFE_INTEGER }),
+        event_at_ms: Type.Optional(Millis),
+      },
+      { $id: 'HeartbeatRequest' },
+    ),
+    responses: { 200: { description: 'The heartbeat.', schema: HeartbeatAnswer } },
+    errors: ['tenant_forbidden'],
+    example: { entity: 'did:example:acme', surface: 'policy_bind', acts_total: 12 },
+    async handle(ctx) {
+      const { body, caller } = ctx.state;
+      const { surface, acts_total, event_at_ms } = body;
+      const entity = await entityOf(host.log(caller.kind), caller, body.entity);
+      if (entity === undefined) {
+        throw new ApiError(
+          'parameter_missing',
+          'entity is missing, and the tenant has claimed none',
+          {
+            param: 'entity',
+          },
+        );
+      }
+      await ctx.state.append([
+        {
+          type: 'astl.heartbeat.v1',
+          members({ surfaces, issued_at_ms }) {
+            const manifest = surfaces.manifest(entity);
+            const promised =
+              manifest !== null && isInForce(manifest, issued_at_ms)
+                ? manifest.heartbeat_interval_ms
+                : undefined;
+            const interval_ms = body.interval_ms ?? promised ?? DEFAULT_INTERVAL_MS;
+            const before = surfaces.heartbeat(entity, surface);
+            return {
+              entity,
+              surface,
+              interval_ms,
+              run_since_ms: runSince(before, interval_ms, issued_at_ms),
+              ...(acts_total === undefined ? {} : { acts_total }),
+            };
+          },
+          toll,
+          ...(event_at_ms === undefined ? {} : { event_at_ms }),
+        },
+      ]);
+    },
+    respond([entry]) {
+      if (entry === undefined) throw new Error('a heartbeat has one entry');
+      const { statement, receipt, issued_at_ms } = entry;
+      const { acts_total } = statement;
+      return {
+        ok: true,
+        heartbeat: {
+          entity: statement['entity'],
+          surface: statement['surface'],
+          interval_ms: statement['interval_ms'],
+          run_since_ms: statement['run_since_ms'],
+          due_ms: issued_at_ms + (statement['interval_ms'] as number),
+          ...(acts_total === undefined ? {} : { acts_total }),
+        },
+        receipt,
+      };
+    },
+  });
+}

@@ -1,0 +1,148 @@
+// A manifest of the log as answers show it: hash, head hash, whether it holds now, its receipt and its proof.
+// behaviour.md §9.1; formats.md §4.
+
+import { Type } from 'typebox';
+import { isInForce, toBase64, toHex } from '../../log/index.ts';
+import type { Manifest } from '../../log/index.ts';
+import type { JsonObject, Kind, LogView, PluginHost } from '../contract.ts';
+import { EntityName, Millis, ReceiptSchema, SurfaceName } from '../contract.ts';
+
+export const Hex32 = Type.String({ pattern: '^[0-9a-f]{64}$' });
+export const Count = Type.Integer({ minimum: 0 });
+
+/** How long an answer waits for the checkpoint over a manifest. */
+const COVERED_MS = 10_000;
+
+/** A manifest as it stands in its entry. */
+export const ManifestSchema = Type.Object(
+  {
+    entity: EntityName,
+    surfaces: Type.Array(SurfaceName),
+    surface_manifest_hash: Hex32,
+    valid_from_ms: Millis,
+    valid_until_ms: Type.Optional(Millis),
+    heartbeat_interval_ms: Type.Optional(Millis),
+    min_detectable_gap_ms: Type.Optional(Millis),
+  },
+  { $id: 'Manifest' },
+);
+
+/** Proof that the entry and the head hash are of the log: both lead to the checkpoint. */
+export const ManifestProof = Type.Object(
+  {
+    checkpoint: Type.String(),
+    size: Count,
+    inclusion: Type.Array(Type.String(), { description: 'From the entry to the root.' }),
+    consistency: Type.Array(Type.String(), {
+      description: 'From size index + 1 to the checkpoint.',
+    }),
+  },
+  { $id: 'ManifestProof' },
+);
+
+/** A manifest with everything that shows where it stands. */
+export const ShownManifest = Type.Object(
+  {
+    origin: Type.String(),
+    index: Count,
+    surface_manifest_hash: Hex32,
+    head_hash: Hex32,
+    in_force: Type.Boolean({
+      description: 'Now, and no later manifest of the entity has replaced it.',
+    }),
+    superseded_by: Type.Union([Hex32, Type.Null()]),
+    manifest: ManifestSchema,
+    receipt: ReceiptSchema,
+    proof: ManifestProof,
+  },
+  { $id: 'ShownManifest' },
+);
+
+const MEMBERS = Object.keys(ManifestSchema.properties);
+
+/** The members of a manifest out of its statement. */
+export const membersOf = (statement: JsonObject): JsonObject =>
+  Object.fromEntries(
+    MEMBERS.flatMap((name) => {
+      const value = statement[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+
+/** Hex of the log's root when the manifest was its newest entry. */
+export const headHash = (log: LogView, index: number): string => toHex(log.rootAt(index + 1));
+
+/** The log of an origin; the entry came from it. */
+export function logOf(host: PluginHost, kind: Kind, origin: unknown): LogView {
+  const log = host.logs(kind).find((served) => served.origin === origin);
+  if (log === undefined) throw new Error(`the log ${String(origin)} is not served`);
+  return log;
+}
+
+/** A place in the logs of a kind. */
+export interface Found {
+  readonly log: LogView;
+  readonly index: number;
+}
+
+/** The newest manifest of this hash in the logs of a kind. */
+export function byHash(host: PluginHost, kind: Kind, hash: string): Found | null {
+  for (const log of host.logs(kind).toReversed()) {
+    const index = log.manifestOfHash(hash);
+    if (index !== null) return { log, index };
+  }
+  return null;
+}
+
+/** The newest manifest of an entity in the logs of a kind. */
+export function byEntity(host: PluginHost, kind: Kind, entity: string): Found | null {
+  for (const log of host.logs(kind).toReversed()) {
+    const manifest = log.surfaces().manifest(entity);
+    // What the sequencer has placed and the disk has not seen yet is not shown.
+    if (manifest !== null && log.entry(manifest.index) !== null) {
+      return { log, index: manifest.index };
+    }
+  }
+  return null;
+}
+
+/** Whether a manifest holds at this time, and what replaced it. */
+export function standing(
+  host: PluginHost,
+  { log, index }: Found,
+  statement: JsonObject,
+): { in_force: boolean; superseded_by: string | null } {
+  const newest = byEntity(host, log.kind, statement['entity'] as string);
+  const replaced = newest !== null && (newest.log !== log || newest.index !== index);
+  if (replaced) {
+    const by = newest.log.receipt(newest.index)?.['surface_manifest_hash'];
+    return { in_force: false, superseded_by: by as string };
+  }
+  return {
+    in_force: isInForce(statement as unknown as Manifest, host.now()),
+    superseded_by: null,
+  };
+}
+
+/** Everything about one manifest; waits for a checkpoint that covers it. */
+export async function shownManifest(host: PluginHost, found: Found): Promise<JsonObject> {
+  const { log, index } = found;
+  const receipt = log.receipt(index);
+  if (receipt === null) throw new Error(`entry ${String(index)} has no receipt`);
+  const { size, note } = await log.whenPublished(index + 1, AbortSignal.timeout(COVERED_MS));
+  return {
+    origin: log.origin,
+    index,
+    surface_manifest_hash: receipt['surface_manifest_hash'] as string,
+    head_hash: headHash(log, index),
+    ...standing(host, found, receipt),
+    manifest: membersOf(receipt),
+    receipt,
+    proof: {
+      checkpoint: note,
+      size,
+      inclusion: log.inclusion(index, size).map(toBase64),
+      consistency: log.consistency(index + 1, size).map(toBase64),
+    },
+  };
+}

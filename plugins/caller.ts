@@ -1,0 +1,32 @@
+// Who asks, and who may: keys, roles and tenants as a route sees them. behaviour.md §3.
+
+import type { Kind } from '../log/index.ts';
+
+/** What a key may do beyond what every key may (behaviour.md §3.1). */
+export type Role = 'carrier' | 'insured' | 'operator';
+
+/** Who asks. A request without a key is the tenant `public`. */
+export interface Caller {
+  /** The tenant's name; never enters the log. */
+  readonly tenant: string;
+  /** What stands in the log for the tenant: 22 base64url characters, its own in each kind of log. */
+  readonly tenant_ref: string;
+  /** The log that this caller's entries go to. */
+  readonly kind: Kind;
+  readonly sandbox: boolean;
+  /** Null for `public`. */
+  readonly role: Role | null;
+  readonly scopes: readonly string[];
+  /** Names the key without being it; null for `public`. */
+  readonly key_id: string | null;
+  readonly ip: string;
+  /** The name of this tenant's session in the log: 43 base64url characters (formats.md §4). */
+  sessionRef(session_id: string): string;
+}
+
+/**
+ * Who may call a route.
+ * `open`: a write without a key belongs to `public`, as ANONYMOUS_WRITES says. `key`: 401 without one.
+ * `read`: public; no key is needed. An invalid key is 401 on all of them, whatever they declare.
+ */
+export type Access = 'open' | 'key' | 'read' | { readonly roles: readonly Role[] };

@@ -1,0 +1,88 @@
+// What judges a message: the embedded engine, or a hosted model where CLASSIFIER_URL names one.
+// behaviour.md §6.2, §6.3. Neither throws; a failure is ERROR, never SAFE.
+
+import { Type } from 'typebox';
+import type { JsonObject } from '../contract.ts';
+import { createAdapter } from './engine/adapter.ts';
+import type { Classified, Engine } from './engine/index.ts';
+
+/** A verdict and what made it, as the statement names it. */
+export interface Judged {
+  readonly result: Classified;
+  readonly classifier: JsonObject;
+}
+
+/** Judges a text by the rules of a domain. */
+export type Classifier = (text: string, domain: string) => Judged | Promise<Judged>;
+
+/** A name that may stand in clear (formats.md §2). */
+export const NAME = '^[A-Za-z0-9][A-Za-z0-9:._-]{0,255}$';
+
+/** Settings of the plugin; their values are texts, as the environment has them. */
+export const ClassifierSettings = Type.Object({
+  CLASSIFIER_URL: Type.Optional(
+    Type.String({
+      pattern: '^https?://',
+      description:
+        'OpenAI-compatible moderation (…/moderations) or chat endpoint that judges in place of the embedded classifier.',
+    }),
+  ),
+  CLASSIFIER_MODEL: Type.Optional(
+    Type.String({
+      pattern: NAME,
+      default: 'omni-moderation-latest',
+      description: 'Model that the endpoint is asked for; it stands in each statement.',
+    }),
+  ),
+  CLASSIFIER_API_KEY: Type.Optional(
+    Type.String({ description: 'Bearer token for the endpoint; never logged.' }),
+  ),
+  CLASSIFIER_TIMEOUT_MS: Type.Optional(
+    Type.String({
+      pattern: '^[1-9][0-9]{1,5}$',
+      default: '10000',
+      description: 'How long the endpoint may take; after that the result is ERROR.',
+    }),
+  ),
+});
+
+/** The classifier that the settings ask for. */
+export function classifierOf(
+  settings: Readonly<Record<string, unknown>>,
+  engine: Engine,
+): Classifier {
+  const url = settings['CLASSIFIER_URL'] as string | undefined;
+  return url === undefined ? embedded(engine) : hosted(settings, url, engine.domains);
+}
+
+function embedded(engine: Engine): Classifier {
+  const { id, version, weights_sha256 } = engine;
+  const classifier = { id, version, weights_sha256 };
+  return (text, domain) => ({ result: engine.classify(text, domain), classifier });
+}
+
+function hosted(
+  settings: Readonly<Record<string, unknown>>,
+  url: string,
+  domains: readonly string[],
+): Classifier {
+  const model = settings['CLASSIFIER_MODEL'] as string;
+  const apiKey = settings['CLASSIFIER_API_KEY'] as string | undefined;
+  const ask = createAdapter({
+    url,
+    model,
+    timeoutMs: Number(settings['CLASSIFIER_TIMEOUT_MS']),
+    fetch,
+    ...(apiKey === undefined ? {} : { apiKey }),
+  });
+  const name = new RegExp(NAME, 'u');
+  return async (text, domain) => {
+    const { model: answered, ...result } = await ask(text, domain);
+    // Its own name for itself is more exact than ours, where it can stand in clear.
+    const version = name.test(answered) ? answered : model;
+    const classifier = { id: 'openai-compatible', version };
+    // A domain of the caller's own making is no catalog's: it stays a commitment.
+    const known = domains.includes(domain) ? domain : 'general';
+    return { result: { ...result, domain: known }, classifier };
+  };
+}

@@ -1,0 +1,59 @@
+// One text, taken apart: words, sentences, classes, scope. Both the rules and the linear models read this and nothing else.
+import type { Lexicon, Marks } from './lexicon.ts';
+import { normalise } from './normalise.ts';
+import type { Window } from './patterns.ts';
+import { scopeOf } from './scope.ts';
+import type { compileScope } from './scope.ts';
+import { SENTENCE, tokenise } from './tokens.ts';
+import type { Tokens } from './tokens.ts';
+import type { Vocabulary } from './vocabulary.ts';
+
+/** The longest sentence the rules look at as one; longer ones are cut. */
+const LONGEST_SENTENCE = 48;
+
+/** The tables an analysis needs. */
+export interface Tables {
+  readonly vocabulary: Vocabulary;
+  readonly lexicon: Lexicon;
+  readonly scope: ReturnType<typeof compileScope>;
+}
+
+/** A text as the rules and models see it. */
+export interface Analysis {
+  readonly text: string;
+  readonly tokens: Tokens;
+  readonly marks: Marks;
+  readonly flags: Uint8Array;
+  readonly sentences: readonly Window[];
+  /** For each sentence, itself with its neighbours. */
+  readonly neighbourhoods: readonly Window[];
+  readonly capitals_milli: number;
+  readonly foreign_milli: number;
+}
+
+/** Takes a text apart; linear in its length. */
+export function analyse(original: string, tables: Tables): Analysis {
+  const { text, capitals_milli, foreign_milli } = normalise(original);
+  const tokens = tokenise(text, tables.vocabulary);
+  const marks = tables.lexicon.mark(tokens);
+  const sentences = cut(tokens);
+  const neighbourhoods = sentences.map((sentence, s) => ({
+    from: sentences[s - 1]?.from ?? sentence.from,
+    to: sentences[s + 1]?.to ?? sentence.to,
+  }));
+  const flags = scopeOf(tables.scope, tokens, marks, sentences);
+  return { text, tokens, marks, flags, sentences, neighbourhoods, capitals_milli, foreign_milli };
+}
+
+function cut(tokens: Tokens): Window[] {
+  const sentences: Window[] = [];
+  const n = tokens.words.length;
+  let from = 0;
+  for (let k = 1; k <= n; k++) {
+    if (k === n || tokens.breaks[k] === SENTENCE || k - from >= LONGEST_SENTENCE) {
+      sentences.push({ from, to: k });
+      from = k;
+    }
+  }
+  return n === 0 ? [] : sentences;
+}

@@ -1,0 +1,178 @@
+// The features of the linear models: words, pairs and letter groups, each hashed. Training and classification share this file.
+import type { Analysis } from './analysis.ts';
+import type { Window } from './patterns.ts';
+import { DENIED, QUOTED, REPORTED } from './scope.ts';
+
+/** Takes the features of one stretch of text. */
+export interface Sink {
+  /** A feature, as a 32-bit hash. */
+  add(hash: number): void;
+  /** All letter groups of a word; `id` is its vocabulary id or -1. */
+  letters(id: number, word: string): void;
+}
+
+/** Class ids that features look at. */
+export interface FeatureClasses {
+  readonly group: number;
+  readonly slur: number;
+  readonly you: number;
+  readonly first: number;
+  /** Class ids of hostile and of kind words: the shape of a sentence is who it names and what stands beside. */
+  readonly hostile: ReadonlySet<number>;
+  readonly kind: ReadonlySet<number>;
+  /** Words that are an attack by themselves; without one the model must be surer. */
+  readonly harsh: ReadonlySet<number>;
+  /** Coarse words: harsh where a person is meant. */
+  readonly coarse: ReadonlySet<number>;
+  /** Words for those spoken to, and for protected groups: in short texts only these make a coarse word harsh. */
+  readonly addressed: ReadonlySet<number>;
+  /** Words for any person. */
+  readonly persons: ReadonlySet<number>;
+  /** Words of distress; without one the crisis model must be surer. */
+  readonly distress: ReadonlySet<number>;
+  /** Words that begin a question or an order to an assistant. */
+  readonly request: number;
+  /** Words that begin a question to be answered with yes or no. */
+  readonly question: number;
+  /** Class ids whose presence is a feature in itself. */
+  readonly telling: ReadonlySet<number>;
+}
+
+const UNIGRAM = 1;
+const BIGRAM = 2;
+const SKIP = 3;
+const TOGETHER = 4;
+const CLASS = 5;
+const STYLE = 6;
+const RULE = 7;
+const SHAPE = 8;
+const PAIR = 9;
+const GROUP_WORD = 0x5bd1e995;
+const SLUR_WORD = 0x1b873593;
+const EDGE = 0x2545f491;
+
+/** Two 32-bit values into one; every bit of both counts. */
+export function mix(a: number, b: number): number {
+  let h = Math.imul(a ^ Math.imul(b, 0x9e3779b1), 0x85ebca6b);
+  h ^= h >>> 15;
+  h = Math.imul(h, 0xc2b2ae35);
+  return h ^ (h >>> 13);
+}
+
+/** FNV-1a over UTF-16 units. */
+export function hashWord(word: string): number {
+  let h = 0x811c9dc5;
+  for (let i = 0; i < word.length; i++) h = Math.imul(h ^ word.charCodeAt(i), 0x01000193);
+  return h | 0;
+}
+
+/** Letter groups of three to five inside `<word>`. */
+export function letterGroups(word: string, add: (hash: number) => void): void {
+  const edged = `<${word}>`;
+  for (let i = 0; i + 3 <= edged.length; i++) {
+    let h = 0x7feb352d;
+    for (let k = i; k < edged.length && k < i + 5; k++) {
+      h = Math.imul(h ^ edged.charCodeAt(k), 0x01000193);
+      if (k >= i + 2) add(mix(h, k - i));
+    }
+  }
+}
+
+/** Emits the features of the sentences `from` to `to` (exclusive). */
+export function emit(
+  analysis: Analysis,
+  from: number,
+  to: number,
+  classes: FeatureClasses,
+  wordHash: (id: number, word: string) => number,
+  sink: Sink,
+): void {
+  for (let s = from; s < to; s++) {
+    const sentence = analysis.sentences[s];
+    if (sentence !== undefined) emitSentence(analysis, sentence, classes, wordHash, sink);
+  }
+}
+
+/** Emits what concerns the text as a whole: rules that spoke, and its manner. */
+export function emitWhole(
+  analysis: Analysis,
+  ruleIds: readonly string[],
+  classes: FeatureClasses,
+  sink: Sink,
+): void {
+  const present: number[] = [];
+  for (const cls of classes.telling) {
+    if (analysis.marks.present[cls] !== 1) continue;
+    for (const other of present) sink.add(mix(mix(PAIR, other), cls));
+    present.push(cls);
+  }
+  for (const id of ruleIds) sink.add(mix(RULE, hashWord(id)));
+  const { tokens } = analysis;
+  sink.add(mix(STYLE, 16 + Math.min(9, Math.floor(analysis.capitals_milli / 100))));
+  sink.add(mix(STYLE, 32 + Math.min(3, tokens.exclamations)));
+  sink.add(mix(STYLE, 48 + Math.min(2, tokens.questions)));
+  sink.add(mix(STYLE, 64 + Math.min(2, tokens.disguised)));
+  sink.add(mix(STYLE, 80 + Math.min(7, Math.floor(Math.log2(tokens.words.length + 1)))));
+}
+
+function emitSentence(
+  analysis: Analysis,
+  sentence: Window,
+  classes: FeatureClasses,
+  wordHash: (id: number, word: string) => number,
+  sink: Sink,
+): void {
+  const { tokens, marks, flags } = analysis;
+  let company = 0;
+  let hostile = 0;
+  let kind = 0;
+  for (let k = sentence.from; k < sentence.to; k++) {
+    const spans = marks.spans[k];
+    if (spans === undefined) continue;
+    const state = stateOf(flags[k] ?? 0);
+    for (let c = 0; c < spans.length; c += 2) {
+      const cls = spans[c] ?? -1;
+      if (classes.hostile.has(cls)) hostile |= 1 << state;
+      else if (classes.kind.has(cls)) kind |= 1 << state;
+      if (cls === classes.group || cls === classes.slur) company |= 1;
+      else if (cls === classes.you) company |= 2;
+      else if (cls === classes.first) company |= 4;
+    }
+  }
+  const shape = company | (hostile << 3) | (kind << 6);
+  sink.add(mix(SHAPE, shape));
+  sink.add(mix(SHAPE, 1024 + (company & 1) * 8 + hostile));
+  let before = EDGE;
+  let beforeThat = EDGE;
+  for (let k = sentence.from; k < sentence.to; k++) {
+    const id = tokens.ids[k] ?? -1;
+    const word = tokens.words[k] ?? '';
+    const state = stateOf(flags[k] ?? 0);
+    let hash = wordHash(id, word);
+    const spans = marks.spans[k];
+    if (spans !== undefined) {
+      for (let c = 0; c < spans.length; c += 2) {
+        const cls = spans[c] ?? -1;
+        if (cls === classes.group) hash = GROUP_WORD;
+        else if (cls === classes.slur) hash = SLUR_WORD;
+        if (classes.telling.has(cls)) {
+          sink.add(mix(mix(CLASS, cls), state));
+          sink.add(mix(mix(CLASS, cls), 8 + state * 8 + company));
+        }
+      }
+    }
+    sink.add(mix(mix(UNIGRAM, hash), state));
+    sink.add(mix(mix(TOGETHER, hash), company * 4 + state));
+    sink.add(mix(mix(BIGRAM + state * 16, before), hash));
+    if (beforeThat !== EDGE) sink.add(mix(mix(SKIP, beforeThat), hash));
+    if (hash !== GROUP_WORD && state !== 2) sink.letters(id, word);
+    beforeThat = before;
+    before = hash;
+  }
+  sink.add(mix(mix(BIGRAM, before), EDGE));
+}
+
+/** 0 said, 1 denied, 2 someone else's words. */
+function stateOf(flag: number): number {
+  return (flag & (QUOTED | REPORTED)) !== 0 ? 2 : (flag & DENIED) !== 0 ? 1 : 0;
+}

@@ -1,0 +1,209 @@
+// The door of the classifier: deterministic, embedded, offline, explainable. behaviour.md §6.
+import type { Json, JsonObject } from '../../../log/index.ts';
+import { analyse } from './analysis.ts';
+import type { Analysis } from './analysis.ts';
+import type { Hit } from './rules.ts';
+import { loadTables } from './tables.ts';
+import type { EngineTables } from './tables.ts';
+
+/** Texts over this many bytes of UTF-8 are not read. */
+export const LONGEST_TEXT_BYTES = 32_768;
+
+/** The verdict; `ERROR` is said whenever nothing could be said, and never stands for safety. */
+export type Classification = 'SAFE' | 'VIOLATION' | 'CRISIS' | 'ERROR';
+
+/** What the classifier found. Scores are thousandths; `score_milli` is how sure it is of `classification`. */
+export interface Classified {
+  readonly classification: Classification;
+  readonly violation_milli: number;
+  readonly crisis_milli: number;
+  readonly score_milli: number;
+  readonly rule_ids: string[];
+  /** The rules used; `general` for a domain without rules of its own. */
+  readonly domain: string;
+  /** The text is in none of the languages the tables cover; SAFE then has a low score. */
+  readonly language_unsupported: boolean;
+  /** Rules, spans and scores. Holds words of the text: for the private disclosure only. */
+  readonly explain: Json;
+}
+
+/** A loaded classifier: the same tables give the same answer for the same text, anywhere. */
+export interface Engine {
+  readonly id: string;
+  readonly version: string;
+  readonly weights_sha256: string;
+  readonly domains: readonly string[];
+  /** Never throws. */
+  classify(text: string, domain: string): Classified;
+}
+
+/** Loads the tables and weights of catalogs/classify; throws when one of them is not what the manifest says. */
+export function createEngine(): Engine {
+  return engineOf(loadTables());
+}
+
+/** An engine over given tables; training and its tests build their own. */
+export function engineOf(tables: EngineTables): Engine {
+  return {
+    id: tables.id,
+    version: tables.version,
+    weights_sha256: tables.weights_sha256,
+    domains: [...tables.rules.keys()],
+    classify: (text, domain) => {
+      const used = domainOf(domain, tables);
+      try {
+        return classify(text, used, tables);
+      } catch {
+        return errorOf(used, 'the classifier failed');
+      }
+    },
+  };
+}
+
+function domainOf(domain: string, tables: EngineTables): string {
+  const name =
+    typeof domain === 'string' ? domain.trim().toLowerCase().replaceAll(/[ -]/g, '_') : '';
+  return tables.rules.has(name) ? name : 'general';
+}
+
+function errorOf(domain: string, reason: string): Classified {
+  return {
+    classification: 'ERROR',
+    violation_milli: 0,
+    crisis_milli: 0,
+    score_milli: 0,
+    rule_ids: [],
+    domain,
+    language_unsupported: false,
+    explain: { reason },
+  };
+}
+
+function classify(text: string, domain: string, tables: EngineTables): Classified {
+  if (typeof text !== 'string') return errorOf(domain, 'the text is not a string');
+  // A UTF-16 unit is one to three bytes: only the texts between need counting.
+  if (text.length > LONGEST_TEXT_BYTES || Buffer.byteLength(text) > LONGEST_TEXT_BYTES) {
+    return errorOf(domain, `the text is over ${String(LONGEST_TEXT_BYTES)} bytes`);
+  }
+  if (text.trim() === '') return errorOf(domain, 'the text is empty');
+  const analysis = analyse(text, tables);
+  if (analysis.tokens.words.length === 0) return errorOf(domain, 'the text has no words');
+  const language = tables.languages.detect(
+    analysis.tokens,
+    known(analysis),
+    analysis.foreign_milli,
+  );
+  const hits = hitsOf(analysis, domain, tables);
+  const ruleIds = [...new Set([...hits.crisis, ...hits.violation].map((hit) => hit.id))].sort();
+  const models = tables.model.score(analysis, ruleIds);
+  const model = Math.max(models.violation_milli, domain === 'general' ? 0 : models.policy_milli);
+  const ruled = strongest(hits.violation);
+  const lenient = ruled < 500 && isDefence(analysis, tables);
+  const violation = Math.max(ruled, lenient ? soften(model) : model);
+  // A guard that silenced a rule (idiom, denial, another person, fiction) speaks to the model as well.
+  const guarded = hits.crisis.length === 0 && hits.crisis_guarded;
+  const crisis = Math.max(
+    strongest(hits.crisis),
+    guarded ? soften(models.crisis_milli) : models.crisis_milli,
+  );
+  const classification = crisis >= 500 ? 'CRISIS' : violation >= 500 ? 'VIOLATION' : 'SAFE';
+  const safe = 1000 - Math.max(violation, crisis);
+  return {
+    classification,
+    violation_milli: violation,
+    crisis_milli: crisis,
+    score_milli:
+      classification === 'CRISIS'
+        ? crisis
+        : classification === 'VIOLATION'
+          ? violation
+          : language.unsupported
+            ? Math.min(safe, UNSUPPORTED_SAFE_MILLI)
+            : safe,
+    rule_ids: ruleIds,
+    domain,
+    language_unsupported: language.unsupported,
+    explain: {
+      language: language.code,
+      models: { ...models },
+      lenient,
+      guarded,
+      rules: [...hits.crisis, ...hits.violation].map((hit) => explainHit(hit, analysis)),
+    },
+  };
+}
+
+/**
+ * A group is named, and every hostile word is denied or someone else's: defence and counter-speech, which models of
+ * word counts take for the attack.
+ */
+function isDefence(analysis: Analysis, tables: EngineTables): boolean {
+  const { group, slur, hostile, kind } = tables.featureClasses;
+  const { marks, flags, tokens } = analysis;
+  if (marks.present[group] !== 1 && marks.present[slur] !== 1) return false;
+  let answered = false;
+  for (let k = 0; k < tokens.words.length; k++) {
+    const spans = marks.spans[k];
+    if (spans === undefined) continue;
+    const said = (flags[k] ?? 0) === 0;
+    for (let c = 0; c < spans.length; c += 2) {
+      const cls = spans[c] ?? -1;
+      if (hostile.has(cls)) {
+        if (said) return false;
+        answered = true;
+      } else if (kind.has(cls) && said) answered = true;
+    }
+  }
+  return answered;
+}
+
+/** Below the threshold, in the same order. */
+function soften(milli: number): number {
+  return Math.min(milli, 400 + Math.floor(milli / 11));
+}
+
+/** The most that SAFE may score where the tables cannot read the language. */
+const UNSUPPORTED_SAFE_MILLI = 300;
+
+/** The rules that speak, of the general table and of the domain. */
+export function hitsOf(
+  analysis: Analysis,
+  domain: string,
+  tables: EngineTables,
+): { violation: Hit[]; crisis: Hit[]; crisis_guarded: boolean } {
+  const { tokens, marks, flags, sentences, neighbourhoods } = analysis;
+  const violation: Hit[] = [];
+  for (const name of domain === 'general' ? ['general'] : ['general', domain]) {
+    const rules = tables.rules.get(name);
+    if (rules === undefined) continue;
+    violation.push(...rules.hits(tokens, marks, flags, sentences, neighbourhoods).spoken);
+  }
+  const crisis = tables.crisis.hits(tokens, marks, flags, sentences, neighbourhoods);
+  return { violation, crisis: crisis.spoken, crisis_guarded: crisis.silenced.size > 0 };
+}
+
+function known(analysis: Analysis): number {
+  let count = 0;
+  for (const id of analysis.tokens.ids) if (id >= 0) count++;
+  return count;
+}
+
+function strongest(hits: readonly Hit[]): number {
+  let most = 0;
+  for (const hit of hits) if (hit.milli > most) most = hit.milli;
+  return most;
+}
+
+function explainHit(hit: Hit, analysis: Analysis): JsonObject {
+  const { starts, ends } = analysis.tokens;
+  const start = starts[hit.from] ?? 0;
+  const end = ends[hit.to - 1] ?? start;
+  return {
+    rule: hit.id,
+    score_milli: hit.milli,
+    pattern: hit.pattern,
+    start,
+    end,
+    words: analysis.text.slice(start, end),
+  };
+}

@@ -1,0 +1,237 @@
+// Cuts normalised text into words and undoes the usual disguises: leet, spaced letters, stretched letters. behaviour.md §6.1.
+import { isLetter } from './normalise.ts';
+import type { Vocabulary } from './vocabulary.ts';
+
+/** How strongly a word is parted from the one before it. */
+export type Break = 0 | 1 | 2;
+export const CLAUSE: Break = 1;
+export const SENTENCE: Break = 2;
+
+/** The words of one text, as parallel lists. */
+export interface Tokens {
+  readonly words: string[];
+  /** Vocabulary ids, -1 for a word the tables do not know. */
+  readonly ids: number[];
+  /** Offsets into the normalised text. */
+  readonly starts: number[];
+  readonly ends: number[];
+  readonly breaks: Break[];
+  /** True where the word stands between quotation marks. */
+  readonly quoted: boolean[];
+  exclamations: number;
+  questions: number;
+  /** Words that had to be undisguised. */
+  disguised: number;
+}
+
+/** One left-to-right pass; the work for each character is bounded by a constant. */
+export function tokenise(text: string, vocabulary: Vocabulary): Tokens {
+  const tokens: Tokens = {
+    words: [],
+    ids: [],
+    starts: [],
+    ends: [],
+    breaks: [],
+    quoted: [],
+    exclamations: 0,
+    questions: 0,
+    disguised: 0,
+  };
+  const n = text.length;
+  let pending: Break = SENTENCE;
+  let quoteFrom = -1; // the token after the last opening mark
+  let i = 0;
+  while (i < n) {
+    const code = text.charCodeAt(i);
+    if (startsWord(text, i, code)) {
+      const end = wordEnd(text, i);
+      const run = code >= 0x61 && code <= 0x7a && end - i === 1 ? letterRun(text, i) : 0;
+      if (run > 0) {
+        pushRun(tokens, text, i, run, pending, vocabulary);
+        i = run;
+      } else {
+        pushWord(tokens, text.slice(i, end), i, end, pending, vocabulary);
+        i = end;
+      }
+      pending = 0;
+      continue;
+    }
+    const next = i + 1 < n ? text.charCodeAt(i + 1) : 0x20;
+    if (
+      code === 0x22 ||
+      (code === 0x27 && (i === 0 || text.charCodeAt(i - 1) <= 0x20 || quoteFrom >= 0))
+    ) {
+      if (quoteFrom < 0) quoteFrom = tokens.words.length;
+      else if (code === 0x22 || next < 0x30) {
+        closeQuote(tokens, quoteFrom);
+        quoteFrom = -1;
+      }
+      if (pending < CLAUSE) pending = CLAUSE;
+    } else {
+      const strength = breakOf(code, next);
+      if (strength > pending) pending = strength;
+      if (code === 0x21) tokens.exclamations++;
+      else if (code === 0x3f) tokens.questions++;
+      else if (code > 0x1fff && code !== 0xfffd) {
+        const width = code >= 0xd800 && code < 0xdc00 ? 2 : 1;
+        pushPlain(tokens, text.slice(i, i + width), i, i + width, pending, vocabulary);
+        pending = 0;
+        i += width;
+        continue;
+      }
+    }
+    i++;
+  }
+  return tokens;
+}
+
+const LONGEST_QUOTE = 80;
+
+function closeQuote(tokens: Tokens, from: number): void {
+  if (tokens.words.length - from > LONGEST_QUOTE) return;
+  for (let k = from; k < tokens.words.length; k++) tokens.quoted[k] = true;
+}
+
+function breakOf(code: number, next: number): Break {
+  if (code === 0x0a || code === 0x0d) return SENTENCE;
+  if (code === 0x21 || code === 0x3f || code === 0x3002) return SENTENCE;
+  if (code === 0x2e || code === 0x3b)
+    return next <= 0x20 || next === 0x22 || next === 0x27 || next === 0x2e ? SENTENCE : 0;
+  if (code === 0x2c || code === 0x3a || code === 0x28 || code === 0x29) return CLAUSE;
+  if (code === 0x2d) return next <= 0x20 || next === 0x2d ? CLAUSE : 0;
+  return 0;
+}
+
+function isWordCode(code: number): boolean {
+  return (
+    (code >= 0x61 && code <= 0x7a) ||
+    (code >= 0x30 && code <= 0x39) ||
+    (code > 0x7f && isLetter(code))
+  );
+}
+
+function startsWord(text: string, at: number, code: number): boolean {
+  if (isWordCode(code)) return true;
+  // "@ss", "$hit": a symbol opens a word only when letters follow it.
+  return (
+    (code === 0x40 || code === 0x24) && at + 1 < text.length && isWordCode(text.charCodeAt(at + 1))
+  );
+}
+
+/** Symbols that stand for letters count inside a word; so do the apostrophe and the mask `*`. */
+function wordEnd(text: string, from: number): number {
+  let i = from + 1;
+  while (i < text.length) {
+    const code = text.charCodeAt(i);
+    if (isWordCode(code)) {
+      i++;
+    } else if (
+      code === 0x2a ||
+      code === 0x24 ||
+      code === 0x40 ||
+      code === 0x21 ||
+      code === 0x7c ||
+      code === 0x27 ||
+      code === 0x23
+    ) {
+      let k = i + 1;
+      while (
+        k < text.length &&
+        k < i + 6 &&
+        (text.charCodeAt(k) === 0x2a || text.charCodeAt(k) === 0x24)
+      )
+        k++;
+      const after = k < text.length ? text.charCodeAt(k) : 0;
+      if (isWordCode(after)) i = k;
+      else return code === 0x24 || (code === 0x2a && k > i + 1) ? k : i;
+    } else return i;
+  }
+  return i;
+}
+
+/** The end of "k i l l" or "k.i.l.l" beginning at `from`, or 0 when fewer than three letters stand apart. */
+function letterRun(text: string, from: number): number {
+  const separator = text.charCodeAt(from + 1);
+  if (separator !== 0x20 && separator !== 0x2e && separator !== 0x2d && separator !== 0x5f)
+    return 0;
+  let i = from;
+  let letters = 1;
+  while (i + 2 < text.length && text.charCodeAt(i + 1) === separator) {
+    const code = text.charCodeAt(i + 2);
+    const after = i + 3 < text.length ? text.charCodeAt(i + 3) : 0x20;
+    if (!isRunCode(code) || isWordCode(after)) break;
+    letters++;
+    i += 2;
+  }
+  return letters >= 3 ? i + 1 : 0;
+}
+
+function isRunCode(code: number): boolean {
+  return (
+    (code >= 0x61 && code <= 0x7a) ||
+    (code >= 0x30 && code <= 0x39) ||
+    code === 0x40 ||
+    code === 0x24 ||
+    code === 0x21
+  );
+}
+
+function pushRun(
+  tokens: Tokens,
+  text: string,
+  from: number,
+  to: number,
+  mark: Break,
+  vocabulary: Vocabulary,
+): void {
+  let letters = '';
+  for (let i = from; i < to; i += 2) letters += text.charAt(i);
+  let first = true;
+  for (const word of vocabulary.segment(letters)) {
+    pushPlain(tokens, word, from, to, first ? mark : 0, vocabulary);
+    first = false;
+  }
+  tokens.disguised++;
+}
+
+function pushPlain(
+  tokens: Tokens,
+  word: string,
+  from: number,
+  to: number,
+  mark: Break,
+  vocabulary: Vocabulary,
+): void {
+  push(tokens, word, vocabulary.id(word), from, to, mark);
+}
+
+function push(
+  tokens: Tokens,
+  word: string,
+  id: number,
+  from: number,
+  to: number,
+  mark: Break,
+): void {
+  tokens.words.push(word);
+  tokens.ids.push(id);
+  tokens.starts.push(from);
+  tokens.ends.push(to);
+  tokens.breaks.push(mark);
+  tokens.quoted.push(false);
+}
+
+function pushWord(
+  tokens: Tokens,
+  raw: string,
+  from: number,
+  to: number,
+  mark: Break,
+  vocabulary: Vocabulary,
+): void {
+  const spelled = vocabulary.spell(raw);
+  if (spelled.disguised) tokens.disguised++;
+  for (let k = 0; k < spelled.words.length; k++) {
+    push(tokens, spelled.words[k] ?? '', spelled.ids[k] ?? -1, from, to, k === 0 ? mark : 0);
+  }
+}

@@ -1,0 +1,104 @@
+// From a request and the engine's verdict to what is logged. behaviour.md §1.2, §4.1, §6.2.
+
+import { entityOf, isDeclared } from '../astl/index.ts';
+import { ApiError } from '../contract.ts';
+import type { Caller, Draft, Json, JsonObject, Limits, LogView } from '../contract.ts';
+import type { Classifier, Judged } from './classifier.ts';
+import { RESULT } from './entries.ts';
+
+/** The domain of a request that names none (interface: classify request). */
+export const DEFAULT_DOMAIN = 'hiring';
+
+/** A classify request after its schema. */
+export interface ClassifyRequest {
+  readonly message: string;
+  readonly domain?: string;
+  readonly session_id?: string;
+  readonly webhook_url?: string;
+  readonly entity?: string;
+  readonly surface?: string;
+  readonly event_at_ms?: number;
+}
+
+/**
+ * The entity that a classification speaks of. A message alone is always enough (interface: classify
+ * request), so a tenant with several entities names one only where there is a surface.
+ */
+export async function namedEntity(
+  log: LogView,
+  caller: Caller,
+  { entity, surface }: ClassifyRequest,
+): Promise<string | undefined> {
+  if (entity !== undefined || surface !== undefined) return entityOf(log, caller, entity);
+  const [only, another] = await log.entitiesOf(caller.tenant_ref, 2);
+  return another === undefined ? only : undefined;
+}
+
+/** What the schema cannot say of a request. */
+export function checkRequest({ webhook_url, entity, surface }: ClassifyRequest): void {
+  if (webhook_url !== undefined) checkWebhookUrl(webhook_url);
+  if (surface !== undefined && entity === undefined) {
+    throw new ApiError('parameter_missing', 'a surface needs its entity', { param: 'entity' });
+  }
+}
+
+/** Asks the classifier, which says ERROR to what it does not read; it never sees what is over the limit. */
+export function judge(
+  { message, domain = DEFAULT_DOMAIN }: ClassifyRequest,
+  classifier: Classifier,
+  limits: Limits,
+): Judged | Promise<Judged> {
+  const overLong =
+    message.length * 3 > limits.message_bytes && Buffer.byteLength(message) > limits.message_bytes;
+  return classifier(overLong ? '' : message, domain);
+}
+
+/** A classification, ready to be appended. */
+export function resultDraft(
+  request: ClassifyRequest,
+  caller: Caller,
+  { result, classifier }: Judged,
+  toll: Required<Draft>['toll'],
+): Draft {
+  const { message, entity, surface, session_id, webhook_url, event_at_ms } = request;
+  const given = request.domain ?? DEFAULT_DOMAIN;
+  const members: JsonObject = {
+    classification: result.classification,
+    classifier,
+    domain: result.domain,
+    score_milli: result.score_milli,
+    violation_milli: result.violation_milli,
+    crisis_milli: result.crisis_milli,
+    rule_ids: result.rule_ids,
+    language_unsupported: result.language_unsupported,
+    ...(session_id === undefined ? {} : { session_ref: caller.sessionRef(session_id) }),
+    ...(entity === undefined ? {} : { entity }),
+  };
+  const hidden: Record<string, Json> = { message };
+  // A name that no catalog lists is the caller's own text.
+  if (given !== result.domain) hidden['domain'] = given;
+  if (webhook_url !== undefined) hidden['webhook_url'] = webhook_url;
+  if (result.classification !== 'SAFE') hidden['explanation'] = result.explain;
+  return {
+    type: RESULT,
+    members:
+      entity === undefined || surface === undefined
+        ? members
+        : ({ surfaces, issued_at_ms }) => ({
+            ...members,
+            surface,
+            surface_declared: isDeclared(surfaces, entity, surface, issued_at_ms),
+          }),
+    private: hidden,
+    toll,
+    ...(event_at_ms === undefined ? {} : { event_at_ms }),
+  };
+}
+
+/** An https address without credentials; 400 `invalid_webhook_url` for any other. */
+export function checkWebhookUrl(text: string): void {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url?.protocol === 'https:' && url.username === '' && url.password === '') return;
+  const rule = 'must be an https address without credentials';
+  throw new ApiError('invalid_webhook_url', `webhook_url ${rule}`, { param: 'webhook_url' });
+}

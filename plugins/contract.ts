@@ -1,0 +1,284 @@
+// The plugin contract, version 1: the one file that a plugin author reads (design/architecture.md, plugins/).
+//
+// A plugin is a value. It declares entry types (what may stand in the log, and how that changes the
+// plugin's own rows) and routes (what the world may ask). From a route's declaration come validation,
+// limits, idempotency, metering, metrics and the OpenAPI operation; its handler is an ordinary Koa
+// handler. Plugins have no middleware, no event bus and no way to each other but `use(plugin)`.
+//
+//   export default definePlugin({
+//     contract: 1, name: 'notes', title: 'Notes',
+//     types: [noteType],                 // notes.note.v1
+//     routes: (host) => [route({ method: 'POST', path: '/notes', … })],
+//   });
+
+import type { ParameterizedContext } from 'koa';
+import type { Static, TSchema } from 'typebox';
+import type {
+  AppendOptions,
+  Disclosure,
+  Draft,
+  EntryType,
+  Json,
+  JsonObject,
+  Kind,
+  Log,
+  Sequenced,
+} from '../log/index.ts';
+import type { Access, Caller } from './caller.ts';
+import type { ApiErrorCode } from './problem.ts';
+
+export type { Access, Caller, Role } from './caller.ts';
+export { ApiError } from './problem.ts';
+export type { ApiErrorCode, ApiErrorOptions } from './problem.ts';
+export {
+  asSchema,
+  DisclosureSchema,
+  EntityName,
+  Millis,
+  receiptMembers,
+  ReceiptSchema,
+  SessionRef,
+  SurfaceName,
+} from './schemas.ts';
+export type { Json, JsonObject } from '../log/index.ts';
+export type {
+  ChainKey,
+  Disclosure,
+  Draft,
+  EntryType,
+  Kind,
+  Link,
+  RowReader,
+  RowWriter,
+  SequencePoint,
+  Sequenced,
+  SurfaceReader,
+} from '../log/index.ts';
+
+/** The number of this contract; a host refuses a plugin that was written for another. */
+export const CONTRACT = 1;
+
+/** What a handler and `respond` know of the request; members have passed the route's schemas. */
+export interface RouteRequest<P = unknown, Q = unknown, B = unknown> {
+  readonly params: P;
+  /** Values are strings, as they came; a repeated name is refused. */
+  readonly query: Q;
+  /** Members that the schema does not name are there too, unchecked. */
+  readonly body: B;
+  readonly caller: Caller;
+}
+
+/** One appended entry as an answer needs it. */
+export interface AnsweredEntry {
+  readonly index: number;
+  readonly entry_id: string;
+  readonly issued_at_ms: number;
+  /** The statement: what the entry says, without its signature. */
+  readonly statement: JsonObject;
+  /** The receipt: statement, signature, entry_hash, permalink, verify_url, disclosures, log (behaviour.md §1.1). */
+  readonly receipt: JsonObject;
+}
+
+/** What `ctx.state` holds in a handler. */
+export interface RouteState<P = unknown, Q = unknown, B = unknown> extends RouteRequest<P, Q, B> {
+  /** `req_` and 24 base62 characters; also the X-Request-Id of the answer. */
+  readonly request_id: string;
+  /**
+   * Appends the drafts as one atomic group to the caller's log, the idempotency record with them, and
+   * answers 200 with what the route's `respond` makes of them. `tenant_ref` is filled in where a draft
+   * names none. One group for a request: an Idempotency-Key names one. A refused group leaves nothing,
+   * and another may follow it.
+   */
+  append(drafts: readonly Draft[], options?: GroupOptions): Promise<void>;
+  /** Answers with entries of the caller's log that stand already, as if this request had appended them. */
+  answerWith(indexes: readonly number[]): Promise<void>;
+  /** How long `Prefer: wait=N` lets the request wait, in milliseconds; 0 without it. */
+  readonly wait_ms: number;
+}
+
+/** How a request's group is appended. */
+export interface GroupOptions extends Pick<AppendOptions, 'check'> {
+  /**
+   * What `respond` needs and the entries do not say: it gets `now` at once, and what `later` made of it,
+   * stored with the Idempotency-Key, when that comes back. Nothing that a disclosure should hold.
+   */
+  readonly keep?: { readonly now: unknown; later(): Json };
+}
+
+/** The Koa context of a handler. */
+export type RouteContext<P = unknown, Q = unknown, B = unknown> = ParameterizedContext<
+  RouteState<P, Q, B>
+>;
+
+/** One answer of a route. `schema` is TypeBox; without one the body is not JSON and `type` says what it is. */
+export interface RouteResponse {
+  readonly description: string;
+  readonly schema?: TSchema;
+  /** Content type; application/json where there is a schema. */
+  readonly type?: string;
+  readonly example?: Json;
+}
+
+/** A route as its author writes it; see `route`. */
+export interface RouteDeclaration<
+  P extends TSchema = TSchema,
+  Q extends TSchema = TSchema,
+  B extends TSchema = TSchema,
+> {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** `/carrier/v1/insured/{slug}/compliance`; `{rest*}` at the end takes what is left, slashes too. */
+  readonly path: string;
+  /** Other paths of the same route; they share its idempotency scope and answer with a canonical Link. */
+  readonly aliases?: readonly string[];
+  /** Groups operations in the OpenAPI document. */
+  readonly tag: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly access: Access;
+  /** Accepts Idempotency-Key and `Prefer: wait=N`; such a route answers through `append` and `respond`. */
+  readonly idempotent?: boolean;
+  /** Which rate limit counts: `write` for POST and `read` for GET unless said; `log` is the larger one of log reads. */
+  readonly budget?: 'write' | 'read' | 'log' | 'none';
+  /** Objects of TypeBox. Path and query values are strings, so their schemas are of strings (patterns, literals). */
+  readonly params?: P;
+  readonly query?: Q;
+  readonly body?: B;
+  /** False where `{}` is meant by an absent body; true unless said. */
+  readonly bodyRequired?: boolean;
+  readonly responses: Readonly<Record<number, RouteResponse>>;
+  /** Codes that this route adds to those which every route may answer. */
+  readonly errors?: readonly ApiErrorCode[];
+  /** A request body that works, for the OpenAPI document and the contract suite. */
+  readonly example?: Json;
+  /** The answer is the first entry's receipt itself, with nothing around it; then there is no `respond`. */
+  readonly flat?: boolean;
+  handle(ctx: RouteContext<Static<P>, Static<Q>, Static<B>>): unknown;
+  /**
+   * The body of the answer, from the entries alone: called after the append, and again, days later, when
+   * the same Idempotency-Key comes back; it must not look at anything else.
+   */
+  respond?(
+    entries: readonly AnsweredEntry[],
+    disclosures: readonly Readonly<Record<string, Disclosure>>[],
+    request: RouteRequest<Static<P>, Static<Q>, Static<B>>,
+    kept?: unknown,
+  ): object;
+}
+
+/** A declared route, whatever its schemas. */
+export type Route = RouteDeclaration;
+
+/** Types a handler by its route's own schemas; returns the declaration as it is. */
+export function route<
+  P extends TSchema = TSchema,
+  Q extends TSchema = TSchema,
+  B extends TSchema = TSchema,
+>(declaration: RouteDeclaration<P, Q, B>): Route {
+  return declaration;
+}
+
+/**
+ * The read door of a log. Rows are those under the plugin's own prefix: `row('total')` of the plugin
+ * `notes` is what its `project` put at `notes/total`.
+ */
+export interface LogView extends Pick<
+  Log,
+  | 'kind'
+  | 'number'
+  | 'origin'
+  | 'vkey'
+  | 'size'
+  | 'published'
+  | 'whenPublished'
+  | 'entry'
+  | 'indexOfEntry'
+  | 'indexOfHash'
+  | 'leafHash'
+  | 'checkpointAt'
+  | 'inclusion'
+  | 'consistency'
+  | 'rootAt'
+  | 'lookup'
+  | 'chain'
+  | 'absence'
+  | 'surfaces'
+  | 'manifestOfHash'
+  | 'manifests'
+  | 'entitiesOf'
+  | 'receiptKeys'
+  | 'row'
+  | 'rows'
+> {
+  /** The receipt of an entry as the world sees it, without disclosures; null beyond the log. */
+  receipt(index: number): JsonObject | null;
+  /**
+   * Resolves when nothing more can come into a window that ends at `to_ms`; `window_not_closed` with a
+   * Retry-After when that is not within `wait_ms`.
+   */
+  windowClosed(to_ms: number, wait_ms: number): Promise<void>;
+}
+
+/** Limits of the configuration that a plugin's schemas and rules use (behaviour.md §4.2). */
+export interface Limits {
+  /** Longest message that is classified, in UTF-8. */
+  readonly message_bytes: number;
+  /** Longest string that names something: `maxLength` of such members. */
+  readonly string_chars: number;
+  /** Largest object of a caller, as canonical JSON. */
+  readonly metadata_bytes: number;
+  readonly page_default: number;
+  readonly page_max: number;
+}
+
+/** What the gateway gives a plugin at boot. */
+export interface PluginHost {
+  /** The plugin's own name. */
+  readonly name: string;
+  /** The plugin's settings, validated against its `settings` schema. */
+  readonly settings: Readonly<Record<string, unknown>>;
+  readonly limits: Limits;
+  /** The newest log of the kind. */
+  log(kind: Kind): LogView;
+  /** Every log of the kind that is served, oldest first. */
+  logs(kind: Kind): readonly LogView[];
+  /** What another plugin's `api` returned; it must stand in `requires`. */
+  use<T>(plugin: Plugin<T>): T;
+  /** A document of catalogs/, by its path there: `catalog('tolls.json')`. */
+  catalog(path: string): Json;
+  /** The toll of a governed act, for a draft; the id must stand in catalogs/tolls.json. */
+  toll(id: string): { readonly id: string; readonly micro_usd: number };
+  /** Milliseconds of wall-clock time; tests set it. */
+  now(): number;
+  /** An absolute address of this service: `url('/verify')`. */
+  url(path: string): string;
+}
+
+/** A plugin: what `definePlugin` takes and returns. */
+export interface Plugin<T = unknown> {
+  readonly contract: typeof CONTRACT;
+  /** `^[a-z][a-z0-9-]*$`; the first part of its entry types, the prefix of its rows and its tags. */
+  readonly name: string;
+  readonly title: string;
+  /** Names of the plugins that it uses; they are set up before it. */
+  readonly requires?: readonly string[];
+  /**
+   * A TypeBox object, one string member for each setting in upper snake case (`CLASSIFIER_URL`), read
+   * from the environment and the configuration file. A member with `writeOnly: true` is a secret.
+   */
+  readonly settings?: TSchema;
+  /** Declared in both logs at start; each name begins with the plugin's own. */
+  readonly types: readonly EntryType[];
+  routes(host: PluginHost): readonly Route[];
+  /** What other plugins get from `use`. Called once, before `routes`. */
+  api?(host: PluginHost): T;
+}
+
+/** Types a plugin; the host checks it at boot. */
+export function definePlugin<T = unknown>(plugin: Plugin<T>): Plugin<T> {
+  return plugin;
+}
+
+/** The entries of a group that stand before a draft, by type; a convenience for `members` functions. */
+export function before(group: readonly Sequenced[], type: string): Sequenced | undefined {
+  return group.findLast((entry) => entry.type === type);
+}

@@ -1,0 +1,16 @@
+// The built-in plugins.
+
+import absence from './absence/index.ts';
+import astl from './astl/index.ts';
+import classify from './classify/index.ts';
+import type { Plugin } from './contract.ts';
+import pdtr from './pdtr/index.ts';
+import restraint from './restraint/index.ts';
+import silence from './silence/index.ts';
+
+export { default as classify } from './classify/index.ts';
+export { readCatalog } from './catalog.ts';
+export { receiptMembers } from './schemas.ts';
+
+/** Every plugin that the gateway loads by itself. */
+export const PLUGINS: readonly Plugin[] = [classify, silence, astl, absence, pdtr, restraint];

@@ -1,0 +1,102 @@
+// The act that a payment is bound to: what the caller told of it, what stands by default, and whether the
+// action_ref it claims is right. behaviour.md §7.1, §7.2.
+
+import { ApiError } from '../contract.ts';
+import type { Caller, JsonObject } from '../contract.ts';
+import {
+  actionRefs,
+  CLAIM,
+  defaultActionRef,
+  profileOf,
+  settlementActionRef,
+} from './action-ref.ts';
+import type { ActionTuple, Profile } from './action-ref.ts';
+import { DEFAULTED } from './entries.ts';
+
+/** The members of a bind request that say which act it was. */
+export interface ToldAct {
+  readonly action_ref?: string;
+  readonly action_type?: string;
+  readonly agent_id?: string;
+  readonly scope?: string;
+  readonly timestamp_ms?: number;
+  readonly seq?: number;
+  readonly terminal?: boolean;
+  readonly domain?: string;
+  readonly settlement_rail?: string;
+}
+
+/** An act with every member, and its action_ref. */
+export interface Act {
+  readonly tuple: ActionTuple;
+  readonly defaulted: readonly (typeof DEFAULTED)[number][];
+  /** Of the default profile: what stands on the chain. */
+  readonly action_ref: string;
+  readonly settlement_action_ref: string;
+  readonly claimed: string | null;
+  /** By which profile the claim is right. */
+  readonly profile: Profile | null;
+  readonly verified: boolean;
+}
+
+/** The tuple of a request; what it does not say is by default. */
+export function tupleOf(told: ToldAct, caller: Pick<Caller, 'tenant' | 'key_id'>, now_ms: number) {
+  return {
+    agent_id: told.agent_id ?? (caller.key_id === null ? 'anonymous' : caller.tenant),
+    action_type: told.action_type ?? 'payment.settle',
+    scope: told.scope ?? told.domain ?? told.settlement_rail ?? 'x402',
+    timestamp_ms: told.timestamp_ms ?? now_ms,
+    seq: told.seq ?? 0,
+    terminal: told.terminal ?? true,
+  } satisfies ActionTuple;
+}
+
+/**
+ * The act of a request.
+ *
+ * @throws ApiError `action_ref_mismatch` for a claim that no profile bears out though all of the act was told
+ */
+export function actOf(told: ToldAct, caller: Caller, now_ms: number): Act {
+  const tuple = tupleOf(told, caller, now_ms);
+  const defaulted = DEFAULTED.filter((name) => told[name] === undefined);
+  const claimed = told.action_ref ?? null;
+  const computed = defaultActionRef(tuple);
+  const settlement_action_ref = settlementActionRef(tuple);
+  const act = { tuple, defaulted, settlement_action_ref, claimed };
+  const own = { ...act, action_ref: computed, verified: true };
+  if (claimed === null) return { ...own, profile: null };
+  const refs = actionRefs(tuple);
+  const profile = profileOf(claimed, refs);
+  if (profile !== null) return { ...own, profile };
+  if (defaulted.length === 0) {
+    const values = Object.entries(refs)
+      .filter(([, ref]) => ref !== null)
+      .map(([name, ref]) => `${name} ${String(ref)}`);
+    throw new ApiError(
+      'action_ref_mismatch',
+      `action_ref is that of no profile; recomputed: ${values.join(', ')}`,
+      { param: 'action_ref', members: { computed: refs } },
+    );
+  }
+  if (!CLAIM.test(claimed)) {
+    throw new ApiError('parameter_invalid', 'action_ref is of no profile', { param: 'action_ref' });
+  }
+  // Nobody can recompute what was not told. A bare digest is taken at its word for the default profile's.
+  const kept = /^[0-9a-f]{64}$/.test(claimed) ? claimed : computed;
+  return { ...act, action_ref: kept, profile, verified: false };
+}
+
+/**
+ * The preimage behind an entry's action_ref, from the request alone: the defaults follow from it and from the
+ * time that the entry has. Null where they do not lead to that action_ref.
+ */
+export function preimageBehind(
+  told: ToldAct,
+  caller: Pick<Caller, 'tenant' | 'key_id'>,
+  { timestamp_ms, action_ref }: { readonly timestamp_ms: number; readonly action_ref: string },
+): JsonObject | null {
+  const tuple = tupleOf(told, caller, timestamp_ms);
+  if (defaultActionRef(tuple) !== action_ref) return null;
+  const { action_type, agent_id, scope } = tuple;
+  return { action_type, agent_id, scope, timestamp_ms: tuple.timestamp_ms };
+}

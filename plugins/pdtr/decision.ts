@@ -1,0 +1,65 @@
+// The decision behind a payment: the one that the request names, else the session's newest, else none, and
+// then that stands in the log. Nothing here ever decides. behaviour.md §7.5.
+
+import { fromHex } from '../../log/index.ts';
+import type { Caller, JsonObject, LogView } from '../contract.ts';
+import type { SessionDecision } from './session-decision.ts';
+
+/** What a bind says of the decision behind it. */
+export interface Decision {
+  readonly source: 'entry_id' | 'session' | 'not_supplied';
+  /** An entry of the log that decides something, of the same tenant. */
+  readonly linked: boolean;
+  /** Entry id where linked; as named where that is an id or a hash; absent where the bind's own group has it. */
+  readonly entry_id?: string;
+  readonly type?: string;
+  readonly outcome?: string;
+  /** It names a surface: the attempt has its entry there already. */
+  readonly surface: boolean;
+}
+
+/** Entries that decide, and the member that says what. */
+const DECISIONS: ReadonlyMap<string, string> = new Map([
+  ['gate.decision.v1', 'outcome'],
+  ['carrier.decision.v1', 'decision'],
+  ['classify.result.v1', 'classification'],
+]);
+
+const ENTRY_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const HASH = /^[0-9a-f]{64}$/;
+
+/** Nobody named a decision. */
+export const NO_DECISION: Decision = { source: 'not_supplied', linked: false, surface: false };
+
+/** The decision that a request names by entry id or entry hash. */
+export function namedDecision(log: LogView, caller: Caller, named: string): Decision {
+  const name = named.toLowerCase().replace(/^(sha256:|0x)/, '');
+  const index = ENTRY_ID.test(name)
+    ? log.indexOfEntry(name)
+    : HASH.test(name)
+      ? log.indexOfHash(fromHex(name))
+      : null;
+  const statement = index === null ? null : statementAt(log, index);
+  const type = statement?.['type'];
+  const member = typeof type === 'string' ? DECISIONS.get(type) : undefined;
+  if (statement === null || member === undefined || statement['tenant_ref'] !== caller.tenant_ref) {
+    const shown = ENTRY_ID.test(name) || HASH.test(name) ? { entry_id: name } : {};
+    return { source: 'entry_id', linked: false, ...shown, surface: false };
+  }
+  const { entry_id, type: decided } = statement as { entry_id: string; type: string };
+  const outcome = statement[member] as string;
+  const surface = statement['surface'] !== undefined;
+  return { source: 'entry_id', linked: true, entry_id, type: decided, outcome, surface };
+}
+
+/** The session's newest decision, or none. */
+export function decisionOfSession(newest: SessionDecision | undefined): Decision {
+  if (newest === undefined) return NO_DECISION;
+  const { entry_id, type, outcome, surface } = newest;
+  return { source: 'session', linked: true, entry_id, type, outcome, surface };
+}
+
+function statementAt(log: LogView, index: number): JsonObject | null {
+  const text = log.entry(index);
+  return text === null ? null : (JSON.parse(text) as JsonObject);
+}

@@ -1,0 +1,127 @@
+// The entries of settlement: the twin of a payment and a decision, and the note that nobody named a decision.
+// What follows from them: which act a tenant's payment is bound to, and whether others bound it too.
+// behaviour.md §7.3 to §7.5.
+
+import { Type } from 'typebox';
+import type { EntryType, JsonObject, RowWriter, Sequenced } from '../contract.ts';
+import { asSchema, EntityName, Millis, SessionRef, SurfaceName } from '../contract.ts';
+import { PROFILES } from './action-ref.ts';
+
+/** Name of the entry type of a bind. */
+export const TWIN = 'pdtr.twin.v1';
+/** Name of the entry type that stands where a decision would. */
+export const NOT_SUPPLIED = 'pdtr.decision_not_supplied.v1';
+
+const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
+export const Hex32 = Type.String({ pattern: '^[0-9a-f]{64}$' });
+export const PaymentHash = Type.String({ pattern: '^[A-Za-z0-9:_+/=.-]{16,128}$' });
+const Name = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9:._-]{0,255}$' });
+
+/** Members of an act that a bind may leave to their defaults. */
+export const DEFAULTED = ['agent_id', 'action_type', 'scope', 'timestamp_ms'] as const;
+
+/** What a twin says beside the common members; what the caller wrote is commitments. */
+export const TwinMembers = Type.Object(
+  {
+    payment_hash: PaymentHash,
+    payment_hash_form: Type.Enum(['hex', 'base58', 'opaque']),
+    payment_hash_source: Type.Enum(['payment_hash', 'payment_response']),
+    action_ref: { ...Hex32, description: 'Of the profile action-ref-v1-ms.' },
+    /** False where it is the caller's word: not all of the act was told. */
+    action_ref_verified: Type.Boolean(),
+    /** Stands with a claim that was right: by which profile. */
+    action_ref_profile: Type.Optional(Type.Enum([...PROFILES])),
+    action_ref_claimed: Type.Optional(
+      Type.String({ pattern: '^(sha256:|v2:)?[0-9a-f]{64}$', description: 'As claimed.' }),
+    ),
+    settlement_action_ref: Type.String({
+      pattern: '^sha256:[0-9a-f]{64}$',
+      description: 'Of the profile x402-settlement-binding-v0.',
+    }),
+    timestamp_ms: Millis,
+    preimage_defaulted: Type.Array(Type.Enum([...DEFAULTED])),
+    seq: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+    terminal: Type.Boolean(),
+    /** The decision behind the payment: in the log when linked, else as named; none where it cannot stand here. */
+    decision_entry_id: Type.Optional(Type.String({ pattern: `^(${UUID}|[0-9a-f]{64})$` })),
+    decision_linked: Type.Boolean(),
+    decision_source: Type.Enum(['entry_id', 'session', 'not_supplied']),
+    decision_type: Type.Optional(Name),
+    decision_outcome: Type.Optional(Name),
+    settlement_status: Type.Literal('claimed'),
+    /** Another tenant bound this payment before. */
+    contested: Type.Boolean(),
+    amount_atomic: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+    currency: Type.Optional(Name),
+    settlement_rail: Type.Optional(Name),
+    session_ref: Type.Optional(SessionRef),
+    entity: Type.Optional(EntityName),
+    surface: Type.Optional(SurfaceName),
+    /** Stands with `surface`: whether the manifest in force lists it. */
+    surface_declared: Type.Optional(Type.Boolean()),
+  },
+  { additionalProperties: false },
+);
+
+const NotSuppliedMembers = Type.Object(
+  {
+    outcome: Type.Literal('NOT_SUPPLIED'),
+    action_ref: Hex32,
+    session_ref: Type.Optional(SessionRef),
+  },
+  { additionalProperties: false },
+);
+
+/** A tenant's bind of a payment, as its rows have it. */
+export interface BoundRow {
+  readonly index: number;
+  readonly action_ref: string;
+  readonly claimed: string | null;
+  readonly seq: number;
+  readonly terminal: boolean;
+  readonly timestamp_ms: number;
+}
+
+/** Who bound a payment. */
+export interface PayersRow {
+  /** tenant_ref of the first. */
+  readonly first: string;
+  readonly several: boolean;
+}
+
+/** Row of a tenant's newest bind of a payment. */
+export const newestRow = (tenant_ref: string, payment_hash: string): string =>
+  `pdtr/newest/${tenant_ref}/${payment_hash}`;
+/** Row of the bind with this seq; a tenant has one. */
+export const seqRow = (tenant_ref: string, payment_hash: string, seq: number): string =>
+  `pdtr/bound/${tenant_ref}/${String(seq)}/${payment_hash}`;
+/** Row of those who bound a payment. */
+export const payersRow = (payment_hash: string): string => `pdtr/payers/${payment_hash}`;
+
+function project({ index, statement }: Sequenced, rows: RowWriter): void {
+  const { action_ref, action_ref_claimed = null, seq, terminal, timestamp_ms } = statement;
+  const tenant_ref = statement['tenant_ref'] as string;
+  const payment_hash = statement['payment_hash'] as string;
+  const row = { index, action_ref, claimed: action_ref_claimed, seq, terminal, timestamp_ms };
+  rows.put(newestRow(tenant_ref, payment_hash), row as JsonObject);
+  rows.put(seqRow(tenant_ref, payment_hash, seq as number), row as JsonObject);
+  const payers = rows.get(payersRow(payment_hash)) as unknown as PayersRow | undefined;
+  const first = payers?.first ?? tenant_ref;
+  const several = (payers?.several ?? false) || first !== tenant_ref;
+  rows.put(payersRow(payment_hash), { first, several } satisfies PayersRow);
+}
+
+/** `pdtr.twin.v1`. */
+export const twinType: EntryType = {
+  name: TWIN,
+  schema: asSchema(TwinMembers),
+  keys: [],
+  project,
+};
+
+/** `pdtr.decision_not_supplied.v1`. */
+export const notSuppliedType: EntryType = {
+  name: NOT_SUPPLIED,
+  schema: asSchema(NotSuppliedMembers),
+  keys: [],
+};

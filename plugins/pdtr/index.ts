@@ -1,0 +1,32 @@
+// The payment-decision twin receipt: a payment, bound to the act it paid for and to the decision behind it.
+// interface.md, PDTR; behaviour.md §7.
+
+import { definePlugin } from '../contract.ts';
+import { layerRoutes } from '../layer-routes.ts';
+import { notSuppliedType, twinType } from './entries.ts';
+import { settlementRoutes } from './routes.ts';
+import { twinRoute } from './twin.ts';
+
+export {
+  actionRef,
+  actionRefs,
+  DEFAULT_PROFILE,
+  defaultActionRef,
+  PROFILES,
+} from './action-ref.ts';
+export type { ActionTuple, Profile } from './action-ref.ts';
+export { sessionDecisionRow } from './session-decision.ts';
+export type { SessionDecision } from './session-decision.ts';
+
+/** The plugin `pdtr`. */
+export default definePlugin({
+  contract: 1,
+  name: 'pdtr',
+  title: 'Payment-decision twin receipts',
+  types: [notSuppliedType, twinType],
+  routes: (host) => [
+    ...layerRoutes({ host, file: 'pdtr.json', base: '/api/v1/pdtr', tag: 'pdtr' }),
+    ...settlementRoutes(host),
+    twinRoute(host),
+  ],
+});

@@ -1,0 +1,270 @@
+// Binding a payment to an act, in two shapes of one answer, and the check of an action_ref. interface.md,
+// Proof-bound settlement and restraint; behaviour.md §7, §14.
+
+import { Type } from 'typebox';
+import type { Static } from 'typebox';
+import { entityOf } from '../astl/index.ts';
+import { ApiError, route } from '../contract.ts';
+import type { Caller, JsonObject, LogView, PluginHost, Route, RouteContext } from '../contract.ts';
+import { EntityName, Millis, SurfaceName } from '../contract.ts';
+import { sessionDecision } from './session-decision.ts';
+import type { SessionDecision } from './session-decision.ts';
+import { actOf } from './act.ts';
+import { PROFILES } from './action-ref.ts';
+import { bindDrafts } from './bind.ts';
+import type { Binding, BindRequest, Listed } from './bind.ts';
+import { decisionOfSession, namedDecision, NO_DECISION } from './decision.ts';
+import { MAX_HEADER, requestedPayment } from './payment.ts';
+import { SettlementAnswer, settlementOf, TwinAnswer } from './settlement.ts';
+import { standingBind } from './standing.ts';
+import { verifyActionRef } from './verify-action-ref.ts';
+
+/** The bind stands already. */
+class AlreadyBound extends Error {
+  readonly index: number;
+
+  constructor(index: number) {
+    super('the payment is bound to this act already');
+    this.index = index;
+  }
+}
+
+/** The session's newest decision is another than the group was made for. */
+class OtherDecision extends Error {
+  readonly newest: SessionDecision | undefined;
+
+  constructor(newest: SessionDecision | undefined) {
+    super('the session has a newer decision');
+    this.newest = newest;
+  }
+}
+
+const bindBody = (host: PluginHost) => {
+  const Text = Type.String({ maxLength: host.limits.string_chars });
+  const Named = Type.String({ minLength: 1, maxLength: host.limits.string_chars });
+  const Integer = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+  return Type.Object(
+    {
+      payment_hash: Type.Optional({
+        ...Text,
+        description:
+          'SHA-256 over the base64-decoded bytes of the PAYMENT-RESPONSE header, in hex; or the transaction. ' +
+          'Needed unless payment_response is sent.',
+      }),
+      payment_response: Type.Optional(
+        Type.String({
+          maxLength: MAX_HEADER,
+          description: 'The PAYMENT-RESPONSE header of x402 v2 itself.',
+        }),
+      ),
+      action_ref: Type.Optional(Text),
+      action_type: Type.Optional(Named),
+      agent_id: Type.Optional(Named),
+      amount_atomic: Type.Optional(Integer),
+      currency: Type.Optional(Named),
+      domain: Type.Optional(Named),
+      entry_id: Type.Optional({
+        ...Named,
+        description: 'Entry id or entry hash of the decision behind the payment.',
+      }),
+      scope: Type.Optional(Text),
+      seq: Type.Optional({ ...Integer, default: 0 }),
+      session_id: Type.Optional(Named),
+      settlement_rail: Type.Optional(Named),
+      terminal: Type.Optional(Type.Boolean({ default: true })),
+      timestamp_ms: Type.Optional(Millis),
+      entity: Type.Optional(EntityName),
+      surface: Type.Optional(SurfaceName),
+      event_at_ms: Type.Optional(Millis),
+    },
+    { $id: 'BindPaymentRequest' },
+  );
+};
+
+const EXAMPLE = {
+  payment_hash: 'd7596affa86b71264321b6de3a497c7cc170a9001a4d6ce9ffd9d034bdcdc808',
+  action_type: 'purchase.fulfill',
+  agent_id: 'agent:checkout-bot',
+  amount_atomic: 42_000_000,
+  currency: 'USDC',
+};
+
+/** The routes of settlement. */
+export function settlementRoutes(host: PluginHost): readonly Route[] {
+  const shared = {
+    method: 'POST',
+    tag: 'pdtr',
+    access: 'open',
+    idempotent: true,
+    body: bindBody(host),
+    errors: [
+      ...(['invalid_payment_hash', 'action_ref_mismatch', 'payment_already_bound'] as const),
+      'tenant_forbidden' as const,
+    ],
+    example: EXAMPLE,
+    handle: binder(host),
+  } as const;
+  const description =
+    'A payment is bound to one act of a tenant, once: the same bind again answers the same entry, another act ' +
+    'is 409, unless the earlier bind was not terminal and seq grew. What the request does not say stands by ' +
+    'default and is named in preimage_defaulted. No chain is queried: the payment is as claimed.';
+  return [
+    route({
+      ...shared,
+      path: '/api/v1/bind-payment',
+      aliases: ['/v1/bind-payment'],
+      summary: 'Bind an x402 payment to a governed act',
+      description,
+      responses: { 200: { description: 'The settlement.', schema: SettlementAnswer } },
+      respond(entries, disclosures, request) {
+        return { ok: true, ...settlementOf(host, entries, disclosures, request) };
+      },
+    }),
+    route({
+      ...shared,
+      path: '/tcb/bind-payment',
+      summary: 'Bind an x402 payment and get its twin receipt',
+      description,
+      responses: { 200: { description: 'The twin receipt.', schema: TwinAnswer } },
+      respond(entries, disclosures, request) {
+        const { settlement, receipt } = settlementOf(host, entries, disclosures, request);
+        return { ok: true, twin_receipt: true, ...settlement, receipt };
+      },
+    }),
+    actionRefRoute(host),
+  ];
+}
+
+/** The handler of both binds. */
+function binder(host: PluginHost) {
+  const toll = host.toll('pdtr_bind');
+  const listed = listedIn(host.catalog('pdtr.json') as JsonObject);
+  return async (ctx: RouteContext<unknown, unknown, BindRequest>): Promise<void> => {
+    const { body, caller } = ctx.state;
+    const log = host.log(caller.kind);
+    const payment = requestedPayment(body);
+    const act = actOf(body, caller, host.now());
+    const entity = await settlingEntity(log, caller, body);
+    const { session_id } = body;
+    const session_ref = session_id === undefined ? undefined : caller.sessionRef(session_id);
+    const { tenant_ref } = caller;
+    const request = entity === undefined ? body : { ...body, entity };
+    const binding: Binding = { request, tenant_ref, session_ref, payment, act, listed, toll };
+    const named = body.entry_id === undefined ? null : namedDecision(log, caller, body.entry_id);
+    const { payment_hash } = payment;
+    let newest: SessionDecision | undefined;
+    for (;;) {
+      const decision = named ?? (newest === undefined ? NO_DECISION : decisionOfSession(newest));
+      try {
+        await ctx.state.append(bindDrafts(binding, decision), {
+          check({ rows }) {
+            const index = standingBind(rows, { tenant_ref, payment_hash, act, told: body });
+            if (index !== null) throw new AlreadyBound(index);
+            if (named !== null || session_ref === undefined) return;
+            const now = sessionDecision(rows, session_ref);
+            if (now?.entry_id !== newest?.entry_id) throw new OtherDecision(now);
+          },
+        });
+        return;
+      } catch (error) {
+        if (error instanceof AlreadyBound) {
+          await ctx.state.answerWith([error.index]);
+          return;
+        }
+        if (!(error instanceof OtherDecision)) throw error;
+        newest = error.newest;
+      }
+    }
+  };
+}
+
+/** A payment alone is always enough: a tenant with several entities names one only where there is a surface. */
+async function settlingEntity(
+  log: LogView,
+  caller: Caller,
+  { entity, surface }: BindRequest,
+): Promise<string | undefined> {
+  if (surface === undefined && entity === undefined) {
+    const [only, another] = await log.entitiesOf(caller.tenant_ref, 2);
+    return another === undefined ? only : undefined;
+  }
+  const named = await entityOf(log, caller, entity);
+  if (named !== undefined) return named;
+  throw new ApiError('parameter_missing', 'a surface needs its entity', { param: 'entity' });
+}
+
+function listedIn(catalog: JsonObject): Listed {
+  const { rails, currencies } = catalog as unknown as {
+    readonly rails: readonly { readonly id: string }[];
+    readonly currencies: readonly { code: string; decimals: number; cleared: boolean }[];
+  };
+  return {
+    rails: new Set(rails.map(({ id }) => id)),
+    currencies: new Map(currencies.map(({ code, ...rest }) => [code, rest])),
+  };
+}
+
+const Nullable = <T extends ReturnType<typeof Type.String>>(schema: T) =>
+  Type.Union([schema, Type.Null()]);
+
+const VerifyAnswer = Type.Object(
+  {
+    ok: Type.Boolean({ description: 'There was enough to compute from.' }),
+    valid: Type.Union([Type.Boolean(), Type.Null()]),
+    match_profile: Type.Union([Type.Enum([...PROFILES]), Type.Null()]),
+    computed: Type.Union([Type.Record(Type.String(), Nullable(Type.String())), Type.Null()]),
+    claimed: Nullable(Type.String()),
+    canonical: Nullable(Type.String()),
+    preimage_used: Type.Union([Type.Object({}), Type.Null()]),
+    ignored_fields: Type.Array(Type.String()),
+    errors: Type.Array(
+      Type.Object({ code: Type.String(), message: Type.String(), param: Type.String() }),
+    ),
+  },
+  { $id: 'ActionRefVerified' },
+);
+
+function actionRefRoute({ limits }: PluginHost): Route {
+  const Text = Type.String({ maxLength: limits.string_chars });
+  const Body = Type.Object(
+    {
+      action_ref: Type.Optional(Text),
+      action_type: Type.Optional(Text),
+      agent_id: Type.Optional(Text),
+      scope: Type.Optional(Text),
+      timestamp_ms: Type.Optional(Millis),
+      preimage: Type.Optional(
+        Type.Object(
+          {},
+          { description: 'Of any profile; members that none has are ignored, and named.' },
+        ),
+      ),
+    },
+    { $id: 'ActionRefVerifyRequest' },
+  );
+  return route({
+    method: 'POST',
+    path: '/tcb/action-ref/verify',
+    tag: 'pdtr',
+    summary: 'Recompute an action_ref from its preimage',
+    description: 'By every profile. Nothing is logged.',
+    access: 'read',
+    budget: 'read',
+    body: Body,
+    responses: {
+      200: { description: 'What was computed, and whether it is the claim.', schema: VerifyAnswer },
+    },
+    errors: ['preimage_conflict', 'ambiguous_timestamp'],
+    example: {
+      action_ref: '10d8a38c01d8672176aa6e5209a368fde3e1831640d69e15283142b35880c2c1',
+      action_type: 'sanctions_screen',
+      agent_id: 'did:web:agent-7.example.com',
+      scope: 'counterparty-due-diligence',
+      timestamp_ms: 1747728000000,
+    },
+    handle(ctx) {
+      const request: Static<typeof Body> = ctx.state.body;
+      ctx.body = verifyActionRef(request);
+    },
+  });
+}

@@ -1,0 +1,54 @@
+// Restraint: proof that an act was not done, by decision; what would have come of another course; and seals on
+// what must not be destroyed. interface.md, Proof-bound settlement and restraint; behaviour.md §7.7, §7.9.
+
+import { definePlugin } from '../contract.ts';
+import type { JsonObject, Kind, PluginHost } from '../contract.ts';
+import { ccrType, RECORD, recordType, sealType } from './entries.ts';
+import type { Hold } from './entries.ts';
+import { holdOver } from './holds.ts';
+import { replayRoute, RESTRAINT_EVALUATOR } from './replay.ts';
+import type { Evaluator, Evaluators } from './replay.ts';
+import { restraintRoutes } from './routes.ts';
+import { sealRoute } from './seal.ts';
+
+export { CAUSES, restraintDraft, restraintReceiptRef } from './record.ts';
+export type { Restraint, RestraintCause } from './record.ts';
+export { RECORD } from './entries.ts';
+export type { Hold } from './entries.ts';
+export type { Evaluator, Replayed } from './replay.ts';
+
+/** What other plugins get from restraint. */
+export interface RestraintApi {
+  /** The spoliation hold over an entry of this statement, or null: what it commits to must not be destroyed. */
+  holdOver(kind: Kind, statement: JsonObject): Promise<Hold | null>;
+  /** Says how decisions of a type are re-evaluated; called while plugins are set up. */
+  evaluates(type: string, evaluator: Evaluator): void;
+}
+
+/** Evaluators of each gateway's host: `api` and `routes` get the same one. */
+const EVALUATORS = new WeakMap<PluginHost, Evaluators>();
+
+function evaluatorsOf(host: PluginHost): Evaluators {
+  const known = EVALUATORS.get(host) ?? new Map([[RECORD, RESTRAINT_EVALUATOR]]);
+  EVALUATORS.set(host, known);
+  return known;
+}
+
+/** The plugin `restraint`. */
+export default definePlugin<RestraintApi>({
+  contract: 1,
+  name: 'restraint',
+  title: 'Restraint',
+  types: [recordType, ccrType, sealType],
+  routes: (host) => [
+    ...restraintRoutes(host),
+    replayRoute(host, evaluatorsOf(host)),
+    sealRoute(host),
+  ],
+  api: (host) => ({
+    holdOver: (kind, statement) => holdOver(host, kind, statement),
+    evaluates(type, evaluator) {
+      evaluatorsOf(host).set(type, evaluator);
+    },
+  }),
+});

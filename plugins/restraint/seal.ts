@@ -1,0 +1,187 @@
+// POST /api/v1/spoliation-seal: what stood in the log when a duty to preserve arose, and a hold on destroying what
+// belongs to it. FRCP 37(e); behaviour.md §7.9.
+
+import { createHash } from 'node:crypto';
+import { Type } from 'typebox';
+import { canonical, toBase64, toHex } from '../../log/index.ts';
+import { ApiError, route } from '../contract.ts';
+import type { Caller, ChainKey, Json, LogView, PluginHost, Route } from '../contract.ts';
+import { Millis, ReceiptSchema } from '../contract.ts';
+import { Hex32, SEAL, SEAL_DOES_NOT_ASSERT, SealMembers } from './entries.ts';
+
+/** How long a request waits for the checkpoint over what was logged before it. */
+const COVERED_MS = 10_000;
+/** Entries that a seal counts, and those that its answer lists with proofs. */
+const MAX_COUNTED = 100_000;
+const MAX_LISTED = 100;
+const PAGE = 1000;
+const MAX_SCOPE = 100;
+
+const Preserved = Type.Object({
+  index: Type.Integer({ minimum: 0 }),
+  entry_id: Type.String(),
+  entry_hash: Hex32,
+  inclusion_proof: Type.Array(Type.String()),
+});
+
+const { does_not_assert: _, ...sealed } = SealMembers.properties;
+
+const SealAnswer = Type.Object(
+  {
+    ok: Type.Literal(true),
+    seal_id: Type.String({ format: 'uuid' }),
+    verify_url: Type.String({ format: 'uri' }),
+    seal: Type.Object(sealed),
+    checkpoint: Type.Union([Type.String(), Type.Null()]),
+    preserved: Type.Array(Preserved, {
+      description: `The first ${String(MAX_LISTED)} preserved entries, under the checkpoint.`,
+    }),
+    does_not_assert: Type.Array(Type.String()),
+    receipt: ReceiptSchema,
+  },
+  { $id: 'SpoliationSeal' },
+);
+
+/** The route of the seal. */
+export function sealRoute(host: PluginHost): Route {
+  const { limits } = host;
+  const toll = host.toll('spoliation_seal');
+  const Names = Type.Array(Type.String({ minLength: 1, maxLength: limits.string_chars }), {
+    maxItems: MAX_SCOPE,
+  });
+  return route({
+    method: 'POST',
+    path: '/api/v1/spoliation-seal',
+    tag: 'restraint',
+    summary: 'Seal what the log holds of a matter, and hold it',
+    description:
+      'Names what the tenant has in the log under the newest checkpoint, in the sessions and the window given, ' +
+      'or of all its entities without sessions. From then on disclosures of it cannot be destroyed. Systems are ' +
+      'noted; they never narrow the hold.',
+    access: 'open',
+    idempotent: true,
+    body: Type.Object(
+      {
+        trigger_event: Type.String({ minLength: 1, maxLength: limits.message_bytes }),
+        trigger_date: Type.Optional(Type.String({ format: 'date' })),
+        session_ids: Type.Optional(Names),
+        systems: Type.Optional(Names),
+        from_ms: Type.Optional(Millis),
+        to_ms: Type.Optional(Millis),
+      },
+      { $id: 'SpoliationSealRequest' },
+    ),
+    responses: { 200: { description: 'The seal.', schema: SealAnswer } },
+    errors: ['log_unavailable'],
+    example: {
+      trigger_event: 'notice of claim 4711',
+      trigger_date: '2026-08-01',
+      session_ids: ['interview-42'],
+    },
+    async handle(ctx) {
+      const { body, caller } = ctx.state;
+      const { trigger_event, trigger_date, session_ids = [], systems } = body;
+      const { from_ms = null, to_ms = null } = body;
+      if (from_ms !== null && to_ms !== null && from_ms > to_ms) {
+        throw new ApiError('parameter_invalid', 'from_ms is over to_ms', { param: 'from_ms' });
+      }
+      const log = host.log(caller.kind);
+      const sessions = [...new Set(session_ids.map((id) => caller.sessionRef(id)))];
+      const { size, note, map_head_ms } = await log.whenPublished(
+        log.size(),
+        AbortSignal.timeout(COVERED_MS),
+      );
+      const window = { from_ms: from_ms ?? 0, to_ms: Math.min(to_ms ?? map_head_ms, map_head_ms) };
+      const indexes = (await standing(log, await chainsOf(log, caller, sessions), window)).filter(
+        (index) => index < size,
+      );
+      const listed = indexes.slice(0, MAX_LISTED).map((index) => preserved(log, index, size));
+      const kept = { checkpoint: note, preserved: listed };
+      await ctx.state.append(
+        [
+          {
+            type: SEAL,
+            members: {
+              ...(trigger_date === undefined ? {} : { trigger_date }),
+              subject_sessions: sessions.map((session) => `session:${session}`),
+              from_ms,
+              to_ms,
+              checkpoint_size: size,
+              preserved_count: indexes.length,
+              preserved_indexes_sha256: createHash('sha256')
+                .update(canonical(indexes))
+                .digest('hex'),
+              retention_hold: true,
+              does_not_assert: Object.keys(SEAL_DOES_NOT_ASSERT),
+            },
+            private: { trigger_event, ...(systems === undefined ? {} : { systems }) },
+            toll,
+          },
+        ],
+        { keep: { now: kept, later: () => kept } },
+      );
+    },
+    respond([entry], _disclosures, _request, kept) {
+      if (entry === undefined) throw new Error('a seal has one entry');
+      const { entry_id, statement, receipt } = entry;
+      const shown = Object.keys(sealed).filter((name) => statement[name] !== undefined);
+      return {
+        ok: true,
+        seal_id: entry_id,
+        verify_url: receipt['verify_url'],
+        seal: Object.fromEntries(shown.map((name) => [name, statement[name]])),
+        ...(kept ?? { checkpoint: null, preserved: [] }),
+        does_not_assert: Object.values(SEAL_DOES_NOT_ASSERT),
+        receipt,
+      };
+    },
+  });
+}
+
+/** The chains of the sessions; of the tenant's entities without any. */
+async function chainsOf(
+  log: LogView,
+  { tenant_ref }: Caller,
+  sessions: readonly string[],
+): Promise<readonly ChainKey[]> {
+  if (sessions.length > 0) return sessions.map((session) => ['session', session]);
+  const entities = await log.entitiesOf(tenant_ref, MAX_SCOPE);
+  return entities.map((entity) => ['entity', entity]);
+}
+
+/** Indexes of the entries of some chains in a window, ascending. */
+async function standing(
+  log: LogView,
+  chains: readonly ChainKey[],
+  window: { readonly from_ms: number; readonly to_ms: number },
+): Promise<number[]> {
+  const indexes = new Set<number>();
+  if (window.from_ms > window.to_ms) return [];
+  for (const key of chains) {
+    for (let after: number | undefined; ;) {
+      const rows = await log.chain(
+        { key, ...window },
+        { limit: PAGE, ...(after === undefined ? {} : { after }) },
+      );
+      for (const { index } of rows) indexes.add(index);
+      if (indexes.size > MAX_COUNTED) {
+        const message = `over ${String(MAX_COUNTED)} entries are in scope: seal shorter windows`;
+        throw new ApiError('parameter_invalid', message, { param: 'to_ms' });
+      }
+      after = rows.at(-1)?.index;
+      if (rows.length < PAGE || after === undefined) break;
+    }
+  }
+  return [...indexes].sort((a, b) => a - b);
+}
+
+function preserved(log: LogView, index: number, size: number): Record<string, Json> {
+  const text = log.entry(index);
+  if (text === null) throw new Error(`entry ${String(index)} of a chain is missing`);
+  return {
+    index,
+    entry_id: (JSON.parse(text) as { entry_id: string }).entry_id,
+    entry_hash: toHex(log.leafHash(index)),
+    inclusion_proof: log.inclusion(index, size).map(toBase64),
+  };
+}

@@ -1,0 +1,51 @@
+// The entry of a silence receipt: how many entries a session had when nothing more had come. behaviour.md §7.8, §9.5.
+
+import { Type } from 'typebox';
+import type { EntryType } from '../contract.ts';
+import { asSchema, Millis, SessionRef } from '../contract.ts';
+
+/** Name of the entry type. */
+export const RECEIPT = 'silence.receipt.v1';
+
+/** What a silence receipt leaves open, as it stands in the entry, and in words. */
+export const DOES_NOT_ASSERT = {
+  acts_never_logged: 'that nothing happened which was never logged',
+  acts_under_other_sessions: 'anything about acts logged under another session or tenant',
+  acts_without_session: 'anything about entries that name no session',
+  truth_of_context: 'that the committed context is true',
+} as const;
+
+const Count = Type.Integer({ minimum: 0 });
+
+/**
+ * The entry speaks about the session's chain and is not on it. Up to `window_to_ms`, the time of a published
+ * map head, the session had `entries_in_window` entries, the last of them at `silent_since_ms`.
+ */
+export const SilenceMembers = Type.Object(
+  {
+    // TypeBox writes tuples as draft 7 does; the log's schemas are of 2020-12.
+    subject_key: Type.Unsafe<readonly ['session', string]>({
+      type: 'array',
+      prefixItems: [Type.Literal('session'), SessionRef],
+      items: false,
+      minItems: 2,
+      maxItems: 2,
+    }),
+    /** Time of the session's first entry; null when it has none. */
+    window_from_ms: Type.Union([Millis, Type.Null()]),
+    window_to_ms: Millis,
+    entries_in_window: Count,
+    last_index: Type.Union([Count, Type.Null()]),
+    silent_since_ms: Type.Union([Millis, Type.Null()]),
+    checkpoint_size: Count,
+    does_not_assert: Type.Array(Type.Enum(Object.keys(DOES_NOT_ASSERT))),
+  },
+  { additionalProperties: false },
+);
+
+/** `silence.receipt.v1`; context, domain and what else a caller wrote are commitments. */
+export const silenceType: EntryType = {
+  name: RECEIPT,
+  schema: asSchema(SilenceMembers),
+  keys: [],
+};

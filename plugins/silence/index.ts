@@ -1,0 +1,14 @@
+// Silence receipts: proof that a monitored session said nothing more, as far as the log saw. behaviour.md §7.8.
+
+import { definePlugin } from '../contract.ts';
+import { silenceType } from './entries.ts';
+import { silenceRoutes } from './routes.ts';
+
+/** The plugin `silence`. */
+export default definePlugin({
+  contract: 1,
+  name: 'silence',
+  title: 'Silence receipts',
+  types: [silenceType],
+  routes: silenceRoutes,
+});

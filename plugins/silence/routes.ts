@@ -1,0 +1,117 @@
+// POST /silence-receipt. interface.md, Core; behaviour.md §7.8.
+
+import { Type } from 'typebox';
+import { route } from '../contract.ts';
+import type { ChainKey, Json, PluginHost, Route } from '../contract.ts';
+import { ReceiptSchema, SessionRef } from '../contract.ts';
+import { DOES_NOT_ASSERT, RECEIPT, SilenceMembers } from './entries.ts';
+import { sessionState } from './rules.ts';
+
+/** How long a request waits for the checkpoint that covers what was logged before it. */
+const WAIT_MS = 10_000;
+
+const Silence = Type.Object({
+  session_ref: SessionRef,
+  ...Type.Omit(SilenceMembers, ['subject_key', 'does_not_assert']).properties,
+  proof_url: Type.String({
+    format: 'uri',
+    description: 'The log answers here, with a proof, which entries the session has in the window.',
+  }),
+});
+
+/** The routes of silence receipts. */
+export function silenceRoutes(host: PluginHost): readonly Route[] {
+  const { limits } = host;
+  const Name = Type.String({ minLength: 1, maxLength: limits.string_chars });
+  return [
+    route({
+      method: 'POST',
+      path: '/silence-receipt',
+      tag: 'silence',
+      summary: 'Receipt for a monitored silence of a session',
+      description:
+        'States how many entries a session has and since when none has come, up to the newest checkpoint. ' +
+        'It says nothing about what was never logged.',
+      access: 'open',
+      idempotent: true,
+      body: Type.Object(
+        {
+          session_id: Name,
+          context: Type.String({ minLength: 1, maxLength: limits.message_bytes }),
+          domain: Type.Optional(Name),
+        },
+        { $id: 'SilenceRequest' },
+      ),
+      responses: {
+        200: {
+          description: 'The silence receipt.',
+          schema: Type.Object(
+            {
+              ok: Type.Literal(true),
+              silence: Silence,
+              does_not_assert: Type.Array(Type.String()),
+              receipt: ReceiptSchema,
+            },
+            { $id: 'SilenceReceipt' },
+          ),
+        },
+      },
+      example: { session_id: 'interview-42', context: 'no tool was called after the hold' },
+      handle: async (ctx) => {
+        const { body, caller } = ctx.state;
+        const log = host.log(caller.kind);
+        const signal = AbortSignal.timeout(WAIT_MS);
+        const session = await sessionState(log, caller.sessionRef(body.session_id), signal);
+        const hidden: Record<string, Json> = { context: body.context };
+        if (body.domain !== undefined) hidden['domain'] = body.domain;
+        await ctx.state.append([
+          {
+            type: RECEIPT,
+            members: {
+              subject_key: session.key,
+              window_from_ms: session.first_ms,
+              window_to_ms: session.to_ms,
+              entries_in_window: session.count,
+              last_index: session.last_index,
+              silent_since_ms: session.last_ms,
+              checkpoint_size: session.checkpoint_size,
+              does_not_assert: Object.keys(DOES_NOT_ASSERT),
+            },
+            private: hidden,
+          },
+        ]);
+      },
+      respond: ([entry]) => {
+        if (entry === undefined) throw new Error('a silence receipt has one entry');
+        const { statement, receipt } = entry;
+        const key = statement['subject_key'] as unknown as ChainKey;
+        const window_from_ms = statement['window_from_ms'] as number | null;
+        const window_to_ms = statement['window_to_ms'] as number;
+        const question = new URLSearchParams({
+          key: JSON.stringify(key),
+          from_ms: String(window_from_ms ?? 0),
+          to_ms: String(window_to_ms),
+        });
+        const [, kind, number] =
+          /\/log\/(live|sandbox)\/(\d+)$/.exec(statement['origin'] as string) ?? [];
+        return {
+          ok: true,
+          silence: {
+            session_ref: key[1],
+            window_from_ms,
+            window_to_ms,
+            entries_in_window: statement['entries_in_window'],
+            last_index: statement['last_index'],
+            silent_since_ms: statement['silent_since_ms'],
+            checkpoint_size: statement['checkpoint_size'],
+            proof_url: host.url(
+              `/log/${String(kind)}/${String(number)}/proof/lookup?${question.toString()}`,
+            ),
+          },
+          does_not_assert: Object.values(DOES_NOT_ASSERT),
+          receipt,
+        };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,178 @@
+// The contract suite: what every plugin must keep. Any author runs it over their own plugin with mocha:
+//
+//   import { pluginContract } from '<actlog>/test/contract/plugin-contract.ts';
+//   import plugin from '../my-plugin.ts';
+//   pluginContract(plugin);
+
+import assert from 'node:assert/strict';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { PROBLEMS } from '../../gateway/problems.ts';
+import type { JsonObject, Plugin, Route, Sequenced } from '../../plugins/contract.ts';
+import { CONTRACT } from '../../plugins/contract.ts';
+import { schemaCompiler } from '../../gateway/validation.ts';
+import { run } from '../gateway/running.ts';
+import type { Running } from '../gateway/running.ts';
+
+/** What the suite needs to know beyond the declaration. */
+export interface ContractOptions {
+  /** Plugins that this one requires, where the gateway does not have them. */
+  readonly with?: readonly Plugin[];
+  /** Values for path parameters of routes, by name. */
+  readonly params?: Readonly<Record<string, string>>;
+}
+
+const TYPE_NAME = /^[a-z][a-z0-9-]*\.[a-z][a-z0-9_]*\.v[1-9][0-9]*$/;
+const KIND_NAME = /^[a-z][a-z0-9-]*\.[a-z][a-z0-9_]*$/;
+
+/** Runs the suite: declarations first, then the plugin in a gateway of its own. */
+export function pluginContract(plugin: Plugin, options: ContractOptions = {}): void {
+  describe(`the contract of ${plugin.name}`, () => {
+    describeDeclaration(plugin);
+    describeServed(plugin, options);
+  });
+}
+
+function describeDeclaration(plugin: Plugin): void {
+  it('is written for this contract and has a name of its own', () => {
+    assert.equal(plugin.contract, CONTRACT);
+    assert.match(plugin.name, /^[a-z][a-z0-9-]*$/);
+    assert.ok(plugin.title.length > 0);
+  });
+
+  it('declares types under its own name, with schemas of 2020-12 that stand alone', () => {
+    for (const type of plugin.types) {
+      assert.match(type.name, TYPE_NAME);
+      assert.ok(type.name.startsWith(`${plugin.name}.`), type.name);
+      assert.deepEqual(JSON.parse(JSON.stringify(type.schema)), type.schema, 'plain JSON');
+      new Ajv2020({ strict: true, strictTypes: false }).compile(type.schema);
+    }
+    const names = plugin.types.map(({ name }) => name);
+    assert.equal(new Set(names).size, names.length);
+  });
+
+  it('closes its schemas: what they do not name is not logged', () => {
+    for (const { name, schema } of plugin.types) {
+      assert.ok('additionalProperties' in schema || 'unevaluatedProperties' in schema, name);
+    }
+  });
+
+  it('declares chains under its own name, over members of the schema', () => {
+    for (const { name, keys, schema } of plugin.types) {
+      for (const [kind, ...members] of keys) {
+        assert.match(String(kind), KIND_NAME);
+        assert.ok(String(kind).startsWith(`${plugin.name}.`), name);
+        const properties = Object.keys((schema['properties'] ?? {}) as JsonObject);
+        for (const member of members) assert.ok(properties.includes(member), `${name}: ${member}`);
+      }
+    }
+  });
+}
+
+function describeServed(plugin: Plugin, options: ContractOptions): void {
+  let running: Running;
+  let routes: readonly Route[];
+  before(async () => {
+    running = await start([...(options.with ?? []), plugin]);
+    routes = running.gateway.routes().filter(({ tag }) => tag === plugin.name);
+  });
+  after(() => running.close());
+
+  it('tags its routes with its name and says what they do', () => {
+    assert.ok(routes.length > 0);
+    for (const { path, summary, responses } of routes) {
+      assert.match(path, /^\/[^\s?#]*$/);
+      assert.ok(summary.length > 0, path);
+      assert.ok(Object.keys(responses).length > 0, path);
+    }
+  });
+
+  it('names only codes of the table', () => {
+    for (const { errors = [] } of routes)
+      for (const code of errors) assert.ok(code in PROBLEMS, code);
+  });
+
+  it('answers what its examples ask as it declares, and replays it', async () => {
+    for (const route of routes.filter(({ example }) => example !== undefined)) {
+      const path = filled(route.path, options.params ?? {});
+      const headers = route.idempotent === true ? { 'Idempotency-Key': 'contract-suite' } : {};
+      const ask = () => running.post(path, route.example, { key: running.sandbox, headers });
+      const first = await ask();
+      const declared = route.responses[first.status];
+      assert.ok(declared, `${path} answers ${String(first.status)}: ${first.text}`);
+      if (declared.schema !== undefined) schemaCompiler()(declared.schema, path)(first.json);
+      if (route.idempotent !== true) continue;
+      const again = await ask();
+      assert.equal(again.headers.get('idempotent-replayed'), 'true', path);
+      assert.equal(again.text, first.text, path);
+    }
+  });
+
+  it('refuses a body that its schema does not know with 400 and the parameter', async () => {
+    for (const route of routes.filter(
+      ({ method, body }) => method === 'POST' && body !== undefined,
+    )) {
+      const { required = [] } = route.body as { required?: readonly string[] };
+      if (required.length === 0) continue;
+      const answer = await running.post(
+        filled(route.path, options.params ?? {}),
+        {},
+        { key: running.sandbox },
+      );
+      assert.equal(answer.status, 400, answer.text);
+      assert.ok(required.includes(answer.json.error.param), answer.text);
+    }
+  });
+
+  it('projects the same rows from the same entries', () => {
+    for (const type of plugin.types) {
+      if (type.project === undefined) continue;
+      const entries = loggedEntries(running, type.name);
+      assert.ok(entries.length > 0, `no example writes ${type.name}`);
+      const rows = [project(type.project, entries), project(type.project, entries)];
+      assert.deepEqual(rows[0], rows[1]);
+      for (const key of rows[0]?.keys() ?? []) assert.ok(key.startsWith(`${plugin.name}/`), key);
+    }
+  });
+}
+
+/** A gateway with the plugins, but for those that it has by itself. */
+async function start(plugins: readonly Plugin[]): Promise<Running> {
+  const { PLUGINS } = await import('../../plugins/index.ts');
+  return run({}, { plugins: plugins.filter((plugin) => !PLUGINS.includes(plugin)) });
+}
+
+function filled(path: string, params: Readonly<Record<string, string>>): string {
+  return path.replace(/\{(\w+)\*?\}/g, (_, name: string) => params[name] ?? 'example');
+}
+
+function loggedEntries(running: Running, type: string): Sequenced[] {
+  const log = running.gateway.logs.sandbox;
+  return Array.from(
+    { length: log.size() },
+    (_, index) => JSON.parse(log.entry(index) ?? '') as JsonObject,
+  )
+    .filter((statement) => statement['type'] === type)
+    .map((statement) => ({
+      index: statement['index'] as number,
+      entry_id: statement['entry_id'] as string,
+      issued_at_ms: statement['issued_at_ms'] as number,
+      type,
+      statement,
+      links: [],
+    }));
+}
+
+function project(
+  rule: NonNullable<Plugin['types'][number]['project']>,
+  entries: readonly Sequenced[],
+): Map<string, unknown> {
+  const rows = new Map<string, unknown>();
+  for (const entry of entries) {
+    rule(entry, {
+      get: (key) => rows.get(key) as never,
+      put: (key, value) => rows.set(key, structuredClone(value)),
+      del: (key) => rows.delete(key),
+    });
+  }
+  return rows;
+}

@@ -1,0 +1,119 @@
+// The real server as a process of its own, which a test can kill.
+
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { programOf } from '../../tools/bench/program.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Where the server is and what it is started with. */
+export interface ServerPlace {
+  readonly data: string;
+  readonly port: number;
+  readonly env?: Readonly<Record<string, string>>;
+  /** The module that is run from source; the command line `actlog serve` unless given. */
+  readonly program?: string;
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const probe = createServer();
+  probe.listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}
+
+/** A started server process. */
+export class ChildServer {
+  readonly url: string;
+  /** The keys of the first start by kind; empty later. */
+  readonly keys: ReadonlyMap<string, string>;
+  readonly #child: ChildProcess;
+  readonly #exit: Promise<unknown>;
+
+  private constructor(
+    url: string,
+    keys: ReadonlyMap<string, string>,
+    child: ChildProcess,
+    exit: Promise<unknown>,
+  ) {
+    this.url = url;
+    this.keys = keys;
+    this.#child = child;
+    this.#exit = exit;
+  }
+
+  /** Starts it and waits until it says that it serves; rejects with its output when it ends instead. */
+  static async start(place: ServerPlace): Promise<ChildServer> {
+    const { data, port, env = {}, program } = place;
+    const url = `http://127.0.0.1:${String(port)}`;
+    const args =
+      program === undefined
+        ? [...programOf('tools/actlog').args, 'serve']
+        : ['--import', 'tsx', program];
+    const child = spawn(process.execPath, args, {
+      cwd: root,
+      env: {
+        PATH: process.env['PATH'],
+        HOST: '127.0.0.1',
+        PORT: String(port),
+        BASE_URL: url,
+        LOG_ORIGIN: 'crash.example',
+        DATA_DIR: data,
+        RATE_LIMITS: 'off',
+        LOG_LEVEL: 'error',
+        CHECKPOINT_INTERVAL_MS: '50',
+        ...env,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const exit = once(child, 'exit');
+    const said: string[] = [];
+    const keys = new Map<string, string>();
+    const serves = new Promise<void>((resolve) => {
+      createInterface({ input: child.stdout }).on('line', (line) => {
+        said.push(line);
+        const [, kind, key] = /^(sandbox|live) key: (\S+)$/.exec(line) ?? [];
+        if (kind !== undefined && key !== undefined) keys.set(kind, key);
+        if (line.startsWith('actlog serves ')) resolve();
+      });
+    });
+    createInterface({ input: child.stderr }).on('line', (line) => said.push(line));
+    const ended = exit.then(() => {
+      throw new Error(`the server ended:\n${said.join('\n')}`);
+    });
+    ended.catch(() => undefined);
+    await Promise.race([serves, ended]);
+    return new ChildServer(url, keys, child, exit);
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  /** kill -9. */
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.#exit;
+  }
+
+  /** A stop in good order; answers with the exit code. */
+  async stop(): Promise<number | null> {
+    this.#child.kill('SIGTERM');
+    await this.#exit;
+    return this.#child.exitCode;
+  }
+
+  /** Resolves when the process ended, whoever ended it. */
+  async ended(): Promise<void> {
+    await this.#exit;
+  }
+}

@@ -1,0 +1,83 @@
+// Run as a process of its own by commit-points.test.ts: appends to a log and kills itself at the named
+// commit point, the n-th time that it comes there. What was acknowledged is on stdout by then.
+// Arguments: folder, point, n.
+
+import { writeSync } from 'node:fs';
+import { openLog, openThreads } from '../../log/index.ts';
+import { ENTRY, NOTE as NOTE_ROW } from '../../log/store/layout.ts';
+import { openStore } from '../../log/store/store.ts';
+import type { Store, Write } from '../../log/store/store.ts';
+import { note, NOTE, TENANT } from '../log/kept-log.ts';
+
+const [folder = '', point = '', nth = '1'] = process.argv.slice(2);
+let left = Number(nth);
+
+const die = (): void => {
+  left -= 1;
+  // SIGKILL to oneself comes at once: nothing after this line runs.
+  if (left === 0) process.kill(process.pid, 'SIGKILL');
+};
+const at = (name: string): void => {
+  if (name === point) die();
+};
+
+/** What a batch is for, as the commit points are called. */
+function kindOf(writes: readonly Write[]): string {
+  const texts = writes.flatMap((one) =>
+    one.key[0] === ENTRY && one.type === 'put' ? [Buffer.from(one.value).toString()] : [],
+  );
+  if (texts.some((text) => text.includes('"type":"log.open.v1"'))) return 'first-batch';
+  if (texts.some((text) => text.includes('"type":"log.map_head.v1"'))) return 'map-head';
+  if (texts.length > 0) return 'round';
+  return writes.some(({ key }) => key[0] === NOTE_ROW) ? 'note' : 'other';
+}
+
+async function open(path: string): Promise<Store> {
+  const store = await openStore(path);
+  const write = async (writes: readonly Write[]): Promise<void> => {
+    const kind = kindOf(writes);
+    at(`before-${kind}`);
+    await store.write(writes);
+    at(`after-${kind}`);
+  };
+  return {
+    get: (key) => store.get(key),
+    write,
+    scan: (range) => store.scan(range),
+    scanKeys: (range) => store.scanKeys(range),
+    compact: (range) => store.compact(range),
+    copy: () => store.copy(),
+    close: () => store.close(),
+  };
+}
+
+const say = (what: object): void => {
+  writeSync(1, `${JSON.stringify(what)}\n`);
+};
+
+const log = await openLog({
+  data: folder,
+  kind: 'live',
+  origin_base: 'log.example',
+  checkpoint_interval_ms: 5,
+  threads: openThreads({ inline: true }),
+  types: [NOTE],
+  store: open,
+  cosign: (offer) => {
+    at('witness');
+    return Promise.resolve({ note: offer.note, cosignatures: 0 });
+  },
+});
+say({ note: log.published().note });
+log.onPublished((published) => {
+  say({ note: published.note });
+});
+await log.declare([NOTE]);
+await log.registerTenant(TENANT, '0'.repeat(64));
+for (let i = 0; i < 400; i += 1) {
+  const group = [note(`case-${String(i % 5)}`), note(`case-${String(i % 7)}`)];
+  for (const { index, text } of await log.append(group)) say({ index, text });
+}
+at('before-close');
+await log.close();
+at('after-close');

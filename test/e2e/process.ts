@@ -1,0 +1,65 @@
+// The command line as processes: a server on a data folder of its own, and commands run in a folder without one.
+
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const TSX = import.meta.resolve('tsx');
+const ACTLOG = fileURLToPath(new URL('../../tools/actlog.ts', import.meta.url));
+
+/** A server process that answers. */
+export interface ServerProcess {
+  readonly url: string;
+  /** The live key of the first start. */
+  readonly key: string;
+  /** Stops it with SIGTERM and waits for its end; answers with the exit code. */
+  stop(): Promise<number | null>;
+}
+
+/** What a command came to. */
+export interface Ran {
+  readonly code: number;
+  readonly output: string;
+}
+
+/** Starts `actlog serve` on a new data folder and waits until it listens. */
+export async function startProcess(data: string): Promise<ServerProcess> {
+  const child = spawn(process.execPath, ['--import', TSX, ACTLOG, 'serve', '--data', data], {
+    env: { ...process.env, PORT: '0', HOST: '127.0.0.1', LOG_ORIGIN: 'log.example' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let key = '';
+  for await (const line of createInterface(child.stdout)) {
+    key = /^live key: (\S+)$/.exec(line)?.[1] ?? key;
+    const port = /^actlog serves .* port (\d+)$/.exec(line)?.[1];
+    if (port === undefined) continue;
+    child.stdout.resume();
+    return {
+      url: `http://127.0.0.1:${port}`,
+      key,
+      async stop() {
+        if (child.exitCode !== null) return child.exitCode;
+        const ended = once(child, 'exit') as Promise<[number | null]>;
+        child.kill('SIGTERM');
+        return (await ended)[0];
+      },
+    };
+  }
+  throw new Error('the server ended before it listened');
+}
+
+/** Runs `actlog` in a folder. */
+export function actlog(folder: string, ...args: readonly string[]): Promise<Ran> {
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      ['--import', TSX, ACTLOG, ...args],
+      { cwd: folder },
+      (error, stdout, stderr) => {
+        const code = error === null ? 0 : Number(error.code);
+        resolve({ code, output: stdout + stderr });
+      },
+    );
+  });
+}

@@ -1,0 +1,114 @@
+// A wall clock that jumps: appends stop until the operator vouches for it, and times never run backwards.
+// formats.md §1; behaviour.md §13.
+
+import assert from 'node:assert/strict';
+import type { Appended } from '../../log/index.ts';
+import { code, note, withLog } from '../log/kept-log.ts';
+import type { KeptLog } from '../log/kept-log.ts';
+
+const HOUR = 3_600_000;
+
+const append = async (kept: KeptLog): Promise<Appended> => {
+  const [entry] = await kept.append(note('case'));
+  return entry!;
+};
+
+describe('a clock that jumps', () => {
+  for (const jump of [HOUR, -HOUR]) {
+    const way = jump > 0 ? 'forth' : 'back';
+
+    it(
+      `stops appends when it is set an hour ${way} under a running log`,
+      withLog(async (kept) => {
+        const before = await append(kept);
+        kept.time.jump(kept.time.wall() + jump);
+        await assert.rejects(append(kept), code('clock_untrusted'));
+        assert.equal(kept.log.health().clock_offset_ms, jump);
+        assert.equal(kept.log.entry(before.index), before.text, 'reads go on');
+        assert.equal(kept.log.health().writable, true, 'the store is well');
+
+        kept.log.operator.confirmClock();
+        const after = await append(kept);
+        assert.equal(after.index, before.index + 1);
+        assert.ok(after.issued_at_ms >= before.issued_at_ms);
+        if (jump > 0) assert.equal(after.issued_at_ms, kept.time.wall());
+        assert.equal(kept.log.health().clock_offset_ms, 0);
+        await kept.publish();
+      }),
+    );
+
+    it(
+      `takes entries again when it comes back by itself from an hour ${way}`,
+      withLog(async (kept) => {
+        const before = await append(kept);
+        kept.time.jump(kept.time.wall() + jump);
+        await assert.rejects(append(kept), code('clock_untrusted'));
+        kept.time.jump(kept.time.wall() - jump);
+        assert.equal((await append(kept)).index, before.index + 1);
+      }),
+    );
+  }
+
+  it(
+    'keeps publishing off while it is untrusted, without taking the log for broken',
+    withLog(
+      async (kept) => {
+        await kept.publish();
+        const { size } = kept.log.published();
+        await append(kept);
+        kept.time.jump(kept.time.wall() + HOUR);
+        const waiting = kept.log.whenPublished(size + 1);
+        await assert.rejects(append(kept), code('clock_untrusted'));
+        assert.equal(kept.log.published().size, size);
+        kept.log.operator.confirmClock();
+        await append(kept);
+        assert.ok((await waiting).size > size);
+      },
+      { checkpoint_interval_ms: 20 },
+    ),
+  );
+
+  it(
+    'sees an hour forth across a restart as time that passed',
+    withLog(async (kept) => {
+      const before = await append(kept);
+      await kept.stop();
+      kept.time.jump(kept.time.wall() + HOUR);
+      await kept.start();
+      const after = await append(kept);
+      assert.equal(after.issued_at_ms, kept.time.wall());
+      assert.ok(after.issued_at_ms > before.issued_at_ms + HOUR - 1000);
+    }),
+  );
+
+  it(
+    'refuses entries an hour before the last one after a restart, until it is confirmed',
+    withLog(async (kept) => {
+      const before = await append(kept);
+      await kept.stop();
+      kept.time.jump(kept.time.wall() - HOUR);
+      await kept.start();
+      assert.equal(kept.log.entry(before.index), before.text, 'reads go on');
+      await assert.rejects(append(kept), code('clock_untrusted'));
+      kept.log.operator.confirmClock();
+      const after = await append(kept);
+      assert.ok(after.issued_at_ms >= before.issued_at_ms, 'never backwards');
+      kept.time.advance(1000);
+      assert.ok((await append(kept)).issued_at_ms >= after.issued_at_ms);
+    }),
+  );
+
+  it(
+    'bridges half a minute back without a word, and never writes an earlier time',
+    withLog(async (kept) => {
+      let last = (await append(kept)).issued_at_ms;
+      for (const step of [-30_000, 5_000, -20_000, 10_000]) {
+        kept.time.jump(kept.time.wall() + step);
+        const { issued_at_ms } = await append(kept);
+        assert.ok(issued_at_ms >= last);
+        last = issued_at_ms;
+        await kept.publish();
+      }
+    }),
+  );
+});

@@ -1,0 +1,157 @@
+// An older copy of a database put back, or one without its checkpoint file: writing on would fork the log,
+// so it refuses and says what to do. formats.md §5; behaviour.md §13.
+
+import assert from 'node:assert/strict';
+import { cp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { code, KeptLog, note } from '../log/kept-log.ts';
+
+interface Copied {
+  readonly kept: KeptLog;
+  readonly db: string;
+  readonly old: string;
+  readonly outside: string;
+}
+
+/** A stopped log with five published entries, and a copy of its database from before the last two. */
+async function copied(): Promise<Copied> {
+  const kept = await KeptLog.open();
+  const db = join(kept.folder, 'live', '1', 'db');
+  const old = join(kept.folder, 'old');
+  const outside = join(kept.folder, 'checkpoints', 'live-1.checkpoint');
+  await kept.append(note('a'), note('b'), note('c'));
+  await kept.publish();
+  await kept.stop();
+  await cp(db, old, { recursive: true });
+  await cp(outside, `${outside}.old`);
+  await kept.start();
+  await kept.append(note('d'), note('e'));
+  await kept.publish();
+  await kept.stop();
+  return { kept, db, old, outside };
+}
+
+const withCopy = (body: (copy: Copied) => Promise<void>) => async (): Promise<void> => {
+  const copy = await copied();
+  try {
+    await body(copy);
+  } finally {
+    await copy.kept.end();
+  }
+};
+
+const refused =
+  (...words: readonly RegExp[]) =>
+  (error: unknown): boolean => {
+    code('log_rolled_back')(error);
+    for (const word of words) assert.match((error as Error).message, word);
+    return true;
+  };
+
+describe('a database that was rolled back', () => {
+  it(
+    'refuses to write and names both sizes, the file and the way out',
+    withCopy(async ({ kept, db, old }) => {
+      await rename(db, `${db}.newest`);
+      await rename(old, db);
+      const size = /ends at \d+ entries, .*live-1\.checkpoint knows of \d+/;
+      await assert.rejects(kept.start(), refused(size, /refuses to write/, /actlog restore/));
+      // Trying again changes nothing.
+      await assert.rejects(kept.start(), refused(size));
+      // The newest database is still the log.
+      await rm(db, { recursive: true });
+      await rename(`${db}.newest`, db);
+      await kept.start();
+      await kept.append(note('f'));
+    }),
+  );
+
+  it(
+    'refuses one that went on from an old copy with other entries',
+    withCopy(async ({ kept, db, old, outside }) => {
+      const newest = await readFile(outside);
+      await rename(db, `${db}.newest`);
+      await rename(old, db);
+      // Somebody rolled the file back as well: nothing is left to tell, and the fork outgrows the log.
+      await writeFile(outside, await readFile(`${outside}.old`));
+      const published = new Set(kept.notes.keys());
+      await kept.start();
+      await kept.append(...Array.from({ length: 9 }, () => note('fork')));
+      await kept.stop();
+      for (const size of kept.notes.keys()) if (!published.has(size)) kept.notes.delete(size);
+      await writeFile(outside, newest);
+      await assert.rejects(kept.start(), refused(/another root than .* at size \d+/));
+      await rm(db, { recursive: true });
+      await rename(`${db}.newest`, db);
+      await kept.start();
+    }),
+  );
+
+  it(
+    'refuses an empty database where a log has been',
+    withCopy(async ({ kept, db }) => {
+      await rename(db, `${db}.newest`);
+      await assert.rejects(kept.start(), refused(/ends at 0 entries/));
+      await rm(db, { recursive: true });
+      await rename(`${db}.newest`, db);
+      await kept.start();
+    }),
+  );
+
+  it(
+    'refuses without its checkpoint file',
+    withCopy(async ({ kept, outside }) => {
+      await rename(outside, `${outside}.away`);
+      await assert.rejects(kept.start(), refused(/is missing/, /live-1\.checkpoint/));
+      await rename(`${outside}.away`, outside);
+      await kept.start();
+    }),
+  );
+
+  for (const [what, text] of [
+    ['empty', ''],
+    ['cut short', '{"origin":"log.example/log/live/1","note":"log.ex'],
+    ['no checkpoint file', '{"size":4}'],
+    ['of another shape', '{"origin":"o","note":2,"acknowledged":{"size":1,"root":""}}'],
+    ['without a size', '{"origin":"o","note":null,"acknowledged":{"size":"x","root":""}}'],
+  ] as const) {
+    it(
+      `refuses a checkpoint file that is ${what}, and names it`,
+      withCopy(async ({ kept, outside }) => {
+        const good = await readFile(outside);
+        await writeFile(outside, text);
+        await assert.rejects(kept.start(), (error: unknown) => {
+          code('store_corrupt')(error);
+          assert.ok((error as Error).message.includes(outside), String(error));
+          return true;
+        });
+        await writeFile(outside, good);
+        await kept.start();
+      }),
+    );
+  }
+
+  it(
+    'refuses the checkpoint file of another log',
+    withCopy(async ({ kept, outside }) => {
+      const good = await readFile(outside, 'utf8');
+      await writeFile(outside, good.replaceAll('log.example', 'other.example'));
+      await assert.rejects(kept.start(), refused(/is not the log of/));
+      await writeFile(outside, good);
+      await kept.start();
+    }),
+  );
+
+  it(
+    'refuses a root that is not that of its tree',
+    withCopy(async ({ kept, outside }) => {
+      const good = await readFile(outside, 'utf8');
+      const bent = JSON.parse(good) as { acknowledged: { root: string } };
+      bent.acknowledged.root = Buffer.alloc(32, 7).toString('base64');
+      await writeFile(outside, JSON.stringify(bent));
+      await assert.rejects(kept.start(), refused(/another root/));
+      await writeFile(outside, good);
+      await kept.start();
+    }),
+  );
+});

@@ -1,0 +1,36 @@
+// Two processes on one data folder: the second is told so, in words, and the first goes on.
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { note, withLog } from '../log/kept-log.ts';
+
+const opener = fileURLToPath(new URL('opener.ts', import.meta.url));
+
+async function openElsewhere(folder: string): Promise<{ code: string | null; message?: string }> {
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    ...['--import', 'tsx'],
+    opener,
+    folder,
+  ]);
+  return JSON.parse(stdout) as { code: string | null };
+}
+
+describe('a second process on the same data', () => {
+  it(
+    'is refused with what to do, and disturbs nothing',
+    withLog(async (kept) => {
+      const [entry] = await kept.append(note('a'));
+      const { code, message = '' } = await openElsewhere(kept.folder);
+      assert.equal(code, 'log_locked');
+      assert.ok(message.includes(kept.folder), 'names the folder');
+      assert.match(message, /another process .* stop it first, or give this one another DATA_DIR/);
+      assert.equal(kept.log.entry(entry!.index), entry!.text);
+      await kept.append(note('b'));
+      await kept.stop();
+      assert.deepEqual(await openElsewhere(kept.folder), { code: null }, 'once the first is gone');
+      await kept.start();
+    }),
+  );
+});

@@ -1,0 +1,122 @@
+// The table of settings: defaults, sources, refusals that name the setting.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+import { ConfigError, configTable, readConfig, SETTINGS } from '../../gateway/config.ts';
+import { pluginSettingRows, pluginSettings } from '../../gateway/plugin-settings.ts';
+import Type from 'typebox';
+import { notes } from './notes.ts';
+
+const refusal = (pattern: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof ConfigError);
+  assert.match(error.message, pattern);
+  return true;
+};
+
+describe('configuration', () => {
+  let folder: string;
+  const file = (value: unknown): string => {
+    const path = join(folder, 'config.json');
+    writeFileSync(path, typeof value === 'string' ? value : JSON.stringify(value));
+    return path;
+  };
+  before(() => (folder = mkdtempSync(join(tmpdir(), 'actlog-config-'))));
+  after(() => rmSync(folder, { recursive: true }));
+
+  it('has the defaults of behaviour.md §3.3 and §4.2', () => {
+    const { config } = readConfig({});
+    assert.equal(config.PORT, 8080);
+    assert.equal(config.ANONYMOUS_WRITES, 'allow');
+    assert.deepEqual(
+      [
+        config.RATE_SANDBOX,
+        config.RATE_ANONYMOUS_WRITES,
+        config.RATE_LIVE,
+        config.RATE_PUBLIC_READS,
+      ],
+      [60, 30, 600, 600],
+    );
+    assert.deepEqual([config.MAX_BODY_BYTES, config.MAX_MESSAGE_BYTES], [256 * 1024, 32 * 1024]);
+    assert.deepEqual([config.MAX_STRING_CHARS, config.MAX_METADATA_BYTES], [512, 64 * 1024]);
+    assert.deepEqual([config.PAGE_DEFAULT, config.PAGE_MAX], [20, 100]);
+    assert.equal(config.CHECKPOINT_INTERVAL_MS, 1000);
+    assert.equal(config.IDEMPOTENCY_TTL_MS, 24 * 3_600_000);
+  });
+
+  it('reads a file, and the environment before it', () => {
+    const path = file({ PORT: 9000, LOG_LEVEL: 'warn' });
+    const { config } = readConfig({ PORT: '9001' }, path);
+    assert.equal(config.PORT, 9001);
+    assert.equal(config.LOG_LEVEL, 'warn');
+  });
+
+  it('makes folders absolute', () => {
+    const { config } = readConfig({ DATA_DIR: 'x' });
+    assert.ok(isAbsolute(config.DATA_DIR));
+    assert.equal(config.CHECKPOINT_DIR, join(config.DATA_DIR, 'checkpoints'));
+  });
+
+  for (const [name, value] of [
+    ['PORT', '65536'],
+    ['PORT', '1e3'],
+    ['PORT', '-1'],
+    ['RATE_LIMITS', 'yes'],
+    ['BASE_URL', 'ftp://example.org'],
+    ['BASE_URL', 'https://example.org/?a=b'],
+    ['LOG_ORIGIN', 'a b'],
+    ['LOG_ORIGIN', 'a+b'],
+    ['MAX_JSON_DEPTH', '17'],
+  ] as const) {
+    it(`refuses ${name}=${value} by name`, () => {
+      assert.throws(() => readConfig({ [name]: value }), refusal(new RegExp(`^${name} `)));
+    });
+  }
+
+  it('refuses a file that is not an object of texts and numbers', () => {
+    assert.throws(() => readConfig({}, file('[1]')), refusal(/must hold a JSON object/));
+    assert.throws(() => readConfig({}, file('{"PORT":1,"PORT":2}')), refusal(/cannot be read/));
+    assert.throws(() => readConfig({}, file({ PORT: [1] })), refusal(/^PORT must be/));
+    assert.throws(() => readConfig({}, join(folder, 'missing.json')), refusal(/cannot be read/));
+  });
+
+  it('refuses a setting that neither the gateway nor a plugin has', () => {
+    const sources = readConfig({}, file({ PROT: 1 }));
+    assert.throws(() => pluginSettings([notes()], sources), refusal(/^PROT is no setting/));
+  });
+
+  it('gives a plugin the settings that it declares, validated', () => {
+    const settings = Type.Object({
+      NOTES_COLOUR: Type.Optional(
+        Type.String({ pattern: '^(red|blue)$', description: 'A colour.' }),
+      ),
+      NOTES_PLACE: Type.String({ default: 'here' }),
+    });
+    const plugin = { ...notes(), settings };
+    const read = (env: Record<string, string>) =>
+      pluginSettings([plugin], readConfig(env, file({ NOTES_COLOUR: 'red' }))).get('notes');
+    assert.deepEqual(read({}), { NOTES_COLOUR: 'red', NOTES_PLACE: 'here' });
+    assert.deepEqual(read({ NOTES_COLOUR: 'blue' }), { NOTES_COLOUR: 'blue', NOTES_PLACE: 'here' });
+    assert.throws(() => read({ NOTES_COLOUR: 'green' }), refusal(/plugin notes: NOTES_COLOUR/));
+    assert.match(
+      configTable(pluginSettingRows([plugin])),
+      /\| `NOTES_COLOUR` \| string \| {2}\| A colour\. \|/,
+    );
+  });
+
+  it('refuses a plugin that declares a setting of the gateway', () => {
+    const plugin = { ...notes(), settings: Type.Object({ PORT: Type.String() }) };
+    assert.throws(
+      () => pluginSettings([plugin], readConfig({})),
+      refusal(/declares the setting PORT/),
+    );
+  });
+
+  it('prints each setting once in the table, with its default', () => {
+    const lines = configTable().split('\n');
+    assert.equal(lines.length, Object.keys(SETTINGS).length + 2);
+    for (const line of lines) assert.equal(line.replaceAll('\\|', '').split('|').length, 6);
+    assert.match(configTable(), /\| `PORT` \| integer 0\.\.65535 \| `8080` \|/);
+  });
+});

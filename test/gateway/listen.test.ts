@@ -1,0 +1,120 @@
+// Clients that speak no HTTP, too slowly, or too many at once: an envelope or a closed socket.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { notes } from './notes.ts';
+import { run } from './running.ts';
+import type { Running } from './running.ts';
+
+/** Sends a text and reads until the server closes. */
+async function talk(port: number, text: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  let answer = '';
+  socket.setEncoding('utf8');
+  socket.on('data', (chunk: string) => (answer += chunk));
+  socket.on('error', () => undefined);
+  socket.write(text);
+  await once(socket, 'close');
+  return answer;
+}
+
+describe('a listening gateway', () => {
+  let running: Running;
+  before(async () => {
+    running = await run(
+      { HEADERS_TIMEOUT_MS: '200', REQUEST_TIMEOUT_MS: '400', MAX_CONNECTIONS: '20' },
+      { plugins: [notes()] },
+    );
+  });
+  after(() => running.close());
+
+  for (const [what, text, status] of [
+    ['no HTTP', 'hello\r\n\r\n', 400],
+    ['a TLS handshake', '\x16\x03\x01\x02\x00\x01\x00', 400],
+    [
+      'a length that is none',
+      'POST /notes/a HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n',
+      400,
+    ],
+    [
+      'two lengths',
+      'POST /notes/a HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n',
+      400,
+    ],
+    [
+      'length and chunks',
+      'POST /notes/a HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
+      400,
+    ],
+    ['no host', 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+    [
+      'a target that is no address',
+      'GET http://[/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+      400,
+    ],
+    [
+      'a header of 20 kB',
+      `GET /health HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`,
+      431,
+    ],
+    ['half a header', 'GET /health HTTP/1.1\r\nHost: x\r\n', 408],
+  ] as const) {
+    it(`answers ${what} with ${String(status)} and closes`, async () => {
+      const answer = await talk(running.port, text);
+      assert.match(answer, new RegExp(`^HTTP/1\\.1 ${String(status)} `));
+      const [head = '', body = ''] = answer.split('\r\n\r\n');
+      const { error } = JSON.parse(body) as { error: { type: string; request_id: string } };
+      assert.equal(error.type, 'invalid_request_error');
+      assert.ok(head.includes(`X-Request-Id: ${error.request_id}`));
+    });
+  }
+
+  it('ignores an expectation that it does not know', async () => {
+    const answer = await talk(
+      running.port,
+      'GET /health HTTP/1.1\r\nHost: x\r\nExpect: wonders\r\nConnection: close\r\n\r\n',
+    );
+    assert.match(answer, /^HTTP\/1\.1 200 /);
+  });
+
+  it('says Continue to whom it may, before the body', async () => {
+    for (const [version, continues] of [
+      ['1.1', true],
+      ['1.0', false],
+    ] as const) {
+      const answer = await talk(
+        running.port,
+        `POST /notes/a HTTP/${version}\r\nHost: x\r\nContent-Type: application/json\r\n` +
+          'Expect: 100-continue\r\nContent-Length: 12\r\nConnection: close\r\n\r\n{"text":"a"}',
+      );
+      assert.equal(answer.includes('100 Continue'), continues, version);
+      assert.match(answer, /HTTP\/1\.1 200 OK/);
+    }
+  });
+
+  it('closes on a body that comes too slowly', async () => {
+    const answer = await talk(
+      running.port,
+      'POST /notes/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 20\r\n\r\n{',
+    );
+    assert.doesNotMatch(answer, /^HTTP\/1\.1 [25]/);
+  });
+
+  it('closes connections beyond the limit and serves again when some have gone', async () => {
+    const sockets: Socket[] = [];
+    let refused = 0;
+    for (let i = 0; i < 40; i += 1) {
+      const socket = connect(running.port, '127.0.0.1');
+      socket.on('error', () => undefined);
+      sockets.push(socket);
+    }
+    const closing = sockets.map((socket) => once(socket, 'close').then(() => (refused += 1)));
+    await Promise.race([Promise.all(closing.slice(20)), Promise.all(closing)]);
+    assert.ok(refused >= 20, `${String(refused)} were closed`);
+    for (const socket of sockets) socket.destroy();
+    await Promise.all(closing);
+    assert.equal((await running.get('/notes/total')).status, 200);
+  });
+});

@@ -1,0 +1,182 @@
+// Bodies: JSON only, strict, bounded before they are read. behaviour.md §1.3, §4.2, §4.3.
+
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { notes } from '../notes.ts';
+import { run } from '../running.ts';
+import type { Running } from '../running.ts';
+import { codeOf } from './envelope.ts';
+
+const json = { 'Content-Type': 'application/json' };
+
+describe('a body', () => {
+  let running: Running;
+  before(async () => (running = await run({}, { plugins: [notes()] })));
+  after(() => running.close());
+
+  const send = (body: string | undefined, headers: Record<string, string> = json) =>
+    running.ask('POST', '/notes/a', { headers, ...(body === undefined ? {} : { body }) });
+  const raw = async (body: Uint8Array, headers: Record<string, string> = json) => {
+    const response = await fetch(`${running.url}/notes/a`, {
+      method: 'POST',
+      headers,
+      body: Buffer.from(body),
+    });
+    const { error } = (await response.json()) as { error?: { code: string } };
+    return { status: response.status, code: error?.code };
+  };
+
+  it('is needed', async () => {
+    assert.equal(codeOf(await send(undefined), 400), 'body_required');
+    assert.equal(codeOf(await send(''), 400), 'body_required');
+  });
+
+  it('may hold members that nobody knows, and fractions', async () => {
+    const answer = await send('{"text":"x","other":{"__proto__":1.5,"constructor":null}}');
+    assert.equal(answer.status, 200, answer.text);
+  });
+
+  for (const [what, text] of [
+    ['no JSON', '{'],
+    ['two documents', '{"text":"x"} {}'],
+    ['a duplicate name', '{"text":"x","text":"y"}'],
+    ['a duplicate name that is escaped', '{"text":"x","\\u0074ext":"y"}'],
+    ['a lone surrogate, escaped', '{"text":"\\ud800"}'],
+    ['minus zero', '{"text":"x","number":-0}'],
+    ['an integer that a double would change', '{"text":"x","number":9007199254740993}'],
+    ['17 levels', `{"text":"x","deep":${'['.repeat(16)}${']'.repeat(16)}}`],
+    ['10,000 levels', `{"text":"x","deep":${'['.repeat(10_000)}${']'.repeat(10_000)}}`],
+    ['a byte order mark', '\ufeff{"text":"x"}'],
+    ['NaN', '{"text":"x","number":NaN}'],
+  ] as const) {
+    it(`is refused for ${what}`, async () => {
+      assert.equal(codeOf(await send(text), 400), 'invalid_json');
+    });
+  }
+
+  it('may nest 16 levels', async () => {
+    const answer = await send(`{"text":"x","deep":${'['.repeat(15)}${']'.repeat(15)}}`);
+    assert.equal(answer.status, 200);
+  });
+
+  it('is refused for bad UTF-8', async () => {
+    const bytes = Buffer.concat([
+      Buffer.from('{"text":"'),
+      Buffer.of(0xc3, 0x28),
+      Buffer.from('"}'),
+    ]);
+    assert.deepEqual(await raw(bytes), { status: 400, code: 'invalid_json' });
+  });
+
+  it('must be an object', async () => {
+    for (const text of ['[]', '"x"', '1', 'null'])
+      assert.equal(codeOf(await send(text), 400), 'parameter_invalid');
+  });
+
+  for (const [type, status] of [
+    ['application/json', 200],
+    ['application/json; charset=utf-8', 200],
+    ['Application/JSON;charset="UTF-8"', 200],
+    ['application/json; charset=latin1', 415],
+    ['application/jsonx', 415],
+    ['text/plain', 415],
+    ['application/x-www-form-urlencoded', 415],
+    ['multipart/form-data; boundary=x', 415],
+    [';', 415],
+  ] as const) {
+    it(`of type ${type} is ${String(status)}`, async () => {
+      const answer = await send('{"text":"x"}', { 'Content-Type': type });
+      assert.equal(answer.status, status);
+      if (status === 415) assert.equal(codeOf(answer, 415), 'unsupported_media_type');
+    });
+  }
+
+  it('must not be compressed', async () => {
+    const answer = await send('{"text":"x"}', { ...json, 'Content-Encoding': 'gzip' });
+    assert.equal(codeOf(answer, 415), 'unsupported_media_type');
+  });
+
+  it('may have 256 KiB and no byte more', async () => {
+    const fits = (length: number): string => {
+      const head = '{"text":"x","pad":"';
+      return `${head}${'a'.repeat(length - head.length - 2)}"}`;
+    };
+    assert.equal((await send(fits(262_144))).status, 200);
+    assert.equal(codeOf(await send(fits(262_145)), 413), 'payload_too_large');
+  });
+
+  it('is refused by its announced length before it comes', async () => {
+    const socket = connect(running.port, '127.0.0.1');
+    socket.write(
+      'POST /notes/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 104857600\r\n\r\n',
+    );
+    const text = await readAll(socket);
+    assert.match(text, /^HTTP\/1\.1 413 /);
+    assert.match(text, /Connection: close/i);
+    assert.match(text, /payload_too_large/);
+  });
+
+  it('is cut off when it grows beyond the limit without saying so', async () => {
+    const socket = connect(running.port, '127.0.0.1');
+    socket.on('error', () => undefined);
+    socket.write(
+      'POST /notes/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
+    );
+    const chunk = `10000\r\n${'a'.repeat(65_536)}\r\n`;
+    let sent = 0;
+    const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+    // Writes for as long as the server takes it: 100 MB would be far beyond.
+    const pump = (): void => {
+      while (!socket.destroyed && sent < 1600) {
+        sent += 1;
+        if (!socket.write(chunk)) {
+          socket.once('drain', pump);
+          return;
+        }
+      }
+    };
+    pump();
+    socket.resume();
+    await closed;
+    assert.ok(socket.bytesWritten < 100_000_000, String(socket.bytesWritten));
+    assert.equal((await send('{"text":"x"}')).status, 200);
+  });
+
+  it('that asks first hears 100 Continue, or the refusal', async () => {
+    const ask = (length: number): Socket => {
+      const socket = connect(running.port, '127.0.0.1');
+      socket.write(
+        'POST /notes/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nConnection: close\r\n' +
+          `Expect: 100-continue\r\nContent-Length: ${String(length)}\r\n\r\n`,
+      );
+      return socket;
+    };
+    const good = ask(12);
+    good.once('data', () => good.write('{"text":"x"}'));
+    assert.match(await readAll(good), /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK/);
+    assert.match(await readAll(ask(104_857_600)), /^HTTP\/1\.1 413 /);
+  });
+
+  it('that ends early leaves the server as it was', async () => {
+    const socket = connect(running.port, '127.0.0.1');
+    const total = running.gateway.logs.live.row('notes/total');
+    socket.write(
+      'POST /notes/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"text":',
+    );
+    await new Promise<void>((resolve) => socket.end(resolve));
+    assert.equal((await send('{"text":"x"}')).status, 200);
+    assert.equal(running.gateway.logs.live.row('notes/total'), Number(total) + 1);
+  });
+});
+
+/** What a server says until it closes. */
+function readAll(socket: Socket): Promise<string> {
+  return new Promise((resolve) => {
+    let text = '';
+    socket.setEncoding('utf8');
+    socket.on('data', (chunk: string) => (text += chunk));
+    socket.on('error', () => undefined);
+    socket.on('close', () => resolve(text));
+  });
+}

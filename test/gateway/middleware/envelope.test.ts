@@ -1,0 +1,104 @@
+// What every answer has, whatever went wrong: the envelope, its request id, the headers, the methods.
+// behaviour.md §4.1, §4.3; interface.md, Errors.
+
+import assert from 'node:assert/strict';
+import { notes } from '../notes.ts';
+import { run } from '../running.ts';
+import type { Running } from '../running.ts';
+import { codeOf } from './envelope.ts';
+
+describe('every answer', () => {
+  let running: Running;
+  before(async () => (running = await run({}, { plugins: [notes()] })));
+  after(() => running.close());
+
+  it('has a request id of its own', async () => {
+    const ids = new Set<string | null>();
+    for (let i = 0; i < 20; i += 1)
+      ids.add((await running.get('/notes/total')).headers.get('x-request-id'));
+    assert.equal(ids.size, 20);
+    for (const id of ids) assert.match(String(id), /^req_[0-9A-Za-z]{24}$/);
+  });
+
+  it('is an envelope for a path that nobody declares', async () => {
+    for (const path of ['/nothing', '/notes/total/', '/Notes/total', '/%', '/%2e%2e/x']) {
+      assert.equal(codeOf(await running.get(path), 404), 'route_not_found');
+    }
+  });
+
+  it('says 405 with Allow', async () => {
+    const answer = await running.ask('DELETE', '/notes/total');
+    assert.equal(codeOf(answer, 405), 'method_not_allowed');
+    assert.equal(answer.headers.get('allow'), 'GET, HEAD, OPTIONS');
+    const write = await running.get('/notes/sometopic');
+    assert.equal(codeOf(write, 405), 'method_not_allowed');
+    assert.equal(write.headers.get('allow'), 'POST, OPTIONS');
+  });
+
+  it('shows no cause of a defect', async () => {
+    const answer = await running.get('/notes/broken');
+    assert.equal(codeOf(answer, 500), 'internal_error');
+    assert.doesNotMatch(answer.text, /secret|TypeError/);
+  });
+
+  it('carries security headers, errors too', async () => {
+    for (const path of ['/notes/total', '/nothing', '/notes/broken']) {
+      const { headers } = await running.get(path);
+      const csp = headers.get('content-security-policy') ?? '';
+      assert.match(csp, /default-src 'none'/);
+      assert.doesNotMatch(csp, /unsafe/);
+      assert.equal(headers.get('x-content-type-options'), 'nosniff');
+      assert.equal(headers.get('x-frame-options'), 'DENY');
+      assert.equal(headers.get('referrer-policy'), 'no-referrer');
+      assert.equal(headers.get('x-powered-by'), null);
+    }
+  });
+
+  it('has no body on HEAD, and the length that GET has', async () => {
+    const get = await running.get('/notes/total');
+    const head = await running.ask('HEAD', '/notes/total');
+    assert.equal(head.status, 200);
+    assert.equal(head.text, '');
+    assert.equal(head.headers.get('content-length'), get.headers.get('content-length'));
+  });
+
+  it('answers OPTIONS with the methods', async () => {
+    const answer = await running.ask('OPTIONS', '/notes/total');
+    assert.equal(answer.status, 204);
+    assert.equal(answer.headers.get('allow'), 'GET, HEAD, OPTIONS');
+  });
+});
+
+describe('cross-origin reads', () => {
+  let running: Running;
+  before(async () => (running = await run({}, { plugins: [notes()] })));
+  after(() => running.close());
+  const origin = { Origin: 'https://elsewhere.example' };
+
+  it('are open on public GETs', async () => {
+    const read = await running.get('/notes/total', { headers: origin });
+    assert.equal(read.headers.get('access-control-allow-origin'), '*');
+    assert.match(read.headers.get('access-control-expose-headers') ?? '', /X-Request-Id/);
+    const preflight = await running.ask('OPTIONS', '/notes/total', {
+      headers: { ...origin, 'Access-Control-Request-Method': 'GET' },
+    });
+    assert.equal(preflight.headers.get('access-control-allow-origin'), '*');
+    assert.doesNotMatch(
+      preflight.headers.get('access-control-allow-headers') ?? '',
+      /key|authorization/i,
+    );
+  });
+
+  it('are closed on everything else', async () => {
+    const secret = await running.get('/notes/secret', { key: running.live, headers: origin });
+    assert.equal(secret.status, 200);
+    assert.equal(secret.headers.get('access-control-allow-origin'), null);
+    const write = await running.post('/notes/a', { text: 'x' }, { headers: origin });
+    assert.equal(write.status, 200);
+    assert.equal(write.headers.get('access-control-allow-origin'), null);
+    const preflight = await running.ask('OPTIONS', '/notes/a', {
+      headers: { ...origin, 'Access-Control-Request-Method': 'POST' },
+    });
+    assert.equal(preflight.headers.get('access-control-allow-origin'), null);
+  });
+});

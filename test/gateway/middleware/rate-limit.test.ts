@@ -1,0 +1,111 @@
+// Limits by key and by address, their headers, and the switch. behaviour.md §4.2.
+
+import assert from 'node:assert/strict';
+import { networkOf } from '../../../gateway/middleware/rate-limit.ts';
+import { notes } from '../notes.ts';
+import { run } from '../running.ts';
+import type { Running } from '../running.ts';
+import { codeOf } from './envelope.ts';
+
+describe('the address that is counted', () => {
+  for (const [ip, network] of [
+    ['192.0.2.7', '192.0.2.7'],
+    ['::ffff:192.0.2.7', '192.0.2.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:db8:1:2::', '2001:db8:1:2::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['no address', 'no address'],
+  ] as const) {
+    it(`of ${ip} is ${network}`, () => assert.equal(networkOf(ip), network));
+  }
+
+  it('is bounded for what is no address', () =>
+    assert.equal(networkOf('x'.repeat(10_000)).length, 64));
+});
+
+describe('rate limits', () => {
+  let running: Running;
+  before(async () => {
+    running = await run(
+      {
+        RATE_LIMITS: 'on',
+        TRUST_PROXY: '1',
+        RATE_ANONYMOUS_WRITES: '2',
+        RATE_PUBLIC_READS: '3',
+        RATE_SANDBOX: '2',
+        RATE_LIVE: '4',
+        RATE_LOG_READS: '5',
+      },
+      { plugins: [notes()] },
+    );
+  });
+  after(() => running.close());
+
+  const from = (ip: string) => ({ 'X-Forwarded-For': ip });
+  const statuses = async (times: number, ask: () => Promise<{ status: number }>) => {
+    const seen: number[] = [];
+    for (let i = 0; i < times; i += 1) seen.push((await ask()).status);
+    return seen;
+  };
+
+  it('counts reads by address, and says so', async () => {
+    const first = await running.get('/notes/total', { headers: from('192.0.2.1') });
+    assert.equal(first.headers.get('ratelimit-policy'), '"public-reads";q=3;w=60');
+    assert.match(first.headers.get('ratelimit') ?? '', /^"public-reads";r=2;t=\d+$/);
+    const rest = () => running.get('/notes/total', { headers: from('192.0.2.1') });
+    assert.deepEqual(await statuses(3, rest), [200, 200, 429]);
+    const refused = await rest();
+    assert.equal(codeOf(refused, 429), 'rate_limited');
+    assert.equal(refused.json.error.type, 'rate_limit_error');
+    assert.match(refused.headers.get('retry-after') ?? '', /^([1-9]|[1-5]\d|60)$/);
+    assert.match(refused.headers.get('ratelimit') ?? '', /;r=0;/);
+    assert.equal((await running.get('/notes/total', { headers: from('192.0.2.2') })).status, 200);
+  });
+
+  it('counts an IPv6 network as one, and writes apart from reads', async () => {
+    let host = 0;
+    const write = () =>
+      running.post(
+        '/notes/a',
+        { text: 'x' },
+        { headers: from(`2001:db8::${String((host += 1))}`) },
+      );
+    assert.deepEqual(await statuses(3, write), [200, 200, 429]);
+    assert.equal((await running.get('/notes/total', { headers: from('2001:db8::9') })).status, 200);
+    assert.equal(
+      (await running.post('/notes/a', { text: 'x' }, { headers: from('2001:db8:0:1::1') })).status,
+      200,
+    );
+  });
+
+  it('counts keys by themselves, whatever their address', async () => {
+    const sandbox = () =>
+      running.get('/notes/total', { key: running.sandbox, headers: from('198.51.100.1') });
+    assert.deepEqual(await statuses(3, sandbox), [200, 200, 429]);
+    const live = () =>
+      running.get('/notes/total', { key: running.live, headers: from('198.51.100.1') });
+    assert.deepEqual(await statuses(5, live), [200, 200, 200, 200, 429]);
+  });
+
+  it('gives reads of the log a budget of their own', async () => {
+    const read = () => running.get('/log/live/checkpoint', { headers: from('203.0.113.1') });
+    assert.deepEqual(await statuses(6, read), [200, 200, 200, 200, 200, 429]);
+    assert.equal((await running.get('/notes/total', { headers: from('203.0.113.1') })).status, 200);
+  });
+
+  it('believes only as many proxies as it is told of', async () => {
+    const spoofed = () =>
+      running.get('/notes/total', {
+        headers: from(`10.0.0.${String(Math.random())}, 203.0.113.9`),
+      });
+    assert.deepEqual(await statuses(4, spoofed), [200, 200, 200, 429]);
+  });
+
+  it('are off for load tests, without headers', async () => {
+    const off = await run({ RATE_PUBLIC_READS: '1' }, { plugins: [notes()] });
+    const answers = await statuses(3, () => off.get('/notes/total'));
+    assert.deepEqual(answers, [200, 200, 200]);
+    assert.equal((await off.get('/notes/total')).headers.get('ratelimit'), null);
+    await off.close();
+  });
+});

@@ -1,0 +1,108 @@
+// Tests of gateway/routes/kit.ts.
+
+import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
+import { canonical, native, parseCheckpoint } from '../../../log/index.ts';
+import type { Json, JsonObject } from '../../../log/index.ts';
+import { trustFromKit, verifyReceipt } from '../../../log/verify.ts';
+import { Clock } from '../running.ts';
+import { serve } from './served.ts';
+import type { Served } from './served.ts';
+
+const PATH = '/export/offline-verify-kit.json';
+
+describe('gateway/routes/kit', () => {
+  let served: Served;
+  let clock: Clock;
+
+  beforeEach(async () => {
+    clock = new Clock();
+    served = await serve({}, { clock });
+  });
+
+  afterEach(() => served.close());
+
+  const kit = async (): Promise<JsonObject> => (await served.get(PATH)).json();
+
+  /** How many entries of the live log commit to kits. */
+  const commitments = (): number => {
+    const { live } = served.gateway.logs;
+    const texts = Array.from({ length: live.size() }, (_, i) => live.entry(i) ?? '');
+    return texts.filter((text) => text.includes('"type":"kit.document.v1"')).length;
+  };
+
+  it('carries vectors that the offline verifier judges as they say, with trust from the kit alone', async () => {
+    const receipt = await served.classify(served.live);
+    await served.gateway.logs.live.whenPublished((receipt['index'] as number) + 1);
+    const document = await kit();
+    const origin = served.gateway.logs.live.origin;
+    const trust = trustFromKit(document, origin, { suite: native });
+    assert.equal(trust.policy_source, 'operator');
+    const vectors = document['vectors'] as readonly JsonObject[];
+    assert.deepEqual(
+      vectors.map(({ expected }) => expected),
+      [true, false, false],
+    );
+    assert.equal((vectors[0]?.['receipt'] as JsonObject)['entry_id'], receipt['entry_id']);
+    for (const { receipt: sample, tlog_proof, expected } of vectors) {
+      const options = { suite: native, tlogProof: tlog_proof as string };
+      assert.equal(verifyReceipt(sample as Json, trust, options).valid, expected);
+    }
+  });
+
+  it('names both logs with a checkpoint of each', async () => {
+    const { logs } = await kit();
+    const found = (logs as unknown as { origin: string; checkpoint: string }[]).map((log) => {
+      const { origin } = parseCheckpoint(
+        log.checkpoint.slice(0, log.checkpoint.indexOf('\n\n') + 1),
+      );
+      assert.equal(origin, log.origin);
+      return origin;
+    });
+    const { live, sandbox } = served.gateway.logs;
+    assert.deepEqual(found, [live.origin, sandbox.origin]);
+  });
+
+  it('is committed to by the entry whose receipt travels with it', async () => {
+    const { receipt, ...document } = await kit();
+    const digest = hash('sha256', canonical(document), 'hex');
+    assert.equal((receipt as JsonObject)['document_sha256'], digest);
+    const trust = trustFromKit(document, served.gateway.logs.live.origin, { suite: native });
+    const { valid, size } = verifyReceipt(receipt ?? null, trust, { suite: native });
+    assert.ok(valid && size !== undefined);
+  });
+
+  it('is committed to once while it does not change, also by many at once and after a restart', async () => {
+    const first = (await served.get(PATH)).bytes;
+    const many = await Promise.all(Array.from({ length: 8 }, () => served.get(PATH)));
+    for (const { bytes } of many) assert.deepEqual(bytes, first);
+    assert.equal(commitments(), 1);
+    const { data } = served;
+    await served.close(true);
+    served = await serve({ DATA_DIR: data }, { clock });
+    const { receipt: _, ...again } = await kit();
+    const { receipt: __, ...before } = JSON.parse(first.toString()) as JsonObject;
+    assert.deepEqual(again, before);
+    assert.equal(commitments(), 1);
+  });
+
+  it('is made anew when a key changes, and after an hour', async () => {
+    const kids = async (): Promise<number> =>
+      ((await kit())['keys'] as unknown as { keys: unknown[] }).keys.length;
+    assert.equal(await kids(), 2);
+    await served.gateway.logs.sandbox.operator.rotateKey();
+    assert.equal(await kids(), 3);
+    assert.equal(commitments(), 2);
+    clock.pass(3_599_000);
+    await kit();
+    assert.equal(commitments(), 2);
+    clock.pass(2000);
+    await kit();
+    assert.equal(commitments(), 3);
+  });
+
+  it('says 304 to who has it', async () => {
+    const etag = (await served.get(PATH)).headers.get('etag') ?? '';
+    assert.equal((await served.get(PATH, undefined, { 'If-None-Match': etag })).status, 304);
+  });
+});

@@ -1,0 +1,124 @@
+// Tests of gateway/routes/platform.ts.
+
+import assert from 'node:assert/strict';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { native } from '../../../log/index.ts';
+import type { JsonObject } from '../../../log/index.ts';
+import { verifyCheckpoint } from '../../../log/verify.ts';
+import { Clock } from '../running.ts';
+import { problem, serve } from './served.ts';
+import type { Served } from './served.ts';
+
+describe('gateway/routes/platform', () => {
+  let served: Served;
+  const clock = new Clock();
+
+  before(async () => {
+    served = await serve({}, { clock });
+    await served.classify(served.live);
+    await served.classify(served.sandbox);
+    await served.classify(served.live, { message: '' });
+  });
+
+  after(() => served.close());
+
+  it('is healthy when everything works', async () => {
+    const { uptime_seconds, witnesses: _, ...health } = (await served.get('/health')).json();
+    const audit_log_entries = served.gateway.logs.live.size();
+    assert.deepEqual(health, { status: 'ok', audit_log_entries, storage: 'leveldb', degraded: [] });
+    assert.ok((uptime_seconds as number) >= 0);
+  });
+
+  it('shows every component as a status page does', async () => {
+    const { status, components, page } = (await served.get('/status.json')).json();
+    assert.equal((status as JsonObject)['indicator'], 'none');
+    assert.equal((page as JsonObject)['url'], 'http://test.example');
+    const ids = (components as unknown as { id: string; status: string }[]).map((c) => {
+      assert.equal(c.status, 'operational');
+      return c.id;
+    });
+    const logs = ['live_log', 'live_checkpoints', 'sandbox_log', 'sandbox_checkpoints'];
+    assert.deepEqual(ids, [...logs, 'classification']);
+  });
+
+  it('counts attempts and outcomes of the live log, and the invariant holds', async () => {
+    const metrics = (await served.get('/metrics/public')).json();
+    const counts = { attempts: 2, safe: 1, violation: 0, crisis: 0, error: 1 };
+    assert.deepEqual(metrics['classifications'], counts);
+    assert.deepEqual(metrics['last_24_hours'], counts);
+    const formula = 'attempts = safe + violation + crisis + error';
+    assert.deepEqual(metrics['invariant'], { formula, holds: true });
+    const { live, sandbox } = served.gateway.logs;
+    assert.equal(metrics['chain_depth'], live.size());
+    assert.deepEqual(metrics['sandbox'], { chain_depth: sandbox.size() });
+    const { note, size } = metrics['checkpoint'] as { note: string; size: number };
+    const trust = { origin: live.origin, vkey: live.vkey, keys: [] };
+    assert.equal(verifyCheckpoint(note, trust, { suite: native }).size, size);
+  });
+
+  it('says whose key it is', async () => {
+    const {
+      tenant_ref: _,
+      key_id: __,
+      ...me
+    } = (await served.get('/api/v1/me', served.live)).json();
+    assert.deepEqual(me, {
+      ok: true,
+      api_base: 'http://test.example',
+      role: 'operator',
+      sandbox: false,
+      tenant_id: 'first',
+      scopes: [],
+      verify_url: 'http://test.example/verify',
+    });
+    assert.equal((await served.get('/api/v1/me', served.sandbox)).json()['sandbox'], true);
+    const without = await served.get('/api/v1/me');
+    assert.deepEqual(problem(without), { status: 401, code: 'api_key_missing' });
+  });
+
+  it('shows Prometheus metrics to the operator only', async () => {
+    const { key } = await served.gateway.tenants.issue({ tenant: 'acme', kind: 'live' });
+    assert.deepEqual(problem(await served.get('/metrics', key)), {
+      status: 403,
+      code: 'role_forbidden',
+    });
+    assert.deepEqual(problem(await served.get('/metrics')), {
+      status: 401,
+      code: 'api_key_missing',
+    });
+    const metrics = await served.get('/metrics', served.live);
+    assert.match(metrics.bytes.toString(), /^actlog_log_entries\{kind="live"\} \d+$/m);
+  });
+
+  it('describes itself as OpenAPI 3.1.0, valid by a public validator, with every route', async () => {
+    const document = (await served.get('/openapi.json')).json() as JsonObject & {
+      readonly paths: Readonly<Record<string, JsonObject>>;
+    };
+    const { valid, errors } = await new Validator().validate({ ...document });
+    assert.deepEqual(errors ?? [], []);
+    assert.equal(valid, true);
+    assert.equal(document['openapi'], '3.1.0');
+    assert.equal((document['info'] as JsonObject)['version'], '2.0.0');
+    for (const { method, path } of served.gateway.routes()) {
+      const item = document.paths[path.replace('*}', '}')];
+      assert.ok(item !== undefined && method.toLowerCase() in item, `${method} ${path}`);
+    }
+  });
+
+  // Last: it leaves the clock where no log writes any more.
+  it('is degraded when the newest checkpoint is too old or the clock has left', async () => {
+    const twice = 1_200_000;
+    const { live } = served.gateway.logs;
+    const stale = Math.max(twice - (clock.wall() - live.published().published_at_ms), 0) + 1000;
+    clock.pass(stale);
+    const health = (await served.get('/health')).json();
+    assert.equal(health['status'], 'degraded');
+    assert.ok((health['degraded'] as readonly string[]).includes('live_checkpoints'));
+    const { status, components } = (await served.get('/status.json')).json();
+    assert.equal((status as JsonObject)['indicator'], 'minor');
+    const found = (components as unknown as JsonObject[]).find(
+      ({ id }) => id === 'live_checkpoints',
+    );
+    assert.equal(found?.['status'], 'degraded_performance');
+  });
+});

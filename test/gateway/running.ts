@@ -1,0 +1,126 @@
+// A whole gateway for tests: real logs in a temporary folder, a real socket, a clock that tests can move.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { readConfig } from '../../gateway/config.ts';
+import type { Gateway } from '../../gateway/gateway.ts';
+import { startServer } from '../../gateway/server.ts';
+import type { Plugin } from '../../plugins/contract.ts';
+
+/** An answer, read whole. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The body as JSON; undefined when it is none. */
+  readonly json: any; // eslint-disable-line @typescript-eslint/no-explicit-any -- tests read it by name
+}
+
+/** What a request may have; a body that is no string is sent as JSON. */
+export interface Ask {
+  readonly key?: string;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A gateway that serves on a port of its own. */
+export interface Running {
+  readonly gateway: Gateway;
+  readonly data: string;
+  readonly url: string;
+  readonly port: number;
+  /** The keys of the first start; empty texts when the data folder was not new. */
+  readonly live: string;
+  readonly sandbox: string;
+  readonly clock: Clock;
+  ask(method: string, path: string, ask?: Ask): Promise<Answer>;
+  get(path: string, ask?: Ask): Promise<Answer>;
+  post(path: string, body: unknown, ask?: Ask): Promise<Answer>;
+  /** Stops; the data folder stays when `keep` is true. */
+  close(keep?: boolean): Promise<void>;
+}
+
+/** A wall clock that tests move; the monotonic one moves along, as if time had passed. */
+export class Clock {
+  #ahead = 0;
+
+  wall(): number {
+    return Date.now() + this.#ahead;
+  }
+
+  monotonic(): number {
+    return performance.now() + this.#ahead;
+  }
+
+  pass(ms: number): void {
+    this.#ahead += ms;
+  }
+}
+
+/** Starts a gateway. Rate limits are off unless the environment given says otherwise. */
+export async function run(
+  env: Readonly<Record<string, string>> = {},
+  options: { readonly plugins?: readonly Plugin[]; readonly clock?: Clock } = {},
+): Promise<Running> {
+  const data = env['DATA_DIR'] ?? (await mkdtemp(join(tmpdir(), 'actlog-')));
+  const clock = options.clock ?? new Clock();
+  const sources = readConfig({
+    PORT: '0',
+    THREADS: 'off',
+    RATE_LIMITS: 'off',
+    CHECKPOINT_INTERVAL_MS: '50',
+    LOG_ORIGIN: 'test.example',
+    BASE_URL: 'http://test.example',
+    ...env,
+    DATA_DIR: data,
+  });
+  const server = await startServer(sources, {
+    logger: pino({ level: 'silent' }),
+    time: clock,
+    plugins: options.plugins ?? [],
+  });
+  const url = `http://127.0.0.1:${String(server.port)}`;
+  const keyOf = (kind: string): string =>
+    server.first_keys.find((issued) => issued.kind === kind)?.key ?? '';
+  const ask = async (method: string, path: string, asked: Ask = {}): Promise<Answer> => {
+    const { key, body, headers } = asked;
+    const json = body !== undefined && typeof body !== 'string';
+    const response = await fetch(url + path, {
+      method,
+      headers: {
+        ...(key === undefined ? {} : { 'X-API-Key': key }),
+        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: json ? JSON.stringify(body) : body }),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, json: jsonOf(text) };
+  };
+  return {
+    gateway: server.gateway,
+    data,
+    url,
+    port: server.port,
+    live: keyOf('live'),
+    sandbox: keyOf('sandbox'),
+    clock,
+    ask,
+    get: (path, asked) => ask('GET', path, asked),
+    post: (path, body, asked) => ask('POST', path, { ...asked, body }),
+    async close(keep = false) {
+      await server.close();
+      if (!keep) await rm(data, { recursive: true, force: true });
+    },
+  };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

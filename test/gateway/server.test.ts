@@ -1,0 +1,73 @@
+// Start and stop of a whole gateway. behaviour.md §3.5, §13.
+
+import assert from 'node:assert/strict';
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { LogError } from '../../log/index.ts';
+import { Hold, notes } from './notes.ts';
+import { run } from './running.ts';
+
+describe('a gateway', () => {
+  it('issues one key of each kind on an empty data folder, once', async () => {
+    const first = await run();
+    assert.match(first.live, /^svc_live_[0-9A-Za-z]{32}$/);
+    assert.match(first.sandbox, /^svc_sandbox_[0-9A-Za-z]{32}$/);
+    await first.close(true);
+    const second = await run({ DATA_DIR: first.data });
+    assert.equal(second.live, '');
+    const answer = await second.post('/api/v1/classify', { message: 'hi' }, { key: first.live });
+    assert.equal(answer.status, 200);
+    await second.close();
+  });
+
+  it('keeps others out of its data folder', async () => {
+    const running = await run();
+    assert.equal(statSync(running.data).mode & 0o777, 0o700);
+    assert.equal(statSync(join(running.data, 'admin.sock')).mode & 0o777, 0o600);
+    await running.close();
+  });
+
+  it('refuses a data folder that another gateway holds, and leaves it as it was', async () => {
+    const running = await run();
+    await assert.rejects(
+      run({ DATA_DIR: running.data }),
+      (error: unknown) =>
+        error instanceof LogError &&
+        error.code === 'log_locked' &&
+        error.message.includes('DATA_DIR'),
+    );
+    const answer = await running.post('/api/v1/classify', { message: 'hi' }, { key: running.live });
+    assert.equal(answer.status, 200);
+    await running.close();
+  });
+
+  it('answers what is in flight when it stops, under a published checkpoint', async () => {
+    const hold = new Hold();
+    const running = await run({}, { plugins: [notes(hold)] });
+    const pending = running.post('/notes/flight', { text: 'a' }, { key: running.live });
+    await hold.entered;
+    const closed = running.close(true);
+    hold.release();
+    const answer = await pending;
+    assert.equal(answer.status, 200);
+    await closed;
+    assert.equal(existsSync(join(running.data, 'admin.sock')), false);
+
+    const again = await run({ DATA_DIR: running.data }, { plugins: [notes()] });
+    const { index } = answer.json.receipt;
+    const log = again.gateway.logs.live;
+    assert.ok(log.published().size > index);
+    assert.equal(JSON.parse(log.entry(index) ?? '').entry_id, answer.json.receipt.entry_id);
+    await again.close();
+  });
+
+  it('separates the two logs', async () => {
+    const running = await run({}, { plugins: [notes()] });
+    const { json } = await running.post('/notes/one', { text: 'a' }, { key: running.sandbox });
+    assert.equal(json.receipt.sandbox, true);
+    assert.match(json.receipt.permalink, /\?log=sandbox$/);
+    assert.deepEqual((await running.get('/notes/total')).json, { total: 0 });
+    assert.deepEqual((await running.get('/notes/total?kind=sandbox')).json, { total: 1 });
+    await running.close();
+  });
+});

@@ -1,0 +1,131 @@
+// Tenants and the life of their keys, over a real database.
+
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openGatewayStore } from '../../../gateway/tenants/store.ts';
+import type { GatewayStore } from '../../../gateway/tenants/store.ts';
+import { AdminError, PUBLIC, Tenants } from '../../../gateway/tenants/tenants.ts';
+
+describe('tenants', () => {
+  let folder: string;
+  let store: GatewayStore;
+  let now = 1000;
+  let tenants: Tenants;
+  const open = async (): Promise<void> => {
+    store = await openGatewayStore(join(folder, 'gateway'));
+    tenants = await Tenants.load(store, () => now);
+  };
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'actlog-tenants-'));
+    await open();
+  });
+  after(async () => {
+    await store.close();
+    await rm(folder, { recursive: true });
+  });
+
+  const standing = (key: string) => {
+    const found = tenants.authenticate(key);
+    return typeof found === 'string' ? found : found.tenant;
+  };
+
+  it('are empty at first, but for the public one', () => {
+    assert.equal(tenants.empty, true);
+    assert.deepEqual(
+      tenants.tenants().map(({ name }) => name),
+      [PUBLIC],
+    );
+  });
+
+  it('have a name and a key of their own in each kind of log', async () => {
+    await tenants.issue({ tenant: 'acme', kind: 'live' });
+    const { live, sandbox } = {
+      live: tenants.inLog('acme', 'live'),
+      sandbox: tenants.inLog('acme', 'sandbox'),
+    };
+    for (const { tenant_ref, tenant_key } of [live, sandbox]) {
+      assert.match(tenant_ref, /^[A-Za-z0-9_-]{22}$/);
+      assert.match(tenant_key, /^[0-9a-f]{64}$/);
+    }
+    assert.notEqual(live.tenant_ref, sandbox.tenant_ref);
+    assert.notEqual(live.tenant_key, sandbox.tenant_key);
+  });
+
+  it('are listed without secrets', () => {
+    assert.doesNotMatch(JSON.stringify(tenants.tenants()), /[0-9a-f]{64}/);
+  });
+
+  it('survive a reopening with their keys, whose text stands nowhere on disk', async () => {
+    const { key } = await tenants.issue({
+      tenant: 'acme',
+      kind: 'live',
+      role: 'insured',
+      scopes: ['a'],
+    });
+    const before = tenants.inLog('acme', 'live');
+    await store.close();
+    const files = await readdir(join(folder, 'gateway'));
+    for (const file of files) {
+      const bytes = await readFile(join(folder, 'gateway', file));
+      assert.equal(bytes.includes(key.slice(9)), false, file);
+    }
+    await open();
+    const record = tenants.authenticate(key);
+    assert.ok(typeof record === 'object');
+    assert.deepEqual(
+      [record.tenant, record.kind, record.role, record.scopes],
+      ['acme', 'live', 'insured', ['a']],
+    );
+    assert.deepEqual(tenants.inLog('acme', 'live'), before);
+    assert.equal(tenants.empty, false);
+  });
+
+  it('cannot take the public name, or one that is no name', async () => {
+    for (const tenant of [PUBLIC, '', 'A', 'a b', '-a', 'x'.repeat(64)]) {
+      await assert.rejects(tenants.issue({ tenant, kind: 'live' }), AdminError, tenant);
+    }
+  });
+
+  it('rotate a key with two valid at a time, never three', async () => {
+    const first = await tenants.issue({ tenant: 'acme', kind: 'sandbox', role: 'operator' });
+    const second = await tenants.rotate(first.key_id, 1000);
+    assert.equal(second.role, 'operator');
+    assert.equal(second.kind, 'sandbox');
+    assert.deepEqual([standing(first.key), standing(second.key)], ['acme', 'acme']);
+    const third = await tenants.rotate(second.key_id, 1000);
+    assert.deepEqual(
+      [standing(first.key), standing(second.key), standing(third.key)],
+      ['api_key_revoked', 'acme', 'acme'],
+    );
+    now += 1000;
+    assert.deepEqual([standing(second.key), standing(third.key)], ['api_key_expired', 'acme']);
+    await assert.rejects(tenants.rotate(second.key_id, 1000), /not valid any more/);
+  });
+
+  it('never lets a rotation outlive the key that it rotates', async () => {
+    const first = await tenants.issue({ tenant: 'acme', kind: 'live', expires_at_ms: now + 10 });
+    await tenants.rotate(first.key_id, 1000);
+    now += 10;
+    assert.equal(standing(first.key), 'api_key_expired');
+  });
+
+  it('revoke a key at once and for good', async () => {
+    const { key, key_id } = await tenants.issue({ tenant: 'acme', kind: 'live' });
+    const revoked = await tenants.revoke(key_id);
+    now += 5;
+    assert.equal(standing(key), 'api_key_revoked');
+    assert.equal((await tenants.revoke(key_id)).revoked_at_ms, revoked.revoked_at_ms);
+    await assert.rejects(tenants.revoke('key_none'), /there is no key/);
+  });
+
+  it('copy to another folder whole', async () => {
+    await store.copyTo(join(folder, 'copy'));
+    const copy = await openGatewayStore(join(folder, 'copy'));
+    assert.deepEqual(new Map(copy.keys), new Map(store.keys));
+    assert.deepEqual(new Map(copy.tenants), new Map(store.tenants));
+    await copy.close();
+    await assert.rejects(store.copyTo(join(folder, 'copy')));
+  });
+});

@@ -1,0 +1,88 @@
+// Witnesses for tests: real ones in this process, and small servers that answer as no good witness would.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { native } from '../../../log/crypto/native.ts';
+import { parseAddCheckpoint } from '../../../log/note/add-checkpoint.ts';
+import type { AddCheckpoint } from '../../../log/note/add-checkpoint.ts';
+import { signCosignature } from '../../../log/note/cosignature.ts';
+import { splitNote } from '../../../log/note/note.ts';
+import { COSIGNER_KEY, formatVkey } from '../../../log/note/vkey.ts';
+import { serveWitness } from '../../../tools/witness/server.ts';
+import { Witness } from '../../../tools/witness/witness.ts';
+import { seededSigner } from '../../log/note/seeded-signer.ts';
+
+/** Something that listens. */
+export interface Listening {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** A real witness; it forgets when it is closed. */
+export async function realWitness(
+  name: string,
+  seed: number,
+  vkeys: readonly string[],
+  now_s?: () => number,
+): Promise<Listening> {
+  const folder = await mkdtemp(join(tmpdir(), 'actlog-witness-'));
+  const signer = seededSigner(seed);
+  const clock = now_s === undefined ? {} : { now_s };
+  const witness = await Witness.open({ name, signer, vkeys, folder, ...clock });
+  const server = await serveWitness(witness, { host: '127.0.0.1', port: 0 });
+  return {
+    url: `http://127.0.0.1:${String(server.port)}`,
+    async close() {
+      await server.close();
+      await witness.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+/** What a false witness does with a request; `this` request is parsed already. */
+export type Answer = (
+  request: AddCheckpoint,
+  response: ServerResponse,
+  incoming: IncomingMessage,
+) => void;
+
+/** A server whose answer to every request is the test's. */
+export async function falseWitness(
+  answer: Answer,
+): Promise<Listening & { readonly requests: AddCheckpoint[] }> {
+  const requests: AddCheckpoint[] = [];
+  const server = createServer((incoming, response) => {
+    const chunks: Buffer[] = [];
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+    incoming.on('end', () => {
+      const request = parseAddCheckpoint(Buffer.concat(chunks).toString());
+      requests.push(request);
+      answer(request, response, incoming);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`,
+    requests,
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+/** The line that a witness with the key of `seed` would answer with. */
+export function cosignatureOf(note: string, name: string, seed: number, time_s: number): string {
+  return signCosignature(native, seededSigner(seed), name, splitNote(note).text, time_s);
+}
+
+/** Verifier key of the witness of a seed. */
+export function cosignerKey(name: string, seed: number): string {
+  return formatVkey(native, name, COSIGNER_KEY, seededSigner(seed).publicKey);
+}

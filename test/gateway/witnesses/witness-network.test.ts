@@ -1,0 +1,203 @@
+// A gateway with a witness policy: what it publishes, and how health, metrics and kit show it.
+
+import assert from 'node:assert/strict';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ConfigError } from '../../../gateway/config.ts';
+import { native, openCheckpoint, parsePolicy } from '../../../log/index.ts';
+import { trustFromKit, verifyReceipt } from '../../../log/verify.ts';
+import { seededSigner } from '../../log/note/seeded-signer.ts';
+import { run } from '../running.ts';
+import type { Running } from '../running.ts';
+import { cosignerKey, realWitness } from './answering.ts';
+import type { Listening } from './answering.ts';
+
+const NAMES = ['one', 'two', 'three'] as const;
+const keyOf = (i: number): string => cosignerKey(`witness.example/${NAMES[i]!}`, 90 + i);
+
+describe('a gateway with witnesses', () => {
+  let data = '';
+  let vkeys: { live: string; sandbox: string };
+  let live = '';
+  let witnesses: (Listening | null)[] = [];
+  let urls: string[];
+  let running: Running | null = null;
+
+  /** Starts over the same data with these lines before the witnesses'. */
+  async function start(
+    lines: readonly string[],
+    env: Record<string, string> = {},
+  ): Promise<Running> {
+    const policy = [
+      ...lines,
+      ...NAMES.map((name, i) => `witness ${name} ${keyOf(i)} ${urls[i]!}`),
+      'group two-of-three 2 one two three',
+      'quorum two-of-three',
+      '',
+    ].join('\n');
+    const file = join(data, 'policy');
+    await writeFile(file, policy);
+    running = await run({
+      DATA_DIR: data,
+      WITNESS_POLICY: file,
+      WITNESS_TIMEOUT_MS: '2000',
+      ...env,
+    });
+    return running;
+  }
+  const lineOf = (kind: 'live' | 'sandbox'): string => `log ${vkeys[kind]}`;
+  async function stopWitness(i: number): Promise<void> {
+    await witnesses[i]?.close();
+    witnesses[i] = null;
+  }
+  const post = (key = live): ReturnType<Running['post']> =>
+    running!.post('/api/v1/classify', { message: 'hello' }, { key });
+
+  beforeEach(async () => {
+    const first = await run();
+    data = first.data;
+    live = first.live;
+    const { logs } = first.gateway;
+    vkeys = { live: logs.live.vkey, sandbox: logs.sandbox.vkey };
+    await first.close(true);
+    witnesses = await Promise.all(
+      NAMES.map((name, i) => {
+        return realWitness(`witness.example/${name}`, 90 + i, Object.values(vkeys));
+      }),
+    );
+    urls = witnesses.map((witness) => witness!.url);
+  });
+  afterEach(async () => {
+    await running?.close();
+    running = null;
+    for (const witness of witnesses) await witness?.close();
+    await rm(data, { recursive: true, force: true });
+  });
+
+  it('publishes what they cosigned, and a kit that a receipt verifies with', async () => {
+    const { gateway, get } = await start([]);
+    const { json } = await post();
+    const { note, cosignatures } = await gateway.logs.live.whenPublished(Number(json.index) + 1);
+    assert.equal(cosignatures, 3);
+    const cosigners = NAMES.map((_, i) => keyOf(i));
+    const { origin, vkey } = gateway.logs.live;
+    assert.equal(openCheckpoint(native, note, { origin, vkey, cosigners }).cosignatures.length, 3);
+    const kit = (await get('/export/offline-verify-kit.json')).json;
+    assert.deepEqual(kit.witnesses, cosigners);
+    const policy = parsePolicy(native, kit.policy);
+    assert.equal(policy.logs.length, 2);
+    assert.ok(policy.witnesses.every(({ url }) => url === undefined));
+    const [vector] = kit.vectors;
+    const trust = trustFromKit(kit, origin, { suite: native });
+    const { checks } = verifyReceipt(vector.receipt, trust, {
+      suite: native,
+      tlogProof: vector.tlog_proof,
+    });
+    assert.ok(
+      checks.some(({ name, outcome }) => name === 'cosignatures' && outcome === 'ok'),
+      JSON.stringify(checks),
+    );
+  });
+
+  it('shows each of them in health and metrics', async () => {
+    const { gateway, get } = await start([]);
+    for (const log of Object.values(gateway.logs)) await log.whenPublished(log.size() + 1);
+    const { json } = await get('/health');
+    assert.equal(json.status, 'ok');
+    assert.deepEqual(
+      json.witnesses.map(({ log, quorum, fail_open }: never) => [log, quorum, fail_open]),
+      [
+        ['live', 'met', false],
+        ['sandbox', 'met', false],
+      ],
+    );
+    assert.deepEqual(
+      json.witnesses[0].witnesses.map(({ name, ok }: never) => [name, ok]),
+      NAMES.map((name) => [name, true]),
+    );
+    const ids = (await get('/status.json')).json.components.map(({ id }: { id: string }) => id);
+    assert.ok(ids.includes('live_witnesses') && ids.includes('sandbox_witnesses'));
+    const key = (await gateway.tenants.issue({ tenant: 'ops', kind: 'live', role: 'operator' }))
+      .key;
+    const { text } = await get('/metrics', { key });
+    assert.match(text, /^actlog_witness_quorum\{kind="live"\} 1$/m);
+    assert.match(text, /^actlog_witness_fail_open\{kind="live"\} 0$/m);
+    assert.match(text, /^actlog_witness_up\{kind="sandbox",witness="three"\} 1$/m);
+    assert.match(text, /^actlog_witness_cosigned_entries\{kind="live",witness="one"\} [1-9]/m);
+    assert.match(text, /^actlog_witness_cosigned_seconds\{kind="live",witness="one"\} [1-9]/m);
+  });
+
+  it('goes on with two, is degraded with one, and publishes nothing then', async () => {
+    const { gateway, get } = await start([]);
+    const log = gateway.logs.live;
+    await log.whenPublished(log.size());
+    await stopWitness(0);
+    const { json } = await post();
+    assert.equal((await log.whenPublished(Number(json.index) + 1)).cosignatures, 2);
+    assert.equal((await get('/health')).json.status, 'ok');
+    await stopWitness(1);
+    const before = log.published().size;
+    const late = await post();
+    assert.equal(late.status, 200, 'entries are taken all the same');
+    await assert.rejects(log.whenPublished(Number(late.json.index) + 1, AbortSignal.timeout(300)));
+    assert.equal(log.published().size, before);
+    const health = (await get('/health')).json;
+    assert.equal(health.status, 'degraded');
+    assert.ok(health.degraded.includes('live_witnesses'));
+    assert.deepEqual(
+      health.witnesses[0].witnesses.map(({ ok }: never) => ok),
+      [false, false, true],
+    );
+    assert.equal(JSON.stringify(health).includes('127.0.0.1'), false, 'no hosts in public');
+  });
+
+  it('fails open only when told to, and says so', async () => {
+    await stopWitness(0);
+    await stopWitness(1);
+    const { gateway, get } = await start([], { WITNESS_FAIL_OPEN: 'on' });
+    const { json } = await post();
+    assert.equal((await gateway.logs.live.whenPublished(Number(json.index) + 1)).cosignatures, 1);
+    const health = (await get('/health')).json;
+    assert.equal(health.status, 'degraded');
+    assert.equal(health.witnesses[0].fail_open, true);
+    assert.equal(health.witnesses[0].quorum, 'missing');
+  });
+
+  it('asks only for the logs that the policy names', async () => {
+    const { gateway, get } = await start([lineOf('live')]);
+    const sandbox = gateway.logs.sandbox;
+    assert.equal((await sandbox.whenPublished(sandbox.size() + 1)).cosignatures, 0);
+    const { live: log } = gateway.logs;
+    assert.equal((await log.whenPublished(log.size() + 1)).cosignatures, 3);
+    assert.equal((await get('/health')).json.witnesses.length, 1);
+    const kit = (await get('/export/offline-verify-kit.json')).json;
+    assert.equal(parsePolicy(native, kit.policy).logs.length, 1);
+    assert.ok(trustFromKit(kit, log.origin).policy !== undefined);
+    assert.equal(trustFromKit(kit, sandbox.origin).policy, undefined);
+  });
+
+  it('refuses to start with a policy about other logs or other keys', async () => {
+    const refused = (error: unknown): boolean =>
+      error instanceof ConfigError && error.message.includes(lineOf('live'));
+    const elsewhere = vkeys.live.replace('test.example', 'other.example');
+    const { formatVkey, LOG_KEY } = await import('../../../log/note/vkey.ts');
+    const keyed = (origin: string): string =>
+      `log ${formatVkey(native, origin, LOG_KEY, seededSigner(99).publicKey)}`;
+    const origin = vkeys.live.slice(0, vkeys.live.indexOf('+'));
+    await assert.rejects(start([keyed('other.example')]), refused, elsewhere);
+    await assert.rejects(start([lineOf('sandbox'), keyed(origin)]), refused);
+    await assert.rejects(run({ DATA_DIR: data, WITNESS_POLICY: join(data, 'none') }), ConfigError);
+  });
+
+  it('has no checkpoint and no kit before they have agreed once', async () => {
+    const fresh = join(data, 'fresh');
+    await stopWitness(0);
+    await stopWitness(1);
+    const { get, gateway } = await start([], { DATA_DIR: fresh });
+    assert.equal(gateway.logs.live.published().size, 0);
+    assert.equal((await get('/log/live/1/checkpoint')).status, 503);
+    assert.equal((await get('/export/offline-verify-kit.json')).status, 503);
+    assert.equal((await get('/health')).json.status, 'degraded');
+    assert.equal((await get('/metrics/public')).status, 200);
+  });
+});

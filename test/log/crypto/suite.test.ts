@@ -1,0 +1,171 @@
+// Both suites against C2SP/CCTV's edge cases (formats.md, Notation).
+
+import assert from 'node:assert/strict';
+import { generateKeyPairSync, sign } from 'node:crypto';
+import { Point } from '@noble/ed25519';
+import fc from 'fast-check';
+import { isAcceptable } from '../../../log/crypto/acceptance.ts';
+import { native } from '../../../log/crypto/native.ts';
+import { portable } from '../../../log/crypto/portable.ts';
+import type { Suite } from '../../../log/crypto/suite.ts';
+import { sharedVectors } from '../../support/vectors.ts';
+
+const SUITES: readonly (readonly [string, Suite])[] = [
+  ['native', native],
+  ['portable', portable],
+];
+
+interface Vector {
+  readonly number: number;
+  readonly key: string;
+  readonly sig: string;
+  readonly msg: string;
+  readonly flags: readonly string[] | null;
+}
+
+/**
+ * Every vector satisfies the equation in some reading; its flags say which readings differ. Ours refuses:
+ * A or R of low order or in a second spelling; a residue of low order (the equation holds only after
+ * multiplying by the cofactor); k computed over A and R encoded anew (we hash the bytes as they came).
+ * A or R that merely *has* a low order component (mixed order) is accepted when the equation holds.
+ */
+const REFUSED = new Set([
+  'low_order_A',
+  'low_order_R',
+  'non_canonical_A',
+  'non_canonical_R',
+  'low_order_residue',
+  'reencoded_k',
+]);
+const HARMLESS = new Set(['low_order_component_A', 'low_order_component_R']);
+
+const fromHex = (hex: string): Uint8Array => Uint8Array.from(Buffer.from(hex, 'hex'));
+const L = Point.CURVE().n;
+
+describe('ed25519 acceptance rule', () => {
+  describe('C2SP/CCTV vectors (skipped where ../shared/vectors is missing)', () => {
+    let vectors: readonly Vector[] = [];
+    before(function () {
+      const file = sharedVectors('ed25519/vectors.json');
+      if (file === null) this.skip();
+      vectors = file as Vector[];
+    });
+
+    it('has only flags this test understands, and both verdicts', () => {
+      const flags = new Set(vectors.flatMap((vector) => vector.flags ?? []));
+      for (const flag of flags) assert.ok(REFUSED.has(flag) || HARMLESS.has(flag), flag);
+      const valid = vectors.filter((v) => !(v.flags ?? []).some((flag) => REFUSED.has(flag)));
+      assert.equal(vectors.length, 914);
+      assert.equal(valid.length, 43);
+    });
+
+    for (const [name, suite] of SUITES) {
+      it(`gives each vector its verdict: ${name}`, () => {
+        for (const { number, key, msg, sig, flags } of vectors) {
+          const expected = !(flags ?? []).some((flag) => REFUSED.has(flag));
+          const verdict = suite.verify(fromHex(key), Buffer.from(msg, 'utf8'), fromHex(sig));
+          assert.equal(verdict, expected, `vector ${String(number)}: ${(flags ?? []).join(' ')}`);
+        }
+      });
+    }
+  });
+
+  it('refuses all eight points of low order in either role, and their second spellings', () => {
+    // A point of order 8: any point times L that has the full order left.
+    let generator: Point | undefined;
+    for (let y = 2; generator === undefined; y += 1) {
+      const bytes = new Uint8Array(32);
+      bytes[0] = y;
+      try {
+        const candidate = Point.fromBytes(bytes, false);
+        const torsion = candidate.multiply(L - 1n, false).add(candidate);
+        if (!torsion.double().double().is0()) generator = torsion;
+      } catch {
+        // not on the curve
+      }
+    }
+    const good = Point.BASE.toBytes();
+    const one = new Uint8Array(32).fill(1, 0, 1);
+    let point = Point.ZERO;
+    const seen = new Set<string>();
+    for (let i = 0; i < 8; i += 1, point = point.add(generator)) {
+      assert.ok(point.isSmallOrder());
+      seen.add(point.toHex());
+      for (const flip of [0, 0x80]) {
+        const bytes = point.toBytes();
+        bytes[31] = (bytes[31] ?? 0) ^ flip;
+        assert.equal(isAcceptable(bytes, Buffer.concat([good, one])), false);
+        assert.equal(isAcceptable(good, Buffer.concat([bytes, one])), false);
+      }
+    }
+    assert.equal(seen.size, 8);
+    assert.equal(isAcceptable(good, Buffer.concat([good, one])), true);
+  });
+
+  it('refuses y from p up and accepts the largest y below p that is not of low order', () => {
+    const good = Point.BASE.toBytes();
+    const tail = new Uint8Array(32);
+    for (const sign of [0x7f, 0xff]) {
+      for (let low = 0; low < 256; low += 1) {
+        const bytes = new Uint8Array(32).fill(0xff);
+        bytes[0] = low;
+        bytes[31] = sign;
+        // p = …ed; p − 1 = …ec is the point of order 2.
+        assert.equal(isAcceptable(good, Buffer.concat([bytes, tail])), low < 0xec, String(low));
+      }
+    }
+  });
+
+  it('refuses S = L, S + L and lengths that do not fit', () => {
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+    const x = publicKey.export({ format: 'jwk' }).x ?? '';
+    const key = Uint8Array.from(Buffer.from(x, 'base64url'));
+    const message = Buffer.from('message');
+    const signature = Uint8Array.from(sign(null, message, privateKey));
+    const lifted = Uint8Array.from(signature);
+    let s = BigInt(`0x${Buffer.from(signature.subarray(32)).reverse().toString('hex')}`) + L;
+    for (let i = 32; i < 64; i += 1, s >>= 8n) lifted[i] = Number(s & 255n);
+    const order = Uint8Array.from(signature);
+    order.set(Buffer.from(L.toString(16).padStart(64, '0'), 'hex').reverse(), 32);
+    for (const [name, suite] of SUITES) {
+      assert.equal(suite.verify(key, message, signature), true, name);
+      assert.equal(suite.verify(key, message, lifted), false, name);
+      assert.equal(suite.verify(key, message, order), false, name);
+      assert.equal(suite.verify(key.subarray(1), message, signature), false, name);
+      assert.equal(suite.verify(key, message, signature.subarray(1)), false, name);
+      assert.equal(suite.verify(key, message, Buffer.concat([signature, signature])), false, name);
+      assert.equal(suite.verify(new Uint8Array(0), message, new Uint8Array(0)), false, name);
+    }
+  });
+
+  it('answers alike for changed bytes and for random keys, on the curve or not', () => {
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+    const x = publicKey.export({ format: 'jwk' }).x ?? '';
+    const key = Uint8Array.from(Buffer.from(x, 'base64url'));
+    const bit = fc.option(fc.integer({ min: 0, max: 96 * 8 - 1 }));
+    const some = fc.option(fc.uint8Array({ minLength: 32, maxLength: 32 }));
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), bit, some, (message, flip, other) => {
+        const both = Buffer.concat([other ?? key, sign(null, message, privateKey)]);
+        if (flip !== null) both[flip >> 3] = (both[flip >> 3] ?? 0) ^ (1 << (flip & 7));
+        const [k, s] = [both.subarray(0, 32), both.subarray(32)];
+        const expected = flip === null && other === null;
+        assert.equal(native.verify(k, message, s), expected);
+        assert.equal(portable.verify(k, message, s), expected);
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
+describe('sha256 of both suites', () => {
+  it('gives the same plain bytes', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
+        assert.deepEqual(native.sha256(bytes), portable.sha256(bytes));
+      }),
+    );
+    const empty = Buffer.from(native.sha256(new Uint8Array(0))).toString('hex');
+    assert.equal(empty, 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855');
+  });
+});

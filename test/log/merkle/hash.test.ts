@@ -1,0 +1,30 @@
+// Tests of log/merkle/hash.ts.
+
+import assert from 'node:assert/strict';
+
+import { native } from '../../../log/crypto/native.ts';
+import { toHex } from '../../../log/encoding/bytes.ts';
+import { EMPTY_ROOT, HASH_BYTES, leafHash, nodeHash } from '../../../log/merkle/hash.ts';
+
+describe('log/merkle/hash', () => {
+  it('tags leaves with 00 and nodes with 01', () => {
+    const left = new Uint8Array(HASH_BYTES).fill(1);
+    const right = new Uint8Array(HASH_BYTES).fill(2);
+    assert.deepEqual(leafHash(native, left), native.sha256(new Uint8Array([0, ...left])));
+    assert.deepEqual(
+      nodeHash(native, left, right),
+      native.sha256(new Uint8Array([1, ...left, ...right])),
+    );
+  });
+
+  it('has the values that certificate transparency publishes', () => {
+    // The empty leaf, and the tree of the leaves "" and 00 (certificate-transparency's test tree).
+    const empty = leafHash(native, new Uint8Array(0));
+    assert.equal(toHex(empty), '6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d');
+    assert.equal(
+      toHex(nodeHash(native, empty, leafHash(native, new Uint8Array(1)))),
+      'fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125',
+    );
+    assert.deepEqual(EMPTY_ROOT, native.sha256(new Uint8Array(0)));
+  });
+});

@@ -1,0 +1,152 @@
+// The database: batches, scans and copies, and what it says when it does not open.
+
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile, readdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { ClassicLevel } from 'classic-level';
+import { metaKey, STORE_VERSION } from '../../../log/store/layout.ts';
+import { openStore, put, write, type Store } from '../../../log/store/store.ts';
+import { code } from '../kept-log.ts';
+
+const key = (text: string): Buffer => Buffer.from(text);
+const texts = (keys: readonly Uint8Array[]): string[] =>
+  keys.map((one) => Buffer.from(one).toString());
+
+describe('store', () => {
+  let folder: string;
+  let store: Store;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'actlog-store-'));
+    store = await openStore(join(folder, 'db'));
+  });
+  afterEach(async () => {
+    await store.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  it('reads what a batch wrote, over a restart', async () => {
+    await store.write([put(key('x1'), key('one')), put(key('x2'), key('two'))]);
+    await store.write([write(key('x1'), null), write(key('x3'), new Uint8Array(0))]);
+    for (let again = 0; again < 2; again += 1) {
+      assert.equal(store.get(key('x1')), undefined);
+      assert.equal(Buffer.from(store.get(key('x2'))!).toString(), 'two');
+      assert.equal(store.get(key('x3'))?.length, 0);
+      await store.close();
+      store = await openStore(join(folder, 'db'));
+    }
+  });
+
+  it('takes the last write of a key in a batch, and an empty batch', async () => {
+    await store.write([put(key('x'), key('1')), write(key('x'), null), put(key('x'), key('2'))]);
+    await store.write([]);
+    assert.equal(Buffer.from(store.get(key('x'))!).toString(), '2');
+  });
+
+  it('scans a range in byte order, both ways, up to a limit', async () => {
+    const unit = fc.uint8Array({ minLength: 1, maxLength: 4 });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(unit, { maxLength: 20, selector: (bytes) => bytes.join() }),
+        unit,
+        unit,
+        fc.boolean(),
+        fc.option(fc.nat(5), { nil: undefined }),
+        async (keys, gte, lt, reverse, limit) => {
+          const prefix = (bytes: Uint8Array): Buffer => Buffer.from([0x78, ...bytes]);
+          await store.write(keys.map((one) => put(prefix(one), key('v'))));
+          const range = {
+            gte: prefix(gte),
+            lt: prefix(lt),
+            reverse,
+            ...(limit === undefined ? {} : { limit }),
+          };
+          const wanted = keys
+            .map(prefix)
+            .filter(
+              (one) => Buffer.compare(one, range.gte) >= 0 && Buffer.compare(one, range.lt) < 0,
+            )
+            .sort((a, b) => Buffer.compare(a, b) * (reverse ? -1 : 1))
+            .slice(0, limit)
+            .map((one) => one.toString('hex'));
+          const found = (await store.scanKeys(range)).map((one) =>
+            Buffer.from(one).toString('hex'),
+          );
+          const scanned: string[] = [];
+          for await (const [one] of store.scan(range))
+            scanned.push(Buffer.from(one).toString('hex'));
+          await store.write(keys.map((one) => write(prefix(one), null)));
+          assert.deepEqual(found, wanted);
+          assert.deepEqual(scanned, wanted);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it('copies what stood when the copy began, whatever is written meanwhile', async () => {
+    await store.write(
+      Array.from({ length: 3000 }, (_, i) => put(key(`x${String(i)}`), key('old'))),
+    );
+    const copied: [string, string][] = [];
+    for await (const [one, value] of store.copy()) {
+      if (copied.length === 0) {
+        await store.write([
+          ...Array.from({ length: 3000 }, (_, i) => put(key(`x${String(i)}`), key('new'))),
+          put(key('y'), key('new')),
+        ]);
+      }
+      copied.push([Buffer.from(one).toString(), Buffer.from(value).toString()]);
+    }
+    const rows = copied.filter(([one]) => one.startsWith('x'));
+    assert.equal(rows.length, 3000);
+    assert.ok(rows.every(([, value]) => value === 'old'));
+    assert.ok(!copied.some(([one]) => one === 'y'));
+    assert.deepEqual(
+      copied.map(([one]) => one),
+      copied.map(([one]) => one).sort(),
+    );
+  });
+
+  it('forgets deleted rows when they are compacted', async () => {
+    await store.write([put(key('x1'), key('secret')), put(key('x2'), key('kept'))]);
+    await store.write([write(key('x1'), null)]);
+    const range = { gte: key('x'), lt: key('y') };
+    await store.compact(range);
+    assert.deepEqual(texts(await store.scanKeys(range)), ['x2']);
+  });
+
+  it('is locked for others while it is open', async () => {
+    await assert.rejects(openStore(join(folder, 'db')), code('log_locked'));
+  });
+
+  it('refuses another layout', async () => {
+    assert.equal(store.get(metaKey('version'))?.[0], STORE_VERSION);
+    await store.write([put(metaKey('version'), Uint8Array.of(STORE_VERSION + 1))]);
+    await store.close();
+    await assert.rejects(openStore(join(folder, 'db')), code('store_corrupt'));
+    // It did not stay locked.
+    const db = new ClassicLevel(join(folder, 'db'));
+    await db.open();
+    await db.close();
+    store = await openStore(join(folder, 'other'));
+  });
+
+  it('names a database whose files are damaged', async () => {
+    await store.write([put(key('x'), key('v'))]);
+    await store.close();
+    const name = (await readdir(join(folder, 'db'))).find((one) => one.startsWith('MANIFEST'));
+    await writeFile(join(folder, 'db', name!), 'no manifest');
+    await assert.rejects(openStore(join(folder, 'db')), code('store_corrupt'));
+    await rm(join(folder, 'db'), { recursive: true });
+    store = await openStore(join(folder, 'db'));
+  });
+
+  it('does not answer once it is closed', async () => {
+    await store.close();
+    assert.throws(() => store.get(key('x')), code('log_unavailable'));
+    await assert.rejects(store.write([put(key('x'), key('v'))]), code('log_unavailable'));
+  });
+});

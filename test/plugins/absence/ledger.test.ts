@@ -1,0 +1,120 @@
+// Tests of plugins/absence/ledger.ts.
+
+import assert from 'node:assert/strict';
+import { native } from '../../../log/crypto/native.ts';
+import { formatVkey } from '../../../log/note/vkey.ts';
+import { seedKey } from '../../support/forge.ts';
+import { ENTITY, problem, serveSurfaces } from '../astl/surfaces.ts';
+import type { Body, Surfaces } from '../astl/surfaces.ts';
+
+/** Signature type of a witness (C2SP tlog-cosignature). */
+const COSIGNATURE = 4;
+
+describe('the absence ledger', () => {
+  let served: Surfaces;
+  let window: { from_ms: number; to_ms: number };
+  let witness: Body;
+
+  before(async () => {
+    served = await serveSurfaces();
+    const { clock } = served.gateway;
+    await served.publish({ entity: ENTITY, surfaces: ['a', 'b', 'c'] });
+    clock.pass(100);
+    const from_ms = clock.wall();
+    await served.act('b');
+    clock.pass(100);
+    window = { from_ms, to_ms: clock.wall() };
+    for (const surface of ['a', 'b', 'c']) {
+      const { json } = await served.witness({ entity: ENTITY, surface, ...window });
+      witness = json.witness;
+    }
+  });
+  after(() => served.close());
+
+  it("lists a tenant's own witnesses, newest first, page by page", async () => {
+    const get = (query: string, key = served.gateway.sandbox) =>
+      served.gateway.get(`/api/v1/absence/ledger${query}`, { key });
+    const { json: first } = await get('?limit=2');
+    const surfaces = (page: Body) => page.witnesses.map((row: Body) => row.subject_key[2]);
+    assert.deepEqual(surfaces(first), ['c', 'b']);
+    assert.deepEqual(
+      first.witnesses.map(({ verdict }: Body) => verdict),
+      ['ABSENT', 'PRESENT'],
+    );
+    const { json: second } = await get(`?limit=2&cursor=${String(first.next_cursor)}`);
+    assert.deepEqual(surfaces(second), ['a']);
+    assert.equal(second.next_cursor, null);
+    assert.equal(first.witnesses[0].document_sha256, witness.receipt.document_sha256);
+    assert.equal(first.witnesses[0].permalink, witness.receipt.permalink);
+    assert.deepEqual((await get('', served.other)).json, { witnesses: [], next_cursor: null });
+    assert.equal((await served.gateway.get('/api/v1/absence/ledger')).status, 401);
+    assert.deepEqual(problem(await get('?limit=0')), [400, 'parameter_invalid', 'limit']);
+    assert.deepEqual(problem(await get('?cursor=AAAA')), [400, 'parameter_invalid', 'cursor']);
+  });
+
+  const verify = async (body: object) =>
+    served.gateway.post('/standards/absence-ledger/verify', body);
+  const outcomes = (json: Body): Record<string, string> =>
+    Object.fromEntries(json.checks.map(({ name, outcome }: Body) => [name, outcome]));
+
+  it('verifies a document against the question of the caller', async () => {
+    const { json } = await verify({ document: witness, question: witness.question });
+    assert.equal(json.valid, true);
+    assert.deepEqual([json.verdict, json.witnessed, json.map_verified], ['ABSENT', 0, 0]);
+    assert.equal(json.origin, served.log().origin);
+    assert.equal(json.policy_source, 'none');
+    assert.ok(Object.values(outcomes(json)).every((outcome) => outcome === 'ok'));
+    const text = await verify({ document: JSON.stringify(witness), question: witness.question });
+    assert.equal(text.json.valid, true);
+  });
+
+  it('refuses a document of another question, and names the step', async () => {
+    const question = { ...witness.question, to_ms: witness.question.to_ms - 1 };
+    const { status, json } = await verify({ document: witness, question });
+    assert.deepEqual([status, json.valid, json.verdict], [200, false, null]);
+    const seen = outcomes(json);
+    assert.deepEqual(
+      [seen['document'], seen['step 0'], seen['step 1']],
+      [...['ok', 'failed', 'not_reached']],
+    );
+  });
+
+  it('refuses altered, foreign and formless documents', async () => {
+    const { question } = witness;
+    const failed = async (document: unknown) => {
+      const { status, json } = await verify({ document, question });
+      assert.deepEqual([status, json.valid], [200, false]);
+      return json.checks.find(({ outcome }: Body) => outcome === 'failed').name;
+    };
+    assert.equal(await failed({ ...witness, verdict: 'PRESENT' }), 'step 8');
+    assert.equal(await failed({ ...witness, more: true }), 'step 5');
+    assert.equal(await failed({ ...witness, extra: 1 }), 'document');
+    assert.equal(await failed({ ...witness, statement: 'else' }), 'receipt');
+    assert.equal(await failed({ ...witness, checkpoint: 'elsewhere\n1\n\n' }), 'step 1');
+    assert.equal(await failed('no document'), 'step 1');
+    assert.equal(await failed(null), 'step 1');
+  });
+
+  it('counts the witnesses of a policy that is given, and refuses one that is none', async () => {
+    const { question } = witness;
+    const asked = { document: witness, question };
+    const vkey = served.trust().vkey;
+    const none = `log ${vkey}\nquorum none\n`;
+    assert.equal((await verify({ ...asked, policy: none })).json.valid, true);
+    const { publicKey } = seedKey(0x51);
+    const key = formatVkey(native, 'witness.example/w1', COSIGNATURE, publicKey);
+    const { json } = await verify({ ...asked, policy: `witness w1 ${key}\nquorum w1\n` });
+    assert.deepEqual([json.valid, json.policy_source], [false, 'caller']);
+    assert.equal(outcomes(json)['step 3'], 'failed');
+    assert.deepEqual(problem(await verify({ ...asked, policy: 'quorum many' })), [
+      ...[400, 'parameter_invalid', 'policy'],
+    ]);
+  });
+
+  it('explains on GET what is checked', async () => {
+    const { status, json } = await served.gateway.get('/standards/absence-ledger/verify');
+    assert.equal(status, 200);
+    assert.equal(json.steps.length, 11);
+    assert.match(json.verify.url, /\/standards\/absence-ledger\/verify$/);
+  });
+});

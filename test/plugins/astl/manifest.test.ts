@@ -1,0 +1,82 @@
+// Tests of plugins/astl/manifest.ts.
+
+import assert from 'node:assert/strict';
+import { manifestHash, native } from '../../../log/index.ts';
+import type { Manifest } from '../../../log/index.ts';
+import { manifestMembers, saysTheSame, wantedManifest } from '../../../plugins/astl/manifest.ts';
+import { ApiError } from '../../../plugins/contract.ts';
+
+const PRESETS = { hiring: ['offer_extend', 'adverse_action'] };
+const NOW = 1_790_000_000_000;
+const entity = 'acme';
+
+const refused =
+  (param: string, code = 'parameter_invalid') =>
+  (error: unknown) =>
+    error instanceof ApiError && error.code === code && error.param === param;
+
+describe('plugins/astl/manifest', () => {
+  it('sorts surfaces, lists each once and expands a preset', () => {
+    const listed = wantedManifest({ entity, surfaces: ['b', 'a', 'b'] }, PRESETS, NOW);
+    assert.deepEqual(listed.surfaces, ['a', 'b']);
+    const preset = wantedManifest({ entity, preset: 'hiring' }, PRESETS, NOW);
+    assert.deepEqual(preset.surfaces, ['adverse_action', 'offer_extend']);
+    assert.equal('preset' in preset, false);
+  });
+
+  it('wants surfaces or a preset, and not both', () => {
+    assert.throws(
+      () => wantedManifest({ entity }, PRESETS, NOW),
+      refused('surfaces', 'parameter_missing'),
+    );
+    const both = { entity, surfaces: ['a'], preset: 'hiring' };
+    assert.throws(() => wantedManifest(both, PRESETS, NOW), refused('preset'));
+  });
+
+  it('keeps the Nyquist floor, odd gaps rounded down', () => {
+    const ask = (heartbeat_interval_ms: number | undefined, min_detectable_gap_ms: number) => () =>
+      wantedManifest(
+        {
+          ...{ entity, surfaces: ['a'], min_detectable_gap_ms },
+          ...(heartbeat_interval_ms === undefined ? {} : { heartbeat_interval_ms }),
+        },
+        PRESETS,
+        NOW,
+      );
+    assert.equal(ask(50, 101)().heartbeat_interval_ms, 50);
+    assert.throws(ask(51, 101), refused('heartbeat_interval_ms'));
+    assert.throws(ask(undefined, 100), refused('heartbeat_interval_ms', 'parameter_missing'));
+  });
+
+  it('refuses a manifest that is over before it begins', () => {
+    const ask = (times: object) => () =>
+      wantedManifest({ entity, surfaces: ['a'], ...times }, PRESETS, NOW);
+    assert.throws(ask({ valid_until_ms: NOW - 1 }), refused('valid_until_ms'));
+    const upside = { valid_from_ms: NOW + 10, valid_until_ms: NOW + 9 };
+    assert.throws(ask(upside), refused('valid_until_ms'));
+    assert.equal(ask({ valid_until_ms: NOW })().valid_until_ms, NOW);
+  });
+
+  it('hashes the members that the format names, with the time of the entry by default', () => {
+    const wanted = wantedManifest({ entity, surfaces: ['a'], valid_until_ms: NOW }, PRESETS, NOW);
+    const members = manifestMembers(wanted, NOW);
+    assert.deepEqual(Object.keys(members).sort(), [
+      ...['entity', 'surface_manifest_hash', 'surfaces', 'valid_from_ms', 'valid_until_ms'],
+    ]);
+    assert.equal(members['valid_from_ms'], NOW);
+    const { surface_manifest_hash, ...covered } = members;
+    assert.equal(surface_manifest_hash, manifestHash(native, covered));
+  });
+
+  it('knows a manifest again without its defaulted valid_from_ms, while it holds', () => {
+    const wanted = wantedManifest({ entity, surfaces: ['a'], valid_until_ms: NOW + 100 }, {}, NOW);
+    const published = manifestMembers(wanted, NOW) as unknown as Manifest;
+    assert.equal(saysTheSame(published, wanted, NOW + 50), true);
+    assert.equal(saysTheSame(published, { ...wanted, surfaces: ['b'] }, NOW + 50), false);
+    assert.equal(saysTheSame(published, { ...wanted, valid_from_ms: NOW }, NOW + 50), true);
+    assert.equal(saysTheSame(published, { ...wanted, valid_from_ms: NOW + 1 }, NOW + 50), false);
+    assert.equal(saysTheSame(published, wanted, NOW + 101), false, 'it is over');
+    const later = manifestMembers({ ...wanted, valid_from_ms: NOW + 80 }, NOW);
+    assert.equal(saysTheSame(later as unknown as Manifest, wanted, NOW + 50), false, 'not yet');
+  });
+});

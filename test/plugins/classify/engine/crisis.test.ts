@@ -1,0 +1,49 @@
+// The language packs of the crisis rules, each against its own texts in test/data/classify/crisis.jsonl.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createEngine } from '../../../../plugins/classify/engine/index.ts';
+
+interface Line {
+  readonly text: string;
+  readonly language: string;
+  readonly label: 'CRISIS' | 'SAFE';
+  readonly split: 'train' | 'test';
+}
+
+const lines = readFileSync(new URL('../../../data/classify/crisis.jsonl', import.meta.url), 'utf8')
+  .split('\n')
+  .filter((line) => line !== '')
+  .map((line) => JSON.parse(line) as Line);
+
+describe('crisis language packs', () => {
+  const engine = createEngine();
+  for (const language of ['en', 'es', 'de', 'fr']) {
+    it(`${language}: finds nine of ten and guards four of five`, () => {
+      const own = lines.filter((line) => line.language === language);
+      const caught = (label: string): number[] => {
+        const chosen = own.filter((line) => line.label === label);
+        const hits = chosen.filter(
+          ({ text }) => engine.classify(text, 'general').classification === 'CRISIS',
+        );
+        return [hits.length, chosen.length];
+      };
+      const [found = 0, crises = 0] = caught('CRISIS');
+      const [alarms = 0, calm = 0] = caught('SAFE');
+      assert.ok(crises >= 14 && calm >= 10);
+      assert.ok(found >= 0.9 * crises, `${String(found)} of ${String(crises)}`);
+      assert.ok(alarms <= 0.2 * calm, `${String(alarms)} of ${String(calm)}`);
+    });
+  }
+
+  it('guards idiom, denial, third person and fiction', () => {
+    for (const text of [
+      'How do I kill a child process?',
+      'I would never kill myself.',
+      'My friend said she wants to kill herself, how can I help her?',
+      'In my novel the hero says "I want to die" and leaves.',
+      'This traffic is killing me.',
+    ]) {
+      assert.notEqual(engine.classify(text, 'general').classification, 'CRISIS', text);
+    }
+  });
+});

@@ -1,0 +1,85 @@
+// Tests of plugins/classify/engine/patterns.ts.
+
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { Lexicon } from '../../../../plugins/classify/engine/lexicon.ts';
+import {
+  compile,
+  find,
+  newScratch,
+  possible,
+} from '../../../../plugins/classify/engine/patterns.ts';
+import { tokenise } from '../../../../plugins/classify/engine/tokens.ts';
+import { Vocabulary } from '../../../../plugins/classify/engine/vocabulary.ts';
+
+const vocabulary = new Vocabulary(new Map());
+const lexicon = new Lexicon(vocabulary);
+lexicon.add('pet', 'cat');
+lexicon.add('pet', 'guinea pig');
+lexicon.add('pet', 'dog*');
+for (const word of ['aa', 'bb', 'cc', 'dd']) vocabulary.add(word);
+
+function match(source: string, text: string): string | undefined {
+  const pattern = compile(source, lexicon, vocabulary);
+  const tokens = tokenise(text, vocabulary);
+  const marks = lexicon.mark(tokens);
+  const span = find(pattern, tokens, marks, { from: 0, to: tokens.words.length }, newScratch());
+  if (span !== undefined) assert.ok(possible(pattern, marks));
+  return span && tokens.words.slice(span.from, span.to).join(' ');
+}
+
+describe('rule patterns', () => {
+  it('match words, classes, phrases and stems', () => {
+    assert.equal(match('aa @pet', 'bb aa guinea pig cc'), 'aa guinea pig');
+    assert.equal(match('aa @pet', 'aa doggies'), 'aa doggies');
+    assert.equal(match('aa @pet', 'aa guinea bb pig'), undefined);
+  });
+
+  it('match gaps, options and ends', () => {
+    assert.equal(match('aa ~2 bb', 'aa cc cc bb'), 'aa cc cc bb');
+    assert.equal(match('aa ~2 bb', 'aa cc cc cc bb'), undefined);
+    assert.equal(match('aa cc? bb', 'aa bb'), 'aa bb');
+    assert.equal(match('^ aa', 'bb aa'), undefined);
+    assert.equal(match('bb $', 'aa bb'), 'bb');
+    assert.equal(match('bb $', 'bb aa'), undefined);
+  });
+
+  it('refuse classes and words that do not exist', () => {
+    assert.throws(() => compile('@nobody', lexicon, vocabulary), /unknown class/);
+    assert.throws(() => compile('aa ~99 bb', lexicon, vocabulary), /bad gap/);
+    assert.throws(() => compile('ab*', lexicon, vocabulary), /not one word/);
+  });
+
+  it('agree with a backtracking matcher', () => {
+    const step = fc.oneof(
+      fc.constantFrom('aa', 'bb', 'aa|cc', 'bb?', 'dd'),
+      fc.constantFrom('~1', '~3'),
+    );
+    fc.assert(
+      fc.property(
+        fc.array(step, { minLength: 1, maxLength: 6 }).map((steps) => ['aa', ...steps, 'cc']),
+        fc.array(fc.constantFrom('aa', 'bb', 'cc', 'dd'), { minLength: 1, maxLength: 12 }),
+        (steps, text) => {
+          assert.equal(match(steps.join(' '), text.join(' ')) !== undefined, naive(steps, text));
+        },
+      ),
+    );
+  });
+});
+
+function naive(steps: readonly string[], text: readonly string[]): boolean {
+  const from = (s: number, t: number): boolean => {
+    const step = steps[s];
+    if (step === undefined) return true;
+    if (step.startsWith('~')) {
+      for (let skip = 0; skip <= Number(step.slice(1)) && t + skip <= text.length; skip++) {
+        if (from(s + 1, t + skip)) return true;
+      }
+      return false;
+    }
+    const optional = step.endsWith('?');
+    const fits = (optional ? step.slice(0, -1) : step).split('|').includes(text[t] ?? '');
+    return (fits && from(s + 1, t + 1)) || (optional && from(s + 1, t));
+  };
+  return text.some((_word, t) => from(0, t));
+}

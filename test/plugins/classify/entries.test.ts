@@ -1,0 +1,68 @@
+// Counts of classifications, as the projection leaves them. behaviour.md §13 (the invariant).
+
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import type { Json, Sequenced } from '../../../log/index.ts';
+import { hourRow, resultType, RESULTS } from '../../../plugins/classify/entries.ts';
+
+const HOUR_MS = 3_600_000;
+
+function project(results: readonly { result: string; ms: number }[]): Map<string, Json> {
+  const rows = new Map<string, Json>();
+  results.forEach(({ result, ms }, index) => {
+    const statement = { classification: result };
+    const entry: Sequenced = {
+      index,
+      entry_id: '',
+      issued_at_ms: ms,
+      type: resultType.name,
+      statement,
+      links: [],
+    };
+    resultType.project?.(entry, {
+      get: (key) => rows.get(key),
+      put: (key, value) => rows.set(key, value),
+      del: (key) => rows.delete(key),
+    });
+  });
+  return rows;
+}
+
+describe('counts of classifications', () => {
+  it('hold the invariant, in total and in each hour', () => {
+    const one = fc.record({
+      result: fc.constantFrom(...RESULTS),
+      ms: fc.integer({ min: 0, max: 50 * HOUR_MS }),
+    });
+    fc.assert(
+      fc.property(fc.array(one, { minLength: 1, maxLength: 100 }), (results) => {
+        const rows = project(results);
+        for (const row of rows.values()) {
+          const { attempts, safe, violation, crisis, error } = row as Record<string, number>;
+          assert.equal(attempts, safe! + violation! + crisis! + error!);
+        }
+        const totals = rows.get('classify/totals') as Record<string, number>;
+        assert.equal(totals['attempts'], results.length);
+        for (const result of RESULTS) {
+          assert.equal(
+            totals[result.toLowerCase()],
+            results.filter((one) => one.result === result).length,
+          );
+        }
+        const hours = [...rows].filter(([key]) => key.startsWith('classify/hours/'));
+        assert.equal(
+          hours.reduce((sum, [, row]) => sum + (row as Record<string, number>)['attempts']!, 0),
+          results.length,
+        );
+      }),
+    );
+  });
+
+  it('name hours so that they sort by time', () => {
+    const times = [0, HOUR_MS - 1, HOUR_MS, 1_795_231_963_856, 1_795_231_963_856 + HOUR_MS, 9e15];
+    const names = times.map(hourRow);
+    assert.deepEqual(names.toSorted(), names);
+    assert.equal(names[0], names[1]);
+    assert.notEqual(names[1], names[2]);
+  });
+});

@@ -1,0 +1,168 @@
+// From a request to what is logged: no text of the caller's in clear. behaviour.md §1.2, §6.
+
+import assert from 'node:assert/strict';
+import { ApiError } from '../../../plugins/contract.ts';
+import type { Caller, SequencePoint } from '../../../plugins/contract.ts';
+import type { Classified, Engine } from '../../../plugins/classify/engine/index.ts';
+import { classifierOf, type Judged } from '../../../plugins/classify/classifier.ts';
+import {
+  checkRequest,
+  checkWebhookUrl,
+  judge,
+  resultDraft,
+} from '../../../plugins/classify/rules.ts';
+
+/** An engine whose verdict is given: what is tested is what becomes of it. */
+const verdict = (more: Partial<Classified> = {}): Engine => ({
+  id: 'engine',
+  version: '1.2.3',
+  weights_sha256: 'ab'.repeat(32),
+  domains: ['hiring', 'general'],
+  classify: (text, domain) => ({
+    classification: text === '' ? 'ERROR' : 'SAFE',
+    violation_milli: 1,
+    crisis_milli: 2,
+    score_milli: 998,
+    rule_ids: [],
+    domain: domain === 'hiring' ? 'hiring' : 'general',
+    language_unsupported: false,
+    explain: { words: 'private words' },
+    ...more,
+  }),
+});
+
+const caller = { sessionRef: (id: string) => `ref-of-${id}` } as Caller;
+const limits = {
+  message_bytes: 100,
+  string_chars: 512,
+  metadata_bytes: 1000,
+  page_default: 20,
+  page_max: 100,
+};
+const toll = { id: 'classify', micro_usd: 50_000 };
+const draft = (given: object, engine = verdict()) => {
+  const request = { message: 'the text', ...given };
+  checkRequest(request);
+  const judged = judge(request, classifierOf({}, engine), limits) as Judged;
+  return resultDraft(request, caller, judged, toll);
+};
+
+describe('what is logged of a classification', () => {
+  it('names the classifier and the scores, and only commits to the message', () => {
+    assert.deepEqual(draft({ session_id: 's' }), {
+      type: 'classify.result.v1',
+      members: {
+        classification: 'SAFE',
+        classifier: { id: 'engine', version: '1.2.3', weights_sha256: 'ab'.repeat(32) },
+        domain: 'hiring',
+        score_milli: 998,
+        violation_milli: 1,
+        crisis_milli: 2,
+        rule_ids: [],
+        language_unsupported: false,
+        session_ref: 'ref-of-s',
+      },
+      private: { message: 'the text' },
+      toll,
+    });
+  });
+
+  it('keeps every text of the caller out of the members', () => {
+    const request = {
+      message: 'm-text',
+      domain: 'd-text',
+      session_id: 's-text',
+      webhook_url: 'https://w-text.example/',
+    };
+    const members = JSON.stringify(
+      draft(request, verdict({ classification: 'VIOLATION' })).members,
+    );
+    for (const text of ['m-text', 'd-text', 'w-text', 'private words'])
+      assert.equal(members.includes(text), false, text);
+  });
+
+  it('commits to a domain that no catalog lists, and calls it general', () => {
+    const { members, private: hidden } = draft({ domain: 'my own' });
+    assert.equal((members as Record<string, unknown>)['domain'], 'general');
+    assert.equal(hidden?.['domain'], 'my own');
+    assert.equal(draft({ domain: 'general' }).private?.['domain'], undefined);
+  });
+
+  it('keeps the explanation of anything but SAFE as a commitment', () => {
+    const found = draft({}, verdict({ classification: 'CRISIS' }));
+    assert.deepEqual(found.private?.['explanation'], { words: 'private words' });
+    assert.equal(draft({}).private?.['explanation'], undefined);
+  });
+
+  it('is ERROR for a message over the limit, which the engine never sees, counted in bytes', () => {
+    const seen: string[] = [];
+    const engine = verdict();
+    const spying = {
+      ...engine,
+      classify: (text: string, domain: string) => (seen.push(text), engine.classify(text, domain)),
+    };
+    for (const [message, shown] of [
+      ['a'.repeat(100), true],
+      ['a'.repeat(101), false],
+      ['é'.repeat(50), true],
+      ['é'.repeat(51), false],
+    ] as const) {
+      const { members, private: hidden } = draft({ message }, spying);
+      assert.equal(
+        (members as Record<string, unknown>)['classification'],
+        shown ? 'SAFE' : 'ERROR',
+      );
+      assert.equal(seen.at(-1), shown ? message : '');
+      assert.equal(hidden?.['message'], message);
+    }
+  });
+
+  it('takes entity and event time as they are, and says whether the surface is declared', () => {
+    const { members, event_at_ms } = draft({
+      entity: 'acme:bot',
+      surface: 'tool_invoke',
+      event_at_ms: 5,
+    });
+    assert.ok(typeof members === 'function');
+    const nothing = { owner: () => null, manifest: () => null, heartbeat: () => null };
+    const at = { surfaces: nothing, issued_at_ms: 7 } as unknown as SequencePoint;
+    const { entity, surface, surface_declared } = members(at);
+    assert.deepEqual([entity, surface, surface_declared], ['acme:bot', 'tool_invoke', false]);
+    assert.equal(event_at_ms, 5);
+  });
+
+  it('needs the entity of a surface', () => {
+    assert.throws(
+      () => draft({ surface: 'tool_invoke' }),
+      (error: unknown) =>
+        error instanceof ApiError && error.code === 'parameter_missing' && error.param === 'entity',
+    );
+  });
+});
+
+describe('webhook_url', () => {
+  it('may be an https address', () => {
+    for (const url of ['https://example.org/hook?x=1', 'HTTPS://example.org:8443/'])
+      checkWebhookUrl(url);
+  });
+
+  for (const url of [
+    '',
+    'x',
+    'http://example.org/',
+    'ftp://example.org',
+    'https://',
+    'https://u:p@example.org/',
+    'javascript:alert(1)',
+  ]) {
+    it(`must not be ${JSON.stringify(url)}`, () => {
+      assert.throws(
+        () => checkWebhookUrl(url),
+        (error: unknown) =>
+          error instanceof ApiError &&
+          error.code === 'invalid_webhook_url' &&
+          error.param === 'webhook_url',
+      );
+    });
+  }
+});

@@ -1,0 +1,83 @@
+// The import floors of eslint.config.js, asked the way the linter asks them: which specifier may
+// stand in which file. The plan is in CONTRIBUTING.md.
+
+import assert from 'node:assert/strict';
+import { fileURLToPath } from 'node:url';
+import { ESLint, type Linter } from 'eslint';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+interface Patterns {
+  patterns: { regex: string }[];
+}
+
+const allowed: readonly (readonly [file: string, specifier: string])[] = [
+  ['log/sequencer.ts', 'node:crypto'],
+  ['log/merkle/tile-tree.ts', 'merkletreejs'],
+  ['log/surfaces/presets.ts', '../../catalogs/surfaces.json'],
+  ['log/map/check.ts', '../crypto/suite.ts'],
+  ['log/verify/receipt.ts', '../note/checkpoint.ts'],
+  ['plugins/contract.ts', '../log/index.ts'],
+  ['plugins/index.ts', './classify/index.ts'],
+  ['plugins/silence/index.ts', '../contract.ts'],
+  ['plugins/silence/routes.ts', '../classify/index.ts'],
+  ['plugins/silence/routes.ts', '../../log/index.ts'],
+  ['plugins/classify/engine/rules.ts', '../entries.ts'],
+  ['plugins/classify/engine/rules.ts', '../../contract.ts'],
+  ['plugins/classify/engine/rules.ts', '../../../catalogs/classify/rules.json'],
+  ['gateway/host.ts', '../plugins/contract.ts'],
+  ['gateway/main.ts', '../plugins/index.ts'],
+  ['gateway/routes/verify.ts', '../../log/verify.ts'],
+  ['gateway/app.ts', 'koa'],
+  ['tools/fsck.ts', '../log/fsck.ts'],
+  ['test/log/map/trie.test.ts', '../../../log/map/trie.ts'],
+];
+
+const refused: typeof allowed = [
+  ['log/log.ts', '../plugins/contract.ts'],
+  ['log/store/layout.ts', '../../gateway/config.ts'],
+  ['log/reader.ts', '../tools/build.ts'],
+  ['log/reader.ts', 'koa'],
+  ['log/reader.ts', '@koa/router'],
+  ['log/verify.ts', 'node:crypto'],
+  ['log/verify/receipt.ts', 'node:buffer'],
+  ['log/encoding/bytes.ts', 'node:buffer'],
+  ['log/crypto/portable.ts', 'node:crypto'],
+  ['log/map/check.ts', 'node:crypto'],
+  ['log/note/note.ts', 'node:crypto'],
+  ['log/note/note.ts', '../../plugins/contract.ts'],
+  ['plugins/contract.ts', '../log/errors.ts'],
+  ['plugins/contract.ts', '../gateway/host.ts'],
+  ['plugins/silence/index.ts', '../../log/types.ts'],
+  ['plugins/silence/index.ts', '../../gateway/config.ts'],
+  ['plugins/silence/index.ts', '../classify/entries.ts'],
+  ['plugins/silence/index.ts', '../classify/engine/index.ts'],
+  ['plugins/silence/index.ts', '../index.ts'],
+  ['plugins/classify/engine/rules.ts', '../../silence/rules.ts'],
+  ['plugins/classify/engine/rules.ts', '../../../log/map/key.ts'],
+  ['gateway/routes/log.ts', '../../log/reader.ts'],
+  ['gateway/host.ts', '../plugins/classify/index.ts'],
+  ['gateway/main.ts', '../tools/actlog.ts'],
+];
+
+describe('the import floors', () => {
+  const eslint = new ESLint({ cwd: root });
+
+  async function isRefused(file: string, specifier: string): Promise<boolean> {
+    const config = (await eslint.calculateConfigForFile(file)) as Linter.Config;
+    const rule = config.rules?.['no-restricted-imports'] as [number, Patterns] | undefined;
+    if (!rule) return false;
+    return rule[1].patterns.some(({ regex }) => new RegExp(regex, 'iu').test(specifier));
+  }
+
+  for (const [file, specifier] of allowed) {
+    it(`let ${file} import ${specifier}`, async () => {
+      assert.equal(await isRefused(file, specifier), false);
+    });
+  }
+  for (const [file, specifier] of refused) {
+    it(`keep ${specifier} out of ${file}`, async () => {
+      assert.equal(await isRefused(file, specifier), true);
+    });
+  }
+});

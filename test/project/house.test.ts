@@ -1,0 +1,192 @@
+// What no linter sees of the project itself: names, sizes and heads of files, the ground plan, what
+// the offline verifier stands on, and whether what package.json and the documents promise is there.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, dirname, join, posix } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ESLint, type Linter } from 'eslint';
+import ts from 'typescript';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+
+interface Manifest {
+  name: string;
+  license: string;
+  bin: Record<string, string>;
+  exports: Record<string, string | { types: string; default: string }>;
+  scripts: Record<string, string>;
+  dependencies: Record<string, string>;
+}
+const manifest = JSON.parse(read('package.json')) as Manifest;
+
+/** Names that say nothing of the thing. */
+const vague =
+  /^(?:utils?|helpers?|misc|common|manager|service)$|-(?:utils?|helpers?|manager|service)$/;
+
+/** What a file imports when it runs; type-only imports are gone. */
+function runtimeImports(path: string): string[] {
+  const compilerOptions = {
+    module: ts.ModuleKind.ESNext,
+    target: ts.ScriptTarget.ES2023,
+    verbatimModuleSyntax: true,
+  };
+  const { outputText } = ts.transpileModule(read(path), { compilerOptions, fileName: path });
+  return ts.preProcessFile(outputText, true, true).importedFiles.map((file) => file.fileName);
+}
+
+/** Every file that a file reaches by runtime imports, itself included, and every bare specifier on the way. */
+function reach(start: string): { files: Set<string>; bare: Set<string> } {
+  const files = new Set([start]);
+  const bare = new Set<string>();
+  for (const file of files) {
+    for (const specifier of runtimeImports(file)) {
+      if (specifier.startsWith('.')) files.add(posix.join(posix.dirname(file), specifier));
+      else bare.add(specifier);
+    }
+  }
+  return { files, bare };
+}
+
+describe('the house (skipped outside a git clone)', () => {
+  let files: string[] = [];
+  let sources: string[] = [];
+
+  before(function () {
+    if (!existsSync(join(root, '.git'))) this.skip();
+    const listed = execFileSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8' });
+    files = listed.split('\0').filter((file) => file !== '' && existsSync(join(root, file)));
+    sources = files.filter((file) => file.endsWith('.ts'));
+    assert.ok(sources.length > 0);
+  });
+
+  it('has the folders of the ground plan and no others', () => {
+    const folders = new Set(files.filter((f) => f.includes('/')).map((f) => f.split('/')[0]));
+    const plan = ['.ci', 'catalogs', 'gateway', 'log', 'plugins', 'test', 'tools'];
+    assert.deepEqual([...folders].sort(), plan);
+  });
+
+  it('names no path of a machine', () => {
+    const paths = /(?<![\w.)\]}-])\/(?:work(?![\w-])|home\/|root\/|Users\/)|\b[A-Z]:\\Users\\/;
+    assert.deepEqual(linesWith(files, paths), []);
+  });
+
+  it('leaves nothing for later', () => {
+    const marks = new RegExp(`\\b(?:${['TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX'].join('|')})\\b`);
+    assert.deepEqual(linesWith(sources, marks), []);
+  });
+
+  it('says at the head of each file what it is', () => {
+    const headless = sources.filter((file) => {
+      const [first = '', second = ''] = read(file).split('\n', 2);
+      return !/^(?:\/\/|\/\*\*?)/.test(first.startsWith('#!') ? second : first);
+    });
+    assert.deepEqual(headless, []);
+  });
+
+  it('has no source of more than 300 lines and no test of more than 600', () => {
+    const lines = (file: string): number => read(file).trimEnd().split('\n').length;
+    const limit = (file: string): number => (file.startsWith('test/') ? 600 : 300);
+    const long = sources.filter((file) => lines(file) > limit(file));
+    assert.deepEqual(
+      long.map((file) => `${file}: ${lines(file)}`),
+      [],
+    );
+  });
+
+  it('names files in kebab-case and for the thing', () => {
+    const misnamed = sources.filter((file) => {
+      const name = basename(file).replace(/(?:\.test)?(?:\.d)?\.ts$/, '');
+      return !/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name) || vague.test(name);
+    });
+    assert.deepEqual(misnamed, []);
+  });
+
+  it('imports at run time only what an installed package brings', () => {
+    const missing = [];
+    for (const file of sources.filter((f) => /^(?:log|plugins|gateway)\//.test(f))) {
+      for (const specifier of runtimeImports(file)) {
+        if (specifier.startsWith('.') || specifier.startsWith('node:')) continue;
+        const name = /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? '';
+        if (!(name in manifest.dependencies)) missing.push(`${file}: ${specifier}`);
+      }
+    }
+    assert.deepEqual(missing, []);
+  });
+
+  it('keeps node out of everything the offline verifier reaches', async () => {
+    const { files: reached, bare } = reach('log/verify.ts');
+    assert.deepEqual(
+      [...bare].filter((specifier) => specifier.startsWith('node:')),
+      [],
+    );
+    const eslint = new ESLint({ cwd: root });
+    for (const file of reached) {
+      const config = (await eslint.calculateConfigForFile(join(root, file))) as Linter.Config;
+      const globals = config.rules?.['no-restricted-globals'];
+      assert.ok(globals, `${file} is missing in the browserSafe list of eslint.config.js`);
+    }
+  });
+
+  it('has documents whose links and commands exist', () => {
+    const broken = [];
+    for (const file of files.filter((f) => f.endsWith('.md'))) {
+      const text = read(file);
+      for (const [, target = ''] of text.matchAll(/\]\((?![a-z]+:|#)([^)#\s]+)/g)) {
+        if (!existsSync(join(root, dirname(file), target))) broken.push(`${file}: ${target}`);
+      }
+      for (const [, script = ''] of text.matchAll(/\bnpm run ([a-z:-]+)/g)) {
+        if (!(script in manifest.scripts)) broken.push(`${file}: npm run ${script}`);
+      }
+    }
+    assert.deepEqual(broken, []);
+  });
+
+  it('carries the license it names', () => {
+    assert.equal(manifest.license, 'Apache-2.0');
+    const license = read('LICENSE');
+    assert.match(license, /Apache License\s+Version 2\.0, January 2004/);
+    assert.match(license, /END OF TERMS AND CONDITIONS/);
+    assert.ok(existsSync(join(root, 'NOTICE')));
+  });
+
+  /** The lines of the files that match, as `file:line`. */
+  function linesWith(paths: readonly string[], pattern: RegExp): string[] {
+    return paths.flatMap((path) =>
+      read(path)
+        .split('\n')
+        .flatMap((line, at) => (pattern.test(line) ? [`${path}:${at + 1}`] : [])),
+    );
+  }
+});
+
+describe('the build (skipped until `npm run build` has made dist/)', () => {
+  before(function () {
+    if (!existsSync(join(root, 'dist'))) this.skip();
+  });
+
+  it('has a file, and its types, behind every export', () => {
+    const resolve = createRequire(import.meta.url).resolve;
+    for (const [door, target] of Object.entries(manifest.exports)) {
+      const { default: code, types } =
+        typeof target === 'string' ? { default: target, types: target } : target;
+      assert.equal(resolve(manifest.name + door.slice(1)), join(root, code));
+      assert.ok(existsSync(join(root, types)), types);
+    }
+  });
+
+  it('has commands that a shell can run', () => {
+    for (const path of Object.values(manifest.bin)) {
+      accessSync(join(root, path), constants.X_OK);
+      assert.match(read(path), /^#!\/usr\/bin\/env node\n/);
+    }
+  });
+
+  it('has a browser verifier that is one module without imports', () => {
+    const bundle = ts.preProcessFile(read('dist/static/verify.js'), true, true);
+    assert.deepEqual(bundle.importedFiles, []);
+  });
+});

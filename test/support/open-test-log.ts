@@ -1,0 +1,134 @@
+// A real log in a temporary folder, with a clock that the test sets. `check` verifies everything again.
+
+import assert from 'node:assert/strict';
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fsck } from '../../log/fsck.ts';
+import type { FsckResult } from '../../log/fsck.ts';
+import { openLog, openThreads } from '../../log/index.ts';
+import type { EntryType, Kind, Log, OpenLogOptions, TimeSource } from '../../log/index.ts';
+
+/** The clock of a test: wall and monotonic move together unless the test sets the wall clock alone. */
+export class TestTime implements TimeSource {
+  #wall: number;
+  #monotonic = 1000;
+
+  constructor(start_ms: number) {
+    this.#wall = start_ms;
+  }
+
+  wall(): number {
+    return this.#wall;
+  }
+
+  monotonic(): number {
+    return this.#monotonic;
+  }
+
+  /** Lets time go by. */
+  advance(ms: number): void {
+    this.#wall += ms;
+    this.#monotonic += ms;
+  }
+
+  /** Sets the wall clock, as an operator or a broken NTP would; the monotonic one goes on. */
+  jump(to_ms: number): void {
+    this.#wall = to_ms;
+  }
+}
+
+/** How the log is opened. */
+export interface TestLogOptions {
+  readonly kind?: Kind;
+  readonly number?: number;
+  readonly types?: readonly EntryType[];
+  /** The types are declared at once unless this is false. */
+  readonly declare?: boolean;
+  readonly start_ms?: number;
+  /** A data folder that is there already; it is not removed on close. */
+  readonly data?: string;
+  /** Long by default: tests publish by asking. */
+  readonly checkpoint_interval_ms?: number;
+  /** Anything else of `openLog`. */
+  readonly more?: Partial<OpenLogOptions>;
+}
+
+/** An open log and its folder. */
+export interface TestLog {
+  readonly log: Log;
+  readonly time: TestTime;
+  readonly data: string;
+  /** The folder of this log, with `db/` in it. */
+  readonly folder: string;
+  readonly checkpoint_file: string;
+  /** Publishes everything acknowledged so far. */
+  publish(): Promise<void>;
+  /**
+   * Checks a consistent copy of the database: every rule by replay, every row, tile and note by fsck.
+   * Fails with the list of what differs.
+   */
+  check(): Promise<FsckResult>;
+  /** Closes the log; the folder stays. */
+  stop(): Promise<void>;
+  /** Closes the log and removes the folder. */
+  close(): Promise<void>;
+}
+
+/** Opens a log on threads of the caller, so that a test is one process with one thread. */
+export async function openTestLog(options: TestLogOptions = {}): Promise<TestLog> {
+  const { kind = 'live', number = 1, types = [], more = {} } = options;
+  const data = options.data ?? (await mkdtemp(join(tmpdir(), 'actlog-test-')));
+  const time = new TestTime(options.start_ms ?? Date.UTC(2026, 0, 1));
+  const threads = openThreads({ inline: true });
+  const log = await openLog({
+    data,
+    kind,
+    number,
+    origin_base: 'log.example',
+    checkpoint_interval_ms: options.checkpoint_interval_ms ?? 3_600_000,
+    time,
+    types,
+    threads,
+    ...more,
+  });
+  if (options.declare !== false && types.length > 0) await log.declare(types);
+  const checkpoints = more.checkpoints ?? join(data, 'checkpoints');
+  const checkpoint_file = join(checkpoints, `${kind}-${String(number)}.checkpoint`);
+  let stopped = false;
+  const stop = async (): Promise<void> => {
+    if (stopped) return;
+    stopped = true;
+    await log.close();
+    await threads.close();
+  };
+  return {
+    log,
+    time,
+    data,
+    folder: join(data, kind, String(number)),
+    checkpoint_file,
+    publish: async () => {
+      await log.whenPublished(log.size());
+    },
+    async check() {
+      const copy = await mkdtemp(join(tmpdir(), 'actlog-check-'));
+      try {
+        // The file before the database: the log goes on publishing, and may only be ahead of its file.
+        const file = join(copy, 'checkpoint');
+        await copyFile(checkpoint_file, file);
+        await log.operator.backup(copy);
+        const result = await fsck({ folder: copy, checkpoint_file: file, vkey: log.vkey, types });
+        assert.deepEqual(result.differences, [], 'the database is what its entries say');
+        return result;
+      } finally {
+        await rm(copy, { recursive: true, force: true });
+      }
+    },
+    stop,
+    async close() {
+      await stop();
+      if (options.data === undefined) await rm(data, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,101 @@
+// Serves made-up logs over HTTP by their C2SP prefixes, and a kit that names their keys: what a monitor
+// reads. A test changes what is served between two looks.
+
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { native } from '../../log/crypto/native.ts';
+import { concat, utf8 } from '../../log/encoding/bytes.ts';
+import { encodeBundle } from '../../log/merkle/bundle.ts';
+import { RightEdge } from '../../log/merkle/edge.ts';
+import { parseTilePath } from '../../log/merkle/tile.ts';
+import { formatVkey, LOG_KEY } from '../../log/note/vkey.ts';
+import { CHECKPOINT_KEY, type Forge } from './forge.ts';
+
+/** What is served of one log; a test may change any of it. */
+export interface ServedLog {
+  note: string;
+  texts: readonly string[];
+  /** Leaf hashes that the tiles are made of. */
+  leaves: readonly Uint8Array[];
+  readonly origin: string;
+}
+
+/** A server of logs. */
+export interface LogServer {
+  readonly url: string;
+  /** Puts a log as a forge has it now at the place that its origin names. */
+  put(forge: Forge): ServedLog;
+  /** Called before each answer; a status other than 0 is answered with. */
+  interfere: (path: string) => number;
+  readonly asked: string[];
+  close(): Promise<void>;
+}
+
+/** The verifier key of forged logs. */
+export const forgeVkey = (origin: string): string =>
+  formatVkey(native, origin, LOG_KEY, CHECKPOINT_KEY.publicKey);
+
+/** Starts serving nothing. */
+export async function serveLogs(): Promise<LogServer> {
+  const logs = new Map<string, ServedLog>();
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    const path = request.url ?? '';
+    asked.push(path);
+    const status = self.interfere(path);
+    const body = status === 0 ? answer(logs, path) : null;
+    response.statusCode = status !== 0 ? status : body === null ? 404 : 200;
+    response.end(body ?? '');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const self: LogServer = {
+    url: `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`,
+    put(forge) {
+      const { origin, texts, leaves } = forge;
+      const log = { origin, note: forge.note(), texts: [...texts], leaves: [...leaves] };
+      logs.set(origin.slice(origin.indexOf('/log/')), log);
+      return log;
+    },
+    interfere: () => 0,
+    asked,
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(() => {
+          resolve();
+        });
+      }),
+  };
+  return self;
+}
+
+function answer(logs: ReadonlyMap<string, ServedLog>, path: string): Uint8Array | string | null {
+  if (path === '/export/offline-verify-kit.json') return kit([...logs.values()]);
+  const [, place = '', rest = ''] = /^(\/log\/[a-z]+\/\d+)\/(.*)$/.exec(path) ?? [];
+  const log = logs.get(place);
+  if (log === undefined) return null;
+  return rest === 'checkpoint' ? log.note : tile(log, rest);
+}
+
+const kit = (logs: readonly ServedLog[]): string =>
+  JSON.stringify({
+    schema: 'svc-offline-verify-kit-v1',
+    logs: logs.map(({ origin }) => ({ origin, vkey: forgeVkey(origin) })),
+  });
+
+function tile({ texts, leaves }: ServedLog, path: string): Uint8Array | null {
+  const name = parseTilePath(path);
+  if (name === null) return null;
+  const { level, n, width } = name;
+  if (level === 'entries') {
+    const entries = texts.slice(n * 256, n * 256 + width);
+    return entries.length < width ? null : encodeBundle(entries.map(utf8));
+  }
+  const edge = new RightEdge();
+  for (const leaf of leaves) edge.append(leaf);
+  const tiles = edge.takeDirty();
+  const found = tiles.find((dirty) => dirty.level === level && dirty.n === n);
+  return found === undefined || found.hashes.length < width * 32
+    ? null
+    : concat(found.hashes.subarray(0, width * 32));
+}

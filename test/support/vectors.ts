@@ -1,0 +1,24 @@
+// Where test vectors stand: those of others in `../shared/vectors` beside the project, read in place
+// and perhaps missing; the project's own in `test/vectors`.
+
+import { existsSync, readFileSync } from 'node:fs';
+
+const SHARED = new URL('../../../shared/vectors/', import.meta.url);
+const OWN = new URL('../vectors/', import.meta.url);
+
+/** Bytes of a file of the shared vectors, for example `cose/inclusion-receipt.cbor`; null when it is missing. */
+export function sharedVectorBytes(path: string): Uint8Array | null {
+  const url = new URL(path, SHARED);
+  return existsSync(url) ? new Uint8Array(readFileSync(url)) : null;
+}
+
+/** A JSON file of the shared vectors; null when it is missing, and then the suite skips itself. */
+export function sharedVectors(path: string): unknown {
+  const bytes = sharedVectorBytes(path);
+  return bytes === null ? null : JSON.parse(new TextDecoder().decode(bytes));
+}
+
+/** A set of the project's own. */
+export function ownVectors(name: 'absence' | 'action-ref'): unknown {
+  return JSON.parse(readFileSync(new URL(`${name}.json`, OWN), 'utf8'));
+}

@@ -1,0 +1,102 @@
+// What the bench makes of its measurements. The measurements themselves are no tests: their figures depend
+// on the machine.
+
+import assert from 'node:assert/strict';
+import { interleave, median, reaches, stealMeter } from '../../tools/bench/figure.ts';
+import type { Figure } from '../../tools/bench/figure.ts';
+import { programOf } from '../../tools/bench/program.ts';
+import { runBenches } from '../../tools/bench/run.ts';
+import { jsonOf, tableOf } from '../../tools/bench/table.ts';
+
+const figure: Figure = {
+  name: 'some.figure',
+  what: 'this ÷ that',
+  unit: 'ratio',
+  better: 'higher',
+  at_least: 0.4,
+  aim: 0.7,
+  value: 0.5,
+  parts: { this: 12_345, that: 0.5 },
+  steal: 0.0123,
+};
+const lower: Figure = { ...figure, unit: 'ms', better: 'lower', at_least: 20, aim: 5, value: 25 };
+
+describe('bench figures', () => {
+  it('reach a limit in their own direction, the limit included', () => {
+    assert.equal(reaches(figure, figure.at_least), true);
+    assert.equal(reaches(figure, figure.aim), false);
+    assert.equal(reaches(lower, lower.at_least), false);
+    assert.equal(reaches({ ...lower, value: 20 }, 20), true);
+    assert.equal(reaches({ ...figure, value: Number.NaN }, 0.4), false);
+  });
+
+  it('are medians', () => {
+    assert.equal(median([3, 1, 2]), 2);
+    assert.equal(median([4, 1, 3, 2]), 2.5);
+    assert.ok(Number.isNaN(median([])));
+  });
+
+  it('take turns: A B A B', async () => {
+    const turns: string[] = [];
+    let n = 0;
+    const measure = (name: string) => async () => {
+      turns.push(name);
+      n += 1;
+      return n;
+    };
+    const parts = await interleave(3, { a: measure('a'), b: measure('b') });
+    assert.deepEqual(turns, ['a', 'b', 'a', 'b', 'a', 'b']);
+    assert.deepEqual(parts, { a: 3, b: 4 });
+  });
+
+  it('say the steal time as a share, where there is /proc', () => {
+    const steal = stealMeter()();
+    assert.ok(steal === null || (steal >= 0 && steal <= 1));
+  });
+});
+
+describe('bench output', () => {
+  it('is a table that says what is met', () => {
+    const table = tableOf([figure, { ...figure, value: 0.8 }, lower]);
+    for (const words of [
+      'some.figure',
+      '0.500',
+      'NOT MET',
+      'aim met',
+      '≤ 20.0 ms',
+      '1.2 %',
+      '12,345',
+    ]) {
+      assert.ok(table.includes(words), words);
+    }
+  });
+
+  it('is JSON that says the same', () => {
+    const json = JSON.parse(jsonOf([figure, lower], true)) as {
+      quick: boolean;
+      cores: number;
+      figures: (Figure & { met: boolean; aim_met: boolean })[];
+    };
+    assert.equal(json.quick, true);
+    assert.ok(json.cores > 0);
+    assert.deepEqual(json.figures, [
+      { ...figure, met: true, aim_met: false },
+      { ...lower, met: false, aim_met: false },
+    ]);
+  });
+
+  it('is empty for a name that nobody has', async () => {
+    const measured: string[] = [];
+    const figures = await runBenches({ quick: true, only: 'no-such' }, (name) =>
+      measured.push(name),
+    );
+    assert.deepEqual([figures, measured], [[], []]);
+  });
+});
+
+describe('the program of a child', () => {
+  it('is a file that node runs', () => {
+    const { args, built } = programOf('tools/actlog');
+    assert.match(args.at(-1) ?? '', built ? /dist\/tools\/actlog\.js$/ : /tools\/actlog\.ts$/);
+  });
+});

@@ -1,0 +1,152 @@
+// The hammer against a server that is right, and against one that lies in between.
+
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { CommandError } from '../../tools/command-line.ts';
+import { hammer } from '../../tools/commands/hammer.ts';
+import { run } from '../gateway/running.ts';
+import type { Running } from '../gateway/running.ts';
+
+const OPTIONS = { rate: '200', connections: '8', seconds: '1', json: true };
+
+/** Changes an answer on its way; null leaves it. */
+type Lie = (path: string, text: string, replayed: boolean) => string | null;
+
+describe('actlog hammer', function () {
+  this.timeout(30_000);
+  let server: Running;
+  let proxy: Server;
+  let proxied: string;
+  let lie: Lie = () => null;
+  let printed: string[] = [];
+  const { log } = console;
+  const write = process.stderr.write.bind(process.stderr);
+
+  before(async () => {
+    server = await run();
+    proxy = createServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        const { method = 'GET', url = '/' } = request;
+        const headers: Record<string, string> = { 'content-type': 'application/json' };
+        for (const name of ['x-api-key', 'idempotency-key']) {
+          const value = request.headers[name];
+          if (typeof value === 'string') headers[name] = value;
+        }
+        const body = method === 'POST' ? { body: Buffer.concat(chunks) } : {};
+        void fetch(server.url + url, { method, headers, ...body }).then(async (answer) => {
+          const text = await answer.text();
+          const replayed = answer.headers.get('idempotent-replayed');
+          response.writeHead(
+            answer.status,
+            replayed === null ? {} : { 'idempotent-replayed': replayed },
+          );
+          response.end(lie(url, text, replayed !== null) ?? text);
+        });
+      });
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    proxied = `http://127.0.0.1:${String((proxy.address() as AddressInfo).port)}`;
+  });
+
+  after(async () => {
+    proxy.closeAllConnections();
+    proxy.close();
+    await server.close();
+  });
+
+  beforeEach(() => {
+    printed = [];
+    lie = () => null;
+    console.log = (text: string) => printed.push(text);
+    process.stderr.write = (text: string) => printed.push(text) > 0;
+  });
+
+  afterEach(() => {
+    console.log = log;
+    process.stderr.write = write;
+  });
+
+  it('finds nothing wrong with what is right, in both logs', async () => {
+    for (const key of [server.live, server.sandbox]) {
+      printed = [];
+      assert.equal(await hammer(server.url, { ...OPTIONS, key }), 0, printed.join('\n'));
+      const counted = JSON.parse(printed.at(-1) ?? '') as Record<string, number>;
+      for (const name of ['appends', 'replays', 'receipts', 'checkpoints']) {
+        assert.ok(counted[name]! > 0, name);
+      }
+    }
+  });
+
+  const flip = (text: string, member: string): string | null => {
+    const at = text.indexOf(`"${member}":"`) + member.length + 4;
+    const other = text[at] === 'A' ? 'B' : 'A';
+    return text.includes(`"${member}":"`) ? text.slice(0, at) + other + text.slice(at + 1) : null;
+  };
+  const lies: readonly (readonly [string, Lie, RegExp])[] = [
+    [
+      'a receipt that changed',
+      (path, text) => (path.startsWith('/r/') ? flip(text, 'signature') : null),
+      /a receipt changed/,
+    ],
+    [
+      'an inclusion proof that proves nothing',
+      (path, text) =>
+        path.startsWith('/r/')
+          ? text.replace(/"inclusion_proof":\["./, '"inclusion_proof":["/')
+          : null,
+      /does not verify/,
+    ],
+    [
+      'a replay that is another answer',
+      (_path, text, replayed) => (replayed ? flip(text, 'classification') : null),
+      /answered before/,
+    ],
+    [
+      'a consistency proof that proves nothing',
+      (path, text) =>
+        path.includes('/proof/consistency') ? text.replace(/"path":\[.*?\]/, '"path":[]') : null,
+      /no consistency/,
+    ],
+    [
+      'an answer that is no receipt',
+      (path) => (path.includes('classify') ? '{"ok":true}' : null),
+      /an answer is no receipt/,
+    ],
+  ];
+  for (const [what, told, words] of lies) {
+    it(`exits 1 for ${what}`, async () => {
+      lie = told;
+      assert.equal(await hammer(proxied, { ...OPTIONS, key: server.live }), 1, printed.join('\n'));
+      assert.match(printed.join('\n'), words);
+    });
+  }
+
+  it('says what it cannot do: a wrong key, a wrong number, nobody there', async () => {
+    const expected =
+      (exit: number, words: RegExp) =>
+      (error: unknown): boolean => {
+        assert.ok(error instanceof CommandError, String(error));
+        assert.equal(error.exit, exit);
+        assert.match(error.message, words);
+        return true;
+      };
+    await assert.rejects(
+      hammer(server.url, { ...OPTIONS, key: 'svc_live_no' }),
+      expected(2, /not taken: 401/),
+    );
+    const none = { ...OPTIONS, key: server.live, connections: '0' };
+    await assert.rejects(
+      hammer(server.url, none),
+      expected(2, /--connections is 0, the limits are 1/),
+    );
+    const away = 'http://127.0.0.1:9';
+    await assert.rejects(
+      hammer(away, { ...OPTIONS, key: server.live }),
+      expected(4, /does not answer/),
+    );
+  });
+});

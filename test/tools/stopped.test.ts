@@ -1,0 +1,148 @@
+// The commands that work on a stopped data folder: fsck, reindex, restore from a mirror, a successor log.
+
+import assert from 'node:assert/strict';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { EntryType } from '../../log/index.ts';
+import { PLUGIN_ROW, rowKey } from '../../log/store/layout.ts';
+import { openStore, put } from '../../log/store/store.ts';
+import { actlog, type Ran } from '../support/actlog.ts';
+import { act, DEMO_ACT } from '../support/demo-types.ts';
+import { openTestLog } from '../support/open-test-log.ts';
+import type { TestLog } from '../support/open-test-log.ts';
+import { writeMirror } from '../support/write-mirror.ts';
+
+/** The commands know no plugin `demo`: its rows are left out, so none are projected. */
+const TYPES: readonly EntryType[] = [
+  { name: DEMO_ACT.name, schema: DEMO_ACT.schema, keys: DEMO_ACT.keys },
+];
+
+describe('actlog on a stopped data folder', function () {
+  this.timeout(60_000);
+  let data: string;
+  let test: TestLog;
+
+  beforeEach(async () => {
+    data = await mkdtemp(join(tmpdir(), 'actlog-stopped-'));
+    // The successor and the clock of the commands are of today.
+    test = await openTestLog({ data, types: TYPES, start_ms: Date.now() - 60_000 });
+    await test.log.append([act(1, 'a'), act(2, 'b')]);
+    await test.publish();
+  });
+
+  afterEach(async () => {
+    await test.stop();
+    await rm(data, { recursive: true, force: true });
+  });
+
+  const run = (...args: string[]): Promise<Ran> => actlog([...args, '--data', data]);
+
+  const assertSaid = ({ code, stderr }: Ran, exit: number, said: RegExp): void => {
+    assert.equal(code, exit, stderr);
+    assert.match(stderr, said);
+    assert.doesNotMatch(stderr, /\n {4}at /);
+  };
+
+  describe('fsck', () => {
+    it('exits 0 where all is well, and says what it could not check', async () => {
+      await test.stop();
+      const { code, stdout } = await run('fsck');
+      assert.equal(code, 0, stdout);
+      assert.match(stdout, /^live\/1 {2}log\.example\/log\/live\/1 {2}\d+ entries {2}clean$/m);
+      assert.match(stdout, /not checked: rows of plugin demo: it is not loaded/);
+    });
+
+    it('exits 1 with differences, each in a line or as JSON', async () => {
+      await test.stop();
+      const store = await openStore(join(data, 'live', '1', 'db'));
+      await store.write([put(rowKey(PLUGIN_ROW, 'classify/none'), Buffer.from('1'))]);
+      await store.close();
+      const text = await run('fsck');
+      assert.equal(text.code, 1);
+      assert.match(text.stdout, /plugin row: classify\/none: is there, but not by the entries/);
+      const { code, json } = await run('fsck', '--json', '--log', 'live');
+      assert.equal(code, 1);
+      assert.equal(json[0].count, 1);
+      assert.equal(json[0].differences[0].where, 'classify/none');
+    });
+
+    it('exits 2 where there is nothing to check', async () => {
+      await test.stop();
+      assertSaid(await run('fsck', '--log', 'sandbox'), 2, /has no log/);
+      assertSaid(await run('fsck', '--log', 'neither'), 2, /Allowed choices/);
+    });
+  });
+
+  describe('reindex', () => {
+    it('removes what no entry gives, and leaves plugins that are not loaded', async () => {
+      await test.stop();
+      const store = await openStore(join(data, 'live', '1', 'db'));
+      await store.write([put(rowKey(PLUGIN_ROW, 'classify/none'), Buffer.from('1'))]);
+      await store.close();
+      const { code, stdout } = await run('reindex');
+      assert.equal(code, 0);
+      assert.match(
+        stdout,
+        /live\/1: rebuilt from \d+ entries\n {2}left as it is: demo, not loaded/,
+      );
+      assert.equal((await run('fsck')).code, 0);
+    });
+
+    it('keeps off data that is in use', async () => {
+      assertSaid(await run('reindex'), 1, /another process has the data/);
+    });
+  });
+
+  describe('restore', () => {
+    let size: number;
+
+    /** Puts the database back to before the last acts. */
+    beforeEach(async () => {
+      const backup = join(data, 'backup');
+      await test.log.operator.backup(backup);
+      await test.log.append([act(3, 'a')]);
+      await test.publish();
+      size = await writeMirror(test.log, join(data, 'mirror'));
+      await test.stop();
+      await rm(test.folder, { recursive: true });
+      await cp(backup, test.folder, { recursive: true });
+    });
+
+    it('catches up from a mirror, after which fsck is clean', async () => {
+      const behind = await run('fsck');
+      assert.equal(behind.code, 1);
+      assert.match(behind.stdout, /the database is behind/);
+      const from = ['--log', 'live', '--from', join(data, 'mirror')];
+      const { code, stdout, stderr } = await run('restore', ...from);
+      assert.equal(code, 0, stderr);
+      assert.match(stdout, new RegExp(`has ${String(size)} entries again, 2 of them from`));
+      assert.equal((await run('fsck')).code, 0);
+      const again = await run('restore', ...from);
+      assert.match(again.stdout, /there was nothing to restore/);
+    });
+
+    it('opens a successor when there is no mirror', async () => {
+      const args = ['restore', '--log', 'live', '--successor', '--number', '1'];
+      const { code, stdout, stderr } = await run(...args);
+      assert.equal(code, 0, stderr);
+      assert.match(stdout, new RegExp(`left .*/log/live/1 at ${String(size)} entries as lost`));
+      assert.match(stdout, /opened log\.example\/log\/live\/2/);
+      const { stdout: checked } = await run('fsck');
+      assert.match(checked, /live\/2 {2}log\.example\/log\/live\/2 {2}\d+ entries {2}clean/);
+    });
+
+    it('says in words what is missing', async () => {
+      assertSaid(await run('restore'), 2, /--log/);
+      assertSaid(await run('restore', '--log', 'live'), 2, /either --from MIRROR or --successor/);
+      assertSaid(await run('restore', '--log', 'live', '--successor'), 2, /needs --number/);
+      assertSaid(await run('restore', '--log', 'live', '--from', data), 2, /it is no mirror/);
+      const unreachable = 'http://127.0.0.1:9/log/live/1';
+      assertSaid(
+        await run('restore', '--log', 'sandbox', '--from', unreachable),
+        1,
+        /file is missing/,
+      );
+    });
+  });
+});

@@ -1,0 +1,34 @@
+// tools/verify/recognise.ts: a thing and the answer that came around it are the same thing to check.
+
+import assert from 'node:assert/strict';
+import { CommandError } from '../../../tools/command-line.ts';
+import { recognise } from '../../../tools/verify/recognise.ts';
+
+const document = { schema: 'svc-absence-witness-v1', verdict: 'ABSENT' };
+const receipt = { kid: 'k', signature: 's' };
+
+describe('recognise', () => {
+  for (const [where, value] of [
+    ['alone', document],
+    ['in the answer of /api/v1/absence/witness', { ok: true, witness: document }],
+    ['in an answer that calls it document', { document, checks: [] }],
+  ] as const) {
+    it(`finds an absence document ${where}`, () => {
+      assert.equal(recognise(JSON.stringify(value)).kind, 'absence');
+    });
+  }
+
+  it('finds a receipt alone and in an answer', () => {
+    assert.equal(recognise(JSON.stringify(receipt)).kind, 'receipt');
+    assert.equal(recognise(JSON.stringify({ ok: true, receipt })).kind, 'receipt');
+  });
+
+  it('asks for one of several absence documents', () => {
+    const several = JSON.stringify({ ok: true, witnesses: [document, document] });
+    assert.throws(() => recognise(several), { name: CommandError.name, message: /one by one/ });
+  });
+
+  it('does not know what holds none', () => {
+    assert.throws(() => recognise('{"witness":{"schema":"other"}}'), /no receipt/);
+  });
+});

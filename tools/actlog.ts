@@ -1,0 +1,67 @@
+#!/usr/bin/env node
+// The command line `actlog`. Each command is one file of commands/ that declares its arguments and loads
+// what it needs only when it runs.
+
+import { readFileSync } from 'node:fs';
+import { Command, CommanderError } from 'commander';
+import { EXIT } from './command-line.ts';
+import { addBackup } from './commands/backup.ts';
+import { addExport } from './commands/export.ts';
+import { addFsck } from './commands/fsck.ts';
+import { addKeys } from './commands/keys.ts';
+import { addMonitor } from './commands/monitor.ts';
+import { addRefute } from './commands/refute.ts';
+import { addReindex } from './commands/reindex.ts';
+import { addRestore } from './commands/restore.ts';
+import { addServe } from './commands/serve.ts';
+import { addTenants } from './commands/tenants.ts';
+import { addMeasures } from './commands/measure.ts';
+import { addVerify } from './commands/verify.ts';
+import { addWitness } from './commands/witness.ts';
+
+/** package.json stands above both `tools/` and `dist/tools/`. */
+function version(): string {
+  for (const path of ['../package.json', '../../package.json']) {
+    try {
+      return (
+        JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')) as { version: string }
+      ).version;
+    } catch {
+      // the other place
+    }
+  }
+  return 'unknown';
+}
+
+const program = new Command('actlog')
+  .description(
+    'An append-only transparency log: signed receipts, offline proofs of presence and absence.',
+  )
+  .version(version())
+  .showHelpAfterError('(add --help for what it takes)')
+  .addHelpText(
+    'after',
+    `
+First steps:
+  actlog serve                                 serves ./data, prints the first keys
+  actlog verify receipt.json --kit kit.json    checks a receipt without the service
+  actlog monitor http://localhost:8080         re-verifies everything the service publishes`,
+  );
+
+// Commander gives 1 for a wrong command line; here that is 2, since 1 is an answer of verify and fsck.
+program.exitOverride();
+for (const add of [
+  ...[addServe, addKeys, addTenants],
+  ...[addVerify, addRefute, addMonitor, addWitness],
+  ...[addFsck, addReindex, addBackup, addRestore, addExport],
+  addMeasures,
+]) {
+  add(program);
+}
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (!(error instanceof CommanderError)) throw error;
+  process.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.unknown;
+}

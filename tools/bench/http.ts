@@ -1,0 +1,139 @@
+// The service against Koa alone, over 64 keep-alive connections: a classification with its durable receipt,
+// an inclusion proof at a random index, a full tile.
+
+import { builtLog } from './built-log.ts';
+import { firstStart, startBareKoa, startService } from './child.ts';
+import type { ChildProgram } from './child.ts';
+import { interleave, median, stealMeter } from './figure.ts';
+import type { Bench, BenchOptions, Figure } from './figure.ts';
+import { fire, rate } from './wire.ts';
+import type { Shot } from './wire.ts';
+
+const MESSAGE = JSON.stringify({ message: 'Schedule the interview for Monday', domain: 'hiring' });
+const TILE_BYTES = 8192;
+
+/** POST classify, GET proof, GET tile. */
+export const http: Bench = {
+  name: 'http',
+  run: async (options) => {
+    const built = await builtLog({ entries: options.quick ? 20_000 : 1_000_000, keys: 'one each' });
+    const started: ChildProgram[] = [];
+    const start = async (starting: Promise<ChildProgram>): Promise<ChildProgram> => {
+      const child = await starting;
+      started.push(child);
+      return child;
+    };
+    try {
+      const key = await firstStart(built.path);
+      const bare = await start(startBareKoa());
+      // The first answers of a process that has just started, before anything is in its caches.
+      const fresh = await start(startService(built.path));
+      const cold = await rate(proofs(fresh, built.entries, 2));
+      await fresh.stop();
+      const service = await start(startService(built.path));
+      return [
+        ...(await classify(service, bare, key, options)),
+        ...(await reads(service, bare, built.entries, cold, options)),
+      ];
+    } finally {
+      for (const child of started) await child.stop();
+      await built.close();
+    }
+  },
+};
+
+async function classify(
+  service: ChildProgram,
+  bare: ChildProgram,
+  key: string,
+  options: BenchOptions,
+): Promise<Figure[]> {
+  const seconds = options.quick ? 2 : 6;
+  const post = (url: string): Shot => ({
+    ...{ url, seconds },
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-api-key': key },
+    body: MESSAGE,
+  });
+  const p99: number[] = [];
+  await fire(post(`${service.url}/api/v1/classify`)); // warm
+  const steal = stealMeter();
+  const parts = await interleave(turnsOf(options), {
+    classify: async () => {
+      const fired = await fire(post(`${service.url}/api/v1/classify`));
+      p99.push(fired.p99_ms);
+      return fired.rate;
+    },
+    echo: () => rate(post(`${bare.url}/echo`)),
+  });
+  const common = { steal: steal(), parts };
+  return [
+    {
+      ...common,
+      name: 'http.classify',
+      what: 'POST classify with a durable receipt ÷ bare Koa JSON echo, 64 connections',
+      unit: 'ratio',
+      better: 'higher',
+      at_least: 0.3,
+      aim: 0.45,
+      value: parts.classify / parts.echo,
+    },
+    {
+      ...common,
+      name: 'http.classify_p99',
+      what: 'p99 of POST classify, 64 connections',
+      unit: 'ms',
+      better: 'lower',
+      at_least: 80,
+      aim: 40,
+      value: median(p99),
+    },
+  ];
+}
+
+async function reads(
+  service: ChildProgram,
+  bare: ChildProgram,
+  entries: number,
+  cold: number,
+  options: BenchOptions,
+): Promise<Figure[]> {
+  const seconds = options.quick ? 2 : 5;
+  await rate(proofs(service, entries, seconds)); // warm
+  const steal = stealMeter();
+  const parts = await interleave(turnsOf(options), {
+    proof: () => rate(proofs(service, entries, seconds)),
+    tile: () => rate({ url: `${service.url}/log/live/1/tile/0/000`, seconds }),
+    get: () => rate({ url: `${bare.url}/`, seconds }),
+    get_8192_bytes: () => rate({ url: `${bare.url}/bytes/${String(TILE_BYTES)}`, seconds }),
+  });
+  const common = { steal: steal(), unit: 'ratio', better: 'higher' } as const;
+  return [
+    {
+      ...common,
+      name: 'http.proof',
+      what: 'GET inclusion proof at a random index ÷ bare Koa GET, warm (cold: a process just started)',
+      at_least: 0.4,
+      aim: 0.6,
+      value: parts.proof / parts.get,
+      parts: { proof: parts.proof, proof_cold: cold, get: parts.get, entries },
+    },
+    {
+      ...common,
+      name: 'http.tile',
+      what: 'GET full tile ÷ bare Koa GET',
+      at_least: 0.7,
+      aim: 0.9,
+      value: parts.tile / parts.get,
+      parts: { tile: parts.tile, get: parts.get, get_8192_bytes: parts.get_8192_bytes },
+    },
+  ];
+}
+
+const turnsOf = ({ quick }: BenchOptions): number => (quick ? 2 : 5);
+
+/** Every request asks for another entry. */
+const proofs = (service: ChildProgram, entries: number, seconds: number): Shot => ({
+  ...{ url: service.url, seconds },
+  path: () => `/log/live/1/proof/inclusion?index=${String(Math.floor(Math.random() * entries))}`,
+});

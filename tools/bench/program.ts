@@ -1,0 +1,34 @@
+// How the command line is run as a process of its own: built, when the build is as new as the source.
+
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** Arguments for `process.execPath` that come before those of the program. */
+export interface Program {
+  readonly args: readonly string[];
+  /** False when it is transpiled as it starts, which takes a second that an installed one does not. */
+  readonly built: boolean;
+}
+
+const FOLDERS = ['log', 'plugins', 'gateway', 'tools'];
+
+/** Chooses how a module of this project runs, for example `tools/actlog`. */
+export function programOf(module: string): Program {
+  if (!import.meta.url.endsWith('.ts')) {
+    return { args: [fileURLToPath(new URL(`../../${module}.js`, import.meta.url))], built: true };
+  }
+  const root = fileURLToPath(new URL('../..', import.meta.url));
+  const built = join(root, 'dist', `${module}.js`);
+  if (existsSync(built) && statSync(built).mtimeMs >= Math.max(...FOLDERS.flatMap(timesIn(root)))) {
+    return { args: [built], built: true };
+  }
+  return { args: ['--import', 'tsx', join(root, `${module}.ts`)], built: false };
+}
+
+const timesIn =
+  (root: string) =>
+  (folder: string): number[] =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.ts'))
+      .map((path) => statSync(join(root, folder, path)).mtimeMs);

@@ -1,0 +1,28 @@
+// The bench: every measurement of the requirements, one after the other on a quiet machine.
+
+import { append } from './append.ts';
+import type { Bench, BenchOptions, Figure } from './figure.ts';
+import { fold } from './fold.ts';
+import { growth } from './growth.ts';
+import { http } from './http.ts';
+import { monitor } from './monitor.ts';
+import { startup } from './startup.ts';
+import { witness } from './witness.ts';
+
+/** All measurements, in the order of the requirement. */
+export const BENCHES: readonly Bench[] = [append, http, growth, startup, monitor, fold, witness];
+
+/** Runs the measurements whose name, or the name of one of their figures, begins with `only`. */
+export async function runBenches(
+  options: BenchOptions & { readonly only?: string },
+  progress: (name: string) => void,
+): Promise<Figure[]> {
+  const { only = '' } = options;
+  const figures: Figure[] = [];
+  for (const bench of BENCHES) {
+    if (!bench.name.startsWith(only.split('.', 1)[0] ?? '')) continue;
+    progress(bench.name);
+    figures.push(...(await bench.run(options)).filter(({ name }) => name.startsWith(only)));
+  }
+  return figures;
+}

@@ -1,0 +1,14 @@
+// The entry types that the plugins of a configuration bring: what rebuilds and checks their rows.
+
+import type { Config } from '../gateway/config.ts';
+import type { EntryType } from '../log/index.ts';
+
+/** Types of the gateway, the built-in plugins and those of PLUGINS. */
+export async function broughtTypes(config: Pick<Config, 'PLUGINS'>): Promise<readonly EntryType[]> {
+  const { externalPlugins } = await import('../gateway/external-plugins.ts');
+  const { orderPlugins } = await import('../gateway/host.ts');
+  const { GATEWAY_TYPES } = await import('../gateway/routes/index.ts');
+  const { PLUGINS } = await import('../plugins/index.ts');
+  const plugins = orderPlugins([...PLUGINS, ...(await externalPlugins(config.PLUGINS))]);
+  return [...GATEWAY_TYPES, ...plugins.flatMap(({ types }) => types)];
+}

@@ -1,0 +1,200 @@
+// The labelled texts: public sets of a folder given as argument, own sets of test/data/classify, and how they are split.
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+
+/** A labelled text. Targets: for violation, policy, crisis; null where the label says nothing. */
+export interface Row {
+  readonly set: string;
+  readonly text: string;
+  readonly domain: string;
+  readonly targets: readonly (number | null)[];
+  /** How much the text counts in training, by model. */
+  readonly weights: readonly number[];
+  /** `test` is never trained on by anyone; `val` only sets thresholds. */
+  readonly split: 'train' | 'val' | 'test';
+  /** 0 to 4: left out of the training of that fold. -1: in every training. */
+  readonly fold: number;
+  readonly tag: string;
+}
+
+type Line = Readonly<Record<string, string>>;
+
+/** A number from 0 to 255 that depends on the text alone. */
+export function draw(key: string): number {
+  return createHash('sha256').update(key).digest()[0] ?? 0;
+}
+
+function lines(file: string): Line[] {
+  const bytes = readFileSync(file);
+  const text = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8');
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Line);
+}
+
+/** True when the public sets are there. */
+export function hasPublicSets(folder: string): boolean {
+  return existsSync(join(folder, 'surge.jsonl.gz'));
+}
+
+/** All public sets of the folder. */
+export function publicRows(folder: string): Row[] {
+  return [
+    ...hateCheck(join(folder, 'hatecheck-a.jsonl.gz')),
+    ...surge(join(folder, 'surge.jsonl.gz')),
+    ...davidson(join(folder, 'davidson.jsonl.gz')),
+    ...madlibs(join(folder, 'madlibs.jsonl.gz')),
+    ...diaSafety(join(folder, 'diasafety.jsonl.gz')),
+  ];
+}
+
+/** Folds by template, so that no template is on both sides. */
+function hateCheck(file: string): Row[] {
+  return lines(file).map((line) => ({
+    set: 'hatecheck',
+    text: line['text'] ?? '',
+    domain: 'general',
+    targets: [line['original'] === 'hateful' ? 1 : 0, null, 0],
+    weights: [2.5, 0, 0.3],
+    split: 'train',
+    fold: draw(`hatecheck ${line['functionality'] ?? ''} ${line['templ_id'] ?? ''}`) % 5,
+    tag: line['functionality'] ?? '',
+  }));
+}
+
+function surge(file: string): Row[] {
+  return lines(file).map((line) => ({
+    set: 'surge',
+    text: line['text'] ?? '',
+    domain: 'general',
+    targets: [line['original'] === 'Toxic' ? 1 : 0, 0, 0],
+    weights: [line['original'] === 'Toxic' ? 12 : 5, 0.15, 0.3],
+    split: 'train',
+    fold: draw(`surge ${line['text'] ?? ''}`) % 5,
+    tag: line['original'] ?? '',
+  }));
+}
+
+/** `offensive` is mostly profanity in dialect: half a label at a low weight, or the models learn the dialect. */
+function davidson(file: string): Row[] {
+  const of = { hate: [1, 1], offensive: [0.8, 0.15], neither: [0, 0.7] } as const;
+  return lines(file).map((line) => {
+    const [target, weight] = of[line['original'] as keyof typeof of];
+    const text = line['text'] ?? '';
+    return {
+      set: 'davidson',
+      text,
+      domain: 'general',
+      targets: [target, 0, 0],
+      weights: [weight, draw(text) < 50 ? 0.1 : 0, draw(text) < 50 ? 0.5 : 0],
+      split: 'train',
+      fold: -1,
+      tag: line['original'] ?? '',
+    };
+  });
+}
+
+function madlibs(file: string): Row[] {
+  return lines(file).map((line) => ({
+    set: 'madlibs',
+    text: line['text'] ?? '',
+    domain: 'general',
+    targets: [line['original'] === 'BAD' ? 1 : 0, null, 0],
+    weights: [0.25, 0, 0.05],
+    split: 'train',
+    fold: -1,
+    tag: line['original'] ?? '',
+  }));
+}
+
+/** Contexts once each, with the sternest split they stand in; responses that offend the user teach violation a little. */
+function diaSafety(file: string): Row[] {
+  const all = lines(file);
+  const splits = new Map<string, 'train' | 'val' | 'test'>();
+  for (const line of all) {
+    const context = line['context'] ?? '';
+    const old = splits.get(context);
+    const own = line['split'] as 'train' | 'val' | 'test';
+    if (old === undefined || own === 'test' || (own === 'val' && old === 'train'))
+      splits.set(context, own);
+  }
+  const rows: Row[] = [];
+  const seen = new Set<string>();
+  for (const line of all) {
+    const context = line['context'] ?? '';
+    const category = line['category'] ?? '';
+    const split = splits.get(context) ?? 'train';
+    if (!seen.has(context)) {
+      seen.add(context);
+      const calm = category === 'Risk Ignorance' || category === 'Unauthorized Expertise';
+      const toxic = category === 'Toxicity Agreement';
+      rows.push({
+        set: 'diasafety',
+        text: context,
+        domain: 'general',
+        targets: [calm ? 0 : toxic ? 0.8 : null, 0, category === 'Risk Ignorance' ? 1 : 0],
+        weights: [calm ? 0.5 : toxic ? 0.25 : 0, 0.08, 1],
+        split,
+        fold: -1,
+        tag: category,
+      });
+    }
+    if (category === 'Offending User' && split === 'train') {
+      rows.push({
+        set: 'diasafety-response',
+        text: line['response'] ?? '',
+        domain: 'general',
+        targets: [line['original'] === 'Unsafe' ? 1 : 0, null, 0],
+        weights: [0.4, 0, 0.2],
+        split,
+        fold: -1,
+        tag: line['original'] ?? '',
+      });
+    }
+  }
+  return rows;
+}
+
+/** The sets written for this project. */
+export function ownRows(folder: string): Row[] {
+  const rows: Row[] = [];
+  for (const line of lines(join(folder, 'hiring.jsonl'))) {
+    const bad = line['label'] === 'VIOLATION';
+    rows.push(own('hiring', line, [bad ? null : 0, bad ? 1 : 0, 0], [bad ? 0 : 1, 8, 3]));
+  }
+  for (const line of lines(join(folder, 'benign.jsonl'))) {
+    rows.push(own('benign', line, [0, 0, 0], [10, 2, 12]));
+  }
+  for (const line of lines(join(folder, 'crisis.jsonl'))) {
+    const crisis = line['label'] === 'CRISIS';
+    rows.push(own('crisis', line, [0, 0, crisis ? 1 : 0], [1, 1, 2]));
+  }
+  for (const line of lines(join(folder, 'domains.jsonl'))) {
+    const bad = line['label'] === 'VIOLATION' ? 1 : 0;
+    const general = line['domain'] === 'general';
+    const targets = general ? [bad, bad === 1 ? null : 0, 0] : [bad === 1 ? null : 0, bad, 0];
+    rows.push(own(general ? 'general' : 'domains', line, targets, [4, 3, 4]));
+  }
+  return rows;
+}
+
+function own(
+  set: string,
+  line: Line,
+  targets: readonly (number | null)[],
+  weights: readonly number[],
+): Row {
+  return {
+    set,
+    text: line['text'] ?? '',
+    domain: line['domain'] ?? 'general',
+    targets,
+    weights,
+    split: line['split'] === 'test' ? 'test' : 'train',
+    fold: line['split'] === 'test' ? -1 : draw(`own ${line['text'] ?? ''}`) % 5,
+    tag: line['language'] ?? line['domain'] ?? '',
+  };
+}

@@ -1,0 +1,79 @@
+// Runs whole engines over texts that their training left out: five folds of the public sets, and the fixed test splits.
+import type { Engine } from '../../plugins/classify/engine/index.ts';
+import type { Row } from './corpus.ts';
+import {
+  OPTIONS,
+  THRESHOLDS,
+  bareTables,
+  engineWith,
+  featuresOf,
+  fit,
+  vocabularyOf,
+} from './fit.ts';
+import type { Scored } from './measure.ts';
+
+const FOLDS = 5;
+
+/** Scores of held-out texts by set: HateCheck (folds of templates) and Surge (folds of texts). */
+export function crossCheck(
+  rows: readonly Row[],
+  say: (line: string) => void,
+): Map<string, Scored[]> {
+  const words = vocabularyOf(rows, 2);
+  const features = featuresOf(rows, bareTables(words), OPTIONS.bits);
+  const scored = new Map<string, Scored[]>();
+  for (let fold = 0; fold < FOLDS; fold++) {
+    const learned = fit(
+      rows,
+      features,
+      (row) => row.split === 'train' && row.fold !== fold,
+      OPTIONS,
+    );
+    const { engine } = engineWith(words, learned, THRESHOLDS);
+    for (const row of rows) {
+      if (row.fold !== fold || row.split !== 'train') continue;
+      put(scored, row.set, scoreViolation(engine, row));
+    }
+    say(`fold ${String(fold + 1)} of ${String(FOLDS)}`);
+  }
+  return scored;
+}
+
+/** Whether the engine says VIOLATION, and how sure it is. */
+export function scoreViolation(engine: Engine, row: Row): Scored {
+  const { violation_milli } = engine.classify(row.text, row.domain);
+  return {
+    score: violation_milli,
+    positive: row.targets[0] === 1 || row.targets[1] === 1,
+    caught: violation_milli >= 500,
+    tag: row.tag,
+  };
+}
+
+/** Whether the engine says CRISIS. */
+export function scoreCrisis(engine: Engine, row: Row): Scored {
+  const { classification, crisis_milli } = engine.classify(row.text, row.domain);
+  return {
+    score: crisis_milli,
+    positive: row.targets[2] === 1,
+    caught: classification === 'CRISIS',
+    tag: row.tag,
+  };
+}
+
+/** Whether the engine says anything but SAFE. */
+export function scoreAlarm(engine: Engine, row: Row): Scored {
+  const { classification, violation_milli, crisis_milli } = engine.classify(row.text, row.domain);
+  return {
+    score: Math.max(violation_milli, crisis_milli),
+    positive: row.targets.some((target) => target === 1),
+    caught: classification !== 'SAFE',
+    tag: row.tag,
+  };
+}
+
+function put(scored: Map<string, Scored[]>, set: string, one: Scored): void {
+  const list = scored.get(set);
+  if (list === undefined) scored.set(set, [one]);
+  else list.push(one);
+}

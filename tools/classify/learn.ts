@@ -1,0 +1,90 @@
+// Logistic regression by AdaGrad over hashed features, three models at once. Reproducible: own random numbers, own exponential.
+import { logistic } from '../../plugins/classify/engine/arithmetic.ts';
+
+/** One text as the learner sees it. Targets and weights are by model; weight 0 leaves a model untouched. */
+export interface Sample {
+  /** Row numbers, repeated as often as the feature stands in the text. */
+  readonly rows: Int32Array;
+  readonly targets: readonly number[];
+  readonly weights: readonly number[];
+}
+
+/** What the learner is told. */
+export interface LearnOptions {
+  readonly bits: number;
+  readonly models: number;
+  readonly epochs: number;
+  readonly rate: number;
+  /** Weight decay, applied lazily to the rows that are touched. */
+  readonly decay: number;
+  readonly seed: number;
+}
+
+/** Learned weights: `weights[row * models + model]`, and a bias for each model. */
+export interface Learned {
+  readonly weights: Float32Array;
+  readonly biases: Float64Array;
+}
+
+/** mulberry32: a small generator with a 32-bit state. */
+export function generator(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+/** Runs the given number of passes over the samples, each in a fresh order. */
+export function learn(samples: readonly Sample[], options: LearnOptions): Learned {
+  const { models, rate, decay } = options;
+  const size = 2 ** options.bits * models;
+  const weights = new Float32Array(size);
+  const squares = new Float32Array(size).fill(1e-4);
+  const biases = new Float64Array(models);
+  const biasSquares = new Float64Array(models).fill(1e-2);
+  const order = Int32Array.from(samples.keys());
+  const random = generator(options.seed);
+  for (let epoch = 0; epoch < options.epochs; epoch++) {
+    shuffle(order, random);
+    const pace = rate * (1 - (0.9 * epoch) / options.epochs);
+    for (const at of order) {
+      const sample = samples[at];
+      if (sample === undefined) continue;
+      const norm = 1 / Math.sqrt(sample.rows.length);
+      for (let m = 0; m < models; m++) {
+        const weight = sample.weights[m] ?? 0;
+        if (weight === 0) continue;
+        let sum = 0;
+        for (const row of sample.rows) sum += weights[row * models + m] ?? 0;
+        const bias = biases[m] ?? 0;
+        const slip = (logistic(sum * norm + bias) - (sample.targets[m] ?? 0)) * weight;
+        const biasSquare = (biasSquares[m] ?? 0) + slip * slip;
+        biasSquares[m] = biasSquare;
+        biases[m] = bias - (pace * 0.5 * slip) / Math.sqrt(biasSquare);
+        if (slip < 0.002 && slip > -0.002) continue;
+        const slope = slip * norm;
+        for (const row of sample.rows) {
+          const w = row * models + m;
+          const old = weights[w] ?? 0;
+          const pull = slope + decay * old;
+          const square = (squares[w] ?? 0) + pull * pull;
+          squares[w] = square;
+          weights[w] = old - (pace * pull) / Math.sqrt(square);
+        }
+      }
+    }
+  }
+  return { weights, biases };
+}
+
+function shuffle(order: Int32Array, random: () => number): void {
+  for (let i = order.length - 1; i > 0; i--) {
+    const j = Math.floor(random() * (i + 1));
+    const kept = order[i] ?? 0;
+    order[i] = order[j] ?? 0;
+    order[j] = kept;
+  }
+}

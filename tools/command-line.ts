@@ -1,0 +1,77 @@
+// What every command shares: exit codes, the settings of a data folder, and expected failures in words.
+
+import type { Command } from 'commander';
+import type { Config, SETTINGS } from '../gateway/config.ts';
+
+/** Exit codes. `fsck` and `verify` use 0 to 2, `monitor` all but 1. */
+export const EXIT = { ok: 0, failed: 1, unknown: 2, violation: 3, trouble: 4 } as const;
+
+/** A failure that the command foresees; its message is all that the user sees. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+  readonly exit: number;
+
+  constructor(message: string, exit: number = EXIT.failed) {
+    super(message);
+    this.exit = exit;
+  }
+}
+
+/** Errors that are answers, not defects: they are told in one line. */
+const EXPECTED = new Set([
+  ...['CommandError', 'LogError', 'ConfigError', 'AdminError', 'PluginError', 'MirrorTrouble'],
+]);
+
+/**
+ * Runs an action and leaves its exit code: what it answers with, or `failure` for an expected error.
+ * A defect is shown with its stack, since somebody has to find it.
+ */
+export function acting<A extends unknown[]>(
+  failure: number,
+  action: (...args: A) => Promise<number | undefined>,
+): (...args: A) => Promise<void> {
+  return async (...args) => {
+    try {
+      process.exitCode = (await action(...args)) ?? EXIT.ok;
+    } catch (error) {
+      if (!isExpected(error)) throw error;
+      process.stderr.write(`actlog: ${error.message}\n`);
+      process.exitCode = error instanceof CommandError ? error.exit : failure;
+    }
+  };
+}
+
+function isExpected(error: unknown): error is Error {
+  if (!(error instanceof Error)) return false;
+  // Of the operating system: no such file, no permission, disk full.
+  return EXPECTED.has(error.name) || 'syscall' in error;
+}
+
+/** Where the data of a command is. */
+export interface DataOptions {
+  readonly config?: string;
+  readonly data?: string;
+}
+
+/** Adds the options that say where the data is. */
+export function withData(command: Command): Command {
+  return command
+    .option('--config <file>', 'JSON file of settings, as for serve; the environment wins')
+    .option('--data <folder>', 'data folder (DATA_DIR, ./data unless set)');
+}
+
+/** Settings as `serve` would read them, and the environment that gives the same settings again. */
+export async function settingsOf(
+  options: DataOptions,
+): Promise<{ config: Config; env: Record<string, string | undefined> }> {
+  const { readConfig, SETTINGS: table } = await import('../gateway/config.ts');
+  const env = {
+    ...process.env,
+    ...(options.data === undefined ? {} : { DATA_DIR: options.data }),
+  };
+  const { config, rest } = readConfig(env, options.config);
+  const own = Object.keys(table).map((name) => [name, String(config[name as Name])]);
+  return { config, env: { ...rest, ...env, ...(Object.fromEntries(own) as object) } };
+}
+
+type Name = keyof typeof SETTINGS;

@@ -1,0 +1,29 @@
+// `actlog bench`: measures what the log must reach, each figure as a ratio within one run.
+
+import { reaches } from '../bench/figure.ts';
+import { BENCHES, runBenches } from '../bench/run.ts';
+import { jsonOf, tableOf } from '../bench/table.ts';
+
+/** What the command line says. */
+export interface BenchCommand {
+  /** Name of a measurement or figure, or how it begins. */
+  readonly only?: string;
+  readonly quick?: boolean;
+  /** JSON alone, without the table before it. */
+  readonly json?: boolean;
+}
+
+/** Prints the table and the JSON; answers with the exit code: 0 when every figure is met, 1 when not, 2 for a name it does not know. */
+export async function bench({ only, quick = false, json = false }: BenchCommand): Promise<number> {
+  const figures = await runBenches({ quick, ...(only === undefined ? {} : { only }) }, (name) =>
+    process.stderr.write(`measuring ${name}\n`),
+  );
+  if (figures.length === 0) {
+    const names = BENCHES.map(({ name }) => name).join(', ');
+    process.stderr.write(`no figure is named ${only ?? ''}: there are ${names}\n`);
+    return 2;
+  }
+  if (!json) console.log(tableOf(figures));
+  console.log(jsonOf(figures, quick));
+  return figures.every((figure) => reaches(figure, figure.at_least)) ? 0 : 1;
+}

@@ -1,0 +1,79 @@
+// `actlog fsck`: checks the databases of a stopped data folder against their own entries.
+
+import type { Command } from 'commander';
+import { Option } from 'commander';
+import type { FsckResult } from '../../log/fsck.ts';
+import { acting, EXIT, settingsOf, withData, type DataOptions } from '../command-line.ts';
+import { broughtTypes } from '../brought-types.ts';
+import { dataLogs, threads, vkeyOf, type DataLog } from '../data-logs.ts';
+import { progress } from '../progress.ts';
+
+interface FsckCommand extends DataOptions {
+  readonly log: string;
+  readonly json?: boolean;
+}
+
+/** Declares the command. */
+export function addFsck(program: Command): void {
+  withData(program.command('fsck'))
+    .summary('check a stopped data folder against its entries')
+    .description(
+      'Derives everything again from the entries (rules, signatures, tree, heads, rows, map roots) and ' +
+        'compares it with what is stored and with the checkpoint file. Repairs nothing.',
+    )
+    .addOption(
+      new Option('--log <kind>', 'which logs').choices(['live', 'sandbox', 'both']).default('both'),
+    )
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      '\nExits 0 when all is as it should be, 1 with differences, 2 when that cannot be told. Differences in ' +
+        '`plugin row` only are mended by reindex, all others by restore.',
+    )
+    .action(acting(EXIT.unknown, run));
+}
+
+async function run(options: FsckCommand): Promise<number> {
+  const { fsck } = await import('../../log/fsck.ts');
+  const { config } = await settingsOf(options);
+  const types = await broughtTypes(config);
+  const results: (FsckResult & DataLog)[] = [];
+  for (const log of dataLogs(config, options.log)) {
+    const bar = progress(`${log.kind}/${String(log.number)}`, options.json !== true);
+    const { vkey, why } = await vkeyOf(config, log);
+    const result = await fsck({
+      folder: log.folder,
+      checkpoint_file: log.checkpoint_file,
+      types,
+      threads: threads(),
+      ...(vkey === undefined ? {} : { vkey }),
+      onProgress: bar.at,
+    });
+    bar.end();
+    const unchecked = [...result.unchecked, ...(why === undefined ? [] : [why])];
+    results.push({ ...log, ...result, unchecked });
+    if (options.json !== true) print({ ...log, ...result, unchecked });
+  }
+  if (options.json === true) console.log(JSON.stringify(results, null, 2));
+  return results.every(({ count }) => count === 0) ? EXIT.ok : EXIT.failed;
+}
+
+function print({
+  kind,
+  number,
+  origin,
+  size,
+  count,
+  differences,
+  unchecked,
+}: FsckResult & DataLog): void {
+  const verdict = count === 0 ? 'clean' : `${String(count)} differences`;
+  console.log(
+    `${kind}/${String(number)}  ${origin ?? 'empty'}  ${String(size)} entries  ${verdict}`,
+  );
+  for (const { part, where, detail } of differences) console.log(`  ${part}: ${where}: ${detail}`);
+  if (count > differences.length) {
+    console.log(`  and ${String(count - differences.length)} more`);
+  }
+  for (const what of unchecked) console.log(`  not checked: ${what}`);
+}

@@ -1,0 +1,183 @@
+// `actlog keys`: API keys and the receipt keys of the logs. behaviour.md §2.2, §3.1.
+
+import { Option, type Command } from 'commander';
+import { administer, printTable } from '../administer.ts';
+import { acting, EXIT, withData, type DataOptions } from '../command-line.ts';
+import { parseInstant, parseSpan } from '../duration.ts';
+
+interface IssueOptions extends DataOptions {
+  readonly tenant: string;
+  readonly kind: string;
+  readonly role: string;
+  readonly scope?: readonly string[];
+  readonly expires?: string;
+  readonly json?: boolean;
+}
+
+interface ListedKey {
+  readonly key_id: string;
+  readonly tenant: string;
+  readonly kind: string;
+  readonly role: string;
+  readonly scopes: readonly string[];
+  readonly created_at_ms: number;
+  readonly expires_at_ms?: number;
+  readonly revoked_at_ms?: number;
+  readonly rotated_from?: string;
+  readonly key?: string;
+}
+
+const KINDS = ['live', 'sandbox'];
+
+/** Declares `keys` with its verbs. */
+export function addKeys(program: Command): void {
+  const keys = program
+    .command('keys')
+    .summary('issue, list, rotate and revoke keys')
+    .description(
+      'API keys of tenants, and the receipt keys that the logs sign with. Works through the server that ' +
+        'holds the data folder, or on the folder itself when none runs.',
+    );
+  addIssue(keys);
+  addList(keys);
+  addChanges(keys);
+  addReceiptKeys(keys);
+}
+
+function addIssue(keys: Command): void {
+  withData(keys.command('issue'))
+    .description('Issues an API key. Its text is printed once and stored nowhere.')
+    .requiredOption('--tenant <name>', 'who the key is for; a new name makes a new tenant')
+    .addOption(kindOption('which log the key writes to').default('sandbox'))
+    .addOption(
+      new Option('--role <role>', 'what it may do')
+        .choices(['carrier', 'insured', 'operator'])
+        .default('carrier'),
+    )
+    .option('--scope <name...>', 'narrows the key to scopes')
+    .option('--expires <time>', 'when it ends: 30d, 12h, or a date')
+    .option('--json', 'print JSON')
+    .action(
+      acting(EXIT.failed, async (options: IssueOptions) => {
+        const { tenant, kind, role, scope = [], expires } = options;
+        const issued = await administer<ListedKey>(options, 'keys issue', {
+          tenant,
+          kind,
+          role,
+          scopes: [...scope],
+          ...(expires === undefined ? {} : { expires_at_ms: endOf(expires) }),
+        });
+        printIssued(issued, options.json === true);
+        return EXIT.ok;
+      }),
+    );
+}
+
+function addList(keys: Command): void {
+  withData(keys.command('list'))
+    .description('Lists all API keys, without their texts.')
+    .option('--json', 'print JSON')
+    .action(
+      acting(EXIT.failed, async (options: DataOptions & { json?: boolean }) => {
+        const list = await administer<readonly ListedKey[]>(options, 'keys list');
+        if (options.json === true) console.log(JSON.stringify(list, null, 2));
+        else {
+          printTable(
+            ['key', 'tenant', 'kind', 'role', 'scopes', 'created', 'state'],
+            list.map((key) => [
+              key.key_id,
+              key.tenant,
+              key.kind,
+              key.role,
+              key.scopes.join(' '),
+              new Date(key.created_at_ms).toISOString(),
+              stateOf(key),
+            ]),
+          );
+        }
+        return EXIT.ok;
+      }),
+    );
+}
+
+function addChanges(keys: Command): void {
+  withData(keys.command('rotate <key_id>'))
+    .description('Issues the successor of an API key; both work during the grace.')
+    .option('--grace <span>', 'how long the old key goes on working', '7d')
+    .option('--json', 'print JSON')
+    .action(
+      acting(
+        EXIT.failed,
+        async (key_id: string, options: DataOptions & { grace: string; json?: boolean }) => {
+          const grace_ms = parseSpan(options.grace);
+          const issued = await administer<ListedKey>(options, 'keys rotate', { key_id, grace_ms });
+          printIssued(issued, options.json === true);
+          return EXIT.ok;
+        },
+      ),
+    );
+  withData(keys.command('revoke <key_id>'))
+    .description('Ends an API key for good, at once.')
+    .action(
+      acting(EXIT.failed, async (key_id: string, options: DataOptions) => {
+        await administer(options, 'keys revoke', { key_id });
+        console.log(`${key_id} is revoked`);
+        return EXIT.ok;
+      }),
+    );
+}
+
+function addReceiptKeys(keys: Command): void {
+  withData(keys.command('rotate-receipt'))
+    .description('Makes a new receipt key; the log declares it, then retires the old one.')
+    .addOption(kindOption('whose key', '--log').makeOptionMandatory())
+    .action(
+      acting(EXIT.failed, async (options: DataOptions & { log: string }) => {
+        const { kid } = await administer<{ kid: string }>(options, 'receipt-key rotate', {
+          kind: options.log,
+        });
+        console.log(`the ${options.log} log signs with ${kid} from now on`);
+        return EXIT.ok;
+      }),
+    );
+  withData(keys.command('revoke-receipt <kid>'))
+    .description(
+      'Declares a receipt key revoked. Its older entries hold from then on by their inclusion proofs only; ' +
+        'when it is the key in force, a new one takes its place.',
+    )
+    .addOption(kindOption('whose key', '--log').makeOptionMandatory())
+    .action(
+      acting(EXIT.failed, async (kid: string, options: DataOptions & { log: string }) => {
+        await administer(options, 'receipt-key revoke', { kind: options.log, kid });
+        console.log(`${kid} of the ${options.log} log is revoked`);
+        return EXIT.ok;
+      }),
+    );
+}
+
+function kindOption(description: string, flag = '--kind'): Option {
+  return new Option(`${flag} <kind>`, description).choices(KINDS);
+}
+
+/** A span counts from now. */
+function endOf(text: string): number {
+  return /^\d+(ms|s|m|h|d)$/.test(text) ? Date.now() + parseSpan(text) : parseInstant(text);
+}
+
+function printIssued(issued: ListedKey, json: boolean): void {
+  if (json) {
+    console.log(JSON.stringify(issued, null, 2));
+    return;
+  }
+  console.log(issued.key);
+  console.log(
+    `${issued.key_id}: ${issued.role} of ${issued.tenant} in the ${issued.kind} log. This is the only time it is shown.`,
+  );
+}
+
+function stateOf({ revoked_at_ms, expires_at_ms }: ListedKey): string {
+  if (revoked_at_ms !== undefined) return `revoked ${new Date(revoked_at_ms).toISOString()}`;
+  if (expires_at_ms === undefined) return 'valid';
+  const end = new Date(expires_at_ms).toISOString();
+  return expires_at_ms <= Date.now() ? `expired ${end}` : `valid until ${end}`;
+}

@@ -1,0 +1,85 @@
+// `actlog refute`: a receipt against an absence document that denies it.
+
+import { readFile, writeFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { acting, CommandError, EXIT } from '../command-line.ts';
+import type { TrustOptions } from '../verify/trust.ts';
+
+interface RefuteOptions extends TrustOptions {
+  readonly proof?: string;
+  readonly consistency?: string;
+  readonly out?: string;
+}
+
+/** Declares the command. */
+export function addRefute(program: Command): void {
+  program
+    .command('refute <receipt> <document>')
+    .summary('prove by a receipt that an absence document lies')
+    .description(
+      'Checks both, and whether the document denies the entry of the receipt: on its chain, in its window, in ' +
+        'its tree or one that grew from it. The log has signed both, so together they prove to anybody that it lied.',
+    )
+    .option('--kit <file>', 'the offline verification kit to trust')
+    .option(
+      '--url <address>',
+      'service to fetch missing proofs from, and the kit where none is given',
+    )
+    .option('--proof <file>', 'tlog-proof that came beside the receipt')
+    .option('--consistency <file>', 'answer of proof/consistency between the two checkpoints')
+    .option('--chain <kind=members...>', 'chain kinds that entry types declare')
+    .option('--out <file>', 'where the proof goes; standard output unless given')
+    .addHelpText(
+      'after',
+      `
+Exits 3 when the lie is proven, 0 when the document does not deny the receipt, 2 when that cannot be told.
+
+  actlog refute receipt.json absent.json --kit kit.json --url $BASE > lie.json`,
+    )
+    .action(acting(EXIT.unknown, run));
+}
+
+async function run(receipt: string, document: string, options: RefuteOptions): Promise<number> {
+  const { refute } = await import('../refute/refute.ts');
+  const { pathsOf } = await import('../refute/paths.ts');
+  const { objectOf } = await import('../verify/reading.ts');
+  const { recognise } = await import('../verify/recognise.ts');
+  const { originsOf, readKit, trustOf } = await import('../verify/trust.ts');
+  const shown = recognise(await readFile(receipt, 'utf8'));
+  const denies = recognise(await readFile(document, 'utf8'));
+  if (shown.kind !== 'receipt') throw new CommandError(`${receipt} is no receipt`, EXIT.unknown);
+  if (denies.kind !== 'absence') {
+    throw new CommandError(`${document} is no absence document`, EXIT.unknown);
+  }
+  // A kit that the caller has kept goes before that of the service.
+  const { url: _url, ...kept } = options;
+  const kit = await readKit(kept.kit === undefined ? options : kept, null);
+  const value = objectOf(shown.receipt);
+  const { origin } = value;
+  if (typeof origin !== 'string' || !originsOf(kit).includes(origin)) {
+    throw new CommandError(`${kit.source} does not know the log of the receipt`, EXIT.unknown);
+  }
+  const tlogProof =
+    options.proof === undefined ? shown.tlogProof : await readFile(options.proof, 'utf8');
+  const paths = await pathsOf(origin, options);
+  try {
+    const refutation = await refute({
+      receipt: value,
+      ...(tlogProof === undefined ? {} : { tlogProof }),
+      document: objectOf(denies.document),
+      trust: await trustOf(kit, origin, options),
+      ...paths,
+    });
+    process.stderr.write(`${WORDS[refutation.outcome]}: ${refutation.reason}\n`);
+    if (refutation.outcome !== 'proven') return EXITS[refutation.outcome];
+    const text = `${JSON.stringify(refutation.proof, null, 2)}\n`;
+    if (options.out === undefined) process.stdout.write(text);
+    else await writeFile(options.out, text);
+    return EXITS.proven;
+  } finally {
+    await paths.close();
+  }
+}
+
+const WORDS = { proven: 'PROVEN', not_denied: 'NOT DENIED', unknown: 'CANNOT TELL' } as const;
+const EXITS = { proven: EXIT.violation, not_denied: EXIT.ok, unknown: EXIT.unknown } as const;

@@ -1,0 +1,132 @@
+// `actlog restore`: catches a rolled-back database up from a mirror, or opens a successor log.
+
+import { Option, type Command } from 'commander';
+import { logNumbers } from '../../log/open.ts';
+import type { Kind } from '../../log/types.ts';
+import { broughtTypes } from '../brought-types.ts';
+import { acting, CommandError, EXIT, settingsOf, withData } from '../command-line.ts';
+import type { DataOptions } from '../command-line.ts';
+import { dataLog, passphraseOf, threads, vkeyOf } from '../data-logs.ts';
+import { progress } from '../progress.ts';
+
+interface RestoreCommand extends DataOptions {
+  readonly log: Kind;
+  readonly number?: string;
+  readonly from?: string;
+  readonly successor?: boolean;
+}
+
+/** Declares the command. */
+export function addRestore(program: Command): void {
+  withData(program.command('restore'))
+    .summary('catch a restored backup up, or open a successor log')
+    .description(
+      'A database that stands behind its checkpoint file does not open: writing on would fork the log. ' +
+        'Stop the server, then either catch it up from a mirror that has the entries since, or open a successor.',
+    )
+    .addOption(
+      new Option('--log <kind>', 'which log').choices(['live', 'sandbox']).makeOptionMandatory(),
+    )
+    .option('--number <n>', 'its number; the newest unless given')
+    .option(
+      '--from <mirror>',
+      'address or folder of a mirror: the C2SP prefix that has checkpoint and tile/',
+    )
+    .option(
+      '--successor',
+      'close the log for good (or leave it as lost) and open the next number; needs --number',
+    )
+    .addHelpText(
+      'after',
+      `
+  actlog restore --log live --from https://mirror.example/log/live/1
+  actlog restore --log live --number 1 --successor
+
+Catching up verifies every entry, writes what is missing, and must reach the signed checkpoint and the acknowledged
+size that the checkpoint file remembers. Idempotency records and disclosures of those entries are not in a mirror.
+A successor is a new log with new keys whose first entry names the last checkpoint of the old one: hand its
+verifier key out again.`,
+    )
+    .action(acting(EXIT.failed, run));
+}
+
+async function run(options: RestoreCommand): Promise<number> {
+  const { config } = await settingsOf(options);
+  const number = numberOf(options, config);
+  if ((options.from === undefined) === (options.successor !== true)) {
+    throw new CommandError('give either --from MIRROR or --successor', EXIT.unknown);
+  }
+  if (options.successor === true) return succeed(options, config, number);
+  return catchUp(options, config, number);
+}
+
+type Config = Awaited<ReturnType<typeof settingsOf>>['config'];
+
+function numberOf({ log, number, successor }: RestoreCommand, config: Config): number {
+  if (number !== undefined) {
+    if (!/^[1-9]\d{0,8}$/.test(number)) throw new CommandError('--number is from 1', EXIT.unknown);
+    return Number(number);
+  }
+  // Which one is the newest changes with the act itself: a second try must mean the same log.
+  if (successor === true) {
+    throw new CommandError('--successor needs --number: which log is succeeded', EXIT.unknown);
+  }
+  return logNumbers(config.DATA_DIR, log).at(-1) ?? 1;
+}
+
+async function catchUp({ log, from = '' }: RestoreCommand, config: Config, number: number) {
+  const { openMirror } = await import('../mirror/open.ts');
+  const { restore } = await import('../../log/restore.ts');
+  const place = dataLog(config, log, number);
+  const { vkey, why } = await vkeyOf(config, place);
+  if (vkey === undefined) throw new CommandError(`the mirror cannot be checked: ${why ?? ''}`);
+  const mirror = await openMirror(from);
+  const bar = progress(`${log}/${String(number)}`);
+  try {
+    const restored = await restore({
+      ...place,
+      vkey,
+      mirror,
+      types: await broughtTypes(config),
+      threads: threads(),
+      onProgress: bar.at,
+    });
+    bar.end();
+    const { origin, from: before, to } = restored;
+    console.log(
+      before === to
+        ? `${origin} has all ${String(to)} entries: there was nothing to restore`
+        : `${origin} has ${String(to)} entries again, ${String(to - before)} of them from ${mirror.name}`,
+    );
+    return EXIT.ok;
+  } finally {
+    bar.end();
+    await mirror.close();
+  }
+}
+
+async function succeed({ log }: RestoreCommand, config: Config, number: number) {
+  const { openSuccessor } = await import('../../log/succession.ts');
+  const { openThreads } = await import('../../log/index.ts');
+  const passphrase = await passphraseOf(config);
+  const shared = openThreads({ inline: true });
+  try {
+    const { origin, predecessor, orderly } = await openSuccessor({
+      data: config.DATA_DIR,
+      kind: log,
+      number,
+      checkpoints: config.CHECKPOINT_DIR,
+      types: await broughtTypes(config),
+      threads: shared,
+      ...(passphrase === undefined ? {} : { passphrase }),
+    });
+    const end = `${predecessor.origin} at ${String(predecessor.size)} entries`;
+    console.log(
+      orderly ? `closed ${end}` : `left ${end} as lost: nothing is written to it any more`,
+    );
+    console.log(`opened ${origin}: serve it, and hand out its new verifier key`);
+    return EXIT.ok;
+  } finally {
+    await shared.close();
+  }
+}

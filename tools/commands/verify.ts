@@ -1,0 +1,168 @@
+// `actlog verify`: checks receipts, proofs, absence documents and kits, offline from what the caller keeps.
+
+import { readFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import type { ChainKey } from '../../log/types.ts';
+import type { Json, Question, Trust } from '../../log/verify.ts';
+import { acting, CommandError, EXIT } from '../command-line.ts';
+import { parseInstant } from '../duration.ts';
+import type { Outcome } from '../verify/check.ts';
+import type { Kit, TrustOptions } from '../verify/trust.ts';
+
+interface VerifyOptions extends TrustOptions {
+  readonly proof?: string;
+  readonly receipt?: string;
+  readonly origin?: string;
+  readonly key?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly asAsked?: boolean;
+  readonly json?: boolean;
+}
+
+/** Declares the command. */
+export function addVerify(program: Command): void {
+  program
+    .command('verify <what>')
+    .summary('check a receipt, proof, absence document or kit')
+    .description(
+      'Checks a receipt, an answer that holds one, an absence document, a tlog-proof, a checkpoint or a kit: ' +
+        'a file, an address, or - for standard input. What it is shows by its content. Nothing is asked of ' +
+        'the service when --kit is a file.',
+    )
+    .option(
+      '--kit <file>',
+      'the offline verification kit to trust; kept from the service, or an address',
+    )
+    .option(
+      '--url <address>',
+      'fetch the kit of this service now, and so trust its operator for it',
+    )
+    .option(
+      '--policy <file>',
+      "witness policy (C2SP tlog-policy) of your own, in place of the kit's",
+    )
+    .option('--origin <origin>', 'the log that it must be of, when the kit has several')
+    .option('--proof <file>', 'tlog-proof that came beside a receipt')
+    .option('--receipt <file>', 'receipt or entry that a tlog-proof is of')
+    .option('--key <json>', 'absence: the chain you ask about, such as ["session","…"]')
+    .option('--from <time>', 'absence: first moment of the window, ms or a date')
+    .option('--to <time>', 'absence: last moment of the window')
+    .option('--as-asked', 'absence: take the question from the document, and print it')
+    .option('--chain <kind=members...>', 'absence: chain kinds that entry types declare')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      `
+Exits 0 when everything that is shown holds, 1 when something does not, 2 when that cannot be told.
+
+  curl -s $BASE/export/offline-verify-kit.json > kit.json     once, and keep it
+  actlog verify receipt.json --kit kit.json
+  actlog verify "$BASE/r/$ENTRY_ID"                           trusts the operator's kit, and says so
+  actlog verify absent.json --kit kit.json --key '["session","…"]' --from 2026-05-01 --to 2026-05-02`,
+    )
+    .action(acting(EXIT.unknown, verify));
+}
+
+async function verify(what: string, options: VerifyOptions): Promise<number> {
+  const { check, claimedOrigin } = await import('../verify/check.ts');
+  const { checkKit } = await import('../verify/kit.ts');
+  const { recognise } = await import('../verify/recognise.ts');
+  const { originsOf, readKit, trustOf } = await import('../verify/trust.ts');
+
+  const address = /^https?:\/\//.test(what) ? answerAddress(new URL(what)) : null;
+  const shown = recognise(await read(what, address));
+  const kit: Kit =
+    shown.kind === 'kit'
+      ? { kit: shown.kit, source: what, fetched: address !== null }
+      : await readKit(options, address);
+  const origins = originsOf(kit);
+  if (shown.kind === 'kit') {
+    const trusts = await Promise.all(origins.map((origin) => trustOf(kit, origin, options)));
+    return print(shown.kind, checkKit(shown.kit, trusts), kit, null, options);
+  }
+  const claimed = options.origin ?? claimedOrigin(shown) ?? '';
+  const origin = origins.includes(claimed) ? claimed : origins[0];
+  if (origin === undefined || (options.origin !== undefined && origin !== options.origin)) {
+    throw new CommandError(`${kit.source} does not know the log ${claimed}`, EXIT.unknown);
+  }
+  const trust = await trustOf(kit, origin, options);
+  const question = shown.kind === 'absence' ? questionOf(options, shown.document) : undefined;
+  if (question !== undefined && options.asAsked === true && options.json !== true) {
+    console.log(`question, taken from the document: ${JSON.stringify(question)}\n`);
+  }
+  const outcome = check(shown, trust, {
+    ...(options.proof === undefined ? {} : { tlogProof: await readFile(options.proof, 'utf8') }),
+    ...(options.receipt === undefined ? {} : { receipt: await readFile(options.receipt, 'utf8') }),
+    ...(question === undefined ? {} : { question }),
+  });
+  return print(shown.kind, outcome, kit, trust, options);
+}
+
+/** The `verify_url` of a receipt is a page; what it is about is the answer of the lookup. */
+function answerAddress(url: URL): URL {
+  if (!url.pathname.endsWith('/verify') || !url.searchParams.has('entry_id')) return url;
+  const lookup = new URL(url);
+  lookup.pathname = url.pathname.replace(/\/verify$/, '/receipt/lookup');
+  return lookup;
+}
+
+async function read(what: string, address: URL | null): Promise<string> {
+  const { MAX_BYTES } = await import('../verify/recognise.ts');
+  if (address !== null) {
+    const { fetchText } = await import('../fetch-text.ts');
+    return fetchText(address, MAX_BYTES);
+  }
+  if (what !== '-') return readFile(what, 'utf8');
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** The caller's question; the document's own only when the caller says so. */
+function questionOf(options: VerifyOptions, document: Json): Question | undefined {
+  const { key, from, to, asAsked } = options;
+  if (key !== undefined && from !== undefined && to !== undefined) {
+    return { key: keyOf(key), from_ms: parseInstant(from), to_ms: parseInstant(to) };
+  }
+  if (asAsked !== true) return undefined;
+  const parsed = (typeof document === 'string' ? JSON.parse(document) : document) as {
+    question?: Question;
+  };
+  return parsed.question;
+}
+
+function keyOf(text: string): ChainKey {
+  try {
+    return JSON.parse(text) as ChainKey; // its grammar is checked with the question
+  } catch {
+    throw new CommandError(`--key is a JSON array, such as '["session","…"]'`, EXIT.unknown);
+  }
+}
+
+async function print(
+  kind: string,
+  outcome: Outcome,
+  kit: Kit,
+  trust: Trust | null,
+  { json }: VerifyOptions,
+): Promise<number> {
+  const { label } = await import('../verify/check.ts');
+  const { valid, checks, summary, facts } = outcome;
+  const policy_source = trust?.policy_source ?? 'operator';
+  if (json === true) {
+    const trusted = { kit: kit.source, fetched: kit.fetched, origin: trust?.origin ?? null };
+    const result = { kind, valid, summary, checks, ...facts, trust: { ...trusted, policy_source } };
+    console.log(JSON.stringify(result, null, 2));
+    return valid ? EXIT.ok : EXIT.failed;
+  }
+  for (const { name, outcome: came, detail } of checks) {
+    console.log(`  ${WORDS[came].padEnd(9)}  ${label(name).padEnd(13)}  ${detail}`);
+  }
+  console.log(`\n${valid ? 'VALID' : 'INVALID'}: ${summary}`);
+  const fetched = kit.fetched ? ', fetched just now: its operator vouches for itself' : '';
+  console.log(`trust: ${kit.source}${fetched} (policy_source: ${policy_source})`);
+  return valid ? EXIT.ok : EXIT.failed;
+}
+
+const WORDS = { ok: 'ok', failed: 'FAILED', not_shown: 'not shown' } as const;

@@ -1,0 +1,76 @@
+// The logs of a data folder, for commands that work on them while no server has them open.
+
+import { readFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import type { Config } from '../gateway/config.ts';
+import { readKeyFile, Signer } from '../log/crypto/keys.ts';
+import { native } from '../log/crypto/native.ts';
+import { logNumbers } from '../log/open.ts';
+import { formatVkey, LOG_KEY } from '../log/note/vkey.ts';
+import { readCheckpointFile } from '../log/store/checkpoint-file.ts';
+import type { Kind } from '../log/types.ts';
+import { CommandError, EXIT } from './command-line.ts';
+
+/** One log of a data folder. */
+export interface DataLog {
+  readonly kind: Kind;
+  readonly number: number;
+  /** Folder of the log, with `db/` in it. */
+  readonly folder: string;
+  readonly checkpoint_file: string;
+}
+
+const KINDS: readonly Kind[] = ['live', 'sandbox'];
+
+/** All logs that the configuration's data folder has, of one kind or of both, oldest first. */
+export function dataLogs(config: Config, only?: string): DataLog[] {
+  const logs: DataLog[] = [];
+  for (const kind of KINDS) {
+    if (only !== undefined && only !== 'both' && only !== kind) continue;
+    for (const number of logNumbers(config.DATA_DIR, kind)) {
+      logs.push(dataLog(config, kind, number));
+    }
+  }
+  if (logs.length === 0) {
+    throw new CommandError(`${config.DATA_DIR} has no log: is it the data folder?`, EXIT.unknown);
+  }
+  return logs;
+}
+
+/** Where a log is, whether it is there or not. */
+export function dataLog(config: Config, kind: Kind, number: number): DataLog {
+  const name = `${kind}-${String(number)}.checkpoint`;
+  return {
+    kind,
+    number,
+    folder: join(config.DATA_DIR, kind, String(number)),
+    checkpoint_file: join(config.CHECKPOINT_DIR, name),
+  };
+}
+
+/** The passphrase of the key files, when there is one. */
+export async function passphraseOf(config: Config): Promise<string | undefined> {
+  if (config.KEY_PASSPHRASE_FILE === '') return undefined;
+  return (await readFile(config.KEY_PASSPHRASE_FILE, 'utf8')).replace(/\r?\n$/, '');
+}
+
+/** The verifier key of a log, from its checkpoint key; or why it cannot be had here. */
+export async function vkeyOf(
+  config: Config,
+  { kind, number, checkpoint_file }: DataLog,
+): Promise<{ readonly vkey?: string; readonly why?: string }> {
+  const name = `${kind}-${String(number)}-checkpoint.pem`;
+  try {
+    const remembered = await readCheckpointFile(checkpoint_file);
+    if (remembered === null) return { why: `its checkpoint file is missing` };
+    const file = join(config.DATA_DIR, 'keys', name);
+    const key = new Signer(await readKeyFile(file, await passphraseOf(config)));
+    return { vkey: formatVkey(native, remembered.origin, LOG_KEY, key.publicKey) };
+  } catch (error) {
+    return { why: `${name}: ${(error as Error).message}` };
+  }
+}
+
+/** Threads to check signatures with. */
+export const threads = (): number => availableParallelism();

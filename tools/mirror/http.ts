@@ -1,0 +1,142 @@
+// A mirror over HTTP: the C2SP prefix of a log, read politely. Repeats what may pass, waits longer each
+// time and as long as the server asks; never more than a few requests at once; sizes are bounded.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Agent, request } from 'undici';
+import { TILE_WIDTH, tilePath, type TileLevel } from '../../log/merkle/tile.ts';
+import type { Mirror } from '../../log/mirror.ts';
+import {
+  bundleOf,
+  MAX_BUNDLE_BYTES,
+  MAX_NOTE_BYTES,
+  MAX_TILE_BYTES,
+  MirrorTrouble,
+  tileOf,
+} from './limits.ts';
+
+/** How a mirror is read. */
+export interface HttpMirrorOptions {
+  /** Attempts for each request; with 1 nothing is repeated. */
+  readonly attempts?: number;
+  /** Before the second attempt; twice that before the third, and so on. */
+  readonly backoff_ms?: number;
+  readonly timeout_ms?: number;
+  readonly signal?: AbortSignal;
+  /** How it waits; comes back early when the signal ends it. */
+  readonly wait?: (ms: number, signal: AbortSignal | undefined) => Promise<unknown>;
+}
+
+const CONNECTIONS = 4;
+/** Longest that a server may ask us to wait. */
+const LONGEST_WAIT_MS = 60_000;
+
+/** A log under an address, for example `https://log.example/log/live/1`. */
+export class HttpMirror implements Mirror {
+  readonly name: string;
+  readonly #agent: Agent;
+  readonly #options: Required<Omit<HttpMirrorOptions, 'signal'>> &
+    Pick<HttpMirrorOptions, 'signal'>;
+
+  constructor(prefix: URL, options: HttpMirrorOptions = {}) {
+    this.name = prefix.href.replace(/\/+$/, '');
+    const timeout_ms = options.timeout_ms ?? 30_000;
+    this.#options = { attempts: 5, backoff_ms: 500, wait: waitFor, ...options, timeout_ms };
+    this.#agent = new Agent({
+      connections: CONNECTIONS,
+      connect: { timeout: timeout_ms },
+      headersTimeout: timeout_ms,
+      bodyTimeout: timeout_ms,
+    });
+  }
+
+  async checkpoint(): Promise<string> {
+    const note = await this.newest();
+    if (note === null) throw new MirrorTrouble(`${this.name}/checkpoint: HTTP 404`);
+    return note;
+  }
+
+  /** As `checkpoint`; null when there is no such log. */
+  async newest(): Promise<string | null> {
+    const note = await this.#get('checkpoint', MAX_NOTE_BYTES);
+    return note?.toString('utf8') ?? null;
+  }
+
+  async tile(level: number, n: number, width: number): Promise<Uint8Array> {
+    const { bytes, path } = await this.#tile(level, n, width, MAX_TILE_BYTES);
+    return tileOf(bytes, width, path);
+  }
+
+  async bundle(n: number, width: number): Promise<readonly Uint8Array[]> {
+    const { bytes, path } = await this.#tile('entries', n, width, MAX_BUNDLE_BYTES);
+    return bundleOf(bytes, width, path);
+  }
+
+  close(): Promise<void> {
+    return this.#agent.destroy();
+  }
+
+  /** A partial tile may be gone once it has grown full. */
+  async #tile(level: TileLevel, n: number, width: number, limit: number) {
+    for (const path of new Set([tilePath(level, n, width), tilePath(level, n, TILE_WIDTH)])) {
+      const bytes = await this.#get(path, limit);
+      if (bytes !== null) return { bytes, path };
+    }
+    throw new MirrorTrouble(`${this.name}/${tilePath(level, n, width)}: HTTP 404`);
+  }
+
+  /** The body of a 200; null for a 404. */
+  async #get(path: string, limit: number): Promise<Buffer | null> {
+    const { attempts, backoff_ms, signal, wait } = this.#options;
+    const url = `${this.name}/${path}`;
+    for (let attempt = 1; ; attempt += 1) {
+      const answer = await this.#once(url, limit);
+      if (!('trouble' in answer)) return answer.body;
+      if (attempt >= attempts || !answer.passing || signal?.aborted === true) {
+        throw new MirrorTrouble(`${url}: ${answer.trouble}`);
+      }
+      const own = backoff_ms * 2 ** (attempt - 1) * (0.75 + Math.random() / 2);
+      await wait(Math.min(Math.max(own, answer.after_ms), LONGEST_WAIT_MS), signal);
+    }
+  }
+
+  async #once(
+    url: string,
+    limit: number,
+  ): Promise<{ body: Buffer | null } | { trouble: string; passing: boolean; after_ms: number }> {
+    const { signal } = this.#options;
+    try {
+      const { statusCode, headers, body } = await request(url, {
+        dispatcher: this.#agent,
+        headers: { 'user-agent': 'actlog', accept: '*/*' },
+        ...(signal === undefined ? {} : { signal }),
+      });
+      if (statusCode === 200) return { body: await bounded(body, limit) };
+      await body.dump({ limit: 65_536 });
+      if (statusCode === 404) return { body: null };
+      const passing = statusCode === 429 || statusCode >= 500;
+      return {
+        trouble: `HTTP ${String(statusCode)}`,
+        passing,
+        after_ms: 1000 * Number(headers['retry-after'] ?? 0) || 0,
+      };
+    } catch (error) {
+      if (error instanceof MirrorTrouble) throw error;
+      return { trouble: (error as Error).message, passing: true, after_ms: 0 };
+    }
+  }
+}
+
+/** Cut short by the signal; the next attempt then finds that it is over. */
+const waitFor = (ms: number, signal: AbortSignal | undefined): Promise<unknown> =>
+  sleep(ms, undefined, signal === undefined ? {} : { signal }).catch(() => undefined);
+
+async function bounded(body: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > limit) throw new MirrorTrouble(`an answer is over ${String(limit)} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

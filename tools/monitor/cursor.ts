@@ -1,0 +1,99 @@
+// What a monitor remembers of a log between runs: the newest note that it has checked up to, and a replay
+// at rest. Files are replaced whole, so that a crash leaves the old or the new one.
+
+import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isJsonObject, parseJson } from '../../log/index.ts';
+import type { JsonObject } from '../../log/index.ts';
+import { CommandError, EXIT } from '../command-line.ts';
+
+/** Where a monitor stands. */
+export interface Cursor {
+  readonly schema: 'actlog-monitor-cursor-v1';
+  readonly origin: string;
+  /** Pinned on first use: another one is another log. */
+  readonly vkey: string;
+  readonly vkey_source: string;
+  /** The newest note that everything up to was checked for; null before the first. */
+  readonly note: string | null;
+  /** The log has ended: nothing follows in it. */
+  readonly closed: boolean;
+  /** Time of the last entry that was checked. */
+  readonly last_ms: number;
+}
+
+/** The files of one log in the state folder. */
+export class CursorFiles {
+  readonly #folder: string;
+  readonly #name: string;
+
+  /** `name` such as `live-1`. */
+  constructor(folder: string, name: string) {
+    this.#folder = folder;
+    this.#name = name;
+  }
+
+  /** Where a finding is kept; while it is there, the monitor holds. */
+  get violationPath(): string {
+    return join(this.#folder, `${this.#name}.violation.json`);
+  }
+
+  async read(): Promise<Cursor | null> {
+    const bytes = await this.#read('.json');
+    if (bytes === null) return null;
+    const value = parseJson(bytes);
+    if (!isJsonObject(value) || value['schema'] !== 'actlog-monitor-cursor-v1') {
+      throw new CommandError(`${this.#path('.json')} is no cursor of this monitor`, EXIT.unknown);
+    }
+    return value as unknown as Cursor;
+  }
+
+  async write(cursor: Cursor): Promise<void> {
+    await this.#replace('.json', Buffer.from(`${JSON.stringify(cursor, null, 2)}\n`));
+  }
+
+  readReplay(): Promise<Uint8Array | null> {
+    return this.#read('.replay');
+  }
+
+  async writeReplay(state: Uint8Array): Promise<void> {
+    await this.#replace('.replay', state);
+  }
+
+  async readViolation(): Promise<JsonObject | null> {
+    const bytes = await this.#read('.violation.json');
+    if (bytes === null) return null;
+    const value = parseJson(bytes, { maxBytes: bytes.length + 1 });
+    return isJsonObject(value) ? value : null;
+  }
+
+  async writeViolation(document: JsonObject): Promise<void> {
+    await this.#replace('.violation.json', Buffer.from(`${JSON.stringify(document, null, 2)}\n`));
+  }
+
+  #path(end: string): string {
+    return join(this.#folder, `${this.#name}${end}`);
+  }
+
+  async #read(end: string): Promise<Uint8Array | null> {
+    try {
+      return await readFile(this.#path(end));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+      throw error;
+    }
+  }
+
+  async #replace(end: string, bytes: Uint8Array): Promise<void> {
+    await mkdir(this.#folder, { recursive: true });
+    const path = this.#path(end);
+    const file = await open(`${path}.new`, 'w', 0o644);
+    try {
+      await file.writeFile(bytes);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(`${path}.new`, path);
+  }
+}

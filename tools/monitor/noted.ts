@@ -1,0 +1,38 @@
+// A checkpoint with the note that it stands in. A note that the pinned key has not signed proves nothing;
+// one that it has signed, everything. C2SP signed-note, tlog-checkpoint.
+
+import { LogError, native, parseCheckpoint } from '../../log/index.ts';
+import type { Checkpoint } from '../../log/note/checkpoint.ts';
+import { openNote } from '../../log/note/note.ts';
+import { parseVkey } from '../../log/note/vkey.ts';
+import { MirrorTrouble } from '../mirror/limits.ts';
+import { Finding } from './finding.ts';
+
+/** A checkpoint and its note. */
+export interface Noted extends Checkpoint {
+  readonly note: string;
+}
+
+/** Opens a note; `Finding` when the log has signed what is no checkpoint of it, else `MirrorTrouble`. */
+export function openNoted(
+  note: string,
+  { origin, vkey }: { readonly origin: string; readonly vkey: string },
+  mirror: string,
+): Noted {
+  let text: string;
+  try {
+    ({ text } = openNote(native, note, [parseVkey(native, vkey)]));
+  } catch (error) {
+    if (!(error instanceof LogError)) throw error;
+    throw new MirrorTrouble(`${mirror}/checkpoint is not signed by ${origin}: ${error.message}`);
+  }
+  const evidence = { notes: [note], entries: [] };
+  try {
+    const checkpoint = parseCheckpoint(text);
+    if (checkpoint.origin === origin) return { ...checkpoint, note };
+    throw new Finding('checkpoint_origin', 'the note names another log', 'signed', evidence);
+  } catch (error) {
+    if (!(error instanceof LogError)) throw error;
+    throw new Finding('checkpoint_form', error.message, 'signed', evidence);
+  }
+}

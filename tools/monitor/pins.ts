@@ -1,0 +1,73 @@
+// Which verifier key a log must sign with: what the caller says, else what the service's own kit says on
+// first use. Once pinned, it never changes: another key is another log.
+
+import { readFile } from 'node:fs/promises';
+import { isJsonObject, parseJson } from '../../log/index.ts';
+import type { Json, Kind } from '../../log/index.ts';
+import { CommandError, EXIT } from '../command-line.ts';
+import { fetchText } from '../fetch-text.ts';
+import { MirrorTrouble } from '../mirror/limits.ts';
+
+const MAX_KIT_BYTES = 4 * 1024 * 1024;
+
+/** What the caller trusts. */
+export interface PinOptions {
+  /** Verifier keys (C2SP signed-note). */
+  readonly vkey?: readonly string[];
+  /** File or address of an offline verification kit. */
+  readonly kit?: string;
+}
+
+/** A key and where it came from. */
+export interface Pin {
+  readonly vkey: string;
+  readonly origin: string;
+  readonly source: string;
+}
+
+/** Finds the key of the log of a kind and number; null when nobody names one. */
+export async function findPin(
+  options: PinOptions,
+  base: URL | null,
+  kind: Kind,
+  number: number,
+): Promise<Pin | null> {
+  const end = `/log/${kind}/${String(number)}`;
+  const pick = (vkeys: readonly string[], source: string): Pin | null => {
+    for (const vkey of vkeys) {
+      const origin = vkey.split('+', 1)[0] ?? '';
+      if (origin.endsWith(end)) return { vkey, origin, source };
+    }
+    return null;
+  };
+  const given = pick(options.vkey ?? [], 'given by --vkey');
+  if (given !== null) return given;
+  if (options.kit !== undefined) {
+    const remote = /^https?:/.test(options.kit);
+    const text = remote ? await fetched(new URL(options.kit)) : await readFile(options.kit, 'utf8');
+    return pick(vkeysOf(text, options.kit), `kit ${options.kit}`);
+  }
+  if (base === null || (options.vkey ?? []).length > 0) return null;
+  const url = new URL('export/offline-verify-kit.json', base);
+  return pick(vkeysOf(await fetched(url), url.href), `operator's kit ${url.href}, on first use`);
+}
+
+/** What does not answer may answer later: it is trouble like that of a checkpoint. */
+async function fetched(url: URL): Promise<string> {
+  try {
+    return await fetchText(url, MAX_KIT_BYTES);
+  } catch (error) {
+    throw error instanceof CommandError ? new MirrorTrouble(error.message) : error;
+  }
+}
+
+function vkeysOf(text: string, source: string): string[] {
+  const kit = parseJson(text, { maxBytes: MAX_KIT_BYTES, fractions: true });
+  if (!isJsonObject(kit) || kit['schema'] !== 'svc-offline-verify-kit-v1') {
+    throw new CommandError(`${source} is no offline verification kit`, EXIT.unknown);
+  }
+  const { logs } = kit;
+  return (Array.isArray(logs) ? (logs as readonly Json[]) : []).flatMap((log) =>
+    isJsonObject(log) && typeof log['vkey'] === 'string' ? [log['vkey']] : [],
+  );
+}

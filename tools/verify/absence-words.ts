@@ -1,0 +1,52 @@
+// The result of an absence document in plain words: what was asked, the verdict, and why. formats.md §6; what the
+// document says of itself in words is never repeated.
+
+import type { AbsenceResult, Question } from '../../log/verify.ts';
+
+/** One sentence or two, for people. */
+export function absenceWords(question: Question, result: AbsenceResult): string {
+  const about = `${chainOf(question)} from ${time(question.from_ms)} to ${time(question.to_ms)} of log time`;
+  switch (result.verdict) {
+    case 'PRESENT':
+      return `PRESENT: ${entriesOf(result.entries)} shown of ${about}. Each is in the log, and none stands between them.`;
+    case 'UNDECLARED':
+      return `UNDECLARED: nothing was logged for ${about}: ${reasonOf(result)}. The document does not show that a manifest declared the surface all along, so this is no absence of acts.`;
+    case 'UNDERSAMPLED':
+      return `UNDERSAMPLED: nothing was logged for ${about}: ${reasonOf(result)}. The surface was declared, but no unbroken run of heartbeats covers the window as its manifest promises, so this is no absence of acts.`;
+    case 'ABSENT':
+      return `ABSENT: nothing was logged for ${about}: ${reasonOf(result)}.${declaredWords(question)}`;
+  }
+}
+
+const entriesOf = (count: number): string =>
+  count === 1 ? '1 entry is' : `${String(count)} entries are`;
+
+function chainOf({ key }: Question): string {
+  const [kind = '', ...members] = key;
+  const [entity = '', surface = ''] = members;
+  return kind === 'surface'
+    ? `surface ${surface} of entity ${entity}`
+    : `the chain ${kind} ${members.join(' ')}`;
+}
+
+/** Why nothing can stand in the window. */
+function reasonOf({ proof }: AbsenceResult): string {
+  switch (proof) {
+    case 'never':
+      return 'the log has no entry of it at all';
+    case 'tail':
+      return 'its last entry stands before the window';
+    case 'gap':
+      return 'the entry after the window names one before it as its predecessor, or none';
+  }
+}
+
+const declaredWords = ({ key: [kind] }: Question): string =>
+  kind === 'surface'
+    ? ' A manifest in force declared the surface all along, and the heartbeats that it promises cover the window.'
+    : '';
+
+function time(ms: number): string {
+  const date = new Date(ms);
+  return Number.isNaN(date.getTime()) ? `${String(ms)} ms` : date.toISOString();
+}

@@ -1,0 +1,212 @@
+// Runs the check that fits what was shown, and puts what came of it in one shape for people and programs.
+
+import { isJsonObject, native, parseJson } from '../../log/index.ts';
+import type { Json, JsonObject } from '../../log/index.ts';
+import { LogError, verifyAbsence, verifyCheckpoint, verifyReceipt } from '../../log/verify.ts';
+import type { Question, ReceiptResult, Trust } from '../../log/verify.ts';
+import { openEntry, verifyTlogProof } from '../../log/verify.ts';
+import { CommandError, EXIT } from '../command-line.ts';
+import { absenceWords } from './absence-words.ts';
+import { firstLine, objectOf, text } from './reading.ts';
+import { MAX_BYTES, type Shown } from './recognise.ts';
+
+/** One line of the result. */
+export interface Line {
+  readonly name: string;
+  readonly outcome: 'ok' | 'failed' | 'not_shown';
+  readonly detail: string;
+}
+
+/** What a check came to. */
+export interface Outcome {
+  readonly valid: boolean;
+  readonly checks: readonly Line[];
+  /** One sentence: what is shown, or what is wrong. */
+  readonly summary: string;
+  /** Members of the JSON output beside these. */
+  readonly facts: JsonObject;
+}
+
+/** What the caller brings beside the thing and the trust. */
+export interface Beside {
+  /** A C2SP tlog-proof of the receipt. */
+  readonly tlogProof?: string;
+  /** A receipt, or the text of an entry, that a tlog-proof is of. */
+  readonly receipt?: string;
+  readonly question?: Question;
+}
+
+/** The origin that a thing claims to be of, to choose among the logs of a kit; null when it has none. */
+export function claimedOrigin(shown: Shown): string | null {
+  switch (shown.kind) {
+    case 'receipt':
+      return text(objectOf(shown.receipt)['origin']);
+    case 'absence':
+      return firstLine(text(objectOf(shown.document)['checkpoint']));
+    case 'inclusion':
+      return firstLine(text(shown.answer['checkpoint']));
+    case 'checkpoint':
+      return firstLine(shown.text);
+    case 'tlog_proof':
+      return firstLine(shown.text.slice(shown.text.indexOf('\n\n') + 2));
+    case 'kit':
+      return null;
+  }
+}
+
+/** Checks one thing against one log that is trusted. */
+export function check(
+  shown: Exclude<Shown, { kind: 'kit' }>,
+  trust: Trust,
+  beside: Beside,
+): Outcome {
+  switch (shown.kind) {
+    case 'receipt':
+      return checkReceipt(shown.receipt, trust, shown.tlogProof ?? beside.tlogProof);
+    case 'absence':
+      return checkAbsence(shown.document, trust, beside.question);
+    case 'inclusion':
+      return single('inclusion', () => {
+        const tree = verifyCheckpoint(text(shown.answer['checkpoint']) ?? '', trust, NATIVE);
+        const { index = null, entry = null, path = null } = shown.answer;
+        const opened = openEntry({ index, entry, path }, tree, trust, NATIVE);
+        return {
+          detail: `entry ${String(opened.index)} of ${String(tree.size)}`,
+          summary: `the log signed this entry, and it is in the tree of ${String(tree.size)} entries`,
+        };
+      });
+    case 'checkpoint':
+      return single('checkpoint', () => {
+        const { size, witnessed, map_verified } = verifyCheckpoint(shown.text, trust, NATIVE);
+        const seen = `${String(witnessed)} witnesses, ${String(map_verified)} monitors`;
+        return {
+          detail: `tree of ${String(size)} entries, ${seen}`,
+          summary: `the log signed this checkpoint of ${String(size)} entries`,
+        };
+      });
+    case 'tlog_proof':
+      return checkProof(shown.text, trust, beside.receipt);
+  }
+}
+
+const NATIVE = { suite: native };
+
+/** Checks a receipt, with the proof that came beside it. */
+export function checkReceipt(receipt: Json, trust: Trust, tlogProof: string | undefined): Outcome {
+  const result = verifyReceipt(receipt, trust, {
+    suite: native,
+    ...(tlogProof === undefined ? {} : { tlogProof }),
+  });
+  const { valid, checks, entry_id, index, origin, size } = result;
+  return {
+    valid,
+    checks: checks.map(({ name, outcome, detail }) => ({ name, outcome, detail })),
+    summary: receiptSummary(result),
+    facts: { entry_id, index, origin, ...(size === undefined ? {} : { size }) },
+  };
+}
+
+function receiptSummary({ valid, checks, size }: ReceiptResult): string {
+  if (!valid) {
+    const failed = checks.filter(({ outcome }) => outcome === 'failed');
+    const [first] = failed;
+    const foreign = failed.length === 1 && first?.detail === 'kid is not a trusted receipt key';
+    const hint = foreign ? '; a key that is younger than the kit needs a newer kit' : '';
+    return `${label(first?.name ?? '')} failed: ${first?.detail ?? ''}${hint}`;
+  }
+  return size === undefined
+    ? 'the log signed this entry; that it is in the log is not shown: there is no proof beside it'
+    : `the log signed this entry, and it is in the tree of ${String(size)} entries`;
+}
+
+function checkAbsence(
+  document: JsonObject | string,
+  trust: Trust,
+  question: Question | undefined,
+): Outcome {
+  if (question === undefined) {
+    const asked = JSON.stringify(objectOf(document)['question'] ?? null);
+    throw new CommandError(
+      'an absence document proves nothing of a question that you have not asked: give --key, --from and ' +
+        `--to, or --as-asked to take the document's own: ${asked}`,
+      EXIT.unknown,
+    );
+  }
+  try {
+    const result = verifyAbsence(document, question, trust, NATIVE);
+    const { verdict, proof, entries, witnessed, map_verified, lag_ms, as_of_ms } = result;
+    const until = new Date(as_of_ms).toISOString();
+    return {
+      valid: true,
+      checks: [
+        { name: 'document', outcome: 'ok', detail: `proof of type ${proof}, log as of ${until}` },
+        {
+          name: 'witnesses',
+          outcome: lag_ms === null ? 'not_shown' : 'ok',
+          detail:
+            lag_ms === null
+              ? 'no policy: the log vouches for itself'
+              : `${String(witnessed)}, the last needed ${String(lag_ms)} ms after the map head`,
+        },
+        {
+          name: 'monitors',
+          outcome: map_verified > 0 ? 'ok' : 'not_shown',
+          detail: `${String(map_verified)} have checked every rule up to this size`,
+        },
+      ],
+      summary: absenceWords(question, result),
+      facts: {
+        question: { key: [...question.key], from_ms: question.from_ms, to_ms: question.to_ms },
+        verdict,
+        proof,
+        entries,
+        as_of_ms,
+        witnessed,
+        map_verified,
+        lag_ms,
+      },
+    };
+  } catch (error) {
+    if (!(error instanceof LogError)) throw error;
+    return failed('document', error);
+  }
+}
+
+/** A proof alone shows a place; with the entry, that the entry has it. */
+function checkProof(proof: string, trust: Trust, receipt: string | undefined): Outcome {
+  if (receipt === undefined) {
+    throw new CommandError(
+      'a tlog-proof shows that some entry has a place: give --receipt FILE with the receipt or the entry',
+      EXIT.unknown,
+    );
+  }
+  const value = parseJson(receipt, { fractions: true, maxBytes: MAX_BYTES });
+  if (isJsonObject(value) && value['entry_hash'] !== undefined) {
+    return checkReceipt(receipt, trust, proof);
+  }
+  return single('inclusion', () => {
+    const { index, size } = verifyTlogProof(proof, receipt.trimEnd(), trust, NATIVE);
+    return {
+      detail: `entry ${String(index)} of ${String(size)}`,
+      summary: `the entry is in the tree of ${String(size)} entries`,
+    };
+  });
+}
+
+function single(name: string, run: () => { detail: string; summary: string }): Outcome {
+  try {
+    const { detail, summary } = run();
+    return { valid: true, checks: [{ name, outcome: 'ok', detail }], summary, facts: {} };
+  } catch (error) {
+    if (!(error instanceof LogError)) throw error;
+    return failed(name, error);
+  }
+}
+
+function failed(name: string, { message }: LogError): Outcome {
+  const checks: Line[] = [{ name, outcome: 'failed', detail: message }];
+  return { valid: false, checks, summary: message, facts: {} };
+}
+
+/** `entry_hash` as people read it. */
+export const label = (name: string): string => name.replaceAll('_', ' ');

@@ -1,0 +1,73 @@
+// A kit against itself. behaviour.md §2.2, §2.5.
+
+import { canonical, native } from '../../log/index.ts';
+import type { JsonObject } from '../../log/index.ts';
+import { LogError, verifyCheckpoint, verifyReceipt } from '../../log/verify.ts';
+import type { Trust } from '../../log/verify.ts';
+import type { Line, Outcome } from './check.ts';
+import { list, objectOf, text } from './reading.ts';
+
+const NATIVE = { suite: native };
+
+/** A kit against itself: its own vectors, checkpoints, and the entry that commits to it. */
+export function checkKit(kit: JsonObject, trusts: readonly Trust[]): Outcome {
+  const trustFor = (origin: unknown): Trust | undefined =>
+    trusts.find((trust) => trust.origin === origin);
+  const checks: Line[] = [];
+  const add = (name: string, run: () => string): void => {
+    try {
+      checks.push({ name, outcome: 'ok', detail: run() });
+    } catch (error) {
+      if (!(error instanceof LogError)) throw error;
+      checks.push({ name, outcome: 'failed', detail: error.message });
+    }
+  };
+  for (const log of list(kit['logs'])) {
+    add('checkpoint', () => {
+      const trust = trustFor(log['origin']);
+      if (trust === undefined) throw new LogError('document_invalid', 'a log has no origin');
+      const { size } = verifyCheckpoint(text(log['checkpoint']) ?? '', trust, NATIVE);
+      return `${trust.origin}, ${String(size)} entries`;
+    });
+  }
+  for (const [i, { receipt, tlog_proof, expected }] of list(kit['vectors']).entries()) {
+    add('vector', () => {
+      const [first] = trusts;
+      const trust = trustFor(objectOf(receipt ?? null)['origin']) ?? first;
+      if (trust === undefined) throw new LogError('document_invalid', 'the kit has no logs');
+      const proof = text(tlog_proof);
+      const { valid } = verifyReceipt(receipt ?? null, trust, {
+        suite: native,
+        ...(proof === null ? {} : { tlogProof: proof }),
+      });
+      if (valid !== expected)
+        throw new LogError('document_invalid', `${String(i)} is ${String(valid)}`);
+      return `${String(i)} is ${valid ? 'accepted' : 'refused'}, as the kit says`;
+    });
+  }
+  add('receipt', () => committed(kit, trustFor));
+  const bad = checks.find(({ outcome }) => outcome === 'failed');
+  return {
+    valid: bad === undefined,
+    checks,
+    summary:
+      bad === undefined
+        ? 'the kit agrees with itself and stands in the log; it still is its operator who gave it to you'
+        : `${bad.name} failed: ${bad.detail}`,
+    facts: { logs: trusts.map(({ origin }) => origin) },
+  };
+}
+
+/** behaviour.md §2.2: an entry has SHA-256 of the JCS form of the kit without its receipt. */
+function committed(kit: JsonObject, trustFor: (origin: unknown) => Trust | undefined): string {
+  const { receipt, ...rest } = kit;
+  const trust = trustFor(objectOf(receipt ?? null)['origin']);
+  if (trust === undefined) throw new LogError('document_invalid', 'the kit has no receipt');
+  const { valid, statement, index } = verifyReceipt(receipt ?? null, trust, NATIVE);
+  const hash = Buffer.from(native.sha256(Buffer.from(canonical(rest)))).toString('hex');
+  if (!valid) throw new LogError('document_invalid', 'the receipt of the kit does not hold');
+  if (statement?.['document_sha256'] !== hash) {
+    throw new LogError('document_invalid', 'the receipt is of another kit');
+  }
+  return `entry ${String(index)} of ${trust.origin} commits to it`;
+}

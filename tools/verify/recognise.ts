@@ -1,0 +1,89 @@
+// Tells by its content what somebody wants checked. Nothing is believed here: this only chooses which
+// check fits.
+
+import { isJsonObject, LogError, parseJson } from '../../log/index.ts';
+import type { JsonObject } from '../../log/index.ts';
+import { CommandError, EXIT } from '../command-line.ts';
+
+/** A full page of the largest entries, and room for the rest. */
+export const MAX_BYTES = 24 * 1024 * 1024;
+
+/** What came. */
+export type Shown =
+  | { readonly kind: 'receipt'; readonly receipt: JsonObject | string; readonly tlogProof?: string }
+  | { readonly kind: 'absence'; readonly document: JsonObject | string }
+  | { readonly kind: 'inclusion'; readonly answer: JsonObject }
+  | { readonly kind: 'tlog_proof'; readonly text: string }
+  | { readonly kind: 'checkpoint'; readonly text: string }
+  | { readonly kind: 'kit'; readonly kit: JsonObject };
+
+/**
+ * Reads a receipt, an answer that holds one, an absence document, a proof, a checkpoint or a kit.
+ *
+ * @throws CommandError: exit 1 for JSON that breaks the rules of receipts, 2 for what is none of these
+ */
+export function recognise(text: string): Shown {
+  if (text.startsWith('c2sp.org/tlog-proof@v1\n')) return { kind: 'tlog_proof', text };
+  if (/^\s*\{/.test(text)) return recogniseJson(text);
+  if (text.includes('\n\n— ')) return { kind: 'checkpoint', text };
+  throw new CommandError(
+    'this is no receipt, absence document, kit, tlog-proof or checkpoint that actlog knows',
+    EXIT.unknown,
+  );
+}
+
+function recogniseJson(text: string): Shown {
+  const value = parsed(text);
+  const { schema } = value;
+  if (schema === 'svc-absence-witness-v1') return { kind: 'absence', document: text };
+  if (schema === 'svc-offline-verify-kit-v1') return { kind: 'kit', kit: value };
+  if (typeof value['signature'] === 'string' && typeof value['kid'] === 'string') {
+    return { kind: 'receipt', receipt: text };
+  }
+  const { receipt, proof, entry, path } = value;
+  // An answer that holds a whole document: what it wraps is what is checked.
+  for (const document of [value['document'], value['witness']]) {
+    if (isObject(document) && document['schema'] === 'svc-absence-witness-v1') {
+      return { kind: 'absence', document };
+    }
+  }
+  if (Array.isArray(value['witnesses'])) {
+    throw new CommandError(
+      'this answer holds a document for each surface: give them one by one',
+      EXIT.unknown,
+    );
+  }
+  if (isObject(receipt)) {
+    const tlogProof = isObject(proof) ? proof['tlog_proof'] : undefined;
+    return {
+      kind: 'receipt',
+      receipt,
+      ...(typeof tlogProof === 'string' ? { tlogProof } : {}),
+    };
+  }
+  if (typeof entry === 'string' && Array.isArray(path)) return { kind: 'inclusion', answer: value };
+  if (value['found'] === false) {
+    throw new CommandError(
+      'the service has not found that receipt: nothing to check',
+      EXIT.unknown,
+    );
+  }
+  throw new CommandError(
+    'this JSON is no receipt, absence document, proof or kit that actlog knows',
+    EXIT.unknown,
+  );
+}
+
+function parsed(text: string): JsonObject {
+  try {
+    const value = parseJson(text, { fractions: true, maxBytes: MAX_BYTES });
+    if (isJsonObject(value)) return value;
+  } catch (error) {
+    if (!(error instanceof LogError)) throw error;
+    throw new CommandError(`INVALID: this is not JSON as receipts have it: ${error.message}`);
+  }
+  throw new CommandError('this JSON is not an object', EXIT.unknown);
+}
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

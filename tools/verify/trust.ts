@@ -1,0 +1,98 @@
+// Where a verification takes its trust from: a kit that the caller has kept, or the operator's own, which
+// is then said; and a witness policy of the caller's.
+
+import { readFile } from 'node:fs/promises';
+import { isJsonObject, native, parseJson } from '../../log/index.ts';
+import type { JsonObject } from '../../log/index.ts';
+import { parsePolicy } from '../../log/note/policy.ts';
+import { trustFromKit } from '../../log/verify.ts';
+import type { Trust } from '../../log/verify.ts';
+import { CommandError, EXIT } from '../command-line.ts';
+import { fetchText } from '../fetch-text.ts';
+
+const MAX_KIT_BYTES = 4 * 1024 * 1024;
+const KIT_PATH = '/export/offline-verify-kit.json';
+
+/** A kit and where it came from. */
+export interface Kit {
+  readonly kit: JsonObject;
+  readonly source: string;
+  /** True when it was fetched in this run, from the operator who is being checked. */
+  readonly fetched: boolean;
+}
+
+/** What the caller says about trust. */
+export interface TrustOptions {
+  /** A file, or an address. */
+  readonly kit?: string;
+  /** Base address of a service whose kit is fetched. */
+  readonly url?: string;
+  /** File of a C2SP tlog-policy. */
+  readonly policy?: string;
+  /** `kind=members` of chains that entry types declare. */
+  readonly chain?: readonly string[];
+}
+
+/** Reads the kit that the options name, or fetches that of the service that the checked thing came from. */
+export async function readKit(options: TrustOptions, shownAt: URL | null): Promise<Kit> {
+  const { kit, url } = options;
+  const address =
+    kit !== undefined && /^https?:/.test(kit)
+      ? new URL(kit)
+      : url !== undefined
+        ? new URL(KIT_PATH, url)
+        : kit === undefined && shownAt !== null
+          ? new URL(KIT_PATH, shownAt)
+          : null;
+  if (address !== null) {
+    const text = await fetchText(address, MAX_KIT_BYTES);
+    return { kit: kitOf(text, address.href), source: address.href, fetched: true };
+  }
+  if (kit === undefined) {
+    throw new CommandError(
+      'a kit says which keys to trust: give --kit FILE (kept from /export/offline-verify-kit.json), or ' +
+        '--url of the service to fetch it now and so trust its operator for it',
+      EXIT.unknown,
+    );
+  }
+  return { kit: kitOf(await readFile(kit, 'utf8'), kit), source: kit, fetched: false };
+}
+
+function kitOf(text: string, source: string): JsonObject {
+  const kit = parseJson(text, { maxBytes: MAX_KIT_BYTES, fractions: true });
+  if (!isJsonObject(kit) || kit['schema'] !== 'svc-offline-verify-kit-v1') {
+    throw new CommandError(`${source} is no offline verification kit`, EXIT.unknown);
+  }
+  return kit;
+}
+
+/** The origins of the logs of a kit. */
+export function originsOf({ kit }: Kit): string[] {
+  const logs = Array.isArray(kit['logs']) ? (kit['logs'] as readonly unknown[]) : [];
+  return logs.flatMap((log) => {
+    const origin = (log as { origin?: unknown } | null)?.origin;
+    return typeof origin === 'string' ? [origin] : [];
+  });
+}
+
+/** What the kit says of one of its logs, with the caller's policy and chain kinds. */
+export async function trustOf(kit: Kit, origin: string, options: TrustOptions): Promise<Trust> {
+  const trust = trustFromKit(kit.kit, origin, { suite: native });
+  const kinds = new Map((options.chain ?? []).map(chainKind));
+  const policy =
+    options.policy === undefined
+      ? {}
+      : {
+          policy: parsePolicy(native, await readFile(options.policy, 'utf8')),
+          policy_source: 'caller' as const,
+        };
+  return { ...trust, ...policy, ...(kinds.size === 0 ? {} : { kinds }) };
+}
+
+function chainKind(text: string): [string, number] {
+  const [, kind = '', members = ''] = /^([a-z0-9_.-]+)=([1-9])$/.exec(text) ?? [];
+  if (kind === '') {
+    throw new CommandError(`${text} is no chain kind: write gate.case=1`, EXIT.unknown);
+  }
+  return [kind, Number(members)];
+}

@@ -1,0 +1,82 @@
+// Starts a witness process: key, database, server, and a stop that finishes what it began.
+
+import { existsSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { isIPv6 } from 'node:net';
+import { dirname, join } from 'node:path';
+import { generateKey, readKeyFile, Signer, writeKeyFile } from '../../log/crypto/keys.ts';
+import { native } from '../../log/crypto/native.ts';
+import { isMapCosigner } from '../../log/note/checkpoint.ts';
+import { COSIGNER_KEY, formatVkey, isKeyName } from '../../log/note/vkey.ts';
+import { CommandError } from '../command-line.ts';
+import { serveWitness } from './server.ts';
+import { Witness, type Gate } from './witness.ts';
+
+/** Where and for whom a witness runs. */
+export interface WitnessStart {
+  readonly name: string;
+  /** Verifier keys of logs. */
+  readonly log: readonly string[];
+  readonly data: string;
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Runs until SIGINT or SIGTERM; prints the policy line once it listens. */
+export async function startWitness(start: WitnessStart): Promise<void> {
+  const { name, data, host, port } = start;
+  if (!isKeyName(name)) throw new CommandError('the name is empty or has a space or +');
+  if (isMapCosigner(name)) {
+    throw new CommandError(
+      'names in /map are of monitors that check every rule before they cosign',
+    );
+  }
+  await mkdir(data, { recursive: true, mode: 0o700 });
+  const folder = join(data, 'cosigned');
+  const keyFile = join(data, 'cosigner.pem');
+  checkMemory(keyFile, folder);
+  // The database before the key, so that a key never stands without its memory.
+  const witness = await openWitness({ vkeys: start.log, folder }, name, keyFile);
+  const server = await serveWitness(witness.witness, { host, port });
+  process.stdout.write(
+    `witness ${name} ${witness.vkey} http://${isIPv6(host) ? `[${host}]` : host}:${String(server.port)}\n`,
+  );
+  await new Promise<void>((resolve) => {
+    process.once('SIGINT', resolve);
+    process.once('SIGTERM', resolve);
+  });
+  await server.close();
+  await witness.witness.close();
+}
+
+/** A key without the memory of what it has cosigned could cosign a fork now. */
+export function checkMemory(keyFile: string, folder: string): void {
+  if (!existsSync(keyFile) || existsSync(folder)) return;
+  throw new CommandError(
+    `${dirname(folder)} has the key of a witness, but not what it cosigned: it could cosign a fork now. ` +
+      'Bring the folder cosigned/ back, or retire the key and start in a new folder',
+  );
+}
+
+/** Opens the memory of a witness and its key, which is made on first use. */
+export async function openWitness(
+  opened: { readonly vkeys: readonly string[]; readonly folder: string; readonly gate?: Gate },
+  name: string,
+  keyFile: string,
+): Promise<{ readonly witness: Witness; readonly signer: Signer; readonly vkey: string }> {
+  await mkdir(opened.folder, { recursive: true, mode: 0o700 });
+  const signer = await signerOf(keyFile);
+  const witness = await Witness.open({ name, signer, ...opened });
+  return { witness, signer, vkey: formatVkey(native, name, COSIGNER_KEY, signer.publicKey) };
+}
+
+async function signerOf(path: string): Promise<Signer> {
+  try {
+    return new Signer(await readKeyFile(path));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    const key = generateKey();
+    await writeKeyFile(path, key);
+    return new Signer(key);
+  }
+}

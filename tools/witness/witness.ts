@@ -1,0 +1,214 @@
+// A C2SP witness: cosigns a checkpoint only when it is consistent with the last one it cosigned of that
+// origin. What it cosigned is on disk before the answer leaves; comparing and storing is one step.
+
+import { Level } from 'level';
+import { equal, fromBase64, fromUtf8, toBase64, toHex, utf8 } from '../../log/encoding/bytes.ts';
+import { native } from '../../log/crypto/native.ts';
+import type { Signer } from '../../log/crypto/keys.ts';
+import { LogError } from '../../log/errors.ts';
+import { checkConsistency } from '../../log/merkle/check.ts';
+import { EMPTY_ROOT } from '../../log/merkle/hash.ts';
+import { parseAddCheckpoint, type AddCheckpoint } from '../../log/note/add-checkpoint.ts';
+import { parseCheckpoint, type Checkpoint } from '../../log/note/checkpoint.ts';
+import { signCosignature } from '../../log/note/cosignature.ts';
+import { formatNote, openNote, signatureLine, splitNote } from '../../log/note/note.ts';
+import { LOG_KEY, parseVkey, type Verifier } from '../../log/note/vkey.ts';
+
+/** An HTTP answer of tlog-witness. */
+export interface WitnessAnswer {
+  readonly status: number;
+  readonly body: string;
+  readonly type: string;
+}
+
+/** The newest checkpoint of an origin that this witness cosigned. */
+interface Cosigned {
+  readonly size: number;
+  /** Base64. */
+  readonly root: string;
+  /** The log's note with our own line, for monitors. */
+  readonly note: string;
+}
+
+/**
+ * Asked of each head that a log has signed, before it is compared: an answer other than null is given in
+ * place of a cosignature.
+ */
+export type Gate = (head: Checkpoint, note: string) => Promise<WitnessAnswer | null>;
+
+const TEXT = 'text/plain; charset=utf-8';
+const SIZE_TYPE = 'text/x.tlog.size';
+
+/** What a request asks to be cosigned: the head of its tree and the whole text that would be signed. */
+interface Submitted extends AddCheckpoint, Checkpoint {
+  readonly text: string;
+}
+
+/** One witness with one cosigner key. */
+export class Witness {
+  readonly name: string;
+  readonly #signer: Signer;
+  /** The keys of each origin: a log that changes its key has two for a while. */
+  readonly #logs: Map<string, readonly Verifier[]>;
+  readonly #db: Level<string, Cosigned>;
+  readonly #now_s: () => number;
+  readonly #gate: Gate | null;
+  /** One request after the other for an origin: two that race cannot both be consistent with one size. */
+  readonly #turns = new Map<string, Promise<unknown>>();
+
+  private constructor(
+    name: string,
+    signer: Signer,
+    logs: Map<string, readonly Verifier[]>,
+    db: Level<string, Cosigned>,
+    { now_s, gate }: { readonly now_s: () => number; readonly gate: Gate | null },
+  ) {
+    this.name = name;
+    this.#signer = signer;
+    this.#logs = logs;
+    this.#db = db;
+    this.#now_s = now_s;
+    this.#gate = gate;
+  }
+
+  /** @throws LogError `key_invalid` for what is no verifier key of a log, `log_locked` */
+  static async open(options: {
+    readonly name: string;
+    readonly signer: Signer;
+    /** Verifier keys of the logs that are cosigned; the name of a key is its log's origin. */
+    readonly vkeys: readonly string[];
+    /** Folder of the database. */
+    readonly folder: string;
+    /** Seconds; the system's clock unless given. */
+    readonly now_s?: () => number;
+    readonly gate?: Gate;
+  }): Promise<Witness> {
+    const logs = byOrigin(options.vkeys);
+    const db = new Level<string, Cosigned>(options.folder, { valueEncoding: 'json' });
+    try {
+      await db.open();
+    } catch (cause) {
+      const message = `${options.folder} does not open: does another witness run on it?`;
+      throw new LogError('log_locked', message, { cause });
+    }
+    const now_s = options.now_s ?? (() => Math.floor(Date.now() / 1000));
+    return new Witness(options.name, options.signer, logs, db, {
+      now_s,
+      gate: options.gate ?? null,
+    });
+  }
+
+  /** `POST <prefix>/add-checkpoint`: the checks of tlog-witness in their order. */
+  async addCheckpoint(body: Uint8Array): Promise<WitnessAnswer> {
+    let submitted: Submitted;
+    try {
+      submitted = parseSubmitted(body);
+    } catch (error) {
+      if (error instanceof LogError) return refuse(400, error.message);
+      throw error;
+    }
+    const { origin, old, size, note } = submitted;
+    if (old > size) return refuse(400, 'old is over the size of the checkpoint');
+    const keys = this.#logs.get(origin);
+    if (keys === undefined) return refuse(404, 'this witness does not know the log');
+    try {
+      openNote(native, note, keys);
+    } catch (error) {
+      if (error instanceof LogError) return refuse(403, error.message);
+      throw error;
+    }
+    const refused = await this.#gate?.(submitted, note);
+    if (refused !== undefined && refused !== null) return refused;
+    const before = this.#turns.get(origin) ?? Promise.resolve();
+    const turn = before.then(() => this.#compareAndStore(submitted));
+    this.#turns.set(
+      origin,
+      turn.catch(() => undefined),
+    );
+    return turn;
+  }
+
+  /** Cosigns for one more log, or by one more key of a log; `key_invalid` as in `open`. */
+  know(vkey: string): void {
+    const key = logKey(vkey);
+    const known = this.#logs.get(key.name) ?? [];
+    if (known.some(({ publicKey }) => equal(publicKey, key.publicKey))) return;
+    this.#logs.set(key.name, [...known, key]);
+  }
+
+  /** `GET <prefix>/<hex of SHA-256 of the origin>/checkpoint`: what was cosigned last; null for never. */
+  async checkpoint(originHash: string): Promise<string | null> {
+    for (const origin of this.#logs.keys()) {
+      if (toHex(native.sha256(utf8(origin))) === originHash)
+        return (await this.#last(origin))?.note ?? null;
+    }
+    return null;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#turns.values());
+    await this.#db.close();
+  }
+
+  async #compareAndStore(submitted: Submitted): Promise<WitnessAnswer> {
+    const { origin, old, size, root, path, text, note } = submitted;
+    const last = await this.#last(origin);
+    const known = last?.size ?? 0;
+    if (old !== known) return { status: 409, body: `${String(known)}\n`, type: SIZE_TYPE };
+    const fromRoot = last === undefined ? EMPTY_ROOT : fromBase64(last.root, 32);
+    if (old === size && !equal(fromRoot, root)) return refuse(422, 'another root of the same size');
+    try {
+      checkConsistency(native, { from: old, to: size, fromRoot, toRoot: root, path });
+    } catch (error) {
+      if (error instanceof LogError) return refuse(422, error.message);
+      throw error;
+    }
+    // Only the log's own lines go on: what others signed was not checked here.
+    const logLines = splitNote(note)
+      .signatures.filter(({ name, key_id }) => this.#trusts(origin, name, key_id))
+      .map(({ name, key_id, signature }) => signatureLine(name, key_id, signature));
+    const line = signCosignature(native, this.#signer, this.name, text, this.#now_s());
+    const cosigned = formatNote(text, [...logLines, line]);
+    // On disk before anybody sees it: after a crash an answered size must still be known.
+    await this.#db.put(origin, { size, root: toBase64(root), note: cosigned }, { sync: true });
+    return { status: 200, body: line, type: TEXT };
+  }
+
+  #last(origin: string): Promise<Cosigned | undefined> {
+    return this.#db.get(origin);
+  }
+
+  #trusts(origin: string, name: string, key_id: number): boolean {
+    const keys = this.#logs.get(origin) ?? [];
+    return keys.some((key) => key.name === name && key.key_id === key_id);
+  }
+}
+
+function byOrigin(vkeys: readonly string[]): Map<string, readonly Verifier[]> {
+  const logs = new Map<string, readonly Verifier[]>();
+  for (const key of vkeys.map(logKey)) logs.set(key.name, [...(logs.get(key.name) ?? []), key]);
+  return logs;
+}
+
+function logKey(vkey: string): Verifier {
+  const key = parseVkey(native, vkey);
+  if (key.type !== LOG_KEY) throw new LogError('key_invalid', `${key.name} is no key of a log`);
+  return key;
+}
+
+/** The body may be anything. Other logs than ours may put extension lines behind the root; they are signed too. */
+function parseSubmitted(body: Uint8Array): Submitted {
+  const request = parseAddCheckpoint(fromUtf8(body));
+  const { text } = splitNote(request.note);
+  const lines = text.slice(0, -1).split('\n');
+  if (lines.slice(3).includes('')) throw new LogError('note_invalid', 'extension line is empty');
+  const head = parseCheckpoint(`${lines.slice(0, 3).join('\n')}\n`);
+  return { ...request, ...head, text };
+}
+
+/** An answer that says why there is no cosignature. */
+export const refuse = (status: number, reason: string): WitnessAnswer => ({
+  status,
+  body: `${reason}\n`,
+  type: TEXT,
+});
