@@ -105,8 +105,7 @@ describe('actlog serve, and what works beside it', function () {
 
     it('refuses a receipt that was changed, and names the check', async () => {
       const receipt = await readFile(await silence('s-2'), 'utf8');
-      const changed = receipt.replace(/"issued_at_ms":(\d+)\d/, '"issued_at_ms":$11');
-      assert.notEqual(changed, receipt);
+      const changed = receipt.replace(/"issued_at_ms":\d+/, '"issued_at_ms":1700000000001');
       const { code, json } = await actlog(['verify', '-', '--kit', kit, '--json'], {
         stdin: changed,
       });

@@ -108,7 +108,9 @@ describe('gateway/routes/platform', () => {
   // Last: it leaves the clock where no log writes any more.
   it('is degraded when the newest checkpoint is too old or the clock has left', async () => {
     const twice = 1_200_000;
-    const { live } = served.gateway.logs;
+    const { live, sandbox } = served.gateway.logs;
+    // A checkpoint that is still to come would be a fresh one under the moved clock.
+    for (const log of [live, sandbox]) await log.whenPublished(log.size());
     const stale = Math.max(twice - (clock.wall() - live.published().published_at_ms), 0) + 1000;
     clock.pass(stale);
     const health = (await served.get('/health')).json();
