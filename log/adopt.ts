@@ -3,12 +3,11 @@
 
 import type { Core } from './core.ts';
 import { native } from './crypto/native.ts';
-import { pluginOf } from './declarations.ts';
 import { seqOf } from './entry-id.ts';
 import type { Entry } from './integrate.ts';
-import { isBuiltin } from './map/grammar.ts';
 import { skey } from './map/key.ts';
-import { applyCore, writerOf, type Moved } from './placing.ts';
+import { applyCore, type Moved } from './placing.ts';
+import { project } from './projection.ts';
 import { leafHashOf, readEntry } from './statement.ts';
 import type { Link, Sequenced } from './types.ts';
 
@@ -39,13 +38,6 @@ export function adopt(core: Core, bytes: Uint8Array, round: number): Entry {
     bytes,
     moved: links.map((link) => movedBy(core.origin, link)),
   };
-}
-
-/** Writes the plugin's rows of one entry, as its own batch once did. */
-export function project(core: Core, entry: Sequenced, round: number): void {
-  if (isBuiltin(entry.type)) return;
-  const declared = core.declarations.of(entry.type);
-  declared.project?.(entry, writerOf(core, pluginOf(entry.type), round));
 }
 
 function move(core: Core, { index, entry_id, issued_at_ms, type }: Sequenced): void {

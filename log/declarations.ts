@@ -8,7 +8,7 @@ import type { JsonObject } from './encoding/json-types.ts';
 import { LogError } from './errors.ts';
 import { clearTextOf, type ClearText } from './replay/clear-text.ts';
 import { checkDeclaration } from './surfaces/declaration.ts';
-import type { EntryType } from './types.ts';
+import type { EntryType, Watch } from './types.ts';
 
 /** A type as the log knows it. */
 export interface Declared {
@@ -17,7 +17,13 @@ export interface Declared {
   readonly validate: ValidateFunction;
   readonly clearText: ClearText;
   readonly project?: EntryType['project'];
+  readonly watch?: Watch | undefined;
+  /** Index of the declaration. */
+  readonly since: number;
 }
+
+/** A watch and the type that has it. */
+export type Watcher = Declared & { readonly watch: Watch };
 
 /** One for all schemas: each instance compiles the meta-schemas again, which costs more than a schema does. */
 const ajv = new Ajv2020({
@@ -66,6 +72,7 @@ export class Declarations {
   readonly #kinds = new Map<string, string>();
   /** Names declared since `begin`. */
   #journal: string[] = [];
+  #watchers: readonly Watcher[] | null = null;
 
   /** Number of members of each declared chain kind, as `checkKey` wants it. */
   readonly kinds = new Map<string, number>();
@@ -91,6 +98,7 @@ export class Declarations {
       this.#statements.delete(name);
     }
     this.#journal = [];
+    this.#watchers = null;
     this.#kinds.clear();
     this.kinds.clear();
     for (const { keys } of this.#declared.values()) this.#takeKinds(keys);
@@ -110,8 +118,19 @@ export class Declarations {
       validate,
       clearText: clearTextOf(schema),
       project: this.#brought.get(name)?.project,
+      watch: this.#brought.get(name)?.watch,
+      since: statement['index'] as number,
     });
+    this.#watchers = null;
     this.#takeKinds(keys);
+  }
+
+  /** Those who see an entry of a tenant, in the order of their names: the same at every replay. */
+  get watchers(): readonly Watcher[] {
+    this.#watchers ??= [...this.#declared.values()]
+      .filter((declared): declared is Watcher => declared.watch !== undefined)
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
+    return this.#watchers;
   }
 
   /** Whether the log lacks this type; `type_conflict` when it has another one of the name or of a kind. */

@@ -5,13 +5,13 @@ import { checkCommitmentName, checkOwnMembers, checkPlain, checkToll } from './a
 import { thumbprint } from './crypto/thumbprint.ts';
 import { native } from './crypto/native.ts';
 import type { Core } from './core.ts';
-import { pluginOf } from './declarations.ts';
 import type { Json, JsonObject } from './encoding/json-types.ts';
 import { entryId, nextSeq } from './entry-id.ts';
 import { LogError } from './errors.ts';
 import { decodeHead } from './map/head.ts';
 import { chainKeys, skey } from './map/key.ts';
 import { isBuiltin } from './map/grammar.ts';
+import { admit, project } from './projection.ts';
 import {
   commit,
   MAX_ENTRY_BYTES,
@@ -23,7 +23,7 @@ import { headKey } from './store/layout.ts';
 import { checkBuiltin, FORMAT } from './surfaces/builtin.ts';
 import { COMMON_MEMBERS } from './surfaces/declaration.ts';
 import { applySurfaces, checkSurfaces } from './surfaces/rules.ts';
-import type { Disclosure, Draft, Link, RowWriter, Sequenced } from './types.ts';
+import type { Disclosure, Draft, Link, Sequenced } from './types.ts';
 
 /** `,"signature":"<88 characters>"` */
 const SIGNATURE_MEMBER_BYTES = 103;
@@ -143,6 +143,7 @@ export function place(
     statement,
     links,
   };
+  admit(core, sequenced);
   core.position = {
     size: index + 1,
     last_ms: ms,
@@ -151,7 +152,7 @@ export function place(
     closed: position.closed || draft.type === 'log.closed.v1',
   };
   applyCore(core, sequenced, round);
-  declared?.project?.(sequenced, writerOf(core, pluginOf(draft.type), round));
+  project(core, sequenced, round);
   return { sequenced, text, signed, kid, moved, disclosures };
 }
 
@@ -175,24 +176,6 @@ export function applyCore(core: Core, entry: Sequenced, round: number): void {
       core.declarations.apply(statement);
       break;
   }
-}
-
-/** The plugin's own rows, as `project` may write them. */
-export function writerOf(core: Core, plugin: string, round: number): RowWriter {
-  const own = (key: string): string => {
-    if (!key.startsWith(`${plugin}/`))
-      throw new Error(`plugin ${plugin} writes the row ${key} of another`);
-    return key;
-  };
-  return {
-    get: (key) => core.pluginRows.get(key),
-    put: (key, value) => {
-      core.pluginRows.set(own(key), value, round);
-    },
-    del: (key) => {
-      core.pluginRows.set(own(key), null, round);
-    },
-  };
 }
 
 function commitAll(values: Draft['private']): {

@@ -3,11 +3,11 @@
 
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
-import { project } from './adopt.ts';
 import { LogClock, systemTime } from './clock.ts';
 import { Core } from './core.ts';
 import { LogError } from './errors.ts';
 import { openFold } from './map/fold.ts';
+import { project } from './projection.ts';
 import { originParts } from './replay/life.ts';
 import { readEntry } from './statement.ts';
 import { entryKey, metaKey, PLUGIN_ROW, readRowKey, rowKey } from './store/layout.ts';
@@ -92,7 +92,6 @@ async function clear(store: Store, untouched: ReadonlySet<string>): Promise<void
 function projectAt(core: Core, index: number, untouched: ReadonlySet<string>, round: number): void {
   const { statement } = readEntry(core.entryText(index));
   const type = statement['type'] as string;
-  if (untouched.has(type.slice(0, type.indexOf('.')))) return;
   core.begin();
   const entry = {
     index,
@@ -102,5 +101,5 @@ function projectAt(core: Core, index: number, untouched: ReadonlySet<string>, ro
     statement,
     links: (statement['links'] as unknown as readonly Link[] | undefined) ?? [],
   };
-  project(core, entry, round);
+  project(core, entry, round, untouched);
 }

@@ -53,6 +53,7 @@ export type {
   SequencePoint,
   Sequenced,
   SurfaceReader,
+  Watch,
 } from '../log/index.ts';
 
 /** The number of this contract; a host refuses a plugin that was written for another. */
