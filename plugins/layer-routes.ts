@@ -4,22 +4,29 @@
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
 import { route } from './contract.ts';
-import type { Json, JsonObject, PluginHost, Route } from './contract.ts';
+import type { JsonObject, PluginHost, Route, RouteContext } from './contract.ts';
 import { scale, SCALE_INPUT, scaleModelOf } from './scale.ts';
+import { servedCatalog } from './served-catalog.ts';
 
 /** Where a layer's catalog stands and under which paths it is served. */
 export interface Layer {
   readonly host: PluginHost;
-  /** File of catalogs/, with `schema`, `layer`, `apis` and `scale`. */
+  /** File of catalogs/, with `schema`, `apis`, and `scale` where the layer has that route. */
   readonly file: string;
   /** `/api/v1/absence`, before `/catalog` and `/scale`. */
   readonly base: string;
   readonly tag: string;
+  /** Path of the catalog where it is another than `<base>/catalog`. */
+  readonly path?: string;
+  /** Members of the moment, which the file cannot know; they replace those of the same name. */
+  readonly current?: (ctx: RouteContext) => object | Promise<object>;
 }
 
 const CatalogSchema = Type.Object({
   schema: Type.String(),
-  layer: Type.Object({ id: Type.String(), order: Type.Integer(), role: Type.String() }),
+  layer: Type.Optional(
+    Type.Object({ id: Type.String(), order: Type.Integer(), role: Type.String() }),
+  ),
   url: Type.String({ format: 'uri' }),
   apis: Type.Record(
     Type.String(),
@@ -45,50 +52,48 @@ const ScaleSchema = Type.Object({
   ),
 });
 
-/** GET `<base>/catalog` and GET `<base>/scale`. */
-export function layerRoutes({ host, file, base, tag }: Layer): readonly Route[] {
+/** GET `<base>/catalog`, and GET `<base>/scale` where the catalog has a `scale`. */
+export function layerRoutes(layer: Layer): readonly Route[] {
+  const { host, file } = layer;
   const catalog = host.catalog(file) as JsonObject;
+  return catalog['scale'] === undefined
+    ? [catalogRoute(layer)]
+    : [catalogRoute(layer), scaleRoute(layer, catalog)];
+}
+
+function catalogRoute({ host, file, base, tag, path = `${base}/catalog`, current }: Layer): Route {
+  const served = servedCatalog(host, file, path);
+  return route({
+    method: 'GET',
+    path,
+    tag,
+    summary: 'Catalog of the layer',
+    access: 'read',
+    responses: { 200: { description: served['schema'] as string, schema: CatalogSchema } },
+    async handle(ctx) {
+      ctx.body = current === undefined ? served : { ...served, ...(await current(ctx)) };
+    },
+  });
+}
+
+function scaleRoute({ base, tag }: Layer, catalog: JsonObject): Route {
   const model = scaleModelOf(catalog);
-  const schema = catalog['schema'] as string;
-  const served = withAddresses(host, catalog, `${base}/catalog`);
   const inputs = Object.entries(model.inputs).map(([name, input]): [string, TSchema] => {
     const description = `${input.description} ${String(input.default)} unless given.`;
     return [name, Type.Optional(Type.String({ pattern: SCALE_INPUT, description }))];
   });
-  return [
-    route({
-      method: 'GET',
-      path: `${base}/catalog`,
-      tag,
-      summary: 'Catalog of the layer',
-      access: 'read',
-      responses: { 200: { description: schema, schema: CatalogSchema } },
-      handle(ctx) {
-        ctx.body = served;
-      },
-    }),
-    route({
-      method: 'GET',
-      path: `${base}/scale`,
-      tag,
-      summary: 'Illustrative arithmetic over the catalog',
-      description: 'Each result shows its formula. Nothing here is a measurement or an offer.',
-      access: 'read',
-      query: Type.Object(Object.fromEntries(inputs)),
-      responses: { 200: { description: 'Inputs and results.', schema: ScaleSchema } },
-      handle(ctx) {
-        const given = ctx.state.query as Readonly<Record<string, string>>;
-        ctx.body = { schema, ...scale(model, given) };
-      },
-    }),
-  ];
-}
-
-function withAddresses(host: PluginHost, catalog: JsonObject, path: string): JsonObject {
-  const apis = catalog['apis'] as Readonly<Record<string, { path: string }>>;
-  const addressed = Object.entries(apis).map(([name, api]): [string, Json] => [
-    name,
-    { ...api, url: host.url(api.path) },
-  ]);
-  return { ...catalog, url: host.url(path), apis: Object.fromEntries(addressed) };
+  return route({
+    method: 'GET',
+    path: `${base}/scale`,
+    tag,
+    summary: 'Illustrative arithmetic over the catalog',
+    description: 'Each result shows its formula. Nothing here is a measurement or an offer.',
+    access: 'read',
+    query: Type.Object(Object.fromEntries(inputs)),
+    responses: { 200: { description: 'Inputs and results.', schema: ScaleSchema } },
+    handle(ctx) {
+      const given = ctx.state.query as Readonly<Record<string, string>>;
+      ctx.body = { schema: catalog['schema'], ...scale(model, given) };
+    },
+  });
 }

@@ -55,7 +55,7 @@ describe('plugins/scale', () => {
   });
 
   it('finds a model of formulas that can be applied in each catalog that has one', () => {
-    for (const file of ['absence.json', 'astl.json']) {
+    for (const file of ['absence.json', 'astl.json', 'nap.json', 'orn.json', 'pdtr.json']) {
       const { results } = scale(scaleModelOf(readCatalog(file)), {});
       assert.ok(results.length > 0);
     }
