@@ -116,6 +116,23 @@ export function verifyConsistency(
 }
 
 /**
+ * True when the Ed25519 signature holds by the one acceptance rule of the formats (formats.md, Notation):
+ * S < L, A and R canonical and not of low order, no cofactor. Wrong lengths are false.
+ */
+export function verifySignature(
+  signed: {
+    /** 32 bytes. */
+    readonly publicKey: Uint8Array;
+    readonly message: Uint8Array;
+    /** 64 bytes. */
+    readonly signature: Uint8Array;
+  },
+  { suite = portable }: VerifyOptions = {},
+): boolean {
+  return suite.verify(signed.publicKey, signed.message, signed.signature);
+}
+
+/**
  * Opens `{index, entry, path}` under a tree head (formats.md §6.2).
  *
  * @throws LogError of the check that failed

@@ -16,6 +16,7 @@ import { addRestore } from './commands/restore.ts';
 import { addServe } from './commands/serve.ts';
 import { addTenants } from './commands/tenants.ts';
 import { addMeasures } from './commands/measure.ts';
+import { addVectors } from './commands/vectors.ts';
 import { addVerify } from './commands/verify.ts';
 import { addWitness } from './commands/witness.ts';
 
@@ -52,7 +53,7 @@ First steps:
 program.exitOverride();
 for (const add of [
   ...[addServe, addKeys, addTenants],
-  ...[addVerify, addRefute, addMonitor, addWitness],
+  ...[addVerify, addVectors, addRefute, addMonitor, addWitness],
   ...[addFsck, addReindex, addBackup, addRestore, addExport],
   addMeasures,
 ]) {

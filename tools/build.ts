@@ -1,12 +1,13 @@
 // The build: a fresh dist/ that mirrors the source folders, so that a path from one file to another
-// is the same in both, and dist/static/verify.js, the offline verifier for browsers.
+// is the same in both, and for browsers dist/static/verify.js, the offline verifier, with kit.js beside it.
 
 import { spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, rmSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { minify } from 'terser';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
@@ -28,19 +29,43 @@ for (const folder of folders) {
   });
 }
 
-// `platform: browser` makes any import of node:* an error, which is the point.
-await build({
-  absWorkingDir: root,
-  entryPoints: ['log/verify.ts'],
-  outfile: 'dist/static/verify.js',
-  bundle: true,
-  minify: true,
-  sourcemap: true,
-  format: 'esm',
-  platform: 'browser',
-  target: 'es2022',
-  legalComments: 'linked',
-  logLevel: 'warning',
-});
+/**
+ * One ES module for browsers out of exports of log/verify.ts. esbuild joins them (`platform: browser` makes
+ * any import of node:* an error, which is the point), terser makes them small: monitors and pages load this.
+ */
+async function bundle(file: string, names: readonly string[]): Promise<void> {
+  const joined = await build({
+    absWorkingDir: root,
+    stdin: { contents: `export { ${names.join(', ')} } from './log/verify.ts';`, resolveDir: root },
+    bundle: true,
+    write: false,
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2022',
+    legalComments: 'inline',
+    logLevel: 'warning',
+  });
+  const { code = '' } = await minify(joined.outputFiles[0]?.text ?? '', {
+    module: true,
+    ecma: 2020,
+    compress: { passes: 5, unsafe: true, pure_getters: true, unsafe_arrows: true },
+  });
+  mkdirSync(join(dist, 'static'), { recursive: true });
+  writeFileSync(join(dist, 'static', file), code);
+}
+
+await bundle('verify.js', [
+  'LogError',
+  'openEntry',
+  'trustedKeyOf',
+  'verifyAbsence',
+  'verifyCheckpoint',
+  'verifyConsistency',
+  'verifyReceipt',
+  'verifySignature',
+  'verifyTlogProof',
+]);
+// Whom to trust is read once, and may be pinned in the page: apart, so that the verifier stays small.
+await bundle('kit.js', ['parsePolicy', 'trustFromKit']);
 
 chmodSync(join(dist, 'tools', 'actlog.js'), 0o755);

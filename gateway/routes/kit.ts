@@ -11,8 +11,8 @@ import { allLogs } from './keys.ts';
 import { placeOf } from './receipt-answer.ts';
 import { EntryReceipt, Jwks, Note } from './schemas.ts';
 import { sendBytes } from './send.ts';
-import { readVerifier } from './verifier.ts';
-import type { VerifierFile } from './verifier.ts';
+import { MODULES, readModule } from './verifier.ts';
+import type { ModuleFile } from './verifier.ts';
 
 /** A checkpoint makes every kit another document, so age alone renews it no more often than this. */
 const RENEW_MS = 3_600_000;
@@ -66,9 +66,9 @@ interface Committed {
   readonly document: JsonObject;
 }
 
-/** The kit, and the verifier that it names. */
+/** The kit, and the modules that check with it. */
 export function kitRoutes(gateway: Gateway): readonly Route[] {
-  const verifier = readVerifier();
+  const verifier = readModule('verify.js');
   const shelf = new KitShelf(gateway, verifier);
   const kit = route({
     method: 'GET',
@@ -87,25 +87,33 @@ export function kitRoutes(gateway: Gateway): readonly Route[] {
       sendBytes(ctx, bytes, 'application/json', etag);
     },
   });
-  return verifier === null ? [kit] : [kit, verifierRoute(verifier)];
+  return [
+    kit,
+    ...moduleRoute('verify.js', verifier),
+    ...moduleRoute('kit.js', readModule('kit.js')),
+  ];
 }
 
-function verifierRoute({ bytes, sha256 }: VerifierFile): Route {
-  return route({
-    method: 'GET',
-    path: '/static/verify.js',
-    tag: 'Crypto',
-    summary: 'The offline verifier as one JavaScript module',
-    access: 'read',
-    responses: {
-      200: { description: 'The module.', type: 'text/javascript; charset=utf-8' },
-      304: { description: 'As before.' },
-    },
-    handle(ctx) {
-      ctx.set('Cache-Control', 'public, max-age=300');
-      sendBytes(ctx, bytes, 'text/javascript; charset=utf-8', `"${sha256}"`);
-    },
-  });
+function moduleRoute(name: keyof typeof MODULES, file: ModuleFile | null): readonly Route[] {
+  if (file === null) return [];
+  const { bytes, sha256 } = file;
+  return [
+    route({
+      method: 'GET',
+      path: `/static/${name}`,
+      tag: 'Crypto',
+      summary: MODULES[name],
+      access: 'read',
+      responses: {
+        200: { description: 'The module.', type: 'text/javascript; charset=utf-8' },
+        304: { description: 'As before.' },
+      },
+      handle(ctx) {
+        ctx.set('Cache-Control', 'public, max-age=300');
+        sendBytes(ctx, bytes, 'text/javascript; charset=utf-8', `"${sha256}"`);
+      },
+    }),
+  ];
 }
 
 /** The answer as it goes out. */
@@ -117,12 +125,12 @@ interface KitAnswer {
 /** Holds the newest kit; requests that come while one is made share it. */
 class KitShelf {
   readonly #gateway: Gateway;
-  readonly #verifier: VerifierFile | null;
+  readonly #verifier: ModuleFile | null;
   #committed: Committed | null = null;
   #answer: KitAnswer | null = null;
   #making: Promise<KitAnswer> | null = null;
 
-  constructor(gateway: Gateway, verifier: VerifierFile | null) {
+  constructor(gateway: Gateway, verifier: ModuleFile | null) {
     this.#gateway = gateway;
     this.#verifier = verifier;
   }

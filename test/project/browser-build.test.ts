@@ -1,0 +1,61 @@
+// dist/static/: what browsers run gives every vector the verdict that the sources give. Skipped until
+// `npm run build` has made dist/.
+
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
+import { native } from '../../log/crypto/native.ts';
+import type * as verifier from '../../log/verify.ts';
+import { questionOf } from '../support/absence-documents.ts';
+import { vectors, vectorTrust } from '../support/absence-vectors.ts';
+import { sharedVectors } from '../support/vectors.ts';
+
+const BUILT = new URL('../../dist/static/verify.js', import.meta.url);
+
+describe('the browser verifier (skipped until `npm run build` has made dist/)', () => {
+  let built: typeof verifier;
+
+  before(async function () {
+    if (!existsSync(BUILT)) this.skip();
+    built = (await import(BUILT.href)) as typeof verifier;
+  });
+
+  it('is at most 20 KiB gzipped', () => {
+    const { length } = gzipSync(readFileSync(BUILT), { level: 9 });
+    assert.ok(length <= 20 * 1024, `${String(length)} bytes`);
+  });
+
+  it('gives every absence document its verdict', () => {
+    for (const { name, doc, result } of vectors.documents) {
+      assert.deepEqual(built.verifyAbsence(doc, questionOf(doc), vectorTrust), result, name);
+    }
+    assert.equal(vectors.documents.length, 12);
+  });
+
+  it('refuses every document that must be refused', () => {
+    for (const { name, question, doc, text } of vectors.refused) {
+      assert.throws(
+        () => built.verifyAbsence(text ?? doc ?? null, question, vectorTrust),
+        (error) => error instanceof built.LogError && error.code === 'document_invalid',
+        name,
+      );
+    }
+    assert.equal(vectors.refused.length, 38);
+  });
+
+  it('gives each Ed25519 vector the verdict of the server', function () {
+    const file = sharedVectors('ed25519/vectors.json') as
+      readonly { number: number; key: string; msg: string; sig: string }[] | null;
+    if (file === null) this.skip(); // they are read from ../shared/vectors
+    for (const { number, key, msg, sig } of file) {
+      const publicKey = Buffer.from(key, 'hex');
+      const message = Buffer.from(msg);
+      const signature = Buffer.from(sig, 'hex');
+      assert.equal(
+        built.verifySignature({ publicKey, message, signature }),
+        native.verify(publicKey, message, signature),
+        `vector ${String(number)}`,
+      );
+    }
+  });
+});
