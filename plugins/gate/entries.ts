@@ -1,0 +1,144 @@
+// The entries of the gate: decisions, policies, resolutions of holds, uses of permits; and the rows that follow
+// from them. behaviour.md §8.1, §8.2; formats.md §2.
+
+import { Type } from 'typebox';
+import type { Static } from 'typebox';
+import type { EntryType, JsonObject } from '../contract.ts';
+import { asSchema, EntityName, Millis, SessionRef, SurfaceName } from '../contract.ts';
+import { PolicyMembers } from './grammar.ts';
+import { projectDecision, projectPolicy, projectUse } from './rows.ts';
+
+/** Name of the entry type of a decision. */
+export const DECISION = 'gate.decision.v1';
+/** Name of the entry type of a policy. */
+export const POLICY = 'gate.policy.v1';
+/** Name of the entry type that says what a human made of a hold. */
+export const RESOLUTION = 'gate.hold_resolution.v1';
+/** Name of the entry type that uses up a permit. */
+export const USE = 'gate.permit_use.v1';
+
+/** What a gate answers. */
+export const OUTCOMES = ['PERMIT', 'HOLD', 'DENY', 'SILENCE'] as const;
+
+/** One of the outcomes. */
+export type Outcome = (typeof OUTCOMES)[number];
+
+/** How far an act can be undone. */
+export const REVERSIBILITIES = ['reversible', 'hard_to_reverse', 'irreversible'] as const;
+
+const EntryId = Type.String({
+  pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$',
+});
+const Hex32 = Type.String({ pattern: '^[0-9a-f]{64}$' });
+const Name = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9:._-]{0,255}$' });
+const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+
+/** What a decision says beside the common members; what the caller wrote is commitments. */
+export const DecisionMembers = Type.Object(
+  {
+    outcome: Type.Enum([...OUTCOMES]),
+    action_ref: { ...Hex32, description: 'Of the profile action-ref-v1-ms.' },
+    /** The time in the preimage of `action_ref`. */
+    timestamp_ms: Millis,
+    /** What it rests on: the tenant's policy, or a human's word on an act that was held. */
+    basis: Type.Enum(['policy', 'release', 'refusal']),
+    /** Codes of catalogs/gate/gate.json; `rule:<id>` names a rule of the policy. */
+    reasons: Type.Array(
+      Type.String({ pattern: '^[a-z][a-z0-9_]{0,63}(:[a-z0-9][a-z0-9._-]{0,63})?$' }),
+    ),
+    /** 0 while the tenant has none. */
+    policy_version: Count,
+    policy_entry_id: Type.Optional(EntryId),
+    amount_atomic: Type.Optional(Count),
+    /** As the catalog lists it; `other` where it does not, and then a commitment names it. */
+    currency: Type.Optional(Name),
+    reversibility: Type.Optional(Type.Enum([...REVERSIBILITIES])),
+    /** Stands where there was a message. */
+    classification: Type.Optional(Type.Enum(['SAFE', 'VIOLATION', 'CRISIS', 'ERROR'])),
+    /** Absent where the classifier did not answer in time. */
+    classifier: Type.Optional(
+      Type.Object(
+        { id: Name, version: Name, weights_sha256: Type.Optional(Hex32) },
+        { additionalProperties: false },
+      ),
+    ),
+    classification_rule_ids: Type.Optional(Type.Array(Name)),
+    /** Stands on a PERMIT: from then on it permits nothing. */
+    permit_expires_at_ms: Type.Optional(Millis),
+    /** The permit that was shown, and used up by this decision. */
+    receipt_permit_id: Type.Optional(EntryId),
+    /** The hold that this decision ends. */
+    hold_id: Type.Optional(EntryId),
+    session_ref: Type.Optional(SessionRef),
+    entity: Type.Optional(EntityName),
+    surface: Type.Optional(SurfaceName),
+    /** Stands with `surface`: whether the manifest in force lists it. */
+    surface_declared: Type.Optional(Type.Boolean()),
+  },
+  { additionalProperties: false },
+);
+
+/** A decision's own members. */
+export type Decided = Static<typeof DecisionMembers>;
+
+/** What a resolution says; the reason is a commitment. The decision behind it in its group ends the hold. */
+export const ResolutionMembers = Type.Object(
+  {
+    hold_id: EntryId,
+    action: Type.Enum(['release', 'refuse']),
+    action_ref: Hex32,
+    session_ref: Type.Optional(SessionRef),
+    entity: Type.Optional(EntityName),
+  },
+  { additionalProperties: false },
+);
+
+/** What a use of a permit says. Its chain `gate.permit` shows that there is one use, or none. */
+export const UseMembers = Type.Object(
+  {
+    permit_id: EntryId,
+    action_ref: Hex32,
+    /** Who consumed it: the plugin that asked. */
+    consumer: Name,
+    permit_issued_at_ms: Millis,
+  },
+  { additionalProperties: false },
+);
+
+const policySchema: JsonObject = asSchema(
+  Type.Object(
+    { ...PolicyMembers.properties, policy_version: Count, policy_sha256: Hex32 },
+    { additionalProperties: false },
+  ),
+);
+
+/** `gate.decision.v1`. */
+export const decisionType: EntryType = {
+  name: DECISION,
+  schema: asSchema(DecisionMembers),
+  keys: [],
+  project: projectDecision,
+};
+
+/** `gate.policy.v1`: the policy itself, in clear, with its number and the SHA-256 of its canonical form. */
+export const policyType: EntryType = {
+  name: POLICY,
+  schema: policySchema,
+  keys: [],
+  project: projectPolicy,
+};
+
+/** `gate.hold_resolution.v1`. */
+export const resolutionType: EntryType = {
+  name: RESOLUTION,
+  schema: asSchema(ResolutionMembers),
+  keys: [],
+};
+
+/** `gate.permit_use.v1`. */
+export const useType: EntryType = {
+  name: USE,
+  schema: asSchema(UseMembers),
+  keys: [['gate.permit', 'permit_id']],
+  project: projectUse,
+};

@@ -1,0 +1,44 @@
+// The gate: whether an act may be done, asked before it is done. PERMIT, HOLD, DENY or SILENCE by the tenant's own
+// policy, each a signed entry; a permit is good once. interface.md, execute-gate; behaviour.md §8.1, §8.2.
+
+import { definePlugin } from '../contract.ts';
+import { decisionType, policyType, resolutionType, useType } from './entries.ts';
+import { permitOf, permitUse } from './permit.ts';
+import type { Permit, PermitQuestion, PermitUse } from './permit.ts';
+
+export { DECISION, OUTCOMES, USE } from './entries.ts';
+export type { Outcome } from './entries.ts';
+export { PermitRefused } from './permit.ts';
+export type { Permit, PermitQuestion, PermitRefusal, PermitUse } from './permit.ts';
+
+/** What other plugins get from the gate. */
+export interface GateApi {
+  /**
+   * The permit that a receipt (or its entry id or hash) names, unused and fresh as of now. Uses nothing up.
+   *
+   * @throws PermitRefused
+   */
+  permit(question: PermitQuestion): Permit;
+  /**
+   * The one use of that permit, for a group of the asking plugin: put `draft` into the group and `check` among its
+   * options. Of two that race one wins, the other's group is refused with 409 `permit_used`.
+   * `consumer` is the asking plugin's name and stands in the log.
+   *
+   * @throws PermitRefused
+   */
+  permitUse(question: PermitQuestion, consumer: string): PermitUse;
+}
+
+/** The plugin `gate`. */
+export default definePlugin<GateApi>({
+  contract: 1,
+  name: 'gate',
+  title: 'Execute gate',
+  requires: ['classify', 'restraint', 'pdtr'],
+  types: [decisionType, policyType, resolutionType, useType],
+  routes: () => [],
+  api: (host) => ({
+    permit: (question) => permitOf(host, question),
+    permitUse: (question, consumer) => permitUse(host, question, consumer),
+  }),
+});

@@ -1,0 +1,129 @@
+// What follows from the gate's entries: the policy in force, which permits are unused, which acts are held, and
+// the newest decision of a session. Pure functions of the log, so that reindex rebuilds them. behaviour.md §8.
+
+import type { JsonObject, RowReader, RowWriter, Sequenced } from '../contract.ts';
+import { sessionDecisionRow } from '../pdtr/index.ts';
+import type { SessionDecision } from '../pdtr/index.ts';
+
+/** The policy in force of a tenant. */
+export interface PolicyRow {
+  readonly version: number;
+  readonly entry_id: string;
+  readonly index: number;
+  readonly sha256: string;
+}
+
+/** A permit. */
+export interface PermitRow {
+  readonly index: number;
+  readonly tenant_ref: string;
+  readonly action_ref: string;
+  readonly issued_at_ms: number;
+  readonly expires_at_ms: number;
+  /** Entry id of its use. */
+  readonly used_by: string | null;
+}
+
+/** An act that waits for a human, or waited. */
+export interface HoldRow {
+  readonly tenant_ref: string;
+  readonly index: number;
+  readonly action_ref: string;
+  readonly state: 'held' | 'released' | 'refused';
+  /** See `inputsOf`. */
+  readonly inputs: string | null;
+  /** Index of the decision that ended it. */
+  readonly ended_by: number | null;
+}
+
+/** What stands of an act that was held: the hold, or the permit that came of it. */
+export interface ActRow {
+  readonly index: number;
+  readonly permit_id: string | null;
+  readonly inputs: string;
+}
+
+/** Row of a tenant's policy, as the plugin reads it; with `gate/` before it elsewhere. */
+export const policyRow = (tenant_ref: string): string => `policy/${tenant_ref}`;
+/** Row of one version of a tenant's policy. */
+export const versionRow = (tenant_ref: string, version: number): string =>
+  `policies/${tenant_ref}/${String(version).padStart(10, '0')}`;
+/** Row of a permit, by the entry id of its decision. */
+export const permitRow = (permit_id: string): string => `permit/${permit_id}`;
+/** Row of a hold, by the entry id of its decision. */
+export const holdRow = (hold_id: string): string => `hold/${hold_id}`;
+/** Prefix of a tenant's open holds; their names sort by time. */
+export const openHolds = (tenant_ref: string): string => `open/${tenant_ref}/`;
+/** Row of an act that was held. */
+export const actRow = (tenant_ref: string, action_ref: string): string =>
+  `act/${tenant_ref}/${action_ref}`;
+
+/** A row of the gate at a sequence point. */
+export const gateRow = (rows: RowReader, row: string): JsonObject | undefined =>
+  rows.get(`gate/${row}`) as JsonObject | undefined;
+
+/**
+ * What a human looked at when they released an act, beside its action_ref; null where part of it is only a
+ * commitment, which nobody can compare. The same act asked again is the same only with the same inputs.
+ */
+export function inputsOf(statement: JsonObject): string | null {
+  const { amount_atomic, currency, reversibility, entity, surface, session_ref } = statement;
+  const { commitments = {} } = statement as { readonly commitments?: JsonObject };
+  if ('message' in commitments || 'currency' in commitments) return null;
+  const inputs = [amount_atomic, currency, reversibility, entity, surface, session_ref];
+  return JSON.stringify(inputs.map((input) => input ?? null));
+}
+
+/** Of `gate.decision.v1`. */
+export function projectDecision(entry: Sequenced, rows: RowWriter): void {
+  const { entry_id, index, statement, type, issued_at_ms } = entry;
+  const outcome = statement['outcome'] as string;
+  const tenant_ref = statement['tenant_ref'] as string;
+  const action_ref = statement['action_ref'] as string;
+  const { session_ref, hold_id, permit_expires_at_ms: expires_at_ms } = statement;
+  const put = (row: string, value: object): void => rows.put(`gate/${row}`, value as JsonObject);
+  if (typeof session_ref === 'string') {
+    const surface = statement['surface'] !== undefined;
+    rows.put(sessionDecisionRow(session_ref), {
+      ...({ entry_id, type, outcome, surface } satisfies SessionDecision),
+    });
+  }
+  if (outcome === 'PERMIT') {
+    const permit = { index, tenant_ref, action_ref, issued_at_ms, expires_at_ms, used_by: null };
+    put(permitRow(entry_id), permit);
+  }
+  if (outcome === 'HOLD') {
+    const inputs = inputsOf(statement);
+    const hold = { tenant_ref, index, action_ref, state: 'held', inputs, ended_by: null };
+    put(holdRow(entry_id), hold);
+    put(`${openHolds(tenant_ref)}${entry_id}`, { index });
+    if (inputs !== null) put(actRow(tenant_ref, action_ref), { index, permit_id: null, inputs });
+  }
+  if (typeof hold_id !== 'string') return;
+  const hold = gateRow(rows, holdRow(hold_id)) as unknown as HoldRow | undefined;
+  if (hold === undefined) return;
+  const released = outcome === 'PERMIT';
+  put(holdRow(hold_id), { ...hold, state: released ? 'released' : 'refused', ended_by: index });
+  rows.del(`gate/${openHolds(tenant_ref)}${hold_id}`);
+  const { inputs } = hold;
+  if (inputs === null) return;
+  if (released) put(actRow(tenant_ref, action_ref), { index, permit_id: entry_id, inputs });
+  else rows.del(`gate/${actRow(tenant_ref, action_ref)}`);
+}
+
+/** Of `gate.policy.v1`. */
+export function projectPolicy({ entry_id, index, statement }: Sequenced, rows: RowWriter): void {
+  const tenant_ref = statement['tenant_ref'] as string;
+  const version = statement['policy_version'] as number;
+  const sha256 = statement['policy_sha256'] as string;
+  const row: PolicyRow = { version, entry_id, index, sha256 };
+  rows.put(`gate/${policyRow(tenant_ref)}`, { ...row });
+  rows.put(`gate/${versionRow(tenant_ref, version)}`, { index });
+}
+
+/** Of `gate.permit_use.v1`. */
+export function projectUse({ entry_id, statement }: Sequenced, rows: RowWriter): void {
+  const row = permitRow(statement['permit_id'] as string);
+  const permit = gateRow(rows, row);
+  if (permit !== undefined) rows.put(`gate/${row}`, { ...permit, used_by: entry_id });
+}
