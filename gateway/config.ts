@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isJsonObject, parseJson } from '../log/index.ts';
-import { address, integer, list, oneOf, text, type Setting } from './setting.ts';
+import { address, integer, list, networks, oneOf, text, type Setting } from './setting.ts';
 
 /** A setting refused; the message names it. */
 export class ConfigError extends Error {
@@ -123,6 +123,15 @@ export const SETTINGS = {
     'How long an Idempotency-Key is remembered after its request has completed.',
   ),
   TRUST_PROXY: integer(0, 0, 16, 'Number of proxies in front whose X-Forwarded-For is believed.'),
+  EGRESS_ALLOW_HTTP: oneOf(
+    ['off', 'on'],
+    'Whether an address that comes with a request may be http; for development.',
+  ),
+  EGRESS_NETWORKS: networks(
+    'Networks that are not public and that addresses of requests may lead to all the same, such as `10.1.0.0/16`.',
+  ),
+  WEBHOOK_TIMEOUT_MS: integer(15_000, 50, 60_000, 'How long the receiver of a webhook may take.'),
+  WEBHOOK_CONNECTIONS: integer(4, 1, 64, 'Webhooks that are on their way to one host at a time.'),
   THREADS: oneOf(['on', 'off'], 'Signing and map folding in their own threads.'),
   PLUGINS: list('Plugins beside the built-in ones: paths or package names.'),
   LOG_LEVEL: oneOf(

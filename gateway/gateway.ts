@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import type { Disclosure, Json, JsonObject, Kind, Log } from '../log/index.ts';
 import type { Route } from '../plugins/contract.ts';
 import type { Config } from './config.ts';
+import type { OpenEgress } from './egress/egress.ts';
 import type { Metrics } from './metrics.ts';
 import type { Disclosures } from './tenants/disclosures.ts';
 import type { Tenants } from './tenants/tenants.ts';
@@ -23,6 +24,8 @@ export interface Gateway {
   readonly disclosures: Disclosures;
   /** Null without a policy. */
   readonly witnesses: WitnessNetwork | null;
+  /** Every request to other machines goes through it. */
+  readonly egress: OpenEgress;
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly started_at_ms: number;

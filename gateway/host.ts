@@ -147,6 +147,7 @@ function hostFor(
     },
     catalog: (path) => gateway.catalog(path),
     toll: (id) => toll(gateway.catalog('tolls.json') as JsonObject, id),
+    egress: gateway.egress,
     now: () => gateway.now(),
     url: (path) => `${gateway.base_url}${path}`,
   };

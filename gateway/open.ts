@@ -19,6 +19,8 @@ import { PLUGINS, readCatalog } from '../plugins/index.ts';
 import type { Json, Plugin, Route } from '../plugins/contract.ts';
 import { ConfigError } from './config.ts';
 import type { Config, ConfigSources } from './config.ts';
+import { openEgress } from './egress/egress.ts';
+import type { Resolve } from './egress/egress.ts';
 import type { Gateway } from './gateway.ts';
 import { orderPlugins, setUpPlugins } from './host.ts';
 import { observeLogs, observeWitnesses, openMetrics } from './metrics.ts';
@@ -30,10 +32,12 @@ import type { GatewayStore } from './tenants/store.ts';
 import { Tenants } from './tenants/tenants.ts';
 import { WitnessNetwork } from './witnesses/witness-network.ts';
 
-/** What a start may bring along; tests set the time and their plugins. */
+/** What a start may bring along; tests set the time, their names and their plugins. */
 export interface OpenOptions {
   readonly logger: Logger;
   readonly time?: TimeSource;
+  /** Finds the addresses of names that come with requests. */
+  readonly resolve?: Resolve;
   /** Beside the built-in ones and those of PLUGINS. */
   readonly plugins?: readonly Plugin[];
 }
@@ -115,6 +119,14 @@ async function open(
   const logs = { live: newest(served.live), sandbox: newest(served.sandbox) };
   for (const log of Object.values(logs)) await log.declare(types);
 
+  const egress = openEgress({
+    allow_http: config.EGRESS_ALLOW_HTTP === 'on',
+    networks: config.EGRESS_NETWORKS,
+    timeout_ms: config.WEBHOOK_TIMEOUT_MS,
+    connections: config.WEBHOOK_CONNECTIONS,
+    ...(options.resolve === undefined ? {} : { resolve: options.resolve }),
+  });
+  closers.push(() => egress.close());
   const metrics = openMetrics();
   observeLogs(metrics, Object.values(logs));
   if (witnesses !== null) observeWitnesses(metrics, Object.values(logs), witnesses);
@@ -128,6 +140,7 @@ async function open(
     tenants,
     disclosures,
     witnesses,
+    egress,
     metrics,
     logger: options.logger,
     started_at_ms: now(),

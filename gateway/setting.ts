@@ -1,5 +1,8 @@
 // The kinds of settings that the configuration is made of.
 
+import { parseNetwork } from './egress/address.ts';
+import type { Network } from './egress/address.ts';
+
 /** One setting: how its text becomes a value, and its row in the table. */
 export interface Setting<T> {
   readonly type: string;
@@ -85,9 +88,28 @@ export const list = (description: string): Setting<readonly string[]> => ({
   standard: '',
   description,
   fallback: [],
-  parse: (value) =>
-    value
-      .split(',')
-      .map((item) => item.trim())
-      .filter((item) => item !== ''),
+  parse: items,
 });
+
+/** Networks in CIDR notation. */
+export const networks = (description: string): Setting<readonly Network[]> => ({
+  type: 'comma list of CIDR',
+  standard: '',
+  description,
+  fallback: [],
+  parse: (value) =>
+    items(value).map((item) => {
+      try {
+        return parseNetwork(item);
+      } catch (cause) {
+        const reason = (cause as Error).message;
+        throw new Error(`names ${item}, which is no network: ${reason}`, { cause });
+      }
+    }),
+});
+
+const items = (value: string): string[] =>
+  value
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');

@@ -25,9 +25,11 @@ import type {
   Sequenced,
 } from '../log/index.ts';
 import type { Access, Caller } from './caller.ts';
+import type { Egress } from './egress.ts';
 import type { ApiErrorCode } from './problem.ts';
 
 export type { Access, Caller, Role } from './caller.ts';
+export type { Egress } from './egress.ts';
 export { ApiError } from './problem.ts';
 export type { ApiErrorCode, ApiErrorOptions } from './problem.ts';
 export {
@@ -248,6 +250,8 @@ export interface PluginHost {
   catalog(path: string): Json;
   /** The toll of a governed act, for a draft; the id must stand in catalogs/tolls.json. */
   toll(id: string): { readonly id: string; readonly micro_usd: number };
+  /** The only way to other machines. */
+  readonly egress: Egress;
   /** Milliseconds of wall-clock time; tests set it. */
   now(): number;
   /** An absolute address of this service: `url('/verify')`. */

@@ -50,9 +50,10 @@ export const ClassifierSettings = Type.Object({
 export function classifierOf(
   settings: Readonly<Record<string, unknown>>,
   engine: Engine,
+  ask: typeof fetch,
 ): Classifier {
   const url = settings['CLASSIFIER_URL'] as string | undefined;
-  return url === undefined ? embedded(engine) : hosted(settings, url, engine.domains);
+  return url === undefined ? embedded(engine) : hosted(settings, url, engine.domains, ask);
 }
 
 function embedded(engine: Engine): Classifier {
@@ -65,6 +66,7 @@ function hosted(
   settings: Readonly<Record<string, unknown>>,
   url: string,
   domains: readonly string[],
+  fetch: typeof globalThis.fetch,
 ): Classifier {
   const model = settings['CLASSIFIER_MODEL'] as string;
   const apiKey = settings['CLASSIFIER_API_KEY'] as string | undefined;

@@ -27,7 +27,8 @@ export default definePlugin<ClassifyApi>({
   settings: ClassifierSettings,
   types: [resultType],
   // Rules and weights are read when a gateway opens, not when the list of plugins is.
-  routes: (host) => classifyRoutes(host, classifierOf(host.settings, createEngine())),
+  routes: (host) =>
+    classifyRoutes(host, classifierOf(host.settings, createEngine(), host.egress.configured)),
   api: (host) => ({
     totals: (kind) => (host.log(kind).row(TOTALS) ?? NO_COUNTS) as unknown as Counts,
     async lastDay(kind) {

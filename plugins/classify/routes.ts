@@ -62,7 +62,7 @@ export function classifyRoutes(host: PluginHost, classifier: Classifier): readon
         const { body, caller } = ctx.state;
         const entity = await namedEntity(host.log(caller.kind), caller, body);
         const request = entity === undefined ? body : { ...body, entity };
-        checkRequest(request);
+        checkRequest(request, host.egress);
         const judged = await judge(request, classifier, limits);
         await ctx.state.append([resultDraft(request, caller, judged, toll)]);
       },

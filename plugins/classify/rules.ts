@@ -2,7 +2,7 @@
 
 import { entityOf, isDeclared } from '../astl/index.ts';
 import { ApiError } from '../contract.ts';
-import type { Caller, Draft, Json, JsonObject, Limits, LogView } from '../contract.ts';
+import type { Caller, Draft, Egress, Json, JsonObject, Limits, LogView } from '../contract.ts';
 import type { Classifier, Judged } from './classifier.ts';
 import { RESULT } from './entries.ts';
 
@@ -35,8 +35,11 @@ export async function namedEntity(
 }
 
 /** What the schema cannot say of a request. */
-export function checkRequest({ webhook_url, entity, surface }: ClassifyRequest): void {
-  if (webhook_url !== undefined) checkWebhookUrl(webhook_url);
+export function checkRequest(
+  { webhook_url, entity, surface }: ClassifyRequest,
+  egress: Pick<Egress, 'refusal'>,
+): void {
+  if (webhook_url !== undefined) checkWebhookUrl(webhook_url, egress);
   if (surface !== undefined && entity === undefined) {
     throw new ApiError('parameter_missing', 'a surface needs its entity', { param: 'entity' });
   }
@@ -95,10 +98,9 @@ export function resultDraft(
   };
 }
 
-/** An https address without credentials; 400 `invalid_webhook_url` for any other. */
-export function checkWebhookUrl(text: string): void {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  if (url?.protocol === 'https:' && url.username === '' && url.password === '') return;
-  const rule = 'must be an https address without credentials';
-  throw new ApiError('invalid_webhook_url', `webhook_url ${rule}`, { param: 'webhook_url' });
+/** An address that the server may post to; 400 `invalid_webhook_url` for any other. */
+export function checkWebhookUrl(url: string, egress: Pick<Egress, 'refusal'>): void {
+  const refusal = egress.refusal(url);
+  if (refusal === null) return;
+  throw new ApiError('invalid_webhook_url', `webhook_url ${refusal}`, { param: 'webhook_url' });
 }

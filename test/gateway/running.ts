@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { readConfig } from '../../gateway/config.ts';
+import type { Resolve } from '../../gateway/egress/egress.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import { startServer } from '../../gateway/server.ts';
 import type { Plugin } from '../../plugins/contract.ts';
@@ -62,7 +63,11 @@ export class Clock {
 /** Starts a gateway. Rate limits are off unless the environment given says otherwise. */
 export async function run(
   env: Readonly<Record<string, string>> = {},
-  options: { readonly plugins?: readonly Plugin[]; readonly clock?: Clock } = {},
+  options: {
+    readonly plugins?: readonly Plugin[];
+    readonly clock?: Clock;
+    readonly resolve?: Resolve;
+  } = {},
 ): Promise<Running> {
   const data = env['DATA_DIR'] ?? (await mkdtemp(join(tmpdir(), 'actlog-')));
   const clock = options.clock ?? new Clock();
@@ -80,6 +85,7 @@ export async function run(
     logger: pino({ level: 'silent' }),
     time: clock,
     plugins: options.plugins ?? [],
+    ...(options.resolve === undefined ? {} : { resolve: options.resolve }),
   });
   const url = `http://127.0.0.1:${String(server.port)}`;
   const keyOf = (kind: string): string =>

@@ -1,6 +1,7 @@
 // From a request to what is logged: no text of the caller's in clear. behaviour.md §1.2, §6.
 
 import assert from 'node:assert/strict';
+import { openEgress } from '../../../gateway/egress/egress.ts';
 import { ApiError } from '../../../plugins/contract.ts';
 import type { Caller, SequencePoint } from '../../../plugins/contract.ts';
 import type { Classified, Engine } from '../../../plugins/classify/engine/index.ts';
@@ -40,10 +41,16 @@ const limits = {
   page_max: 100,
 };
 const toll = { id: 'classify', micro_usd: 50_000 };
+const egress = openEgress({
+  allow_http: false,
+  networks: [],
+  timeout_ms: 1000,
+  connections: 1,
+});
 const draft = (given: object, engine = verdict()) => {
   const request = { message: 'the text', ...given };
-  checkRequest(request);
-  const judged = judge(request, classifierOf({}, engine), limits) as Judged;
+  checkRequest(request, egress);
+  const judged = judge(request, classifierOf({}, engine, fetch), limits) as Judged;
   return resultDraft(request, caller, judged, toll);
 };
 
@@ -141,9 +148,9 @@ describe('what is logged of a classification', () => {
 });
 
 describe('webhook_url', () => {
-  it('may be an https address', () => {
+  it('may be an address that the server may post to', () => {
     for (const url of ['https://example.org/hook?x=1', 'HTTPS://example.org:8443/'])
-      checkWebhookUrl(url);
+      checkWebhookUrl(url, egress);
   });
 
   for (const url of [
@@ -153,11 +160,13 @@ describe('webhook_url', () => {
     'ftp://example.org',
     'https://',
     'https://u:p@example.org/',
+    'https://10.0.0.1/',
+    'https://[::1]/',
     'javascript:alert(1)',
   ]) {
     it(`must not be ${JSON.stringify(url)}`, () => {
       assert.throws(
-        () => checkWebhookUrl(url),
+        () => checkWebhookUrl(url, egress),
         (error: unknown) =>
           error instanceof ApiError &&
           error.code === 'invalid_webhook_url' &&

@@ -1,0 +1,155 @@
+// The one guard for everything that leaves the server. What a caller named goes out over https, to public
+// addresses only, each connection to an address that was judged for it, so that a name which changes its mind
+// gains nothing (DNS rebinding). What the operator configured may be anywhere. behaviour.md §11.
+
+import { lookup } from 'node:dns/promises';
+import type { LookupAddress } from 'node:dns';
+import { isIP } from 'node:net';
+import type { LookupFunction } from 'node:net';
+import { Agent, buildConnector, fetch as undiciFetch, request } from 'undici';
+import type { Egress } from '../../plugins/contract.ts';
+import { mayConnect } from './address.ts';
+import type { Network } from './address.ts';
+
+/** Every address of a name. */
+export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
+
+/** What the configuration says of addresses that come with requests. */
+export interface EgressOptions {
+  readonly allow_http: boolean;
+  /** Networks that are not public and may be asked all the same. */
+  readonly networks: readonly Network[];
+  /** For one whole exchange. */
+  readonly timeout_ms: number;
+  /** Connections to one host and port at a time. */
+  readonly connections: number;
+  /** The system's resolver unless given. */
+  readonly resolve?: Resolve;
+}
+
+/** An answer as far as anybody here reads one. */
+export interface Posted {
+  readonly status: number;
+  /** The header Retry-After, as it came. */
+  readonly retry_after: string | undefined;
+}
+
+/** The guard, with the way out that only the gateway uses. */
+export interface OpenEgress extends Egress {
+  /** Posts to an address that came with a request. Its answer is read up to 64 KiB and thrown away. */
+  post(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<Posted>;
+  close(): Promise<void>;
+}
+
+/** A request that the guard does not let out; the message is for whom the address belongs to. */
+export class EgressRefused extends Error {
+  override readonly name = 'EgressRefused';
+}
+
+const MAX_ANSWER_BYTES = 65_536;
+const CONNECT_TIMEOUT_MS = 10_000;
+/** Services on these ports speak something else than HTTP. */
+const FIRST_FREE_PORT = 1024;
+
+const systemResolve: Resolve = (hostname) => lookup(hostname, { all: true });
+
+/** Opens the guard; `close` ends what is under way. */
+export function openEgress(options: EgressOptions): OpenEgress {
+  const guarded = new Agent({
+    connect: guardedConnector(options),
+    connections: options.connections,
+    headersTimeout: options.timeout_ms,
+    bodyTimeout: options.timeout_ms,
+    maxResponseSize: MAX_ANSWER_BYTES,
+    keepAliveTimeout: 4000,
+  });
+  const configured = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS } });
+  return {
+    refusal: (url) => refusal(url, options),
+    async post(url, headers, body) {
+      const refused = refusal(url, options);
+      if (refused !== null) throw new EgressRefused(refused);
+      const answer = await request(url, {
+        method: 'POST',
+        headers,
+        body,
+        dispatcher: guarded,
+        // Covers the name, the connection and the answer: who trickles is cut off.
+        signal: AbortSignal.timeout(options.timeout_ms),
+      });
+      const retry = answer.headers['retry-after'];
+      const retry_after = typeof retry === 'string' ? retry : undefined;
+      await drained(answer.body);
+      return { status: answer.statusCode, retry_after };
+    },
+    configured: ((input: string, init: object = {}) =>
+      undiciFetch(input, {
+        ...init,
+        redirect: 'error',
+        dispatcher: configured,
+      })) as unknown as typeof fetch,
+    async close() {
+      await Promise.all([guarded.destroy(), configured.destroy()]);
+    },
+  };
+}
+
+/** The status is the answer; a body beyond the limit costs the connection and nothing else. */
+async function drained(body: AsyncIterable<unknown>): Promise<void> {
+  try {
+    for await (const _ of body);
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'UND_ERR_RES_EXCEEDED_MAX_SIZE') throw error;
+  }
+}
+
+function refusal(text: string, { allow_http, networks }: EgressOptions): string | null {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const https = url?.protocol === 'https:';
+  if (url === null || (!https && !(allow_http && url.protocol === 'http:'))) {
+    return `must be an ${allow_http ? 'http or https' : 'https'} address`;
+  }
+  if (url.username !== '' || url.password !== '') return 'must have no credentials';
+  const port = url.port === '' ? null : Number(url.port);
+  if (port !== null && port < FIRST_FREE_PORT && port !== 443 && !(allow_http && port === 80)) {
+    return `names port ${String(port)}, which is not for HTTP`;
+  }
+  const host = bare(url.hostname);
+  if (isIP(host) !== 0 && !mayConnect(host, networks)) return 'names an address that is not public';
+  return null;
+}
+
+const bare = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1');
+
+/** Connects to what it has judged: a literal at once, a name by the answers that it hands to the socket. */
+function guardedConnector(options: EgressOptions): buildConnector.connector {
+  const { networks, resolve = systemResolve } = options;
+  const judgedLookup: LookupFunction = (hostname, { all }, callback) => {
+    resolve(hostname).then(
+      (answers) => {
+        const [first] = answers;
+        // One private answer among public ones is a trick, or a mistake that would come and go.
+        if (first === undefined || answers.some(({ address }) => !mayConnect(address, networks))) {
+          callback(new EgressRefused('resolves to an address that is not public'), '');
+        } else if (all === true) callback(null, [...answers]);
+        else callback(null, first.address, first.family);
+      },
+      (cause: unknown) => callback(unresolved(cause), ''),
+    );
+  };
+  const connect = buildConnector({
+    timeout: Math.min(CONNECT_TIMEOUT_MS, options.timeout_ms),
+    lookup: judgedLookup,
+    autoSelectFamily: true,
+  });
+  return (asked, callback) => {
+    const host = bare(asked.hostname);
+    // The lookup is never asked about a literal.
+    if (isIP(host) !== 0 && !mayConnect(host, networks)) {
+      callback(new EgressRefused('names an address that is not public'), null);
+    } else connect(asked, callback);
+  };
+}
+
+const unresolved = (cause: unknown): Error =>
+  cause instanceof Error ? cause : new Error('the name does not resolve', { cause });

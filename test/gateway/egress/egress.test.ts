@@ -1,0 +1,170 @@
+// The egress guard against real receivers on loopback: 127.0.0.2 is allowed, 127.0.0.1 stands for the inside.
+
+import assert from 'node:assert/strict';
+import { parseNetwork } from '../../../gateway/egress/address.ts';
+import { EgressRefused, openEgress } from '../../../gateway/egress/egress.ts';
+import type { EgressOptions, OpenEgress } from '../../../gateway/egress/egress.ts';
+import { startReceiver } from './receiver.ts';
+import type { Receiver } from './receiver.ts';
+
+const OUTSIDE = '127.0.0.2';
+const INSIDE = '127.0.0.1';
+const v4 = (address: string) => ({ address, family: 4 });
+
+describe('the egress guard', () => {
+  let outside: Receiver;
+  let inside: Receiver;
+  let open: OpenEgress[] = [];
+
+  const egress = (options: Partial<EgressOptions> = {}): OpenEgress => {
+    const one = openEgress({
+      allow_http: true,
+      networks: [parseNetwork(`${OUTSIDE}/32`)],
+      timeout_ms: 5000,
+      connections: 4,
+      ...options,
+    });
+    open.push(one);
+    return one;
+  };
+  const resolving = (...addresses: readonly string[]): OpenEgress =>
+    egress({ resolve: () => Promise.resolve(addresses.map(v4)) });
+  const refused = async (sending: Promise<unknown>): Promise<void> => {
+    await assert.rejects(sending, EgressRefused);
+  };
+
+  before(async () => {
+    outside = await startReceiver(OUTSIDE);
+    inside = await startReceiver(INSIDE);
+  });
+  afterEach(async () => {
+    for (const one of open) await one.close();
+    open = [];
+    outside.answer((_, res) => res.writeHead(204).end());
+  });
+  after(async () => {
+    assert.equal(inside.received.length, 0, 'nothing ever reached the inside');
+    await outside.close();
+    await inside.close();
+  });
+
+  it('posts to what it may, and says how it was answered', async () => {
+    outside.answer((_, res) => res.writeHead(503, { 'retry-after': '7' }).end('busy'));
+    const answer = await egress().post(outside.url('/a?b=c'), { 'x-test': '1' }, 'hello');
+    assert.deepEqual(answer, { status: 503, retry_after: '7' });
+    const last = outside.received.at(-1);
+    assert.equal(last?.path, '/a?b=c');
+    assert.equal(last.body, 'hello');
+    assert.equal(last.headers['x-test'], '1');
+  });
+
+  it('judges what stands in an address: scheme, credentials, port, literal', () => {
+    const strict = egress({ allow_http: false });
+    const loose = egress();
+    for (const url of [
+      'https://example.com/hook',
+      'https://example.com:8443/',
+      'https://8.8.8.8/',
+    ]) {
+      assert.equal(strict.refusal(url), null, url);
+    }
+    assert.match(strict.refusal('http://example.com/') ?? '', /https/);
+    assert.equal(loose.refusal('http://example.com:8080/'), null);
+    for (const url of [
+      ...['', 'example.com', '/hook', 'ftp://example.com/', 'file:///etc/passwd', 'data:,x'],
+      ...['https://a:b@example.com/', 'https://a@example.com/', 'https://example.com:25/'],
+      ...['https://127.0.0.1/', 'https://127.1/', 'https://2130706433/', 'https://0x7f.1/'],
+      ...['https://0177.0.0.1/', 'https://①②⑦.0.0.1/', 'https://[::1]/', 'https://[::]/'],
+      ...['https://[::ffff:10.0.0.1]/', 'https://169.254.169.254/latest/meta-data', 'https://0/'],
+    ]) {
+      assert.notEqual(strict.refusal(url), null, url);
+      assert.notEqual(loose.refusal(url), null, url);
+    }
+  });
+
+  it('does not connect to a private literal, whoever asks', async () => {
+    await refused(egress().post(inside.url(), {}, ''));
+    await refused(egress().post(`http://[::1]:${String(inside.port)}/`, {}, ''));
+  });
+
+  it('judges every answer of a name, and connects to what it judged', async () => {
+    const url = outside.url('/named', 'receiver.test');
+    assert.equal((await resolving(OUTSIDE).post(url, {}, '')).status, 204);
+    assert.equal(outside.received.at(-1)?.headers.host, `receiver.test:${String(outside.port)}`);
+    const inward = inside.url('/', 'receiver.test');
+    await refused(resolving(INSIDE).post(inward, {}, ''));
+    await refused(resolving(OUTSIDE, INSIDE).post(inward, {}, ''));
+    await refused(resolving(INSIDE, OUTSIDE).post(url, {}, ''));
+    await refused(resolving().post(url, {}, ''));
+  });
+
+  it('is not fooled by a name that turns private after its first answer', async () => {
+    const answers = [OUTSIDE, INSIDE, INSIDE, INSIDE];
+    const asked: string[] = [];
+    const rebinding = egress({
+      resolve: (name) => {
+        asked.push(name);
+        return Promise.resolve([v4(answers.shift() ?? INSIDE)]);
+      },
+    });
+    // Both listen on the same port, so that only the address tells them apart.
+    const twin = await startReceiver(INSIDE, outside.port);
+    try {
+      outside.answer((_, res) => res.writeHead(204, { connection: 'close' }).end());
+      const url = outside.url('/', 'rebinding.test');
+      assert.equal((await rebinding.post(url, {}, '')).status, 204);
+      await refused(rebinding.post(url, {}, ''));
+      assert.deepEqual(asked, ['rebinding.test', 'rebinding.test']);
+      assert.equal(twin.received.length, 0);
+    } finally {
+      await twin.close();
+    }
+  });
+
+  it('follows no redirect', async () => {
+    for (const status of [301, 302, 307, 308]) {
+      outside.answer((_, res) => res.writeHead(status, { location: inside.url() }).end());
+      assert.equal((await egress().post(outside.url(), {}, 'x')).status, status);
+    }
+  });
+
+  it('reads no more than 64 KiB of an answer that has no end', async () => {
+    let sent = 0;
+    outside.answer((_, res) => {
+      const chunk = Buffer.alloc(65_536);
+      res.writeHead(200);
+      const more = (): void => {
+        while (sent < 1_000_000_000 && !res.destroyed) {
+          sent += chunk.length;
+          if (!res.write(chunk)) break;
+        }
+      };
+      res.on('drain', more);
+      more();
+    });
+    assert.equal((await egress().post(outside.url(), {}, '')).status, 200);
+    assert.ok(sent < 100_000_000, `${String(sent)} bytes had been sent`);
+  });
+
+  it('cuts off who never answers, and who trickles', async () => {
+    outside.answer(() => undefined);
+    await assert.rejects(egress({ timeout_ms: 100 }).post(outside.url(), {}, ''));
+    outside.answer((_, res) => {
+      res.writeHead(200);
+      const trickle = setInterval(() => res.write('.'), 10);
+      res.on('close', () => {
+        clearInterval(trickle);
+      });
+    });
+    await assert.rejects(egress({ timeout_ms: 200 }).post(outside.url(), {}, ''));
+  });
+
+  it('lets the operator ask private addresses, without redirects', async () => {
+    const { configured } = egress({ allow_http: false, networks: [] });
+    outside.answer((_, res) => res.writeHead(200).end('{"ok":true}'));
+    const response = await configured(outside.url(), { method: 'POST', body: '{}' });
+    assert.deepEqual(await response.json(), { ok: true });
+    outside.answer((_, res) => res.writeHead(302, { location: inside.url() }).end());
+    await assert.rejects(configured(outside.url()));
+  });
+});

@@ -1,0 +1,76 @@
+// A real receiver for what the server sends out: on a loopback address of its own, with answers that tests choose.
+
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A request as it came. */
+export interface Received {
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** Answers a request; the default is 204. */
+export type Answering = (request: Received, res: ServerResponse) => unknown;
+
+/** A receiver that listens. */
+export interface Receiver {
+  readonly port: number;
+  readonly received: readonly Received[];
+  /** `http://<host>:<port><path>` */
+  url(path?: string, host?: string): string;
+  answer(answering: Answering): void;
+  /** Resolves when `count` requests have come in all, with all of them. */
+  whenReceived(count: number): Promise<readonly Received[]>;
+  close(): Promise<void>;
+}
+
+const accept: Answering = (_, res) => res.writeHead(204).end();
+
+/** Starts a receiver. 127.0.0.2 unless given, so that 127.0.0.1 can stand for what must not be reached. */
+export async function startReceiver(address = '127.0.0.2', wanted = 0): Promise<Receiver> {
+  const received: Received[] = [];
+  let waiting: { readonly count: number; readonly done: () => void }[] = [];
+  let answering = accept;
+  const server = createServer((req, res) => {
+    void readAll(req).then((body) => {
+      const request = { path: req.url ?? '', headers: req.headers, body };
+      received.push(request);
+      answering(request, res);
+      for (const { count, done } of waiting) if (received.length >= count) done();
+      waiting = waiting.filter(({ count }) => received.length < count);
+    });
+  });
+  server.listen(wanted, address);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    received,
+    url: (path = '/hook', host = address) => `http://${host}:${String(port)}${path}`,
+    answer(next) {
+      answering = next;
+    },
+    async whenReceived(count) {
+      if (received.length < count) {
+        await new Promise<void>((done) => {
+          waiting.push({ count, done });
+        });
+      }
+      return received;
+    },
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+async function readAll(req: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of req) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString('utf8');
+}
