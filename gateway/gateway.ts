@@ -3,7 +3,7 @@
 
 import type { Logger } from 'pino';
 import type { Disclosure, Json, JsonObject, Kind, Log } from '../log/index.ts';
-import type { Route } from '../plugins/contract.ts';
+import type { Command, Route } from '../plugins/contract.ts';
 import type { Config } from './config.ts';
 import type { OpenEgress } from './egress/egress.ts';
 import type { Metrics } from './metrics.ts';
@@ -40,4 +40,6 @@ export interface Gateway {
   ): JsonObject | null;
   /** All declared routes, the gateway's own and the plugins', as the OpenAPI document shows them. */
   routes(): readonly Route[];
+  /** All declared commands. */
+  commands(): readonly Command[];
 }

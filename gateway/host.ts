@@ -2,6 +2,7 @@
 // Everything that is wrong with a plugin stops the start, with its name.
 
 import type {
+  Command,
   EntryType,
   JsonObject,
   Kind,
@@ -32,6 +33,7 @@ export class PluginError extends Error {
 /** What the plugins add to the gateway. */
 export interface Plugged {
   readonly routes: readonly Route[];
+  readonly commands: readonly Command[];
   readonly types: readonly EntryType[];
 }
 
@@ -84,6 +86,7 @@ export function setUpPlugins(
   const settings = pluginSettings(ordered, sources);
   const apis = new Map<Plugin, unknown>();
   const routes: Route[] = [];
+  const commands: Command[] = [];
   for (const plugin of ordered) {
     const host = hostFor(plugin, gateway, settings.get(plugin.name) ?? {}, apis);
     apis.set(plugin, plugin.api?.(host));
@@ -91,8 +94,14 @@ export function setUpPlugins(
       checkRoute(plugin.name, route);
       routes.push(route);
     }
+    for (const command of plugin.commands?.(host) ?? []) {
+      if (!command.name.startsWith(`${plugin.name} `)) {
+        throw new PluginError(plugin.name, `has the command ${command.name}, which is not its own`);
+      }
+      commands.push(command);
+    }
   }
-  return { routes, types: ordered.flatMap(({ types }) => types) };
+  return { routes, commands, types: ordered.flatMap(({ types }) => types) };
 }
 
 function checkRoute(plugin: string, route: Route): void {

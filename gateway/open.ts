@@ -16,7 +16,7 @@ import {
 } from '../log/index.ts';
 import type { Kind, Log, Threads, TimeSource } from '../log/index.ts';
 import { PLUGINS, readCatalog } from '../plugins/index.ts';
-import type { Json, Plugin, Route } from '../plugins/contract.ts';
+import type { Command, Json, Plugin, Route } from '../plugins/contract.ts';
 import { ConfigError } from './config.ts';
 import type { Config, ConfigSources } from './config.ts';
 import { openEgress } from './egress/egress.ts';
@@ -132,6 +132,7 @@ async function open(
   if (witnesses !== null) observeWitnesses(metrics, Object.values(logs), witnesses);
   const catalogs = new Map<string, Json>();
   const routes: Route[] = [];
+  const commands: Command[] = [];
   const gateway: Gateway = {
     config,
     base_url,
@@ -152,9 +153,11 @@ async function open(
     },
     receipt: (log, index, opened) => receiptAt(base_url, log, index, opened),
     routes: () => routes,
+    commands: () => commands,
   };
   const plugged = setUpPlugins(plugins, gateway, sources);
   routes.push(...gatewayRoutes(gateway), ...plugged.routes);
+  commands.push(...plugged.commands);
   return { gateway, store };
 }
 

@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import { buildApp } from './app.ts';
+import { commandVerbs, startChores } from './commands.ts';
 import type { ConfigSources } from './config.ts';
 import type { Gateway } from './gateway.ts';
 import { sweepRecords } from './idempotency.ts';
@@ -41,8 +42,11 @@ export async function startServer(
   try {
     const first_keys = gateway.tenants.empty ? await firstKeys(gateway.tenants) : [];
     const app = await buildApp(gateway);
-    const admin = await serveAdmin(gateway.config.DATA_DIR, adminVerbs(gateway, store));
+    const verbs = { ...adminVerbs(gateway, store), ...commandVerbs(gateway) };
+    const admin = await serveAdmin(gateway.config.DATA_DIR, verbs);
     closers.push(() => admin.close());
+    const chores = startChores(gateway, options.logger);
+    closers.push(() => chores.close());
     const sweeper = setInterval(() => void sweep(gateway, options.logger), SWEEP_MS);
     closers.push(async () => clearInterval(sweeper));
     const listening = await listen(gateway.config, app.callback());

@@ -25,10 +25,13 @@ import type {
   Sequenced,
 } from '../log/index.ts';
 import type { Access, Caller } from './caller.ts';
+import type { Command } from './command.ts';
 import type { Egress } from './egress.ts';
 import type { ApiErrorCode } from './problem.ts';
 
 export type { Access, Caller, Role } from './caller.ts';
+export { command } from './command.ts';
+export type { Command, CommandState } from './command.ts';
 export type { Egress } from './egress.ts';
 export { ApiError } from './problem.ts';
 export type { ApiErrorCode, ApiErrorOptions } from './problem.ts';
@@ -274,6 +277,8 @@ export interface Plugin<T = unknown> {
   /** Declared in both logs at start; each name begins with the plugin's own. */
   readonly types: readonly EntryType[];
   routes(host: PluginHost): readonly Route[];
+  /** What the operator may do to the plugin's part, and what the gateway does by the clock. */
+  commands?(host: PluginHost): readonly Command[];
   /** What other plugins get from `use`. Called once, before `routes`. */
   api?(host: PluginHost): T;
 }

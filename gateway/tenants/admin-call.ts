@@ -4,6 +4,7 @@
 import { join, resolve } from 'node:path';
 import { pino } from 'pino';
 import type { Json } from '../../plugins/contract.ts';
+import { commandVerbs } from '../commands.ts';
 import { readConfig } from '../config.ts';
 import { openGateway } from '../open.ts';
 import { adminVerbs, keyVerbs } from './admin.ts';
@@ -34,7 +35,8 @@ export async function adminCall(
   const sources = readConfig({ ...env, DATA_DIR: data });
   const opened = await openGateway(sources, { logger: pino({ level: 'silent' }) });
   try {
-    return await run(adminVerbs(opened.gateway, opened.store), verb, args);
+    const verbs = { ...adminVerbs(opened.gateway, opened.store), ...commandVerbs(opened.gateway) };
+    return await run(verbs, verb, args);
   } finally {
     await opened.close();
   }

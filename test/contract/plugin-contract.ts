@@ -6,6 +6,7 @@
 
 import assert from 'node:assert/strict';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { commandVerbs } from '../../gateway/commands.ts';
 import { PROBLEMS } from '../../gateway/problems.ts';
 import type { JsonObject, Plugin, Route, Sequenced } from '../../plugins/contract.ts';
 import { CONTRACT } from '../../plugins/contract.ts';
@@ -120,6 +121,16 @@ function describeServed(plugin: Plugin, options: ContractOptions): void {
       );
       assert.equal(answer.status, 400, answer.text);
       assert.ok(required.includes(answer.json.error.param), answer.text);
+    }
+  });
+
+  it('performs the examples of its commands, a week apart', async () => {
+    const verbs = commandVerbs(running.gateway);
+    const own = running.gateway.commands().filter(({ name }) => name.startsWith(`${plugin.name} `));
+    for (const { name, example } of own) {
+      const done = await verbs[name]?.(example as JsonObject);
+      assert.deepEqual(JSON.parse(JSON.stringify(done)), done, 'plain JSON');
+      running.clock.pass(7 * 86_400_000);
     }
   });
 

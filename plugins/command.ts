@@ -1,0 +1,42 @@
+// What the operator does to a plugin's part, from the command line or by the clock: never over HTTP, where
+// a tenant's key may have the role `operator`. design/architecture.md, plugins/.
+
+import type { Static, TSchema } from 'typebox';
+import type { Appended, AppendOptions, Draft, Json, Kind } from '../log/index.ts';
+
+/** What a command gets. */
+export interface CommandState<A = unknown> {
+  /** Passed the command's schema. */
+  readonly args: A;
+  /** Appends one atomic group to the newest log of the kind. */
+  append(
+    kind: Kind,
+    drafts: readonly Draft[],
+    options?: Pick<AppendOptions, 'check'>,
+  ): Promise<readonly Appended[]>;
+  /** What stands in the log for a tenant, registered there; `resource_missing` for a name without a key. */
+  tenantRef(tenant: string, kind: Kind): Promise<string>;
+}
+
+/** A command as its author writes it; see `command`. */
+export interface CommandDeclaration<A extends TSchema = TSchema> {
+  /** `<plugin> <word>`: a verb of the admin socket. */
+  readonly name: string;
+  readonly summary: string;
+  /** A TypeBox object. */
+  readonly args: A;
+  /** Arguments that work for the sandbox tenant `first`; the contract suite performs them, a week apart. */
+  readonly example: Json;
+  /** The gateway also performs it by itself, without arguments: at its start and then this often. */
+  readonly every_ms?: number;
+  /** Answers with what the command line shows; expected failures are ApiErrors. */
+  perform(state: CommandState<Static<A>>): Promise<Json>;
+}
+
+/** A declared command, whatever its schema. */
+export type Command = CommandDeclaration;
+
+/** Types a command by its own schema; returns the declaration as it is. */
+export function command<A extends TSchema>(declaration: CommandDeclaration<A>): Command {
+  return declaration;
+}
