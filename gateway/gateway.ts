@@ -7,6 +7,7 @@ import type { Command, Route } from '../plugins/contract.ts';
 import type { Config } from './config.ts';
 import type { OpenEgress } from './egress/egress.ts';
 import type { Metrics } from './metrics.ts';
+import type { PluginKeys } from './plugin-keys.ts';
 import type { Disclosures } from './tenants/disclosures.ts';
 import type { Tenants } from './tenants/tenants.ts';
 import type { WitnessNetwork } from './witnesses/witness-network.ts';
@@ -22,6 +23,8 @@ export interface Gateway {
   readonly served: Readonly<Record<Kind, readonly Log[]>>;
   readonly tenants: Tenants;
   readonly disclosures: Disclosures;
+  /** Keys that plugins sign with. */
+  readonly keys: PluginKeys;
   /** Null without a policy. */
   readonly witnesses: WitnessNetwork | null;
   /** Every request to other machines goes through it. */

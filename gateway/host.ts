@@ -157,6 +157,7 @@ function hostFor(
     catalog: (path) => gateway.catalog(path),
     toll: (id) => toll(gateway.catalog('tolls.json') as JsonObject, id),
     egress: gateway.egress,
+    signers: (kind, name) => gateway.keys.signers(plugin.name, name, kind),
     now: () => gateway.now(),
     url: (path) => `${gateway.base_url}${path}`,
   };

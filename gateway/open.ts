@@ -23,6 +23,7 @@ import { openEgress } from './egress/egress.ts';
 import type { Resolve } from './egress/egress.ts';
 import type { Gateway } from './gateway.ts';
 import { orderPlugins, setUpPlugins } from './host.ts';
+import { PluginKeys } from './plugin-keys.ts';
 import { observeLogs, observeWitnesses, openMetrics } from './metrics.ts';
 import { externalPlugins } from './external-plugins.ts';
 import { GATEWAY_TYPES, gatewayRoutes } from './routes/index.ts';
@@ -130,6 +131,7 @@ async function open(
   const metrics = openMetrics();
   observeLogs(metrics, Object.values(logs));
   if (witnesses !== null) observeWitnesses(metrics, Object.values(logs), witnesses);
+  const keys = await PluginKeys.open(plugins, join(config.DATA_DIR, 'keys'), passphraseOf(config));
   const catalogs = new Map<string, Json>();
   const routes: Route[] = [];
   const commands: Command[] = [];
@@ -140,6 +142,7 @@ async function open(
     served,
     tenants,
     disclosures,
+    keys,
     witnesses,
     egress,
     metrics,

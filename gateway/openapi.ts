@@ -114,6 +114,8 @@ function operationId(method: string, path: string): string {
 }
 
 function requestBody(route: Route, components: SchemaComponents): JsonObject {
+  if (route.bytes !== undefined)
+    return { requestBody: { required: true, content: { [route.bytes]: {} } } };
   if (route.body === undefined) return {};
   const content = {
     schema: components.use(route.body),

@@ -26,6 +26,8 @@ export {
 export { canonical } from './encoding/canonical.ts';
 export { isJsonObject, parseJson } from './encoding/json.ts';
 export type { Json, JsonObject } from './encoding/json-types.ts';
+export { generateKey, readKeyFile, writeKeyFile } from './crypto/keys.ts';
+export type { KeyAlgorithm } from './crypto/keys.ts';
 export { native } from './crypto/native.ts';
 export type { Suite } from './crypto/suite.ts';
 export { thumbprint } from './crypto/thumbprint.ts';
@@ -35,6 +37,7 @@ export { checkKey } from './map/key.ts';
 export { FORMAT } from './surfaces/builtin.ts';
 export { isInForce, manifestHash, runSince } from './surfaces/rules.ts';
 export { declares, smallestInterval, spanOf } from './surfaces/spans.ts';
+export * from './cose/index.ts';
 export { formatTlogProof, parseTlogProof } from './note/tlog-proof.ts';
 export { isMapCosigner, openCheckpoint, parseCheckpoint } from './note/checkpoint.ts';
 export { formatAddCheckpoint } from './note/add-checkpoint.ts';

@@ -21,18 +21,21 @@ import type {
   Json,
   JsonObject,
   Kind,
-  Log,
   Sequenced,
 } from '../log/index.ts';
 import type { Access, Caller } from './caller.ts';
 import type { Command } from './command.ts';
 import type { Egress } from './egress.ts';
+import type { KeyDeclaration, PluginSigner } from './keys.ts';
+import type { LogView } from './log-view.ts';
 import type { ApiErrorCode } from './problem.ts';
 
 export type { Access, Caller, Role } from './caller.ts';
 export { command } from './command.ts';
 export type { Command, CommandState } from './command.ts';
 export type { Egress } from './egress.ts';
+export type { KeyDeclaration, PluginSigner } from './keys.ts';
+export type { LogView } from './log-view.ts';
 export { ApiError } from './problem.ts';
 export type { ApiErrorCode, ApiErrorOptions } from './problem.ts';
 export {
@@ -125,6 +128,15 @@ export interface RouteResponse {
   readonly example?: Json;
 }
 
+/** An error on its way to the client, as a route's own form shows it. */
+export interface RouteProblem {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+  readonly param?: string;
+  readonly request_id: string;
+}
+
 /** A route as its author writes it; see `route`. */
 export interface RouteDeclaration<
   P extends TSchema = TSchema,
@@ -149,6 +161,13 @@ export interface RouteDeclaration<
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
+  /**
+   * Content type of a body that is bytes and not JSON: the handler gets a Uint8Array. The route has no `body`
+   * schema then, and its `example` is the body in base64.
+   */
+  readonly bytes?: string;
+  /** How errors of this route are answered where its standard has a form of its own; else the envelope. */
+  problem?(problem: RouteProblem): { readonly type: string; readonly body: Uint8Array };
   /** False where `{}` is meant by an absent body; true unless said. */
   readonly bodyRequired?: boolean;
   readonly responses: Readonly<Record<number, RouteResponse>>;
@@ -183,47 +202,6 @@ export function route<
   return declaration;
 }
 
-/**
- * The read door of a log. Rows are those under the plugin's own prefix: `row('total')` of the plugin
- * `notes` is what its `project` put at `notes/total`.
- */
-export interface LogView extends Pick<
-  Log,
-  | 'kind'
-  | 'number'
-  | 'origin'
-  | 'vkey'
-  | 'size'
-  | 'published'
-  | 'whenPublished'
-  | 'entry'
-  | 'indexOfEntry'
-  | 'indexOfHash'
-  | 'leafHash'
-  | 'checkpointAt'
-  | 'inclusion'
-  | 'consistency'
-  | 'rootAt'
-  | 'lookup'
-  | 'chain'
-  | 'absence'
-  | 'surfaces'
-  | 'manifestOfHash'
-  | 'manifests'
-  | 'entitiesOf'
-  | 'receiptKeys'
-  | 'row'
-  | 'rows'
-> {
-  /** The receipt of an entry as the world sees it, without disclosures; null beyond the log. */
-  receipt(index: number): JsonObject | null;
-  /**
-   * Resolves when nothing more can come into a window that ends at `to_ms`; `window_not_closed` with a
-   * Retry-After when that is not within `wait_ms`.
-   */
-  windowClosed(to_ms: number, wait_ms: number): Promise<void>;
-}
-
 /** Limits of the configuration that a plugin's schemas and rules use (behaviour.md §4.2). */
 export interface Limits {
   /** Longest message that is classified, in UTF-8. */
@@ -255,6 +233,8 @@ export interface PluginHost {
   toll(id: string): { readonly id: string; readonly micro_usd: number };
   /** The only way to other machines. */
   readonly egress: Egress;
+  /** The plugin's keys of this name for a kind of log: the first one signs, the others have. */
+  signers(kind: Kind, name: string): readonly [PluginSigner, ...PluginSigner[]];
   /** Milliseconds of wall-clock time; tests set it. */
   now(): number;
   /** An absolute address of this service: `url('/verify')`. */
@@ -274,6 +254,8 @@ export interface Plugin<T = unknown> {
    * from the environment and the configuration file. A member with `writeOnly: true` is a secret.
    */
   readonly settings?: TSchema;
+  /** Keys of the plugin's own; made at the first start. Receipts are signed by the log, never by these. */
+  readonly keys?: readonly KeyDeclaration[];
   /** Declared in both logs at start; each name begins with the plugin's own. */
   readonly types: readonly EntryType[];
   routes(host: PluginHost): readonly Route[];

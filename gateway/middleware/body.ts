@@ -1,4 +1,4 @@
-// The body of a POST: JSON only, strict, bounded before it is read. behaviour.md §1.3, §4.2, §4.3.
+// The body of a POST: JSON only unless its route takes bytes, strict, bounded before it is read. behaviour.md §1.3, §4.2, §4.3.
 
 import { parse as parseContentType } from 'content-type';
 import getRawBody from 'raw-body';
@@ -16,6 +16,9 @@ export async function body(ctx: RequestContext, next: Next): Promise<void> {
       const value = jsonOf(ctx, bytes, matched.route.bodyRequired ?? true);
       matched.body(value);
       ctx.state.body = value;
+    } else if (matched.route.bytes !== undefined) {
+      checkBytes(ctx.req.headers['content-type'], matched.route.bytes, bytes);
+      ctx.state.body = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
     }
   }
   await next();
@@ -72,6 +75,21 @@ function checkType(type: string | undefined, encoding: string | undefined): void
     'unsupported_media_type',
     'the body must be application/json in UTF-8, not compressed',
   );
+}
+
+function checkBytes(type: string | undefined, wanted: string, bytes: Buffer): void {
+  if (mediaType(type) !== wanted) {
+    throw new ApiError('unsupported_media_type', `the body must be ${wanted}`);
+  }
+  if (bytes.length === 0) throw new ApiError('body_required', 'this request needs a body');
+}
+
+function mediaType(header: string | undefined): string | null {
+  try {
+    return header === undefined ? null : parseContentType(header).type;
+  } catch {
+    return null;
+  }
 }
 
 function isJson(header: string | undefined): boolean {

@@ -20,6 +20,13 @@ export async function errors(ctx: RequestContext, next: Next): Promise<void> {
     ctx.set(problemHeaders(error));
     ctx.remove('ETag');
     ctx.set('Cache-Control', 'no-store');
-    ctx.body = JSON.stringify(envelope(error, request_id));
+    const enveloped = envelope(error, request_id);
+    const own = matched?.route.problem?.({ status, ...enveloped.error });
+    if (own === undefined) {
+      ctx.body = JSON.stringify(enveloped);
+    } else {
+      ctx.set('Content-Type', own.type);
+      ctx.body = Buffer.from(own.body);
+    }
   }
 }

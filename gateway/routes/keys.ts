@@ -5,12 +5,43 @@ import { createPublicKey } from 'node:crypto';
 import type { Static } from 'typebox';
 import type { Log, ReceiptKey } from '../../log/index.ts';
 import type { Gateway } from '../gateway.ts';
-import type { Jwk } from './schemas.ts';
+import type { Jwk, PurposeJwk } from './schemas.ts';
 
-/** Every receipt key that any served log ever declared: retired and revoked ones stay for ever. */
-export function jwks(gateway: Gateway): { readonly keys: readonly Static<typeof Jwk>[] } {
+/** A key of the JWKS. One with a `purpose` is no receipt key, whatever its type. */
+export type PublishedJwk = Static<typeof Jwk> | Static<typeof PurposeJwk>;
+
+/**
+ * Every receipt key that any served log ever declared, retired and revoked ones for ever; then the keys of other
+ * purposes that are published here.
+ */
+export function jwks(gateway: Gateway): { readonly keys: readonly PublishedJwk[] } {
   const keys = allLogs(gateway).flatMap((log) => log.receiptKeys().map((key) => jwkOf(log, key)));
-  return { keys };
+  return {
+    keys: [
+      ...keys,
+      ...purposeKeys(gateway)
+        .filter(({ jwks }) => jwks)
+        .map(({ jwk }) => jwk),
+    ],
+  };
+}
+
+/** Keys that plugins sign with, each with its purpose and the log of its kind. */
+export function purposeKeys({
+  keys,
+  logs,
+}: Gateway): { readonly jwk: Static<typeof PurposeJwk>; readonly jwks: boolean }[] {
+  return keys.all().map(({ name, kind, algorithm, jwks, signer }) => ({
+    jwks,
+    jwk: {
+      ...signer.jwk,
+      kid: signer.kid,
+      use: 'sig',
+      alg: algorithm === 'ES256' ? 'ES256' : 'EdDSA',
+      purpose: name,
+      origin: logs[kind].origin,
+    },
+  }));
 }
 
 /** All logs that are served, live ones first, oldest first. */

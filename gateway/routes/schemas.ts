@@ -56,7 +56,26 @@ export const Jwk = Type.Object(
   { $id: 'ReceiptKey' },
 );
 
-export const Jwks = Type.Object({ keys: Type.Array(Jwk) }, { $id: 'Jwks' });
+/** A key of another purpose than receipts; formats of others may ask for another algorithm. */
+export const PurposeJwk = Type.Object(
+  {
+    kty: Type.Enum(['OKP', 'EC']),
+    crv: Type.Enum(['Ed25519', 'P-256']),
+    x: Type.String(),
+    y: Type.Optional(Type.String()),
+    kid: Type.String({ description: 'RFC 7638 thumbprint.' }),
+    use: Type.Literal('sig'),
+    alg: Type.Enum(['EdDSA', 'ES256']),
+    purpose: Type.String({ description: 'What it signs; never receipts.' }),
+    origin: Type.String({ description: 'The log that what it signs is about.' }),
+  },
+  { $id: 'PurposeKey' },
+);
+
+export const Jwks = Type.Object(
+  { keys: Type.Array(Type.Union([Jwk, PurposeJwk])) },
+  { $id: 'Jwks' },
+);
 
 /** The receipt of any entry (behaviour.md §1.1); members of its type stand beside these. */
 export const EntryReceipt = Type.Object(receiptMembers, {

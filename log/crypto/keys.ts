@@ -14,9 +14,14 @@ import type { Ed25519Jwk } from './thumbprint.ts';
 
 const MAX_KEY_FILE_BYTES = 4096;
 
-/** A new Ed25519 private key. */
-export function generateKey(): KeyObject {
-  return generateKeyPairSync('ed25519').privateKey;
+/** What a private key is for: Ed25519, or ECDSA on P-256 with SHA-256 where a format of others asks for that. */
+export type KeyAlgorithm = 'Ed25519' | 'ES256';
+
+/** A new private key; Ed25519 unless said. */
+export function generateKey(algorithm: KeyAlgorithm = 'Ed25519'): KeyObject {
+  return algorithm === 'Ed25519'
+    ? generateKeyPairSync('ed25519').privateKey
+    : generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
 }
 
 /** The public JWK of a private or public Ed25519 key; `key_invalid` for another type. */
@@ -92,9 +97,13 @@ export async function writeKeyFile(
  * Reads a key file.
  *
  * @throws LogError `key_invalid` when others may read or write it, when the passphrase does not fit
- * or is missing, and for anything but one Ed25519 key. ENOENT and the like pass through.
+ * or is missing, and for anything but one key of the algorithm. ENOENT and the like pass through.
  */
-export async function readKeyFile(path: string, passphrase?: string): Promise<KeyObject> {
+export async function readKeyFile(
+  path: string,
+  passphrase?: string,
+  algorithm: KeyAlgorithm = 'Ed25519',
+): Promise<KeyObject> {
   const file = await open(path, constants.O_RDONLY);
   let pem: Buffer;
   try {
@@ -116,11 +125,16 @@ export async function readKeyFile(path: string, passphrase?: string): Promise<Ke
   } finally {
     pem.fill(0);
   }
-  if (key.asymmetricKeyType !== 'ed25519') {
-    throw new LogError('key_invalid', `key file ${path} has no Ed25519 key`);
+  if (!isOf(key, algorithm)) {
+    throw new LogError('key_invalid', `key file ${path} has no ${algorithm} key`);
   }
   return key;
 }
+
+const isOf = (key: KeyObject, algorithm: KeyAlgorithm): boolean =>
+  algorithm === 'Ed25519'
+    ? key.asymmetricKeyType === 'ed25519'
+    : key.asymmetricKeyType === 'ec' && key.asymmetricKeyDetails?.namedCurve === 'prime256v1';
 
 /** Looks at the open file, not at its path, so that both are the same file. */
 async function checkFile(file: FileHandle, path: string): Promise<void> {

@@ -56,7 +56,8 @@ function keysOf(kit: JsonObject, origin: string): TrustedKey[] {
   const set = isJsonObject(kit.keys) ? kit.keys.keys : kit.keys;
   return list(set, 'keys of the kit', MAX_KEYS).flatMap((jwk) => {
     if (!isJsonObject(jwk)) throw refused('a key of the kit is not an object');
-    return jwk.origin === origin ? [keyOfJwk(jwk)] : [];
+    // A key with a purpose signs other things: a receipt by it would be a forgery.
+    return jwk.origin === origin && jwk.purpose === undefined ? [keyOfJwk(jwk)] : [];
   });
 }
 

@@ -1,0 +1,44 @@
+// The read door of a log, as the host gives it to a plugin.
+
+import type { JsonObject, Log } from '../log/index.ts';
+
+/**
+ * The read door of a log. Rows are those under the plugin's own prefix: `row('total')` of the plugin
+ * `notes` is what its `project` put at `notes/total`.
+ */
+export interface LogView extends Pick<
+  Log,
+  | 'kind'
+  | 'number'
+  | 'origin'
+  | 'vkey'
+  | 'size'
+  | 'published'
+  | 'whenPublished'
+  | 'entry'
+  | 'indexOfEntry'
+  | 'indexOfHash'
+  | 'leafHash'
+  | 'checkpointAt'
+  | 'inclusion'
+  | 'consistency'
+  | 'rootAt'
+  | 'lookup'
+  | 'chain'
+  | 'absence'
+  | 'surfaces'
+  | 'manifestOfHash'
+  | 'manifests'
+  | 'entitiesOf'
+  | 'receiptKeys'
+  | 'row'
+  | 'rows'
+> {
+  /** The receipt of an entry as the world sees it, without disclosures; null beyond the log. */
+  receipt(index: number): JsonObject | null;
+  /**
+   * Resolves when nothing more can come into a window that ends at `to_ms`; `window_not_closed` with a
+   * Retry-After when that is not within `wait_ms`.
+   */
+  windowClosed(to_ms: number, wait_ms: number): Promise<void>;
+}
