@@ -4,6 +4,7 @@ import absence from './absence/index.ts';
 import astl from './astl/index.ts';
 import classify from './classify/index.ts';
 import type { Plugin } from './contract.ts';
+import foundry from './foundry/index.ts';
 import pdtr from './pdtr/index.ts';
 import restraint from './restraint/index.ts';
 import silence from './silence/index.ts';
@@ -13,4 +14,12 @@ export { readCatalog } from './catalog.ts';
 export { receiptMembers } from './schemas.ts';
 
 /** Every plugin that the gateway loads by itself. */
-export const PLUGINS: readonly Plugin[] = [classify, silence, astl, absence, pdtr, restraint];
+export const PLUGINS: readonly Plugin[] = [
+  classify,
+  silence,
+  astl,
+  absence,
+  pdtr,
+  restraint,
+  foundry,
+];

@@ -2,7 +2,14 @@
 
 import { PLUGINS } from '../../plugins/index.ts';
 import { notes } from '../gateway/notes.ts';
+import { FOUNDRY_BODIES } from '../plugins/foundry/bodies.ts';
 import { pluginContract } from './plugin-contract.ts';
+import type { ContractOptions } from './plugin-contract.ts';
 
-for (const plugin of PLUGINS) pluginContract(plugin);
+/** What the suite needs to know of a plugin beyond its declaration, by name. */
+const OPTIONS: Readonly<Record<string, ContractOptions>> = {
+  foundry: { bodies: FOUNDRY_BODIES },
+};
+
+for (const plugin of PLUGINS) pluginContract(plugin, OPTIONS[plugin.name]);
 pluginContract(notes(), { params: { topic: 'contract' } });

@@ -20,6 +20,8 @@ export interface ContractOptions {
   readonly with?: readonly Plugin[];
   /** Values for path parameters of routes, by name. */
   readonly params?: Readonly<Record<string, string>>;
+  /** Bodies of routes whose request names an entry that stands already, by path; made while the gateway runs. */
+  readonly bodies?: Readonly<Record<string, (running: Running) => Promise<object>>>;
 }
 
 const TYPE_NAME = /^[a-z][a-z0-9-]*\.[a-z][a-z0-9_]*\.v[1-9][0-9]*$/;
@@ -93,10 +95,12 @@ function describeServed(plugin: Plugin, options: ContractOptions): void {
   });
 
   it('answers what its examples ask as it declares, and replays it', async () => {
-    for (const route of routes.filter(({ example }) => example !== undefined)) {
+    for (const route of routes) {
+      const body = (await options.bodies?.[route.path]?.(running)) ?? route.example;
+      if (body === undefined) continue;
       const path = filled(route.path, options.params ?? {});
       const headers = route.idempotent === true ? { 'Idempotency-Key': 'contract-suite' } : {};
-      const ask = () => running.post(path, route.example, { key: running.sandbox, headers });
+      const ask = () => running.post(path, body, { key: running.sandbox, headers });
       const first = await ask();
       const declared = route.responses[first.status];
       assert.ok(declared, `${path} answers ${String(first.status)}: ${first.text}`);

@@ -1,0 +1,49 @@
+// What a tenant has in the foundry: counts that each entry type adds to as it is projected.
+// interface.md, installed-base.
+
+import type { JsonObject, RowReader, RowWriter, Sequenced } from '../contract.ts';
+
+/** What is counted. */
+export const COUNTED = [
+  'aggregates',
+  'aggregates_disputed',
+  'resolutions',
+  'triggers_armed',
+  'triggers_fired',
+  'evaluations',
+  'custody_attestations',
+  'conformity_packs',
+  'inference_seals',
+  'pipeline_runs',
+  'fees_micro_usd',
+] as const;
+
+/** One of the counts. */
+export type Counted = (typeof COUNTED)[number];
+
+/** Row of a tenant's counts, as `project` has it. */
+const countsRow = (tenant_ref: string): string => `foundry/base/${tenant_ref}`;
+
+/** The same row as the plugin reads it. */
+export const countsName = (tenant_ref: string): string => `base/${tenant_ref}`;
+
+/** Adds to counts of the entry's tenant. */
+export function count(
+  { statement }: Sequenced,
+  rows: RowWriter,
+  more: Partial<Record<Counted, number>>,
+): void {
+  const key = countsRow(tenantOf(statement));
+  const sums: Record<string, number> = { ...countsAt(rows, key) };
+  for (const [name, n] of Object.entries(more)) sums[name] = (sums[name] ?? 0) + n;
+  rows.put(key, sums);
+}
+
+function countsAt(rows: RowReader, key: string): Readonly<Record<string, number>> {
+  return (rows.get(key) ?? {}) as Readonly<Record<string, number>>;
+}
+
+/** The tenant_ref of an entry; entries of the foundry always have one. */
+export function tenantOf(statement: JsonObject): string {
+  return statement['tenant_ref'] as string;
+}

@@ -1,0 +1,156 @@
+// The entries of the oracle: an aggregate with everything it was computed from, and the resolution of a
+// dispute. What follows: where a tenant's feed stands. behaviour.md §10.5; formats.md §2.
+
+import { Type } from 'typebox';
+import { asSchema, Millis } from '../../contract.ts';
+import type { EntryType, JsonObject, RowReader, RowWriter, Sequenced } from '../../contract.ts';
+import { count, tenantOf } from '../counts.ts';
+import { DecimalText } from '../decimal.ts';
+import { EntryId, Name, Nullable } from '../members.ts';
+import { METHOD, REASONS, STANDINGS, STATES } from './aggregate.ts';
+import type { State } from './aggregate.ts';
+
+/** Name of the entry type of an aggregate. */
+export const AGGREGATE = 'foundry.aggregate.v1';
+/** Name of the entry type of a resolution. */
+export const RESOLUTION = 'foundry.resolution.v1';
+
+/** What an aggregate leaves open. */
+export const DOES_NOT_ASSERT = {
+  readings_authentic: 'that the sources gave these readings: they are as the tenant submitted them',
+  value_true: 'that the value is true, only that it follows from the readings by the method',
+} as const;
+
+const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const RatioText = Type.Union([
+  DecimalText,
+  Type.Enum(['1/2', '1/3', '1/4', '2/3'], { description: 'A fraction.' }),
+]);
+
+const ReadingMembers = Type.Object(
+  {
+    source_id: Name,
+    value: DecimalText,
+    observed_at_ms: Millis,
+    /** True where the request did not say when. */
+    observed_at_defaulted: Type.Boolean(),
+    weight_milli: Count,
+    max_age_ms: Count,
+    standing: Type.Enum([...STANDINGS]),
+  },
+  { additionalProperties: false },
+);
+
+/** What an aggregate says beside the common members: who has it recomputes it. */
+export const AggregateMembers = Type.Object(
+  {
+    feed_id: Name,
+    method: Type.Literal(METHOD),
+    as_of_ms: { ...Millis, description: 'The time at which the readings were fresh or not.' },
+    state: Type.Enum([...STATES]),
+    dispute_reasons: Type.Array(Type.Enum([...REASONS])),
+    consensus: Nullable(DecimalText),
+    value: Nullable(DecimalText),
+    median: Nullable(DecimalText),
+    spread: Nullable(DecimalText),
+    fresh_weight_milli: Count,
+    rejected_weight_milli: Count,
+    readings: Type.Array(ReadingMembers),
+    thresholds: Type.Object(
+      {
+        min_readings: Count,
+        min_survivors: Count,
+        mad_threshold: DecimalText,
+        mad_zero_tolerance: DecimalText,
+        trim_each_tail: DecimalText,
+        dispute_tolerance: DecimalText,
+        max_rejected_weight: RatioText,
+        future_skew_ms: Count,
+      },
+      { additionalProperties: false },
+    ),
+    does_not_assert: Type.Array(Type.Enum(Object.keys(DOES_NOT_ASSERT))),
+  },
+  { additionalProperties: false },
+);
+
+/** What a resolution says; the resolver is a commitment. */
+export const ResolutionMembers = Type.Object(
+  {
+    aggregate_entry_id: EntryId,
+    feed_id: Name,
+    state: Type.Literal('RESOLVED'),
+    value: DecimalText,
+  },
+  { additionalProperties: false },
+);
+
+/** An aggregate, as its row has it. */
+export interface AggregateRow {
+  readonly tenant_ref: string;
+  readonly index: number;
+  readonly feed_id: string;
+  readonly state: State;
+  readonly consensus: string | null;
+  /** Where the dispute was resolved, and to which value. */
+  readonly resolved: { readonly index: number; readonly value: string } | null;
+}
+
+/** Row of an aggregate. */
+export const aggregateRow = (entry_id: string): string => `foundry/aggregate/${entry_id}`;
+/** Row of a tenant's feed: the entry id of its newest aggregate that had enough readings. */
+export const feedRow = (tenant_ref: string, feed_id: string): string =>
+  `foundry/feed/${tenant_ref}/${feed_id}`;
+
+/** The row of an aggregate; undefined for what is none. */
+export function aggregateAt(rows: RowReader, entry_id: string): AggregateRow | undefined {
+  return rows.get(aggregateRow(entry_id)) as unknown as AggregateRow | undefined;
+}
+
+/** The aggregate that holds a feed in dispute; undefined when the feed is clear. */
+export function disputeOf(
+  rows: RowReader,
+  tenant_ref: string,
+  feed_id: string,
+): AggregateRow | undefined {
+  const newest = rows.get(feedRow(tenant_ref, feed_id)) as string | undefined;
+  const row = newest === undefined ? undefined : aggregateAt(rows, newest);
+  return row?.state === 'DISPUTED' && row.resolved === null ? row : undefined;
+}
+
+function projectAggregate(entry: Sequenced, rows: RowWriter): void {
+  const { index, entry_id, statement } = entry;
+  const { feed_id, state, consensus } = statement;
+  const tenant_ref = tenantOf(statement);
+  const row = { tenant_ref, index, feed_id, state, consensus, resolved: null };
+  rows.put(aggregateRow(entry_id), row as JsonObject);
+  // Too few readings say nothing new of the feed: a dispute stays one.
+  if (state !== 'INSUFFICIENT') rows.put(feedRow(tenant_ref, feed_id as string), entry_id);
+  const aggregates_disputed = state === 'DISPUTED' ? 1 : 0;
+  count(entry, rows, { aggregates: 1, aggregates_disputed });
+}
+
+function projectResolution(entry: Sequenced, rows: RowWriter): void {
+  const { index, statement } = entry;
+  const id = statement['aggregate_entry_id'] as string;
+  const row = aggregateAt(rows, id);
+  const resolved = { index, value: statement['value'] as string };
+  if (row !== undefined) rows.put(aggregateRow(id), { ...row, resolved });
+  count(entry, rows, { resolutions: 1 });
+}
+
+/** `foundry.aggregate.v1`; each is on the chain of its feed's name. */
+export const aggregateType: EntryType = {
+  name: AGGREGATE,
+  schema: asSchema(AggregateMembers),
+  keys: [['foundry.feed', 'feed_id']],
+  project: projectAggregate,
+};
+
+/** `foundry.resolution.v1`; on the chain of the feed too. */
+export const resolutionType: EntryType = {
+  name: RESOLUTION,
+  schema: asSchema(ResolutionMembers),
+  keys: [['foundry.feed', 'feed_id']],
+  project: projectResolution,
+};
