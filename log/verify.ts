@@ -31,6 +31,12 @@ export { parsePolicy } from './note/policy.ts';
 export { trustFromKit } from './verify/kit.ts';
 export { trustedKeyOf } from './verify/trust.ts';
 export type { Trust, TrustedKey } from './verify/trust.ts';
+// What portable code of plugins needs beside the checks: plugins/require-receipt runs in services of others.
+export { portable } from './crypto/portable.ts';
+export { fromBase64Url, fromUtf8, toBase64Url, toHex, utf8 } from './encoding/bytes.ts';
+export { canonical } from './encoding/canonical.ts';
+export { isJsonObject, parseJson } from './encoding/json.ts';
+export { parseVkey } from './note/vkey.ts';
 
 /** The suite to check with (`portable` unless given) and the verifier's clock (now unless given). */
 export interface VerifyOptions {

@@ -1,0 +1,142 @@
+// The guard in front of an act: the challenge when there is no permit, the checks when there is one, and its one
+// use. No framework, no node:*, nothing of the rest of actlog. behaviour.md §4.1, §8.2.
+
+import { parsePolicy, parseVkey, portable } from '../../log/verify.ts';
+import type { Json, JsonObject } from '../../log/verify.ts';
+import { actionOf } from './action.ts';
+import type { Action } from './action.ts';
+import { challenged, unavailable, used } from './answers.ts';
+import type { GuardAnswer } from './answers.ts';
+import { PROOF_HEADER } from './challenge.ts';
+import type { Issuer } from './challenge.ts';
+import { readHeader } from './header.ts';
+import { checkDeclared, manifestOf } from './manifest.ts';
+import type { DeclaredAction, ManifestService } from './manifest.ts';
+import { claimedKid, claimedOrigin, verifyPermit } from './permit.ts';
+import type { Permit, Refused } from './permit.ts';
+import { memoryReplayStore } from './replay.ts';
+import type { ReplayStore } from './replay.ts';
+import { trustedKeys } from './trusted-keys.ts';
+import type { KeyOptions, KeySource, LogKeys } from './trusted-keys.ts';
+
+/** What a service trusts, and how. */
+export interface GuardOptions extends KeyOptions {
+  /** Verifier key of the log whose permits are taken, or of several: its name is the origin. Pins the log. */
+  readonly log: string | readonly string[];
+  /** The log's JWKS: `https://…/crypto/jwks.json`, or the document itself. */
+  readonly jwks: KeySource;
+  /**
+   * tenant_refs whose gate is believed. Every tenant writes its own policy, so `any` lets everybody who has a
+   * key of that log permit their own acts.
+   */
+  readonly tenants: Issuer['tenants'];
+  /** Who the manifest says publishes it. */
+  readonly service?: Partial<ManifestService> & { readonly name: string };
+  /** Used permits; in this process's memory unless given. */
+  readonly replay?: ReplayStore;
+  /** C2SP tlog-policy text: cosignatures that the permit's checkpoint needs. */
+  readonly policy?: string;
+  /** Absolute address of the gate's endpoint, for the challenge. */
+  readonly gate?: string;
+  /** Milliseconds of UTC; `Date.now` unless given. */
+  readonly now?: () => number;
+}
+
+/** A request as the guard sees it. */
+export interface GuardedRequest {
+  readonly method: string;
+  /** Path and query. */
+  readonly target: string;
+  /** The value of X-Receipt. */
+  readonly receipt: string | undefined;
+  /** What of the body the permit binds; undefined where there is none. */
+  readonly fields: Json | undefined;
+}
+
+/** The act may go on under this permit, or the request ends with this answer. */
+export type Admission = { readonly permit: Permit } | { readonly answer: GuardAnswer };
+
+/** Guards the acts of one service. */
+export interface Guard {
+  /** Declares an action and returns what admits its requests. */
+  protect(declared: DeclaredAction): (request: GuardedRequest) => Promise<Admission>;
+  /** What to serve at `/.well-known/agent-actions.json`: every action that is protected by now. */
+  manifest(): JsonObject;
+}
+
+/** A guard; throws for options that could not hold. */
+export function guardOf(options: GuardOptions): Guard {
+  const { log, tenants, service, replay = memoryReplayStore(), now = Date.now } = options;
+  checkTenants(tenants);
+  const policy =
+    options.policy === undefined ? {} : { policy: parsePolicy(portable, options.policy) };
+  const logs = (typeof log === 'string' ? [log] : log).map((vkey) => ({
+    origin: parseVkey(portable, vkey).name,
+    vkey,
+    ...policy,
+  }));
+  const [newest] = logs;
+  if (newest === undefined) throw new Error('log names no verifier key');
+  const keys = trustedKeys(options.jwks, options);
+  const shown = {
+    issuers: logs.map(({ origin }) => ({ origin, tenants })),
+    ...(options.gate === undefined ? {} : { gate: options.gate }),
+    ...(service?.spec === undefined ? {} : { learn_more: service.spec }),
+  };
+  const admit = async (action: Action, receipt: string | undefined): Promise<Admission> => {
+    const challenge = { action, ...shown };
+    if (receipt === undefined || receipt === '') return { answer: challenged(challenge) };
+    const refusedFor = ({ refused, message }: Omit<Refused, 'ok'>): Admission => ({
+      answer: challenged({ ...challenge, refused }, message),
+    });
+    const presented = readHeader(receipt);
+    if (presented === null) {
+      const message = `${PROOF_HEADER} is not base64url of a receipt`;
+      return refusedFor({ refused: 'receipt_malformed', message });
+    }
+    const claimed = claimedOrigin(presented);
+    const pinned = logs.find(({ origin }) => origin === claimed) ?? newest;
+    let known: LogKeys;
+    try {
+      known = await keys.of(pinned.origin, claimedKid(presented));
+    } catch {
+      return { answer: unavailable('the keys of the log cannot be fetched') };
+    }
+    const checked = verifyPermit(presented, action, { ...pinned, ...known, tenants }, now());
+    if (!checked.ok) return refusedFor(checked);
+    const { permit } = checked;
+    try {
+      const first = await replay.use(permit.id, permit.expires_at_ms);
+      return first ? { permit } : { answer: used() };
+    } catch {
+      return { answer: unavailable('it cannot be told whether the receipt was used') };
+    }
+  };
+  const declared: DeclaredAction[] = [];
+  return {
+    protect(action) {
+      checkDeclared(action);
+      if (declared.some(({ id }) => id === action.id))
+        throw new Error(`${action.id} is there twice`);
+      declared.push(action);
+      const { action_type } = action;
+      return ({ method, target, receipt, fields }) => {
+        const bound = fields === undefined ? {} : { fields };
+        return admit(actionOf({ action_type, method, target, ...bound }), receipt);
+      };
+    },
+    manifest() {
+      const issuer = logs.map(({ origin }) => origin).join(' ');
+      return manifestOf({ issuer, name: 'service', ...service }, declared);
+    },
+  };
+}
+
+/** Said at the start, not at the first act: `tenants` is what makes a permit mean something. */
+function checkTenants(tenants: unknown): void {
+  if (tenants === 'any') return;
+  const refs = Array.isArray(tenants) ? (tenants as readonly unknown[]) : [];
+  if (refs.length === 0 || !refs.every((ref) => /^[A-Za-z0-9_-]{22}$/.test(String(ref)))) {
+    throw new Error("tenants is a list of tenant_refs, or 'any'");
+  }
+}

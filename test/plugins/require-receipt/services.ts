@@ -1,0 +1,123 @@
+// Services of a few lines that protect an act, as others would write them: Express, Koa, and a fetch handler. Each
+// counts how often the act was done.
+
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { RequestListener, Server } from 'node:http';
+import { text } from 'node:stream/consumers';
+import express from 'express';
+import Koa from 'koa';
+import { requireReceipt } from '../../../plugins/require-receipt/middleware.ts';
+import type {
+  DeclaredAction,
+  GuardOptions,
+  Permit,
+} from '../../../plugins/require-receipt/middleware.ts';
+
+/** A service that listens. */
+export interface Service {
+  readonly url: string;
+  /** Acts that were done. */
+  done(): number;
+  close(): Promise<void>;
+}
+
+export const REFUND: DeclaredAction = {
+  id: 'refund',
+  action_type: 'payment.refund',
+  method: 'POST',
+  path: '/refunds',
+  description: 'Pays a customer back.',
+  example: { order: 'A-7', amount: 12.5 },
+};
+
+/** Listens on a port of its own. */
+export async function listening(
+  listener: RequestListener,
+): Promise<{ readonly url: string; close(): Promise<void> }> {
+  const server: Server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${String(port)}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+export async function expressService(options: GuardOptions): Promise<Service> {
+  let acts = 0;
+  const receipts = requireReceipt(options);
+  const refund = receipts.protect(REFUND);
+  const app = express();
+  app.post('/refunds', express.json(), refund.express(), (_req, res) => {
+    acts++;
+    res.json({ ok: true, under: (res.locals['permit'] as Permit).entry_id });
+  });
+  app.post('/unparsed', receipts.protect({ ...REFUND, id: 'unparsed' }).express(), (_req, res) => {
+    res.json({ ok: true });
+  });
+  app.get('/.well-known/agent-actions.json', (_req, res) => {
+    res.json(receipts.manifest());
+  });
+  // Quiet: the stack of an expected error is nothing to print.
+  app.use(((_error, _req, res, _next) => {
+    res.status(500).end();
+  }) as express.ErrorRequestHandler);
+  return { ...(await listening(app)), done: () => acts };
+}
+
+export async function koaService(options: GuardOptions): Promise<Service> {
+  let acts = 0;
+  const receipts = requireReceipt(options);
+  const refund = receipts.protect(REFUND).koa();
+  const app = new Koa();
+  app.use(async (ctx, next) => {
+    if (ctx.path === '/.well-known/agent-actions.json') {
+      ctx.body = receipts.manifest();
+      return;
+    }
+    const body = await text(ctx.req);
+    (ctx.request as { body?: unknown }).body = body === '' ? undefined : JSON.parse(body);
+    await next();
+  });
+  app.use(refund);
+  app.use((ctx) => {
+    acts++;
+    ctx.body = { ok: true, under: (ctx.state['permit'] as Permit).entry_id };
+  });
+  return { ...(await listening(app.callback())), done: () => acts };
+}
+
+export async function fetchService(options: GuardOptions): Promise<Service> {
+  let acts = 0;
+  const receipts = requireReceipt(options);
+  const refund = receipts.protect(REFUND).fetch(async (request, permit) => {
+    acts++;
+    await request.json();
+    return Response.json({ ok: true, under: permit.entry_id });
+  });
+  // What runs fetch handlers elsewhere is the platform; here it is a few lines over node:http.
+  const served = await listening((incoming, outgoing) => {
+    const answer = async (): Promise<void> => {
+      const { method = 'GET', url = '/' } = incoming;
+      const body = await text(incoming);
+      const request = new Request(`http://service.example${url}`, {
+        method,
+        headers: incoming.headers as Record<string, string>,
+        ...(body === '' ? {} : { body }),
+      });
+      const response =
+        url === '/.well-known/agent-actions.json'
+          ? Response.json(receipts.manifest())
+          : await refund(request);
+      outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+      outgoing.end(await response.text());
+    };
+    answer().catch(() => outgoing.writeHead(500).end());
+  });
+  return { ...served, done: () => acts };
+}
