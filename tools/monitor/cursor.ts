@@ -1,11 +1,12 @@
-// What a monitor remembers of a log between runs: the newest note that it has checked up to, and a replay
-// at rest. Files are replaced whole, so that a crash leaves the old or the new one.
+// What a monitor remembers of a log between runs: the newest note that it has checked up to, a replay at
+// rest, and leaf hashes. Files but the last are replaced whole, so that a crash leaves the old or the new one.
 
 import { mkdir, open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isJsonObject, parseJson } from '../../log/index.ts';
 import type { JsonObject } from '../../log/index.ts';
 import { CommandError, EXIT } from '../command-line.ts';
+import { LeafHashes } from './leaf-hashes.ts';
 
 /** Where a monitor stands. */
 export interface Cursor {
@@ -36,6 +37,11 @@ export class CursorFiles {
   /** Where a finding is kept; while it is there, the monitor holds. */
   get violationPath(): string {
     return join(this.#folder, `${this.#name}.violation.json`);
+  }
+
+  /** Leaf hashes of everything that was checked. */
+  leafHashes(): LeafHashes {
+    return new LeafHashes(this.#path('.leaves'));
   }
 
   async read(): Promise<Cursor | null> {

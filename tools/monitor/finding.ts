@@ -1,6 +1,7 @@
 // What a monitor finds: a broken rule with the objects that show it. formats.md §7.
 
 import type { JsonObject, Opened } from '../../log/index.ts';
+import type { Prefix } from './leaf-hashes.ts';
 import type { Rule } from '../../log/replay.ts';
 
 /** The rules of a replay, and those that only show between reads and on the clock. */
@@ -20,6 +21,8 @@ export interface Evidence {
   readonly notes: readonly string[];
   /** Entries under the last of the notes; a path is missing where the entry is not included. */
   readonly entries: readonly (Opened | Omit<Opened, 'path'>)[];
+  /** The root that the tree of the last note had at the size of the first, with the path that proves it. */
+  readonly consistency?: Prefix;
   /** Our clock, where it matters. */
   readonly clock_ms?: number;
 }

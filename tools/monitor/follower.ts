@@ -1,7 +1,7 @@
 // Follows one log: reads its newest checkpoint, replays every entry up to it, compares. Signatures are
 // checked on threads while the replay goes on and the next bundles are fetched.
 
-import { equal, LogError, native, toHex } from '../../log/index.ts';
+import { equal, LogError, native, toBase64, toHex } from '../../log/index.ts';
 import { textOfEntry } from '../../log/entry-bytes.ts';
 import type { Mirror } from '../../log/mirror.ts';
 import type { VerifyPool } from '../../log/crypto/verify-pool.ts';
@@ -14,6 +14,7 @@ import { judgeDelay, judgeHead, type Polled } from './clock-rules.ts';
 import type { Cursor, CursorFiles } from './cursor.ts';
 import { findingOf, isPrefix, rootFinding } from './evidence.ts';
 import { Finding } from './finding.ts';
+import type { LeafHashes } from './leaf-hashes.ts';
 import { openNoted, type Noted } from './noted.ts';
 import type { Notices } from './notices.ts';
 
@@ -56,10 +57,12 @@ export class Follower {
   #rested: number;
   #restEvery = REST_ENTRIES;
   #last: Replayed | null = null;
+  readonly #leaves: LeafHashes;
 
   private constructor(options: FollowerOptions, replay: Replay) {
     this.#options = options;
     this.#cursor = options.cursor;
+    this.#leaves = options.files.leafHashes();
     this.#replay = replay;
     this.#rested = replay.size;
     this.#signatures = new SignatureChecks(options.pool);
@@ -141,11 +144,17 @@ export class Follower {
         entries: [],
       });
     }
-    if (await isPrefix(this.#options.mirror, head, seen)) return true;
+    const prefix = await this.#leaves.prefix(head.size, seen);
+    const same =
+      prefix === null
+        ? await isPrefix(this.#options.mirror, head, seen)
+        : prefix.from_root === toBase64(head.root);
+    if (same) return true;
     const detail = `the tree of ${String(head.size)} entries is not in that of ${String(seen.size)}`;
     throw new Finding('inconsistent', detail, 'signed', {
       notes: [head.note, seen.note],
       entries: [],
+      ...(prefix === null ? {} : { consistency: prefix }),
     });
   }
 
@@ -157,6 +166,7 @@ export class Follower {
       this.#options.notices?.checked();
     } catch (error) {
       this.#options.notices?.dropped();
+      this.#leaves.drop();
       if (!(error instanceof Violation)) throw error;
       const finding = await this.#findingOf(error, head);
       // Entries of a torn answer may have been taken: what was checked is at rest.
@@ -201,6 +211,7 @@ export class Follower {
     const index = this.#replay.size;
     const entry = textOfEntry(bytes, index);
     this.#last = this.#replay.add(entry);
+    this.#leaves.take(index, this.#last.leafHash);
     const fresh = index >= (this.#seen?.size ?? Infinity);
     this.#options.notices?.took(this.#replay, this.#last, entry, fresh);
     if (this.#polled === null || this.#seen?.size !== index) return;
@@ -215,6 +226,7 @@ export class Follower {
     const changed = this.#cursor.note !== head.note;
     this.#seen = head;
     this.#cursor = { ...this.#cursor, note: head.note, closed: this.#replay.closed, last_ms };
+    await this.#leaves.keep();
     // The cursor first: the replay at rest is never ahead of the note that it was compared with.
     if (changed) await this.#options.files.write(this.#cursor);
     if (this.#replay.size - this.#rested >= this.#restEvery) await this.rest();
