@@ -9,13 +9,13 @@ export interface CommandState<A = unknown> {
   /** Passed the command's schema. */
   readonly args: A;
   /** Appends one atomic group to the newest log of the kind. */
-  append(
+  readonly append: (
     kind: Kind,
     drafts: readonly Draft[],
     options?: Pick<AppendOptions, 'check'>,
-  ): Promise<readonly Appended[]>;
+  ) => Promise<readonly Appended[]>;
   /** What stands in the log for a tenant, registered there; `resource_missing` for a name without a key. */
-  tenantRef(tenant: string, kind: Kind): Promise<string>;
+  readonly tenantRef: (tenant: string, kind: Kind) => Promise<string>;
 }
 
 /** A command as its author writes it; see `command`. */

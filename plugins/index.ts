@@ -3,8 +3,10 @@
 import absence from './absence/index.ts';
 import astl from './astl/index.ts';
 import classify from './classify/index.ts';
+import clear from './clear/index.ts';
 import type { Plugin } from './contract.ts';
 import foundry from './foundry/index.ts';
+import nap from './nap/index.ts';
 import pdtr from './pdtr/index.ts';
 import restraint from './restraint/index.ts';
 import silence from './silence/index.ts';
@@ -21,5 +23,7 @@ export const PLUGINS: readonly Plugin[] = [
   absence,
   pdtr,
   restraint,
+  clear,
+  nap,
   foundry,
 ];

@@ -1,0 +1,33 @@
+// Clear: a toll on every governed act, basis points on what it cleared, summed by tenant and month.
+// interface.md, clear; behaviour.md §10.2.
+
+import { definePlugin } from '../contract.ts';
+import { layerRoutes } from '../layer-routes.ts';
+import { clearApi } from './api.ts';
+import type { ClearApi } from './api.ts';
+import { ceilingCommand } from './commands.ts';
+import { ceilingType } from './entries.ts';
+import { clearRoutes } from './routes.ts';
+
+export type { ClearApi } from './api.ts';
+export { spentOf, tollLines } from './answers.ts';
+export { feeCounted, usd } from './meter.ts';
+export { MONTH, monthOf } from './months.ts';
+export { feeOf, TIERS, tierOf } from './tiers.ts';
+export type { Tier } from './tiers.ts';
+export { actOf, add } from './usage.ts';
+export type { Act, Digits, Usage } from './usage.ts';
+
+/** The plugin `clear`. */
+export default definePlugin<ClearApi>({
+  contract: 1,
+  name: 'clear',
+  title: 'Clear',
+  types: [ceilingType],
+  routes: (host) => [
+    ...layerRoutes({ host, file: 'clear.json', base: '/api/v1/clear', tag: 'clear' }),
+    ...clearRoutes(host, clearApi(host)),
+  ],
+  commands: () => [ceilingCommand],
+  api: clearApi,
+});

@@ -1,0 +1,19 @@
+// Months of the log's clock, in UTC. formats.md, notation; behaviour.md §10.2.
+
+/** `YYYY-MM`. */
+export const MONTH = '^[0-9]{4}-(0[1-9]|1[0-2])$';
+
+/** The month that a time lies in. */
+export const monthOf = (ms: number): string => new Date(ms).toISOString().slice(0, 7);
+
+/** The first millisecond of the month after the one that a time lies in. */
+export function nextMonthMs(ms: number): number {
+  const date = new Date(ms);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
+}
+
+/** `count` months that end with this one, newest first. */
+export function monthsBack(month: string, count: number): string[] {
+  const [year = 0, number = 1] = month.split('-').map(Number);
+  return Array.from({ length: count }, (_, i) => monthOf(Date.UTC(year, number - 1 - i, 1)));
+}

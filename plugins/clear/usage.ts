@@ -1,0 +1,114 @@
+// What a month adds up to, act by act. behaviour.md §10.2. Pure; money is bigint micro-USD in sums and decimal
+// digits in between, since a sum may be more than a JSON integer holds.
+
+import type { Json, JsonObject, Sequenced } from '../contract.ts';
+import { feeOf, tierOf } from './tiers.ts';
+
+/** Micro-USD in decimal digits. */
+export type Digits = string;
+
+/** A sum over governed acts, as rows hold it. */
+export interface Usage {
+  readonly acts: number;
+  readonly tolls_micro_usd: Digits;
+  /** By the key of the toll: acts, micro-USD. */
+  readonly tolls: Readonly<Record<string, readonly [number, Digits]>>;
+  readonly cleared_micro_usd: Digits;
+  readonly fees_micro_usd: Digits;
+  /** By the id of the tier: acts, exposure, fees. */
+  readonly tiers: Readonly<Record<string, readonly [number, Digits, Digits]>>;
+}
+
+/** Nothing yet. */
+export const NO_USAGE: Usage = {
+  acts: 0,
+  tolls_micro_usd: '0',
+  tolls: {},
+  cleared_micro_usd: '0',
+  fees_micro_usd: '0',
+  tiers: {},
+};
+
+/** A governed act as its entry states it, in integers of micro-USD. */
+export interface Act {
+  readonly toll: string;
+  readonly toll_micro_usd: number;
+  readonly cleared_micro_usd: number;
+}
+
+/** The governed act of an entry; null for an entry without a toll. */
+export function actOf({ statement }: Pick<Sequenced, 'statement'>): Act | null {
+  const { toll, toll_micro_usd, cleared_micro_usd = 0 } = statement;
+  if (typeof toll !== 'string' || typeof toll_micro_usd !== 'number') return null;
+  return { toll, toll_micro_usd, cleared_micro_usd: Number(cleared_micro_usd) };
+}
+
+/** A sum and something more. */
+export const add = (sum: Digits, more: number | bigint | Digits): Digits =>
+  String(BigInt(sum) + BigInt(more));
+
+/** What is taken of an act's exposure when the month stood at `before`: the tier after the act, flat on it. */
+export function shareOf(
+  before: Digits,
+  cleared_micro_usd: number,
+): { readonly tier: string; readonly fee_micro_usd: bigint } {
+  const exposure = BigInt(cleared_micro_usd);
+  const tier = tierOf(BigInt(before) + exposure);
+  return { tier: tier.id, fee_micro_usd: feeOf(exposure, tier) };
+}
+
+/** The share of an act that clears anything; null for the others. */
+export type Share = ReturnType<typeof shareOf> | null;
+
+/** A sum with one more act. */
+export function withAct(usage: Usage, act: Act, share: Share): Usage {
+  const { toll, toll_micro_usd, cleared_micro_usd } = act;
+  const [acts, micro_usd] = usage.tolls[toll] ?? [0, '0'];
+  const counted = {
+    ...usage,
+    acts: usage.acts + 1,
+    tolls_micro_usd: add(usage.tolls_micro_usd, toll_micro_usd),
+    tolls: { ...usage.tolls, [toll]: [acts + 1, add(micro_usd, toll_micro_usd)] as const },
+  };
+  if (share === null) return counted;
+  const { tier, fee_micro_usd } = share;
+  const [taken, exposure, fees] = usage.tiers[tier] ?? [0, '0', '0'];
+  return {
+    ...counted,
+    cleared_micro_usd: add(usage.cleared_micro_usd, cleared_micro_usd),
+    fees_micro_usd: add(usage.fees_micro_usd, fee_micro_usd),
+    tiers: {
+      ...usage.tiers,
+      [tier]: [taken + 1, add(exposure, cleared_micro_usd), add(fees, fee_micro_usd)],
+    },
+  };
+}
+
+/** Two sums as one: of the logs of a kind, each of which has its own. */
+export function plus(a: Usage, b: Usage): Usage {
+  const tolls = { ...a.tolls };
+  for (const [toll, [acts, micro_usd]] of Object.entries(b.tolls)) {
+    const [before, sum] = tolls[toll] ?? [0, '0'];
+    tolls[toll] = [before + acts, add(sum, micro_usd)];
+  }
+  const tiers = { ...a.tiers };
+  for (const [tier, [acts, exposure, fees]] of Object.entries(b.tiers)) {
+    const [before, cleared, taken] = tiers[tier] ?? [0, '0', '0'];
+    tiers[tier] = [before + acts, add(cleared, exposure), add(taken, fees)];
+  }
+  return {
+    acts: a.acts + b.acts,
+    tolls_micro_usd: add(a.tolls_micro_usd, b.tolls_micro_usd),
+    tolls,
+    cleared_micro_usd: add(a.cleared_micro_usd, b.cleared_micro_usd),
+    fees_micro_usd: add(a.fees_micro_usd, b.fees_micro_usd),
+    tiers,
+  };
+}
+
+/** Out of a row; nothing where there is none. */
+export const usageOf = (row: Json | undefined): Usage =>
+  row === undefined ? NO_USAGE : (row as unknown as Usage);
+
+/** Into a row. */
+export const usageRow = (usage: Usage): JsonObject => usage as unknown as JsonObject;

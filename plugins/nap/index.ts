@@ -1,0 +1,18 @@
+// The negative-act premium: what was not done, at a toll of its own. interface.md, NAP; behaviour.md §10.2.
+
+import { definePlugin } from '../contract.ts';
+import { layerRoutes } from '../layer-routes.ts';
+import { usageRoute } from './routes.ts';
+
+/** The plugin `nap`. */
+export default definePlugin({
+  contract: 1,
+  name: 'nap',
+  title: 'Negative-act premium',
+  requires: ['clear'],
+  types: [],
+  routes: (host) => [
+    ...layerRoutes({ host, file: 'nap.json', base: '/api/v1/nap', tag: 'nap' }),
+    usageRoute(host),
+  ],
+});

@@ -1,0 +1,66 @@
+// A tenant's negative acts of a month. interface.md, NAP; behaviour.md §10.1, §10.2.
+
+import { Type } from 'typebox';
+import clear, { add, MONTH, monthOf, usd } from '../clear/index.ts';
+import { route } from '../contract.ts';
+import type { JsonObject, PluginHost, Route } from '../contract.ts';
+import { negativeActs, skusOf } from './usage.ts';
+
+const Count = Type.Integer({ minimum: 0 });
+const Micro = Type.String({ description: 'Integer micro-USD, in digits.' });
+const sums = { acts: Count, micro_usd: Micro, usd: Type.String() };
+
+const NapUsage = Type.Object(
+  {
+    schema: Type.Literal('svc-nap-usage-v1'),
+    tenant_ref: Type.String(),
+    sandbox: Type.Boolean(),
+    month: Type.String({ pattern: MONTH }),
+    ...sums,
+    skus: Type.Array(Type.Object({ sku: Type.String(), ...sums }), {
+      description: 'restraint_call is counted under restraint.',
+    }),
+    governed_acts: { ...Count, description: 'All of the month, negative or not.' },
+  },
+  { $id: 'NapUsage' },
+);
+
+/** GET /api/v1/nap/usage. */
+export function usageRoute(host: PluginHost): Route {
+  const { usage: usageIn } = host.use(clear);
+  const skus = skusOf(host.catalog('nap.json') as JsonObject);
+  return route({
+    method: 'GET',
+    path: '/api/v1/nap/usage',
+    tag: 'nap',
+    summary: "A tenant's negative acts of a month, by SKU",
+    description:
+      'Acts that ended in BLOCK, HOLD, DENY or SILENCE carry a premium toll in their entry, never the ' +
+      'commodity one; these are the sums of those tolls.',
+    access: 'key',
+    query: Type.Object({
+      month: Type.Optional(
+        Type.String({ pattern: MONTH, description: 'YYYY-MM; the present month unless given.' }),
+      ),
+    }),
+    responses: { 200: { description: 'The negative acts.', schema: NapUsage } },
+    handle(ctx) {
+      const { caller, query } = ctx.state;
+      const { month = monthOf(host.now()) } = query;
+      const usage = usageIn(caller.kind, caller.tenant_ref, month);
+      const counted = negativeActs(usage, skus);
+      const micro_usd = counted.reduce((sum, line) => add(sum, line.micro_usd), '0');
+      ctx.body = {
+        schema: 'svc-nap-usage-v1',
+        tenant_ref: caller.tenant_ref,
+        sandbox: caller.sandbox,
+        month,
+        acts: counted.reduce((sum, { acts }) => sum + acts, 0),
+        micro_usd,
+        usd: usd(micro_usd),
+        skus: counted.map((line) => ({ ...line, usd: usd(line.micro_usd) })),
+        governed_acts: usage.acts,
+      };
+    },
+  });
+}
