@@ -8,6 +8,7 @@ import type { Config } from './config.ts';
 import type { OpenEgress } from './egress/egress.ts';
 import type { Metrics } from './metrics.ts';
 import type { PluginKeys } from './plugin-keys.ts';
+import type { Counters } from './tenants/counters.ts';
 import type { Disclosures } from './tenants/disclosures.ts';
 import type { Tenants } from './tenants/tenants.ts';
 import type { WitnessNetwork } from './witnesses/witness-network.ts';
@@ -25,6 +26,7 @@ export interface Gateway {
   readonly disclosures: Disclosures;
   /** Keys that plugins sign with. */
   readonly keys: PluginKeys;
+  readonly counters: Counters;
   /** Null without a policy. */
   readonly witnesses: WitnessNetwork | null;
   /** Every request to other machines goes through it. */

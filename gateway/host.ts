@@ -158,6 +158,10 @@ function hostFor(
     toll: (id) => toll(gateway.catalog('tolls.json') as JsonObject, id),
     egress: gateway.egress,
     signers: (kind, name) => gateway.keys.signers(plugin.name, name, kind),
+    counters: {
+      add: (name) => gateway.counters.add(`${plugin.name}/${name}`),
+      get: (name) => gateway.counters.get(`${plugin.name}/${name}`),
+    },
     now: () => gateway.now(),
     url: (path) => `${gateway.base_url}${path}`,
   };

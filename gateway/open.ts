@@ -27,6 +27,7 @@ import { PluginKeys } from './plugin-keys.ts';
 import { observeLogs, observeWitnesses, openMetrics } from './metrics.ts';
 import { externalPlugins } from './external-plugins.ts';
 import { GATEWAY_TYPES, gatewayRoutes } from './routes/index.ts';
+import { Counters } from './tenants/counters.ts';
 import { Disclosures } from './tenants/disclosures.ts';
 import { openGatewayStore } from './tenants/store.ts';
 import type { GatewayStore } from './tenants/store.ts';
@@ -89,6 +90,10 @@ async function open(
 
   const store = await openGatewayStore(join(config.DATA_DIR, 'gateway'));
   closers.push(() => store.close());
+  const counters = new Counters(store, (error) => {
+    options.logger.warn({ err: error }, 'counts are kept in memory until the disk takes them');
+  });
+  closers.push(() => counters.close());
   const disclosures = await Disclosures.open(join(config.DATA_DIR, 'private'));
   closers.push(() => disclosures.close());
   const tenants = await Tenants.load(store, now);
@@ -143,6 +148,7 @@ async function open(
     tenants,
     disclosures,
     keys,
+    counters,
     witnesses,
     egress,
     metrics,

@@ -214,6 +214,17 @@ export interface Limits {
   readonly page_max: number;
 }
 
+/**
+ * Counts of what is no entry, such as visits: kept by the gateway, durable, never signed, and no function of
+ * the log, so that `reindex` leaves them alone. Names are the plugin's own.
+ */
+export interface Counters {
+  /** Adds one. Resolves when that is on disk; a disk that refuses is reported to the operator, never here. */
+  add(name: string): Promise<void>;
+  /** What was added so far; 0 for a name that nobody counted. */
+  get(name: string): number;
+}
+
 /** What the gateway gives a plugin at boot. */
 export interface PluginHost {
   /** The plugin's own name. */
@@ -235,6 +246,7 @@ export interface PluginHost {
   readonly egress: Egress;
   /** The plugin's keys of this name for a kind of log: the first one signs, the others have. */
   signers(kind: Kind, name: string): readonly [PluginSigner, ...PluginSigner[]];
+  readonly counters: Counters;
   /** Milliseconds of wall-clock time; tests set it. */
   now(): number;
   /** An absolute address of this service: `url('/verify')`. */

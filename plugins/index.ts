@@ -7,9 +7,13 @@ import clear from './clear/index.ts';
 import type { Plugin } from './contract.ts';
 import foundry from './foundry/index.ts';
 import nap from './nap/index.ts';
+import issuerPays from './issuer-pays/index.ts';
 import pdtr from './pdtr/index.ts';
+import relay from './relay/index.ts';
 import restraint from './restraint/index.ts';
+import signal from './signal/index.ts';
 import silence from './silence/index.ts';
+import stack from './stack/index.ts';
 
 export { default as classify } from './classify/index.ts';
 export { readCatalog } from './catalog.ts';
@@ -26,4 +30,8 @@ export const PLUGINS: readonly Plugin[] = [
   clear,
   nap,
   foundry,
+  relay,
+  signal,
+  issuerPays,
+  stack,
 ];

@@ -1,4 +1,4 @@
-// The gateway's own database: API keys (hashed) and tenants. Small, read whole at start, written synced.
+// The gateway's own database: API keys (hashed), tenants and counts. Small, read whole at start, written synced.
 
 import { readdir } from 'node:fs/promises';
 import { LogError } from '../../log/index.ts';
@@ -26,32 +26,40 @@ export interface GatewayStore {
   readonly keys: ReadonlyMap<string, KeyRecord>;
   /** By name. */
   readonly tenants: ReadonlyMap<string, TenantRecord>;
+  /** Counts by name, as they are on disk. */
+  readonly counts: ReadonlyMap<string, number>;
   /** Each is on disk when its promise resolves. */
   putKeys(records: readonly KeyRecord[]): Promise<void>;
   putTenant(record: TenantRecord): Promise<void>;
+  putCounts(counts: readonly (readonly [name: string, count: number])[]): Promise<void>;
   /** Writes a copy to a folder that is empty or missing. */
   copyTo(folder: string): Promise<void>;
   close(): Promise<void>;
 }
 
-type Row = KeyRecord | TenantRecord;
+type Row = KeyRecord | TenantRecord | number;
 
 const keyRow = (value: KeyRecord) => ({ key: `key/${value.sha256}`, value });
 const tenantRow = (value: TenantRecord) => ({ key: `tenant/${value.name}`, value });
+const COUNT = 'count/';
+const countRow = ([name, value]: readonly [string, number]) => ({ key: COUNT + name, value });
 
 /** Opens the database in a folder, which is made when missing; `log_locked` when another process holds it. */
 export async function openGatewayStore(folder: string): Promise<GatewayStore> {
   const db = await SyncedLevel.open<Row>(folder, 'json');
   const keys = new Map<string, KeyRecord>();
   const tenants = new Map<string, TenantRecord>();
+  const counts = new Map<string, number>();
   for await (const [key, row] of db.rows()) {
     if (key.startsWith('key/')) keys.set((row as KeyRecord).sha256, row as KeyRecord);
     else if (key.startsWith('tenant/'))
       tenants.set((row as TenantRecord).name, row as TenantRecord);
+    else if (key.startsWith(COUNT)) counts.set(key.slice(COUNT.length), row as number);
   }
   return {
     keys,
     tenants,
+    counts,
     async putKeys(records) {
       await db.put(records.map(keyRow));
       for (const record of records) keys.set(record.sha256, record);
@@ -60,13 +68,21 @@ export async function openGatewayStore(folder: string): Promise<GatewayStore> {
       await db.put([tenantRow(record)]);
       tenants.set(record.name, record);
     },
+    async putCounts(entries) {
+      await db.put(entries.map(countRow));
+      for (const [name, count] of entries) counts.set(name, count);
+    },
     async copyTo(target) {
       const there = await readdir(target).catch(() => []);
       if (there.length > 0) {
         throw new LogError('out_of_range', `${target} is not empty: a backup needs a new folder`);
       }
       const copy = await SyncedLevel.open<Row>(target, 'json');
-      await copy.put([...[...keys.values()].map(keyRow), ...[...tenants.values()].map(tenantRow)]);
+      await copy.put([
+        ...[...keys.values()].map(keyRow),
+        ...[...tenants.values()].map(tenantRow),
+        ...[...counts].map(countRow),
+      ]);
       await copy.close();
     },
     close: () => db.close(),

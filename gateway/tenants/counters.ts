@@ -1,0 +1,69 @@
+// Counts that are no entries, such as visits of a partner's links. Each is on disk when its `add` resolves, and
+// all that come while one write is under way share the next. A disk that refuses loses none: they stay in
+// memory, and the next count, or the end, tries again.
+
+import type { Counters as CountersDoor } from '../../plugins/contract.ts';
+import type { GatewayStore } from './store.ts';
+
+/** Counters over the gateway's database. */
+export class Counters implements CountersDoor {
+  readonly #store: Pick<GatewayStore, 'counts' | 'putCounts'>;
+  readonly #refused: (error: unknown) => void;
+  readonly #counts: Map<string, number>;
+  readonly #waiting = new Set<string>();
+  /** Additions made, and how many of them are on disk. */
+  #added = 0;
+  #written = 0;
+  #writing: Promise<void> | null = null;
+
+  /** `refused` hears of each write that failed. */
+  constructor(
+    store: Pick<GatewayStore, 'counts' | 'putCounts'>,
+    refused: (error: unknown) => void,
+  ) {
+    this.#store = store;
+    this.#refused = refused;
+    this.#counts = new Map(store.counts);
+  }
+
+  get(name: string): number {
+    return this.#counts.get(name) ?? 0;
+  }
+
+  async add(name: string): Promise<void> {
+    this.#counts.set(name, this.get(name) + 1);
+    this.#waiting.add(name);
+    this.#added += 1;
+    const needed = this.#added;
+    try {
+      // The write under way may have started before this one stood in line: then the next one has it.
+      while (this.#written < needed) await (this.#writing ??= this.#write());
+    } catch (error) {
+      this.#refused(error);
+    }
+  }
+
+  /** Writes what a disk refused before, a last time. */
+  async close(): Promise<void> {
+    try {
+      while (this.#written < this.#added) await (this.#writing ??= this.#write());
+    } catch (error) {
+      this.#refused(error);
+    }
+  }
+
+  async #write(): Promise<void> {
+    const names = [...this.#waiting];
+    const added = this.#added;
+    this.#waiting.clear();
+    try {
+      await this.#store.putCounts(names.map((name) => [name, this.get(name)]));
+      this.#written = added;
+    } catch (error) {
+      for (const name of names) this.#waiting.add(name);
+      throw error;
+    } finally {
+      this.#writing = null;
+    }
+  }
+}

@@ -1,0 +1,21 @@
+// The issuer-pays index: what a listing costs, and the scoreboard, whose criteria anyone applies to an entry of
+// their choice. interface.md, issuer-pays index.
+
+import { definePlugin } from '../contract.ts';
+import { layerRoutes } from '../layer-routes.ts';
+import { scoreboardRoute } from './routes.ts';
+
+/** The plugin `issuer-pays`. */
+export default definePlugin({
+  contract: 1,
+  name: 'issuer-pays',
+  title: 'Issuer-pays index',
+  types: [],
+  routes: (host) => [
+    ...layerRoutes({
+      ...{ host, file: 'issuer-pays.json', base: '/api/v1/issuer-pays' },
+      tag: 'issuer-pays',
+    }),
+    scoreboardRoute(host),
+  ],
+});

@@ -1,0 +1,59 @@
+// The entry of the relay: a partner took a slug. Its name and contact are commitments; the slug is public, as the
+// partner's links are.
+
+import { Type } from 'typebox';
+import type { Static } from 'typebox';
+import type { EntryType, JsonObject } from '../contract.ts';
+import { asSchema, Millis } from '../contract.ts';
+
+/** Name of the entry type of an enrollment. */
+export const PARTNER = 'relay.partner.v1';
+
+/** A partner's slug: the kebab form of its name. */
+export const Slug = Type.String({ pattern: '^[a-z0-9]+(-[a-z0-9]+)*$', maxLength: 64 });
+
+export const PartnerMembers = Type.Object(
+  {
+    slug: Slug,
+    /** Enrolled without a key: a tenant with one may take the slug over. */
+    anonymous: Type.Boolean(),
+    /** Of the first enrollment of the slug by this tenant. */
+    enrolled_at_ms: Millis,
+  },
+  { additionalProperties: false },
+);
+
+/** What an enrollment says. */
+export type Partner = Static<typeof PartnerMembers>;
+
+/** An enrollment in force, as its row has it. */
+export interface PartnerRow extends Partner {
+  readonly index: number;
+  readonly entry_id: string;
+  readonly tenant_ref: string;
+}
+
+/** Prefix of the rows of partners, as the plugin reads it. */
+export const PARTNERS = 'partner/';
+/** Row of a slug, as `project` and `check` name it. */
+export const partnerRow = (slug: string): string => `relay/${PARTNERS}${slug}`;
+/** Row of how many slugs are taken, as the plugin reads it. */
+export const TOTAL = 'total';
+
+/** `relay.partner.v1`. */
+export const partnerType: EntryType = {
+  name: PARTNER,
+  schema: asSchema(PartnerMembers),
+  keys: [['relay.partner', 'slug']],
+  project({ index, entry_id, statement }, rows) {
+    const { slug, anonymous, enrolled_at_ms } = statement as unknown as Partner;
+    const tenant_ref = statement['tenant_ref'] as string;
+    const key = partnerRow(slug);
+    if (rows.get(key) === undefined) {
+      const total = rows.get(`relay/${TOTAL}`) as { partners: number } | undefined;
+      rows.put(`relay/${TOTAL}`, { partners: (total?.partners ?? 0) + 1 });
+    }
+    const row: PartnerRow = { index, entry_id, tenant_ref, slug, anonymous, enrolled_at_ms };
+    rows.put(key, row as unknown as JsonObject);
+  },
+};

@@ -1,0 +1,175 @@
+// What the world sees of the relay: the redirects of tracked links, a partner's status, and the whole network.
+// interface.md, partner relay; behaviour.md §10.1.
+
+import { Type } from 'typebox';
+import { kindOf, LogName } from '../astl/index.ts';
+import { ApiError, Millis, route } from '../contract.ts';
+import type { Kind, PluginHost, Route } from '../contract.ts';
+import { TrackedLinkSchema } from './enroll.ts';
+import { PARTNERS, Slug, TOTAL } from './entries.ts';
+import type { PartnerRow } from './entries.ts';
+import type { Links } from './links.ts';
+
+const Count = Type.Integer({ minimum: 0 });
+
+const Status = Type.Object(
+  {
+    schema: Type.Literal('svc-partner-relay-v1'),
+    partner: Slug,
+    enrolled_at_ms: Millis,
+    entry_id: Type.String({ format: 'uuid' }),
+    permalink: Type.String({ format: 'uri' }),
+    visits: Count,
+    links: Type.Array(TrackedLinkSchema),
+  },
+  { $id: 'RelayStatus' },
+);
+
+const Network = Type.Object(
+  {
+    schema: Type.Literal('svc-partner-relay-v1'),
+    partners: Count,
+    visits: Count,
+    visits_by_target: Type.Record(Type.String(), Count),
+    page: Type.Array(
+      Type.Object({
+        partner: Slug,
+        enrolled_at_ms: Millis,
+        visits: Count,
+        status_url: Type.String({ format: 'uri' }),
+      }),
+    ),
+    next_cursor: Type.Union([Type.String(), Type.Null()]),
+  },
+  { $id: 'RelayNetwork' },
+);
+
+const sum = (counts: readonly number[]): number => counts.reduce((a, b) => a + b, 0);
+
+/** The GET routes of the relay. */
+export function relayRoutes(host: PluginHost, links: Links): readonly Route[] {
+  return [networkRoute(host, links), statusRoute(host, links), redirectRoute(host, links)];
+}
+
+/** The newest enrollment of a slug. */
+function partnerOf(host: PluginHost, kind: Kind, slug: string): PartnerRow {
+  for (const log of host.logs(kind).toReversed()) {
+    const row = log.row(PARTNERS + slug) as unknown as PartnerRow | undefined;
+    if (row !== undefined) return row;
+  }
+  throw new ApiError('resource_missing', 'no such partner is enrolled', { param: 'partner' });
+}
+
+function statusRoute(host: PluginHost, links: Links): Route {
+  return route({
+    method: 'GET',
+    path: '/go/{partner}/status',
+    tag: 'relay',
+    summary: "A partner's links and how often each was followed",
+    access: 'read',
+    params: Type.Object({ partner: Slug }),
+    query: Type.Object({ log: LogName }),
+    responses: { 200: { description: 'The status.', schema: Status } },
+    errors: ['resource_missing'],
+    handle(ctx) {
+      const { params, query, caller } = ctx.state;
+      const kind = kindOf(query.log, caller);
+      const { slug, enrolled_at_ms, entry_id } = partnerOf(host, kind, params.partner);
+      const tracked = links.of(kind, slug);
+      const suffix = kind === 'sandbox' ? '?log=sandbox' : '';
+      ctx.set('Cache-Control', 'no-store');
+      ctx.body = {
+        schema: 'svc-partner-relay-v1',
+        partner: slug,
+        enrolled_at_ms,
+        entry_id,
+        permalink: host.url(`/r/${entry_id}${suffix}`),
+        visits: sum(tracked.map(({ visits }) => visits)),
+        links: tracked,
+      };
+    },
+  });
+}
+
+function redirectRoute(host: PluginHost, links: Links): Route {
+  return route({
+    method: 'GET',
+    path: '/go/{partner}/{target}',
+    tag: 'relay',
+    summary: 'Follow a tracked link',
+    description: 'Counts the visit, without a trace of the visitor, and redirects to the target.',
+    access: 'read',
+    params: Type.Object({
+      partner: Slug,
+      target: Type.String({ pattern: '^[a-z0-9]+(-[a-z0-9]+)*$', maxLength: 64 }),
+    }),
+    query: Type.Object({ log: LogName }),
+    responses: { 302: { description: 'To the path of the target.' } },
+    errors: ['resource_missing'],
+    async handle(ctx) {
+      const { params, query, caller } = ctx.state;
+      const { partner, target } = params;
+      const path = links.pathOf(target);
+      if (path === undefined) {
+        throw new ApiError('resource_missing', 'no link leads there', { param: 'target' });
+      }
+      const kind = kindOf(query.log, caller);
+      partnerOf(host, kind, partner);
+      // A look ahead is no visit.
+      if (ctx.method === 'GET') await links.count(kind, partner, target);
+      ctx.set('Cache-Control', 'no-store');
+      ctx.redirect(path);
+    },
+  });
+}
+
+function networkRoute(host: PluginHost, links: Links): Route {
+  const { page_default, page_max } = host.limits;
+  return route({
+    method: 'GET',
+    path: '/api/v1/relay/network',
+    tag: 'relay',
+    summary: 'Partners of the relay, and visits of all their links',
+    access: 'read',
+    query: Type.Object({
+      log: LogName,
+      cursor: Type.Optional({ ...Slug, description: 'The `next_cursor` of the page before.' }),
+      limit: Type.Optional(
+        Type.String({
+          pattern: '^[0-9]{1,6}$',
+          description: `1 to ${String(page_max)}; ${String(page_default)} unless given.`,
+        }),
+      ),
+    }),
+    responses: { 200: { description: 'The network.', schema: Network } },
+    async handle(ctx) {
+      const { query, caller } = ctx.state;
+      const kind = kindOf(query.log, caller);
+      const limit = query.limit === undefined ? page_default : Number(query.limit);
+      if (limit < 1 || limit > page_max) {
+        const message = `limit is ${String(limit)}, allowed is 1 to ${String(page_max)}`;
+        throw new ApiError('parameter_invalid', message, { param: 'limit' });
+      }
+      const log = host.log(kind);
+      const after = query.cursor === undefined ? {} : { after: PARTNERS + query.cursor };
+      const rows = await log.rows(PARTNERS, { limit: limit + 1, ...after });
+      const page = rows.slice(0, limit).map(([, row]) => row as unknown as PartnerRow);
+      const total = log.row(TOTAL) as { readonly partners: number } | undefined;
+      const visits_by_target = links.visits(kind);
+      ctx.set('Cache-Control', 'no-store');
+      ctx.body = {
+        schema: 'svc-partner-relay-v1',
+        partners: total?.partners ?? 0,
+        visits: sum(Object.values(visits_by_target)),
+        visits_by_target,
+        page: page.map(({ slug, enrolled_at_ms }) => ({
+          partner: slug,
+          enrolled_at_ms,
+          visits: sum(links.of(kind, slug).map(({ visits }) => visits)),
+          status_url: links.statusUrl(kind, slug),
+        })),
+        next_cursor: rows.length > limit ? (page.at(-1)?.slug ?? null) : null,
+      };
+    },
+  });
+}

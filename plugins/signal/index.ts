@@ -1,0 +1,23 @@
+// Signal: the reference data of the trigger rail, the credits of governed acts, and what agents that pay by
+// x402 discover here. interface.md, Stack and discovery; the triggers themselves are the foundry's.
+
+import { definePlugin } from '../contract.ts';
+import { layerRoutes } from '../layer-routes.ts';
+import { DiscoverySettings, discoveryRoute } from './discovery.ts';
+
+/** The plugin `signal`. */
+export default definePlugin({
+  contract: 1,
+  name: 'signal',
+  title: 'Signal and discovery',
+  settings: DiscoverySettings,
+  types: [],
+  routes: (host) => [
+    ...layerRoutes({
+      ...{ host, file: 'signal.json', base: '/signal', tag: 'signal' },
+      path: '/signal/signal-catalog.json',
+    }),
+    ...layerRoutes({ host, file: 'credits.json', base: '/api/v1/gam/credits', tag: 'signal' }),
+    discoveryRoute(host),
+  ],
+});

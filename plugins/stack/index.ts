@@ -1,0 +1,14 @@
+// The stack: eleven layers in their order, and the two flows by which they are attached. Data only.
+// interface.md, Stack catalog and the attach flows.
+
+import { definePlugin } from '../contract.ts';
+import { layerRoutes } from '../layer-routes.ts';
+
+/** The plugin `stack`. */
+export default definePlugin({
+  contract: 1,
+  name: 'stack',
+  title: 'Stack of layers',
+  types: [],
+  routes: (host) => layerRoutes({ host, file: 'stack.json', base: '/api/v1/stack', tag: 'stack' }),
+});

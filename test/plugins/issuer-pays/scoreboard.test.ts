@@ -1,0 +1,126 @@
+// The scoreboard: nine rankings with method and date, the operator's own grade marked, and the sample of an entry.
+
+import assert from 'node:assert/strict';
+import { run } from '../../gateway/running.ts';
+import type { Running } from '../../gateway/running.ts';
+
+const PATH = '/standards/issuer-pays-scoreboard.json';
+
+interface Ranking {
+  readonly id: string;
+  readonly name: string;
+  readonly method: string;
+  readonly as_of: string;
+  readonly evidence: string;
+  readonly entries: readonly { grade: string; self_assigned: boolean }[];
+}
+
+describe('plugins/issuer-pays', () => {
+  let running: Running;
+  let entry_id = '';
+  before(async () => {
+    running = await run();
+    const { json } = await running.post(
+      '/api/v1/classify',
+      { message: 'hello', session_id: 'one' },
+      { key: running.live },
+    );
+    entry_id = json.entry_id as string;
+  });
+  after(() => running.close());
+
+  it('ranks by nine criteria, each with its method, its date and evidence that answers', async () => {
+    const { json } = await running.get(PATH);
+    const rankings = json.rankings as readonly Ranking[];
+    assert.equal(rankings.length, 9);
+    assert.equal(json.rankings_count, 9);
+    assert.equal(new Set(rankings.map(({ id }) => id)).size, 9);
+    for (const { method, as_of, evidence } of rankings) {
+      assert.ok(method.length > 20);
+      assert.match(as_of, /^\d{4}-\d{2}-\d{2}$/);
+      const { status } = await running.get(evidence.replace('http://test.example', ''));
+      assert.equal(status, 200, evidence);
+    }
+  });
+
+  it("says of the operator's own grade that it is its own", async () => {
+    const { json } = await running.get(PATH);
+    assert.equal(json.operator.grade, 'A');
+    assert.equal(json.operator.grade_basis, 'self-assigned');
+    assert.equal(json.operator.self_assigned, true);
+    for (const { entries } of json.rankings as readonly Ranking[])
+      for (const { grade, self_assigned } of entries)
+        assert.deepEqual([grade, self_assigned], ['A', true]);
+    assert.equal(json.sample, undefined);
+  });
+
+  it('applies the criteria to an entry, by its id and by its hash', async () => {
+    const { json } = await running.get(`${PATH}?entry_id=${entry_id}`);
+    const { criteria, met, of, found, verify_url } = json.sample;
+    assert.equal(found, true);
+    assert.equal(of, 9);
+    const outcome = Object.fromEntries(
+      criteria.map(({ id, met: is }: { id: string; met: boolean | null }) => [id, is]),
+    );
+    assert.deepEqual(outcome, {
+      offline_verification: true,
+      log_inclusion: true,
+      append_only: outcome['append_only'],
+      key_history: true,
+      witness_cosigning: false,
+      data_minimisation: true,
+      chain_completeness: true,
+      time_order: true,
+      independence: false,
+    });
+    assert.notEqual(outcome['append_only'], false);
+    assert.equal(met, criteria.filter(({ met: is }: { met: boolean | null }) => is).length);
+    assert.equal(verify_url, `http://test.example/verify?entry_id=${entry_id}`);
+    const { receipt } = (await running.get(`/receipt/lookup?entry_id=${entry_id}`)).json;
+    const byHash = await running.get(`${PATH}?entry_id=${receipt.entry_hash as string}`);
+    assert.equal(byHash.json.sample.met, met);
+  });
+
+  it('proves the newest tree to extend the one before it, once there are two', async () => {
+    for (let tries = 0; tries < 200; tries += 1) {
+      await running.post('/api/v1/classify', { message: 'more' }, { key: running.live });
+      const { json } = await running.get(`${PATH}?entry_id=${entry_id}`);
+      const criterion = json.sample.criteria.find(({ id }: Ranking) => id === 'append_only');
+      if (criterion.met === null) continue;
+      assert.equal(criterion.met, true);
+      assert.match(criterion.detail as string, /is a prefix of size/);
+      assert.equal(json.sample.grade, 'A', 'seven of nine');
+      return;
+    }
+    assert.fail('no second checkpoint came');
+  });
+
+  it('says where the log has no such entry, and finds no sandbox entry in the live log', async () => {
+    const { json } = await running.get(`${PATH}?entry_id=nothing`);
+    assert.deepEqual(json.sample, { entry_id: 'nothing', found: false });
+    const tried = await running.post(
+      '/api/v1/classify',
+      { message: 'try' },
+      { key: running.sandbox },
+    );
+    const id = tried.json.entry_id as string;
+    assert.equal((await running.get(`${PATH}?entry_id=${id}`)).json.sample.found, false);
+    const asked = await running.get(`${PATH}?entry_id=${id}&log=sandbox`);
+    assert.equal(asked.json.sample.found, true);
+  });
+
+  it('tells the same as text', async () => {
+    const { text, headers } = await running.get(`${PATH}?format=txt&entry_id=${entry_id}`);
+    assert.match(headers.get('content-type') ?? '', /^text\/plain/);
+    assert.match(text, /Operator's grade: A \(self-assigned\)/);
+    assert.equal(text.match(/Method: /g)?.length, 9);
+    assert.match(text, /NOT MET independence/);
+  });
+
+  it('refuses another format', async () => {
+    const { status, json } = await running.get(`${PATH}?format=html`);
+    assert.equal(status, 400);
+    assert.equal(json.error.code, 'invalid_format');
+    assert.equal(json.error.param, 'format');
+  });
+});

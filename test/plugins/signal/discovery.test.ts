@@ -1,0 +1,45 @@
+// /.well-known/x402 in the shape that x402scan reads.
+
+import assert from 'node:assert/strict';
+import { readCatalog } from '../../../plugins/catalog.ts';
+import { run } from '../../gateway/running.ts';
+import type { Running } from '../../gateway/running.ts';
+
+describe('plugins/signal', () => {
+  let running: Running;
+  before(async () => {
+    running = await run({ X402_OWNERSHIP_PROOFS: '0x01ab,0x02cd' });
+  });
+  after(() => running.close());
+
+  it('lists absolute addresses of resources, with the toll of each', async () => {
+    const { json, headers } = await running.get('/.well-known/x402');
+    assert.match(headers.get('content-type') ?? '', /^application\/json/);
+    assert.equal(json.version, 1);
+    assert.deepEqual(json.ownershipProofs, ['0x01ab', '0x02cd']);
+    assert.equal(typeof json.instructions, 'string');
+    const { tolls_usd } = readCatalog('tolls.json') as {
+      readonly tolls_usd: Readonly<Record<string, number>>;
+    };
+    assert.ok(json.resources.length > 0);
+    for (const [at, url] of (json.resources as readonly string[]).entries()) {
+      assert.equal(new URL(url).origin, 'http://test.example');
+      assert.equal(json.tolls[at].url, url);
+      assert.equal(json.tolls[at].toll_usd, tolls_usd[json.tolls[at].toll as string]);
+    }
+  });
+
+  it('has no proofs where none are set', async () => {
+    const plain = await run();
+    try {
+      const { json } = await plain.get('/.well-known/x402');
+      assert.deepEqual(json.ownershipProofs, []);
+    } finally {
+      await plain.close();
+    }
+  });
+
+  it('does not start with something else for a proof', async () => {
+    await assert.rejects(run({ X402_OWNERSHIP_PROOFS: 'mine' }), /X402_OWNERSHIP_PROOFS/);
+  });
+});
