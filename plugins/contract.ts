@@ -24,6 +24,7 @@ import type {
   Sequenced,
 } from '../log/index.ts';
 import type { Access, Caller } from './caller.ts';
+import type { Counters } from './counters.ts';
 import type { Command } from './command.ts';
 import type { Egress } from './egress.ts';
 import type { KeyDeclaration, PluginSigner } from './keys.ts';
@@ -31,6 +32,7 @@ import type { LogView } from './log-view.ts';
 import type { ApiErrorCode } from './problem.ts';
 
 export type { Access, Caller, Role } from './caller.ts';
+export type { Counters } from './counters.ts';
 export { command } from './command.ts';
 export type { Command, CommandState } from './command.ts';
 export type { Egress } from './egress.ts';
@@ -212,17 +214,6 @@ export interface Limits {
   readonly metadata_bytes: number;
   readonly page_default: number;
   readonly page_max: number;
-}
-
-/**
- * Counts of what is no entry, such as visits: kept by the gateway, durable, never signed, and no function of
- * the log, so that `reindex` leaves them alone. Names are the plugin's own.
- */
-export interface Counters {
-  /** Adds one. Resolves when that is on disk; a disk that refuses is reported to the operator, never here. */
-  add(name: string): Promise<void>;
-  /** What was added so far; 0 for a name that nobody counted. */
-  get(name: string): number;
 }
 
 /** What the gateway gives a plugin at boot. */
