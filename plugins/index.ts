@@ -5,6 +5,7 @@ import astl from './astl/index.ts';
 import classify from './classify/index.ts';
 import clear from './clear/index.ts';
 import type { Plugin } from './contract.ts';
+import exported from './exports/index.ts';
 import foundry from './foundry/index.ts';
 import nap from './nap/index.ts';
 import issuerPays from './issuer-pays/index.ts';
@@ -34,4 +35,5 @@ export const PLUGINS: readonly Plugin[] = [
   signal,
   issuerPays,
   stack,
+  exported,
 ];

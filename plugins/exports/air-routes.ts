@@ -1,0 +1,240 @@
+// GET /export/scitt/air/…: records of one entry and of a session. interface.md, Compliance and exports;
+// behaviour.md §12.3, §12.4.
+
+import { Type } from 'typebox';
+import { fromHex, isJsonObject, parseJson, toBase64 } from '../../log/index.ts';
+import { ApiError, route } from '../contract.ts';
+import type { Caller, JsonObject, Kind, LogView, PluginHost, Route } from '../contract.ts';
+import { integrityOf } from './air/integrity.ts';
+import { recordText, sessionBatch, sessionChain } from './air/session.ts';
+import type { AirService } from './air/session.ts';
+import { airStatement, coseView } from './air/statement.ts';
+
+/** How long a request waits for the checkpoint over what it exports. */
+const COVERED_MS = 10_000;
+const HASH = /^[0-9a-f]{64}$/;
+
+export const LogName = Type.Optional(
+  Type.Union([Type.Literal('live'), Type.Literal('sandbox')], {
+    description: 'Which log; that of the key unless given, and live without a key.',
+  }),
+);
+
+const Integrity = Type.Object({
+  content_hash: Type.String(),
+  prev_chain_hash: Type.String(),
+  chain_hash: Type.String(),
+  sequence_number: Type.Integer({ minimum: 0 }),
+  signature: Type.String({ description: 'ES256 over the chain hash: r and s, base64.' }),
+});
+
+const AirRecord = Type.Object(
+  {
+    schema_version: Type.Literal('air-1.0'),
+    record_id: Type.String({ format: 'uuid' }),
+    agent_id: Type.String(),
+    action_type: Type.String(),
+    action_timestamp_ms: Type.Integer(),
+    integrity: Integrity,
+  },
+  {
+    $id: 'AirRecord',
+    description:
+      'AgentInteractionRecord of air-1.0, made from the entry alone. The agent is the session; its records are ' +
+      'numbered and chained in the order of the log.',
+  },
+);
+
+const AirKey = Type.Object({
+  kty: Type.Literal('EC'),
+  crv: Type.Literal('P-256'),
+  x: Type.String(),
+  y: Type.String(),
+  kid: Type.String(),
+  alg: Type.Literal('ES256'),
+  use: Type.Literal('sig'),
+});
+
+const AirExport = Type.Object(
+  {
+    schema: Type.Literal('svc-air-export-v1'),
+    spec: Type.Literal('air-1.0'),
+    entry_id: Type.String({ format: 'uuid' }),
+    origin: Type.String(),
+    record: AirRecord,
+    cose: Type.Object({}, { description: 'The statement as JSON, for reading.' }),
+    cose_sign1_b64: Type.String({
+      description:
+        'COSE_Sign1 over the record without `integrity`, in canonical form. Label 394 holds the RFC 9942 receipt ' +
+        'of the log entry whose leaf hash is `outcome_hash`.',
+    }),
+    entry: Type.String({ description: 'The exact text of the entry.' }),
+    receipt: Type.Object({}, { description: 'The receipt of the entry with its proof.' }),
+    key: AirKey,
+  },
+  { $id: 'AirExport' },
+);
+
+const AirSession = Type.Object(
+  {
+    schema: Type.Literal('svc-air-session-v1'),
+    spec: Type.Literal('air-1.0'),
+    origin: Type.String(),
+    session_ref: Type.String(),
+    agent_id: Type.String(),
+    count: Type.Integer({ minimum: 0 }),
+    size: Type.Integer({ minimum: 0 }),
+    checkpoint: Type.String(),
+    completeness_proof: Type.Object(
+      {},
+      {
+        description:
+          'A document of the log (svc-absence-witness-v1) on the chain of the session at its last moment: ' +
+          '`count` of the head, or `seq` of the successor, is how many entries there are.',
+      },
+    ),
+    key: AirKey,
+    records: Type.Array(
+      Type.Object({
+        record: AirRecord,
+        entry: Type.String(),
+        inclusion_proof: Type.Optional(Type.Array(Type.String())),
+        cose_sign1_b64: Type.Optional(Type.String()),
+      }),
+    ),
+  },
+  { $id: 'AirSession' },
+);
+
+/** Which log a request means: its parameter, else its key. */
+export const kindOf = (asked: Kind | undefined, caller: Caller): Kind =>
+  asked ?? (caller.key_id === null ? 'live' : caller.kind);
+
+/** The entry of an entry_id or an entry hash, in the logs of one kind. */
+export function findEntry(
+  host: PluginHost,
+  kind: Kind,
+  name: string,
+): { log: LogView; index: number } | null {
+  for (const log of host.logs(kind).toReversed()) {
+    const index = HASH.test(name) ? log.indexOfHash(fromHex(name, 32)) : log.indexOfEntry(name);
+    if (index !== null) return { log, index };
+  }
+  return null;
+}
+
+/** The newest size once it covers the entry; `log_unavailable` when the log is not publishing. */
+export async function coveringSize(log: LogView, index: number): Promise<number> {
+  const { size } = log.published();
+  if (size > index) return size;
+  try {
+    return (await log.whenPublished(index + 1, AbortSignal.timeout(COVERED_MS))).size;
+  } catch (cause) {
+    throw new ApiError('log_unavailable', 'the log is not publishing at the moment', { cause });
+  }
+}
+
+/** The routes of the records. */
+export function airRoutes(service: AirService): readonly Route[] {
+  const { host } = service;
+  return [
+    route({
+      method: 'GET',
+      path: '/export/scitt/air/session/{session_id}.json',
+      tag: 'exports',
+      summary: 'AIR batch of a session, complete by proof',
+      description:
+        'The session is the one that the caller’s tenant knows by this name. The answer streams; `proofs=true` ' +
+        'adds the inclusion proof and the signed statement of each entry.',
+      access: 'read',
+      params: Type.Object({
+        session_id: Type.String({ minLength: 1, maxLength: host.limits.string_chars }),
+      }),
+      query: Type.Object({
+        proofs: Type.Optional(Type.Union([Type.Literal('true'), Type.Literal('false')])),
+        log: LogName,
+      }),
+      responses: {
+        200: { description: 'The batch; `count` 0 for an unknown session.', schema: AirSession },
+      },
+      errors: ['log_unavailable'],
+      async handle(ctx) {
+        const { params, query, caller } = ctx.state;
+        if (query.log !== undefined && query.log !== caller.kind) {
+          throw new ApiError(
+            'parameter_invalid',
+            `a session has its name by the caller, whose log is ${caller.kind}`,
+            { param: 'log' },
+          );
+        }
+        const log = host.log(caller.kind);
+        const signal = AbortSignal.timeout(COVERED_MS);
+        const session_ref = caller.sessionRef(params.session_id);
+        const session = await sessionChain(log, session_ref, signal).catch((cause: unknown) => {
+          if (!signal.aborted) throw cause;
+          throw new ApiError('log_unavailable', 'the log is not publishing at the moment', {
+            cause,
+          });
+        });
+        ctx.set('Cache-Control', 'no-store');
+        ctx.type = 'application/json; charset=utf-8';
+        ctx.body = sessionBatch(service, log, session, query.proofs === 'true');
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/export/scitt/air/{entry_id}.json',
+      tag: 'exports',
+      summary: 'AIR and COSE of an entry',
+      description: 'By entry_id or entry hash. What the entry commits to is never opened here.',
+      access: 'read',
+      params: Type.Object({ entry_id: Type.String({ minLength: 1, maxLength: 512 }) }),
+      query: Type.Object({ log: LogName }),
+      responses: { 200: { description: 'The record, twice signed.', schema: AirExport } },
+      errors: ['resource_missing', 'log_unavailable'],
+      async handle(ctx) {
+        const { params, query, caller } = ctx.state;
+        const found = findEntry(host, kindOf(query.log, caller), params.entry_id);
+        if (found === null) {
+          throw new ApiError('resource_missing', 'the log has no such entry', {
+            param: 'entry_id',
+          });
+        }
+        ctx.set('Cache-Control', 'no-store');
+        ctx.body = await airExport(service, found.log, found.index);
+      },
+    }),
+  ];
+}
+
+async function airExport(service: AirService, log: LogView, index: number): Promise<JsonObject> {
+  const { host, chains, receipts } = service;
+  const size = await coveringSize(log, index);
+  const [signer] = host.signers(log.kind, 'air');
+  const placed = await chains.record(log, index);
+  const text = recordText(placed, await integrityOf(placed.place, signer));
+  const record = parseJson(text);
+  const receipt = log.receipt(index);
+  const checkpoint = log.checkpointAt(size);
+  if (!isJsonObject(record) || receipt === null || checkpoint === null) {
+    throw new Error(`entry ${String(index)} has no record`);
+  }
+  const cose = await airStatement(placed, {
+    signer,
+    iss: host.url(''),
+    receipt: await receipts.inclusion(log, index, size),
+  });
+  const inclusion_proof = log.inclusion(index, size).map(toBase64);
+  return {
+    schema: 'svc-air-export-v1',
+    spec: 'air-1.0',
+    entry_id: receipt['entry_id'] as string,
+    origin: log.origin,
+    record,
+    cose: coseView(cose),
+    cose_sign1_b64: toBase64(cose),
+    entry: placed.entry,
+    receipt: { ...receipt, log: { origin: log.origin, index, checkpoint, inclusion_proof } },
+    key: { ...signer.jwk, kid: signer.kid, alg: 'ES256', use: 'sig' },
+  };
+}

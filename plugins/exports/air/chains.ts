@@ -1,0 +1,123 @@
+// The chains of records: one for each session, made from its entries whenever they are asked for. What came before an
+// entry is found from marks that are kept on the way; they are memory only, since the log says everything again.
+
+import { LRUCache } from 'lru-cache';
+import { toHex } from '../../../log/index.ts';
+import type { ChainKey, JsonObject, LogView } from '../../contract.ts';
+import { NO_CHAIN, placeRecord } from './integrity.ts';
+import type { AirPlace } from './integrity.ts';
+import { agentOf, airRecord } from './record.ts';
+import type { AirIssuer, AirMapping } from './record.ts';
+
+/** How many records lie between two marks: what is read again at most. */
+const MARK_EVERY = 512;
+const MAX_MARKS = 50_000;
+/** Entries that are read in one go, before others get their turn. */
+const PAGE = 256;
+
+/** A record with its place and its canonical form. */
+export interface PlacedRecord {
+  readonly index: number;
+  /** The exact text of the entry. */
+  readonly entry: string;
+  readonly canonical: string;
+  readonly issued_at_ms: number;
+  readonly place: AirPlace;
+}
+
+/** The hash before record `seq`, and the index of the entry before it. */
+interface Mark {
+  readonly seq: number;
+  readonly after: number;
+  readonly hash: Uint8Array;
+}
+
+const START: Mark = { seq: 0, after: -1, hash: NO_CHAIN };
+
+/** Makes records of one service: the same mapping and issuer for all. */
+export class AirChains {
+  readonly #mapping: AirMapping;
+  readonly #issuer: (log: LogView) => AirIssuer;
+  readonly #marks = new LRUCache<string, Mark[]>({
+    max: 10_000,
+    maxSize: MAX_MARKS,
+    sizeCalculation: (marks) => marks.length + 1,
+  });
+
+  constructor(mapping: AirMapping, issuer: (log: LogView) => AirIssuer) {
+    this.#mapping = mapping;
+    this.#issuer = issuer;
+  }
+
+  /** The record of a published entry. */
+  async record(log: LogView, index: number): Promise<PlacedRecord> {
+    const { statement } = entryAt(log, index);
+    const { sequence_number } = agentOf(statement);
+    const session_ref = statement['session_ref'];
+    if (sequence_number === 0 || typeof session_ref !== 'string') {
+      return this.#place(log, index, NO_CHAIN);
+    }
+    const mark = this.#nearest(log, session_ref, sequence_number);
+    let hash = mark.hash;
+    for await (const page of this.pages(log, session_ref, sequence_number, mark)) {
+      hash = page.at(-1)?.place.chain_hash ?? hash;
+    }
+    return this.#place(log, index, hash);
+  }
+
+  /** The records of a session from a mark, the first unless given, up to number `end` and without it; in pages. */
+  async *pages(
+    log: LogView,
+    session_ref: string,
+    end: number,
+    { seq, after, hash }: Mark = START,
+  ): AsyncGenerator<PlacedRecord[]> {
+    const key: ChainKey = ['session', session_ref];
+    const { map_head_ms: to_ms } = log.published();
+    const at = { seq, after, hash };
+    while (at.seq < end) {
+      const limit = Math.min(PAGE, end - at.seq);
+      const rows = await log.chain({ key, from_ms: 0, to_ms }, { after: at.after, limit });
+      if (rows.length === 0) throw new Error('a session has fewer entries than its head says');
+      const page: PlacedRecord[] = [];
+      for (const { index } of rows) {
+        const placed = this.#place(log, index, at.hash);
+        page.push(placed);
+        at.seq += 1;
+        at.after = index;
+        at.hash = placed.place.chain_hash;
+        if (at.seq % MARK_EVERY === 0) this.#mark(log, session_ref, { ...at });
+      }
+      yield page;
+    }
+  }
+
+  #place(log: LogView, index: number, prev: Uint8Array): PlacedRecord {
+    const { entry, statement } = entryAt(log, index);
+    const entry_hash = toHex(log.leafHash(index));
+    const record = airRecord({ statement, entry_hash }, this.#issuer(log), this.#mapping);
+    // Members stand in canonical order already.
+    const canonical = JSON.stringify(record);
+    const time = record['action_timestamp_ms'] as number;
+    const place = placeRecord(canonical, time, agentOf(statement), prev);
+    return { index, entry, canonical, issued_at_ms: statement['issued_at_ms'] as number, place };
+  }
+
+  #nearest(log: LogView, session_ref: string, seq: number): Mark {
+    const marks = this.#marks.get(`${log.origin} ${session_ref}`) ?? [];
+    return marks.findLast((mark) => mark.seq <= seq) ?? START;
+  }
+
+  /** Marks of a session are kept in order, each once. */
+  #mark(log: LogView, session_ref: string, mark: Mark): void {
+    const name = `${log.origin} ${session_ref}`;
+    const marks = this.#marks.get(name) ?? [];
+    if ((marks.at(-1)?.seq ?? 0) < mark.seq) this.#marks.set(name, [...marks, mark]);
+  }
+}
+
+function entryAt(log: LogView, index: number): { entry: string; statement: JsonObject } {
+  const entry = log.entry(index);
+  if (entry === null) throw new Error(`entry ${String(index)} of a chain is missing`);
+  return { entry, statement: JSON.parse(entry) as JsonObject };
+}

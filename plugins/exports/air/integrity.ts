@@ -1,0 +1,61 @@
+// The integrity of air-1.0: content hash, chain hash, ES256 over the chain hash. reference/domain-standards.md §2.1.
+
+import { hash } from 'node:crypto';
+import { toHex } from '../../../log/index.ts';
+import type { JsonObject, PluginSigner } from '../../contract.ts';
+import type { AirAgent } from './record.ts';
+
+/** What the first record of an agent has before it. */
+export const NO_CHAIN: Uint8Array = new Uint8Array(32);
+
+/** A record's place on its agent's chain. */
+export interface AirPlace extends AirAgent {
+  readonly content_hash: Uint8Array;
+  readonly prev_chain_hash: Uint8Array;
+  readonly chain_hash: Uint8Array;
+}
+
+/** SHA-256 over the canonical form of the record without `integrity`. */
+export const contentHash = (canonicalRecord: string): Uint8Array =>
+  hash('sha256', canonicalRecord, 'buffer');
+
+/** SHA-256 over content hash, hash before it, u64 time, u32 length of the agent's name and the name. */
+export function chainHash(
+  content_hash: Uint8Array,
+  prev_chain_hash: Uint8Array,
+  action_timestamp_ms: number,
+  agent_id: string,
+): Uint8Array {
+  const length = Buffer.byteLength(agent_id);
+  const bytes = Buffer.allocUnsafe(76 + length);
+  bytes.set(content_hash, 0);
+  bytes.set(prev_chain_hash, 32);
+  bytes.writeBigUInt64BE(BigInt(action_timestamp_ms), 64);
+  bytes.writeUInt32BE(length, 72);
+  bytes.write(agent_id, 76);
+  return hash('sha256', bytes, 'buffer');
+}
+
+/** The place of a record behind the hash before it. */
+export function placeRecord(
+  canonicalRecord: string,
+  action_timestamp_ms: number,
+  { agent_id, sequence_number }: AirAgent,
+  prev_chain_hash: Uint8Array,
+): AirPlace {
+  const content_hash = contentHash(canonicalRecord);
+  const chain_hash = chainHash(content_hash, prev_chain_hash, action_timestamp_ms, agent_id);
+  return { agent_id, sequence_number, content_hash, prev_chain_hash, chain_hash };
+}
+
+/** The member `integrity`, hashes in hex and the signature in base64, in canonical order. */
+export async function integrityOf(place: AirPlace, signer: PluginSigner): Promise<JsonObject> {
+  const signature = await signer.sign(place.chain_hash);
+  return {
+    chain_hash: toHex(place.chain_hash),
+    content_hash: toHex(place.content_hash),
+    prev_chain_hash: toHex(place.prev_chain_hash),
+    sequence_number: place.sequence_number,
+    signature: Buffer.from(signature).toString('base64'),
+  };
+}

@@ -1,0 +1,126 @@
+// A session's records as one JSON document that streams: as many as the session's chain has under one checkpoint,
+// with the proof of that number. behaviour.md §12.3, §12.4; formats.md §3, §6.
+
+import { Readable } from 'node:stream';
+import { toBase64 } from '../../../log/index.ts';
+import type { ChainKey, JsonObject, Link, LogView, PluginHost } from '../../contract.ts';
+import type { Receipts } from '../receipts.ts';
+import type { AirChains, PlacedRecord } from './chains.ts';
+import { integrityOf } from './integrity.ts';
+import { airStatement } from './statement.ts';
+
+/** What a batch is made with. */
+export interface AirService {
+  readonly host: PluginHost;
+  readonly chains: AirChains;
+  readonly receipts: Receipts;
+}
+
+/** A session as of a published checkpoint. */
+export interface SessionChain {
+  readonly key: ChainKey;
+  readonly session_ref: string;
+  readonly count: number;
+  readonly size: number;
+  readonly checkpoint: string;
+  /** Closes the chain: a document of formats.md §6 whose proof says how many entries there are. */
+  readonly completeness_proof: JsonObject;
+}
+
+/** Reads the session's chain under a checkpoint over everything that was acknowledged before. */
+export async function sessionChain(
+  log: LogView,
+  session_ref: string,
+  signal: AbortSignal,
+): Promise<SessionChain> {
+  const { size, note, map_head_ms } = await log.whenPublished(log.size(), signal);
+  const key: ChainKey = ['session', session_ref];
+  // The last moment alone: whatever stands in it, what closes it counts the chain up to there.
+  const document = await log.lookup({ key, from_ms: map_head_ms, to_ms: map_head_ms });
+  const count = countOf(document, key);
+  return { key, session_ref, count, size, checkpoint: note, completeness_proof: document };
+}
+
+/** How many entries the chain of a closing document has. */
+export function countOf({ proof }: JsonObject, key: ChainKey): number {
+  const closing = proof as unknown as
+    | { readonly type: 'never' }
+    | { readonly type: 'tail'; readonly head: { readonly count: number } }
+    | { readonly type: 'gap'; readonly successor: { readonly entry: string } };
+  if (closing.type === 'never') return 0;
+  if (closing.type === 'tail') return closing.head.count;
+  const { links } = JSON.parse(closing.successor.entry) as { readonly links: readonly Link[] };
+  const link = links.find((candidate) => candidate.key.join(' ') === key.join(' '));
+  if (link === undefined) throw new Error('the successor in a gap has no link of its chain');
+  return link.seq;
+}
+
+/** The batch as a stream of JSON text; `proofs` adds each entry's inclusion proof and signed statement. */
+export function sessionBatch(
+  service: AirService,
+  log: LogView,
+  session: SessionChain,
+  proofs: boolean,
+): Readable {
+  return Readable.from(batchText(service, log, session, proofs));
+}
+
+async function* batchText(
+  service: AirService,
+  log: LogView,
+  session: SessionChain,
+  proofs: boolean,
+): AsyncGenerator<string> {
+  const { session_ref, count, size, checkpoint, completeness_proof } = session;
+  const [signer] = service.host.signers(log.kind, 'air');
+  const head = {
+    schema: 'svc-air-session-v1',
+    spec: 'air-1.0',
+    origin: log.origin,
+    session_ref,
+    agent_id: `session:${session_ref}`,
+    count,
+    size,
+    checkpoint,
+    completeness_proof,
+    key: { ...signer.jwk, kid: signer.kid, alg: 'ES256', use: 'sig' },
+  };
+  yield `${JSON.stringify(head).slice(0, -1)},"records":[`;
+  let separator = '';
+  // While one page is signed on other threads, the next is read.
+  let signing: Promise<string> | null = null;
+  for await (const page of service.chains.pages(log, session_ref, count)) {
+    const next = Promise.all(
+      page.map((placed) => itemText(service, log, placed, proofs ? size : null)),
+    ).then((items) => items.join(','));
+    next.catch(() => undefined); // who awaits it below hears of it; a reader who left does not
+    if (signing !== null) {
+      yield separator + (await signing);
+      separator = ',';
+    }
+    signing = next;
+  }
+  if (signing !== null) yield separator + (await signing);
+  yield ']}';
+}
+
+async function itemText(
+  service: AirService,
+  log: LogView,
+  placed: PlacedRecord,
+  size: number | null,
+): Promise<string> {
+  const { host, receipts } = service;
+  const [signer] = host.signers(log.kind, 'air');
+  const record = recordText(placed, await integrityOf(placed.place, signer));
+  const item = `{"record":${record},"entry":${JSON.stringify(placed.entry)}`;
+  if (size === null) return `${item}}`;
+  const receipt = await receipts.inclusion(log, placed.index, size);
+  const cose = await airStatement(placed, { signer, iss: host.url(''), receipt });
+  const path = log.inclusion(placed.index, size).map(toBase64);
+  return `${item},"inclusion_proof":${JSON.stringify(path)},"cose_sign1_b64":"${toBase64(cose)}"}`;
+}
+
+/** The whole record as JSON: its canonical form with `integrity` at the end. */
+export const recordText = ({ canonical }: PlacedRecord, integrity: JsonObject): string =>
+  `${canonical.slice(0, -1)},"integrity":${JSON.stringify(integrity)}}`;

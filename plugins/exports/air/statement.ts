@@ -1,0 +1,87 @@
+// A record as a signed statement: COSE_Sign1 over its canonical form, integrity in the protected header, so that a
+// chain can be checked without payloads, and the receipt of its entry in label 394. domain-standards.md §2.1, §2.2.
+
+import {
+  algOf,
+  CLAIM,
+  coseThumbprint,
+  decodeSign1,
+  encodeProtected,
+  encodeSign1,
+  HEADER,
+  native,
+  toBeSigned,
+  toBase64,
+  toBase64Url,
+} from '../../../log/index.ts';
+import type { Cbor, CborMap } from '../../../log/index.ts';
+import type { Json, JsonObject, PluginSigner } from '../../contract.ts';
+import type { PlacedRecord } from './chains.ts';
+
+/** Content type of the payload: the record without `integrity`, in canonical form. */
+export const AIR_TYPE = 'application/air+json';
+
+/** The bytes of the statement; the receipt proves the entry whose leaf hash is the record's `outcome_hash`. */
+export async function airStatement(
+  { canonical, issued_at_ms, place }: PlacedRecord,
+  { signer, iss, receipt }: { signer: PluginSigner; iss: string; receipt: Uint8Array },
+): Promise<Uint8Array> {
+  const { record_id, action_timestamp_ms } = JSON.parse(canonical) as {
+    readonly record_id: string;
+    readonly action_timestamp_ms: number;
+  };
+  const protectedBytes = encodeProtected(
+    new Map<number | string, Cbor>([
+      [HEADER.alg, algOf(signer.jwk)],
+      [HEADER.content_type, AIR_TYPE],
+      [HEADER.kid, coseThumbprint(native, signer.jwk)],
+      [
+        HEADER.cwt_claims,
+        new Map<number, Cbor>([
+          [CLAIM.iss, iss],
+          [CLAIM.sub, `urn:uuid:${record_id}`],
+          [CLAIM.iat, Math.floor(issued_at_ms / 1000)],
+        ]),
+      ],
+      ['content_hash', place.content_hash],
+      ['prev_chain_hash', place.prev_chain_hash],
+      ['chain_hash', place.chain_hash],
+      ['sequence_number', place.sequence_number],
+      ['action_timestamp_ms', action_timestamp_ms],
+      ['agent_id', place.agent_id],
+    ]),
+  );
+  const payload = Buffer.from(canonical);
+  const signature = await signer.sign(toBeSigned(protectedBytes, payload));
+  const unprotected = new Map([[HEADER.receipts, [receipt]]]);
+  return encodeSign1({ protectedBytes, unprotected, payload, signature });
+}
+
+/** A COSE_Sign1 as JSON, for reading: byte strings as base64, kid as base64url. What counts is the bytes. */
+export function coseView(bytes: Uint8Array): JsonObject {
+  const message = decodeSign1(bytes);
+  return {
+    type: 'COSE_Sign1',
+    tag: 18,
+    protected: viewOf(message.protected, HEADER.kid),
+    protected_b64: toBase64(message.protectedBytes),
+    unprotected: viewOf(message.unprotected),
+    payload_b64: message.payload === null ? null : toBase64(message.payload),
+    signature_b64: toBase64(message.signature),
+  };
+}
+
+function viewOf(map: CborMap, kid?: number): JsonObject {
+  const members = [...map].map(([label, value]): [string, Json] => [
+    String(label),
+    label === kid && value instanceof Uint8Array ? toBase64Url(value) : viewOfValue(value),
+  ]);
+  return Object.fromEntries(members);
+}
+
+function viewOfValue(value: Cbor): Json {
+  if (value instanceof Uint8Array) return toBase64(value);
+  if (value instanceof Map) return viewOf(value as CborMap);
+  if (Array.isArray(value)) return (value as readonly Cbor[]).map(viewOfValue);
+  return typeof value === 'bigint' ? String(value) : (value as Json);
+}

@@ -1,0 +1,47 @@
+// Exports: entries as AgentInteractionRecords, COSE statements and COSE receipts. interface.md, Compliance and
+// exports; behaviour.md §12.3, §12.4.
+
+import { Type } from 'typebox';
+import { definePlugin } from '../contract.ts';
+import type { PluginHost } from '../contract.ts';
+import { airRoutes } from './air-routes.ts';
+import { AirChains } from './air/chains.ts';
+import type { AirMapping } from './air/record.ts';
+import type { AirService } from './air/session.ts';
+import { Receipts } from './receipts.ts';
+
+export { airRecord } from './air/record.ts';
+export type { AirMapping } from './air/record.ts';
+
+function airService(host: PluginHost): AirService {
+  const mapping = host.catalog('air.json') as unknown as AirMapping;
+  const jurisdiction = (host.settings['AIR_JURISDICTION'] ??
+    mapping.jurisdiction_unknown) as string;
+  const chains = new AirChains(mapping, ({ kind }) => {
+    const [{ kid }] = host.signers(kind, 'air');
+    return { operator_pubkey_id: kid, jurisdiction };
+  });
+  return { host, chains, receipts: new Receipts(host) };
+}
+
+/** The plugin `exports`. */
+export default definePlugin({
+  contract: 1,
+  name: 'exports',
+  title: 'Exports',
+  settings: Type.Object({
+    AIR_JURISDICTION: Type.Optional(
+      Type.String({
+        pattern: '^[A-Z]{2}$',
+        description:
+          'Jurisdiction in AIR exports, ISO 3166-1 alpha-2; `ZZ` (unknown) unless given.',
+      }),
+    ),
+  }),
+  keys: [
+    { name: 'air', algorithm: 'ES256', jwks: true },
+    { name: 'cose', algorithm: 'Ed25519', jwks: false },
+  ],
+  types: [],
+  routes: (host) => airRoutes(airService(host)),
+});

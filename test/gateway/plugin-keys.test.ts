@@ -1,0 +1,75 @@
+// gateway/plugin-keys.ts: keys of plugins are files of their own, for each kind of log, and older ones stay.
+
+import assert from 'node:assert/strict';
+import { chmod, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PluginKeys } from '../../gateway/plugin-keys.ts';
+import { generateKey, verifyCose, writeKeyFile } from '../../log/index.ts';
+import { definePlugin } from '../../plugins/contract.ts';
+
+const plugin = definePlugin({
+  contract: 1,
+  name: 'signing',
+  title: 'Signing',
+  keys: [
+    { name: 'first', algorithm: 'ES256', jwks: true },
+    { name: 'second', algorithm: 'Ed25519', jwks: false },
+  ],
+  types: [],
+  routes: () => [],
+});
+
+describe('gateway/plugin-keys', () => {
+  let folder: string;
+  beforeEach(async () => (folder = await mkdtemp(join(tmpdir(), 'actlog-keys-'))));
+  afterEach(() => rm(folder, { recursive: true, force: true }));
+
+  it('makes a key for each name and kind, in files that only their owner reads', async () => {
+    const keys = await PluginKeys.open([plugin], folder);
+    const names = await readdir(folder);
+    assert.deepEqual(names.sort(), [
+      'signing-first-live-1.pem',
+      'signing-first-sandbox-1.pem',
+      'signing-second-live-1.pem',
+      'signing-second-sandbox-1.pem',
+    ]);
+    for (const name of names) assert.equal((await stat(join(folder, name))).mode & 0o777, 0o600);
+    assert.equal(new Set(keys.all().map(({ signer }) => signer.kid)).size, 4);
+  });
+
+  it('signs with what it publishes', async () => {
+    const keys = await PluginKeys.open([plugin], folder);
+    const message = Buffer.from('message');
+    for (const [name, alg] of [
+      ['first', -7],
+      ['second', -19],
+    ] as const) {
+      const [signer] = keys.signers('signing', name, 'live');
+      assert.ok(verifyCose(signer.jwk, alg, message, await signer.sign(message)));
+    }
+    assert.throws(() => keys.signers('signing', 'third', 'live'), /declares no key third/);
+  });
+
+  it('keeps them, also encrypted, and signs with the highest number', async () => {
+    const before = await PluginKeys.open([plugin], folder, 'passphrase');
+    const [old] = before.signers('signing', 'first', 'live');
+    const path = join(folder, 'signing-first-live-10.pem');
+    await writeKeyFile(path, generateKey('ES256'), 'passphrase');
+    const after = await PluginKeys.open([plugin], folder, 'passphrase');
+    const signers = after.signers('signing', 'first', 'live');
+    assert.equal(signers.length, 2);
+    assert.notEqual(signers[0].kid, old.kid);
+    assert.equal(signers[1]?.kid, old.kid);
+    await assert.rejects(PluginKeys.open([plugin], folder), { code: 'key_invalid' });
+  });
+
+  it('refuses a file that others may read, and a key of another kind', async () => {
+    await PluginKeys.open([plugin], folder);
+    await writeKeyFile(join(folder, 'signing-first-live-2.pem'), generateKey());
+    await assert.rejects(PluginKeys.open([plugin], folder), /has no ES256 key/);
+    await rm(join(folder, 'signing-first-live-2.pem'));
+    await chmod(join(folder, 'signing-second-live-1.pem'), 0o644);
+    await assert.rejects(PluginKeys.open([plugin], folder), /mode 0644/);
+  });
+});
