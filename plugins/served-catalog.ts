@@ -3,11 +3,14 @@
 
 import type { Json, JsonObject, PluginHost } from './contract.ts';
 
+/** What of the host a catalog needs. */
+export type CatalogHost = Pick<PluginHost, 'catalog' | 'url'>;
+
 const BASE = '{base_url}';
 const DEPTH = 4;
 
 /** The catalog of a file of catalogs/, as it is served at `path`: with `url`, and a `url` in each of `apis`. */
-export function servedCatalog(host: PluginHost, file: string, path: string): JsonObject {
+export function servedCatalog(host: CatalogHost, file: string, path: string): JsonObject {
   const catalog = resolved(host, host.catalog(file), 0) as JsonObject;
   const apis = catalog['apis'] as Readonly<Record<string, { readonly path: string }>>;
   const addressed = Object.entries(apis).map(([name, api]): [string, Json] => [
@@ -17,7 +20,7 @@ export function servedCatalog(host: PluginHost, file: string, path: string): Jso
   return { ...catalog, url: host.url(path), apis: Object.fromEntries(addressed) };
 }
 
-function resolved(host: PluginHost, value: Json, depth: number): Json {
+function resolved(host: CatalogHost, value: Json, depth: number): Json {
   if (typeof value === 'string') {
     return value.startsWith(BASE) ? host.url(value.slice(BASE.length)) : value;
   }
@@ -32,7 +35,7 @@ function resolved(host: PluginHost, value: Json, depth: number): Json {
 }
 
 /** What a reference of the form `<file>#/<member>/<member>` stands for; a broken one is a mistake of the package. */
-function referred(host: PluginHost, $ref: string, depth: number): Json {
+function referred(host: CatalogHost, $ref: string, depth: number): Json {
   const [file = '', pointer = ''] = $ref.split('#');
   let value: Json | undefined = host.catalog(file);
   for (const name of pointer.split('/').slice(1)) value = (value as JsonObject)[name];

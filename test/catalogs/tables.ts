@@ -1,0 +1,69 @@
+// The tables of the interface's catalogs, read from its Markdown: by heading, each table as rows of cells.
+
+import { existsSync, readFileSync } from 'node:fs';
+
+/** One table: its column names and its rows. */
+export interface Table {
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
+
+/** What a heading has: its tables in order, and its prose as one line. */
+export interface Section {
+  readonly tables: readonly Table[];
+  readonly prose: string;
+}
+
+const INTERFACE = new URL('../../../shared/spec/interface.md', import.meta.url);
+const COPY = new URL('./interface.json', import.meta.url);
+
+/** Headings that the catalogs are checked against. */
+const CHECKED = /^(Attach flow of|Catalog|Stack catalog|Foundry catalog|Versioning)/;
+
+/** The sections of interface.md beside the project; null where it is missing. */
+export function interfaceSections(): Readonly<Record<string, Section>> | null {
+  return existsSync(INTERFACE) ? sectionsOf(readFileSync(INTERFACE, 'utf8')) : null;
+}
+
+/** The project's own copy of the same. */
+export function copiedSections(): Readonly<Record<string, Section>> {
+  return JSON.parse(readFileSync(COPY, 'utf8')) as Readonly<Record<string, Section>>;
+}
+
+/** The sections of a Markdown text, by heading. */
+export function sectionsOf(markdown: string): Readonly<Record<string, Section>> {
+  const sections: [string, Section][] = [];
+  for (const part of markdown.split(/^#{2,4} /m).slice(1)) {
+    const [heading = '', ...lines] = part.split('\n');
+    if (CHECKED.test(heading)) sections.push([heading, sectionOf(lines)]);
+  }
+  return Object.fromEntries(sections);
+}
+
+function sectionOf(lines: readonly string[]): Section {
+  const tables: { columns: string[]; rows: string[][] }[] = [];
+  const prose: string[] = [];
+  let inside = false;
+  for (const line of lines) {
+    const cells = line.startsWith('|') ? line.split('|').slice(1, -1) : null;
+    if (cells === null) {
+      inside = false;
+      if (line.trim() !== '') prose.push(line.trim());
+      continue;
+    }
+    const texts = cells.map((cell) => cell.trim());
+    if (texts.every((text) => /^-+$/.test(text))) continue;
+    if (inside) tables.at(-1)?.rows.push(texts);
+    else tables.push({ columns: texts, rows: [] });
+    inside = true;
+  }
+  return { tables, prose: prose.join(' ') };
+}
+
+/** A row as an object by column name. */
+export function rowsOf(table: Table | undefined): readonly Readonly<Record<string, string>>[] {
+  if (table === undefined) throw new Error('the section has no such table');
+  return table.rows.map((row) =>
+    Object.fromEntries(table.columns.map((column, at) => [column, row[at] ?? ''])),
+  );
+}
