@@ -2,7 +2,9 @@
 // Everything that is wrong with a plugin stops the start, with its name.
 
 import type {
+  Caller,
   Command,
+  Disclosure,
   EntryType,
   JsonObject,
   Kind,
@@ -154,6 +156,7 @@ function hostFor(
       }
       return apis.get(other) as T;
     },
+    disclosed: (caller, entry_id) => disclosed(gateway, caller, entry_id),
     catalog: (path) => gateway.catalog(path),
     toll: (id) => toll(gateway.catalog('tolls.json') as JsonObject, id),
     egress: gateway.egress,
@@ -165,6 +168,21 @@ function hostFor(
     now: () => gateway.now(),
     url: (path) => `${gateway.base_url}${path}`,
   };
+}
+
+async function disclosed(
+  { served, disclosures }: Gateway,
+  { kind, tenant_ref }: Caller,
+  entry_id: string,
+): Promise<Readonly<Record<string, Disclosure>>> {
+  for (const log of served[kind]) {
+    const index = log.indexOfEntry(entry_id);
+    const text = index === null ? null : log.entry(index);
+    if (text === null) continue;
+    const owner = (JSON.parse(text) as JsonObject)['tenant_ref'];
+    return owner === tenant_ref ? disclosures.open(log, entry_id) : {};
+  }
+  return {};
 }
 
 function toll(catalog: JsonObject, id: string): { id: string; micro_usd: number } {

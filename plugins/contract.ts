@@ -229,6 +229,11 @@ export interface PluginHost {
   logs(kind: Kind): readonly LogView[];
   /** What another plugin's `api` returned; it must stand in `requires`. */
   use<T>(plugin: Plugin<T>): T;
+  /**
+   * What still opens the commitments of an entry of the caller's own; none of another tenant's, of `public`, or
+   * where they were destroyed.
+   */
+  disclosed(caller: Caller, entry_id: string): Promise<Readonly<Record<string, Disclosure>>>;
   /** A document of catalogs/, by its path there: `catalog('tolls.json')`. */
   catalog(path: string): Json;
   /** The toll of a governed act, for a draft; the id must stand in catalogs/tolls.json. */

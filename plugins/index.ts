@@ -9,6 +9,7 @@ import exported from './exports/index.ts';
 import foundry from './foundry/index.ts';
 import nap from './nap/index.ts';
 import issuerPays from './issuer-pays/index.ts';
+import gate from './gate/index.ts';
 import pdtr from './pdtr/index.ts';
 import relay from './relay/index.ts';
 import restraint from './restraint/index.ts';
@@ -28,6 +29,7 @@ export const PLUGINS: readonly Plugin[] = [
   absence,
   pdtr,
   restraint,
+  gate,
   clear,
   nap,
   foundry,

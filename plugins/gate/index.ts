@@ -1,10 +1,19 @@
 // The gate: whether an act may be done, asked before it is done. PERMIT, HOLD, DENY or SILENCE by the tenant's own
 // policy, each a signed entry; a permit is good once. interface.md, execute-gate; behaviour.md §8.1, §8.2.
 
+import { Type } from 'typebox';
+import classify, { RESULT } from '../classify/index.ts';
 import { definePlugin } from '../contract.ts';
-import { decisionType, policyType, resolutionType, useType } from './entries.ts';
+import restraint from '../restraint/index.ts';
+import { gateCatalog } from './asking.ts';
+import { DECISION, decisionType, policyType, resolutionType, useType } from './entries.ts';
+import { holdRoutes } from './holds.ts';
 import { permitOf, permitUse } from './permit.ts';
 import type { Permit, PermitQuestion, PermitUse } from './permit.ts';
+import { permitRoute } from './permit-routes.ts';
+import { policyRoutes } from './policy-routes.ts';
+import { classifyEvaluator, decisionEvaluator } from './replay.ts';
+import { gateRoutes } from './routes.ts';
 
 export { DECISION, OUTCOMES, USE } from './entries.ts';
 export type { Outcome } from './entries.ts';
@@ -36,7 +45,22 @@ export default definePlugin<GateApi>({
   title: 'Execute gate',
   requires: ['classify', 'restraint', 'pdtr'],
   types: [decisionType, policyType, resolutionType, useType],
-  routes: () => [],
+  settings: Type.Object({
+    GATE_TIMEOUT_MS: Type.Optional(
+      Type.String({
+        pattern: '^[1-9][0-9]{1,5}$',
+        default: '5000',
+        description: 'How long a message may take to classify; after that the gate is silent.',
+      }),
+    ),
+  }),
+  routes(host) {
+    const judge = host.use(classify);
+    const replays = host.use(restraint);
+    replays.evaluates(DECISION, decisionEvaluator(host, gateCatalog(host), judge));
+    replays.evaluates(RESULT, classifyEvaluator(host, judge));
+    return [...gateRoutes(host), ...policyRoutes(host), ...holdRoutes(host), permitRoute(host)];
+  },
   api: (host) => ({
     permit: (question) => permitOf(host, question),
     permitUse: (question, consumer) => permitUse(host, question, consumer),

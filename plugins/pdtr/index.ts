@@ -12,6 +12,7 @@ export {
   actionRefs,
   DEFAULT_PROFILE,
   defaultActionRef,
+  profileOf,
   PROFILES,
 } from './action-ref.ts';
 export type { ActionTuple, Profile } from './action-ref.ts';

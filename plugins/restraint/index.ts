@@ -11,6 +11,7 @@ import type { Evaluator, Evaluators } from './replay.ts';
 import { restraintRoutes } from './routes.ts';
 import { sealRoute } from './seal.ts';
 
+export { restraintObject, RestraintObject } from './answer.ts';
 export { CAUSES, restraintDraft, restraintReceiptRef } from './record.ts';
 export type { Restraint, RestraintCause } from './record.ts';
 export { RECORD } from './entries.ts';

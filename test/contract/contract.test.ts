@@ -3,11 +3,13 @@
 import { PLUGINS } from '../../plugins/index.ts';
 import { notes } from '../gateway/notes.ts';
 import { FOUNDRY_BODIES } from '../plugins/foundry/bodies.ts';
+import { GATE_BODIES } from '../plugins/gate/asking.ts';
 import { pluginContract } from './plugin-contract.ts';
 import type { ContractOptions } from './plugin-contract.ts';
 
 /** What the suite needs to know of a plugin beyond its declaration, by name. */
 const OPTIONS: Readonly<Record<string, ContractOptions>> = {
+  gate: { bodies: GATE_BODIES },
   foundry: { bodies: FOUNDRY_BODIES },
 };
 

@@ -1,0 +1,124 @@
+// What the gate answers, from the entries alone. behaviour.md §8.1, §14.
+
+import { Type } from 'typebox';
+import type { TSchema } from 'typebox';
+import type { AnsweredEntry, JsonObject, PluginHost, RouteRequest } from '../contract.ts';
+import { Millis, ReceiptSchema } from '../contract.ts';
+import { RECORD, restraintObject, RestraintObject } from '../restraint/index.ts';
+import { gateCatalog, preimageOf } from './asking.ts';
+import type { GateRequest } from './asking.ts';
+import { DECISION, DecisionMembers, OUTCOMES, USE } from './entries.ts';
+
+const Id = Type.String({ format: 'uuid' });
+
+/** A permit as an answer shows it. */
+export const PermitObject = Type.Object(
+  {
+    permit_id: { ...Id, description: 'Entry id of the decision; its receipt is the permit.' },
+    action_ref: DecisionMembers.properties.action_ref,
+    expires_at_ms: Millis,
+    max_age_s: Type.Integer(),
+    single_use: Type.Literal(true),
+  },
+  { $id: 'GatePermit' },
+);
+
+/** What every answer with a decision has. */
+export const decisionAnswerMembers: Record<string, TSchema> = {
+  ok: Type.Literal(true),
+  outcome: Type.Enum([...OUTCOMES]),
+  decision_entry_id: Id,
+  verify_url: Type.String({ format: 'uri' }),
+  action_ref: DecisionMembers.properties.action_ref,
+  permit: Type.Optional(PermitObject),
+  hold_id: Type.Optional({ ...Id, description: 'Of the hold that the decision is, or ends.' }),
+  reasons: DecisionMembers.properties.reasons,
+  policy_version: DecisionMembers.properties.policy_version,
+  receipt: { ...ReceiptSchema, description: 'Of the decision; where it permits, the permit.' },
+  restraint: Type.Optional(RestraintObject),
+  restraint_receipt: Type.Optional(ReceiptSchema),
+};
+
+const gateMembers: Record<string, TSchema> = {
+  ...decisionAnswerMembers,
+  preimage: Type.Object(
+    {
+      action_type: Type.String(),
+      agent_id: Type.String(),
+      scope: Type.String(),
+      timestamp_ms: Millis,
+    },
+    { description: 'Of action_ref; ask again with these to ask about the same act.' },
+  ),
+  permit_use_receipt: Type.Optional({
+    ...ReceiptSchema,
+    description: 'That the receipt shown is used up.',
+  }),
+};
+
+/** The answer of execute-gate. */
+export const GateAnswer = Type.Object(gateMembers, { $id: 'ExecuteGateAnswer' });
+
+/** The answer of execute-gate/bind. */
+export const BindGateAnswer = Type.Object(
+  { ...gateMembers, decision: Type.Enum(['ALLOW', 'BLOCK']) },
+  { $id: 'ExecuteGateBindAnswer' },
+);
+
+/** The decision among a group's entries. */
+export function decisionAmong(entries: readonly AnsweredEntry[]): AnsweredEntry {
+  const decision = entries.findLast(({ statement }) => statement['type'] === DECISION);
+  if (decision === undefined) throw new Error('a gate answers with a decision');
+  return decision;
+}
+
+/** What a decision's group says, whatever asked for it. */
+export function decisionAnswer(entries: readonly AnsweredEntry[]): JsonObject {
+  const decision = decisionAmong(entries);
+  const { statement, receipt, entry_id, issued_at_ms } = decision;
+  const { outcome = null, action_ref = null, reasons = [], policy_version = 0 } = statement;
+  const restraint = entries.find((entry) => entry.statement['type'] === RECORD);
+  const expires_at_ms = statement['permit_expires_at_ms'] as number | undefined;
+  const hold_id = outcome === 'HOLD' ? entry_id : statement['hold_id'];
+  return {
+    ok: true,
+    outcome,
+    decision_entry_id: entry_id,
+    verify_url: receipt['verify_url'] ?? '',
+    action_ref,
+    ...(expires_at_ms === undefined
+      ? {}
+      : {
+          permit: {
+            permit_id: entry_id,
+            action_ref,
+            expires_at_ms,
+            max_age_s: (expires_at_ms - issued_at_ms) / 1000,
+            single_use: true,
+          },
+        }),
+    ...(hold_id === undefined ? {} : { hold_id }),
+    reasons,
+    policy_version,
+    receipt,
+    ...(restraint === undefined
+      ? {}
+      : { restraint: restraintObject(restraint), restraint_receipt: restraint.receipt }),
+  };
+}
+
+/** The answer of execute-gate. */
+export function gateAnswer(
+  host: PluginHost,
+  entries: readonly AnsweredEntry[],
+  { body }: RouteRequest<unknown, unknown, GateRequest>,
+): JsonObject {
+  const { statement } = decisionAmong(entries);
+  const use = entries.find((entry) => entry.statement['type'] === USE);
+  const timestamp_ms = statement['timestamp_ms'] as number;
+  return {
+    ...decisionAnswer(entries),
+    preimage: preimageOf(body, gateCatalog(host), timestamp_ms),
+    ...(use === undefined ? {} : { permit_use_receipt: use.receipt }),
+  };
+}

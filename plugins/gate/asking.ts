@@ -1,0 +1,207 @@
+// What is asked of the gate: the request's schema, and from it the act with its action_ref and what the classifier
+// says of its message. behaviour.md §8.1, §9.2.
+
+import { Type } from 'typebox';
+import type { Static } from 'typebox';
+import { entityOf } from '../astl/index.ts';
+import type { ClassifyApi, Judged } from '../classify/index.ts';
+import { ApiError } from '../contract.ts';
+import type { Caller, Json, JsonObject, LogView, PluginHost } from '../contract.ts';
+import { EntityName, Millis, SurfaceName } from '../contract.ts';
+import { actionRefs, defaultActionRef, profileOf } from '../pdtr/index.ts';
+import type { Act } from './decide.ts';
+import { REVERSIBILITIES } from './entries.ts';
+
+/** What catalogs/gate/gate.json and the catalog of settlement say, as the gate uses it. */
+export interface GateCatalog {
+  readonly permit_max_age_ms: number;
+  readonly default_scope: string;
+  readonly default_domain: string;
+  /** Currencies that may stand in clear. */
+  readonly currencies: ReadonlySet<string>;
+}
+
+/** Reads the catalogs. */
+export function gateCatalog(host: PluginHost): GateCatalog {
+  const { permit_max_age_s, default_scope, default_domain } = host.catalog(
+    'gate/gate.json',
+  ) as unknown as { permit_max_age_s: number; default_scope: string; default_domain: string };
+  const { currencies } = host.catalog('pdtr.json') as unknown as {
+    readonly currencies: readonly { readonly code: string }[];
+  };
+  return {
+    permit_max_age_ms: permit_max_age_s * 1000,
+    default_scope,
+    default_domain,
+    currencies: new Set(currencies.map(({ code }) => code)),
+  };
+}
+
+/** The schema of a request. */
+export const gateBody = ({ limits }: PluginHost) => {
+  const Name = Type.String({ minLength: 1, maxLength: limits.string_chars });
+  return Type.Object(
+    {
+      action_type: { ...Name, description: 'What is to be done, such as `payment.release`.' },
+      agent_id: { ...Name, description: 'Who is to do it.' },
+      scope: Type.Optional(Type.String({ maxLength: limits.string_chars })),
+      timestamp_ms: Type.Optional({
+        ...Millis,
+        description: "Of the act; now unless given. The same act asked again has the first's.",
+      }),
+      action_ref: Type.Optional({
+        ...Name,
+        description: 'Of any profile; refused where it is not that of this act.',
+      }),
+      entity: Type.Optional(EntityName),
+      surface: Type.Optional(SurfaceName),
+      amount_atomic: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+      currency: Type.Optional(Name),
+      reversibility: Type.Optional(Type.Enum([...REVERSIBILITIES])),
+      receipt: Type.Optional(
+        Type.Union([Name, Type.Object({})], {
+          description: 'A PERMIT for this act: its receipt, entry id or entry hash. It is used up.',
+        }),
+      ),
+      session_id: Type.Optional(Name),
+      message: Type.Optional(
+        Type.String({
+          description: 'Classified; a CRISIS or a VIOLATION is DENY, what cannot be read SILENCE.',
+        }),
+      ),
+      domain: Type.Optional({ ...Name, description: 'Whose rules classify the message.' }),
+      event_at_ms: Type.Optional(Millis),
+    },
+    { $id: 'ExecuteGateRequest' },
+  );
+};
+
+/** A request after its schema. */
+export type GateRequest = Static<ReturnType<typeof gateBody>>;
+
+/** What one asks about, whole. */
+export interface Asked {
+  readonly request: GateRequest;
+  readonly caller: Caller;
+  readonly act: Act;
+  readonly preimage: {
+    readonly action_type: string;
+    readonly agent_id: string;
+    readonly scope: string;
+    readonly timestamp_ms: number;
+  };
+  readonly action_ref: string;
+  readonly session_ref: string | undefined;
+  /** Null without a message, or where the classifier was late. */
+  readonly judged: Judged | null;
+  /** The receipt that came with it. */
+  readonly receipt: Json | undefined;
+}
+
+/**
+ * The act of a request, judged.
+ *
+ * @throws ApiError `parameter_missing`, `action_ref_mismatch`
+ */
+export async function asked(
+  host: PluginHost,
+  catalog: GateCatalog,
+  classify: Pick<ClassifyApi, 'judge'>,
+  { request, caller, receipt }: Pick<Asked, 'request' | 'caller' | 'receipt'>,
+): Promise<Asked> {
+  const entity = await actingEntity(host.log(caller.kind), caller, request);
+  const preimage = preimageOf(request, catalog, request.timestamp_ms ?? host.now());
+  const action_ref = checkedRef(preimage, request.action_ref);
+  const { session_id, surface, amount_atomic, currency, reversibility } = request;
+  const { judged, late } = await judgedInTime(host, catalog, classify, request);
+  const act: Act = {
+    action_type: request.action_type,
+    classification:
+      request.message === undefined ? 'NONE' : (judged?.result.classification ?? 'ERROR'),
+    late,
+    ...(entity === undefined ? {} : { entity }),
+    ...(surface === undefined ? {} : { surface }),
+    ...(amount_atomic === undefined ? {} : { amount_atomic }),
+    ...(currency === undefined ? {} : { currency }),
+    ...(reversibility === undefined ? {} : { reversibility }),
+  };
+  const session_ref = session_id === undefined ? undefined : caller.sessionRef(session_id);
+  return { request, caller, act, preimage, action_ref, session_ref, judged, receipt };
+}
+
+/** The preimage of a request's action_ref; the time stands in the entry too, so that an answer can show it. */
+export function preimageOf(
+  { action_type, agent_id, scope }: GateRequest,
+  { default_scope }: Pick<GateCatalog, 'default_scope'>,
+  timestamp_ms: number,
+): Asked['preimage'] {
+  return { action_type, agent_id, scope: scope ?? default_scope, timestamp_ms };
+}
+
+function checkedRef(preimage: Asked['preimage'], claimed: string | undefined): string {
+  const tuple = { ...preimage, seq: 0, terminal: true };
+  if (claimed !== undefined) {
+    const computed = actionRefs(tuple);
+    if (profileOf(claimed, computed) === null) {
+      throw new ApiError('action_ref_mismatch', 'action_ref is not that of this act', {
+        param: 'action_ref',
+        members: { computed },
+      });
+    }
+  }
+  return defaultActionRef(tuple);
+}
+
+/** An act alone is always enough: a tenant with several entities names one only where there is a surface. */
+async function actingEntity(
+  log: LogView,
+  caller: Caller,
+  { entity, surface }: GateRequest,
+): Promise<string | undefined> {
+  if (surface === undefined && entity === undefined) {
+    const [only, another] = await log.entitiesOf(caller.tenant_ref, 2);
+    return another === undefined ? only : undefined;
+  }
+  const named = await entityOf(log, caller, entity);
+  if (named !== undefined) return named;
+  throw new ApiError('parameter_missing', 'a surface needs its entity', { param: 'entity' });
+}
+
+/** Whatever the classifier does, the gate answers: a failure is ERROR, and so is what comes too late. */
+async function judgedInTime(
+  { settings }: PluginHost,
+  { default_domain }: GateCatalog,
+  classify: Pick<ClassifyApi, 'judge'>,
+  { message, domain = default_domain }: GateRequest,
+): Promise<{ judged: Judged | null; late: boolean }> {
+  if (message === undefined) return { judged: null, late: false };
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    const answer = classify.judge(message, domain);
+    if (!(answer instanceof Promise)) return { judged: answer, late: false };
+    const limit = new Promise<null>((resolve) => {
+      timer = setTimeout(resolve, Number(settings['GATE_TIMEOUT_MS']), null);
+    });
+    const judged = await Promise.race([answer, limit]);
+    return { judged, late: judged === null };
+  } catch {
+    return { judged: null, late: false };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** What the log only commits to of a message's classification. */
+export function explanationOf(judged: Judged | null): Readonly<Record<string, Json>> {
+  if (judged === null || judged.result.classification === 'SAFE') return {};
+  return { explanation: judged.result.explain };
+}
+
+/** What the entry says of a message's classification. */
+export function classificationMembers({ act, judged }: Asked): JsonObject {
+  if (act.classification === 'NONE') return {};
+  const { classification } = act;
+  if (judged === null) return { classification };
+  const { classifier, result } = judged;
+  return { classification, classifier, classification_rule_ids: result.rule_ids };
+}

@@ -1,0 +1,102 @@
+// The rules of the gate, pure: an act, what the classifier made of its message, and the tenant's policy in; an
+// outcome and its reasons out. Deny outranks hold, hold outranks allow, whatever their order; what no rule allows
+// is SILENCE. Whatever is not known counts against the act. behaviour.md §8.1.
+
+import type { Outcome } from './entries.ts';
+import type { JUDGED, Policy, Rule } from './grammar.ts';
+
+/** An act, as far as rules speak of it. */
+export interface Act {
+  readonly action_type: string;
+  readonly entity?: string;
+  readonly surface?: string;
+  readonly amount_atomic?: number;
+  readonly currency?: string;
+  readonly reversibility?: string;
+  /** Of its message; NONE without one. */
+  readonly classification: (typeof JUDGED)[number];
+  /** The classifier did not answer in time: ERROR. */
+  readonly late?: boolean;
+}
+
+/** What the gate makes of an act. */
+export interface Verdict {
+  readonly outcome: Outcome;
+  /** Codes of catalogs/gate/gate.json, and `rule:<id>`. */
+  readonly reasons: readonly string[];
+}
+
+/** Rules that a decision names; a policy may have more that match. */
+const MAX_REASONS = 16;
+
+/** Decides; a tenant without a policy has none that covers anything. */
+export function decide(act: Act, policy: Policy | null): Verdict {
+  const matched = policy === null ? [] : policy.rules.filter((rule) => matches(rule, act));
+  const of = (effect: Rule['effect']): string[] =>
+    matched.filter((rule) => rule.effect === effect).map(({ id }) => `rule:${id}`);
+  const denied = [...refusedMessage(act), ...of('deny')];
+  if (denied.length > 0) return verdict('DENY', denied);
+  if (act.classification === 'ERROR') {
+    return verdict('SILENCE', [act.late === true ? 'message_timeout' : 'message_error']);
+  }
+  const held = of('hold');
+  if (held.length > 0) return verdict('HOLD', held);
+  const allowed = of('allow');
+  if (allowed.length > 0) return verdict('PERMIT', allowed);
+  return verdict('SILENCE', [policy === null ? 'no_policy' : 'no_rule']);
+}
+
+const verdict = (outcome: Outcome, reasons: readonly string[]): Verdict => ({
+  outcome,
+  reasons: reasons.slice(0, MAX_REASONS),
+});
+
+function refusedMessage({ classification }: Act): string[] {
+  if (classification === 'CRISIS') return ['message_crisis'];
+  return classification === 'VIOLATION' ? ['message_violation'] : [];
+}
+
+/** Whether an act is one that the policy wants a receipt for, and whose permits count. */
+export function requiredReceipt(
+  { action_type }: Act,
+  policy: Policy | null,
+): { readonly issuers: readonly string[] | null } | null {
+  const required = policy?.receipt_required?.find((entry) => entry.action_type === action_type);
+  if (required === undefined) return null;
+  return { issuers: required.issuers?.map((name) => name.slice('tenant:'.length)) ?? null };
+}
+
+/**
+ * Whether a rule is about an act. A condition on what the act does not say is met for deny and hold, and not met
+ * for allow: nobody gets past a limit by not naming the amount.
+ */
+export function matches(rule: Rule, act: Act): boolean {
+  const unknown = rule.effect !== 'allow';
+  const among = (names: readonly string[] | undefined, value: string | undefined): boolean =>
+    names === undefined || (value === undefined ? unknown : names.includes(value));
+  return (
+    hasType(rule, act.action_type) &&
+    among(rule.entities, act.entity) &&
+    among(rule.surfaces, act.surface) &&
+    among(rule.reversibility, act.reversibility) &&
+    among(rule.classification, act.classification) &&
+    hasAmount(rule.amount, act, unknown)
+  );
+}
+
+function hasType({ action_types, action_prefixes }: Rule, type: string): boolean {
+  if (action_types === undefined && action_prefixes === undefined) return true;
+  if (action_types?.includes(type) === true) return true;
+  return action_prefixes?.some((prefix) => type.startsWith(prefix)) === true;
+}
+
+function hasAmount(
+  amount: Rule['amount'],
+  { amount_atomic, currency }: Act,
+  unknown: boolean,
+): boolean {
+  if (amount === undefined) return true;
+  if (currency !== undefined && currency !== amount.currency) return false;
+  if (currency === undefined || amount_atomic === undefined) return unknown;
+  return amount_atomic > (amount.over ?? -1) && amount_atomic <= (amount.at_most ?? Infinity);
+}

@@ -1,0 +1,255 @@
+// Holds: what waits for a human, and what the human makes of it. A release logs the resolution and, behind it in
+// one group, the PERMIT that the act waited for; a refusal its DENY. Either happens once. behaviour.md §8.1, §14.
+
+import { Type } from 'typebox';
+import { ApiError, route } from '../contract.ts';
+import type { Caller, Draft, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
+import { ReceiptSchema } from '../contract.ts';
+import { CAUSES, restraintDraft } from '../restraint/index.ts';
+import { decisionAmong, decisionAnswer, decisionAnswerMembers, PermitObject } from './answer.ts';
+import { gateCatalog } from './asking.ts';
+import type { GateCatalog } from './asking.ts';
+import { expiryMembers, policyMembers } from './drafts.ts';
+import { DECISION, DecisionMembers, RESOLUTION } from './entries.ts';
+import { gateRow, holdRow, openHolds, policyRow } from './rows.ts';
+import type { HoldRow, PolicyRow } from './rows.ts';
+
+const PATH = '/api/v1/execute-gate/holds';
+const { action_ref } = DecisionMembers.properties;
+const State = Type.Enum(['held', 'released', 'refused']);
+
+const ResolutionAnswer = Type.Object(
+  {
+    ...decisionAnswerMembers,
+    state: State,
+    resolution_entry_id: Type.String({ format: 'uuid' }),
+    resolution_receipt: ReceiptSchema,
+  },
+  { $id: 'GateHoldResolution' },
+);
+
+const HoldAnswer = Type.Object(
+  {
+    ok: Type.Literal(true),
+    hold_id: Type.String({ format: 'uuid' }),
+    state: State,
+    action_ref,
+    receipt: { ...ReceiptSchema, description: 'Of the decision that held the act.' },
+    outcome: Type.Optional(decisionAnswerMembers['outcome'] ?? Type.String()),
+    permit: Type.Optional(PermitObject),
+    decision_receipt: Type.Optional({
+      ...ReceiptSchema,
+      description: 'Of the decision that ended the hold; of a release it is the permit.',
+    }),
+  },
+  { $id: 'GateHold' },
+);
+
+const OpenHolds = Type.Object(
+  {
+    ok: Type.Literal(true),
+    holds: Type.Array(ReceiptSchema, { description: 'Decisions that hold an act, oldest first.' }),
+    next: Type.Union([Type.String(), Type.Null()], { description: 'Send it as `after`.' }),
+  },
+  { $id: 'GateOpenHolds' },
+);
+
+/** The routes of holds. */
+export function holdRoutes(host: PluginHost): readonly Route[] {
+  const catalog = gateCatalog(host);
+  const Id = Type.Object({ hold_id: Type.String({ maxLength: 64 }) });
+  const errors = ['resource_missing', 'tenant_forbidden'] as const;
+  return [
+    route({
+      method: 'POST',
+      path: `${PATH}/{hold_id}`,
+      tag: 'gate',
+      summary: 'Release or refuse a held act',
+      description:
+        'Once; afterwards it is 409. A release answers with the permit, good for 900 seconds. Who asked gets it ' +
+        'from the hold, or by asking about the same act again, with the same preimage and amounts, while it is good.',
+      access: { roles: ['operator'] },
+      idempotent: true,
+      params: Id,
+      body: Type.Object(
+        {
+          action: Type.Enum(['release', 'refuse']),
+          reason: Type.String({
+            minLength: 1,
+            maxLength: host.limits.message_bytes,
+            description: 'The entry commits to it.',
+          }),
+        },
+        { $id: 'GateHoldRequest' },
+      ),
+      responses: { 200: { description: 'The resolution.', schema: ResolutionAnswer } },
+      errors: [...errors, 'hold_resolved'],
+      async handle(ctx) {
+        const { params, body, caller } = ctx.state;
+        const log = host.log(caller.kind);
+        const hold_id = params.hold_id.toLowerCase();
+        const { hold, held } = ownHold(log, caller, hold_id);
+        checkHeld(hold);
+        await ctx.state.append(resolutionDrafts(hold_id, held, body, catalog), {
+          check({ rows }) {
+            checkHeld(gateRow(rows, holdRow(hold_id)) as unknown as HoldRow | undefined);
+          },
+        });
+      },
+      respond(entries) {
+        const resolution = entries.find(({ statement }) => statement['type'] === RESOLUTION);
+        if (resolution === undefined) throw new Error('a hold ends with a resolution');
+        const { statement } = decisionAmong(entries);
+        return {
+          ...decisionAnswer(entries),
+          state: statement['outcome'] === 'PERMIT' ? 'released' : 'refused',
+          resolution_entry_id: resolution.entry_id,
+          resolution_receipt: resolution.receipt,
+        };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: `${PATH}/{hold_id}`,
+      tag: 'gate',
+      summary: 'What became of a held act',
+      access: 'key',
+      params: Id,
+      responses: { 200: { description: 'The hold, and how it ended.', schema: HoldAnswer } },
+      errors,
+      handle(ctx) {
+        const { params, caller } = ctx.state;
+        const log = host.log(caller.kind);
+        const hold_id = params.hold_id.toLowerCase();
+        const { hold } = ownHold(log, caller, hold_id);
+        const { state, index, ended_by } = hold;
+        ctx.set('Cache-Control', 'no-store');
+        ctx.body = {
+          ok: true,
+          hold_id,
+          state,
+          action_ref: hold.action_ref,
+          receipt: log.receipt(index),
+          ...(ended_by === null ? {} : endOf(log, ended_by)),
+        };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: PATH,
+      tag: 'gate',
+      summary: 'The acts that wait for a human',
+      access: 'key',
+      query: Type.Object({
+        after: Type.Optional(Type.String({ pattern: '^[0-9a-f-]{36}$' })),
+        limit: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,2}$' })),
+      }),
+      responses: { 200: { description: 'One page.', schema: OpenHolds } },
+      async handle(ctx) {
+        const { query, caller } = ctx.state;
+        const { page_default, page_max } = host.limits;
+        const limit = Math.min(Number(query.limit ?? page_default), page_max);
+        const log = host.log(caller.kind);
+        const prefix = openHolds(caller.tenant_ref);
+        const after = query.after === undefined ? {} : { after: `${prefix}${query.after}` };
+        const rows = await log.rows(prefix, { limit: limit + 1, ...after });
+        const page = rows.slice(0, limit);
+        ctx.set('Cache-Control', 'no-store');
+        ctx.body = {
+          ok: true,
+          holds: page.map(([, row]) => log.receipt((row as { index: number }).index)),
+          next: rows.length > limit ? (page.at(-1)?.[0].slice(prefix.length) ?? null) : null,
+        };
+      },
+    }),
+  ];
+}
+
+function endOf(log: LogView, index: number): JsonObject {
+  const receipt = log.receipt(index);
+  if (receipt === null) throw new Error('the end of a hold is missing');
+  const { entry_id, issued_at_ms } = receipt as { entry_id: string; issued_at_ms: number };
+  const { outcome, permit } = decisionAnswer([
+    { index, entry_id, issued_at_ms, statement: receipt, receipt },
+  ]);
+  return {
+    outcome: outcome ?? null,
+    ...(permit === undefined ? {} : { permit }),
+    decision_receipt: receipt,
+  };
+}
+
+function ownHold(
+  log: LogView,
+  caller: Caller,
+  hold_id: string,
+): { readonly hold: HoldRow; readonly held: JsonObject } {
+  const param = 'hold_id';
+  const hold = log.row(holdRow(hold_id)) as unknown as HoldRow | undefined;
+  if (hold === undefined)
+    throw new ApiError('resource_missing', 'there is no such hold', { param });
+  if (hold.tenant_ref !== caller.tenant_ref) {
+    throw new ApiError('tenant_forbidden', 'the hold belongs to another tenant', { param });
+  }
+  return { hold, held: JSON.parse(log.entry(hold.index) ?? '{}') as JsonObject };
+}
+
+function checkHeld(hold: HoldRow | undefined): void {
+  if (hold?.state === 'held') return;
+  throw new ApiError('hold_resolved', `the hold was ${hold?.state ?? 'resolved'} already`, {
+    param: 'hold_id',
+  });
+}
+
+/** The group that ends a hold. The held decision was the attempt, so nothing here has a surface; it paid the toll. */
+function resolutionDrafts(
+  hold_id: string,
+  held: JsonObject,
+  { action, reason }: { readonly action: 'release' | 'refuse'; readonly reason: string },
+  catalog: GateCatalog,
+): readonly Draft[] {
+  const outcome = action === 'release' ? 'PERMIT' : 'DENY';
+  const shared = membersOf(held, ['action_ref', 'session_ref', 'entity']);
+  const tenant_ref = held['tenant_ref'] as string;
+  const resolution: Draft = {
+    type: RESOLUTION,
+    members: { hold_id, action, ...shared },
+    private: { reason },
+  };
+  const decision: Draft = {
+    type: DECISION,
+    members({ rows, issued_at_ms }) {
+      const row = gateRow(rows, policyRow(tenant_ref)) as unknown as PolicyRow | undefined;
+      return {
+        outcome,
+        basis: action === 'release' ? 'release' : 'refusal',
+        reasons: [action === 'release' ? 'hold_released' : 'hold_refused'],
+        hold_id,
+        ...shared,
+        ...membersOf(held, ['timestamp_ms', 'amount_atomic', 'currency', 'reversibility']),
+        ...policyMembers(row ?? null),
+        ...expiryMembers(outcome, issued_at_ms, catalog),
+      };
+    },
+  };
+  if (outcome === 'PERMIT') return [resolution, decision];
+  const { session_ref, entity } = held as {
+    readonly session_ref?: string;
+    readonly entity?: string;
+  };
+  const restraint = restraintDraft({
+    cause: CAUSES.DENY,
+    action_ref: held['action_ref'] as string,
+    timestamp_ms: held['timestamp_ms'] as number,
+    decision: DECISION,
+    private: { decision_reason: reason },
+    ...(session_ref === undefined ? {} : { session_ref }),
+    ...(entity === undefined ? {} : { entity }),
+  });
+  return [resolution, decision, restraint];
+}
+
+function membersOf(held: JsonObject, names: readonly string[]): JsonObject {
+  const there = names.filter((name) => held[name] !== undefined);
+  return Object.fromEntries(there.map((name) => [name, held[name] ?? null]));
+}

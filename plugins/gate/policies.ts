@@ -1,0 +1,55 @@
+// Policies as the log has them: which one a tenant has in force, and its rules, read from its entry.
+// behaviour.md §8.1.
+
+import { createHash } from 'node:crypto';
+import { canonical } from '../../log/index.ts';
+import type { JsonObject, LogView } from '../contract.ts';
+import type { Policy } from './grammar.ts';
+import { policyRow } from './rows.ts';
+import type { PolicyRow } from './rows.ts';
+
+/** A policy in force. */
+export interface InForce extends PolicyRow {
+  readonly policy: Policy;
+}
+
+/** Policies that are kept parsed; an entry never changes. */
+const KEPT = 256;
+const parsed = new Map<string, Policy>();
+
+/** The policy of a tenant as of the newest durable entry; null while it has none. */
+export function policyInForce(log: LogView, tenant_ref: string): InForce | null {
+  const row = log.row(policyRow(tenant_ref)) as unknown as PolicyRow | undefined;
+  return row === undefined ? null : { ...row, policy: policyAt(log, row.index) };
+}
+
+/** The policy that an entry is. */
+export function policyAt(log: LogView, index: number): Policy {
+  const name = `${log.origin}#${String(index)}`;
+  const known = parsed.get(name);
+  if (known !== undefined) return known;
+  const text = log.entry(index);
+  if (text === null) throw new Error(`the policy at ${name} is missing`);
+  const policy = policyOf(JSON.parse(text) as JsonObject);
+  const [oldest] = parsed.keys();
+  if (parsed.size >= KEPT && oldest !== undefined) parsed.delete(oldest);
+  parsed.set(name, policy);
+  return policy;
+}
+
+/** The members of a policy alone: of a request, which may have others, or of an entry. */
+export function policyOf({ rules, receipt_required }: JsonObject): Policy {
+  return {
+    rules: rules as unknown as Policy['rules'],
+    ...(receipt_required === undefined
+      ? {}
+      : {
+          receipt_required: receipt_required as unknown as NonNullable<Policy['receipt_required']>,
+        }),
+  };
+}
+
+/** SHA-256 over the canonical form of a policy, hex. */
+export function policyHash(policy: Policy): string {
+  return createHash('sha256').update(canonical(policy)).digest('hex');
+}

@@ -1,0 +1,192 @@
+// A tenant's policy: put by its operator, read by any of its keys. Every version is an entry of the log, in clear,
+// so that a decision can be judged by what was in force. behaviour.md §8.1.
+
+import { Type } from 'typebox';
+import { ApiError, route } from '../contract.ts';
+import type { JsonObject, PluginHost, Route } from '../contract.ts';
+import { ReceiptSchema } from '../contract.ts';
+import { DecisionMembers, POLICY } from './entries.ts';
+import { PolicyMembers } from './grammar.ts';
+import { policyAt, policyHash, policyOf } from './policies.ts';
+import { gateRow, policyRow, versionRow } from './rows.ts';
+import type { PolicyRow } from './rows.ts';
+
+const PATH = '/api/v1/execute-gate/policy';
+
+const policyMembers = {
+  policy_version: DecisionMembers.properties.policy_version,
+  policy_sha256: Type.String({
+    pattern: '^[0-9a-f]{64}$',
+    description: 'SHA-256 over the canonical form of policy.',
+  }),
+  policy: PolicyMembers,
+  receipt: ReceiptSchema,
+};
+
+const PutAnswer = Type.Object(
+  { ok: Type.Literal(true), ...policyMembers },
+  { $id: 'GatePolicyPut' },
+);
+
+const Absent = Type.Null();
+const GetAnswer = Type.Object(
+  {
+    ok: Type.Literal(true),
+    policy_version: policyMembers.policy_version,
+    policy_sha256: Type.Union([policyMembers.policy_sha256, Absent]),
+    policy: Type.Union([PolicyMembers, Absent]),
+    receipt: Type.Union([ReceiptSchema, Absent]),
+  },
+  { $id: 'GatePolicy' },
+);
+
+const EXAMPLE = {
+  rules: [
+    {
+      id: 'small-payments',
+      effect: 'allow',
+      action_prefixes: ['payment.'],
+      amount: { currency: 'USDC', at_most: 100_000_000 },
+    },
+    {
+      id: 'large-payments',
+      effect: 'hold',
+      action_prefixes: ['payment.'],
+      amount: { currency: 'USDC', over: 100_000_000 },
+    },
+    { id: 'no-exports', effect: 'deny', surfaces: ['data_export'] },
+  ],
+};
+
+/** The policy is in force already. */
+class InForceAlready extends Error {
+  readonly index: number;
+
+  constructor(index: number) {
+    super('this policy is in force');
+    this.index = index;
+  }
+}
+
+/** POST and GET of the policy. */
+export function policyRoutes(host: PluginHost): readonly Route[] {
+  return [
+    route({
+      method: 'POST',
+      path: PATH,
+      tag: 'gate',
+      summary: 'Put the policy of the tenant',
+      description:
+        'It is in force from its entry on, in place of the one before. Deny outranks hold, hold outranks allow; ' +
+        'what no rule allows is SILENCE. A condition on what a request does not say is met for deny and hold, not ' +
+        'for allow. The policy stands in the log in clear. The one in force, put again, is the same entry.',
+      access: { roles: ['operator'] },
+      idempotent: true,
+      body: Type.Object({ ...PolicyMembers.properties }, { $id: 'GatePolicyRequest' }),
+      responses: { 200: { description: 'The policy in force.', schema: PutAnswer } },
+      errors: ['entry_too_large'],
+      example: EXAMPLE,
+      async handle(ctx) {
+        const { body, caller } = ctx.state;
+        const policy = policyOf(body);
+        checkPolicy(policy);
+        const policy_sha256 = policyHash(policy);
+        const row = policyRow(caller.tenant_ref);
+        const members = policy as unknown as JsonObject;
+        try {
+          await ctx.state.append(
+            [
+              {
+                type: POLICY,
+                members({ rows }) {
+                  const before = gateRow(rows, row) as unknown as PolicyRow | undefined;
+                  return { ...members, policy_version: (before?.version ?? 0) + 1, policy_sha256 };
+                },
+              },
+            ],
+            {
+              check({ rows }) {
+                const before = gateRow(rows, row) as unknown as PolicyRow | undefined;
+                if (before?.sha256 === policy_sha256) throw new InForceAlready(before.index);
+              },
+            },
+          );
+        } catch (error) {
+          if (!(error instanceof InForceAlready)) throw error;
+          await ctx.state.answerWith([error.index]);
+        }
+      },
+      respond([entry]) {
+        if (entry === undefined) throw new Error('a policy has one entry');
+        const { statement, receipt } = entry;
+        const { policy_version, policy_sha256 } = statement;
+        return { ok: true, policy_version, policy_sha256, policy: policyOf(statement), receipt };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: PATH,
+      tag: 'gate',
+      summary: 'The policy of the tenant',
+      description: 'The one in force, or a version of it.',
+      access: 'key',
+      query: Type.Object({
+        version: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,8}$' })),
+      }),
+      responses: {
+        200: { description: 'Version 0 and nulls while there is none.', schema: GetAnswer },
+      },
+      errors: ['resource_missing'],
+      handle(ctx) {
+        const { caller, query } = ctx.state;
+        const log = host.log(caller.kind);
+        const row =
+          query.version === undefined
+            ? policyRow(caller.tenant_ref)
+            : versionRow(caller.tenant_ref, Number(query.version));
+        const found = log.row(row) as unknown as { readonly index: number } | undefined;
+        if (found === undefined) {
+          if (query.version !== undefined) {
+            throw new ApiError('resource_missing', 'the policy has no such version', {
+              param: 'version',
+            });
+          }
+          const nothing = { policy_sha256: null, policy: null, receipt: null };
+          ctx.body = { ok: true, policy_version: 0, ...nothing };
+          return;
+        }
+        const receipt = log.receipt(found.index);
+        if (receipt === null) throw new Error('a policy of a row is missing');
+        const { policy_version, policy_sha256 } = receipt;
+        const policy = policyAt(log, found.index);
+        ctx.body = { ok: true, policy_version, policy_sha256, policy, receipt };
+      },
+    }),
+  ];
+}
+
+/** What the schema cannot say of a policy. */
+function checkPolicy({ rules, receipt_required = [] }: ReturnType<typeof policyOf>): void {
+  const twice = (names: readonly string[]): string | undefined =>
+    names.find((name, i) => names.indexOf(name) !== i);
+  const id = twice(rules.map((rule) => rule.id));
+  if (id !== undefined) {
+    throw new ApiError('parameter_invalid', `two rules have the id ${id}`, { param: 'rules' });
+  }
+  const empty = rules.findIndex(({ amount }) => {
+    if (amount === undefined) return false;
+    const { over, at_most } = amount;
+    return over !== undefined && at_most !== undefined && over >= at_most;
+  });
+  if (empty >= 0) {
+    const param = `rules.${String(empty)}.amount`;
+    throw new ApiError('parameter_invalid', `${param} holds no amount: over is not under at_most`, {
+      param,
+    });
+  }
+  const type = twice(receipt_required.map(({ action_type }) => action_type));
+  if (type !== undefined) {
+    const message = `receipt_required names ${type} twice`;
+    throw new ApiError('parameter_invalid', message, { param: 'receipt_required' });
+  }
+}

@@ -1,0 +1,117 @@
+// Decisions and classifications under other inputs, for /tcb/counterfactual-replay: by the rules that hold now,
+// and by what the log still discloses of the first inputs. behaviour.md §7.7.
+
+import type { ClassifyApi } from '../classify/index.ts';
+import { ApiError } from '../contract.ts';
+import type { JsonObject, LogView, PluginHost } from '../contract.ts';
+import type { Evaluator, Replayed } from '../restraint/index.ts';
+import type { GateCatalog } from './asking.ts';
+import { decide } from './decide.ts';
+import type { Act } from './decide.ts';
+import { REVERSIBILITIES } from './entries.ts';
+import type { Policy } from './grammar.ts';
+import { policyAt, policyInForce } from './policies.ts';
+import { versionRow } from './rows.ts';
+
+type Judge = Pick<ClassifyApi, 'judge'>;
+
+/** How a `classify.result.v1` is classified again. Changes: `message`, `domain`. */
+export function classifyEvaluator(host: PluginHost, classify: Judge): Evaluator {
+  return {
+    original: (statement) => statement['classification'] as string,
+    async evaluate({ statement, changes, caller }) {
+      const opened = await host.disclosed(caller, statement['entry_id'] as string);
+      const first = opened['message']?.value;
+      const message = textOf(changes, 'message') ?? needed('message', first);
+      const given = opened['domain']?.value ?? statement['domain'];
+      const domain = textOf(changes, 'domain') ?? needed('domain', given);
+      return (await classify.judge(message, domain)).result.classification;
+    },
+  };
+}
+
+/**
+ * How a `gate.decision.v1` is decided again, by the policy in force or the version that `policy_version` names.
+ * Other changes: `action_type, entity, surface, amount_atomic, currency, reversibility, message, domain`.
+ */
+export function decisionEvaluator(
+  host: PluginHost,
+  catalog: GateCatalog,
+  classify: Judge,
+): Evaluator {
+  return {
+    original: (statement) => statement['outcome'] as string,
+    async evaluate(replayed) {
+      const { statement, changes, caller } = replayed;
+      const opened = await host.disclosed(caller, statement['entry_id'] as string);
+      const preimage = opened['preimage']?.value as { readonly action_type?: string } | undefined;
+      const message = textOf(changes, 'message') ?? opened['message']?.value;
+      const told = textOf(changes, 'domain') ?? opened['domain']?.value;
+      const domain = typeof told === 'string' ? told : catalog.default_domain;
+      const classification =
+        typeof message === 'string'
+          ? (await classify.judge(message, domain)).result.classification
+          : ((statement['classification'] ?? 'NONE') as Act['classification']);
+      const currency = textOf(changes, 'currency') ?? opened['currency']?.value;
+      const inputs = {
+        entity: textOf(changes, 'entity') ?? statement['entity'],
+        surface: textOf(changes, 'surface') ?? statement['surface'],
+        amount_atomic: amountOf(changes) ?? statement['amount_atomic'],
+        currency: currency ?? statement['currency'],
+        reversibility: reversibilityOf(changes) ?? statement['reversibility'],
+      };
+      const known = Object.entries(inputs).filter(([, value]) => value !== undefined);
+      const act = {
+        ...(Object.fromEntries(known) as Omit<Act, 'action_type' | 'classification'>),
+        action_type: textOf(changes, 'action_type') ?? needed('action_type', preimage?.action_type),
+        classification,
+      };
+      return decide(act, policyFor(replayed)).outcome;
+    },
+  };
+}
+
+function policyFor({ changes, caller, log }: Replayed): Policy | null {
+  const version = changes['policy_version'];
+  if (version === undefined) return policyInForce(log, caller.tenant_ref)?.policy ?? null;
+  if (version === 0) return null;
+  return versionOf(log, caller.tenant_ref, version);
+}
+
+function versionOf(log: LogView, tenant_ref: string, version: unknown): Policy {
+  const row =
+    typeof version === 'number' && Number.isSafeInteger(version) && version > 0
+      ? log.row(versionRow(tenant_ref, version))
+      : undefined;
+  if (row === undefined) throw invalid('policy_version', 'is none of the policy');
+  return policyAt(log, (row as { readonly index: number }).index);
+}
+
+function textOf(changes: JsonObject, name: string): string | undefined {
+  const value = changes[name];
+  if (value === undefined || typeof value === 'string') return value;
+  throw invalid(name, 'must be a string');
+}
+
+function amountOf({ amount_atomic }: JsonObject): number | undefined {
+  if (amount_atomic === undefined) return undefined;
+  if (Number.isSafeInteger(amount_atomic) && (amount_atomic as number) >= 0) {
+    return amount_atomic as number;
+  }
+  throw invalid('amount_atomic', 'must be an integer from 0 to 2^53 - 1');
+}
+
+function reversibilityOf(changes: JsonObject): string | undefined {
+  const value = textOf(changes, 'reversibility');
+  if (value === undefined || (REVERSIBILITIES as readonly string[]).includes(value)) return value;
+  throw invalid('reversibility', `must be one of ${REVERSIBILITIES.join(', ')}`);
+}
+
+function needed(name: string, value: unknown): string {
+  if (typeof value === 'string') return value;
+  const message = `changes.${name} is missing, and nothing discloses what it was`;
+  throw new ApiError('parameter_missing', message, { param: `changes.${name}` });
+}
+
+const invalid = (name: string, rule: string): ApiError =>
+  new ApiError('parameter_invalid', `changes.${name} ${rule}`, { param: `changes.${name}` });

@@ -1,0 +1,191 @@
+// POST /api/v1/execute-gate and /bind: one decision in two shapes. Whatever fails, nothing is permitted.
+// interface.md, Catalog: clear (verticals); behaviour.md §8.1.
+
+import { LogError } from '../../log/index.ts';
+import classify from '../classify/index.ts';
+import { ApiError, route } from '../contract.ts';
+import type { GroupOptions, JsonObject, PluginHost, Route, RouteContext } from '../contract.ts';
+import { BindGateAnswer, GateAnswer, gateAnswer } from './answer.ts';
+import { asked, gateBody, gateCatalog } from './asking.ts';
+import type { Asked, GateRequest } from './asking.ts';
+import { challenge, receiptOfHeader } from './challenge.ts';
+import { decide, requiredReceipt } from './decide.ts';
+import { decisionDrafts } from './drafts.ts';
+import type { Deciding } from './drafts.ts';
+import { PermitRefused, permitUse } from './permit.ts';
+import type { PermitUse } from './permit.ts';
+import { policyAt, policyInForce } from './policies.ts';
+import type { InForce } from './policies.ts';
+import { actRow, gateRow, inputsOf, permitRow, policyRow } from './rows.ts';
+import type { ActRow, PermitRow, PolicyRow } from './rows.ts';
+
+/** Another policy is in force at the sequence point than the one that decided. */
+class OtherPolicy extends Error {
+  readonly row: PolicyRow | undefined;
+
+  constructor(row: PolicyRow | undefined) {
+    super('the tenant has another policy');
+    this.row = row;
+  }
+}
+
+/** The act is held already, or was released. */
+class StandsAlready extends Error {
+  readonly row: ActRow;
+
+  constructor(row: ActRow) {
+    super('the act stands in the log');
+    this.row = row;
+  }
+}
+
+const EXAMPLE = {
+  action_type: 'payment.release',
+  agent_id: 'agent:treasury-bot',
+  amount_atomic: 42_000_000,
+  currency: 'USDC',
+  reversibility: 'irreversible',
+};
+
+/** The routes that decide. */
+export function gateRoutes(host: PluginHost): readonly Route[] {
+  const shared = {
+    method: 'POST',
+    tag: 'gate',
+    access: 'open',
+    idempotent: true,
+    body: gateBody(host),
+    errors: ['action_ref_mismatch', 'receipt_required', 'permit_used', 'tenant_forbidden'],
+    example: EXAMPLE,
+  } as const;
+  const handle = decider(host);
+  const description =
+    'PERMIT is a permit for this one act: single use, good for 900 seconds. HOLD waits for a human, DENY is ' +
+    'prohibited, SILENCE is covered by nothing; none of the three is to be done, and each also logs a restraint. ' +
+    'The policy of a tenant is empty at first, so the answer is SILENCE until it says more. What the request does ' +
+    'not say counts against the act.';
+  return [
+    route({
+      ...shared,
+      path: '/api/v1/execute-gate',
+      summary: 'Ask whether an act may be done',
+      description,
+      responses: { 200: { description: 'The decision.', schema: GateAnswer } },
+      handle: (ctx) => failingClosed(handle(ctx), { outcome: 'SILENCE' }),
+      respond: (entries, _disclosures, request) => gateAnswer(host, entries, request),
+    }),
+    route({
+      ...shared,
+      path: '/api/v1/execute-gate/bind',
+      summary: 'Ask whether a policy may be bound',
+      description: `PERMIT is ALLOW, all else BLOCK. ${description}`,
+      responses: { 200: { description: 'The decision.', schema: BindGateAnswer } },
+      handle: (ctx) => failingClosed(handle(ctx), { outcome: 'SILENCE', decision: 'BLOCK' }),
+      respond(entries, _disclosures, request) {
+        const answer = gateAnswer(host, entries, request);
+        return { ...answer, decision: answer['outcome'] === 'PERMIT' ? 'ALLOW' : 'BLOCK' };
+      },
+    }),
+  ];
+}
+
+function decider(host: PluginHost) {
+  const api = host.use(classify);
+  const catalog = gateCatalog(host);
+  const tolls = { permit: host.toll('execute_gate'), hold: host.toll('hold') };
+  return async (ctx: RouteContext<unknown, unknown, GateRequest>): Promise<void> => {
+    const { body: request, caller } = ctx.state;
+    const log = host.log(caller.kind);
+    const receipt =
+      (request.receipt as JsonObject | string | undefined) ?? receiptOfHeader(ctx.get('X-Receipt'));
+    const asking = await asked(host, catalog, api, { request, caller, receipt });
+    let inForce = policyInForce(log, caller.tenant_ref);
+    for (;;) {
+      const verdict = decide(asking.act, inForce?.policy ?? null);
+      const use = verdict.outcome === 'PERMIT' ? shownPermit(asking, inForce) : null;
+      const deciding: Deciding = { asked: asking, verdict, inForce, catalog, tolls, use };
+      try {
+        await ctx.state.append(decisionDrafts(deciding), { check: checkOf(deciding) });
+        return;
+      } catch (error) {
+        if (error instanceof StandsAlready) {
+          const { index, permit_id } = error.row;
+          // A hold's restraint is the next entry of its group.
+          await ctx.state.answerWith(permit_id === null ? [index, index + 1] : [index]);
+          return;
+        }
+        if (!(error instanceof OtherPolicy)) throw challenged(asking, inForce, error);
+        const { row } = error;
+        inForce = row === undefined ? null : { ...row, policy: policyAt(log, row.index) };
+      }
+    }
+  };
+
+  /** The use of the receipt that came, where one is needed or was shown. */
+  function shownPermit(asking: Asked, inForce: InForce | null): PermitUse | null {
+    const { caller, receipt, action_ref } = asking;
+    if (receipt === undefined) {
+      if (requiredReceipt(asking.act, inForce?.policy ?? null) === null) return null;
+      throw challenge(asking, catalog.permit_max_age_ms, issuersOf(asking, inForce));
+    }
+    try {
+      const issuers = issuersOf(asking, inForce);
+      return permitUse(host, { kind: caller.kind, receipt, action_ref, issuers }, host.name);
+    } catch (error) {
+      throw challenged(asking, inForce, error);
+    }
+  }
+
+  /** A receipt that does not permit is as none; one that was used is said to be. */
+  function challenged(asking: Asked, inForce: InForce | null, error: unknown): unknown {
+    if (!(error instanceof PermitRefused) || error.reason === 'used') return error;
+    return challenge(asking, catalog.permit_max_age_ms, issuersOf(asking, inForce), error);
+  }
+}
+
+/** Whose permits count: the tenant's own unless its policy names others. */
+function issuersOf({ act, caller }: Asked, inForce: InForce | null): readonly string[] {
+  const required = requiredReceipt(act, inForce?.policy ?? null);
+  return required?.issuers ?? [caller.tenant_ref];
+}
+
+/** What must hold at the sequence point: the policy that decided, the permit unused, the act not held already. */
+function checkOf({ asked: asking, verdict, inForce, use }: Deciding) {
+  const { caller, action_ref, act, session_ref, request } = asking;
+  const check: GroupOptions['check'] = (at) => {
+    const row = gateRow(at.rows, policyRow(caller.tenant_ref)) as unknown as PolicyRow | undefined;
+    if (row?.entry_id !== inForce?.entry_id) throw new OtherPolicy(row);
+    use?.check(at);
+    // Who names no time asks about a new act; what a message says cannot be compared.
+    const { message, timestamp_ms } = request;
+    if (verdict.outcome !== 'HOLD' || message !== undefined || timestamp_ms === undefined) return;
+    const standing = gateRow(at.rows, actRow(caller.tenant_ref, action_ref));
+    if (standing === undefined) return;
+    const held = standing as unknown as ActRow;
+    if (held.inputs !== inputsOf({ ...act, session_ref: session_ref ?? null })) return;
+    if (held.permit_id !== null) {
+      const permit = gateRow(at.rows, permitRow(held.permit_id)) as unknown as
+        PermitRow | undefined;
+      // A permit that is spent or too old is no answer: the act is held anew.
+      if (permit?.used_by !== null || at.now_ms > permit.expires_at_ms) return;
+    }
+    throw new StandsAlready(held);
+  };
+  return check;
+}
+
+/** Failures whose answer says in the gate's own words that nothing was permitted. */
+const CLOSED: ReadonlySet<string> = new Set([
+  ...['log_unavailable', 'log_closed', 'log_rolled_back', 'clock_untrusted', 'log_busy'],
+]);
+
+async function failingClosed(deciding: Promise<void>, members: JsonObject): Promise<void> {
+  try {
+    await deciding;
+  } catch (cause) {
+    if (!(cause instanceof LogError) || !CLOSED.has(cause.code)) throw cause;
+    const code = cause.code === 'log_busy' ? 'log_busy' : 'log_unavailable';
+    const message = 'the log takes no decision at the moment: nothing is permitted, try again';
+    throw new ApiError(code, message, { cause, members });
+  }
+}

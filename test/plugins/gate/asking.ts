@@ -1,0 +1,108 @@
+// A running gateway with a policy, and the acts that the gate's tests ask about.
+
+import type { Kind, Log } from '../../../log/index.ts';
+import type { Plugin } from '../../../plugins/contract.ts';
+import { run } from '../../gateway/running.ts';
+import type { Answer, Running } from '../../gateway/running.ts';
+import type { ContractOptions } from '../../contract/plugin-contract.ts';
+import { replayed } from '../astl/surfaces.ts';
+
+/** Allows payments up to 100, holds them up to 1000, denies what is over; denies exports, allows reads. */
+export const POLICY = {
+  rules: [
+    {
+      id: 'small',
+      effect: 'allow',
+      action_prefixes: ['payment.'],
+      amount: { currency: 'USDC', at_most: 100 },
+    },
+    {
+      id: 'large',
+      effect: 'hold',
+      action_prefixes: ['payment.'],
+      amount: { currency: 'USDC', over: 100 },
+    },
+    {
+      id: 'huge',
+      effect: 'deny',
+      action_prefixes: ['payment.'],
+      amount: { currency: 'USDC', over: 1000 },
+    },
+    { id: 'no-exports', effect: 'deny', action_types: ['data.export'] },
+    { id: 'reads', effect: 'allow', action_types: ['data.read', 'secret.read'] },
+  ],
+  receipt_required: [{ action_type: 'secret.read' }],
+};
+
+/** Paths of the gate. */
+export const GATE = '/api/v1/execute-gate';
+
+/** An act that POLICY permits; `amount_atomic` decides. */
+export const PAY = {
+  action_type: 'payment.release',
+  agent_id: 'agent:zebra-payer',
+  amount_atomic: 50,
+  currency: 'USDC',
+};
+
+/** The gateway, and how the gate is asked. */
+export interface Asking {
+  readonly running: Running;
+  /** A key of another tenant in the sandbox, role carrier. */
+  readonly other: string;
+  /** A key of the first tenant in the sandbox that is no operator. */
+  readonly agent: string;
+  ask(
+    body: object,
+    key?: string | null,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<Answer>;
+  post(path: string, body: object, key?: string | null): Promise<Answer>;
+  /** Asks for a permit and answers with its body. */
+  permit(body?: object): Promise<Answer['json']>;
+  log(kind?: Kind): Log;
+  /** Replays both logs, whole, and stops. */
+  close(): Promise<void>;
+}
+
+/** Starts one; POLICY is in force in the sandbox for the first tenant. */
+export async function serveGate(
+  env: Readonly<Record<string, string>> = {},
+  plugins: readonly Plugin[] = [],
+): Promise<Asking> {
+  const running = await run(env, { plugins });
+  const { tenants, logs } = running.gateway;
+  const [first] = tenants.list();
+  const other = await tenants.issue({ tenant: 'rival', kind: 'sandbox' });
+  const agent = await tenants.issue({ tenant: first?.tenant ?? '', kind: 'sandbox' });
+  const keyed = (key: string | null) => (key === null ? {} : { key });
+  const ask: Asking['ask'] = (body, key = agent.key, headers = {}) =>
+    running.post(GATE, body, { ...keyed(key), headers });
+  await running.post(`${GATE}/policy`, POLICY, { key: running.sandbox });
+  return {
+    running,
+    other: other.key,
+    agent: agent.key,
+    ask,
+    post: (path, body, key = running.sandbox) => running.post(path, body, keyed(key)),
+    permit: async (body = {}) => (await ask({ ...PAY, ...body })).json,
+    log: (kind = 'sandbox') => logs[kind],
+    async close() {
+      try {
+        for (const kind of ['live', 'sandbox'] as const) replayed(logs[kind]);
+      } finally {
+        await running.close();
+      }
+    },
+  };
+}
+
+/** For the contract suite: what its examples cannot say, by path. */
+export const GATE_BODIES: NonNullable<ContractOptions['bodies']> = {
+  async [`${GATE}/permits/use`](running) {
+    const { sandbox: key } = running;
+    await running.post(`${GATE}/policy`, POLICY, { key });
+    const { json } = await running.post(GATE, PAY, { key });
+    return { ...json.preimage, receipt: json.decision_entry_id };
+  },
+};
