@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { EXIT } from './command-line.ts';
 import { addBackup } from './commands/backup.ts';
+import { addConformance } from './commands/conformance.ts';
 import { addExport } from './commands/export.ts';
 import { addFsck } from './commands/fsck.ts';
 import { addKeys } from './commands/keys.ts';
@@ -53,7 +54,7 @@ First steps:
 program.exitOverride();
 for (const add of [
   ...[addServe, addKeys, addTenants],
-  ...[addVerify, addVectors, addRefute, addMonitor, addWitness],
+  ...[addVerify, addVectors, addRefute, addMonitor, addWitness, addConformance],
   ...[addFsck, addReindex, addBackup, addRestore, addExport],
   addMeasures,
 ]) {

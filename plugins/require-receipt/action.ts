@@ -9,6 +9,8 @@ export const ACTION_TYPE = /^[A-Za-z0-9][A-Za-z0-9:._-]{0,127}$/;
 
 /** A request as far as a permit binds it. */
 export interface ActionRequest {
+  /** The service that is asked, by the address or name it goes by; a permit for one is none for another. */
+  readonly audience: string;
   readonly action_type: string;
   readonly method: string;
   /** Path and query, as they were asked. */
@@ -37,8 +39,10 @@ export interface Preimage {
 const sha256Hex = (text: string): string => toHex(portable.sha256(utf8(text)));
 
 /** The action that a request is. Two requests are one action exactly when all that is bound is the same. */
-export function actionOf({ action_type, method, target, fields }: ActionRequest): Action {
+export function actionOf(request: ActionRequest): Action {
+  const { audience, action_type, method, target, fields } = request;
   const canonical_action = {
+    audience,
     action_type,
     method: method.toUpperCase(),
     target,

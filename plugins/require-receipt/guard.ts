@@ -30,6 +30,8 @@ export interface GuardOptions extends KeyOptions {
    * key of that log permit their own acts.
    */
   readonly tenants: Issuer['tenants'];
+  /** What this service goes by, such as `https://shop.example`: no permit for another service is one here. */
+  readonly audience: string;
   /** Who the manifest says publishes it. */
   readonly service?: Partial<ManifestService> & { readonly name: string };
   /** Used permits; in this process's memory unless given. */
@@ -66,8 +68,9 @@ export interface Guard {
 
 /** A guard; throws for options that could not hold. */
 export function guardOf(options: GuardOptions): Guard {
-  const { log, tenants, service, replay = memoryReplayStore(), now = Date.now } = options;
+  const { log, audience, tenants, service, replay = memoryReplayStore(), now = Date.now } = options;
   checkTenants(tenants);
+  if (typeof audience !== 'string' || audience === '') throw new Error('audience is missing');
   const policy =
     options.policy === undefined ? {} : { policy: parsePolicy(portable, options.policy) };
   const logs = (typeof log === 'string' ? [log] : log).map((vkey) => ({
@@ -106,7 +109,7 @@ export function guardOf(options: GuardOptions): Guard {
     if (!checked.ok) return refusedFor(checked);
     const { permit } = checked;
     try {
-      const first = await replay.use(permit.id, permit.expires_at_ms);
+      const first = await replay.use(permit.id, permit.expires_at_ms, permit);
       return first ? { permit } : { answer: used() };
     } catch {
       return { answer: unavailable('it cannot be told whether the receipt was used') };
@@ -122,7 +125,7 @@ export function guardOf(options: GuardOptions): Guard {
       const { action_type } = action;
       return ({ method, target, receipt, fields }) => {
         const bound = fields === undefined ? {} : { fields };
-        return admit(actionOf({ action_type, method, target, ...bound }), receipt);
+        return admit(actionOf({ audience, action_type, method, target, ...bound }), receipt);
       };
     },
     manifest() {

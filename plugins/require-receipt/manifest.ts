@@ -51,6 +51,8 @@ export function manifestOf(
   const { name, issuer, manifest_url = MANIFEST_PATH, spec } = service;
   return {
     '@version': MANIFEST_VERSION,
+    // The shape that its authors go on with; it has no reader yet that this one has not.
+    superseded_by: 'EP-ACTION-CONTROL-MANIFEST-v0.2',
     service: { name, issuer, manifest_url },
     receipt_required: {
       status: STATUS,

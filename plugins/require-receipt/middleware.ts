@@ -38,7 +38,9 @@ export type { DeclaredAction, ManifestService } from './manifest.ts';
 export { verifyPermit } from './permit.ts';
 export type { Permit, PermitResult, PermitTrust, Refusal, Refused } from './permit.ts';
 export { memoryReplayStore } from './replay.ts';
-export type { ReplayStore } from './replay.ts';
+export type { MemoryReplayStore, ReplayStore } from './replay.ts';
+export { logReplayStore } from './log-replay.ts';
+export type { LogReplayOptions } from './log-replay.ts';
 export { keysFromJwks, trustedKeys } from './trusted-keys.ts';
 export type { KeyOptions, KeySource, LogKeys, TrustedKeys } from './trusted-keys.ts';
 

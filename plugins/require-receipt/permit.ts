@@ -5,7 +5,7 @@
 import { verifyReceipt } from '../../log/verify.ts';
 import type { CheckName, JsonObject, Trust } from '../../log/verify.ts';
 import { actionRefOf } from './action.ts';
-import type { Action } from './action.ts';
+import type { Action, Preimage } from './action.ts';
 import { MAX_AGE_S } from './challenge.ts';
 import type { Issuer } from './challenge.ts';
 import type { Presented } from './header.ts';
@@ -45,7 +45,8 @@ export interface Permit {
   readonly id: string;
   readonly entry_id: string;
   readonly action_ref: string;
-  readonly agent_id: string;
+  /** What `action_ref` is the hash of. */
+  readonly preimage: Preimage;
   readonly tenant_ref: string | null;
   /** Milliseconds of UTC; from then on the receipt is too old. */
   readonly expires_at_ms: number;
@@ -77,7 +78,7 @@ export function verifyPermit(
   trust: PermitTrust,
   now_ms: number,
 ): PermitResult {
-  const { receipt } = presented;
+  const { receipt, preimage } = presented;
   // What costs nothing stands first: none of it is believed before the signature holds.
   if (receipt['origin'] !== trust.origin) {
     return receipt['sandbox'] === true && !trust.origin.includes('/log/sandbox/')
@@ -86,10 +87,13 @@ export function verifyPermit(
   }
   const refused =
     checkDecision(receipt, trust) ??
-    checkAction(presented, action) ??
+    checkAction(receipt, preimage, action) ??
     checkAge(receipt, now_ms) ??
     checkKey(receipt, trust);
   if (refused !== null) return refused;
+  if (preimage === null) {
+    return refuse('preimage_missing', 'nothing shows what the action_ref is the hash of');
+  }
   const proven = checkProven(presented, trust);
   if ('refused' in proven) return proven;
   const { statement } = proven;
@@ -100,7 +104,7 @@ export function verifyPermit(
       id: `${trust.origin}#${entry_id}`,
       entry_id,
       action_ref,
-      agent_id: presented.preimage?.agent_id ?? '',
+      preimage,
       tenant_ref,
       expires_at_ms: expiryOf(statement),
       statement,
@@ -133,10 +137,8 @@ function checkDecision(receipt: JsonObject, { tenants }: PermitTrust): Checked {
   return null;
 }
 
-function checkAction({ receipt, preimage }: Presented, action: Action): Checked {
-  if (preimage === null) {
-    return refuse('preimage_missing', 'nothing shows what the action_ref is the hash of');
-  }
+function checkAction(receipt: JsonObject, preimage: Preimage | null, action: Action): Checked {
+  if (preimage === null) return null;
   if (preimage.action_type !== action.action_type || preimage.scope !== action.action_hash) {
     return refuse('action_mismatch', 'the receipt permits another action');
   }

@@ -1,6 +1,8 @@
 // That a permit is used once. Portable. The store decides, atomically; what it forgets too early can be replayed,
 // what it keeps too long does no harm. behaviour.md §8.2.
 
+import type { Permit } from './permit.ts';
+
 /**
  * Where used permits are remembered. A service of several processes gives one that they share, for example
  * `SET id 1 NX PXAT expires_at_ms` of Redis, or an insert under a unique index.
@@ -10,7 +12,12 @@ export interface ReplayStore {
    * True for the first call with this id, false ever after, whoever asks and however many at once. It may
    * forget the id at `expires_at_ms` (milliseconds of UTC), never before. A throw refuses the act.
    */
-  use(id: string, expires_at_ms: number): boolean | Promise<boolean>;
+  use(id: string, expires_at_ms: number, permit: Permit): boolean | Promise<boolean>;
+}
+
+/** A store that needs only the id. */
+export interface MemoryReplayStore extends ReplayStore {
+  use(id: string, expires_at_ms: number): boolean;
 }
 
 /** Beyond any clock's error: the verifier and the store may read different ones. */
@@ -24,7 +31,7 @@ const MAX_IDS = 100_000;
 export function memoryReplayStore({
   max = MAX_IDS,
   now = Date.now,
-}: { readonly max?: number; readonly now?: () => number } = {}): ReplayStore {
+}: { readonly max?: number; readonly now?: () => number } = {}): MemoryReplayStore {
   const used = new Map<string, number>();
   return {
     use(id, expires_at_ms) {

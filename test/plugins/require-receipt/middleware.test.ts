@@ -59,6 +59,7 @@ describe('actlog/require-receipt', () => {
   const options = (): GuardOptions => ({
     log: log.vkey,
     jwks: `${keys.url}/crypto/jwks.json`,
+    audience: 'https://shop.example',
     tenants: [TENANT],
     service: { name: 'Refunds' },
     now: () => log.ms,
@@ -196,7 +197,8 @@ describe('actlog/require-receipt', () => {
           headers: { 'X-Receipt': receipt },
         }),
       );
-    const request = { action_type: 'payment.refund', method: 'POST', target: '/refunds' };
+    const audience = 'https://shop.example';
+    const request = { audience, action_type: 'payment.refund', method: 'POST', target: '/refunds' };
     const receipt = log.header(actionOf({ ...request, fields: { order: 'A-7' } }));
     assert.equal((await ask({ order: 'A-8' }, receipt)).status, 428);
     assert.equal((await ask({ order: 'A-7', note: 'x' }, receipt)).status, 200);
@@ -218,7 +220,9 @@ describe('actlog/require-receipt', () => {
 
   it('permits nothing while the keys cannot be fetched, or the store does not answer', async () => {
     const closed = await listening((_request, response) => response.writeHead(503).end());
-    const receipt = log.header(actionOf({ ...REFUND, target: '/refunds', fields: BODY }));
+    const receipt = log.header(
+      actionOf({ ...REFUND, audience: 'https://shop.example', target: '/refunds', fields: BODY }),
+    );
     const serve = await expressService({ ...options(), jwks: `${closed.url}/jwks.json` });
     const keyless = await post(`${serve.url}/refunds`, BODY, receipt);
     assert.deepEqual([keyless.status, keyless.json.error.code], [503, 'upstream_error']);
@@ -257,6 +261,7 @@ describe('actlog/require-receipt', () => {
     assert.throws(bad({ tenants: ['acme'] }), /tenants/);
     assert.throws(bad({ log: 'log.example' }), /vkey/);
     assert.throws(bad({ log: [] }), /log/);
+    assert.throws(bad({ audience: undefined }), /audience/);
     assert.throws(bad({ jwks: 'http://log.example/jwks.json' }), /https/);
     assert.throws(bad({ policy: 'witness' }), /./);
     const receipts = requireReceipt(options());

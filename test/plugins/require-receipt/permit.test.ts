@@ -23,6 +23,7 @@ import type { Bent } from './permits.ts';
 
 const log = new GateLog();
 const action = actionOf({
+  audience: 'https://shop.example',
   action_type: 'payment.release',
   method: 'POST',
   target: '/payments/7/release',
@@ -53,7 +54,7 @@ describe('a permit', () => {
     assert.ok(result.ok);
     const { permit } = result;
     assert.equal(permit.id, `${log.origin}#${presented.receipt['entry_id'] as string}`);
-    assert.equal(permit.agent_id, 'agent-7');
+    assert.equal(permit.preimage.agent_id, 'agent-7');
     assert.equal(permit.tenant_ref, TENANT);
     assert.equal(permit.expires_at_ms, (presented.receipt['issued_at_ms'] as number) + 900_000);
     assert.equal(permit.statement['outcome'], 'PERMIT');
@@ -162,10 +163,17 @@ describe('a permit', () => {
 });
 
 describe('an action', () => {
-  it('is another one when method, path, query or body differ', () => {
-    const request = { action_type: 'a', method: 'POST', target: '/x?y=1', fields: { n: 1 } };
+  it('is another one when service, method, path, query or body differ', () => {
+    const request = {
+      audience: 's',
+      action_type: 'a',
+      method: 'POST',
+      target: '/x?y=1',
+      fields: { n: 1 },
+    };
     const { action_hash } = actionOf(request);
     for (const change of [
+      { audience: 't' },
       { method: 'PUT' },
       { target: '/x?y=2' },
       { fields: { n: 2 } },

@@ -1,0 +1,175 @@
+// POST /api/v1/require-receipt/act: an act of our own that needs a receipt, so that anyone can see RR-1 work. It
+// logs a reference, once for a permit. behaviour.md §8.2, §10.1.
+
+import { Type } from 'typebox';
+import { trustedKeyOf } from '../../log/verify.ts';
+import { ApiError, route } from '../contract.ts';
+import type { Caller, JsonObject, PluginHost, Route } from '../contract.ts';
+import { ReceiptSchema } from '../contract.ts';
+import gate, { PermitRefused, USE } from '../gate/index.ts';
+import { actionOf } from './action.ts';
+import type { Action } from './action.ts';
+import { challengeHeaders, PROOF_HEADER, requiredOf, STANDARD_PATH, STATUS } from './challenge.ts';
+import { ACT, ActMembers } from './entries.ts';
+import { readHeader } from './header.ts';
+import type { DeclaredAction } from './manifest.ts';
+import { verifyPermit } from './permit.ts';
+import type { Permit, PermitTrust } from './permit.ts';
+
+/** The act as the manifest declares it. */
+export const OWN_ACT: DeclaredAction = {
+  id: 'act',
+  action_type: 'require_receipt.act',
+  method: 'POST',
+  path: '/api/v1/require-receipt/act',
+  description: 'Logs a reference for good; the entry can never be taken back.',
+  risk: 'medium',
+  example: { reference: 'order-4711' },
+};
+
+const ActAnswer = Type.Object(
+  {
+    ok: Type.Literal(true),
+    act: Type.Object({ entry_id: Type.String(), ...ActMembers.properties }),
+    verify_url: Type.String({ format: 'uri' }),
+    receipt: ReceiptSchema,
+    permit_use_receipt: ReceiptSchema,
+  },
+  { $id: 'RequiredReceiptAct' },
+);
+
+const Challenge = Type.Object(
+  { error: Type.Object({}), required: Type.Object({}) },
+  { $id: 'ReceiptRequired' },
+);
+
+/** The route of the act. */
+export function actRoute(host: PluginHost): Route {
+  const permits = host.use(gate);
+  return route({
+    method: OWN_ACT.method as 'POST',
+    path: OWN_ACT.path,
+    tag: 'require-receipt',
+    summary: 'Do an act that needs a receipt',
+    description:
+      'Without a PERMIT of your own gate in X-Receipt the answer is 428, and says how to get one. The permit is ' +
+      'used up by the act, in the same atomic group; a second act with it is 409.',
+    access: 'open',
+    idempotent: true,
+    body: Type.Object(
+      {
+        reference: Type.String({
+          minLength: 1,
+          maxLength: host.limits.string_chars,
+          description: 'What the act is about; only a commitment enters the log.',
+        }),
+      },
+      { $id: 'RequiredReceiptActRequest' },
+    ),
+    responses: {
+      200: { description: 'The act is done.', schema: ActAnswer },
+      [STATUS]: { description: 'RR-1 challenge.', schema: Challenge },
+    },
+    errors: ['receipt_required', 'permit_used'],
+    async handle(ctx) {
+      const { body, caller } = ctx.state;
+      const { action_type, method } = OWN_ACT;
+      const target = ctx.originalUrl;
+      const fields = body as JsonObject;
+      const action = actionOf({ audience: host.url(''), action_type, method, target, fields });
+      const challenge = (refused?: { readonly refused: string; readonly message: string }) =>
+        challenged(host, action, caller, refused);
+      const header = ctx.get(PROOF_HEADER);
+      if (header === '') throw challenge();
+      const permit = permitted(host, action, caller, header, challenge);
+      const { action_ref, entry_id: permit_id } = permit;
+      try {
+        const question = { kind: caller.kind, receipt: permit_id, action_ref };
+        const issuers = [caller.tenant_ref];
+        const use = permits.permitUse({ ...question, issuers }, host.name);
+        await ctx.state.append(
+          [
+            use.draft,
+            {
+              type: ACT,
+              members({ group }) {
+                const used = group.at(-1);
+                if (used?.type !== USE) throw new Error('an act follows the use of its permit');
+                const { action_hash } = action;
+                return { action_ref, action_hash, permit_id, permit_use_id: used.entry_id };
+              },
+              private: { reference: body.reference },
+            },
+          ],
+          { check: use.check },
+        );
+      } catch (error) {
+        if (!(error instanceof PermitRefused) || error.reason === 'used') throw error;
+        throw challenge({ refused: error.reason, message: error.message });
+      }
+    },
+    respond(entries) {
+      const [use, act] = entries;
+      if (use === undefined || act === undefined) throw new Error('an act has two entries');
+      const { action_ref, action_hash, permit_id, permit_use_id } = act.statement;
+      return {
+        ok: true,
+        act: { entry_id: act.entry_id, action_ref, action_hash, permit_id, permit_use_id },
+        verify_url: act.receipt['verify_url'],
+        receipt: act.receipt,
+        permit_use_receipt: use.receipt,
+      };
+    },
+  });
+}
+
+/** The permit in the header, by the same rules as in services of others, with the log's own keys. */
+function permitted(
+  host: PluginHost,
+  action: Action,
+  caller: Caller,
+  header: string,
+  challenge: (refused: { readonly refused: string; readonly message: string }) => ApiError,
+): Permit {
+  const presented = readHeader(header);
+  if (presented === null) {
+    const message = `${PROOF_HEADER} is not base64url of a receipt`;
+    throw challenge({ refused: 'receipt_malformed', message });
+  }
+  const log = host.log(caller.kind);
+  const { origin, vkey } = log;
+  const keys = log.receiptKeys();
+  const trust: PermitTrust = {
+    origin,
+    vkey,
+    keys: keys.map(trustedKeyOf),
+    ended_ms: new Map(
+      keys.flatMap(({ kid, ended_ms }) => (ended_ms === undefined ? [] : [[kid, ended_ms]])),
+    ),
+    tenants: [caller.tenant_ref],
+  };
+  const checked = verifyPermit(presented, action, trust, host.now());
+  if (!checked.ok) throw challenge(checked);
+  return checked.permit;
+}
+
+function challenged(
+  host: PluginHost,
+  action: Action,
+  { kind, tenant_ref }: Caller,
+  refused?: { readonly refused: string; readonly message: string },
+): ApiError {
+  const challenge = {
+    action,
+    issuers: [{ origin: host.log(kind).origin, tenants: [tenant_ref] }],
+    gate: host.url('/api/v1/execute-gate'),
+    learn_more: host.url(STANDARD_PATH),
+    ...(refused === undefined ? {} : { refused: refused.refused }),
+  };
+  const message = refused?.message ?? 'this act needs a receipt of the gate';
+  return new ApiError('receipt_required', message, {
+    param: PROOF_HEADER,
+    headers: challengeHeaders(challenge),
+    members: { required: requiredOf(challenge) },
+  });
+}

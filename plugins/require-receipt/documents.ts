@@ -1,0 +1,64 @@
+// What this service publishes about RR-1: its action manifest and the standard's text. behaviour.md §8.2.
+
+import { Type } from 'typebox';
+import { route } from '../contract.ts';
+import type { PluginHost, Route } from '../contract.ts';
+import { readCatalogBytes } from '../catalog.ts';
+import { OWN_ACT } from './act.ts';
+import { MANIFEST_PATH, STANDARD_PATH } from './challenge.ts';
+import { manifestOf } from './manifest.ts';
+
+const CACHE = 'public, max-age=300';
+const MARKDOWN = 'text/markdown; charset=utf-8';
+
+const Manifest = Type.Object(
+  {
+    '@version': Type.String(),
+    service: Type.Object({}),
+    receipt_required: Type.Object({}),
+    defaults: Type.Object({}),
+    actions: Type.Array(Type.Object({})),
+  },
+  {
+    $id: 'AgentActions',
+    description: 'Its JSON Schema is catalogs/require-receipt/agent-actions.schema.json.',
+  },
+);
+
+/** The routes of the manifest and the standard. */
+export function documentRoutes(host: PluginHost): readonly Route[] {
+  const standard = Buffer.from(readCatalogBytes('require-receipt/standard.md'));
+  return [
+    route({
+      method: 'GET',
+      path: MANIFEST_PATH,
+      tag: 'require-receipt',
+      summary: 'Acts of this service that need a receipt',
+      access: 'read',
+      responses: { 200: { description: 'The action manifest.', schema: Manifest } },
+      handle(ctx) {
+        ctx.set('Cache-Control', CACHE);
+        const service = {
+          name: 'actlog',
+          issuer: host.log('live').origin,
+          manifest_url: host.url(MANIFEST_PATH),
+          spec: host.url(STANDARD_PATH),
+        };
+        ctx.body = manifestOf(service, [OWN_ACT]);
+      },
+    }),
+    route({
+      method: 'GET',
+      path: STANDARD_PATH,
+      tag: 'require-receipt',
+      summary: 'The standard: receipt required (RR-1)',
+      access: 'read',
+      responses: { 200: { description: 'The text.', type: MARKDOWN } },
+      handle(ctx) {
+        ctx.set('Cache-Control', CACHE);
+        ctx.type = MARKDOWN;
+        ctx.body = standard;
+      },
+    }),
+  ];
+}

@@ -1,0 +1,44 @@
+// RR-1: an act that cannot be undone needs a receipt. The standard, this service's manifest, an act of its own
+// that keeps it, and what its conformance checks have shown. What services of others mount is middleware.ts.
+// interface.md, Require-Receipt; behaviour.md §8.2.
+
+import { definePlugin } from '../contract.ts';
+import { layerRoutes } from '../layer-routes.ts';
+import { actRoute } from './act.ts';
+import { conformanceRoutes } from './conformance.ts';
+import { documentRoutes } from './documents.ts';
+import { actType, runType } from './entries.ts';
+
+export {
+  ASSURANCE,
+  CHALLENGE_HEADER,
+  challengeHeaders,
+  MANIFEST_PATH,
+  MAX_AGE_S,
+  PROFILE,
+  PROOF_HEADER,
+  requiredOf,
+  STANDARD_PATH,
+} from './challenge.ts';
+export type { Challenge, Issuer } from './challenge.ts';
+export { readHeader, receiptHeader } from './header.ts';
+
+/** The plugin `require-receipt`. */
+export default definePlugin({
+  contract: 1,
+  name: 'require-receipt',
+  title: 'Receipt required (RR-1)',
+  requires: ['gate'],
+  types: [actType, runType],
+  routes: (host) => [
+    ...layerRoutes({
+      host,
+      file: 'require-receipt.json',
+      base: '/api/v1/require-receipt',
+      tag: 'require-receipt',
+    }),
+    ...documentRoutes(host),
+    actRoute(host),
+    ...conformanceRoutes(host),
+  ],
+});
