@@ -4,6 +4,7 @@ import type { Log } from '../log/index.ts';
 import type { LogView } from '../plugins/contract.ts';
 import type { Gateway } from './gateway.ts';
 import { windowClosed } from './routes/published.ts';
+import { erasureOf } from './tenants/erasure.ts';
 
 /** A view of a log for the plugin of this name. */
 export function logView(gateway: Gateway, log: Log, plugin: string): LogView {
@@ -34,6 +35,7 @@ export function logView(gateway: Gateway, log: Log, plugin: string): LogView {
     manifests: (range) => log.manifests(range),
     entitiesOf: (tenant_ref, limit) => log.entitiesOf(tenant_ref, limit),
     receiptKeys: () => log.receiptKeys(),
+    erasure: (entry_id) => erasureOf(gateway.served[log.kind], entry_id),
     receipt: (index) => gateway.receipt(log, index),
     row: (key) => log.row(prefix + key),
     async rows(rest, options = {}) {

@@ -33,6 +33,7 @@ export type { Suite } from './crypto/suite.ts';
 export { thumbprint } from './crypto/thumbprint.ts';
 export { parseTilePath, TILE_WIDTH } from './merkle/tile.ts';
 export type { TileLevel, TileName } from './merkle/tile.ts';
+export { RightEdge } from './merkle/edge.ts';
 export { checkKey } from './map/key.ts';
 export { FORMAT } from './surfaces/builtin.ts';
 export { isInForce, manifestHash, runSince } from './surfaces/rules.ts';

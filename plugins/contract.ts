@@ -37,7 +37,7 @@ export { command } from './command.ts';
 export type { Command, CommandState } from './command.ts';
 export type { Egress } from './egress.ts';
 export type { KeyDeclaration, PluginSigner } from './keys.ts';
-export type { LogView } from './log-view.ts';
+export type { Erasure, LogView } from './log-view.ts';
 export { ApiError } from './problem.ts';
 export type { ApiErrorCode, ApiErrorOptions } from './problem.ts';
 export {
@@ -155,6 +155,8 @@ export interface RouteDeclaration<
   readonly summary: string;
   readonly description?: string;
   readonly access: Access;
+  /** A GET that may append: without a key it is a write, as ANONYMOUS_WRITES says, and needs `respond`. */
+  readonly appends?: boolean;
   /** Accepts Idempotency-Key and `Prefer: wait=N`; such a route answers through `append` and `respond`. */
   readonly idempotent?: boolean;
   /** Which rate limit counts: `write` for POST and `read` for GET unless said; `log` is the larger one of log reads. */

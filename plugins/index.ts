@@ -4,6 +4,7 @@ import absence from './absence/index.ts';
 import astl from './astl/index.ts';
 import classify from './classify/index.ts';
 import clear from './clear/index.ts';
+import compliance from './compliance/index.ts';
 import type { Plugin } from './contract.ts';
 import exported from './exports/index.ts';
 import foundry from './foundry/index.ts';
@@ -30,6 +31,7 @@ export const PLUGINS: readonly Plugin[] = [
   pdtr,
   restraint,
   gate,
+  compliance,
   clear,
   nap,
   foundry,

@@ -2,6 +2,13 @@
 
 import type { JsonObject, Log } from '../log/index.ts';
 
+/** That the texts behind an entry were destroyed, by the entry that says so (behaviour.md §1.2). */
+export interface Erasure {
+  readonly entry_id: string;
+  readonly index: number;
+  readonly issued_at_ms: number;
+}
+
 /**
  * The read door of a log. Rows are those under the plugin's own prefix: `row('total')` of the plugin
  * `notes` is what its `project` put at `notes/total`.
@@ -34,6 +41,8 @@ export interface LogView extends Pick<
   | 'row'
   | 'rows'
 > {
+  /** The erasure of what an entry committed to; null where nothing was erased. */
+  erasure(entry_id: string): Erasure | null;
   /** The receipt of an entry as the world sees it, without disclosures; null beyond the log. */
   receipt(index: number): JsonObject | null;
   /**

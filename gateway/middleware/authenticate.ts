@@ -19,9 +19,9 @@ export function authenticate(ctx: RequestContext, next: Next): Promise<unknown> 
   if (matched === null) throw new Error('a request is matched before it is authenticated');
   const ip = ctx.ip;
   const key = presentedKey(ctx);
-  const { access, method } = matched.route;
+  const { access, method, appends = method !== 'GET' } = matched.route;
   if (key === null) {
-    state.caller = withoutKey(ctx, access, method !== 'GET', ip);
+    state.caller = withoutKey(ctx, access, appends, ip);
     return next();
   }
   const record = gateway.tenants.authenticate(key);

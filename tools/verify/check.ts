@@ -9,6 +9,7 @@ import { CommandError, EXIT } from '../command-line.ts';
 import { absenceWords } from './absence-words.ts';
 import { firstLine, objectOf, text } from './reading.ts';
 import { MAX_BYTES, type Shown } from './recognise.ts';
+import { checkSealed } from './sealed-document.ts';
 
 /** One line of the result. */
 export interface Line {
@@ -43,6 +44,8 @@ export function claimedOrigin(shown: Shown): string | null {
       return text(objectOf(shown.receipt)['origin']);
     case 'absence':
       return firstLine(text(objectOf(shown.document)['checkpoint']));
+    case 'sealed':
+      return text(objectOf(shown.document['receipt'] ?? null)['origin']);
     case 'inclusion':
       return firstLine(text(shown.answer['checkpoint']));
     case 'checkpoint':
@@ -65,6 +68,8 @@ export function check(
       return checkReceipt(shown.receipt, trust, shown.tlogProof ?? beside.tlogProof);
     case 'absence':
       return checkAbsence(shown.document, trust, beside.question);
+    case 'sealed':
+      return checkSealed(shown.document, trust);
     case 'inclusion':
       return single('inclusion', () => {
         const tree = verifyCheckpoint(text(shown.answer['checkpoint']) ?? '', trust, NATIVE);

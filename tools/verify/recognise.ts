@@ -4,6 +4,7 @@
 import { isJsonObject, LogError, parseJson } from '../../log/index.ts';
 import type { JsonObject } from '../../log/index.ts';
 import { CommandError, EXIT } from '../command-line.ts';
+import { SEALED_DOCUMENTS } from './sealed-document.ts';
 
 /** A full page of the largest entries, and room for the rest. */
 export const MAX_BYTES = 24 * 1024 * 1024;
@@ -15,10 +16,11 @@ export type Shown =
   | { readonly kind: 'inclusion'; readonly answer: JsonObject }
   | { readonly kind: 'tlog_proof'; readonly text: string }
   | { readonly kind: 'checkpoint'; readonly text: string }
+  | { readonly kind: 'sealed'; readonly document: JsonObject }
   | { readonly kind: 'kit'; readonly kit: JsonObject };
 
 /**
- * Reads a receipt, an answer that holds one, an absence document, a proof, a checkpoint or a kit.
+ * Reads a receipt, an answer that holds one, an absence document, a report or pack, a proof, a checkpoint or a kit.
  *
  * @throws CommandError: exit 1 for JSON that breaks the rules of receipts, 2 for what is none of these
  */
@@ -37,6 +39,9 @@ function recogniseJson(text: string): Shown {
   const { schema } = value;
   if (schema === 'svc-absence-witness-v1') return { kind: 'absence', document: text };
   if (schema === 'svc-offline-verify-kit-v1') return { kind: 'kit', kit: value };
+  if (typeof schema === 'string' && SEALED_DOCUMENTS.has(schema)) {
+    return { kind: 'sealed', document: value };
+  }
   if (typeof value['signature'] === 'string' && typeof value['kid'] === 'string') {
     return { kind: 'receipt', receipt: text };
   }

@@ -1,0 +1,129 @@
+// The checklist of Article 12 and the clocks of Article 73, from a tally and the catalog. Pure. What is not
+// evidenced is never called met. behaviour.md §12.1.
+
+import type { ArticleCatalog, ItemRule, Status } from './catalogs.ts';
+import type { Evidence, IncidentEvent, Tally } from './tally.ts';
+
+const DAY_MS = 86_400_000;
+/** Most incidents that a report lists; it counts all. */
+const MAX_INCIDENTS = 100;
+
+/** One line of the checklist. */
+export interface Item {
+  readonly id: string;
+  readonly title: string;
+  readonly requirement: string;
+  readonly status: Status;
+  readonly evidence: Evidence;
+  readonly note: string;
+}
+
+/** An incident and when it must be reported. */
+export interface Incident {
+  readonly entry_id: string;
+  readonly at: string;
+  readonly kind: string | null;
+  /** Due dates by the name of the clock. */
+  readonly clocks: Readonly<Record<string, string>>;
+  /** The clock of its kind; null where the event does not say what kind it is, and the shortest counts. */
+  readonly applies: string | null;
+  readonly reported_entry_id: string | null;
+  readonly reported_at: string | null;
+  readonly reported_in_time: boolean;
+}
+
+/** Selectors of a tally for the items of a catalog. */
+export function itemSelectors({ items }: ArticleCatalog): Map<string, readonly string[]> {
+  const selectors = new Map<string, readonly string[]>([['erased', ['erased']]]);
+  for (const { id, groups } of items) {
+    selectors.set(id, groups.flat());
+    for (const [i, group] of groups.entries()) selectors.set(groupName(id, i), group);
+  }
+  return selectors;
+}
+
+const groupName = (id: string, i: number): string => `${id}#${String(i)}`;
+
+/** The items in the order of the catalog. */
+export function checklistOf(catalog: ArticleCatalog, tally: Tally, at_ms: number): Item[] {
+  return catalog.items.map((rule) => {
+    const status = statusOf(catalog, rule, tally, at_ms);
+    const { id, title, requirement, notes } = rule;
+    const evidence = tally.evidence(status === 'not_applicable' ? '' : id);
+    return { id, title, requirement, status, evidence, note: notes[status] ?? '' };
+  });
+}
+
+function statusOf(catalog: ArticleCatalog, rule: ItemRule, tally: Tally, at_ms: number): Status {
+  const { id, groups, annex_iii_point } = rule;
+  if (annex_iii_point !== undefined && !tally.annex_iii_points.has(annex_iii_point)) {
+    return 'not_applicable';
+  }
+  const found = groups.filter((_, i) => tally.evidence(groupName(id, i)).count > 0).length;
+  if (found === 0) return 'not_evidenced';
+  if (rule.rule === 'retention') {
+    const kept_ms = at_ms - (tally.first_ms ?? at_ms);
+    return kept_ms >= catalog.retention.minimum_days * DAY_MS ? 'met' : 'partial';
+  }
+  if (rule.rule === 'incidents') {
+    const incidents = allIncidents(catalog, tally);
+    if (incidents.length === 0) return 'not_evidenced';
+    return incidents.every(({ reported_in_time }) => reported_in_time) ? 'met' : 'partial';
+  }
+  return found === groups.length ? 'met' : 'partial';
+}
+
+/** The incidents of a session, oldest first, at most MAX_INCIDENTS of them. */
+export const incidentsOf = (catalog: ArticleCatalog, tally: Tally): Incident[] =>
+  allIncidents(catalog, tally, MAX_INCIDENTS);
+
+function allIncidents(catalog: ArticleCatalog, tally: Tally, limit = Infinity): Incident[] {
+  const reports = reportsByIncident(tally);
+  return tally.incidents.slice(0, limit).map((incident) => {
+    const { entry_id, at_ms, kind } = incident;
+    const clocks = catalog.incident_clocks.map(({ id, days, kinds }) => ({
+      id,
+      due_ms: at_ms + days * DAY_MS,
+      own: kind !== null && kinds.includes(kind),
+    }));
+    const own = clocks.find((clock) => clock.own);
+    const due_ms = own?.due_ms ?? Math.min(...clocks.map((clock) => clock.due_ms));
+    const report = reports.get(entry_id) ?? null;
+    return {
+      entry_id,
+      at: iso(at_ms),
+      kind,
+      clocks: Object.fromEntries(clocks.map((clock) => [clock.id, iso(clock.due_ms)])),
+      applies: own?.id ?? null,
+      reported_entry_id: report?.entry_id ?? null,
+      reported_at: report === null ? null : iso(report.at_ms),
+      reported_in_time: report !== null && report.at_ms <= due_ms,
+    };
+  });
+}
+
+/**
+ * The first report of each incident: one that names it. One that names nothing is of every incident
+ * before it that has none.
+ */
+function reportsByIncident({ incidents, incident_reports }: Tally): Map<string, IncidentEvent> {
+  const reports = new Map<string, IncidentEvent>();
+  for (const report of incident_reports) {
+    if (report.about !== null && !reports.has(report.about)) reports.set(report.about, report);
+  }
+  const general = incident_reports.filter(({ about }) => about === null);
+  let next = 0;
+  for (const { entry_id } of incidents) {
+    // Both are in the order of the log, and entry ids sort as it does.
+    while ((general[next]?.entry_id ?? '~') < entry_id) next += 1;
+    const later = general[next];
+    if (later !== undefined && !reports.has(entry_id)) reports.set(entry_id, later);
+  }
+  return reports;
+}
+
+/** A time as RFC 3339 in UTC; one beyond what dates reach, as its milliseconds. */
+export function iso(ms: number): string {
+  const date = new Date(ms);
+  return Number.isNaN(date.getTime()) ? `${String(ms)} ms` : date.toISOString();
+}

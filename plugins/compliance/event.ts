@@ -1,0 +1,168 @@
+// POST /compliance/eu-ai-act/article-12/seal: an event of the system, sealed. interface.md, Compliance and
+// exports; behaviour.md §1.2, §12.1.
+
+import { Type } from 'typebox';
+import type { Static } from 'typebox';
+import { canonical, fromHex } from '../../log/index.ts';
+import { ApiError, Millis, ReceiptSchema, route } from '../contract.ts';
+import type { Caller, Json, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
+import { ARTICLE_12 } from './catalogs.ts';
+import { EVENT, EventMembers, OTHER_EVENT } from './entries.ts';
+
+/** The session of events and reports that name none (interface.md). */
+export const DEFAULT_SESSION = 'default';
+
+const ENTRY_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const HASH = /^[0-9a-f]{64}$/;
+
+const EventAnswer = Type.Object(
+  {
+    ok: Type.Literal(true),
+    entry_id: Type.String({ format: 'uuid' }),
+    verify_url: Type.String({ format: 'uri' }),
+    ...EventMembers.properties,
+    receipt: ReceiptSchema,
+  },
+  { $id: 'Article12Event' },
+);
+
+const eventBody = ({ limits }: PluginHost) => {
+  const Name = Type.String({ minLength: 1, maxLength: limits.string_chars });
+  return Type.Object(
+    {
+      decision_entry_id: Type.Optional({
+        ...Name,
+        description:
+          'Entry id or entry hash of the decision, or incident, that the event is about.',
+      }),
+      event_type: Type.Optional({
+        ...Name,
+        description:
+          `Recommended: ${ARTICLE_12.event_types.join(', ')}. Another one is logged as ` +
+          `\`${OTHER_EVENT}\`, with a commitment to its text; so is an event without one.`,
+      }),
+      metadata: Type.Optional(
+        Type.Object(
+          {},
+          {
+            description:
+              'Committed to, never logged. The entry names which of these it has: ' +
+              `${ARTICLE_12.metadata_names.join(', ')}; and it shows \`annex_iii_point\` and ` +
+              '`incident_kind` where they are of the catalog.',
+          },
+        ),
+      ),
+      session_id: Type.Optional({ ...Name, description: `\`${DEFAULT_SESSION}\` unless given.` }),
+      event_at_ms: Type.Optional(Millis),
+    },
+    { $id: 'Article12SealRequest' },
+  );
+};
+
+/** The route that seals events. */
+export function eventRoute(host: PluginHost): Route {
+  const toll = host.toll('seal');
+  return route({
+    method: 'POST',
+    path: '/compliance/eu-ai-act/article-12/seal',
+    tag: 'compliance',
+    summary: 'Seal an Article 12 event',
+    description:
+      'Logs an event of an AI system in a session and answers with its signed receipt. What the caller wrote ' +
+      'does not enter the log, but for words of the published catalog and identifiers.',
+    access: 'open',
+    idempotent: true,
+    body: eventBody(host),
+    responses: { 200: { description: 'The event receipt.', schema: EventAnswer } },
+    example: {
+      event_type: 'human_verification',
+      session_id: 'interview-42',
+      metadata: { natural_persons: ['reviewer 7'] },
+    },
+    async handle(ctx) {
+      const { body, caller } = ctx.state;
+      const { members, hidden } = eventOf(host.log(caller.kind), caller, body, host);
+      const { event_at_ms } = body;
+      const at = event_at_ms === undefined ? {} : { event_at_ms };
+      await ctx.state.append([{ type: EVENT, members, private: hidden, toll, ...at }]);
+    },
+    respond([entry]) {
+      if (entry === undefined) throw new Error('an event has one entry');
+      const { statement, receipt, entry_id } = entry;
+      const shown = Object.keys(EventMembers.properties)
+        .filter((name) => statement[name] !== undefined)
+        .map((name) => [name, statement[name]]);
+      const own = Object.fromEntries(shown) as JsonObject;
+      return { ok: true, entry_id, verify_url: receipt['verify_url'], ...own, receipt };
+    },
+  });
+}
+
+/** What of an event stands in clear, and what is committed to. */
+function eventOf(
+  log: LogView,
+  caller: Caller,
+  body: Static<ReturnType<typeof eventBody>>,
+  { limits }: PluginHost,
+): { readonly members: JsonObject; readonly hidden: Record<string, Json> } {
+  const { decision_entry_id, event_type, session_id = DEFAULT_SESSION } = body;
+  const metadata = body.metadata as JsonObject | undefined;
+  const hidden: Record<string, Json> = {};
+  if (metadata !== undefined) {
+    if (Buffer.byteLength(canonical(metadata)) > limits.metadata_bytes) {
+      const message = `metadata is over ${String(limits.metadata_bytes)} bytes`;
+      throw new ApiError('parameter_invalid', message, { param: 'metadata' });
+    }
+    hidden['metadata'] = metadata;
+  }
+  const listed = event_type !== undefined && ARTICLE_12.event_types.includes(event_type);
+  if (event_type !== undefined && !listed) hidden['event_type'] = event_type;
+  const decision =
+    decision_entry_id === undefined ? {} : decisionOf(log, caller, decision_entry_id);
+  if (decision_entry_id !== undefined && !('decision_entry_id' in decision)) {
+    hidden['decision_entry_id'] = decision_entry_id;
+  }
+  const members = {
+    session_ref: caller.sessionRef(session_id),
+    event_type: listed ? event_type : OTHER_EVENT,
+    ...decision,
+    ...(metadata === undefined ? {} : shownOf(metadata)),
+  };
+  return { members, hidden };
+}
+
+/** The entry that the event is about, where the name has the form of one. */
+function decisionOf(log: LogView, caller: Caller, named: string): JsonObject {
+  const name = named.toLowerCase().replace(/^(sha256:|0x)/, '');
+  const index = ENTRY_ID.test(name)
+    ? log.indexOfEntry(name)
+    : HASH.test(name)
+      ? log.indexOfHash(fromHex(name))
+      : null;
+  const text = index === null ? null : log.entry(index);
+  if (text !== null) {
+    const { entry_id = '', tenant_ref } = JSON.parse(text) as Record<string, string>;
+    if (tenant_ref === caller.tenant_ref) {
+      return { decision_entry_id: entry_id, decision_linked: true };
+    }
+  }
+  const shown = ENTRY_ID.test(name) || HASH.test(name) ? { decision_entry_id: name } : {};
+  return { ...shown, decision_linked: false };
+}
+
+/** Words of the catalog that the metadata has; nothing else of it. */
+function shownOf(metadata: JsonObject): JsonObject {
+  const { annex_iii_points, incident_kinds, metadata_names } = ARTICLE_12;
+  const has = (name: string): boolean => (metadata[name] ?? '') !== '';
+  const one = (name: string, words: readonly string[]): JsonObject => {
+    const value = metadata[name];
+    // In the log 1(a) is 1.a: identifiers have no brackets (formats.md §2).
+    const word = typeof value === 'string' ? value.replace(/\(([a-c])\)$/, '.$1') : '';
+    return words.includes(word) ? { [name]: word } : {};
+  };
+  return {
+    ...one('annex_iii_point', annex_iii_points),
+    ...one('incident_kind', incident_kinds),
+    metadata_names: metadata_names.filter(has),
+  };
+}

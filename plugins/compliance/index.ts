@@ -1,0 +1,17 @@
+// Compliance: events of AI systems under Article 12 of the EU AI Act, the report over a session of them, and the
+// NAIC exhibit pack. interface.md, Compliance and exports; behaviour.md §12.1, §12.2.
+
+import { definePlugin } from '../contract.ts';
+import { eventType, packType, reportType } from './entries.ts';
+import { eventRoute } from './event.ts';
+import { documentRoutes } from './routes.ts';
+
+/** The plugin `compliance`. */
+export default definePlugin({
+  contract: 1,
+  name: 'compliance',
+  title: 'Compliance',
+  requires: ['restraint'],
+  types: [eventType, reportType, packType],
+  routes: (host) => [eventRoute(host), ...documentRoutes(host)],
+});

@@ -1,0 +1,182 @@
+// GET /compliance/eu-ai-act/article-12 and GET /compliance/naic/exhibit-pack/{session_id}: thin. interface.md,
+// Compliance and exports; behaviour.md §12.
+
+import { readFileSync } from 'node:fs';
+import { Type } from 'typebox';
+import type { TSchema } from 'typebox';
+import { ApiError, route } from '../contract.ts';
+import type { Caller, JsonObject, LogView, PluginHost, Route, RouteContext } from '../contract.ts';
+import restraint from '../restraint/index.ts';
+import { PACK_SELECTORS, packOf, REPORT_SELECTORS, reportOf } from './documents.ts';
+import type { SealTime, Subject } from './documents.ts';
+import { PACK, REPORT } from './entries.ts';
+import { DEFAULT_SESSION } from './event.ts';
+import { reportPage, STYLE_PATH } from './page.ts';
+import { Sealer } from './sealed.ts';
+import { readSession } from './session.ts';
+import type { ReadSession } from './session.ts';
+import { PackSchema, ReportSchema } from './shapes.ts';
+import { packText, reportText } from './text.ts';
+
+/** A kind of document: how its session is read and what it says. */
+interface Kind {
+  readonly type: string;
+  readonly selectors: ReadonlyMap<string, readonly string[]>;
+  build(session: ReadSession, subject: Subject, at: SealTime): JsonObject;
+}
+
+const REPORT_KIND: Kind = { type: REPORT, selectors: REPORT_SELECTORS, build: reportOf };
+const PACK_KIND: Kind = { type: PACK, selectors: PACK_SELECTORS, build: packOf };
+
+const SEALED =
+  'The document is committed to by an entry of the log (`receipt`) when it changed since it was last asked ' +
+  'for, and it carries the proof that no entry of the session is left out. `actlog verify` checks both offline. ' +
+  'A session without a key is the shared one of the tenant `public`.';
+
+/** The routes of the documents, and the style sheet of the page. */
+export function documentRoutes(host: PluginHost): readonly Route[] {
+  const sealer = new Sealer();
+  const Name = Type.String({ minLength: 1, maxLength: host.limits.string_chars });
+  // A report may write an entry: it counts, and is allowed, as a write.
+  const shared = {
+    method: 'GET',
+    tag: 'compliance',
+    access: 'open',
+    appends: true,
+    budget: 'write',
+    errors: ['invalid_format', 'log_unavailable', 'log_busy'],
+    respond: () => ({}),
+  } as const;
+  return [
+    route({
+      ...shared,
+      path: '/compliance/eu-ai-act/article-12',
+      summary: 'Article 12 seal report and checklist of a session',
+      description: SEALED,
+      query: Type.Object({
+        session_id: Type.Optional({ ...Name, description: `\`${DEFAULT_SESSION}\` unless given.` }),
+        format: formatOf(['json', 'txt', 'html']),
+      }),
+      responses: { 200: { description: 'The report.', schema: ReportSchema } },
+      async handle(ctx) {
+        const { session_id = DEFAULT_SESSION, format } = ctx.state.query;
+        const wanted = checkFormat(format, ['json', 'txt', 'html']);
+        const report = await sealedFor(host, sealer, ctx, session_id, REPORT_KIND);
+        if (wanted === 'html') {
+          ctx.set('Content-Type', 'text/html; charset=utf-8');
+          ctx.body = reportPage(report, (entry_id) =>
+            entryUrl(host, ctx.state.caller, 'r', entry_id),
+          );
+        } else answer(ctx, report, wanted === 'txt' ? reportText(report) : null);
+      },
+    }),
+    route({
+      ...shared,
+      path: '/compliance/naic/exhibit-pack/{session_id}',
+      summary: 'NAIC Exhibits A, B and D mapped from a session',
+      description: SEALED,
+      params: Type.Object({ session_id: Name }),
+      query: Type.Object({ format: formatOf(['json', 'txt']) }),
+      responses: { 200: { description: 'The pack.', schema: PackSchema } },
+      async handle(ctx) {
+        const wanted = checkFormat(ctx.state.query.format, ['json', 'txt']);
+        const { session_id } = ctx.state.params;
+        const pack = await sealedFor(host, sealer, ctx, session_id, PACK_KIND);
+        answer(ctx, pack, wanted === 'txt' ? packText(pack) : null);
+      },
+    }),
+    styleRoute(),
+  ];
+}
+
+const formatOf = (formats: readonly string[]): TSchema =>
+  Type.Optional(
+    Type.String({ maxLength: 512, description: `${formats.join(', ')}; json unless given.` }),
+  );
+
+function checkFormat(given: unknown, formats: readonly string[]): string {
+  const format = given ?? 'json';
+  if (typeof format === 'string' && formats.includes(format)) return format;
+  throw new ApiError('invalid_format', `format is one of ${formats.join(', ')}`, {
+    param: 'format',
+  });
+}
+
+function answer(ctx: RouteContext, document: JsonObject, text: string | null): void {
+  if (text === null) {
+    ctx.body = document;
+    return;
+  }
+  ctx.set('Content-Type', 'text/plain; charset=utf-8');
+  ctx.body = text;
+}
+
+/** Reads the session, seals what it comes to, and puts the proofs beside it. */
+async function sealedFor(
+  host: PluginHost,
+  sealer: Sealer,
+  ctx: RouteContext,
+  session_id: string,
+  kind: Kind,
+): Promise<JsonObject> {
+  const { caller } = ctx.state;
+  const log = host.log(caller.kind);
+  const session = await readSession(log, caller.sessionRef(session_id), kind.selectors);
+  const subject: Subject = {
+    session_id,
+    origin: log.origin,
+    tenant_ref: caller.tenant_ref,
+    sandbox: caller.sandbox,
+    hold_entry_id: await holdOf(host, log, caller, session),
+    verifyUrl: (entry_id) => entryUrl(host, caller, 'verify', entry_id),
+    vendor: host.url(''),
+  };
+  ctx.set('Cache-Control', 'no-store');
+  return sealer.seal({
+    log,
+    type: kind.type,
+    session,
+    now_ms: host.now(),
+    build: (at) => kind.build(session, subject, at),
+    append: (draft) => ctx.state.append([draft]),
+  });
+}
+
+/** The spoliation seal over the session's last or first entry, or null. */
+async function holdOf(
+  host: PluginHost,
+  log: LogView,
+  { tenant_ref }: Caller,
+  { session_ref, tally }: ReadSession,
+): Promise<string | null> {
+  const holds = host.use(restraint);
+  for (const issued_at_ms of new Set([tally.last_ms, tally.first_ms])) {
+    if (issued_at_ms === null) continue;
+    const hold = await holds.holdOver(log.kind, { tenant_ref, session_ref, issued_at_ms });
+    if (hold !== null) return hold.entry_id;
+  }
+  return null;
+}
+
+function entryUrl(host: PluginHost, caller: Caller, page: 'r' | 'verify', id: string): string {
+  const log = caller.sandbox ? 'log=sandbox' : '';
+  if (page === 'r') return host.url(`/r/${id}${log === '' ? '' : `?${log}`}`);
+  return host.url(`/verify?entry_id=${id}${log === '' ? '' : `&${log}`}`);
+}
+
+function styleRoute(): Route {
+  const style = readFileSync(new URL('./report.css', import.meta.url), 'utf8');
+  return route({
+    method: 'GET',
+    path: STYLE_PATH,
+    tag: 'compliance',
+    summary: 'The style sheet of reports',
+    access: 'read',
+    responses: { 200: { description: 'The sheet.', type: 'text/css; charset=utf-8' } },
+    handle(ctx) {
+      ctx.set('Cache-Control', 'public, max-age=300');
+      ctx.set('Content-Type', 'text/css; charset=utf-8');
+      ctx.body = style;
+    },
+  });
+}

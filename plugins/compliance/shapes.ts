@@ -1,0 +1,178 @@
+// The shapes of the two documents; catalogs/compliance/*.schema.json publishes them. behaviour.md §2.2, §12.1,
+// §12.2.
+
+import { Type } from 'typebox';
+import type { TSchema } from 'typebox';
+import { Millis, ReceiptSchema, SessionRef } from '../contract.ts';
+import { STATUSES } from './catalogs.ts';
+
+const Count = Type.Integer({ minimum: 0 });
+const Time = Type.String({ description: 'RFC 3339, UTC.' });
+const Hex32 = Type.String({ pattern: '^[0-9a-f]{64}$' });
+const EntryId = Type.String({ format: 'uuid' });
+const Counts = Type.Record(Type.String(), Count);
+const orNull = (schema: TSchema): TSchema => Type.Union([schema, Type.Null()]);
+
+const exactly = <T extends Record<string, TSchema>>(members: T, options: object = {}) =>
+  Type.Object(members, { additionalProperties: false, ...options });
+
+/** The entries behind a statement. */
+const EvidenceSchema = exactly({
+  count: Count,
+  first_entry_id: orNull(EntryId),
+  last_entry_id: orNull(EntryId),
+  entry_ids: Type.Array(EntryId, { maxItems: 20, description: 'The first ones.' }),
+});
+
+/** What both documents say of their session. */
+const about = {
+  session_id: Type.String(),
+  session_ref: SessionRef,
+  origin: Type.String({ description: 'The log.' }),
+  tenant_ref: Type.String({ pattern: '^[A-Za-z0-9_-]{22}$' }),
+  sandbox: Type.Boolean(),
+  period: exactly({
+    from: orNull({ ...Time, description: 'Of the first entry.' }),
+    to: orNull({ ...Time, description: 'Of the last entry.' }),
+    as_of_ms: { ...Millis, description: 'Log time up to which the session was read.' },
+  }),
+  entries: Count,
+  entries_root: {
+    ...Hex32,
+    description:
+      'RFC 6962 root over the entries of the session, oldest first; a leaf hash is an entry_hash.',
+  },
+  sealed_at: Time,
+  does_not_assert: Type.Array(Type.String()),
+};
+
+/** What travels with a document and is not under its commitment, because each proves itself. */
+const beside = {
+  completeness_proof: Type.Object(
+    {},
+    {
+      description:
+        'A document of formats.md §6 on the chain of the session: what closes it says that the session has ' +
+        'this many entries. It shows the last ones, all of them up to 100.',
+    },
+  ),
+  checkpoint: Type.String({ description: 'The signed note that completeness_proof is under.' }),
+  signature: Type.String({ description: 'Of the receipt: Ed25519, base64.' }),
+  receipt: {
+    ...ReceiptSchema,
+    description:
+      'Of the entry whose document_sha256 is SHA-256 of the RFC 8785 form of this document without ' +
+      'completeness_proof, checkpoint, signature and receipt.',
+  },
+};
+
+/** Members that the commitment leaves out. */
+export const BESIDE: readonly string[] = Object.keys(beside);
+
+/** GET /compliance/eu-ai-act/article-12. */
+export const ReportSchema = exactly(
+  {
+    schema: Type.Literal('svc-article-12-report-v1'),
+    regulation: exactly({
+      id: Type.String(),
+      name: Type.String(),
+      article: Type.String(),
+      title: Type.String(),
+      source: Type.String(),
+      application: Type.Array(
+        exactly({ scope: Type.String(), from: Type.String(), source: Type.String() }),
+      ),
+    }),
+    ...about,
+    event_counts: exactly({ total: Count, by_type: Counts, by_event_type: Counts }),
+    classification_counts: exactly({ SAFE: Count, VIOLATION: Count, CRISIS: Count, ERROR: Count }),
+    checklist: Type.Array(
+      exactly({
+        id: Type.String(),
+        title: Type.String(),
+        requirement: Type.String(),
+        status: Type.Enum([...STATUSES]),
+        evidence: EvidenceSchema,
+        note: Type.String(),
+      }),
+    ),
+    retention: exactly({
+      minimum_days: Count,
+      articles: Type.Array(Type.String()),
+      text: Type.String(),
+      retain_until: Time,
+      hold_entry_id: orNull({
+        ...EntryId,
+        description: 'Of the spoliation seal over the session: until it is released nothing goes.',
+      }),
+      erased: { ...EvidenceSchema, description: 'Entries whose texts were erased on request.' },
+    }),
+    incident_count: Count,
+    incidents: Type.Array(
+      exactly({
+        entry_id: EntryId,
+        at: Time,
+        kind: orNull(Type.String()),
+        clocks: Type.Record(Type.String(), Time),
+        applies: orNull(Type.String()),
+        reported_entry_id: orNull(EntryId),
+        reported_at: orNull(Time),
+        reported_in_time: Type.Boolean(),
+      }),
+    ),
+    incident_clocks: Type.Array(
+      exactly({
+        id: Type.String(),
+        days: Count,
+        kinds: Type.Array(Type.String()),
+        text: Type.String(),
+        article: Type.String(),
+      }),
+    ),
+    applicability_note: Type.String(),
+    ...beside,
+  },
+  { $id: 'Article12Report' },
+);
+
+const Row = exactly({
+  id: Type.String(),
+  label: Type.String(),
+  status: Type.Enum(['EVIDENCED', 'NOT EVIDENCED']),
+  value: Type.Union([Count, Counts, Type.String(), Type.Null()]),
+  evidence: EvidenceSchema,
+  verify_urls: Type.Array(Type.String({ format: 'uri' })),
+});
+
+const Exhibit = exactly({
+  id: Type.String(),
+  title: Type.String(),
+  status: Type.Literal('provided'),
+  rows: Type.Array(Row),
+});
+
+/** GET /compliance/naic/exhibit-pack/{session_id}. */
+export const PackSchema = exactly(
+  {
+    schema: Type.Literal('svc-naic-exhibit-pack-v1'),
+    tool: exactly({
+      name: Type.String(),
+      version: Type.String(),
+      status: Type.String(),
+      source: Type.String(),
+      model_bulletin: Type.String(),
+    }),
+    ...about,
+    exhibit_a: Exhibit,
+    exhibit_b: Exhibit,
+    exhibit_c: exactly({
+      title: Type.String(),
+      status: Type.Literal('not_provided'),
+      reason: Type.String(),
+    }),
+    exhibit_d: Exhibit,
+    applicability_note: Type.String(),
+    ...beside,
+  },
+  { $id: 'NaicExhibitPack' },
+);

@@ -1,0 +1,118 @@
+// `actlog verify` of reports and packs: offline, from a kit, and each changed byte is refused by the check that
+// it belongs to. behaviour.md §2.2, §12.1, §12.4.
+
+import assert from 'node:assert/strict';
+import { trustFromKit } from '../../../log/verify.ts';
+import { native } from '../../../log/index.ts';
+import type { JsonObject } from '../../../log/index.ts';
+import { check } from '../../../tools/verify/check.ts';
+import type { Outcome } from '../../../tools/verify/check.ts';
+import { recognise } from '../../../tools/verify/recognise.ts';
+import { run } from '../../gateway/running.ts';
+import type { Running } from '../../gateway/running.ts';
+
+type Body = any; // eslint-disable-line @typescript-eslint/no-explicit-any -- tests read it by name
+
+describe('actlog verify of a report or a pack', () => {
+  let running: Running;
+  let report: string;
+  let pack: string;
+  let kit: JsonObject;
+  before(async () => {
+    running = await run();
+    const key = running.live;
+    for (const event_type of ['use_start', 'monitoring', 'use_end']) {
+      const body = { event_type, session_id: 'checked' };
+      await running.post('/compliance/eu-ai-act/article-12/seal', body, { key });
+    }
+    const article = '/compliance/eu-ai-act/article-12?session_id=checked';
+    report = (await running.get(article, { key })).text;
+    pack = (await running.get('/compliance/naic/exhibit-pack/checked', { key })).text;
+    kit = (await running.get('/export/offline-verify-kit.json')).json;
+  });
+  after(() => running.close());
+
+  const verified = (document: string): Outcome => {
+    const shown = recognise(document);
+    assert.equal(shown.kind, 'sealed');
+    const origin = running.gateway.logs.live.origin;
+    return check(shown, trustFromKit(kit, origin, { suite: native }), {});
+  };
+  const changed = (document: string, change: (body: Body) => unknown): Outcome => {
+    const body = JSON.parse(document);
+    change(body);
+    return verified(JSON.stringify(body));
+  };
+  const failedOf = ({ checks }: Outcome): string[] =>
+    checks.filter(({ outcome }) => outcome === 'failed').map(({ name }) => name);
+
+  it('accepts both as they come', () => {
+    for (const document of [report, pack]) {
+      const { valid, checks, summary } = verified(document);
+      assert.equal(valid, true, summary);
+      assert.match(
+        checks.find(({ name }) => name === 'completeness')?.detail ?? '',
+        /^all 3 entries/,
+      );
+    }
+  });
+
+  it('names the check that a change breaks', () => {
+    const changes: [string, string[], (body: Body) => unknown][] = [
+      [report, ['document'], (body) => (body.checklist[0].status = 'partial')],
+      [report, ['document'], (body) => (body.sealed_at = '2026-01-01T00:00:00.000Z')],
+      [report, ['document'], (body) => (body.added = 1)],
+      [report, ['document'], (body) => delete body.retention],
+      [pack, ['document'], (body) => (body.exhibit_a.rows[0].status = 'EVIDENCED')],
+      [report, ['signature'], (body) => (body.signature = body.signature.replace(/^./, '-'))],
+      [report, ['checkpoint'], (body) => (body.checkpoint = `${String(body.checkpoint)} `)],
+      [report, ['completeness'], (body) => body.completeness_proof.entries.pop()],
+      [report, ['completeness'], (body) => (body.completeness_proof.question.to_ms -= 1e9)],
+      [
+        report,
+        ['completeness'],
+        (body) => {
+          const [entry] = body.completeness_proof.entries;
+          entry.entry = entry.entry.replace('use_start', 'use_stars');
+        },
+      ],
+      [
+        report,
+        ['receipt', 'document', 'completeness'],
+        (body) => (body.receipt.document_sha256 = '0'.repeat(64)),
+      ],
+    ];
+    for (const [document, names, change] of changes) {
+      const outcome = changed(document, change);
+      assert.equal(outcome.valid, false, change.toString());
+      assert.deepEqual(failedOf(outcome), names, change.toString());
+      assert.match(outcome.summary, new RegExp(`^${names[0] ?? ''} failed`));
+    }
+  });
+
+  it('refuses a receipt that commits to the other document, and the proof of another session', async () => {
+    const other = JSON.parse(pack);
+    const outcome = changed(report, (body) => {
+      body.receipt = other.receipt;
+      body.signature = other.signature;
+    });
+    assert.equal(failedOf(outcome)[0], 'document');
+    const key = running.live;
+    const path = '/compliance/eu-ai-act/article-12?session_id=unknown';
+    const { json } = await running.get(path, { key });
+    assert.equal(verified(JSON.stringify(json)).valid, true);
+    const swapped = changed(report, (body) => {
+      body.completeness_proof = json.completeness_proof;
+      body.checkpoint = json.checkpoint;
+    });
+    assert.deepEqual(failedOf(swapped), ['completeness']);
+  });
+
+  it('takes nothing from a kit of another log', () => {
+    const origin = running.gateway.logs.sandbox.origin;
+    const trust = trustFromKit(kit, origin, { suite: native });
+    const outcome = check(recognise(report) as never, trust, {});
+    assert.equal(outcome.valid, false);
+    assert.equal(failedOf(outcome)[0], 'receipt');
+  });
+});
