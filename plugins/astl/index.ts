@@ -8,7 +8,8 @@ import { publishRoutes } from './publish.ts';
 import { verifyRoutes } from './verify.ts';
 
 export { entityOf, isDeclared } from './entities.ts';
-export { kindOf, LogName } from './lookup.ts';
+export { cursorOf, cursorText, kindOf, limitOf, LogName } from './lookup.ts';
+export type { Cursor } from './lookup.ts';
 
 /** The plugin `astl`. */
 export default definePlugin({

@@ -142,15 +142,18 @@ export function limitOf(text: string | undefined, standard: number, max: number)
   throw new ApiError('parameter_invalid', `limit is not 1 to ${String(max)}`, { param: 'limit' });
 }
 
-interface Cursor {
+/** Where a page of a feed ends: the number of a log and an index in it. */
+export interface Cursor {
   readonly number: number;
   readonly index: number;
 }
 
-const cursorText = (number: number, index: number): string =>
+/** The opaque form of a cursor. */
+export const cursorText = (number: number, index: number): string =>
   Buffer.from(`${String(number)}.${String(index)}`).toString('base64url');
 
-function cursorOf(text: string | undefined): Cursor {
+/** The cursor of a query; before everything without one. 400 for what no feed gave out. */
+export function cursorOf(text: string | undefined): Cursor {
   if (text === undefined) return { number: 0, index: -1 };
   const [, number, index] =
     /^([1-9]\d{0,8})\.(0|[1-9]\d{0,15})$/.exec(Buffer.from(text, 'base64url').toString()) ?? [];

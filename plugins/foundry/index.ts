@@ -4,12 +4,20 @@
 import { definePlugin } from '../contract.ts';
 import { aggregateType, resolutionType } from './oracle/entries.ts';
 import { oracleRoutes } from './oracle/routes.ts';
+import { catalogRoutes, installedBaseRoute } from './routes.ts';
+import { evaluationType, settlementType, triggerType } from './trigger/entries.ts';
+import { triggerRoutes } from './trigger/routes.ts';
 
 /** The plugin `foundry`. */
 export default definePlugin({
   contract: 1,
   name: 'foundry',
   title: 'Actuation foundry',
-  types: [aggregateType, resolutionType],
-  routes: (host) => [...oracleRoutes(host)],
+  types: [aggregateType, resolutionType, triggerType, evaluationType, settlementType],
+  routes: (host) => [
+    ...catalogRoutes(host),
+    ...oracleRoutes(host),
+    ...triggerRoutes(host),
+    installedBaseRoute(host),
+  ],
 });

@@ -90,6 +90,7 @@ export interface AggregateRow {
   readonly tenant_ref: string;
   readonly index: number;
   readonly feed_id: string;
+  readonly as_of_ms: number;
   readonly state: State;
   readonly consensus: string | null;
   /** Where the dispute was resolved, and to which value. */
@@ -120,9 +121,9 @@ export function disputeOf(
 
 function projectAggregate(entry: Sequenced, rows: RowWriter): void {
   const { index, entry_id, statement } = entry;
-  const { feed_id, state, consensus } = statement;
+  const { feed_id, as_of_ms, state, consensus } = statement;
   const tenant_ref = tenantOf(statement);
-  const row = { tenant_ref, index, feed_id, state, consensus, resolved: null };
+  const row = { tenant_ref, index, feed_id, as_of_ms, state, consensus, resolved: null };
   rows.put(aggregateRow(entry_id), row as JsonObject);
   // Too few readings say nothing new of the feed: a dispute stays one.
   if (state !== 'INSUFFICIENT') rows.put(feedRow(tenant_ref, feed_id as string), entry_id);

@@ -1,0 +1,220 @@
+// The entries of obligations: a trigger that is ARMED, each evaluation that leaves it so, and the settlement that
+// makes it FIRED, once and for ever. behaviour.md §10.6; formats.md §3 (trigger_id).
+
+import { Type } from 'typebox';
+import { asSchema, Millis } from '../../contract.ts';
+import type { EntryType, Json, JsonObject, RowReader, RowWriter } from '../../contract.ts';
+import type { Sequenced } from '../../contract.ts';
+import { count, tenantOf } from '../counts.ts';
+import { DecimalText } from '../decimal.ts';
+import { EntryId, Name, Nullable } from '../members.ts';
+import { COMPARATORS, runWith, UNMET } from './condition.ts';
+import type { Condition } from './condition.ts';
+
+/** Name of the entry type of a trigger that is published. */
+export const TRIGGER = 'foundry.trigger.v1';
+/** Name of the entry type of an evaluation that did not fire. */
+export const EVALUATION = 'foundry.evaluation.v1';
+/** Name of the entry type of a trigger that fired. */
+export const SETTLEMENT = 'foundry.settlement.v1';
+
+const MicroUsd = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const Run = Type.Integer({ minimum: 0, maximum: 1000 });
+
+/** A condition in a statement. */
+export const ConditionMembers = Type.Object(
+  {
+    metric: Name,
+    comparator: Type.Enum([...COMPARATORS]),
+    threshold: DecimalText,
+    window_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 31_536_000 })),
+    consecutive: Type.Integer({ minimum: 1, maximum: 1000 }),
+  },
+  { additionalProperties: false },
+);
+
+/** What a trigger says: its terms are those of this entry, whatever a catalog says later. */
+export const TriggerMembers = Type.Object(
+  {
+    trigger_id: EntryId,
+    template_id: Name,
+    state: Type.Literal('ARMED'),
+    condition: ConditionMembers,
+    default_action: Name,
+    callable_actions: Type.Array(Name),
+    exposure_ceiling_micro_usd: MicroUsd,
+    enabled_exposure_micro_usd: MicroUsd,
+    fee_bps: Nullable({ ...DecimalText, description: 'Null: the rate of the clear tier.' }),
+    regulatory_hooks: Type.Array(Name),
+    feed_id: Type.Optional(Name),
+    expires_at_ms: Type.Optional(Millis),
+  },
+  { additionalProperties: false },
+);
+
+const evaluated = {
+  trigger_id: EntryId,
+  basis: Type.Enum(['reading', 'aggregate']),
+  aggregate_entry_id: Type.Optional(EntryId),
+  /** Stands where the aggregate was disputed and resolved. */
+  resolved: Type.Optional(Type.Boolean()),
+  condition: ConditionMembers,
+  value: Nullable(DecimalText),
+  observed_at_ms: Millis,
+  evaluated_at_ms: Millis,
+  met: Type.Boolean(),
+  run_length: { ...Run, description: 'Observations in a row that met the threshold.' },
+};
+
+/** What an evaluation says. */
+export const EvaluationMembers = Type.Object(
+  { ...evaluated, state: Type.Literal('ARMED'), reason: Type.Enum([...UNMET]) },
+  { additionalProperties: false },
+);
+
+/** What a settlement says. */
+export const SettlementMembers = Type.Object(
+  {
+    ...evaluated,
+    state: Type.Literal('FIRED'),
+    template_id: Name,
+    action: Name,
+    enabled_exposure_micro_usd: MicroUsd,
+    fee_bps: DecimalText,
+    fee_source: Type.Enum(['obligation', 'clear_tier']),
+    fee_micro_usd: MicroUsd,
+  },
+  { additionalProperties: false },
+);
+
+/** A trigger, as its row has it. */
+export interface TriggerRow {
+  readonly tenant_ref: string;
+  /** Index of the entry that armed it. */
+  readonly index: number;
+  readonly template_id: string;
+  readonly condition: Condition;
+  readonly default_action: string;
+  readonly callable_actions: readonly string[];
+  readonly exposure_ceiling_micro_usd: number;
+  readonly enabled_exposure_micro_usd: number;
+  readonly fee_bps: string | null;
+  readonly feed_id?: string;
+  readonly expires_at_ms?: number;
+  /** Times of the observations in a row that met the threshold. */
+  readonly run_ms: readonly number[];
+  /** The newest aggregate that was evaluated, and where. */
+  readonly newest: {
+    readonly aggregate: string;
+    readonly at: number;
+    readonly index: number;
+  } | null;
+  /** Once it fired: the settlement's index, action and exposure. */
+  readonly settled: {
+    readonly index: number;
+    readonly action: string;
+    readonly enabled_exposure_micro_usd: number;
+  } | null;
+}
+
+/** Row of a trigger. */
+export const triggerRow = (trigger_id: string): string => `foundry/trigger/${trigger_id}`;
+/** Prefix of the rows of the feed, as the plugin reads it; what follows is an index of 16 digits. */
+export const EVENTS = 'event/';
+/** Row of the newest settlements, as the plugin reads it: indexes, newest first. */
+export const NEWEST_SETTLEMENTS = 'settlements';
+const KEPT_SETTLEMENTS = 10;
+
+/** The row of a trigger; undefined where there is none. */
+export function triggerAt(rows: RowReader, trigger_id: string): TriggerRow | undefined {
+  return rows.get(triggerRow(trigger_id)) as unknown as TriggerRow | undefined;
+}
+
+const eventRow = (index: number): string => `foundry/${EVENTS}${String(index).padStart(16, '0')}`;
+
+function projectTrigger(entry: Sequenced, rows: RowWriter): void {
+  const { index, statement } = entry;
+  const { template_id, condition, default_action, callable_actions, fee_bps } = statement;
+  const { exposure_ceiling_micro_usd, enabled_exposure_micro_usd } = statement;
+  const { feed_id, expires_at_ms } = statement;
+  const terms = { template_id, condition, default_action, callable_actions, fee_bps };
+  const row = {
+    ...{ tenant_ref: tenantOf(statement), index, ...terms },
+    ...{ exposure_ceiling_micro_usd, enabled_exposure_micro_usd },
+    ...(feed_id === undefined ? {} : { feed_id }),
+    ...(expires_at_ms === undefined ? {} : { expires_at_ms }),
+    ...{ run_ms: [], newest: null, settled: null },
+  };
+  rows.put(triggerRow(statement['trigger_id'] as string), row as JsonObject);
+  rows.put(eventRow(index), 'trigger.armed');
+  count(entry, rows, { triggers_armed: 1 });
+}
+
+/** The newest aggregate and the run of observations, after this entry. */
+function observed(row: TriggerRow, { index, statement }: Sequenced, rows: RowReader) {
+  const { aggregate_entry_id: aggregate, observed_at_ms, met, reason } = statement;
+  const length = statement['run_length'] as number;
+  const run = met === true ? runWith(row.run_ms, observed_at_ms as number).slice(-length) : [];
+  const at = typeof aggregate === 'string' ? aggregateIndex(rows, aggregate) : null;
+  return {
+    run_ms: reason === 'outside_window' ? row.run_ms : run,
+    newest: at === null ? row.newest : { aggregate: aggregate as string, at, index },
+  };
+}
+
+function aggregateIndex(rows: RowReader, entry_id: string): number | null {
+  const row = rows.get(`foundry/aggregate/${entry_id}`) as { readonly index: number } | undefined;
+  return row?.index ?? null;
+}
+
+function projectEvaluation(entry: Sequenced, rows: RowWriter): void {
+  const trigger_id = entry.statement['trigger_id'] as string;
+  const row = triggerAt(rows, trigger_id);
+  if (row !== undefined) {
+    const after = { ...row, ...observed(row, entry, rows) };
+    rows.put(triggerRow(trigger_id), after as unknown as Json);
+  }
+  count(entry, rows, { evaluations: 1 });
+}
+
+function projectSettlement(entry: Sequenced, rows: RowWriter): void {
+  const { index, statement } = entry;
+  const trigger_id = statement['trigger_id'] as string;
+  const row = triggerAt(rows, trigger_id);
+  if (row !== undefined) {
+    const { action, enabled_exposure_micro_usd } = statement;
+    const settled = { index, action, enabled_exposure_micro_usd };
+    const after = { ...row, ...observed(row, entry, rows), settled };
+    rows.put(triggerRow(trigger_id), after as unknown as Json);
+  }
+  const key = `foundry/${NEWEST_SETTLEMENTS}`;
+  const before = (rows.get(key) ?? []) as readonly number[];
+  rows.put(key, [index, ...before].slice(0, KEPT_SETTLEMENTS));
+  rows.put(eventRow(index), 'trigger.fired');
+  const fees_micro_usd = statement['fee_micro_usd'] as number;
+  count(entry, rows, { triggers_fired: 1, fees_micro_usd });
+}
+
+/** `foundry.trigger.v1`. */
+export const triggerType: EntryType = {
+  name: TRIGGER,
+  schema: asSchema(TriggerMembers),
+  keys: [],
+  project: projectTrigger,
+};
+
+/** `foundry.evaluation.v1`. */
+export const evaluationType: EntryType = {
+  name: EVALUATION,
+  schema: asSchema(EvaluationMembers),
+  keys: [],
+  project: projectEvaluation,
+};
+
+/** `foundry.settlement.v1`. */
+export const settlementType: EntryType = {
+  name: SETTLEMENT,
+  schema: asSchema(SettlementMembers),
+  keys: [],
+  project: projectSettlement,
+};

@@ -1,0 +1,277 @@
+// POST /api/v1/foundry/trigger/fire. interface.md, States and transitions; behaviour.md §10.6, §14.
+
+import { Type } from 'typebox';
+import { ApiError, ReceiptSchema, route } from '../../contract.ts';
+import type { AnsweredEntry, Draft, JsonObject, LogView, PluginHost } from '../../contract.ts';
+import type { Route, RowReader, SequencePoint } from '../../contract.ts';
+import { DecimalInput, decimalText, exactOf, microUsdOf, usdText } from '../decimal.ts';
+import { EntryId, lastEntry, Name } from '../members.ts';
+import { EVALUATION, EvaluationMembers, SETTLEMENT, SettlementMembers } from './entries.ts';
+import type { TriggerRow } from './entries.ts';
+import { decide, Repeated } from './evaluation.ts';
+import type { Decision, Firing } from './evaluation.ts';
+import { feeOf } from './fee.ts';
+import type { ClearRate } from './fee.ts';
+
+/** Above every ceiling: what is over a trigger's own is refused where that is known. */
+const MOST_MICRO_USD = BigInt(Number.MAX_SAFE_INTEGER);
+
+const { trigger_id: _, state: __, reason, ...evaluation } = EvaluationMembers.properties;
+
+const FireAnswer = Type.Object(
+  {
+    ok: Type.Literal(true),
+    fired: Type.Boolean(),
+    state: Type.Enum(['ARMED', 'FIRED']),
+    trigger_id: EntryId,
+    evaluation: Type.Object({
+      ...evaluation,
+      consecutive: Type.Integer(),
+      reason: Type.Union([reason, Type.Null()]),
+    }),
+    settlement: Type.Optional(
+      Type.Object({
+        settlement_entry_id: EntryId,
+        action: Name,
+        enabled_exposure_usd: Type.String(),
+        enabled_exposure_micro_usd: Type.Integer(),
+        fee_bps: Type.Number(),
+        fee_source: SettlementMembers.properties.fee_source,
+        fee_usd: Type.String(),
+        fee_micro_usd: Type.Integer(),
+        fired_at_ms: Type.Integer(),
+        verify_url: Type.String({ format: 'uri' }),
+      }),
+    ),
+    receipt: ReceiptSchema,
+  },
+  { $id: 'TriggerFired' },
+);
+
+const FireBody = Type.Object(
+  {
+    trigger_id: EntryId,
+    reading: Type.Optional(
+      Type.Object({ metric: Type.String({ maxLength: 256 }), value: DecimalInput }),
+    ),
+    aggregate_entry_id: Type.Optional(EntryId),
+    action: Type.Optional(Type.String({ maxLength: 256 })),
+    enabled_exposure_usd: Type.Optional(DecimalInput),
+  },
+  {
+    $id: 'TriggerFireRequest',
+    description:
+      'A reading or an aggregate. enabled_exposure_usd stands in place of the published one, up to the ceiling.',
+  },
+);
+
+/** At the sequence point the call comes to something else than when it was made. */
+class OtherDecision extends Error {
+  readonly decision: Decision;
+
+  constructor(decision: Decision) {
+    super('the trigger has moved since');
+    this.decision = decision;
+  }
+}
+
+/** The route that fires triggers. */
+export function fireRoute(host: PluginHost, rate: ClearRate): Route {
+  return route({
+    method: 'POST',
+    path: '/api/v1/foundry/trigger/fire',
+    tag: 'foundry',
+    summary: 'Evaluate a trigger, and fire it where its condition is met',
+    description:
+      'ARMED to FIRED, once, under any concurrency; firing again answers the same settlement. What does not ' +
+      'meet the condition is logged too, and the trigger stays ARMED. An aggregate counts once.',
+    access: 'open',
+    idempotent: true,
+    body: FireBody,
+    responses: { 200: { description: 'Fired or not.', schema: FireAnswer } },
+    errors: [
+      ...(['resource_missing', 'tenant_forbidden', 'oracle_disputed'] as const),
+      ...(['trigger_already_fired', 'trigger_window_closed'] as const),
+    ],
+    async handle(ctx) {
+      const { body, caller } = ctx.state;
+      const firing = firingOf(body, caller.tenant_ref, host.now());
+      try {
+        let decision = foreseen(host.log(caller.kind), firing);
+        for (;;) {
+          try {
+            const expected = decision;
+            await ctx.state.append([firingDraft(host, rate, firing, expected)], {
+              check({ rows }) {
+                const now = decide(rows, firing);
+                if (now.evaluated.fires !== (expected?.evaluated.fires ?? false)) {
+                  throw new OtherDecision(now);
+                }
+              },
+            });
+            return;
+          } catch (error) {
+            if (!(error instanceof OtherDecision)) throw error;
+            ({ decision } = error);
+          }
+        }
+      } catch (error) {
+        if (!(error instanceof Repeated)) throw error;
+        await ctx.state.answerWith([error.index]);
+      }
+    },
+    respond(entries) {
+      const entry = lastEntry(entries);
+      return { ok: true, ...firedOf(entry), receipt: entry.receipt };
+    },
+  });
+}
+
+function firingOf(
+  body: {
+    readonly trigger_id: string;
+    readonly reading?: { readonly metric: string; readonly value: string | number };
+    readonly aggregate_entry_id?: string;
+    readonly action?: string;
+    readonly enabled_exposure_usd?: string | number;
+  },
+  tenant_ref: string,
+  now_ms: number,
+): Firing {
+  const { trigger_id, reading, aggregate_entry_id, action, enabled_exposure_usd: usd } = body;
+  if ((reading === undefined) === (aggregate_entry_id === undefined)) {
+    const code = reading === undefined ? 'parameter_missing' : 'parameter_invalid';
+    throw new ApiError(code, 'one of reading and aggregate_entry_id is what is observed', {
+      param: 'reading',
+    });
+  }
+  return {
+    ...{ trigger_id, tenant_ref, now_ms },
+    ...(reading === undefined
+      ? {}
+      : {
+          reading: {
+            metric: reading.metric,
+            value: decimalText(exactOf(reading.value, 'reading.value')),
+          },
+        }),
+    ...(aggregate_entry_id === undefined ? {} : { aggregate_entry_id }),
+    ...(action === undefined ? {} : { action }),
+    ...(usd === undefined
+      ? {}
+      : {
+          enabled_exposure_micro_usd: microUsdOf(usd, 'enabled_exposure_usd', MOST_MICRO_USD),
+        }),
+  };
+}
+
+/**
+ * What the call comes to by the rows on disk; null where it repeats what stands. That is for the sequence point
+ * to say: a row may be on disk a moment before its entry is acknowledged.
+ */
+function foreseen(log: LogView, firing: Firing): Decision | null {
+  const rows: RowReader = { get: (key) => log.row(key.slice('foundry/'.length)) };
+  try {
+    return decide(rows, firing);
+  } catch (error) {
+    if (error instanceof Repeated) return null;
+    throw error;
+  }
+}
+
+/** What a call leaves in the log; it is decided again at its own point. */
+function firingDraft(
+  host: PluginHost,
+  rate: ClearRate,
+  firing: Firing,
+  decision: Decision | null,
+): Draft {
+  if (decision?.evaluated.fires !== true) {
+    return {
+      type: EVALUATION,
+      members({ rows }) {
+        const { members, evaluated } = decide(rows, firing);
+        return { ...members, state: 'ARMED', reason: evaluated.reason };
+      },
+    };
+  }
+  const members = ({ rows, issued_at_ms }: SequencePoint): JsonObject => {
+    const { tenant_ref } = firing;
+    return settled(decide(rows, firing), (exposure) =>
+      rate(rows, tenant_ref, issued_at_ms, exposure),
+    );
+  };
+  return { type: SETTLEMENT, members, toll: settlementToll(host, decision) };
+}
+
+/** Where the clear tier's rate applies, the exposure counts as cleared; the fee is then the clear layer's. */
+export function settlementToll(
+  host: PluginHost,
+  {
+    trigger,
+    enabled_exposure_micro_usd,
+  }: Pick<Decision, 'enabled_exposure_micro_usd'> & {
+    readonly trigger: Pick<TriggerRow, 'fee_bps'>;
+  },
+): NonNullable<Draft['toll']> {
+  const toll = host.toll('bps_fire');
+  if (trigger.fee_bps !== null) return toll;
+  return { ...toll, cleared_micro_usd: Number(enabled_exposure_micro_usd) };
+}
+
+/** The members of a settlement; `tierBps` is asked only where the obligation names no rate. */
+export function settled(
+  { trigger, members, action, enabled_exposure_micro_usd: exposure }: Decision,
+  tierBps: (exposure_micro_usd: bigint) => string,
+): JsonObject {
+  const fee_bps = trigger.fee_bps ?? tierBps(exposure);
+  return {
+    ...members,
+    state: 'FIRED',
+    template_id: trigger.template_id,
+    action,
+    enabled_exposure_micro_usd: Number(exposure),
+    fee_bps,
+    fee_source: trigger.fee_bps === null ? 'clear_tier' : 'obligation',
+    fee_micro_usd: Number(feeOf(exposure, fee_bps)),
+  };
+}
+
+/** An evaluation's or settlement's entry as its answer shows it. */
+export function firedOf(entry: AnsweredEntry): JsonObject {
+  const { statement } = entry;
+  const { state = '', trigger_id = '', reason = null } = statement;
+  const { consecutive } = statement['condition'] as { readonly consecutive: number };
+  const own = Object.keys(evaluation).filter((name) => statement[name] !== undefined);
+  const shown = Object.fromEntries(own.map((name) => [name, statement[name] ?? null]));
+  const fired = state === 'FIRED';
+  return {
+    ...{ fired, state, trigger_id },
+    evaluation: { ...shown, consecutive, reason },
+    ...(fired ? { settlement: settlementShown(entry) } : {}),
+  };
+}
+
+/** A settlement as answers and the catalog show it. */
+export function settlementShown({
+  statement,
+  entry_id,
+  issued_at_ms,
+  receipt,
+}: AnsweredEntry): JsonObject {
+  const { action = '', fee_bps, fee_source = '' } = statement;
+  const exposure = statement['enabled_exposure_micro_usd'] as number;
+  const fee = statement['fee_micro_usd'] as number;
+  return {
+    settlement_entry_id: entry_id,
+    action,
+    enabled_exposure_usd: usdText(BigInt(exposure)),
+    enabled_exposure_micro_usd: exposure,
+    fee_bps: Number(fee_bps),
+    fee_source,
+    fee_usd: usdText(BigInt(fee)),
+    fee_micro_usd: fee,
+    fired_at_ms: issued_at_ms,
+    verify_url: receipt['verify_url'] ?? '',
+  };
+}
