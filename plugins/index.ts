@@ -5,6 +5,7 @@ import astl from './astl/index.ts';
 import classify from './classify/index.ts';
 import clear from './clear/index.ts';
 import compliance from './compliance/index.ts';
+import clearing from './clearing/index.ts';
 import type { Plugin } from './contract.ts';
 import exported from './exports/index.ts';
 import foundry from './foundry/index.ts';
@@ -34,6 +35,7 @@ export const PLUGINS: readonly Plugin[] = [
   compliance,
   clear,
   nap,
+  clearing,
   foundry,
   relay,
   signal,

@@ -1,0 +1,42 @@
+// The windows on offer: one is ready where the operator has configured a payment link for it. interface.md,
+// proof clearing window; behaviour.md §10.3.
+
+import { Type } from 'typebox';
+import type { JsonObject, PluginHost } from '../contract.ts';
+import { skusOf } from './commands.ts';
+
+const link = (label: string) =>
+  Type.Optional(
+    Type.String({
+      pattern: '^https://',
+      description: `Payment link of the ${label} clearing window; without it the window is not ready.`,
+    }),
+  );
+
+/** Settings of the plugin. */
+export const ClearingSettings = Type.Object({
+  CLEARING_ANNUAL_LINK: link('annual'),
+  CLEARING_QUARTERLY_LINK: link('quarterly'),
+});
+
+const SETTING_OF: Readonly<Record<string, string>> = {
+  clearing_annual: 'CLEARING_ANNUAL_LINK',
+  clearing_quarterly: 'CLEARING_QUARTERLY_LINK',
+};
+
+/** What the catalog's file cannot know. */
+export function readiness(host: PluginHost): JsonObject {
+  const skus = skusOf(host.catalog('clearing.json') as JsonObject).map((sku): JsonObject => {
+    const payment_link = host.settings[SETTING_OF[sku.id] ?? ''];
+    return typeof payment_link === 'string'
+      ? { ...sku, ready: true, payment_link }
+      : { ...sku, ready: false };
+  });
+  const ready_count = skus.filter(({ ready }) => ready === true).length;
+  return {
+    all_ready: ready_count === skus.length,
+    ready_count,
+    total_count: skus.length,
+    skus,
+  };
+}

@@ -1,0 +1,88 @@
+// The weeks of all tenants and their credits, act by act, in each entry's own batch. behaviour.md §10.3. Pure:
+// credits are drawn at the sequence point, so that no concurrency draws more than there is.
+
+import { actOf, add, feeCounted } from '../clear/index.ts';
+import type { Digits } from '../clear/index.ts';
+import type { Json, JsonObject, RowReader, RowWriter, Sequenced, Watch } from '../contract.ts';
+import { netOf } from './net.ts';
+import { weekOf } from './weeks.ts';
+
+/** Prefix of the rows of a week's nets; the tenant_ref follows. */
+export const netRows = (week: string): string => `clearing/net/${week}/`;
+/** Row of a tenant's credits. */
+export const creditRow = (tenant_ref: string): string => `clearing/credit/${tenant_ref}`;
+/** Row of a grant that an order is named for. */
+export const orderRow = (order_sha256: string): string => `clearing/order/${order_sha256}`;
+/** Row of the first week that has anything in it. */
+export const FIRST = 'clearing/first';
+/** Row of the slot that was closed last. */
+export const LAST = 'clearing/last';
+/** Prefix of the rows of slots; the week follows. */
+export const SLOTS = 'clearing/slot/';
+
+/** Governed-act credits of a tenant. */
+export interface Credit {
+  readonly granted_micro_usd: Digits;
+  readonly drawn_micro_usd: Digits;
+}
+
+/** A closed slot, as its row has it. */
+export interface SlotRow {
+  readonly week: string;
+  readonly index: number;
+  /** Of the checkpoint that the slot names. */
+  readonly size: number;
+}
+
+/** Sees every entry of a tenant, after the meter has. */
+export const ledger: Watch = { project };
+
+function project(entry: Sequenced, rows: RowWriter): void {
+  const act = actOf(entry);
+  if (act === null) return;
+  const tenant_ref = entry.statement['tenant_ref'] as string;
+  const week = weekOf(entry.issued_at_ms);
+  const key = netRows(week) + tenant_ref;
+  const row = rows.get(key);
+  if (row === undefined) begin(rows, week);
+  const net = netOf(row);
+  rows.put(key, {
+    acts: net.acts + 1,
+    tolls_micro_usd: add(net.tolls_micro_usd, act.toll_micro_usd),
+    credits_micro_usd: add(net.credits_micro_usd, draw(rows, tenant_ref, act.toll_micro_usd)),
+    fees_micro_usd: add(net.fees_micro_usd, feeCounted(rows, entry, act)),
+    cleared_micro_usd: add(net.cleared_micro_usd, act.cleared_micro_usd),
+  });
+}
+
+/** Slots begin with the first week that anything happened in. */
+export function begin(rows: RowWriter, week: string): void {
+  if (rows.get(FIRST) === undefined) rows.put(FIRST, week);
+}
+
+/** A tenant's credits; none without a grant. */
+export const creditOf = (rows: RowReader, tenant_ref: string): Credit | null =>
+  shownCredit(rows.get(creditRow(tenant_ref)));
+
+/** Credits out of their row. */
+export const shownCredit = (row: Json | undefined): Credit | null =>
+  row === undefined ? null : (row as unknown as Credit);
+
+/** What is left of credits. */
+export const leftOf = ({ granted_micro_usd, drawn_micro_usd }: Credit): bigint =>
+  BigInt(granted_micro_usd) - BigInt(drawn_micro_usd);
+
+/** Takes as much of a toll out of the credits as they have. */
+function draw(rows: RowWriter, tenant_ref: string, toll_micro_usd: number): bigint {
+  const credit = creditOf(rows, tenant_ref);
+  if (credit === null || toll_micro_usd <= 0) return 0n;
+  const left = leftOf(credit);
+  const toll = BigInt(toll_micro_usd);
+  const drawn = toll < left ? toll : left;
+  if (drawn === 0n) return 0n;
+  rows.put(creditRow(tenant_ref), {
+    ...credit,
+    drawn_micro_usd: add(credit.drawn_micro_usd, drawn),
+  } satisfies JsonObject);
+  return drawn;
+}
