@@ -7,6 +7,7 @@ import { Command, CommanderError } from 'commander';
 import { EXIT } from './command-line.ts';
 import { addBackup } from './commands/backup.ts';
 import { addConformance } from './commands/conformance.ts';
+import { addClearing } from './commands/clearing.ts';
 import { addExport } from './commands/export.ts';
 import { addFsck } from './commands/fsck.ts';
 import { addKeys } from './commands/keys.ts';
@@ -55,6 +56,8 @@ program.exitOverride();
 for (const add of [
   ...[addServe, addKeys, addTenants],
   ...[addVerify, addVectors, addRefute, addMonitor, addWitness, addConformance],
+  ...[addServe, addKeys, addTenants, addClearing],
+  ...[addVerify, addVectors, addRefute, addMonitor, addWitness],
   ...[addFsck, addReindex, addBackup, addRestore, addExport],
   addMeasures,
 ]) {

@@ -112,8 +112,8 @@ export function verifySlotProof(document: Json, trust: Trust): SlotResult {
     index: leaf_index,
     size: size as number,
     leafHash: slotLeafHash(checked),
-    path: path.map((hash: Json) => fromBase64(String(hash), 32)),
-    root: fromHex(String(slot['root']), 32),
+    path: path.map((hash: Json) => fromBase64(textOf(hash), 32)),
+    root: fromHex(textOf(slot['root']), 32),
   });
   return { leaf: checked, receipt };
 }
@@ -130,6 +130,9 @@ function checkedLeaf(leaf: Json | undefined, slot: JsonObject): SlotLeaf {
   if (net.net_micro_usd !== dueOf(net)) throw invalid('has a leaf that does not add up');
   return net;
 }
+
+/** What is no text is no hash. */
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 const isDigits = (value: unknown): boolean =>
   typeof value === 'string' && /^-?(0|[1-9][0-9]{0,39})$/.test(value);

@@ -5,6 +5,7 @@ import type { Json, JsonObject } from '../../log/index.ts';
 import { LogError, verifyAbsence, verifyCheckpoint, verifyReceipt } from '../../log/verify.ts';
 import type { Question, ReceiptResult, Trust } from '../../log/verify.ts';
 import { openEntry, verifyTlogProof } from '../../log/verify.ts';
+import { verifySlotProof } from '../../plugins/clearing/index.ts';
 import { CommandError, EXIT } from '../command-line.ts';
 import { absenceWords } from './absence-words.ts';
 import { firstLine, objectOf, text } from './reading.ts';
@@ -46,6 +47,8 @@ export function claimedOrigin(shown: Shown): string | null {
       return firstLine(text(objectOf(shown.document)['checkpoint']));
     case 'sealed':
       return text(objectOf(shown.document['receipt'] ?? null)['origin']);
+    case 'clearing':
+      return text(objectOf(shown.proof['slot'] ?? null)['origin']);
     case 'inclusion':
       return firstLine(text(shown.answer['checkpoint']));
     case 'checkpoint':
@@ -70,6 +73,8 @@ export function check(
       return checkAbsence(shown.document, trust, beside.question);
     case 'sealed':
       return checkSealed(shown.document, trust);
+    case 'clearing':
+      return single('clearing', () => slotWords(shown.proof, trust));
     case 'inclusion':
       return single('inclusion', () => {
         const tree = verifyCheckpoint(text(shown.answer['checkpoint']) ?? '', trust, NATIVE);
@@ -175,6 +180,15 @@ function checkAbsence(
     if (!(error instanceof LogError)) throw error;
     return failed('document', error);
   }
+}
+
+function slotWords(proof: JsonObject, trust: Trust): { detail: string; summary: string } {
+  const { leaf, receipt } = verifySlotProof(proof, trust);
+  const { week, tenant_ref, acts, net_micro_usd } = leaf;
+  return {
+    detail: `leaf of ${tenant_ref}, slot at entry ${String(receipt.index)} of ${String(receipt.size)}`,
+    summary: `the slot ${week} commits to ${String(acts)} acts of this tenant, net ${net_micro_usd} micro-USD`,
+  };
 }
 
 /** A proof alone shows a place; with the entry, that the entry has it. */

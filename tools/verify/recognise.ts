@@ -13,6 +13,7 @@ export const MAX_BYTES = 24 * 1024 * 1024;
 export type Shown =
   | { readonly kind: 'receipt'; readonly receipt: JsonObject | string; readonly tlogProof?: string }
   | { readonly kind: 'absence'; readonly document: JsonObject | string }
+  | { readonly kind: 'clearing'; readonly proof: JsonObject }
   | { readonly kind: 'inclusion'; readonly answer: JsonObject }
   | { readonly kind: 'tlog_proof'; readonly text: string }
   | { readonly kind: 'checkpoint'; readonly text: string }
@@ -21,6 +22,8 @@ export type Shown =
 
 /**
  * Reads a receipt, an answer that holds one, an absence document, a report or pack, a proof, a checkpoint or a kit.
+ * Reads a receipt, an answer that holds one, an absence document, a proof, a slot proof, a checkpoint or
+ * a kit.
  *
  * @throws CommandError: exit 1 for JSON that breaks the rules of receipts, 2 for what is none of these
  */
@@ -38,6 +41,7 @@ function recogniseJson(text: string): Shown {
   const value = parsed(text);
   const { schema } = value;
   if (schema === 'svc-absence-witness-v1') return { kind: 'absence', document: text };
+  if (schema === 'svc-clearing-proof-v1') return { kind: 'clearing', proof: value };
   if (schema === 'svc-offline-verify-kit-v1') return { kind: 'kit', kit: value };
   if (typeof schema === 'string' && SEALED_DOCUMENTS.has(schema)) {
     return { kind: 'sealed', document: value };

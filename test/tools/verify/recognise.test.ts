@@ -23,6 +23,11 @@ describe('recognise', () => {
     assert.equal(recognise(JSON.stringify({ ok: true, receipt })).kind, 'receipt');
   });
 
+  it("finds a clearing slot's proof, not the receipt in it", () => {
+    const proof = { schema: 'svc-clearing-proof-v1', slot: receipt };
+    assert.equal(recognise(JSON.stringify(proof)).kind, 'clearing');
+  });
+
   it('asks for one of several absence documents', () => {
     const several = JSON.stringify({ ok: true, witnesses: [document, document] });
     assert.throws(() => recognise(several), { name: CommandError.name, message: /one by one/ });
