@@ -54,10 +54,8 @@ First steps:
 // Commander gives 1 for a wrong command line; here that is 2, since 1 is an answer of verify and fsck.
 program.exitOverride();
 for (const add of [
-  ...[addServe, addKeys, addTenants],
-  ...[addVerify, addVectors, addRefute, addMonitor, addWitness, addConformance],
   ...[addServe, addKeys, addTenants, addClearing],
-  ...[addVerify, addVectors, addRefute, addMonitor, addWitness],
+  ...[addVerify, addVectors, addRefute, addMonitor, addWitness, addConformance],
   ...[addFsck, addReindex, addBackup, addRestore, addExport],
   addMeasures,
 ]) {
