@@ -2,7 +2,7 @@
 // answer. It leaves when the log's batch and the disclosure keys are durable.
 
 import { LogError } from '../log/index.ts';
-import type { AttachedRow, Draft } from '../log/index.ts';
+import type { Appended, AttachedRow, Draft } from '../log/index.ts';
 import type { GroupOptions, Json } from '../plugins/contract.ts';
 import { answer, answerStored } from './answer.ts';
 import { recordRows } from './idempotency.ts';
@@ -26,9 +26,11 @@ export async function appendAndAnswer(
   const group = drafts.map((draft) => ({ tenant_ref, ...draft }));
   const keeps = caller.tenant !== PUBLIC && drafts.some((draft) => draft.private !== undefined);
 
+  const notices = gateway.webhooks.notices(log, caller.tenant);
   const kept = state.claim === null ? undefined : keep?.later();
-  const entries = await log
-    .append(group, {
+  let entries: readonly Appended[];
+  try {
+    entries = await log.append(group, {
       ...options,
       attach: (placed, disclosures) => {
         const rows: AttachedRow[] = [];
@@ -40,17 +42,18 @@ export async function appendAndAnswer(
           });
         }
         const indexes = placed.map(({ index }) => index);
-        return [...rows, ...recordOf(ctx, indexes, kept)];
+        return [...rows, ...notices.rows(placed, disclosures), ...recordOf(ctx, indexes, kept)];
       },
-    })
-    .catch((error: unknown) => {
-      // A refused group leaves nothing: the handler may try another. What became of one that the log
-      // could not write is not known, and a second would stand beside it.
-      const unknown = error instanceof LogError && error.code === 'log_unavailable';
-      state.appended = unknown;
-      throw error;
     });
-  if (keeps) await gateway.disclosures.flushed();
+    if (keeps) await gateway.disclosures.flushed();
+  } catch (error) {
+    // A refused group leaves nothing: the handler may try another. What became of one that the log
+    // could not write is not known, and a second would stand beside it.
+    state.appended = error instanceof LogError && error.code === 'log_unavailable';
+    throw error;
+  } finally {
+    notices.settled();
+  }
   await answer(
     ctx,
     log,

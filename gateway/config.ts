@@ -130,6 +130,10 @@ export const SETTINGS = {
   EGRESS_NETWORKS: networks(
     'Networks that are not public and that addresses of requests may lead to all the same, such as `10.1.0.0/16`.',
   ),
+  WEBHOOKS: oneOf(
+    ['on', 'off'],
+    'Whether webhooks are delivered; with `off` they wait in the queue.',
+  ),
   WEBHOOK_TIMEOUT_MS: integer(15_000, 50, 60_000, 'How long the receiver of a webhook may take.'),
   WEBHOOK_CONNECTIONS: integer(4, 1, 64, 'Webhooks that are on their way to one host at a time.'),
   THREADS: oneOf(['on', 'off'], 'Signing and map folding in their own threads.'),

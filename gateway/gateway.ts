@@ -9,6 +9,7 @@ import type { OpenEgress } from './egress/egress.ts';
 import type { Metrics } from './metrics.ts';
 import type { PluginKeys } from './plugin-keys.ts';
 import type { Counters } from './tenants/counters.ts';
+import type { Webhooks } from './webhooks/webhooks.ts';
 import type { Disclosures } from './tenants/disclosures.ts';
 import type { Tenants } from './tenants/tenants.ts';
 import type { WitnessNetwork } from './witnesses/witness-network.ts';
@@ -31,6 +32,7 @@ export interface Gateway {
   readonly witnesses: WitnessNetwork | null;
   /** Every request to other machines goes through it. */
   readonly egress: OpenEgress;
+  readonly webhooks: Webhooks;
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly started_at_ms: number;

@@ -20,8 +20,11 @@ import { logView } from './log-view.ts';
 import { pluginSettings } from './plugin-settings.ts';
 
 const NAME = /^[a-z][a-z0-9-]*$/;
+const EVENT = /^[a-z0-9_]{1,32}(\.[a-z0-9_]{1,32}){1,3}$/;
 /** Names whose types are the core's (formats.md §2). A plugin may have them, but no types. */
 const CORE = ['log', 'astl'];
+/** Whose keys are the gateway's own (webhooks/webhooks.ts). */
+const GATEWAY = 'gateway';
 
 /** A plugin that does not keep the contract. */
 export class PluginError extends Error {
@@ -63,7 +66,8 @@ export function orderPlugins(plugins: readonly Plugin[]): readonly Plugin[] {
   return [...ordered];
 }
 
-function checkPlugin({ name, contract, types }: Plugin): void {
+function checkPlugin({ name, contract, types, events }: Plugin): void {
+  if (name === GATEWAY) throw new PluginError(name, 'must not have the name of the gateway');
   if (!NAME.test(name)) throw new PluginError(name, `must have a name that matches ${NAME.source}`);
   if ((contract as number) !== CONTRACT) {
     throw new PluginError(
@@ -74,6 +78,16 @@ function checkPlugin({ name, contract, types }: Plugin): void {
   for (const type of types) {
     if (!type.name.startsWith(`${name}.`) || CORE.includes(name)) {
       throw new PluginError(name, `declares the type ${type.name}, which is not its own`);
+    }
+  }
+  for (const rule of events ?? []) {
+    if (!types.some((type) => type.name === rule.entry)) {
+      throw new PluginError(name, `has events of ${rule.entry}, which is not a type of its own`);
+    }
+    for (const event of rule.events) {
+      if (!EVENT.test(event)) {
+        throw new PluginError(name, `has the event ${event}, which must match ${EVENT.source}`);
+      }
     }
   }
 }

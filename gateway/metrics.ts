@@ -1,6 +1,6 @@
 // What Prometheus reads: requests by route, the logs, the process. Only the operator sees it (behaviour.md §13).
 
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Log } from '../log/index.ts';
 import type { WitnessNetwork } from './witnesses/witness-network.ts';
 import type { WitnessState } from './witnesses/witness-client.ts';
@@ -10,6 +10,8 @@ export interface Metrics {
   readonly registry: Registry;
   /** Counts one answered request; `route` is a declared path, never one that a client made up. */
   request(route: string, method: string, status: number, seconds: number): void;
+  /** Counts one attempt to deliver a webhook by how it ended. */
+  webhook(type: string, end: string): void;
 }
 
 /** A registry of its own, so that several gateways live in one process. */
@@ -23,10 +25,17 @@ export function openMetrics(): Metrics {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30],
     registers: [registry],
   });
+  const webhooks = new Counter({
+    name: 'actlog_webhook_attempts_total',
+    help: 'Attempts to deliver a webhook: delivered, failed, dead (given up) or dropped.',
+    labelNames: ['event', 'end'],
+    registers: [registry],
+  });
   // Finding the labels of a histogram costs more than counting; what is found once is kept.
   const series = new Map<string, Histogram.Internal<'route' | 'method' | 'status'>>();
   return {
     registry,
+    webhook: (event, end) => webhooks.inc({ event, end }),
     request(route, method, status, seconds) {
       const name = `${route} ${method} ${String(status)}`;
       let known = series.get(name);

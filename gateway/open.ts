@@ -19,6 +19,7 @@ import { PLUGINS, readCatalog } from '../plugins/index.ts';
 import type { Command, Json, Plugin, Route } from '../plugins/contract.ts';
 import { ConfigError } from './config.ts';
 import type { Config, ConfigSources } from './config.ts';
+import { parseNetwork } from './egress/address.ts';
 import { openEgress } from './egress/egress.ts';
 import type { Resolve } from './egress/egress.ts';
 import type { Gateway } from './gateway.ts';
@@ -32,6 +33,9 @@ import { Disclosures } from './tenants/disclosures.ts';
 import { openGatewayStore } from './tenants/store.ts';
 import type { GatewayStore } from './tenants/store.ts';
 import { Tenants } from './tenants/tenants.ts';
+import { SecretBox } from './webhooks/secret-box.ts';
+import { Subscriptions } from './webhooks/subscriptions.ts';
+import { WEBHOOK_KEYS, Webhooks, webhookSigners } from './webhooks/webhooks.ts';
 import { WitnessNetwork } from './witnesses/witness-network.ts';
 
 /** What a start may bring along; tests set the time, their names and their plugins. */
@@ -127,7 +131,7 @@ async function open(
 
   const egress = openEgress({
     allow_http: config.EGRESS_ALLOW_HTTP === 'on',
-    networks: config.EGRESS_NETWORKS,
+    networks: config.EGRESS_NETWORKS.map(parseNetwork),
     timeout_ms: config.WEBHOOK_TIMEOUT_MS,
     connections: config.WEBHOOK_CONNECTIONS,
     ...(options.resolve === undefined ? {} : { resolve: options.resolve }),
@@ -136,10 +140,22 @@ async function open(
   const metrics = openMetrics();
   observeLogs(metrics, Object.values(logs));
   if (witnesses !== null) observeWitnesses(metrics, Object.values(logs), witnesses);
-  const keys = await PluginKeys.open(plugins, join(config.DATA_DIR, 'keys'), passphraseOf(config));
+  const [keyFolder, passphrase] = [join(config.DATA_DIR, 'keys'), passphraseOf(config)];
+  const keys = await PluginKeys.open([WEBHOOK_KEYS, ...plugins], keyFolder, passphrase);
+  const box = await SecretBox.open(keyFolder, passphrase);
+  const subscriptions = new Subscriptions(store, box, now);
   const catalogs = new Map<string, Json>();
   const routes: Route[] = [];
   const commands: Command[] = [];
+  const receipt: Gateway['receipt'] = (log, index, opened) =>
+    receiptAt(base_url, log, index, opened);
+  const { logger } = options;
+  const webhooks = new Webhooks(
+    { base_url, config, disclosures, egress, logger, metrics, now, receipt, served },
+    subscriptions,
+    plugins.flatMap(({ events = [] }) => events),
+    webhookSigners(keys),
+  );
   const gateway: Gateway = {
     config,
     base_url,
@@ -151,8 +167,9 @@ async function open(
     counters,
     witnesses,
     egress,
+    webhooks,
     metrics,
-    logger: options.logger,
+    logger,
     started_at_ms: now(),
     now,
     catalog(path) {
@@ -160,7 +177,7 @@ async function open(
       catalogs.set(path, document);
       return document;
     },
-    receipt: (log, index, opened) => receiptAt(base_url, log, index, opened),
+    receipt,
     routes: () => routes,
     commands: () => commands,
   };

@@ -35,7 +35,7 @@ export class PluginKeys {
 
   /** Reads the files of the declared keys, `<plugin>-<name>-<kind>-<number>.pem`; makes what is missing. */
   static async open(
-    plugins: readonly Plugin[],
+    plugins: readonly Pick<Plugin, 'name' | 'keys'>[],
     folder: string,
     passphrase?: string,
   ): Promise<PluginKeys> {

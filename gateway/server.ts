@@ -15,7 +15,7 @@ import { adminVerbs } from './tenants/admin.ts';
 import { serveAdmin } from './tenants/admin-socket.ts';
 import type { IssuedKey, Tenants } from './tenants/tenants.ts';
 
-/** How often expired idempotency records are deleted. */
+/** How often expired idempotency records and forgotten dead letters are deleted. */
 const SWEEP_MS = 600_000;
 
 /** A gateway that serves. */
@@ -47,6 +47,8 @@ export async function startServer(
     closers.push(() => admin.close());
     const chores = startChores(gateway, options.logger);
     closers.push(() => chores.close());
+    gateway.webhooks.start();
+    closers.push(() => gateway.webhooks.close());
     const sweeper = setInterval(() => void sweep(gateway, options.logger), SWEEP_MS);
     closers.push(async () => clearInterval(sweeper));
     const listening = await listen(gateway.config, app.callback());
@@ -81,7 +83,8 @@ async function sweep(gateway: Gateway, logger: Logger): Promise<void> {
   const ttl = gateway.config.IDEMPOTENCY_TTL_MS;
   try {
     for (const log of Object.values(gateway.logs)) await sweepRecords(log, gateway.now(), ttl);
+    await gateway.webhooks.dead.sweep();
   } catch (err) {
-    logger.warn({ err }, 'expired idempotency records are still there');
+    logger.warn({ err }, 'expired rows are still there');
   }
 }

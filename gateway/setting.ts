@@ -1,7 +1,6 @@
 // The kinds of settings that the configuration is made of.
 
 import { parseNetwork } from './egress/address.ts';
-import type { Network } from './egress/address.ts';
 
 /** One setting: how its text becomes a value, and its row in the table. */
 export interface Setting<T> {
@@ -91,21 +90,22 @@ export const list = (description: string): Setting<readonly string[]> => ({
   parse: items,
 });
 
-/** Networks in CIDR notation. */
-export const networks = (description: string): Setting<readonly Network[]> => ({
+/** Networks in CIDR notation; they stay text, `parseNetwork` reads them. */
+export const networks = (description: string): Setting<readonly string[]> => ({
+  ...list(description),
   type: 'comma list of CIDR',
-  standard: '',
-  description,
-  fallback: [],
-  parse: (value) =>
-    items(value).map((item) => {
+  parse(value) {
+    const found = items(value);
+    for (const item of found) {
       try {
-        return parseNetwork(item);
+        parseNetwork(item);
       } catch (cause) {
         const reason = (cause as Error).message;
         throw new Error(`names ${item}, which is no network: ${reason}`, { cause });
       }
-    }),
+    }
+    return found;
+  },
 });
 
 const items = (value: string): string[] =>

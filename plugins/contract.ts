@@ -29,6 +29,7 @@ import type { Command } from './command.ts';
 import type { Egress } from './egress.ts';
 import type { KeyDeclaration, PluginSigner } from './keys.ts';
 import type { LogView } from './log-view.ts';
+import type { EventRule } from './events.ts';
 import type { ApiErrorCode } from './problem.ts';
 
 export type { Access, Caller, Role } from './caller.ts';
@@ -38,6 +39,7 @@ export type { Command, CommandState } from './command.ts';
 export type { Egress } from './egress.ts';
 export type { KeyDeclaration, PluginSigner } from './keys.ts';
 export type { Erasure, LogView } from './log-view.ts';
+export type { EventRule } from './events.ts';
 export { ApiError } from './problem.ts';
 export type { ApiErrorCode, ApiErrorOptions } from './problem.ts';
 export {
@@ -268,6 +270,8 @@ export interface Plugin<T = unknown> {
   readonly keys?: readonly KeyDeclaration[];
   /** Declared in both logs at start; each name begins with the plugin's own. */
   readonly types: readonly EntryType[];
+  /** Which entries are events, and for whom (plugins/events.ts). */
+  readonly events?: readonly EventRule[];
   routes(host: PluginHost): readonly Route[];
   /** What the operator may do to the plugin's part, and what the gateway does by the clock. */
   commands?(host: PluginHost): readonly Command[];

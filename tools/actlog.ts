@@ -20,6 +20,7 @@ import { addTenants } from './commands/tenants.ts';
 import { addMeasures } from './commands/measure.ts';
 import { addVectors } from './commands/vectors.ts';
 import { addVerify } from './commands/verify.ts';
+import { addWebhooks } from './commands/webhooks.ts';
 import { addWitness } from './commands/witness.ts';
 
 /** package.json stands above both `tools/` and `dist/tools/`. */
@@ -57,7 +58,7 @@ for (const add of [
   ...[addServe, addKeys, addTenants, addClearing],
   ...[addVerify, addVectors, addRefute, addMonitor, addWitness, addConformance],
   ...[addFsck, addReindex, addBackup, addRestore, addExport],
-  addMeasures,
+  ...[addWebhooks, addMeasures],
 ]) {
   add(program);
 }

@@ -9,6 +9,7 @@ import { logRoutes } from './log.ts';
 import { platformRoutes } from './platform.ts';
 import { proofRoutes } from './proofs.ts';
 import { receiptRoutes } from './receipts.ts';
+import { subscriptionRoutes } from './subscriptions.ts';
 
 /** Entry types that the gateway itself appends; the host declares them beside the plugins'. */
 export const GATEWAY_TYPES: readonly EntryType[] = KIT_TYPES;
@@ -22,5 +23,6 @@ export function gatewayRoutes(gateway: Gateway): readonly Route[] {
     ...cryptoRoutes(gateway),
     ...kitRoutes(gateway),
     ...platformRoutes(gateway),
+    ...subscriptionRoutes(gateway),
   ];
 }

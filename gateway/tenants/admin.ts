@@ -5,6 +5,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Kind, Log } from '../../log/index.ts';
 import type { Json, Role } from '../../plugins/contract.ts';
+import type { Webhooks } from '../webhooks/webhooks.ts';
 import type { GatewayStore } from './store.ts';
 import { AdminError } from './tenants.ts';
 import type { Tenants } from './tenants.ts';
@@ -51,6 +52,7 @@ export function adminVerbs(
     readonly tenants: Tenants;
     readonly logs: Readonly<Record<Kind, Log>>;
     readonly served: Readonly<Record<Kind, readonly Log[]>>;
+    readonly webhooks: Webhooks;
   },
   store: GatewayStore,
 ): AdminVerbs {
@@ -63,6 +65,13 @@ export function adminVerbs(
     'receipt-key revoke': async (args) => {
       await log(args).operator.revokeKey(text(args, 'kid'));
       return { revoked: text(args, 'kid') };
+    },
+    'webhooks list': async (args) =>
+      gateway.webhooks.dead.list(args['limit'] === undefined ? 1000 : millis(args, 'limit')),
+    'webhooks replay': async (args) => {
+      const { dead } = gateway.webhooks;
+      if (args['all'] === true) return { replayed: await dead.replayAll() };
+      return { replayed: await dead.replay(text(args, 'id')) };
     },
     'clock confirm': async () => {
       for (const one of Object.values(gateway.logs)) one.operator.confirmClock();

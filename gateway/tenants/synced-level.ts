@@ -2,6 +2,7 @@
 // disk: after a failed write LevelDB's journal is in doubt, so the database is opened anew before the next.
 
 import { mkdir } from 'node:fs/promises';
+import type { AbstractBatchOperation } from 'abstract-level';
 import { ClassicLevel } from 'classic-level';
 import { LogError } from '../../log/index.ts';
 
@@ -28,10 +29,18 @@ export class SyncedLevel<V> {
   }
 
   /** Puts all of them, or none. `log_unavailable` when the disk refuses. */
-  async put(rows: readonly { readonly key: string; readonly value: V }[]): Promise<void> {
+  put(rows: readonly { readonly key: string; readonly value: V }[]): Promise<void> {
+    return this.#write(rows.map(({ key, value }) => ({ type: 'put', key, value })));
+  }
+
+  /** Deletes the row, if it is there. `log_unavailable` when the disk refuses. */
+  delete(key: string): Promise<void> {
+    return this.#write([{ type: 'del', key }]);
+  }
+
+  async #write(batch: AbstractBatchOperation<ClassicLevel<string, V>, string, V>[]): Promise<void> {
     try {
       if (this.#doubtful) await this.#reopen();
-      const batch = rows.map(({ key, value }) => ({ type: 'put' as const, key, value }));
       await this.#db.batch(batch, { sync: true });
     } catch (cause) {
       this.#doubtful = true;

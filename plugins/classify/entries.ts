@@ -1,7 +1,7 @@
 // The entry of a classification and the counts that follow from it. behaviour.md §6.2, §13; formats.md §2.
 
 import { Type } from 'typebox';
-import type { EntryType, RowWriter, Sequenced } from '../contract.ts';
+import type { EntryType, EventRule, RowWriter, Sequenced } from '../contract.ts';
 import { asSchema, EntityName, SessionRef, SurfaceName } from '../contract.ts';
 
 /** Name of the entry type. */
@@ -84,4 +84,17 @@ export const resultType: EntryType = {
   schema: asSchema(ResultMembers),
   keys: [],
   project,
+};
+
+const EVENTS: Readonly<Record<string, string>> = {
+  VIOLATION: 'classification.violation',
+  CRISIS: 'classification.crisis',
+  ERROR: 'classification.error',
+};
+
+/** What somebody has to look at is an event; SAFE is none. behaviour.md §11. */
+export const resultEvents: EventRule = {
+  entry: RESULT,
+  events: Object.values(EVENTS),
+  eventOf: ({ classification }) => EVENTS[classification as string] ?? null,
 };

@@ -5,7 +5,7 @@ import type { Kind, PluginHost } from '../contract.ts';
 import { classifierOf, ClassifierSettings } from './classifier.ts';
 import type { Classifier, Judged } from './classifier.ts';
 import { createEngine } from './engine/index.ts';
-import { HOURS, hourRow, NO_COUNTS, resultType, TOTALS } from './entries.ts';
+import { HOURS, hourRow, NO_COUNTS, resultEvents, resultType, TOTALS } from './entries.ts';
 import type { Counts } from './entries.ts';
 import { classifyRoutes } from './routes.ts';
 import { judge } from './rules.ts';
@@ -42,6 +42,7 @@ export default definePlugin<ClassifyApi>({
   title: 'Classification',
   settings: ClassifierSettings,
   types: [resultType],
+  events: [resultEvents],
   routes: (host) => classifyRoutes(host, classifierFor(host)),
   api: (host) => ({
     totals: (kind) => (host.log(kind).row(TOTALS) ?? NO_COUNTS) as unknown as Counts,

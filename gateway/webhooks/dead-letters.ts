@@ -1,0 +1,126 @@
+// Messages that were given up: listed and replayed by the operator, forgotten after a month. behaviour.md §11.
+
+import type { AttachedRow, Kind, Log } from '../../log/index.ts';
+import { AdminError } from '../tenants/tenants.ts';
+import { DEAD, deadJob, deadPrefix, newRows, noDeadRow } from './job.ts';
+import type { DeadJob } from './job.ts';
+import { messageId } from './message.ts';
+import type { Subscriptions } from './subscriptions.ts';
+
+/** How long a dead letter is kept. */
+export const KEPT_MS = 30 * 86_400_000;
+const PAGE = 1000;
+
+/** A dead letter as the operator sees it: never with its address. */
+export interface DeadLetter {
+  /** `msg_` and the id of the entry. */
+  readonly id: string;
+  readonly kind: Kind;
+  readonly type: string;
+  /** The id of a subscription, or `webhook_url` of the entry itself. */
+  readonly to: string;
+  readonly attempts: number;
+  readonly reason: string;
+  readonly died_at_ms: number;
+}
+
+/** The dead letters of all logs. */
+export class DeadLetters {
+  readonly #now: () => number;
+  readonly #logs: readonly Log[];
+  readonly #subscriptions: Subscriptions;
+  readonly #onReplay: () => void;
+
+  constructor(
+    now: () => number,
+    logs: readonly Log[],
+    subscriptions: Subscriptions,
+    onReplay: () => void,
+  ) {
+    this.#now = now;
+    this.#logs = logs;
+    this.#subscriptions = subscriptions;
+    this.#onReplay = onReplay;
+  }
+
+  /** In the order of entries, log by log, at most so many. */
+  async list(limit: number): Promise<readonly DeadLetter[]> {
+    const letters: DeadLetter[] = [];
+    for (const log of this.#logs) {
+      const rows = await log.attachedRows(DEAD, { limit: limit - letters.length });
+      letters.push(...rows.map((row) => letterOf(log, deadJob(row))));
+    }
+    return letters;
+  }
+
+  /** Tries the messages of an id again, from the first attempt on; answers with their number. */
+  async replay(id: string): Promise<number> {
+    const entry_id = id.replace(/^msg_/, '');
+    for (const log of this.#logs) {
+      const index = log.indexOfEntry(entry_id);
+      if (index === null) continue;
+      const rows = await log.attachedRows(deadPrefix(index));
+      if (rows.length > 0) return this.#revive(log, rows.map(deadJob));
+    }
+    throw new AdminError(`there is no dead letter ${id}`);
+  }
+
+  /** Tries all of them again; answers with their number. */
+  async replayAll(): Promise<number> {
+    let count = 0;
+    await this.#pages(async (log, letters) => {
+      count += await this.#revive(log, letters);
+    });
+    return count;
+  }
+
+  /** Forgets those that are older than a month; answers with their number. */
+  async sweep(): Promise<number> {
+    let count = 0;
+    const before = this.#now() - KEPT_MS;
+    await this.#pages(async (log, letters) => {
+      const old = letters.filter(({ died_at_ms }) => died_at_ms < before);
+      if (old.length > 0) await log.putAttached(old.map(noDeadRow));
+      count += old.length;
+    });
+    return count;
+  }
+
+  /** Each letter once, also one that dies again meanwhile. */
+  async #pages(visit: (log: Log, letters: readonly DeadJob[]) => Promise<void>): Promise<void> {
+    for (const log of this.#logs) {
+      let rows = await log.attachedRows(DEAD, { limit: PAGE });
+      for (let last = rows.at(-1); last !== undefined; last = rows.at(-1)) {
+        await visit(log, rows.map(deadJob));
+        rows = await log.attachedRows(DEAD, { limit: PAGE, after: last[0] });
+      }
+    }
+  }
+
+  async #revive(log: Log, dead: readonly DeadJob[]): Promise<number> {
+    const rows = dead.flatMap((letter): AttachedRow[] => {
+      const { died_at_ms: _, reason: __, ...job } = letter;
+      return [noDeadRow(letter), ...newRows({ ...job, attempts: 0, due_ms: this.#now() })];
+    });
+    // Who asks for a replay knows that the receiver is there again.
+    for (const { target } of dead) await this.#subscriptions.enable(target);
+    await log.putAttached(rows);
+    this.#onReplay();
+    return dead.length;
+  }
+}
+
+function letterOf(
+  log: Log,
+  { index, target, type, attempts, reason, died_at_ms }: DeadJob,
+): DeadLetter {
+  return {
+    id: messageId(log, index),
+    kind: log.kind,
+    type,
+    to: target === 'url' ? 'webhook_url' : target,
+    attempts,
+    reason,
+    died_at_ms,
+  };
+}

@@ -1,0 +1,191 @@
+// Webhooks as the rest of the gateway sees them: which rows commit with an entry, the queues of all logs, the
+// subscriptions, and what the operator does to messages that were given up. behaviour.md §11.
+
+import type { Disclosure, Json, Kind, Log, Sequenced } from '../../log/index.ts';
+import type { AttachedRow } from '../../log/index.ts';
+import type { EventRule } from '../../plugins/contract.ts';
+import type { Gateway } from '../gateway.ts';
+import type { PluginKeys } from '../plugin-keys.ts';
+import { CheckpointFeed } from './checkpoint-feed.ts';
+import { DeadLetters } from './dead-letters.ts';
+import { Delivery } from './delivery.ts';
+import { newRows, OWN_ADDRESS, shardOf } from './job.ts';
+import type { Job } from './job.ts';
+import type { WebhookSigner } from './message.ts';
+import { Queue } from './queue.ts';
+import { CHECKPOINT_PUBLISHED } from './subscriptions.ts';
+import type { Subscriptions } from './subscriptions.ts';
+
+type Disclosed = readonly Readonly<Record<string, Disclosure>>[];
+
+/** What the messages stand on. */
+export type WebhookGround = Pick<
+  Gateway,
+  | 'base_url'
+  | 'config'
+  | 'disclosures'
+  | 'egress'
+  | 'logger'
+  | 'metrics'
+  | 'now'
+  | 'receipt'
+  | 'served'
+>;
+
+/** The messages of one group of entries, from its place in the sequence to its end. */
+export interface Notices {
+  /** The rows that commit with the entries; runs at the sequence point. */
+  rows(entries: readonly Sequenced[], disclosures: Disclosed): readonly AttachedRow[];
+  /** The group is acknowledged, or it is not: either way what is on disk counts from now on. */
+  settled(): void;
+}
+
+/** The keys that messages are signed with, one of each kind; they are listed in the JWKS by their purpose. */
+export const WEBHOOK_KEYS = {
+  name: 'gateway',
+  keys: [{ name: 'webhook', algorithm: 'Ed25519', jwks: true }],
+} as const;
+
+/** What signs the messages of each kind of log. */
+export function webhookSigners(keys: PluginKeys): Readonly<Record<Kind, WebhookSigner>> {
+  const of = (kind: Kind): WebhookSigner => keys.signers(WEBHOOK_KEYS.name, 'webhook', kind)[0];
+  return { live: of('live'), sandbox: of('sandbox') };
+}
+
+/** Messages under way of all receivers. */
+const FOR_ALL = 64;
+
+/** The webhooks of an open gateway. */
+export class Webhooks {
+  readonly subscriptions: Subscriptions;
+  readonly dead: DeadLetters;
+  readonly #ground: WebhookGround;
+  readonly #rules: ReadonlyMap<string, EventRule>;
+  readonly #queues: ReadonlyMap<Log, Queue>;
+  readonly #feeds: readonly CheckpointFeed[];
+  #started = false;
+
+  constructor(
+    ground: WebhookGround,
+    subscriptions: Subscriptions,
+    rules: readonly EventRule[],
+    signers: Readonly<Record<Kind, WebhookSigner>>,
+  ) {
+    this.#ground = ground;
+    this.subscriptions = subscriptions;
+    this.#rules = new Map(rules.map((rule) => [rule.entry, rule]));
+    const delivery = new Delivery(ground, subscriptions, (log) => signers[log.kind]);
+    const logs = [...ground.served.live, ...ground.served.sandbox];
+    this.#queues = new Map(logs.map((log) => [log, this.#queueOf(log, delivery)]));
+    this.#feeds = (['live', 'sandbox'] as const).flatMap((kind) => {
+      const log = ground.served[kind].at(-1);
+      return log === undefined ? [] : [new CheckpointFeed(ground, log, subscriptions, delivery)];
+    });
+    this.dead = new DeadLetters(
+      () => ground.now(),
+      logs,
+      subscriptions,
+      () => {
+        delivery.forgive();
+        for (const queue of this.#queues.values()) queue.wake();
+      },
+    );
+  }
+
+  /** Every event type that a subscription may name. */
+  get types(): readonly string[] {
+    const types = [...this.#rules.values()].flatMap(({ events }) => events);
+    return [...new Set([...types, CHECKPOINT_PUBLISHED])].sort();
+  }
+
+  /** For a group of a tenant that is about to be appended. */
+  notices(log: Log, tenant: string): Notices {
+    const indexes: number[] = [];
+    const shards: number[] = [];
+    const queue = this.#queues.get(log);
+    return {
+      rows: (entries, disclosures) =>
+        entries.flatMap((entry, i) => {
+          const jobs = this.#jobsOf(log, tenant, entry, disclosures[i] ?? {});
+          if (jobs.length > 0) {
+            queue?.hold(entry.index);
+            indexes.push(entry.index);
+            shards.push(...jobs.map(({ shard }) => shard));
+          }
+          return jobs.flatMap(newRows);
+        }),
+      settled: () => {
+        if (indexes.length > 0) queue?.release(indexes, shards);
+      },
+    };
+  }
+
+  /** Begins to deliver, where the disk says. */
+  start(): void {
+    if (this.#ground.config.WEBHOOKS === 'off') return;
+    this.#started = true;
+    for (const queue of this.#queues.values()) queue.start();
+    for (const feed of this.#feeds) feed.start();
+  }
+
+  /** Looks at once at what is due; for a clock that was moved. */
+  wake(): void {
+    for (const queue of this.#queues.values()) queue.wake();
+    for (const feed of this.#feeds) feed.wake();
+  }
+
+  /** Begins nothing more; what is under way may end within SHUTDOWN_TIMEOUT_MS. */
+  async close(): Promise<void> {
+    if (!this.#started) return;
+    const { config, egress } = this.#ground;
+    const late = setTimeout(() => void egress.close(), config.SHUTDOWN_TIMEOUT_MS);
+    await Promise.all([
+      ...[...this.#queues.values()].map((queue) => queue.stop()),
+      ...this.#feeds.map((feed) => feed.stop()),
+    ]);
+    clearTimeout(late);
+  }
+
+  #jobsOf(
+    { kind }: Log,
+    tenant: string,
+    { index, issued_at_ms, type: entry, statement }: Sequenced,
+    disclosed: Readonly<Record<string, Disclosure>>,
+  ): Job[] {
+    const type = this.#rules.get(entry)?.eventOf(statement) ?? null;
+    if (type === null) return [];
+    const { trigger_id } = statement;
+    const common = { due_ms: issued_at_ms, index, type, attempts: 0 };
+    const jobs = this.subscriptions
+      .matching(kind, tenant, type, statement)
+      .map(({ id, url }): Job => ({
+        ...common,
+        shard: shardOf(url),
+        target: id,
+        ...(typeof trigger_id === 'string' ? { trigger_id } : {}),
+      }));
+    const own: Json | undefined = disclosed['webhook_url']?.value;
+    if (typeof own === 'string') jobs.push({ ...common, shard: shardOf(own), target: OWN_ADDRESS });
+    return jobs;
+  }
+
+  #queueOf(log: Log, delivery: Delivery): Queue {
+    const { config, logger, metrics } = this.#ground;
+    return new Queue(log, {
+      for_each_shard: config.WEBHOOK_CONNECTIONS,
+      for_all: FOR_ALL,
+      now: () => this.#ground.now(),
+      chance: Math.random,
+      attempt: (of, job) => delivery.attempt(of, job),
+      onEnd: ({ origin }, { index, type, attempts }, outcome) => {
+        metrics.webhook(type, outcome.end);
+        const line = { origin, index, event: type, attempts: attempts + 1 };
+        if (outcome.end === 'dead')
+          logger.warn({ ...line, reason: outcome.reason }, 'webhook was given up');
+        else if (outcome.end === 'failed')
+          logger.debug({ ...line, reason: outcome.reason }, 'webhook failed');
+      },
+      onTrouble: (err) => logger.warn({ err }, 'webhooks are held up'),
+    });
+  }
+}
