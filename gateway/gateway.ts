@@ -2,7 +2,7 @@
 // as one value, never looked up.
 
 import type { Logger } from 'pino';
-import type { Disclosure, Json, JsonObject, Kind, Log } from '../log/index.ts';
+import type { Disclosure, Erased, Json, JsonObject, Kind, Log } from '../log/index.ts';
 import type { Command, Route } from '../plugins/contract.ts';
 import type { Config } from './config.ts';
 import type { OpenEgress } from './egress/egress.ts';
@@ -43,7 +43,7 @@ export interface Gateway {
   receipt(
     log: Log,
     index: number,
-    disclosures?: Readonly<Record<string, Disclosure>>,
+    disclosures?: Readonly<Record<string, Disclosure | Erased>>,
   ): JsonObject | null;
   /** All declared routes, the gateway's own and the plugins', as the OpenAPI document shows them. */
   routes(): readonly Route[];

@@ -40,6 +40,8 @@ export interface Plugged {
   readonly routes: readonly Route[];
   readonly commands: readonly Command[];
   readonly types: readonly EntryType[];
+  /** What a plugin gives to others. */
+  api<T>(plugin: Plugin<T>): T;
 }
 
 /** Orders the plugins so that each stands after those it requires; checks contract, names and types. */
@@ -117,7 +119,15 @@ export function setUpPlugins(
       commands.push(command);
     }
   }
-  return { routes, commands, types: ordered.flatMap(({ types }) => types) };
+  return {
+    routes,
+    commands,
+    types: ordered.flatMap(({ types }) => types),
+    api<T>(plugin: Plugin<T>): T {
+      if (!apis.has(plugin)) throw new PluginError(plugin.name, 'is not set up');
+      return apis.get(plugin) as T;
+    },
+  };
 }
 
 function checkRoute(plugin: string, route: Route): void {

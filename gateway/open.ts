@@ -15,7 +15,7 @@ import {
   systemTime,
 } from '../log/index.ts';
 import type { Kind, Log, Threads, TimeSource } from '../log/index.ts';
-import { PLUGINS, readCatalog } from '../plugins/index.ts';
+import { PLUGINS, readCatalog, restraint } from '../plugins/index.ts';
 import type { Command, Json, Plugin, Route } from '../plugins/contract.ts';
 import { ConfigError } from './config.ts';
 import type { Config, ConfigSources } from './config.ts';
@@ -27,9 +27,11 @@ import { orderPlugins, setUpPlugins } from './host.ts';
 import { PluginKeys } from './plugin-keys.ts';
 import { observeLogs, observeWitnesses, openMetrics } from './metrics.ts';
 import { externalPlugins } from './external-plugins.ts';
+import { erasureRoutes } from './routes/erasure.ts';
 import { GATEWAY_TYPES, gatewayRoutes } from './routes/index.ts';
 import { Counters } from './tenants/counters.ts';
 import { Disclosures } from './tenants/disclosures.ts';
+import { finishErasures } from './tenants/erase.ts';
 import { openGatewayStore } from './tenants/store.ts';
 import type { GatewayStore } from './tenants/store.ts';
 import { Tenants } from './tenants/tenants.ts';
@@ -182,7 +184,9 @@ async function open(
     commands: () => commands,
   };
   const plugged = setUpPlugins(plugins, gateway, sources);
-  routes.push(...gatewayRoutes(gateway), ...plugged.routes);
+  const holds = plugged.api(restraint);
+  routes.push(...gatewayRoutes(gateway), ...erasureRoutes(gateway, holds), ...plugged.routes);
+  await finishErasures(gateway);
   commands.push(...plugged.commands);
   return { gateway, store };
 }

@@ -7,7 +7,7 @@ import { canonical } from './encoding/canonical.ts';
 import type { Json, JsonObject } from './encoding/json-types.ts';
 import { LogError } from './errors.ts';
 import { FORBIDDEN_MEMBERS } from './surfaces/declaration.ts';
-import type { Appended, Disclosure } from './types.ts';
+import type { Appended, Disclosure, Erased } from './types.ts';
 
 /** The largest entry, in bytes (C2SP tlog-tiles: a u16 length in the bundle). */
 export const MAX_ENTRY_BYTES = 65_535;
@@ -117,7 +117,7 @@ export interface ReceiptPlace extends Pick<Appended, 'leaf_hash' | 'entry_id' | 
 export function derivedMembers(
   { leaf_hash, entry_id, index, origin }: ReceiptPlace,
   { base_url, sandbox }: ReceiptLinks,
-  disclosures?: Readonly<Record<string, Disclosure>>,
+  disclosures?: Readonly<Record<string, Disclosure | Erased>>,
 ): JsonObject {
   const derived = {
     entry_hash: toHex(leaf_hash),
@@ -137,7 +137,7 @@ export function derivedMembers(
 export function receiptOf(
   entry: Pick<Appended, 'statement' | 'signature' | 'leaf_hash' | 'entry_id' | 'index'>,
   links: ReceiptLinks,
-  disclosures?: Readonly<Record<string, Disclosure>>,
+  disclosures?: Readonly<Record<string, Disclosure | Erased>>,
 ): JsonObject {
   const { statement, signature, leaf_hash, entry_id, index } = entry;
   const place = { leaf_hash, entry_id, index, origin: statement['origin'] as string };

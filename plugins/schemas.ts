@@ -23,6 +23,13 @@ export const DisclosureSchema = Type.Object({
   value: Type.Unknown(),
 });
 
+/** What stands for it once its text was destroyed (DELETE /api/v1/disclosures/{entry_id}). */
+export const ErasedSchema = Type.Object({
+  erased: Type.Literal(true),
+  erased_at_ms: Millis,
+  erasure_entry_id: Type.String({ format: 'uuid' }),
+});
+
 /** Members that every receipt has; a type's own stand beside them. */
 export const receiptMembers = {
   type: Type.String(),
@@ -51,7 +58,9 @@ export const receiptMembers = {
     ),
   ),
   commitments: Type.Optional(Type.Record(Type.String(), Type.String())),
-  disclosures: Type.Optional(Type.Record(Type.String(), DisclosureSchema)),
+  disclosures: Type.Optional(
+    Type.Record(Type.String(), Type.Union([DisclosureSchema, ErasedSchema])),
+  ),
   event_at_ms: Type.Optional(Millis),
   toll: Type.Optional(Type.String()),
   toll_micro_usd: Type.Optional(Type.Integer({ minimum: 0 })),

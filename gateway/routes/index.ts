@@ -2,6 +2,7 @@
 
 import type { EntryType, Route } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
+import { erasureType } from '../tenants/erasure.ts';
 import { cryptoRoutes } from './crypto.ts';
 import { KIT_TYPES } from './kit-document.ts';
 import { kitRoutes } from './kit.ts';
@@ -12,7 +13,7 @@ import { receiptRoutes } from './receipts.ts';
 import { subscriptionRoutes } from './subscriptions.ts';
 
 /** Entry types that the gateway itself appends; the host declares them beside the plugins'. */
-export const GATEWAY_TYPES: readonly EntryType[] = KIT_TYPES;
+export const GATEWAY_TYPES: readonly EntryType[] = [...KIT_TYPES, erasureType];
 
 /** Every route that is not a plugin's. */
 export function gatewayRoutes(gateway: Gateway): readonly Route[] {

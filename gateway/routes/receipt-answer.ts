@@ -2,13 +2,13 @@
 // it commits to, and the checks of behaviour.md §1.5.
 
 import { formatTlogProof, fromBase64, fromHex, native, toBase64 } from '../../log/index.ts';
-import type { JsonObject, Kind, Log, ReceiptKey } from '../../log/index.ts';
+import type { Disclosure, Erased, JsonObject, Kind, Log, ReceiptKey } from '../../log/index.ts';
 import { verifyReceipt } from '../../log/verify.ts';
 import type { CheckName, TrustedKey } from '../../log/verify.ts';
 import { ApiError } from '../../plugins/contract.ts';
 import type { Caller } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
-import type { EntryDisclosures } from '../tenants/disclosures.ts';
+import { erasureOf } from '../tenants/erasure.ts';
 import { coveredBy } from './published.ts';
 
 const HASH = /^[0-9a-f]{64}$/;
@@ -47,17 +47,31 @@ export async function placeOf(log: Log, index: number): Promise<Place | null> {
   }
 }
 
-/** What opens the commitments of an entry, for a key of the tenant whose entry it is; else nothing. */
+/**
+ * What opens the commitments of an entry, for a key of the tenant whose entry it is; else nothing. That
+ * they were erased stands in the log, and is shown to all.
+ */
 export async function disclosuresFor(
   gateway: Gateway,
   { log, index }: FoundEntry,
   caller: Caller,
-): Promise<EntryDisclosures | undefined> {
-  if (caller.key_id === null || caller.kind !== log.kind) return undefined;
-  const { tenant_ref, entry_id } = JSON.parse(log.entry(index) ?? '{}') as {
+): Promise<Readonly<Record<string, Disclosure | Erased>> | undefined> {
+  const {
+    tenant_ref,
+    entry_id,
+    commitments = {},
+  } = JSON.parse(log.entry(index) ?? '{}') as {
     readonly tenant_ref?: string;
     readonly entry_id: string;
+    readonly commitments?: Readonly<Record<string, string>>;
   };
+  const erasure = erasureOf(gateway.served[log.kind], entry_id);
+  if (erasure !== null) {
+    const { issued_at_ms: erased_at_ms, entry_id: erasure_entry_id } = erasure;
+    const erased: Erased = { erased: true, erased_at_ms, erasure_entry_id };
+    return Object.fromEntries(Object.keys(commitments).map((name) => [name, erased]));
+  }
+  if (caller.key_id === null || caller.kind !== log.kind) return undefined;
   if (tenant_ref !== caller.tenant_ref) return undefined;
   return gateway.disclosures.open(log, entry_id);
 }

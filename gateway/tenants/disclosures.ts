@@ -101,6 +101,17 @@ export class Disclosures {
     return JSON.parse(text + decipher.final('utf8')) as EntryDisclosures;
   }
 
+  /** Whether the texts behind an entry were kept: sealed, whether or not their key still is. */
+  kept(log: Log, entry_id: string): boolean {
+    return log.attached(rowKey(entry_id)) !== undefined;
+  }
+
+  /** Destroys the key of an entry, and with it the text wherever its sealed form lies. */
+  async destroy(entry_id: string): Promise<void> {
+    await this.flushed();
+    await this.#db.erase(entry_id);
+  }
+
   /** Writes what waits and closes. */
   async close(): Promise<void> {
     try {

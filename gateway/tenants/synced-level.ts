@@ -48,6 +48,21 @@ export class SyncedLevel<V> {
     }
   }
 
+  /**
+   * Removes a row and its bytes: LevelDB keeps what was deleted until it compacts, so that is done here.
+   * `log_unavailable` when the disk refuses.
+   */
+  async erase(key: string): Promise<void> {
+    try {
+      if (this.#doubtful) await this.#reopen();
+      await this.#db.del(key, { sync: true });
+      await this.#db.compactRange(key, key);
+    } catch (cause) {
+      this.#doubtful = true;
+      throw this.#unavailable(cause);
+    }
+  }
+
   async get(key: string): Promise<V | undefined> {
     try {
       return await this.#db.get(key);

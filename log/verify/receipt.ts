@@ -206,7 +206,13 @@ function checkDisclosures(
   if (!isJsonObject(disclosures) || !isJsonObject(commitments)) {
     throw refused('disclosures without commitments');
   }
+  const opened: string[] = [];
   for (const [name, disclosure] of Object.entries(disclosures)) {
+    if (isJsonObject(disclosure) && disclosure.erased !== undefined) {
+      checkErased(disclosure, Object.hasOwn(commitments, name));
+      continue;
+    }
+    opened.push(name);
     const { salt, value } = exactObject(disclosure, 'disclosure', ['salt', 'value']);
     const bytes = concat(fromHex(string(salt, 'salt'), 16), utf8(canonical(value ?? null)));
     const commitment = Object.hasOwn(commitments, name) ? commitments[name] : undefined;
@@ -214,5 +220,15 @@ function checkDisclosures(
       throw refused('a disclosure does not open its commitment');
     }
   }
-  return { detail: Object.keys(disclosures).join(', ') };
+  if (opened.length === 0) return { not_shown: true, detail: 'erased' };
+  return { detail: opened.join(', ') };
+}
+
+/** The text behind a commitment is gone: there is nothing to open, and nothing of it is proven here. */
+function checkErased(disclosure: JsonObject, committed: boolean): void {
+  const names = ['erased', 'erased_at_ms', 'erasure_entry_id'];
+  const { erased, erased_at_ms, erasure_entry_id } = exactObject(disclosure, 'disclosure', names);
+  count(erased_at_ms, 'erased_at_ms');
+  string(erasure_entry_id, 'erasure_entry_id');
+  if (erased !== true || !committed) throw refused('an erased disclosure is of no commitment');
 }

@@ -129,6 +129,9 @@ export interface Hold {
 /** Prefix of a tenant's holds, as the plugin reads it. */
 export const holdsOf = (tenant_ref: string): string => `hold/${tenant_ref}/`;
 
+/** Row of a tenant's newest hold, by its whole name: who must not race with one compares it at the sequence point. */
+export const holdMark = (tenant_ref: string): string => `restraint/newest/${tenant_ref}`;
+
 /** `restraint.seal.v1`. */
 export const sealType: EntryType = {
   name: SEAL,
@@ -141,5 +144,6 @@ export const sealType: EntryType = {
     const name = `${holdsOf(statement['tenant_ref'] as string)}${String(index).padStart(16, '0')}`;
     const hold = { entry_id, sessions: sessions.length === 0 ? null : sessions, from_ms, to_ms };
     rows.put(`restraint/${name}`, hold);
+    rows.put(holdMark(statement['tenant_ref'] as string), index);
   },
 };

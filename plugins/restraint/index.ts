@@ -3,7 +3,7 @@
 
 import { definePlugin } from '../contract.ts';
 import type { JsonObject, Kind, PluginHost } from '../contract.ts';
-import { ccrType, RECORD, recordType, sealType } from './entries.ts';
+import { ccrType, holdMark, RECORD, recordType, sealType } from './entries.ts';
 import type { Hold } from './entries.ts';
 import { holdOver } from './holds.ts';
 import { replayRoute, RESTRAINT_EVALUATOR } from './replay.ts';
@@ -22,6 +22,8 @@ export type { Evaluator, Replayed } from './replay.ts';
 export interface RestraintApi {
   /** The spoliation hold over an entry of this statement, or null: what it commits to must not be destroyed. */
   holdOver(kind: Kind, statement: JsonObject): Promise<Hold | null>;
+  /** Row, by its whole name, that every new hold of the tenant changes. */
+  holdMark(tenant_ref: string): string;
   /** Says how decisions of a type are re-evaluated; called while plugins are set up. */
   evaluates(type: string, evaluator: Evaluator): void;
 }
@@ -48,6 +50,7 @@ export default definePlugin<RestraintApi>({
   ],
   api: (host) => ({
     holdOver: (kind, statement) => holdOver(host, kind, statement),
+    holdMark,
     evaluates(type, evaluator) {
       evaluatorsOf(host).set(type, evaluator);
     },

@@ -1,7 +1,7 @@
 // Sealed disclosures: what opens them, what does not, and that keys are on disk before an answer leaves.
 
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ClassicLevel } from 'classic-level';
@@ -72,6 +72,29 @@ describe('disclosures', () => {
     await assert.rejects(
       disclosures.open(holding({ key: 'disclosure/entry-2', value: bytes }), 'entry-2'),
     );
+  });
+
+  it('leave no byte of a destroyed key on the disk, and the others as they are', async () => {
+    const [row, other] = [disclosures.seal('entry-1', opened), disclosures.seal('entry-2', opened)];
+    await disclosures.flushed();
+    await disclosures.close();
+    const db = new ClassicLevel<string, Uint8Array>(folder, { valueEncoding: 'view' });
+    const key = Buffer.from((await db.get('entry-1')) ?? []);
+    await db.close();
+    const onDisk = async (): Promise<boolean> => {
+      const names = await readdir(folder);
+      const files = await Promise.all(names.map((name) => readFile(join(folder, name))));
+      return files.some((bytes) => bytes.includes(key));
+    };
+    assert.equal(key.length, 32);
+    assert.equal(await onDisk(), true);
+    disclosures = await Disclosures.open(folder);
+    await disclosures.destroy('entry-1');
+    assert.deepEqual(await disclosures.open(holding(row), 'entry-1'), {});
+    assert.deepEqual(await disclosures.open(holding(other), 'entry-2'), opened);
+    assert.equal(await onDisk(), false);
+    assert.equal(disclosures.kept(holding(row), 'entry-1'), true);
+    assert.equal(disclosures.kept(holding(), 'entry-1'), false);
   });
 
   it('have all their keys on disk once flushed, whatever was under way', async () => {

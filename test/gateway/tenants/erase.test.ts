@@ -1,0 +1,172 @@
+// DELETE /api/v1/disclosures/{entry_id}: the texts are gone, the log is whole and says so, and a spoliation hold
+// is never overtaken. behaviour.md §1.2.
+
+import assert from 'node:assert/strict';
+import { native } from '../../../log/index.ts';
+import { trustFromKit, verifyReceipt } from '../../../log/verify.ts';
+import { codeOf } from '../middleware/envelope.ts';
+import { run } from '../running.ts';
+import type { Answer, Ask, Running } from '../running.ts';
+
+type Body = any; // eslint-disable-line @typescript-eslint/no-explicit-any -- tests read it by name
+
+const MESSAGE = 'a zebra asked about the post';
+
+describe('the erasure of disclosures', () => {
+  let running: Running;
+  before(async () => (running = await run()));
+  after(() => running.close());
+
+  const erase = (entry_id: string, key: string | undefined = running.live): Promise<Answer> =>
+    running.ask('DELETE', `/api/v1/disclosures/${entry_id}`, key === '' ? {} : { key });
+  const classify = async (session_id = 'erased', ask: Ask = {}): Promise<Body> => {
+    const body = { message: MESSAGE, session_id };
+    const answer = await running.post('/api/v1/classify', body, { key: running.live, ...ask });
+    assert.equal(answer.status, 200, answer.text);
+    return answer.json;
+  };
+  const lookup = async (entry_id: string, ask: Ask = { key: running.live }): Promise<Body> =>
+    (await running.get(`/receipt/lookup?entry_id=${entry_id}`, ask)).json;
+  const sealSession = (session_id: string) =>
+    running.post(
+      '/api/v1/spoliation-seal',
+      { trigger_event: 'a claim', session_ids: [session_id] },
+      { key: running.live },
+    );
+
+  it('leaves no text, says so in the log, and breaks no proof', async () => {
+    const { entry_id, entry_hash } = await classify();
+    assert.equal((await lookup(entry_id)).receipt.disclosures.message.value, MESSAGE);
+    const { status, json, text } = await erase(entry_id);
+    assert.equal(status, 200, text);
+    assert.deepEqual([json.entry_id, json.erased], [entry_id, ['message']]);
+    assert.equal(json.receipt.type, 'disclosure.erasure.v1');
+    assert.equal(json.receipt.subject_entry_id, entry_id);
+    assert.deepEqual(json.receipt.links[0].key, ['disclosure.subject', entry_id]);
+
+    const kit = (await running.get('/export/offline-verify-kit.json')).json;
+    const trust = trustFromKit(kit, running.gateway.logs.live.origin, { suite: native });
+    const erased = {
+      erased: true,
+      erased_at_ms: json.erased_at_ms,
+      erasure_entry_id: json.erasure_entry_id,
+    };
+    for (const ask of [{ key: running.live }, {}]) {
+      const found = await lookup(entry_id, ask);
+      assert.equal(found.receipt.entry_hash, entry_hash);
+      assert.deepEqual(found.receipt.disclosures, { message: erased });
+      assert.deepEqual(found.checks.signature_valid && found.checks.inclusion_valid, true);
+      const result = verifyReceipt(found.receipt, trust, { tlogProof: found.proof.tlog_proof });
+      assert.equal(result.valid, true);
+      const shown = result.checks.find(({ name }) => name === 'disclosures');
+      assert.deepEqual([shown?.outcome, shown?.detail], ['not_shown', 'erased']);
+      const page = await running.get(`/r/${entry_id}`, {
+        headers: { Accept: 'application/json' },
+        ...ask,
+      });
+      assert.deepEqual(page.json.disclosures, { message: erased });
+    }
+    const forged = { ...(await lookup(entry_id)).receipt, disclosures: { other: erased } };
+    assert.equal(verifyReceipt(forged, trust).valid, false);
+  });
+
+  it('answers the same however often and by however many it is asked', async () => {
+    const { entry_id } = await classify();
+    const answers = await Promise.all(Array.from({ length: 6 }, () => erase(entry_id)));
+    const [first] = answers;
+    for (const { status, text } of [...answers, await erase(entry_id)]) {
+      assert.equal(status, 200, text);
+      assert.equal(text, first?.text);
+    }
+  });
+
+  it('is for the tenant’s own entries, and for those that have something', async () => {
+    const { entry_id } = await classify();
+    assert.equal(codeOf(await erase(entry_id, ''), 401), 'api_key_missing');
+    const other = await running.gateway.tenants.issue({ tenant: 'other', kind: 'live' });
+    assert.equal(codeOf(await erase(entry_id, other.key), 403), 'tenant_forbidden');
+    assert.equal(codeOf(await erase(entry_id, running.sandbox), 404), 'resource_missing');
+    const nowhere = await erase('01900000-0000-7000-8000-000000000000');
+    assert.equal(codeOf(nowhere, 404), 'resource_missing');
+    assert.equal(nowhere.json.error.param, 'entry_id');
+    const open = await running.post('/silence-receipt', { session_id: 'x', context: 'y' });
+    assert.equal(codeOf(await erase(open.json.receipt.entry_id), 403), 'tenant_forbidden');
+    const { json } = await erase(entry_id);
+    assert.equal(codeOf(await erase(json.erasure_entry_id), 404), 'resource_missing');
+    assert.equal(codeOf(await erase('%00'), 404), 'resource_missing');
+  });
+
+  it('is refused under a spoliation hold, and the text stays', async () => {
+    const { entry_id } = await classify('held');
+    const { json } = await sealSession('held');
+    const answer = await erase(entry_id);
+    assert.equal(codeOf(answer, 409), 'retention_hold');
+    assert.match(answer.json.error.message, new RegExp(json.seal_id));
+    assert.equal((await lookup(entry_id)).receipt.disclosures.message.value, MESSAGE);
+  });
+
+  it('never passes a hold that comes at the same moment', async () => {
+    for (let round = 0; round < 8; round += 1) {
+      const session = `race-${String(round)}`;
+      const { entry_id } = await classify(session);
+      const [erased, sealed] = await Promise.all([erase(entry_id), sealSession(session)]);
+      assert.equal(sealed.status, 200, sealed.text);
+      const { disclosures } = (await lookup(entry_id)).receipt;
+      if (erased.status === 200) {
+        assert.ok(erased.json.receipt.index < sealed.json.receipt.index, 'the hold came later');
+        assert.equal(disclosures.message.erased, true);
+      } else {
+        assert.equal(codeOf(erased, 409), 'retention_hold');
+        assert.equal(disclosures.message.value, MESSAGE);
+      }
+    }
+  });
+
+  it('shows nothing in the replay of an Idempotency-Key', async () => {
+    const ask = { headers: { 'Idempotency-Key': 'erase-replay' } };
+    const first = await classify('replayed', ask);
+    assert.equal(first.disclosures.message.value, MESSAGE);
+    await erase(first.entry_id);
+    const { disclosures: _, ...rest } = first;
+    assert.deepEqual(await classify('replayed', ask), rest);
+  });
+
+  it('is counted in the report over the session, which is sealed anew', async () => {
+    const report = async (): Promise<Body> =>
+      (
+        await running.get('/compliance/eu-ai-act/article-12?session_id=reported', {
+          key: running.live,
+        })
+      ).json;
+    const { entry_id } = await classify('reported');
+    const before = await report();
+    assert.equal(before.retention.erased.count, 0);
+    await erase(entry_id);
+    const after = await report();
+    assert.deepEqual(after.retention.erased.entry_ids, [entry_id]);
+    assert.equal(after.entries, before.entries, 'an erasure is not on the session’s chain');
+    assert.notEqual(after.receipt.entry_id, before.receipt.entry_id);
+  });
+});
+
+describe('an erasure that a crash cut off', () => {
+  it('is finished by the next start', async () => {
+    const first = await run();
+    const body = { message: MESSAGE };
+    const { json } = await first.post('/api/v1/classify', body, { key: first.live });
+    const { entry_id } = json as { readonly entry_id: string };
+    const log = first.gateway.logs.live;
+    // As it stands between the entry's batch and the end of the key.
+    await log.putAttached([{ key: `erasing/${entry_id}`, value: Buffer.alloc(0) }]);
+    assert.notDeepEqual(await first.gateway.disclosures.open(log, entry_id), {});
+    await first.close(true);
+    const second = await run({ DATA_DIR: first.data });
+    try {
+      const { disclosures, logs } = second.gateway;
+      assert.deepEqual(await disclosures.open(logs.live, entry_id), {});
+      assert.equal(logs.live.attached(`erasing/${entry_id}`), undefined);
+    } finally {
+      await second.close();
+    }
+  });
+});
