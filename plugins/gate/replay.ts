@@ -66,12 +66,16 @@ export function decisionEvaluator(
         action_type: textOf(changes, 'action_type') ?? needed('action_type', preimage?.action_type),
         classification,
       };
-      return decide(act, policyFor(replayed)).outcome;
+      return decide(act, policyFor(host.log(caller.kind), replayed)).outcome;
     },
   };
 }
 
-function policyFor({ changes, caller, log }: Replayed): Policy | null {
+/** `log` is the gate's own view: rows are those of the plugin that looks. */
+function policyFor(
+  log: LogView,
+  { changes, caller }: Pick<Replayed, 'changes' | 'caller'>,
+): Policy | null {
   const version = changes['policy_version'];
   if (version === undefined) return policyInForce(log, caller.tenant_ref)?.policy ?? null;
   if (version === 0) return null;

@@ -1,0 +1,136 @@
+// The gate when something fails: whatever it is, nothing is permitted, and what was decided outlives a restart.
+// behaviour.md §8.1, "Fail closed, also on time-out".
+
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { LogError } from '../../../log/index.ts';
+import type { Log } from '../../../log/index.ts';
+import { run } from '../../gateway/running.ts';
+import { GATE, PAY, POLICY, serveGate } from './asking.ts';
+import type { Asking } from './asking.ts';
+
+describe('a gate whose classifier fails', () => {
+  let endpoint: Server;
+  let served: Asking;
+  let reply: (response: ServerResponse) => void;
+  before(async () => {
+    endpoint = createServer((request, response) => {
+      request.resume().on('end', () => reply(response));
+    });
+    await new Promise<void>((listening) => endpoint.listen(0, '127.0.0.1', listening));
+    const { port } = endpoint.address() as AddressInfo;
+    served = await serveGate({
+      CLASSIFIER_URL: `http://127.0.0.1:${String(port)}/v1/moderations`,
+      CLASSIFIER_TIMEOUT_MS: '60000',
+      GATE_TIMEOUT_MS: '1000',
+    });
+  });
+  after(async () => {
+    await served.close();
+    endpoint.closeAllConnections();
+    endpoint.close();
+  });
+
+  const bind = async () =>
+    (await served.post(`${GATE}/bind`, { ...PAY, message: 'Pay it' }, served.agent)).json;
+
+  it('is silent when it does not answer in time', async () => {
+    reply = () => undefined;
+    const json = await bind();
+    assert.deepEqual(
+      [json.decision, json.outcome, json.reasons, json.receipt.classification],
+      ['BLOCK', 'SILENCE', ['message_timeout'], 'ERROR'],
+    );
+    assert.equal(json.receipt.classifier, undefined, 'nobody classified');
+    assert.equal(json.restraint.reason_code, 'missing_decision_binding_ref');
+  });
+
+  it('is silent when it answers nonsense or an error', async () => {
+    const replies: ((response: ServerResponse) => void)[] = [
+      (response) => response.end('{'),
+      (response) => response.writeHead(500).end('{}'),
+      (response) => response.end('{"results":[]}'),
+      (response) => response.destroy(),
+    ];
+    for (const each of replies) {
+      reply = each;
+      const json = await bind();
+      assert.deepEqual([json.decision, json.outcome], ['BLOCK', 'SILENCE']);
+      // On a slow machine the nonsense may come too late.
+      assert.match(json.reasons[0], /^message_(error|timeout)$/);
+    }
+  });
+
+  it('goes on where there is nothing to classify', async () => {
+    reply = () => undefined;
+    assert.equal((await served.ask(PAY)).json.outcome, 'PERMIT');
+  });
+});
+
+describe('a gate whose log does not write', () => {
+  let served: Asking;
+  before(async () => {
+    served = await serveGate();
+  });
+  after(() => served.close());
+
+  it('blocks in its own words, with 503', async () => {
+    const log = served.log() as Log & { append: Log['append'] };
+    const { append } = log;
+    for (const [code, answered] of [
+      ['log_unavailable', 'log_unavailable'],
+      ['log_busy', 'log_busy'],
+      ['clock_untrusted', 'log_unavailable'],
+    ] as const) {
+      log.append = () => Promise.reject(new LogError(code, 'the disk says zebra'));
+      try {
+        const bound = await served.post(`${GATE}/bind`, PAY, served.agent);
+        assert.deepEqual(
+          [bound.status, bound.json.error.code, bound.json.decision, bound.json.outcome],
+          [503, answered, 'BLOCK', 'SILENCE'],
+        );
+        assert.ok(Number(bound.headers.get('retry-after')) > 0);
+        const asked = await served.ask(PAY);
+        assert.deepEqual(
+          [asked.status, asked.json.outcome, asked.json.permit],
+          [...[503, 'SILENCE', undefined]],
+        );
+        assert.equal(asked.text.includes('zebra'), false, 'a 5xx shows no cause');
+      } finally {
+        log.append = append;
+      }
+    }
+    assert.equal((await served.ask(PAY)).json.outcome, 'PERMIT');
+  });
+});
+
+describe('a gate that starts again', () => {
+  it('has its policy, its holds and its unused permits', async () => {
+    const first = await run();
+    const { sandbox: key, data } = first;
+    const ask = (body: object) => first.post(GATE, body, { key });
+    await first.post(`${GATE}/policy`, POLICY, { key });
+    const { json: used } = await ask(PAY);
+    const { json: unused } = await ask(PAY);
+    const { json: held } = await ask({ ...PAY, amount_atomic: 500 });
+    const use = ({ preimage, receipt }: typeof used): object => ({ ...preimage, receipt });
+    await first.post(`${GATE}/permits/use`, use(used), { key });
+    await first.close(true);
+
+    const again = await run({ DATA_DIR: data });
+    try {
+      const post = (path: string, body: object) => again.post(`${GATE}${path}`, body, { key });
+      assert.equal((await post('', PAY)).json.policy_version, 1);
+      assert.equal((await post('/permits/use', use(used))).status, 409);
+      assert.equal((await post('/permits/use', use(unused))).status, 200);
+      const released = await post(`/holds/${String(held.hold_id)}`, {
+        ...{ action: 'release', reason: 'after a restart' },
+      });
+      assert.equal(released.json.outcome, 'PERMIT');
+    } finally {
+      await again.close();
+    }
+  });
+});

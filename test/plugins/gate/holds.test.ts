@@ -1,0 +1,200 @@
+// Holds: released or refused by a human, once; and the permit that comes of it. behaviour.md §8.1, §14.
+
+import assert from 'node:assert/strict';
+import { problem } from '../astl/surfaces.ts';
+import type { Answer } from '../../gateway/running.ts';
+import { GATE, PAY, serveGate } from './asking.ts';
+import type { Asking } from './asking.ts';
+
+const LARGE = { ...PAY, amount_atomic: 500 };
+const RELEASE = { action: 'release', reason: 'zebra approves' };
+
+describe('a hold', () => {
+  let served: Asking;
+  before(async () => {
+    served = await serveGate();
+  });
+  after(() => served.close());
+
+  const resolve = (hold_id: string, body: object = RELEASE, key?: string): Promise<Answer> =>
+    served.post(`${GATE}/holds/${hold_id}`, body, key);
+  const read = (hold_id: string, key = served.agent): Promise<Answer> =>
+    served.running.get(`${GATE}/holds/${hold_id}`, { key });
+  const held = async (body: object = {}): Promise<Answer['json']> =>
+    (await served.ask({ ...LARGE, ...body })).json;
+
+  it('is released with a permit, which is for the act and nothing more', async () => {
+    const { hold_id, action_ref, receipt, preimage } = await held({ session_id: 'hold-1' });
+    const { status, json } = await resolve(hold_id);
+    assert.equal(status, 200);
+    assert.deepEqual(
+      [json.state, json.outcome, json.hold_id, json.action_ref, json.reasons],
+      ['released', 'PERMIT', hold_id, action_ref, ['hold_released']],
+    );
+    const decision = json.receipt;
+    assert.deepEqual(
+      [decision.basis, decision.amount_atomic, decision.currency, decision.session_ref],
+      ['release', 500, 'USDC', receipt.session_ref],
+    );
+    assert.equal(decision.timestamp_ms, receipt.timestamp_ms);
+    assert.deepEqual([decision.toll, json.resolution_receipt.toll], [undefined, undefined]);
+    assert.equal(json.resolution_receipt.disclosures.reason.value, RELEASE.reason);
+    assert.equal(json.resolution_entry_id, json.resolution_receipt.entry_id);
+    const used = await served.post(`${GATE}/permits/use`, { ...preimage, receipt: decision });
+    assert.equal(used.status, 200);
+  });
+
+  it('is shown to its tenant, before and after', async () => {
+    const { hold_id } = await held();
+    const before = (await read(hold_id)).json;
+    assert.deepEqual([before.state, before.permit], ['held', undefined]);
+    const open = await served.running.get(`${GATE}/holds?limit=100`, { key: served.agent });
+    const ids = open.json.holds.map(({ entry_id }: { entry_id: string }) => entry_id) as string[];
+    assert.ok(ids.includes(hold_id));
+    const released = (await resolve(hold_id)).json;
+    const after = (await read(hold_id)).json;
+    assert.deepEqual(
+      [after.state, after.outcome, after.permit],
+      [...['released', 'PERMIT', released.permit]],
+    );
+    assert.equal(after.decision_receipt.entry_id, released.decision_entry_id);
+    const left = await served.running.get(`${GATE}/holds?limit=100`, { key: served.agent });
+    assert.equal(
+      JSON.stringify(left.json.holds).includes(`"entry_id":"${String(hold_id)}"`),
+      false,
+    );
+    const foreign = await read(hold_id, served.other);
+    assert.deepEqual(problem(foreign), [403, 'tenant_forbidden', 'hold_id']);
+    assert.deepEqual(problem(await read('none')), [404, 'resource_missing', 'hold_id']);
+    const live = await read(hold_id, served.running.live);
+    assert.deepEqual(problem(live), [404, 'resource_missing', 'hold_id']);
+  });
+
+  it('pages through the open ones', async () => {
+    for (let i = 0; i < 3; i++) await held();
+    const pages: string[] = [];
+    for (let after = ''; ;) {
+      const { json } = await served.running.get(`${GATE}/holds?limit=1${after}`, {
+        key: served.agent,
+      });
+      pages.push(...json.holds.map(({ entry_id }: { entry_id: string }) => entry_id));
+      if (json.next === null) break;
+      after = `&after=${String(json.next)}`;
+    }
+    const { json } = await served.running.get(`${GATE}/holds?limit=100`, { key: served.agent });
+    assert.ok(pages.length >= 3);
+    assert.deepEqual(
+      pages,
+      json.holds.map(({ entry_id }: { entry_id: string }) => entry_id),
+    );
+  });
+
+  it('is refused with a denial and its restraint', async () => {
+    const session_id = 'hold-refused';
+    const { hold_id } = await held({ session_id });
+    const { json } = await resolve(hold_id, { action: 'refuse', reason: 'zebra says no' });
+    assert.deepEqual(
+      [json.state, json.outcome, json.reasons, json.permit],
+      ['refused', 'DENY', ['hold_refused'], undefined],
+    );
+    assert.deepEqual(
+      [json.restraint.deontic_modality, json.restraint.decision_id],
+      ['FORBIDDEN', json.decision_entry_id],
+    );
+    const payment = { payment_hash: 'f'.repeat(64), session_id };
+    const { json: bound } = await served.post('/tcb/bind-payment', payment);
+    assert.deepEqual(
+      [bound.decision_entry_id, bound.decision_outcome],
+      [json.decision_entry_id, 'DENY'],
+    );
+  });
+
+  it('ends once, whoever races', async () => {
+    const { hold_id } = await held();
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, i) =>
+        resolve(hold_id, { action: i % 2 === 0 ? 'release' : 'refuse', reason: String(i) }),
+      ),
+    );
+    assert.equal(answers.filter(({ status }) => status === 200).length, 1);
+    for (const answer of answers.filter(({ status }) => status !== 200)) {
+      assert.deepEqual(problem(answer), [409, 'hold_resolved', 'hold_id']);
+    }
+    assert.deepEqual(problem(await resolve(hold_id)), [409, 'hold_resolved', 'hold_id']);
+  });
+
+  it('is ended by an operator of its tenant, who says why', async () => {
+    const { hold_id } = await held();
+    const agent = await resolve(hold_id, RELEASE, served.agent);
+    assert.deepEqual([agent.status, agent.json.error.code], [403, 'role_forbidden']);
+    const rival = await served.running.gateway.tenants.issue({
+      ...{ tenant: 'rival', kind: 'sandbox', role: 'operator' },
+    });
+    const foreign = await resolve(hold_id, RELEASE, rival.key);
+    assert.deepEqual(problem(foreign), [403, 'tenant_forbidden', 'hold_id']);
+    assert.deepEqual(problem(await resolve('none')), [404, 'resource_missing', 'hold_id']);
+    const { json: permitted } = await served.ask(PAY);
+    const unheld = await resolve(permitted.decision_entry_id);
+    assert.deepEqual(problem(unheld), [404, 'resource_missing', 'hold_id']);
+    const cases: readonly [object, string][] = [
+      [{ reason: 'x' }, 'action'],
+      [{ action: 'release' }, 'reason'],
+      [{ action: 'release', reason: '' }, 'reason'],
+      [{ action: 'RELEASE', reason: 'x' }, 'action'],
+      [{ action: 'release', reason: 5 }, 'reason'],
+    ];
+    for (const [body, param] of cases) {
+      const { status, json } = await resolve(hold_id, body);
+      assert.deepEqual([status, json.error.param], [400, param]);
+    }
+    assert.equal((await resolve(hold_id)).status, 200);
+  });
+
+  it('answers the same act asked again: as the hold, then as its permit, then anew', async () => {
+    const first = await held();
+    const act = { ...LARGE, ...first.preimage };
+    const size = served.log().size();
+    const again = (await served.ask(act)).json;
+    assert.equal(again.hold_id, first.hold_id, 'a hold is asked about, not multiplied');
+    assert.equal(again.restraint_receipt.entry_id, first.restraint_receipt.entry_id);
+    const released = (await resolve(first.hold_id)).json;
+    const got = (await served.ask(act)).json;
+    assert.deepEqual([got.outcome, got.permit], ['PERMIT', released.permit]);
+    assert.deepEqual(got.preimage, first.preimage);
+    const others = [{ amount_atomic: 501 }, { reversibility: 'reversible' }, { session_id: 's' }];
+    for (const other of others) {
+      const { outcome, hold_id } = (await served.ask({ ...act, ...other })).json;
+      assert.equal(outcome, 'HOLD', 'what was released is not more than what was held');
+      assert.notEqual(hold_id, first.hold_id);
+    }
+    const decided = Array.from({ length: served.log().size() - size }, (_, i) =>
+      String(served.log().entry(size + i)),
+    ).filter((text) => text.includes('"type":"gate.decision.v1"'));
+    assert.equal(decided.length, 4, 'the release and the three others');
+  });
+
+  it('is held anew once the permit is used', async () => {
+    const first = await held();
+    const act = { ...LARGE, ...first.preimage };
+    const { receipt } = (await resolve(first.hold_id)).json;
+    const used = await served.post(`${GATE}/permits/use`, { ...first.preimage, receipt });
+    assert.equal(used.status, 200);
+    const anew = (await served.ask(act)).json;
+    assert.equal(anew.outcome, 'HOLD');
+    assert.notEqual(anew.hold_id, first.hold_id);
+    const refused = await resolve(anew.hold_id, { action: 'refuse', reason: 'no' });
+    assert.equal(refused.status, 200);
+    const third = (await served.ask(act)).json;
+    assert.notEqual(third.hold_id, anew.hold_id, 'a refusal is not the answer for ever');
+  });
+
+  it('with a message is asked about by its id only', async () => {
+    const message = 'Pay the invoice of May';
+    const first = await held({ message });
+    assert.equal(first.outcome, 'HOLD');
+    const again = await held({ ...first.preimage, message });
+    assert.notEqual(again.hold_id, first.hold_id, 'what it says is a commitment');
+    await resolve(first.hold_id);
+    assert.equal((await read(first.hold_id)).json.state, 'released');
+  });
+});

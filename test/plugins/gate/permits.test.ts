@@ -1,0 +1,287 @@
+// Permits: used once, whoever races; and every receipt that permits nothing. behaviour.md §8.1, §8.2.
+
+import assert from 'node:assert/strict';
+import type { JsonObject } from '../../../log/index.ts';
+import { ApiError, definePlugin } from '../../../plugins/contract.ts';
+import type { PluginHost } from '../../../plugins/contract.ts';
+import gate, { PermitRefused } from '../../../plugins/gate/index.ts';
+import type { GateApi } from '../../../plugins/gate/index.ts';
+import { problem } from '../astl/surfaces.ts';
+import { Clock, run } from '../../gateway/running.ts';
+import type { Answer } from '../../gateway/running.ts';
+import { GATE, PAY, POLICY, serveGate } from './asking.ts';
+import type { Asking } from './asking.ts';
+
+const USE = `${GATE}/permits/use`;
+
+let api: GateApi;
+let host: PluginHost;
+/** Another plugin, that consumes permits by the gate's api. */
+const consumer = definePlugin({
+  contract: 1,
+  name: 'consumer',
+  title: 'Consumer',
+  requires: ['gate'],
+  types: [],
+  routes(own) {
+    host = own;
+    api = own.use(gate);
+    return [];
+  },
+});
+
+describe('a permit', () => {
+  let served: Asking;
+  before(async () => {
+    served = await serveGate({}, [consumer]);
+  });
+  after(() => served.close());
+
+  const use = (body: object, key = served.other): Promise<Answer> => served.post(USE, body, key);
+  const useOf = ({ preimage, receipt }: Answer['json']): object => ({ ...preimage, receipt });
+
+  it('is used up by who knows the act, once, and its chain proves so', async () => {
+    const permitted = await served.permit();
+    const { status, json } = await use(useOf(permitted));
+    assert.equal(status, 200);
+    assert.deepEqual(
+      [json.permit_id, json.action_ref, json.consumer],
+      [permitted.decision_entry_id, permitted.action_ref, 'gate'],
+    );
+    assert.equal(json.receipt.toll, undefined);
+    assert.deepEqual(problem(await use(useOf(permitted))), [409, 'permit_used', 'receipt']);
+    const log = served.log();
+    const { map_head_ms } = await log.whenPublished(log.size());
+    const key = ['gate.permit', json.permit_id as string];
+    const chain = await log.chain({ key, from_ms: 0, to_ms: map_head_ms });
+    assert.deepEqual(
+      chain.map(({ index }) => index),
+      [json.receipt.index],
+    );
+  });
+
+  it('is named by its receipt, its entry id or its entry hash', async () => {
+    for (const name of ['receipt', 'entry_id', 'entry_hash']) {
+      const permitted = await served.permit();
+      const receipt = name === 'receipt' ? permitted.receipt : permitted.receipt[name];
+      assert.equal((await use({ ...permitted.preimage, receipt })).status, 200, name);
+    }
+    const { receipt, preimage } = await served.permit();
+    const { disclosures: _, log: __, permalink: ___, ...bare } = receipt;
+    assert.equal((await use({ ...preimage, receipt: bare })).status, 200, 'derived members aside');
+  });
+
+  it('has one winner of many who race', async () => {
+    const permitted = await served.permit();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => use(useOf(permitted))));
+    const won = answers.filter(({ status }) => status === 200);
+    assert.equal(won.length, 1);
+    for (const answer of answers.filter(({ status }) => status !== 200)) {
+      assert.deepEqual(problem(answer), [409, 'permit_used', 'receipt']);
+    }
+    const key = { 'Idempotency-Key': 'the-one-use-of-it' };
+    const another = useOf(await served.permit());
+    const asked = { key: served.other, headers: key };
+    const first = await served.running.post(USE, another, asked);
+    const again = await served.running.post(USE, another, asked);
+    assert.equal(again.text, first.text);
+    assert.equal(again.headers.get('idempotent-replayed'), 'true');
+  });
+
+  it('permits nothing that it was not given for', async () => {
+    const permitted = await served.permit();
+    const { preimage, receipt } = permitted;
+    const held = await served.permit({ amount_atomic: 500 });
+    const classified = await served.post('/api/v1/classify', { message: 'hello' });
+    const live = (await served.ask(PAY, served.running.live)).json;
+    const altered = (change: object): object => ({
+      ...preimage,
+      receipt: { ...receipt, ...change },
+    });
+    const flipped = `${receipt.signature.startsWith('A') ? 'B' : 'A'}${String(receipt.signature).slice(1)}`;
+    const cases: Readonly<Record<string, object>> = {
+      'another act': { ...useOf(permitted), agent_id: 'agent:other' },
+      'another time': { ...useOf(permitted), timestamp_ms: (preimage.timestamp_ms as number) + 1 },
+      'another entry': useOf({ ...held, receipt: classified.json }),
+      'a hold': useOf(held),
+      'a silence of the live log': useOf(live),
+      'a raised amount': altered({ amount_atomic: 5_000_000 }),
+      'a later expiry': altered({ permit_expires_at_ms: 9_000_000_000_000 }),
+      'a hold made a permit': useOf({ ...held, receipt: { ...held.receipt, outcome: 'PERMIT' } }),
+      'another signature': altered({ signature: flipped }),
+      'no signature': altered({ signature: undefined }),
+      'another log': altered({ origin: 'evil.example/log/sandbox/1' }),
+      'an unknown id': { ...preimage, receipt: '01990000-0000-7000-8000-000000000000' },
+      'an unknown hash': { ...preimage, receipt: 'a'.repeat(64) },
+      'some text': { ...preimage, receipt: 'a permit, please' },
+      'an empty object': { ...preimage, receipt: {} },
+      'an id that is none': { ...preimage, receipt: { ...receipt, entry_id: 5 } },
+    };
+    for (const [name, body] of Object.entries(cases)) {
+      assert.deepEqual(problem(await use(body)), [400, 'parameter_invalid', 'receipt'], name);
+    }
+    assert.equal((await use(useOf(permitted))).status, 200, 'it is not used up by any of them');
+    const sandboxForLive = await served.post(
+      USE,
+      useOf(await served.permit()),
+      served.running.live,
+    );
+    assert.deepEqual(problem(sandboxForLive), [400, 'parameter_invalid', 'receipt']);
+    const { status } = await served.running.post(USE, useOf(permitted));
+    assert.equal(status, 401, 'who uses permits has a key');
+  });
+
+  it('is consumed by another plugin in that one’s own group', async () => {
+    const permitted = await served.permit();
+    const { action_ref } = permitted;
+    const question = { kind: 'sandbox', receipt: permitted.decision_entry_id, action_ref } as const;
+    assert.equal(api.permit(question).permit_id, permitted.decision_entry_id);
+    const taken = api.permitUse(question, 'consumer');
+    assert.equal(taken.permit.action_ref, action_ref);
+    const log = served.log();
+    const { tenant_ref } = permitted.receipt as { tenant_ref: string };
+    const append = () => log.append([{ tenant_ref, ...taken.draft }], { check: taken.check });
+    const [first, second] = await Promise.allSettled([append(), append()]);
+    assert.equal(first.status, 'fulfilled');
+    assert.ok(second.status === 'rejected' && second.reason instanceof PermitRefused);
+    assert.equal(second.reason.code, 'permit_used');
+    assert.throws(() => api.permit(question), { code: 'permit_used', reason: 'used' });
+    const other = { ...question, receipt: (await served.permit()).decision_entry_id as string };
+    assert.throws(() => api.permit(other), { code: 'receipt_required', reason: 'other_action' });
+    const any = { ...other, action_ref: null };
+    assert.throws(() => api.permit({ ...any, issuers: [] }), { reason: 'other_issuer' });
+    assert.ok(api.permit(any).expires_at_ms > host.now());
+    assert.ok(new PermitRefused('forged') instanceof ApiError);
+  });
+
+  it('is refused once its key is revoked', async () => {
+    const permitted = await served.permit();
+    const log = served.log();
+    const { kid } = permitted.receipt as { kid: string };
+    await log.operator.rotateKey();
+    assert.equal((await use(useOf(await served.permit()))).status, 200);
+    const retired = await served.permit();
+    await log.operator.revokeKey(kid);
+    assert.deepEqual(problem(await use(useOf(permitted))), [400, 'parameter_invalid', 'receipt']);
+    assert.equal((await use(useOf(retired))).status, 200);
+  });
+});
+
+describe('an act that needs a receipt', () => {
+  let served: Asking;
+  before(async () => {
+    served = await serveGate();
+  });
+  after(() => served.close());
+
+  const SECRET = { action_type: 'secret.read', agent_id: 'agent:reader', scope: 'vault' };
+  /** A permit of the other tenant, whose policy allows what this one wants a receipt for. */
+  const approved = async (timestamp_ms: number, key = served.other): Promise<Answer['json']> =>
+    (await served.ask({ ...SECRET, timestamp_ms }, key)).json;
+
+  it('is challenged with 428 where none came, and nothing is logged', async () => {
+    const size = served.log().size();
+    const { status, headers, json } = await served.ask({ ...SECRET, timestamp_ms: 5 });
+    assert.deepEqual(
+      [status, json.error.type, json.error.code],
+      [...[428, 'invalid_request_error', 'receipt_required']],
+    );
+    const header = headers.get('receipt-required') ?? '';
+    assert.match(
+      header,
+      /^action="secret\.read", action_hash="sha256:[0-9a-f]{64}", manifest="\/\.well-known\/agent-actions\.json", proof="X-Receipt", profile="[^"]+", assurance="[^"]+", max_age="900"$/,
+    );
+    assert.equal(headers.get('cache-control'), 'no-store');
+    assert.equal(json.required.action, 'secret.read');
+    assert.equal(header.includes(json.required.action_hash), true);
+    const entries = Array.from({ length: served.log().size() - size }, (_, i) =>
+      String(served.log().entry(size + i)),
+    );
+    assert.deepEqual(
+      entries.filter((text) => text.includes('"gate.')),
+      [],
+    );
+  });
+
+  it('is permitted by the permit of an issuer that the policy names, which is used up', async () => {
+    const rival = await served.running.gateway.tenants.issue({
+      ...{ tenant: 'rival', kind: 'sandbox', role: 'operator' },
+    });
+    const allow = { rules: [{ id: 'all', effect: 'allow' }] };
+    await served.post(`${GATE}/policy`, allow, rival.key);
+    const own = { ...SECRET, timestamp_ms: 1_000 };
+    const permit = await approved(1_000);
+    const unnamed = await served.ask({ ...own, receipt: permit.receipt });
+    assert.deepEqual(
+      [unnamed.status, unnamed.json.required.refused],
+      [428, 'other_issuer'],
+      'a stranger’s permit counts only where the policy says so',
+    );
+    const issuers = [`tenant:${String(permit.receipt.tenant_ref)}`];
+    const receipt_required = [{ action_type: 'secret.read', issuers }];
+    await served.post(`${GATE}/policy`, { ...POLICY, receipt_required });
+    const { status, json } = await served.ask({ ...own, receipt: permit.receipt });
+    assert.equal(status, 200);
+    assert.deepEqual(
+      [json.outcome, json.receipt.receipt_permit_id, json.permit_use_receipt.permit_id],
+      ['PERMIT', permit.decision_entry_id, permit.decision_entry_id],
+    );
+    const again = await served.ask({ ...own, receipt: permit.receipt });
+    assert.deepEqual(problem(again), [409, 'permit_used', 'receipt']);
+
+    const header = Buffer.from(JSON.stringify({ receipt: (await approved(2_000)).receipt }));
+    const headers = { 'X-Receipt': header.toString('base64url') };
+    const shown = await served.ask({ ...SECRET, timestamp_ms: 2_000 }, served.agent, headers);
+    assert.equal(shown.json.outcome, 'PERMIT', 'a header carries it as well');
+
+    const race = await approved(3_000);
+    const asks = await Promise.all(
+      Array.from({ length: 8 }, () =>
+        served.ask({ ...SECRET, timestamp_ms: 3_000, receipt: race.decision_entry_id }),
+      ),
+    );
+    const statuses = asks.map((answer) => answer.status).sort();
+    assert.deepEqual(statuses, [200, ...Array.from({ length: 7 }, () => 409)]);
+  });
+
+  it('is challenged again for a receipt that is none, however it is sent', async () => {
+    const act = { ...SECRET, timestamp_ms: 4_000 };
+    for (const header of ['%%%', 'e30', 'bnVsbA', 'W10', 'A'.repeat(8000), '{"receipt":1}']) {
+      const { status, json } = await served.ask(act, served.agent, { 'X-Receipt': header });
+      assert.deepEqual([status, json.required.refused], [428, 'malformed'], header);
+    }
+    const bound = await served.post(`${GATE}/bind`, { ...act, receipt: 'x' }, served.agent);
+    assert.deepEqual([bound.status, bound.json.decision], [428, undefined]);
+    const denied = await served.ask({ ...PAY, amount_atomic: 5000, receipt: 'x' });
+    assert.equal(
+      denied.json.outcome,
+      'DENY',
+      'no receipt lifts a prohibition, so none is asked for',
+    );
+  });
+});
+
+describe('a permit after 900 seconds', () => {
+  it('permits nothing any more', async () => {
+    const clock = new Clock();
+    const running = await run({}, { clock });
+    try {
+      const key = running.sandbox;
+      await running.post(`${GATE}/policy`, POLICY, { key });
+      const [{ json: first }, { json: second }] = await Promise.all([
+        running.post(GATE, PAY, { key }),
+        running.post(GATE, PAY, { key }),
+      ]);
+      const use = ({ preimage, receipt }: { preimage: JsonObject; receipt: JsonObject }) =>
+        running.post(USE, { ...preimage, receipt }, { key });
+      clock.pass(600_000);
+      assert.equal((await use(first)).status, 200);
+      clock.pass(301_000);
+      const late = await use(second);
+      assert.deepEqual(problem(late), [400, 'parameter_invalid', 'receipt']);
+      assert.match(late.json.error.message, /too old/);
+    } finally {
+      await running.close();
+    }
+  });
+});
