@@ -11,11 +11,11 @@ import { clearRoutes } from './routes.ts';
 
 export type { ClearApi } from './api.ts';
 export { spentOf, tollLines } from './answers.ts';
-export { feeCounted, usd } from './meter.ts';
+export { feeCounted, monthRow, usd } from './meter.ts';
 export { MONTH, monthOf } from './months.ts';
 export { feeOf, TIERS, tierOf } from './tiers.ts';
 export type { Tier } from './tiers.ts';
-export { actOf, add } from './usage.ts';
+export { actOf, add, usageOf } from './usage.ts';
 export type { Act, Digits, Usage } from './usage.ts';
 
 /** The plugin `clear`. */

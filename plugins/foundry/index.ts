@@ -2,6 +2,10 @@
 // step leaves a receipt. interface.md, Foundry; behaviour.md §10.5 to §10.9.
 
 import { definePlugin } from '../contract.ts';
+import { conformityType } from './conformity/entries.ts';
+import { conformityRoute } from './conformity/routes.ts';
+import { custodyType } from './custody/entries.ts';
+import { custodyRoute } from './custody/routes.ts';
 import { aggregateType, resolutionType } from './oracle/entries.ts';
 import { oracleRoutes } from './oracle/routes.ts';
 import { catalogRoutes, installedBaseRoute } from './routes.ts';
@@ -13,11 +17,22 @@ export default definePlugin({
   contract: 1,
   name: 'foundry',
   title: 'Actuation foundry',
-  types: [aggregateType, resolutionType, triggerType, evaluationType, settlementType],
+  requires: ['clear'],
+  types: [
+    aggregateType,
+    resolutionType,
+    triggerType,
+    evaluationType,
+    settlementType,
+    custodyType,
+    conformityType,
+  ],
   routes: (host) => [
     ...catalogRoutes(host),
     ...oracleRoutes(host),
     ...triggerRoutes(host),
+    custodyRoute(host),
+    conformityRoute(host),
     installedBaseRoute(host),
   ],
 });

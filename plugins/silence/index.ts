@@ -4,6 +4,8 @@ import { definePlugin } from '../contract.ts';
 import { silenceType } from './entries.ts';
 import { silenceRoutes } from './routes.ts';
 
+export { sessionState } from './rules.ts';
+
 /** The plugin `silence`. */
 export default definePlugin({
   contract: 1,

@@ -1,0 +1,192 @@
+// POST /api/v1/conformity/generate. interface.md, Foundry; behaviour.md §2.2, §10.9, §14.
+
+import { Type } from 'typebox';
+import type { Static } from 'typebox';
+import { ApiError, ReceiptSchema, route } from '../../contract.ts';
+import type { AnsweredEntry, Caller, Draft, JsonObject } from '../../contract.ts';
+import type { PluginHost, Route, RowReader } from '../../contract.ts';
+import { sessionState } from '../../silence/index.ts';
+import { foundryCatalog } from '../catalog.ts';
+import { EntryId, Hex32, lastEntry, Name } from '../members.ts';
+import { committedAt, CONFORMITY } from './entries.ts';
+import { categoryOf, documentHash, packOf } from './pack.ts';
+import type { Evidence, PackParts } from './pack.ts';
+
+/** How long a request waits for the checkpoint that covers the session. */
+const WAIT_MS = 10_000;
+
+const PackAnswer = Type.Object(
+  {
+    ok: Type.Literal(true),
+    pack_entry_id: EntryId,
+    category_id: Name,
+    pack_sha256: Hex32,
+    pack: Type.Object({
+      schema: Type.String(),
+      regulation: Type.String(),
+      category_id: Type.String(),
+      label: Type.String(),
+      annex_iii: Type.Object({ listed: Type.Boolean() }),
+      article_12: Type.Object({ text: Type.String() }),
+      risk_controls: Type.Array(Type.Object({ control: Type.String(), status: Type.String() })),
+      does_not_assert: Type.Array(Type.String()),
+    }),
+    verify_url: Type.String({ format: 'uri' }),
+    receipt: ReceiptSchema,
+  },
+  { $id: 'ConformityPack' },
+);
+
+const packBody = ({ limits }: PluginHost) => {
+  const Text = Type.String({ minLength: 1, maxLength: limits.string_chars });
+  return Type.Object(
+    {
+      category_id: Type.String({ maxLength: 256 }),
+      session_id: Type.Optional(Text),
+      system: Type.Optional(Type.Object({ name: Text, version: Text })),
+    },
+    { $id: 'ConformityGenerateRequest' },
+  );
+};
+
+/** A request after its schema. */
+export type PackRequest = Static<ReturnType<typeof packBody>>;
+
+/** A pack and the draft that commits to it. */
+export interface Packed {
+  readonly pack_sha256: string;
+  readonly draft: Draft;
+}
+
+/** 400 for a category that the catalog lacks. */
+export function checkCategory(host: PluginHost, category_id: string): void {
+  const catalog = foundryCatalog(host);
+  if (categoryOf(catalog, category_id) !== undefined) return;
+  const known = catalog.conformity.categories.map((one) => one.category_id).join(', ');
+  const param = 'category_id';
+  throw new ApiError('parameter_invalid', `${param} is none of ${known}`, { param });
+}
+
+/** Builds the pack of a request. */
+export async function packed(
+  host: PluginHost,
+  caller: Caller,
+  request: PackRequest,
+): Promise<Packed> {
+  const { category_id, session_id, system } = request;
+  checkCategory(host, category_id);
+  const catalog = foundryCatalog(host);
+  const log = host.log(caller.kind);
+  const evidence: Evidence | null =
+    session_id === undefined ? null : await evidenceOf(host, caller, session_id);
+  const parts = { category_id, origin: log.origin, evidence };
+  const pack_sha256 = documentHash(packOf(catalog, withSystem(parts, system)));
+  const listed = categoryOf(catalog, category_id)?.annex_iii !== null;
+  const draft: Draft = {
+    type: CONFORMITY,
+    members: {
+      category_id,
+      annex_iii_listed: listed,
+      pack_sha256,
+      ...(evidence === null ? {} : { subject_key: ['session', evidence.session_ref] }),
+      events: evidence?.events ?? 0,
+      first_index: evidence?.first_index ?? null,
+      last_index: evidence?.last_index ?? null,
+    },
+    ...(system === undefined
+      ? {}
+      : { private: { system: { name: system.name, version: system.version } } }),
+    toll: host.toll('conformity_pack'),
+  };
+  return { pack_sha256, draft };
+}
+
+function withSystem(parts: PackParts, system: PackRequest['system']): PackParts {
+  return system === undefined ? parts : { ...parts, system };
+}
+
+async function evidenceOf(host: PluginHost, caller: Caller, session_id: string): Promise<Evidence> {
+  const log = host.log(caller.kind);
+  const session_ref = caller.sessionRef(session_id);
+  const signal = AbortSignal.timeout(WAIT_MS);
+  const { key, to_ms, count, last_index } = await sessionState(log, session_ref, signal);
+  const [first] = count === 0 ? [] : await log.chain({ key, from_ms: 0, to_ms }, { limit: 1 });
+  return { session_ref, events: count, first_index: first?.index ?? null, last_index };
+}
+
+/** The same document is committed to already. */
+class Unchanged extends Error {
+  readonly index: number;
+
+  constructor(index: number) {
+    super('the pack stands already');
+    this.index = index;
+  }
+}
+
+/** A pack's entry as its answer shows it: the document again, from what the entry and the request say. */
+export function packShown(
+  host: PluginHost,
+  { entry_id, statement, receipt }: AnsweredEntry,
+  system: PackRequest['system'],
+): JsonObject {
+  const { category_id = '', pack_sha256 = '', subject_key, events, origin } = statement;
+  const { first_index, last_index } = statement as {
+    readonly first_index: number | null;
+    readonly last_index: number | null;
+  };
+  const evidence: Evidence | null = Array.isArray(subject_key)
+    ? {
+        session_ref: subject_key[1] as string,
+        ...{ events: events as number, first_index, last_index },
+      }
+    : null;
+  const parts = { category_id: category_id as string, origin: origin as string, evidence };
+  return {
+    ...{ pack_entry_id: entry_id, category_id, pack_sha256 },
+    pack: packOf(foundryCatalog(host), withSystem(parts, system)),
+    verify_url: receipt['verify_url'] ?? '',
+  };
+}
+
+/** The route of conformity packs. */
+export function conformityRoute(host: PluginHost): Route {
+  return route({
+    method: 'POST',
+    path: '/api/v1/conformity/generate',
+    tag: 'foundry',
+    summary: 'Generate the regulatory pack of a system: Annex III and Article 12',
+    description:
+      'The entry commits to the SHA-256 of the pack in canonical form. A pack that did not change is not ' +
+      'committed to again: the same entry answers. What is not evidenced is never shown as met.',
+    access: 'open',
+    idempotent: true,
+    body: packBody(host),
+    responses: { 200: { description: 'The pack.', schema: PackAnswer } },
+    errors: ['log_unavailable'],
+    example: {
+      category_id: 'employment',
+      session_id: 'interview-42',
+      system: { name: 'Screening assistant', version: '4.1' },
+    },
+    async handle(ctx) {
+      const { body, caller } = ctx.state;
+      const { draft, pack_sha256 } = await packed(host, caller, body);
+      try {
+        await ctx.state.append([draft], {
+          check({ rows }: { readonly rows: RowReader }) {
+            const index = committedAt(rows, caller.tenant_ref, pack_sha256);
+            if (index !== undefined) throw new Unchanged(index);
+          },
+        });
+      } catch (error) {
+        if (!(error instanceof Unchanged)) throw error;
+        await ctx.state.answerWith([error.index]);
+      }
+    },
+    respond(entries, _, { body }) {
+      const entry = lastEntry(entries);
+      return { ok: true, ...packShown(host, entry, body.system), receipt: entry.receipt };
+    },
+  });
+}
