@@ -14,6 +14,7 @@ import issuerPays from './issuer-pays/index.ts';
 import gate from './gate/index.ts';
 import pdtr from './pdtr/index.ts';
 import relay from './relay/index.ts';
+import requireReceipt from './require-receipt/index.ts';
 import restraint from './restraint/index.ts';
 import signal from './signal/index.ts';
 import silence from './silence/index.ts';
@@ -35,6 +36,7 @@ export const PLUGINS: readonly Plugin[] = [
   restraint,
   gate,
   compliance,
+  requireReceipt,
   clear,
   nap,
   clearing,
