@@ -106,7 +106,7 @@ const WORDS = { passed: 'ok', failed: 'FAILED', not_run: 'not run' } as const;
 
 /** Logs the run at the service itself, which then shows it. */
 async function publish(url: URL, run: Conformance, key: string | undefined): Promise<void> {
-  const { ask } = await import('../conformance/service.ts');
+  const { ask } = await import('../conformance/ask.ts');
   if (key === undefined) throw wrong('--publish needs --key or ACTLOG_KEY');
   const checks = Object.fromEntries(run.checks.map(({ name, outcome }) => [name, outcome]));
   const { status, json } = await ask(new URL('/api/v1/require-receipt/conformance', url), {

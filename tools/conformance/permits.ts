@@ -6,7 +6,7 @@ import type { Json, JsonObject } from '../../log/verify.ts';
 import { presentedFrom } from '../../plugins/require-receipt/header.ts';
 import type { Presented } from '../../plugins/require-receipt/header.ts';
 import { CommandError, EXIT } from '../command-line.ts';
-import { ask, objectOr } from './service.ts';
+import { ask, objectOr } from './ask.ts';
 
 /** What a challenge asks for. */
 export interface GateRequest {

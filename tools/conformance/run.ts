@@ -10,8 +10,8 @@ import { forgeriesOf } from './forgeries.ts';
 import { faultOf, triedOf } from './manifest.ts';
 import type { Tried } from './manifest.ts';
 import type { GateRequest, PermitSource } from './permits.ts';
-import { ask, objectOr } from './service.ts';
-import type { Told } from './service.ts';
+import { ask, objectOr } from './ask.ts';
+import type { Told } from './ask.ts';
 
 /** What came of one check. */
 export interface Checked {
