@@ -10,6 +10,7 @@ import { aggregateType, resolutionType } from './oracle/entries.ts';
 import { oracleRoutes } from './oracle/routes.ts';
 import { catalogRoutes, installedBaseRoute } from './routes.ts';
 import { evaluationType, settlementType, triggerType } from './trigger/entries.ts';
+import { triggerEvents } from './trigger/events.ts';
 import { triggerRoutes } from './trigger/routes.ts';
 
 /** The plugin `foundry`. */
@@ -27,6 +28,7 @@ export default definePlugin({
     custodyType,
     conformityType,
   ],
+  events: triggerEvents,
   routes: (host) => [
     ...catalogRoutes(host),
     ...oracleRoutes(host),
