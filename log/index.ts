@@ -9,7 +9,7 @@ export type { Cosign, CosignedNote, Offer } from './publisher.ts';
 export { MAX_LOOKUP_ENTRIES } from './lookup.ts';
 export type { Page, Question } from './lookup.ts';
 export { derivedMembers, readEntry, receiptOf, sessionRef, tenantKeyHash } from './statement.ts';
-export type { ReceiptLinks, ReceiptPlace } from './statement.ts';
+export type { Erased, ReceiptLinks, ReceiptPlace } from './statement.ts';
 export { LogError } from './errors.ts';
 export type { LogErrorCode } from './errors.ts';
 export * from './types.ts';

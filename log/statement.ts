@@ -7,7 +7,7 @@ import { canonical } from './encoding/canonical.ts';
 import type { Json, JsonObject } from './encoding/json-types.ts';
 import { LogError } from './errors.ts';
 import { FORBIDDEN_MEMBERS } from './surfaces/declaration.ts';
-import type { Appended, Disclosure, Erased } from './types.ts';
+import type { Appended, Disclosure } from './types.ts';
 
 /** The largest entry, in bytes (C2SP tlog-tiles: a u16 length in the bundle). */
 export const MAX_ENTRY_BYTES = 65_535;
@@ -100,6 +100,14 @@ export function readEntry(text: string): { statement: JsonObject; signature: str
   if (typeof signature !== 'string')
     throw new LogError('store_corrupt', 'an entry has no signature');
   return { statement, signature };
+}
+
+/** What stands for a disclosure whose text was destroyed. */
+export interface Erased {
+  readonly erased: true;
+  readonly erased_at_ms: number;
+  /** The entry that says so. */
+  readonly erasure_entry_id: string;
 }
 
 /** Where receipts lead: pages of one service. */

@@ -103,14 +103,6 @@ export interface Disclosure {
   readonly value: Json;
 }
 
-/** What stands for a disclosure whose text was destroyed. */
-export interface Erased {
-  readonly erased: true;
-  readonly erased_at_ms: number;
-  /** The entry that says so. */
-  readonly erasure_entry_id: string;
-}
-
 /** An entry with its place, before it is durable: the signature and the leaf hash come later. */
 export interface Sequenced {
   readonly index: number;

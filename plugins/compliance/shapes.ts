@@ -3,7 +3,7 @@
 
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
-import { Millis, ReceiptSchema, SessionRef } from '../contract.ts';
+import { Millis, SessionRef } from '../contract.ts';
 import { STATUSES } from './catalogs.ts';
 
 const Count = Type.Integer({ minimum: 0 });
@@ -58,12 +58,25 @@ const beside = {
   ),
   checkpoint: Type.String({ description: 'The signed note that completeness_proof is under.' }),
   signature: Type.String({ description: 'Of the receipt: Ed25519, base64.' }),
-  receipt: {
-    ...ReceiptSchema,
-    description:
-      'Of the entry whose document_sha256 is SHA-256 of the RFC 8785 form of this document without ' +
-      'completeness_proof, checkpoint, signature and receipt.',
-  },
+  receipt: Type.Object(
+    {
+      type: Type.String(),
+      origin: Type.String(),
+      entry_id: EntryId,
+      index: Count,
+      subject_key: Type.Array(Type.String()),
+      document_sha256: Hex32,
+      kid: Type.String(),
+      signature: Type.String(),
+      entry_hash: Hex32,
+      verify_url: Type.String({ format: 'uri' }),
+    },
+    {
+      description:
+        'Of the entry whose document_sha256 is SHA-256 of the RFC 8785 form of this document without ' +
+        'completeness_proof, checkpoint, signature and receipt. It has its checkpoint and inclusion proof.',
+    },
+  ),
 };
 
 /** Members that the commitment leaves out. */
