@@ -8,7 +8,11 @@ import { airRoutes } from './air-routes.ts';
 import { AirChains } from './air/chains.ts';
 import type { AirMapping } from './air/record.ts';
 import type { AirService } from './air/session.ts';
+import { issuerType, statementType } from './entries.ts';
 import { Receipts } from './receipts.ts';
+import { entriesRoutes } from './scitt/entries-routes.ts';
+import { issuerRoute } from './scitt/issuer-route.ts';
+import { keyRoutes } from './scitt/key-routes.ts';
 
 export { airRecord } from './air/record.ts';
 export type { AirMapping } from './air/record.ts';
@@ -42,6 +46,14 @@ export default definePlugin({
     { name: 'air', algorithm: 'ES256', jwks: true },
     { name: 'cose', algorithm: 'Ed25519', jwks: false },
   ],
-  types: [],
-  routes: (host) => airRoutes(airService(host)),
+  types: [issuerType, statementType],
+  routes(host) {
+    const service = airService(host);
+    return [
+      ...airRoutes(service),
+      issuerRoute(),
+      ...entriesRoutes(host, service.receipts),
+      ...keyRoutes(host, service.receipts),
+    ];
+  },
 });

@@ -12,7 +12,7 @@ import type { JsonObject, Plugin, Route, Sequenced } from '../../plugins/contrac
 import { CONTRACT } from '../../plugins/contract.ts';
 import { schemaCompiler } from '../../gateway/validation.ts';
 import { run } from '../gateway/running.ts';
-import type { Running } from '../gateway/running.ts';
+import type { Answer, Running } from '../gateway/running.ts';
 
 /** What the suite needs to know beyond the declaration. */
 export interface ContractOptions {
@@ -101,7 +101,10 @@ function describeServed(plugin: Plugin, options: ContractOptions): void {
       const path = filled(route.path, options.params ?? {});
       const headers = route.idempotent === true ? { 'Idempotency-Key': 'contract-suite' } : {};
       const sent = body === undefined ? {} : { body };
-      const ask = () => running.ask(route.method, path, { ...sent, key: running.sandbox, headers });
+      const ask = () =>
+        route.bytes === undefined
+          ? running.ask(route.method, path, { ...sent, key: running.sandbox, headers })
+          : postBytes(running, path, route);
       const first = await ask();
       const declared = route.responses[first.status];
       assert.ok(declared, `${path} answers ${String(first.status)}: ${first.text}`);
@@ -149,6 +152,17 @@ function describeServed(plugin: Plugin, options: ContractOptions): void {
       for (const key of rows[0]?.keys() ?? []) assert.ok(key.startsWith(`${plugin.name}/`), key);
     }
   });
+}
+
+/** The example of a route that takes bytes is their base64. */
+function postBytes(
+  running: Running,
+  path: string,
+  { bytes = '', example }: Route,
+): Promise<Answer> {
+  const headers = { 'Content-Type': bytes };
+  const body = Buffer.from(example as string, 'base64');
+  return running.ask('POST', path, { key: running.sandbox, headers, bytes: body });
 }
 
 /** A gateway with the plugins, but for those that it has by itself. */

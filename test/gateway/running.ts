@@ -23,6 +23,8 @@ export interface Answer {
 export interface Ask {
   readonly key?: string;
   readonly body?: unknown;
+  /** A body of bytes; `headers` say their type. */
+  readonly bytes?: Uint8Array<ArrayBuffer>;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -91,7 +93,7 @@ export async function run(
   const keyOf = (kind: string): string =>
     server.first_keys.find((issued) => issued.kind === kind)?.key ?? '';
   const ask = async (method: string, path: string, asked: Ask = {}): Promise<Answer> => {
-    const { key, body, headers } = asked;
+    const { key, body, bytes, headers } = asked;
     const json = body !== undefined && typeof body !== 'string';
     const response = await fetch(url + path, {
       method,
@@ -100,6 +102,7 @@ export async function run(
         ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
         ...headers,
       },
+      ...(bytes === undefined ? {} : { body: bytes }),
       ...(body === undefined ? {} : { body: json ? JSON.stringify(body) : body }),
     });
     const text = await response.text();

@@ -1,0 +1,100 @@
+// POST /api/v1/scitt/issuers: a tenant makes an issuer's key known, or revokes it. The entry is the policy by which
+// statements are registered (RFC 9943): anyone can replay what was accepted, and why.
+
+import { Type } from 'typebox';
+import {
+  algOf,
+  ALG,
+  coseThumbprint,
+  LogError,
+  native,
+  publicJwk,
+  toHex,
+} from '../../../log/index.ts';
+import type { CosePublicJwk } from '../../../log/index.ts';
+import { ApiError, ReceiptSchema, route } from '../../contract.ts';
+import type { Route } from '../../contract.ts';
+import { ISSUER } from '../entries.ts';
+import { EXAMPLE_ISSUER, EXAMPLE_JWK } from './example.ts';
+import { issuerHash, publicKeyHex } from './signed-statement.ts';
+
+const Body = Type.Object(
+  {
+    issuer: Type.String({
+      minLength: 1,
+      maxLength: 512,
+      description: 'Claim 1 (iss) of the statements that the key signs.',
+    }),
+    key: Type.Object(
+      { kty: Type.Enum(['EC', 'OKP']), crv: Type.Enum(['P-256', 'Ed25519']), x: Type.String() },
+      { description: 'The public key as a JWK.' },
+    ),
+    status: Type.Optional(
+      Type.Union([Type.Literal('active'), Type.Literal('revoked')], {
+        description: 'active unless given. What was registered before a revocation stays.',
+      }),
+    ),
+  },
+  { $id: 'ScittIssuerRequest' },
+);
+
+const Answer = Type.Object(
+  {
+    ok: Type.Literal(true),
+    issuer_sha256: Type.String(),
+    key_thumbprint: Type.String({
+      description: 'RFC 9679, hex: the kid that statements may name.',
+    }),
+    status: Type.Enum(['active', 'revoked']),
+    receipt: ReceiptSchema,
+  },
+  { $id: 'ScittIssuer' },
+);
+
+/** The route. */
+export function issuerRoute(): Route {
+  return route({
+    method: 'POST',
+    path: '/api/v1/scitt/issuers',
+    tag: 'exports',
+    summary: 'Make the key of an issuer of signed statements known',
+    description:
+      'Statements of this issuer, signed with this key, may then be registered by the same tenant at /entries.',
+    access: 'key',
+    idempotent: true,
+    body: Body,
+    responses: { 200: { description: 'The key stands in the log.', schema: Answer } },
+    example: { issuer: EXAMPLE_ISSUER, key: EXAMPLE_JWK },
+    handle: async (ctx) => {
+      const { issuer, key, status = 'active' } = ctx.state.body;
+      const jwk = keyOf(key);
+      await ctx.state.append([
+        {
+          type: ISSUER,
+          members: {
+            issuer_sha256: issuerHash(issuer),
+            algorithm: algOf(jwk) === ALG.ES256 ? 'ES256' : 'Ed25519',
+            public_key: publicKeyHex(jwk),
+            key_thumbprint: toHex(coseThumbprint(native, jwk)),
+            status,
+          },
+          private: { issuer },
+        },
+      ]);
+    },
+    respond: ([entry]) => {
+      if (entry === undefined) throw new Error('an issuer has one entry');
+      const { issuer_sha256, key_thumbprint, status } = entry.statement;
+      return { ok: true, issuer_sha256, key_thumbprint, status, receipt: entry.receipt };
+    },
+  });
+}
+
+function keyOf(key: unknown): CosePublicJwk {
+  try {
+    return publicJwk(key);
+  } catch (cause) {
+    if (!(cause instanceof LogError)) throw cause;
+    throw new ApiError('parameter_invalid', `key: ${cause.message}`, { param: 'key', cause });
+  }
+}
