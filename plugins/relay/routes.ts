@@ -2,7 +2,7 @@
 // interface.md, partner relay; behaviour.md §10.1.
 
 import { Type } from 'typebox';
-import { kindOf, LogName } from '../astl/index.ts';
+import { kindOf, limitOf, LogName } from '../astl/index.ts';
 import { ApiError, Millis, route } from '../contract.ts';
 import type { Kind, PluginHost, Route } from '../contract.ts';
 import { TrackedLinkSchema } from './enroll.ts';
@@ -145,11 +145,7 @@ function networkRoute(host: PluginHost, links: Links): Route {
     async handle(ctx) {
       const { query, caller } = ctx.state;
       const kind = kindOf(query.log, caller);
-      const limit = query.limit === undefined ? page_default : Number(query.limit);
-      if (limit < 1 || limit > page_max) {
-        const message = `limit is ${String(limit)}, allowed is 1 to ${String(page_max)}`;
-        throw new ApiError('parameter_invalid', message, { param: 'limit' });
-      }
+      const limit = limitOf(query.limit, page_default, page_max);
       const log = host.log(kind);
       const after = query.cursor === undefined ? {} : { after: PARTNERS + query.cursor };
       const rows = await log.rows(PARTNERS, { limit: limit + 1, ...after });
