@@ -20,9 +20,8 @@ const NOT_YET: readonly RegExp[] = [
   /^\/(broker-relay|bind-room|hiring-proof|mortgage-proof|chatbot-proof)$/,
   /^\/(demo\/hero|scan\/exhibit-d|clocks\/naic)(\?|$)/,
   /^\/clear\/(dashboard|embed\/[a-z-]+)$/,
-  /^\/api\/v1\/(orn|require-receipt|custody|conformity|inference)(\/|$)/,
-  /^\/api\/v1\/foundry\//,
-  /^\/(\.well-known\/agent-actions\.json|standards\/receipt-required)$/,
+  /^\/api\/v1\/(orn|inference)(\/|$)/,
+  /^\/api\/v1\/foundry\/(catalog\.json$|pipeline\/run$|installed-base\/)/,
 ];
 
 const isPending = (path: string): boolean => NOT_YET.some((pattern) => pattern.test(path));
