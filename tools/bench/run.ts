@@ -5,12 +5,22 @@ import type { Bench, BenchOptions, Figure } from './figure.ts';
 import { fold } from './fold.ts';
 import { growth } from './growth.ts';
 import { http } from './http.ts';
+import { metering } from './metering.ts';
 import { monitor } from './monitor.ts';
 import { startup } from './startup.ts';
 import { witness } from './witness.ts';
 
 /** All measurements, in the order of the requirement. */
-export const BENCHES: readonly Bench[] = [append, http, growth, startup, monitor, fold, witness];
+export const BENCHES: readonly Bench[] = [
+  append,
+  http,
+  growth,
+  startup,
+  monitor,
+  fold,
+  witness,
+  metering,
+];
 
 /** Runs the measurements whose name, or the name of one of their figures, begins with `only`. */
 export async function runBenches(

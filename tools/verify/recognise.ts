@@ -21,9 +21,8 @@ export type Shown =
   | { readonly kind: 'kit'; readonly kit: JsonObject };
 
 /**
- * Reads a receipt, an answer that holds one, an absence document, a report or pack, a proof, a checkpoint or a kit.
- * Reads a receipt, an answer that holds one, an absence document, a proof, a slot proof, a checkpoint or
- * a kit.
+ * Reads a receipt, an answer that holds one, an absence document, a report or pack, a proof, a slot proof,
+ * a checkpoint or a kit.
  *
  * @throws CommandError: exit 1 for JSON that breaks the rules of receipts, 2 for what is none of these
  */

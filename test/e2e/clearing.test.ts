@@ -1,0 +1,371 @@
+// The commercial layers told twice: what the service says of thousands of mixed acts, and what anybody sums up
+// from the public log alone, to the micro-USD. Nothing below the tests' own helpers is shared between the two.
+
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { adminCall } from '../../gateway/tenants/admin-call.ts';
+import { fsck } from '../../log/fsck.ts';
+import { reindex } from '../../log/reindex.ts';
+import type { Draft } from '../../log/index.ts';
+import { trustFromKit } from '../../log/verify.ts';
+import { verifySlotProof } from '../../plugins/clearing/index.ts';
+import { broughtTypes } from '../../tools/brought-types.ts';
+import { Clock, run } from '../gateway/running.ts';
+import type { Answer, Running } from '../gateway/running.ts';
+import { actlog } from './process.ts';
+
+const DAY_MS = 86_400_000;
+const TENANTS = ['alpha', 'beta', 'gamma'] as const;
+type Tenant = (typeof TENANTS)[number];
+const env = { LOG_ORIGIN: 'test.example', THREADS: 'off' };
+const ACTS = 1000;
+/** Acts without a handler of their own: any type will do, the meter reads the toll. */
+const MIX = [
+  ['classify', 50_000, 0],
+  ['hold', 500_000, 0],
+  ['ccr', 1_000_000, 0],
+  ['pdtr_bind', 150_000, 1],
+  ['restraint_call', 150_000, 0],
+  ['bps_fire', 1_000_000, 900_000_000_007],
+] as const;
+
+/** The members of an entry of the public log that are read here. */
+type Entry = Readonly<Record<string, string | number | undefined>>;
+
+describe('the commercial layers, summed up by a stranger', () => {
+  const clock = new Clock();
+  const keys = new Map<Tenant, string>();
+  let running: Running;
+  let told: Told;
+
+  before(async () => {
+    // Noon of a month's last day: the weeks below go over its end.
+    const now = new Date(clock.wall());
+    const last = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 2, 0, 12);
+    clock.pass(last - clock.wall());
+    running = await run({}, { clock });
+    for (const tenant of TENANTS) {
+      const order = { tenant, kind: 'live', role: 'carrier' };
+      const issued = (await adminCall(running.data, 'keys issue', order, env)) as { key: string };
+      keys.set(tenant, issued.key);
+      for (const [path, body] of ASKED) assert.equal((await post(tenant, path, body)).status, 200);
+    }
+    await appendActs(0);
+    await pass(DAY_MS);
+    const grant = { tenant: 'beta', kind: 'live', sku: 'clearing_quarterly', order: 'order-1' };
+    await adminCall(running.data, 'clearing grant', grant, env);
+    await appendActs(1);
+    await pass(7 * DAY_MS);
+    await adminCall(running.data, 'clearing close', {}, env);
+    await appendActs(2);
+    // Down for two weeks: they are closed by themselves at the start, each once.
+    await running.gateway.logs.live.whenPublished(running.gateway.logs.live.size());
+    await running.close(true);
+    clock.pass(15 * DAY_MS);
+    running = await run({ DATA_DIR: running.data }, { clock });
+    await untilClosed();
+    told = await readLog(running);
+  });
+  after(() => running.close());
+
+  const keyOf = (tenant: Tenant): { key: string } => ({ key: keys.get(tenant) ?? '' });
+  const post = (tenant: Tenant, path: string, body: object): Promise<Answer> =>
+    running.post(path, body, keyOf(tenant));
+  const get = async (tenant: Tenant, path: string): Promise<Answer['json']> =>
+    (await running.get(path, keyOf(tenant))).json;
+
+  async function pass(ms: number): Promise<void> {
+    await running.gateway.logs.live.whenPublished(running.gateway.logs.live.size());
+    clock.pass(ms);
+  }
+
+  async function appendActs(phase: number): Promise<void> {
+    const log = running.gateway.logs.live;
+    const refs = TENANTS.map((name) => running.gateway.tenants.inLog(name, 'live').tenant_ref);
+    await Promise.all(
+      Array.from({ length: ACTS }, (_, n) => log.append([actDraft(refs[n % 3] ?? '', n, phase)])),
+    );
+  }
+
+  async function untilClosed(): Promise<void> {
+    for (let tries = 0; tries < 600; tries += 1) {
+      const { next } = (await running.get('/api/v1/clearing/network/latest.json')).json;
+      if (next.closes_at_ms > clock.wall()) return;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    assert.fail('the weeks were not closed');
+  }
+
+  it('has something to sum up', () => {
+    assert.ok(told.metered > 3 * ACTS);
+    assert.equal(new Set([...told.months.keys()].map((key) => key.split(' ')[0])).size, 2);
+    assert.ok(told.slots.length >= 3, String(told.slots.length));
+  });
+
+  it('agrees on usage, negative acts and exposure of every tenant and month', async () => {
+    for (const [key, sum] of told.months) {
+      const [month = '', tenant_ref = ''] = key.split(' ');
+      const tenant = tenantOf(tenant_ref);
+      const usage = await get(tenant, `/api/v1/clear/usage?month=${month}`);
+      assert.equal(usage.tenant_ref, tenant_ref);
+      assert.equal(usage.acts, sum.acts);
+      assert.equal(usage.tolls_micro_usd, String(sum.tolls));
+      assert.equal(usage.cleared_micro_usd, String(sum.cleared));
+      assert.equal(usage.fees_micro_usd, String(sum.fees));
+      const lines = usage.tolls.map(({ toll, acts }: { toll: string; acts: number }) => [
+        toll,
+        acts,
+      ]);
+      assert.deepEqual(lines, [...sum.byToll].sort(byName));
+      const exposure = await get(tenant, `/api/v1/clear/exposure?month=${month}`);
+      assert.equal(exposure.fees_micro_usd, String(sum.fees));
+      const nap = await get(tenant, `/api/v1/nap/usage?month=${month}`);
+      const negative = ['ccr', 'hold', 'restraint', 'restraint_call', 'spoliation_seal'];
+      const expected = negative.reduce((acts, toll) => acts + (sum.byToll.get(toll) ?? 0), 0);
+      assert.equal(nap.acts, expected);
+    }
+    for (const month of new Set([...told.months.keys()].map((key) => key.split(' ')[0]))) {
+      const parts = [...told.months].filter(([key]) => key.startsWith(`${String(month)} `));
+      const { json } = await running.get(`/api/v1/clear/network?month=${String(month)}`);
+      const total = parts.reduce((sum, [, { tolls }]) => sum + tolls, 0n);
+      assert.deepEqual([json.tenants, json.tolls_micro_usd], [parts.length, String(total)]);
+    }
+  });
+
+  it('agrees on every slot and its root, each week once and in order', () => {
+    let week = told.firstWeek;
+    for (const slot of told.slots) {
+      assert.equal(slot['from_ms'], week, 'no week is left out');
+      const nets = [...told.weeks]
+        .filter(([key]) => key.startsWith(`${String(week)} `))
+        .map(([key, net]) => [key.split(' ')[1] ?? '', net] as const)
+        .sort(byName);
+      const leaves = nets.map(([ref, net]) => leafText(String(slot['week']), ref, net));
+      assert.equal(slot['root'], merkle(leaves).toString('hex'));
+      assert.equal(
+        slot['acts'],
+        nets.reduce((sum, [, { acts }]) => sum + acts, 0),
+      );
+      const due = nets.reduce((sum, [, net]) => sum + net.tolls - net.credits + net.fees, 0n);
+      assert.equal(slot['sum_net_micro_usd'], String(due));
+      week += 7 * DAY_MS;
+    }
+  });
+
+  it('agrees on credits: granted, drawn before tolls, never below nothing', async () => {
+    const credits = await get('beta', '/api/v1/clearing/credits');
+    const { granted, drawn } = told.credits.get(credits.tenant_ref) ?? { granted: 0n, drawn: 0n };
+    assert.equal(credits.granted_micro_usd, String(granted));
+    assert.equal(credits.drawn_micro_usd, String(drawn));
+    assert.ok(drawn > 0n && drawn <= granted);
+    assert.equal((await get('alpha', '/api/v1/clearing/credits')).granted_micro_usd, '0');
+  });
+
+  it('gives every tenant a proof of every week that holds without the service', async () => {
+    const kit = (await running.get('/export/offline-verify-kit.json')).text;
+    const trust = trustFromKit(kit, running.gateway.logs.live.origin);
+    let proven = 0;
+    for (const slot of told.slots) {
+      for (const tenant of TENANTS) {
+        const path = `/api/v1/clearing/slots/${String(slot['week'])}/proof`;
+        const answer = await running.get(path, keyOf(tenant));
+        const { tenant_ref } = running.gateway.tenants.inLog(tenant, 'live');
+        const net = told.weeks.get(`${String(slot['from_ms'])} ${tenant_ref}`);
+        if (net === undefined) {
+          assert.equal(answer.status, 404);
+          continue;
+        }
+        const { leaf } = verifySlotProof(answer.json, trust);
+        assert.equal(leaf.tenant_ref, tenant_ref);
+        assert.equal(leaf.tolls_micro_usd, String(net.tolls));
+        proven += 1;
+      }
+    }
+    assert.ok(proven >= 6);
+    const folder = await mkdtemp(join(tmpdir(), 'actlog-clearing-'));
+    try {
+      const week = String(told.slots[0]?.['week']);
+      const proof = await running.get(`/api/v1/clearing/slots/${week}/proof`, keyOf('alpha'));
+      await writeFile(join(folder, 'kit.json'), kit);
+      await writeFile(join(folder, 'proof.json'), proof.text);
+      const ran = await actlog(folder, 'verify', 'proof.json', '--kit', 'kit.json');
+      assert.equal(ran.code, 0, ran.output);
+      assert.match(ran.output, new RegExp(`VALID: the slot ${week} commits to`));
+      const lie = { ...proof.json, leaf: { ...proof.json.leaf, acts: 1 } };
+      await writeFile(join(folder, 'proof.json'), JSON.stringify(lie));
+      assert.equal((await actlog(folder, 'verify', 'proof.json', '--kit', 'kit.json')).code, 1);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
+  it('comes to the same rows when they are derived again', async () => {
+    await running.close(true);
+    const folder = join(running.data, 'live', '1');
+    const types = await broughtTypes({ PLUGINS: [] });
+    assert.deepEqual((await fsck({ folder, types })).differences, []);
+    await reindex({ folder, types });
+    assert.deepEqual((await fsck({ folder, types })).differences, []);
+    running = await run({ DATA_DIR: running.data }, { clock });
+  });
+
+  function tenantOf(tenant_ref: string): Tenant {
+    const { tenants } = running.gateway;
+    const found = TENANTS.find((name) => tenants.inLog(name, 'live').tenant_ref === tenant_ref);
+    assert.ok(found !== undefined, 'an act of nobody');
+    return found;
+  }
+});
+
+const ASKED: readonly (readonly [string, object])[] = [
+  ['/api/v1/classify', { message: 'Schedule the interview for Monday' }],
+  ['/api/v1/restraint', { action_not_taken: 'refund', decision_reason: 'under review' }],
+  ['/api/v1/execute-gate', { action_type: 'wire.send', agent_id: 'agent:one' }],
+  ['/api/v1/spoliation-seal', { trigger_event: 'complaint' }],
+  [
+    '/api/v1/bind-payment',
+    { payment_hash: '7'.repeat(64), amount_atomic: 12_345_678, currency: 'USDC' },
+  ],
+];
+
+function actDraft(tenant_ref: string, n: number, phase: number): Draft {
+  const [id, micro_usd, exposure] = MIX[(n * 7 + phase) % MIX.length] ?? MIX[0];
+  const cleared_micro_usd = exposure * (1 + ((n * 31) % 17));
+  return {
+    type: 'pdtr.decision_not_supplied.v1',
+    tenant_ref,
+    members: { outcome: 'NOT_SUPPLIED', action_ref: String(phase * ACTS + n).padStart(64, '0') },
+    toll: { id, micro_usd, ...(exposure === 0 ? {} : { cleared_micro_usd }) },
+  };
+}
+
+const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number =>
+  a < b ? -1 : 1;
+
+interface Sum {
+  acts: number;
+  tolls: bigint;
+  cleared: bigint;
+  fees: bigint;
+  credits: bigint;
+  readonly byToll: Map<string, number>;
+}
+
+/** What the log's entries come to. */
+interface Told {
+  metered: number;
+  /** Monday of the first week with an act, ms. */
+  firstWeek: number;
+  /** By `YYYY-MM tenant_ref`. */
+  readonly months: Map<string, Sum>;
+  /** By `Monday-ms tenant_ref`. */
+  readonly weeks: Map<string, Sum>;
+  readonly credits: Map<string, { granted: bigint; drawn: bigint }>;
+  readonly slots: Entry[];
+}
+
+/** Reads the public log as anybody can, tile by tile, and adds it up. */
+async function readLog(running: Running): Promise<Told> {
+  const told: Told = {
+    metered: 0,
+    firstWeek: NaN,
+    months: new Map(),
+    weeks: new Map(),
+    credits: new Map(),
+    slots: [],
+  };
+  const note = (await running.get('/log/live/1/checkpoint')).text;
+  const size = Number(note.split('\n')[1]);
+  for (let n = 0; n * 256 < size; n += 1) {
+    const width = Math.min(256, size - n * 256);
+    const name = String(n).padStart(3, '0') + (width === 256 ? '' : `.p/${String(width)}`);
+    const response = await fetch(`${running.url}/log/live/1/tile/entries/${name}`);
+    const bundle = Buffer.from(await response.arrayBuffer());
+    for (let at = 0; at < bundle.length; at += 2 + bundle.readUInt16BE(at)) {
+      const text = bundle.toString('utf8', at + 2, at + 2 + bundle.readUInt16BE(at));
+      tell(told, JSON.parse(text) as Entry);
+    }
+  }
+  return told;
+}
+
+function tell(told: Told, entry: Entry): void {
+  const tenant_ref = String(entry['tenant_ref']);
+  if (entry['type'] === 'clearing.slot.v1') told.slots.push(entry);
+  if (entry['type'] === 'clearing.grant.v1') {
+    told.credits.set(tenant_ref, {
+      granted: BigInt(Number(entry['credits_micro_usd'])),
+      drawn: 0n,
+    });
+  }
+  if (entry['toll'] === undefined) return;
+  told.metered += 1;
+  const ms = Number(entry['issued_at_ms']);
+  const day = Math.floor(ms / DAY_MS);
+  const monday = (day - ((new Date(ms).getUTCDay() + 6) % 7)) * DAY_MS;
+  if (Number.isNaN(told.firstWeek)) told.firstWeek = monday;
+  const month = sumAt(told.months, `${new Date(ms).toISOString().slice(0, 7)} ${tenant_ref}`);
+  const week = sumAt(told.weeks, `${String(monday)} ${tenant_ref}`);
+  const toll = BigInt(Number(entry['toll_micro_usd']));
+  const cleared = BigInt(Number(entry['cleared_micro_usd'] ?? 0));
+  // 2, 1 and 0.5 basis points, by where the month stands after the act.
+  const after = month.cleared + cleared;
+  const twenty_thousandths = after <= 10n ** 13n ? 4n : after <= 10n ** 14n ? 2n : 1n;
+  const fee = (cleared * twenty_thousandths) / 20_000n;
+  const credit = told.credits.get(tenant_ref);
+  const left = credit === undefined ? 0n : credit.granted - credit.drawn;
+  const drawn = toll < left ? toll : left;
+  if (credit !== undefined) credit.drawn += drawn;
+  for (const sum of [month, week]) {
+    sum.acts += 1;
+    sum.tolls += toll;
+    sum.cleared += cleared;
+    sum.fees += fee;
+    sum.credits += drawn;
+    const name = String(entry['toll']);
+    sum.byToll.set(name, (sum.byToll.get(name) ?? 0) + 1);
+  }
+}
+
+function sumAt(sums: Map<string, Sum>, key: string): Sum {
+  const sum = sums.get(key) ?? {
+    acts: 0,
+    tolls: 0n,
+    cleared: 0n,
+    fees: 0n,
+    credits: 0n,
+    byToll: new Map<string, number>(),
+  };
+  sums.set(key, sum);
+  return sum;
+}
+
+/** RFC 8785 of a flat object of ASCII: its names sorted. */
+function leafText(week: string, tenant_ref: string, net: Sum): string {
+  const leaf: Record<string, string | number> = {
+    acts: net.acts,
+    cleared_micro_usd: String(net.cleared),
+    credits_micro_usd: String(net.credits),
+    fees_micro_usd: String(net.fees),
+    net_micro_usd: String(net.tolls - net.credits + net.fees),
+    schema: 'svc-clearing-leaf-v1',
+    tenant_ref,
+    tolls_micro_usd: String(net.tolls),
+    week,
+  };
+  return JSON.stringify(leaf);
+}
+
+/** RFC 9162 §2.1.1. */
+function merkle(leaves: readonly string[]): Buffer {
+  const sha256 = (...parts: (Buffer | string)[]): Buffer =>
+    parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest();
+  if (leaves.length === 0) return sha256();
+  if (leaves.length === 1) return sha256(Buffer.of(0), leaves[0] ?? '');
+  let k = 1;
+  while (k * 2 < leaves.length) k *= 2;
+  return sha256(Buffer.of(1), merkle(leaves.slice(0, k)), merkle(leaves.slice(k)));
+}
