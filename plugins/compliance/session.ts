@@ -8,7 +8,8 @@ import { Tally } from './tally.ts';
 
 /** How long a request waits for the checkpoint over what was logged before it. */
 const COVERED_MS = 10_000;
-const PAGE = 1000;
+/** Entries read at a stretch: other requests come between. */
+const PAGE = 250;
 /** Entries that one document shows. */
 const MAX_SHOWN = 100;
 /** Leaves after which the full tiles are let go. */

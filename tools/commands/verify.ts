@@ -24,11 +24,11 @@ interface VerifyOptions extends TrustOptions {
 export function addVerify(program: Command): void {
   program
     .command('verify <what>')
-    .summary('check a receipt, proof, absence document or kit')
+    .summary('check a receipt, proof, absence document, report or kit')
     .description(
-      'Checks a receipt, an answer that holds one, an absence document, a tlog-proof, the proof of a ' +
-        'clearing slot, a checkpoint or a kit: a file, an address, or - for standard input. What it is shows ' +
-        'by its content. Nothing is asked of the service when --kit is a file.',
+      'Checks a receipt, an answer that holds one, an absence document, a report or exhibit pack, a ' +
+        'tlog-proof, the proof of a clearing slot, a checkpoint or a kit: a file, an address, or - for ' +
+        'standard input. What it is shows by its content. Nothing is asked of the service when --kit is a file.',
     )
     .option(
       '--kit <file>',
