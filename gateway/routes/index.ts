@@ -8,6 +8,7 @@ import { KIT_TYPES } from './kit-document.ts';
 import { kitRoutes } from './kit.ts';
 import { logRoutes } from './log.ts';
 import { platformRoutes } from './platform.ts';
+import { proofDownloadRoute } from './proof-download.ts';
 import { proofRoutes } from './proofs.ts';
 import { receiptRoutes } from './receipts.ts';
 import { subscriptionRoutes } from './subscriptions.ts';
@@ -21,6 +22,7 @@ export function gatewayRoutes(gateway: Gateway): readonly Route[] {
     ...logRoutes(gateway),
     ...proofRoutes(gateway),
     ...receiptRoutes(gateway),
+    proofDownloadRoute(gateway),
     ...cryptoRoutes(gateway),
     ...kitRoutes(gateway),
     ...platformRoutes(gateway),

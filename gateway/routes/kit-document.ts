@@ -6,7 +6,7 @@ import { canonical } from '../../log/index.ts';
 import type { Json, JsonObject, Log } from '../../log/index.ts';
 import type { EntryType } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
-import { allLogs, jwks } from './keys.ts';
+import { allLogs, jwks, purposeKeys } from './keys.ts';
 import { placeOf, tlogProofOf } from './receipt-answer.ts';
 import type { ModuleFile } from './verifier.ts';
 
@@ -49,6 +49,8 @@ const VERIFY_STEPS: readonly string[] = [
     'and only with an inclusion proof.',
   'Open the checkpoint of the tlog_proof (or of log.checkpoint) with the vkey of the log: its first line is the ' +
     'origin, its signature holds. The path leads from entry_hash at the index to the root (RFC 9162, 2.1.3.2).',
+  'A COSE receipt (RFC 9942) is signed by the key of cose_keys with its origin; an AIR record by the key of keys ' +
+    'with the purpose air.',
   'Each disclosure opens the commitment of its name: SHA-256(16 bytes of salt || RFC 8785 form of the value).',
 ];
 
@@ -58,6 +60,11 @@ export function kitFoundation(gateway: Gateway, verifier: ModuleFile | null): Js
   return {
     issuer: base_url,
     keys: jwks(gateway),
+    cose_keys: {
+      keys: purposeKeys(gateway)
+        .filter(({ jwks: listed }) => !listed)
+        .map(({ jwk }) => jwk),
+    },
     vkeys: allLogs(gateway).map(({ vkey }) => vkey),
     witnesses: gateway.witnesses?.vkeys.slice() ?? [],
     policy: policyOf(gateway),

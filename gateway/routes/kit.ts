@@ -9,7 +9,7 @@ import type { Gateway } from '../gateway.ts';
 import { documentHash, KIT_TYPE, kitDocument, kitFoundation } from './kit-document.ts';
 import { allLogs } from './keys.ts';
 import { placeOf } from './receipt-answer.ts';
-import { EntryReceipt, Jwks, Note } from './schemas.ts';
+import { EntryReceipt, Jwks, Note, PurposeJwk } from './schemas.ts';
 import { sendBytes } from './send.ts';
 import { MODULES, readModule } from './verifier.ts';
 import type { ModuleFile } from './verifier.ts';
@@ -25,6 +25,10 @@ const Kit = Type.Object(
     generated_at: Type.String({ format: 'date-time' }),
     issuer: Type.String(),
     keys: Jwks,
+    cose_keys: Type.Object(
+      { keys: Type.Array(PurposeJwk) },
+      { description: 'Keys of COSE receipts; none of them signs anything else.' },
+    ),
     logs: Type.Array(Type.Object({ origin: Type.String(), vkey: Type.String(), checkpoint: Note })),
     witnesses: Type.Array(Type.String(), { description: 'Verifier keys of cosigners.' }),
     policy: Type.String({

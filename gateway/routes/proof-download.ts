@@ -1,0 +1,46 @@
+// GET /r/{entry_id}/tlog-proof: the portable proof of a receipt as a file, for verifiers of others. C2SP tlog-proof.
+
+import { Type } from 'typebox';
+import { ApiError, route } from '../../plugins/contract.ts';
+import type { Route } from '../../plugins/contract.ts';
+import type { Gateway } from '../gateway.ts';
+import { findEntry, placeOf, tlogProofOf } from './receipt-answer.ts';
+import { kindName } from './schemas.ts';
+
+/** The route. */
+export function proofDownloadRoute(gateway: Gateway): Route {
+  return route({
+    method: 'GET',
+    path: '/r/{entry_id}/tlog-proof',
+    tag: 'Receipts',
+    summary: 'The portable proof of a receipt, to download',
+    description:
+      'C2SP tlog-proof@v1 of the newest checkpoint over the entry; `actlog verify` takes it with `--receipt`.',
+    access: 'read',
+    params: Type.Object({ entry_id: Type.String({ maxLength: 512 }) }),
+    query: Type.Object({
+      log: Type.Optional(
+        kindName('Which log; that of the key unless given, and live without a key.'),
+      ),
+    }),
+    responses: { 200: { description: 'The proof.', type: 'text/plain; charset=utf-8' } },
+    errors: ['resource_missing', 'log_unavailable'],
+    async handle(ctx) {
+      const { params, query, caller } = ctx.state;
+      const kind = query.log ?? (caller.key_id === null ? 'live' : caller.kind);
+      const entry = findEntry(gateway, kind, params.entry_id);
+      if (entry === null) {
+        throw new ApiError('resource_missing', 'the log has no such entry', { param: 'entry_id' });
+      }
+      const { log, index } = entry;
+      const place = await placeOf(log, index);
+      if (place === null) {
+        throw new ApiError('log_unavailable', 'the log is not publishing at the moment');
+      }
+      ctx.set('Cache-Control', 'no-store');
+      ctx.set('Content-Disposition', `attachment; filename="${String(index)}.tlog-proof"`);
+      ctx.set('Content-Type', 'text/plain; charset=utf-8');
+      ctx.body = tlogProofOf(index, place);
+    },
+  });
+}
