@@ -18,6 +18,8 @@ export type {
   KoaLike,
   Protected,
 } from './adapters.ts';
+export { gateRequestFor } from './agent.ts';
+export type { GateRequestMembers, MadeRequest } from './agent.ts';
 export type { GuardAnswer } from './answers.ts';
 export {
   ASSURANCE,

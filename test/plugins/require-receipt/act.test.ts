@@ -104,7 +104,7 @@ describe('require-receipt', () => {
     assert.equal(json.act.permit_use_id, json.permit_use_receipt.entry_id);
     assert.equal(json.receipt.type, 'require-receipt.act.v1');
     assert.equal(json.receipt.action_ref, answer['action_ref']);
-    assert.equal(json.receipt.index, json.permit_use_receipt.index + 1);
+    assert.equal(json.receipt.index - json.permit_use_receipt.index, 1);
     assert.equal(json.permit_use_receipt.consumer, 'require-receipt');
     assert.equal(json.receipt.disclosures.reference.value, BODY.reference);
     const again = await act(running.live, receipt);

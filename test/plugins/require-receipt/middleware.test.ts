@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import type { Json, JsonObject } from '../../../log/encoding/json-types.ts';
 import {
   actionOf,
+  gateRequestFor,
   memoryReplayStore,
   parseChallenge,
   requireReceipt,
@@ -176,6 +177,40 @@ describe('actlog/require-receipt', () => {
       });
     });
   }
+
+  it('asks an agent for what it is doing, which the agent can check', async () => {
+    const { json } = await post(`${services.get('express')?.url ?? ''}/refunds`, BODY);
+    const made = { audience: 'https://shop.example', method: 'post', target: '/refunds' };
+    const { gate_request } = json.required;
+    assert.deepEqual(gateRequestFor(json, made), gate_request);
+    const whole = { ...made, action_type: 'payment.refund', fields: BODY };
+    assert.deepEqual(gateRequestFor(json, whole), gate_request);
+    for (const change of [
+      { audience: 'https://other.example' },
+      { method: 'PUT' },
+      { target: '/refunds?all=1' },
+      { action_type: 'payment.release' },
+      { fields: { ...BODY, amount: 13 } },
+    ]) {
+      assert.throws(() => gateRequestFor(json, { ...whole, ...change }), /another act/);
+    }
+    const { required } = json;
+    const action_hash = `sha256:${'0'.repeat(64)}`;
+    assert.throws(() => gateRequestFor({ required: { ...required, action_hash } }, made), /not of/);
+    const added = { ...required.canonical_action, more: 1 };
+    const lied = { required: { ...required, canonical_action: added } };
+    assert.throws(() => gateRequestFor(lied, made), /not of/);
+    for (const none of [null, {}, { required: 7 }, { required: {} }]) {
+      assert.throws(() => gateRequestFor(none, made), Error);
+    }
+  });
+
+  it('gives up on keys that do not come', async () => {
+    const silent = await listening(() => undefined);
+    const source = trustedKeys(`${silent.url}/jwks.json`, { timeout_ms: 50 });
+    await assert.rejects(source.of(log.origin, RECEIPT_KEY.kid), /cannot be fetched/);
+    await silent.close();
+  });
 
   it('refuses to bind a body that nobody has parsed', async () => {
     const url = `${services.get('express')?.url ?? ''}/unparsed`;
