@@ -27,8 +27,11 @@ process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** The service on a data folder. */
-export async function startService(data: string): Promise<ChildProgram> {
+/** The service on a data folder, with settings beside those of every measurement. */
+export async function startService(
+  data: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<ChildProgram> {
   const port = await freePort();
   const url = `http://127.0.0.1:${String(port)}`;
   return start('tools/actlog', ['serve'], / serves /, url, {
@@ -39,6 +42,7 @@ export async function startService(data: string): Promise<ChildProgram> {
     LOG_ORIGIN: '',
     RATE_LIMITS: 'off',
     LOG_LEVEL: 'error',
+    ...settings,
   });
 }
 

@@ -8,6 +8,7 @@ import { http } from './http.ts';
 import { metering } from './metering.ts';
 import { monitor } from './monitor.ts';
 import { startup } from './startup.ts';
+import { webhooks } from './webhooks.ts';
 import { witness } from './witness.ts';
 
 /** All measurements, in the order of the requirement. */
@@ -20,6 +21,7 @@ export const BENCHES: readonly Bench[] = [
   fold,
   witness,
   metering,
+  webhooks,
 ];
 
 /** Runs the measurements whose name, or the name of one of their figures, begins with `only`. */
