@@ -38,8 +38,8 @@ export interface QueueOptions {
 const LOOK_MS = 500;
 /** How long to leave a disk alone that took no write. */
 const TROUBLE_MS = 2000;
-/** Read at once of a shard. */
-const PAGE = 64;
+/** Read of a shard beyond what there is room for: some rows turn out to wait for another. */
+const MARGIN = 16;
 /** Ends of attempts that wait to be written; no more are begun beyond it. */
 const MAX_UNWRITTEN = 4096;
 
@@ -131,7 +131,7 @@ export class Queue {
   /** Begins what is due in a shard, as far as there is room, and notes when to look again. */
   async #take(shard: number): Promise<void> {
     this.#next[shard] = this.#options.now() + TROUBLE_MS;
-    const limit = PAGE + this.#busy.size + this.#held.size;
+    const limit = this.#room(shard) + MARGIN + this.#busy.size + this.#held.size;
     this.#ended.clear();
     const rows = await this.#log.attachedRows(duePrefix(shard), { limit });
     let next = rows.length < limit ? Infinity : 0;

@@ -1,0 +1,159 @@
+// What operators and receivers do: the snippet of the README, the command line with and without a server, the key
+// file, the schedule. behaviour.md §11.
+
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import fc from 'fast-check';
+import { adminCall } from '../../../gateway/tenants/admin-call.ts';
+import { DELAYS_MS, retryAfterMs, waitAfter } from '../../../gateway/webhooks/schedule.ts';
+import { SecretBox } from '../../../gateway/webhooks/secret-box.ts';
+import { startReceiver } from '../egress/receiver.ts';
+import type { Received } from '../egress/receiver.ts';
+import { runSending, until } from './receiving.ts';
+
+const ERROR = { message: '' };
+
+describe('a receiver with the snippet of the README', () => {
+  it('opens what the service sent and nothing else', async () => {
+    const readme = await readFile(new URL('../../../README.md', import.meta.url), 'utf8');
+    const [, snippet] = /## Receive webhooks[^]*?```js\n([^]*?)```/.exec(readme) ?? [];
+    assert.ok(snippet);
+    const folder = await mkdtemp(join(tmpdir(), 'actlog-receiver-'));
+    const running = await runSending();
+    const receiver = await startReceiver();
+    try {
+      const path = join(folder, 'receiver.mjs');
+      await writeFile(path, snippet);
+      const { openWebhook } = (await import(pathToFileURL(path).href)) as {
+        openWebhook(
+          service: string,
+          headers: Received['headers'],
+          body: string,
+        ): Promise<{ type: string } | null>;
+      };
+      const body = { ...ERROR, webhook_url: receiver.url() };
+      await running.post('/api/v1/classify', body, { key: running.live });
+      const [received] = await receiver.whenReceived(1);
+      assert.ok(received);
+      const { headers, body: text } = received;
+      assert.equal((await openWebhook(running.url, headers, text))?.type, 'classification.error');
+      assert.equal(await openWebhook(running.url, headers, text.replace('ERROR', 'SAFE')), null);
+      const late = { ...headers, 'webhook-timestamp': '1600000000' };
+      assert.equal(await openWebhook(running.url, late, text), null);
+    } finally {
+      await receiver.close();
+      await running.close();
+      await rm(folder, { recursive: true });
+    }
+  });
+});
+
+describe('actlog webhooks', () => {
+  it('lists and replays through the server, and on the folder when none runs', async () => {
+    const receiver = await startReceiver();
+    receiver.answer((_, res) => res.writeHead(410).end());
+    const first = await runSending();
+    const { data, live: key } = first;
+    const env = { LOG_ORIGIN: 'test.example', BASE_URL: 'http://test.example', THREADS: 'off' };
+    const letters = () =>
+      adminCall(data, 'webhooks list', {}, env) as Promise<readonly { id: string; type: string }[]>;
+    const body = { ...ERROR, webhook_url: receiver.url() };
+    const { json } = await first.post('/api/v1/classify', body, { key });
+    const [letter] = await until(async () => {
+      const found = await letters();
+      return found.length > 0 ? found : null;
+    });
+    assert.deepEqual([letter?.id, letter?.type], [`msg_${json.entry_id}`, 'classification.error']);
+    await assert.rejects(
+      adminCall(data, 'webhooks replay', { id: 'msg_none' }, env),
+      /no dead letter/,
+    );
+    await assert.rejects(adminCall(data, 'webhooks replay', {}, env), /id is missing/);
+    await first.close(true);
+
+    assert.equal((await letters()).length, 1);
+    const replayed = await adminCall(data, 'webhooks replay', { id: letter?.id ?? '' }, env);
+    assert.deepEqual(replayed, { replayed: 1 });
+    assert.deepEqual(await letters(), []);
+    receiver.answer((_, res) => res.writeHead(204).end());
+    const second = await runSending({ DATA_DIR: data });
+    await receiver.whenReceived(2);
+    await second.close();
+    await receiver.close();
+  });
+
+  it('forgets after a month', async () => {
+    const receiver = await startReceiver();
+    receiver.answer((_, res) => res.writeHead(410).end());
+    const running = await runSending();
+    const { dead } = running.gateway.webhooks;
+    const body = { ...ERROR, webhook_url: receiver.url() };
+    await running.post('/api/v1/classify', body, { key: running.live });
+    await until(async () => (await dead.list(10)).length === 1);
+    running.clock.pass(29 * 86_400_000);
+    assert.equal(await dead.sweep(), 0);
+    running.clock.pass(2 * 86_400_000);
+    assert.equal(await dead.sweep(), 1);
+    assert.deepEqual(await dead.list(10), []);
+    await running.close();
+    await receiver.close();
+  });
+});
+
+describe('the schedule of retries', () => {
+  it('waits as written, a fifth longer at most, and ends after the tenth attempt', () => {
+    const seconds = [0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
+    assert.deepEqual(
+      DELAYS_MS,
+      seconds.map((s) => s * 1000),
+    );
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 9 }),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        (n, chance) => {
+          const wait = waitAfter(n, chance) ?? Number.NaN;
+          const delay = DELAYS_MS[n] ?? Number.NaN;
+          return wait >= delay && wait <= delay * 1.2;
+        },
+      ),
+    );
+    assert.equal(waitAfter(10, 0), null);
+  });
+
+  it('waits as long as it is asked to, a day at most', () => {
+    assert.equal(waitAfter(1, 0, 3_600_000), 3_600_000);
+    assert.equal(waitAfter(1, 0, 1e12), 86_400_000);
+    assert.equal(waitAfter(2, 0, 1000), 300_000);
+    const now = Date.parse('2026-11-21T12:00:00Z');
+    assert.equal(retryAfterMs('120', now), 120_000);
+    assert.equal(retryAfterMs('Sat, 21 Nov 2026 12:01:00 GMT', now), 60_000);
+    for (const text of [undefined, '', '-5', 'soon', '1e9', 'Sat, 21 Nov 2020 12:01:00 GMT']) {
+      assert.equal(retryAfterMs(text, now), 0, text);
+    }
+  });
+});
+
+describe('the secret box', () => {
+  it('opens what it sealed, in its own place, under its own key', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'actlog-box-'));
+    try {
+      const box = await SecretBox.open(join(folder, 'a'));
+      const sealed = box.seal('one', 'whsec_secret');
+      assert.notEqual(box.seal('one', 'whsec_secret'), sealed);
+      assert.equal((await SecretBox.open(join(folder, 'a'))).open('one', sealed), 'whsec_secret');
+      assert.equal(box.open('two', sealed), null);
+      assert.equal((await SecretBox.open(join(folder, 'b'))).open('one', sealed), null);
+      for (const broken of ['', 'AAAA', sealed.slice(0, -4), `A${sealed.slice(1)}`]) {
+        if (broken !== sealed) assert.equal(box.open('one', broken), null);
+      }
+      await SecretBox.open(join(folder, 'c'), 'a passphrase');
+      await assert.rejects(SecretBox.open(join(folder, 'c')), /needs a passphrase/);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});
