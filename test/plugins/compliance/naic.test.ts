@@ -90,6 +90,17 @@ describe('the NAIC exhibit pack', () => {
     assert.match(text, /^A\.7 Consumer complaints from models: NOT EVIDENCED$/m);
   });
 
+  it('counts what the gate did not permit', async () => {
+    const act = { action_type: 'wire', agent_id: 'agent-7', session_id: 'gated' };
+    const decided = await running.post('/api/v1/execute-gate', act, { key: running.live });
+    assert.equal(decided.json.outcome, 'SILENCE');
+    const document = await pack('gated');
+    const { evidence } = rowOf(document, 'A.4');
+    assert.deepEqual(evidence.entry_ids, [decided.json.decision_entry_id]);
+    assert.equal(rowOf(document, 'B.6').value, 1);
+    assert.equal(rowOf(document, 'B.4').status, 'NOT EVIDENCED', 'version 0 is no policy');
+  });
+
   it('is what its entry commits to, and is sealed once while nothing changes', async () => {
     await classify('kept', 'Schedule the interview for Monday');
     const first = await pack('kept');
