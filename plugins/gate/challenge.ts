@@ -1,71 +1,87 @@
-// The 428 of an act that the tenant's policy permits only to who shows a receipt. behaviour.md §8.2; RFC 6585 §3.
+// The 428 of an act that the tenant's policy permits only to who shows a receipt. Its header and its words are those
+// of the plugin that keeps RR-1, which says so by `challenges`. behaviour.md §8.2; RFC 6585 §3.
 
 import { isJsonObject, parseJson } from '../../log/index.ts';
 import { ApiError } from '../contract.ts';
-import type { Json } from '../contract.ts';
+import type { Json, JsonObject, PluginHost } from '../contract.ts';
 import type { Asked } from './asking.ts';
-import { PermitRefused } from './permit.ts';
+import type { PermitRefused } from './permit.ts';
 
-const PROOF_HEADER = 'X-Receipt';
-const MANIFEST = '/.well-known/agent-actions.json';
-const PROFILE = 'actlog-permit-v1';
-/** A permit shows that a policy covered the act, no more. */
-const ASSURANCE = 'software';
+/** What a challenge is about. */
+export interface ChallengedAct {
+  readonly action_type: string;
+  /** `sha256:` and the action_ref: an act at the gate is bound by its preimage. */
+  readonly action_hash: string;
+  readonly preimage: JsonObject;
+  readonly origin: string;
+  /** tenant_refs whose permits count. */
+  readonly issuers: readonly string[];
+  /** Why the receipt that came was not taken. */
+  readonly refused?: string;
+}
+
+/** Makes the headers of a challenge and `required` of its body. */
+export type Challenger = (act: ChallengedAct) => {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly required: JsonObject;
+};
+
+/** Challengers of each gateway's host. */
+const CHALLENGERS = new WeakMap<PluginHost, Challenger>();
+
+/** Lets another plugin word the challenges of this gateway. */
+export function challengeWith(host: PluginHost, challenger: Challenger): void {
+  CHALLENGERS.set(host, challenger);
+}
 
 /** The challenge; `refused` is what was wrong with the receipt that came. */
 export function challenge(
-  { act, action_ref, preimage }: Asked,
-  permit_max_age_ms: number,
+  host: PluginHost,
+  { act, action_ref, preimage, caller }: Asked,
   issuers: readonly string[],
   refused?: PermitRefused,
 ): ApiError {
-  const max_age_sec = permit_max_age_ms / 1000;
-  const parameters = {
-    action: act.action_type,
+  const challenged: ChallengedAct = {
+    action_type: act.action_type,
     action_hash: `sha256:${action_ref}`,
-    manifest: MANIFEST,
-    proof: PROOF_HEADER,
-    profile: PROFILE,
-    assurance: ASSURANCE,
-    max_age: String(max_age_sec),
+    preimage: { ...preimage },
+    origin: host.log(caller.kind).origin,
+    issuers,
+    ...(refused === undefined ? {} : { refused: refused.reason }),
   };
-  const value = Object.entries(parameters).map(([name, text]) => `${name}="${text}"`);
+  const { headers, required } = CHALLENGERS.get(host)?.(challenged) ?? {
+    headers: {},
+    required: { action: challenged.action_type, action_hash: challenged.action_hash },
+  };
   const reason = refused === undefined ? '' : `, and ${refused.message}`;
   return new ApiError('receipt_required', `this act needs the receipt of a permit${reason}`, {
     param: 'receipt',
-    headers: { 'Receipt-Required': value.join(', '), 'Cache-Control': 'no-store' },
+    headers: { ...headers, 'Cache-Control': 'no-store' },
     members: {
       required: {
-        action: act.action_type,
-        action_hash: parameters.action_hash,
-        manifest: MANIFEST,
-        challenge_header: 'Receipt-Required',
-        proof_header: PROOF_HEADER,
-        header: `${PROOF_HEADER}: base64url(<receipt JSON>), or the member receipt of the body`,
-        profile: PROFILE,
-        assurance_class: ASSURANCE,
-        acceptable_issuers: issuers,
-        max_age_sec,
-        single_use: true,
-        gate_request: preimage,
-        how: 'Get a PERMIT for gate_request from an acceptable issuer and send its receipt with this request.',
-        learn_more: '/standards/receipt-required',
-        ...(refused === undefined ? {} : { refused: refused.reason }),
+        ...required,
+        gate_request: challenged.preimage,
+        how:
+          'Get a PERMIT for gate_request from an acceptable issuer of this log; send its receipt, or its entry ' +
+          'id, as the member receipt of this same request.',
       },
     },
     ...(refused === undefined ? {} : { cause: refused }),
   });
 }
 
+/** A receipt in its values is at most 19 deep, and may hold fractions; the envelope is one more. */
+const READING = { fractions: true, maxDepth: 20 };
+
 /** The receipt in an X-Receipt header: base64url of its JSON, or of `{"receipt": …}`; hostile. */
 export function receiptOfHeader(header: string): Json | undefined {
   if (header === '') return undefined;
+  // What cannot be read is a receipt of nothing.
+  if (!/^[A-Za-z0-9+/_-]+={0,2}$/.test(header)) return null;
   try {
-    if (!/^[A-Za-z0-9+/_=-]+$/.test(header)) throw new PermitRefused('malformed');
-    const value = parseJson(Buffer.from(header, 'base64url'));
+    const value = parseJson(Buffer.from(header, 'base64url'), READING);
     return isJsonObject(value) && isJsonObject(value['receipt']) ? value['receipt'] : value;
   } catch {
-    // What cannot be read is a receipt of nothing.
     return null;
   }
 }

@@ -8,6 +8,8 @@ import restraint from '../restraint/index.ts';
 import { gateCatalog } from './asking.ts';
 import { DECISION, decisionType, policyType, resolutionType, useType } from './entries.ts';
 import { holdRoutes } from './holds.ts';
+import { challengeWith } from './challenge.ts';
+import type { Challenger } from './challenge.ts';
 import { permitOf, permitUse } from './permit.ts';
 import type { Permit, PermitQuestion, PermitUse } from './permit.ts';
 import { permitRoute } from './permit-routes.ts';
@@ -17,6 +19,7 @@ import { gateRoutes } from './routes.ts';
 
 export { DECISION, OUTCOMES, USE } from './entries.ts';
 export type { Outcome } from './entries.ts';
+export type { ChallengedAct, Challenger } from './challenge.ts';
 export { PermitRefused } from './permit.ts';
 export type { Permit, PermitQuestion, PermitRefusal, PermitUse } from './permit.ts';
 
@@ -36,6 +39,8 @@ export interface GateApi {
    * @throws PermitRefused
    */
   permitUse(question: PermitQuestion, consumer: string): PermitUse;
+  /** Words the 428 of acts that a policy wants a receipt for; called while plugins are set up. */
+  challenges(challenger: Challenger): void;
 }
 
 /** The plugin `gate`. */
@@ -64,5 +69,8 @@ export default definePlugin<GateApi>({
   api: (host) => ({
     permit: (question) => permitOf(host, question),
     permitUse: (question, consumer) => permitUse(host, question, consumer),
+    challenges(challenger) {
+      challengeWith(host, challenger);
+    },
   }),
 });

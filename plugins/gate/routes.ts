@@ -126,7 +126,7 @@ function decider(host: PluginHost) {
     const { caller, receipt, action_ref } = asking;
     if (receipt === undefined) {
       if (requiredReceipt(asking.act, inForce?.policy ?? null) === null) return null;
-      throw challenge(asking, catalog.permit_max_age_ms, issuersOf(asking, inForce));
+      throw challenge(host, asking, issuersOf(asking, inForce));
     }
     try {
       const issuers = issuersOf(asking, inForce);
@@ -139,7 +139,7 @@ function decider(host: PluginHost) {
   /** A receipt that does not permit is as none; one that was used is said to be. */
   function challenged(asking: Asked, inForce: InForce | null, error: unknown): unknown {
     if (!(error instanceof PermitRefused) || error.reason === 'used') return error;
-    return challenge(asking, catalog.permit_max_age_ms, issuersOf(asking, inForce), error);
+    return challenge(host, asking, issuersOf(asking, inForce), error);
   }
 }
 

@@ -3,8 +3,12 @@
 // interface.md, Require-Receipt; behaviour.md §8.2.
 
 import { definePlugin } from '../contract.ts';
+import type { PluginHost } from '../contract.ts';
 import { layerRoutes } from '../layer-routes.ts';
+import gate from '../gate/index.ts';
+import type { Challenger } from '../gate/index.ts';
 import { actRoute } from './act.ts';
+import { challengeHeaders, requiredOf, STANDARD_PATH } from './challenge.ts';
 import { conformanceRoutes } from './conformance.ts';
 import { documentRoutes } from './documents.ts';
 import { actType, runType } from './entries.ts';
@@ -23,6 +27,20 @@ export {
 export type { Challenge, Issuer } from './challenge.ts';
 export { readHeader, receiptHeader } from './header.ts';
 
+/** Acts that a tenant's policy wants a receipt for are challenged in the same words. */
+function gateChallenger(host: PluginHost): Challenger {
+  return ({ action_type, action_hash, preimage, origin, issuers, refused }) => {
+    const challenge = {
+      action: { action_type, action_hash, canonical_action: preimage },
+      issuers: [{ origin, tenants: issuers }],
+      gate: host.url('/api/v1/execute-gate'),
+      learn_more: host.url(STANDARD_PATH),
+      ...(refused === undefined ? {} : { refused }),
+    };
+    return { headers: challengeHeaders(challenge), required: requiredOf(challenge) };
+  };
+}
+
 /** The plugin `require-receipt`. */
 export default definePlugin({
   contract: 1,
@@ -30,15 +48,18 @@ export default definePlugin({
   title: 'Receipt required (RR-1)',
   requires: ['gate'],
   types: [actType, runType],
-  routes: (host) => [
-    ...layerRoutes({
-      host,
-      file: 'require-receipt.json',
-      base: '/api/v1/require-receipt',
-      tag: 'require-receipt',
-    }),
-    ...documentRoutes(host),
-    actRoute(host),
-    ...conformanceRoutes(host),
-  ],
+  routes(host) {
+    host.use(gate).challenges(gateChallenger(host));
+    return [
+      ...layerRoutes({
+        host,
+        file: 'require-receipt.json',
+        base: '/api/v1/require-receipt',
+        tag: 'require-receipt',
+      }),
+      ...documentRoutes(host),
+      actRoute(host),
+      ...conformanceRoutes(host),
+    ];
+  },
 });
