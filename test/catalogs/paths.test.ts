@@ -21,7 +21,7 @@ const NOT_YET: readonly RegExp[] = [
   /^\/(demo\/hero|scan\/exhibit-d|clocks\/naic)(\?|$)/,
   /^\/clear\/(dashboard|embed\/[a-z-]+)$/,
   /^\/api\/v1\/(orn|inference)(\/|$)/,
-  /^\/api\/v1\/foundry\/(catalog\.json$|pipeline\/run$|installed-base\/)/,
+  /^\/api\/v1\/foundry\/pipeline\/run$/,
 ];
 
 const isPending = (path: string): boolean => NOT_YET.some((pattern) => pattern.test(path));
