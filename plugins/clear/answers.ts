@@ -118,9 +118,9 @@ export function spentOf({ acts, tolls_micro_usd, fees_micro_usd, cleared_micro_u
 
 /** A line for each toll. */
 export const tollLines = ({ tolls }: Usage) =>
-  Object.entries(tolls)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([toll, [acts, micro_usd]]) => ({ toll, acts, micro_usd, usd: usd(micro_usd) }));
+  tolls
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([toll, acts, micro_usd]) => ({ toll, acts, micro_usd, usd: usd(micro_usd) }));
 
 /** Usage as a table: RFC 4180, a line for each toll, then basis points, then the sum. */
 export function usageCsv(month: string, usage: Usage): string {

@@ -3,8 +3,18 @@
 /** `YYYY-MM`. */
 export const MONTH = '^[0-9]{4}-(0[1-9]|1[0-2])$';
 
+/** The month asked for last: one act after another lies in it. */
+let last = { from_ms: 0, to_ms: 0, month: '' };
+
 /** The month that a time lies in. */
-export const monthOf = (ms: number): string => new Date(ms).toISOString().slice(0, 7);
+export function monthOf(ms: number): string {
+  if (ms < last.from_ms || ms >= last.to_ms) {
+    const date = new Date(ms);
+    const from_ms = Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
+    last = { from_ms, to_ms: nextMonthMs(ms), month: date.toISOString().slice(0, 7) };
+  }
+  return last.month;
+}
 
 /** The first millisecond of the month after the one that a time lies in. */
 export function nextMonthMs(ms: number): number {

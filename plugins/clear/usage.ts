@@ -7,12 +7,15 @@ import { feeOf, tierOf } from './tiers.ts';
 /** Micro-USD in decimal digits. */
 export type Digits = string;
 
+/** Acts under one toll, and what they came to. */
+export type TollCount = readonly [toll: string, acts: number, micro_usd: Digits];
+
 /** A sum over governed acts, as rows hold it. */
 export interface Usage {
   readonly acts: number;
   readonly tolls_micro_usd: Digits;
-  /** By the key of the toll: acts, micro-USD. */
-  readonly tolls: Readonly<Record<string, readonly [number, Digits]>>;
+  /** Key of the toll, acts, micro-USD; a list, since every act copies it. */
+  readonly tolls: readonly TollCount[];
   readonly cleared_micro_usd: Digits;
   readonly fees_micro_usd: Digits;
   /** By the id of the tier: acts, exposure, fees. */
@@ -23,7 +26,7 @@ export interface Usage {
 export const NO_USAGE: Usage = {
   acts: 0,
   tolls_micro_usd: '0',
-  tolls: {},
+  tolls: [],
   cleared_micro_usd: '0',
   fees_micro_usd: '0',
   tiers: {},
@@ -63,12 +66,11 @@ export type Share = ReturnType<typeof shareOf> | null;
 /** A sum with one more act. */
 export function withAct(usage: Usage, act: Act, share: Share): Usage {
   const { toll, toll_micro_usd, cleared_micro_usd } = act;
-  const [acts, micro_usd] = usage.tolls[toll] ?? [0, '0'];
   const counted = {
     ...usage,
     acts: usage.acts + 1,
     tolls_micro_usd: add(usage.tolls_micro_usd, toll_micro_usd),
-    tolls: { ...usage.tolls, [toll]: [acts + 1, add(micro_usd, toll_micro_usd)] as const },
+    tolls: withToll(usage.tolls, [toll, 1, String(toll_micro_usd)]),
   };
   if (share === null) return counted;
   const { tier, fee_micro_usd } = share;
@@ -84,13 +86,15 @@ export function withAct(usage: Usage, act: Act, share: Share): Usage {
   };
 }
 
+function withToll(tolls: readonly TollCount[], [toll, more, usd]: TollCount): readonly TollCount[] {
+  const at = tolls.findIndex(([known]) => known === toll);
+  const [, acts, micro_usd] = tolls[at] ?? [toll, 0, '0'];
+  const counted: TollCount = [toll, acts + more, add(micro_usd, usd)];
+  return at < 0 ? [...tolls, counted] : tolls.with(at, counted);
+}
+
 /** Two sums as one: of the logs of a kind, each of which has its own. */
 export function plus(a: Usage, b: Usage): Usage {
-  const tolls = { ...a.tolls };
-  for (const [toll, [acts, micro_usd]] of Object.entries(b.tolls)) {
-    const [before, sum] = tolls[toll] ?? [0, '0'];
-    tolls[toll] = [before + acts, add(sum, micro_usd)];
-  }
   const tiers = { ...a.tiers };
   for (const [tier, [acts, exposure, fees]] of Object.entries(b.tiers)) {
     const [before, cleared, taken] = tiers[tier] ?? [0, '0', '0'];
@@ -99,7 +103,7 @@ export function plus(a: Usage, b: Usage): Usage {
   return {
     acts: a.acts + b.acts,
     tolls_micro_usd: add(a.tolls_micro_usd, b.tolls_micro_usd),
-    tolls,
+    tolls: b.tolls.reduce(withToll, a.tolls),
     cleared_micro_usd: add(a.cleared_micro_usd, b.cleared_micro_usd),
     fees_micro_usd: add(a.fees_micro_usd, b.fees_micro_usd),
     tiers,

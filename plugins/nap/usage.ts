@@ -31,13 +31,16 @@ export function negativeActs({ tolls }: Usage, skus: readonly Sku[]): readonly S
   return skus
     .filter(({ sku, counted_as }) => sku === counted_as)
     .map(({ sku }) => {
-      const own = skus.filter(({ counted_as }) => counted_as === sku);
-      return own.reduce<SkuCount>(
-        (sum, { sku: toll }) => {
-          const [acts, micro_usd] = tolls[toll] ?? [0, '0'];
-          return { sku, acts: sum.acts + acts, micro_usd: add(sum.micro_usd, micro_usd) };
-        },
-        { sku, acts: 0, micro_usd: '0' },
-      );
+      const own = skus.filter(({ counted_as }) => counted_as === sku).map((one) => one.sku);
+      return tolls
+        .filter(([toll]) => own.includes(toll))
+        .reduce<SkuCount>(
+          (sum, [, acts, usd]) => ({
+            sku,
+            acts: sum.acts + acts,
+            micro_usd: add(sum.micro_usd, usd),
+          }),
+          { sku, acts: 0, micro_usd: '0' },
+        );
     });
 }
