@@ -14,8 +14,10 @@ import { entriesRoutes } from './scitt/entries-routes.ts';
 import { issuerRoute } from './scitt/issuer-route.ts';
 import { keyRoutes } from './scitt/key-routes.ts';
 
-export { airRecord } from './air/record.ts';
+export { chainHash } from './air/integrity.ts';
+export { agentOf, airRecord } from './air/record.ts';
 export type { AirMapping } from './air/record.ts';
+export { coseView } from './air/statement.ts';
 
 function airService(host: PluginHost): AirService {
   const mapping = host.catalog('air.json') as unknown as AirMapping;

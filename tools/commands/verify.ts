@@ -26,8 +26,8 @@ export function addVerify(program: Command): void {
     .command('verify <what>')
     .summary('check a receipt, proof, absence document, report or kit')
     .description(
-      'Checks a receipt, an answer that holds one, an absence document, a report or exhibit pack, a ' +
-        'tlog-proof, the proof of a clearing slot, a checkpoint or a kit: a file, an address, or - for ' +
+      'Checks a receipt, an answer that holds one, an absence document, an AIR export, a COSE message, a ' +
+        'report or exhibit pack, a tlog-proof, the proof of a clearing slot, a checkpoint or a kit: a file, an address, or - for ' +
         'standard input. What it is shows by its content. Nothing is asked of the service when --kit is a file.',
     )
     .option(
@@ -67,11 +67,11 @@ Exits 0 when everything that is shown holds, 1 when something does not, 2 when t
 async function verify(what: string, options: VerifyOptions): Promise<number> {
   const { check, claimedOrigin } = await import('../verify/check.ts');
   const { checkKit } = await import('../verify/kit.ts');
-  const { recognise } = await import('../verify/recognise.ts');
+  const { recogniseBytes } = await import('../verify/recognise.ts');
   const { originsOf, readKit, trustOf } = await import('../verify/trust.ts');
 
   const address = /^https?:\/\//.test(what) ? answerAddress(new URL(what)) : null;
-  const shown = recognise(await read(what, address));
+  const shown = recogniseBytes(await read(what, address));
   const kit: Kit =
     shown.kind === 'kit'
       ? { kit: shown.kit, source: what, fetched: address !== null }
@@ -92,6 +92,7 @@ async function verify(what: string, options: VerifyOptions): Promise<number> {
     console.log(`question, taken from the document: ${JSON.stringify(question)}\n`);
   }
   const outcome = check(shown, trust, {
+    kit: kit.kit,
     ...(options.proof === undefined ? {} : { tlogProof: await readFile(options.proof, 'utf8') }),
     ...(options.receipt === undefined ? {} : { receipt: await readFile(options.receipt, 'utf8') }),
     ...(question === undefined ? {} : { question }),
@@ -107,16 +108,16 @@ function answerAddress(url: URL): URL {
   return lookup;
 }
 
-async function read(what: string, address: URL | null): Promise<string> {
+async function read(what: string, address: URL | null): Promise<Uint8Array> {
   const { MAX_BYTES } = await import('../verify/recognise.ts');
   if (address !== null) {
     const { fetchText } = await import('../fetch-text.ts');
-    return fetchText(address, MAX_BYTES);
+    return Buffer.from(await fetchText(address, MAX_BYTES));
   }
-  if (what !== '-') return readFile(what, 'utf8');
+  if (what !== '-') return readFile(what);
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString('utf8');
+  return Buffer.concat(chunks);
 }
 
 /** The caller's question; the document's own only when the caller says so. */

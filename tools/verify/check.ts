@@ -8,6 +8,8 @@ import { openEntry, verifyTlogProof } from '../../log/verify.ts';
 import { verifySlotProof } from '../../plugins/clearing/index.ts';
 import { CommandError, EXIT } from '../command-line.ts';
 import { absenceWords } from './absence-words.ts';
+import { checkAir, checkAirSession } from './air.ts';
+import { checkCose, coseOrigin } from './cose.ts';
 import { firstLine, objectOf, text } from './reading.ts';
 import { MAX_BYTES, type Shown } from './recognise.ts';
 import { checkSealed } from './sealed-document.ts';
@@ -36,6 +38,8 @@ export interface Beside {
   /** A receipt, or the text of an entry, that a tlog-proof is of. */
   readonly receipt?: string;
   readonly question?: Question;
+  /** The kit, whose keys of other purposes AIR and COSE are checked with. */
+  readonly kit?: JsonObject;
 }
 
 /** The origin that a thing claims to be of, to choose among the logs of a kit; null when it has none. */
@@ -55,6 +59,11 @@ export function claimedOrigin(shown: Shown): string | null {
       return firstLine(shown.text);
     case 'tlog_proof':
       return firstLine(shown.text.slice(shown.text.indexOf('\n\n') + 2));
+    case 'air':
+    case 'air_session':
+      return text(shown.document['origin']);
+    case 'cose':
+      return coseOrigin(shown.bytes);
     case 'kit':
       return null;
   }
@@ -94,6 +103,12 @@ export function check(
           summary: `the log signed this checkpoint of ${String(size)} entries`,
         };
       });
+    case 'air':
+      return checkAir(shown.document, trust, beside.kit ?? {});
+    case 'air_session':
+      return checkAirSession(shown.document, trust, beside.kit ?? {});
+    case 'cose':
+      return checkCose(shown.bytes, trust, beside.kit ?? {}, beside.receipt);
     case 'tlog_proof':
       return checkProof(shown.text, trust, beside.receipt);
   }

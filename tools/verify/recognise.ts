@@ -15,6 +15,9 @@ export type Shown =
   | { readonly kind: 'absence'; readonly document: JsonObject | string }
   | { readonly kind: 'clearing'; readonly proof: JsonObject }
   | { readonly kind: 'inclusion'; readonly answer: JsonObject }
+  | { readonly kind: 'air'; readonly document: JsonObject }
+  | { readonly kind: 'air_session'; readonly document: JsonObject }
+  | { readonly kind: 'cose'; readonly bytes: Uint8Array }
   | { readonly kind: 'tlog_proof'; readonly text: string }
   | { readonly kind: 'checkpoint'; readonly text: string }
   | { readonly kind: 'sealed'; readonly document: JsonObject }
@@ -36,11 +39,19 @@ export function recognise(text: string): Shown {
   );
 }
 
+/** Like `recognise`, for what may be binary: a COSE_Sign1 begins with its tag, which no UTF-8 text does. */
+export function recogniseBytes(bytes: Uint8Array): Shown {
+  if (bytes[0] === 0xd2) return { kind: 'cose', bytes: new Uint8Array(bytes) };
+  return recognise(Buffer.from(bytes).toString('utf8'));
+}
+
 function recogniseJson(text: string): Shown {
   const value = parsed(text);
   const { schema } = value;
   if (schema === 'svc-absence-witness-v1') return { kind: 'absence', document: text };
   if (schema === 'svc-clearing-proof-v1') return { kind: 'clearing', proof: value };
+  if (schema === 'svc-air-export-v1') return { kind: 'air', document: value };
+  if (schema === 'svc-air-session-v1') return { kind: 'air_session', document: value };
   if (schema === 'svc-offline-verify-kit-v1') return { kind: 'kit', kit: value };
   if (typeof schema === 'string' && SEALED_DOCUMENTS.has(schema)) {
     return { kind: 'sealed', document: value };

@@ -1,0 +1,160 @@
+// tools/verify/air.ts, cose.ts: exports verify against the kit; a change to anything that a claim rests on is found and
+// named, and any other changes nothing.
+
+import assert from 'node:assert/strict';
+import { native } from '../../../log/index.ts';
+import type { JsonObject } from '../../../log/index.ts';
+import { trustFromKit } from '../../../log/verify.ts';
+import type { Trust } from '../../../log/verify.ts';
+import { check, claimedOrigin } from '../../../tools/verify/check.ts';
+import type { Outcome } from '../../../tools/verify/check.ts';
+import { recogniseBytes } from '../../../tools/verify/recognise.ts';
+import { run } from '../../gateway/running.ts';
+import type { Answer, Running } from '../../gateway/running.ts';
+
+type Json = Answer['json'];
+
+describe('actlog verify of exports', () => {
+  let running: Running;
+  let kit: JsonObject;
+  let trust: Trust;
+  let single: Json;
+  let session: Json;
+
+  before(async () => {
+    running = await run();
+    const { live: key } = running;
+    let entry_id = '';
+    for (const message of ['one', 'two', 'three']) {
+      const body = { message, session_id: 's' };
+      entry_id = (await running.post('/api/v1/classify', body, { key })).json.entry_id;
+    }
+    single = (await running.get(`/export/scitt/air/${entry_id}.json`)).json;
+    session = (await running.get('/export/scitt/air/session/s.json', { key })).json;
+    kit = (await running.get('/export/offline-verify-kit.json')).json;
+    trust = trustFromKit(kit, running.gateway.logs.live.origin, { suite: native });
+  });
+  after(() => running.close());
+
+  function verified(value: unknown): Outcome {
+    const bytes = value instanceof Uint8Array ? value : Buffer.from(JSON.stringify(value));
+    const shown = recogniseBytes(bytes);
+    assert.ok(shown.kind !== 'kit');
+    return check(shown, trust, { kit });
+  }
+
+  const failing = (value: unknown): string | undefined =>
+    verified(value).checks.find(({ outcome }) => outcome === 'failed')?.name;
+
+  const changed = (document: Json, change: (copy: Json) => void): Json => {
+    const copy = structuredClone(document);
+    change(copy);
+    return copy;
+  };
+
+  it('takes an export of an entry and of a session as they come, and knows their log', () => {
+    for (const document of [single, session]) {
+      const outcome = verified(document);
+      assert.equal(outcome.valid, true, outcome.summary);
+      assert.equal(
+        claimedOrigin(recogniseBytes(Buffer.from(JSON.stringify(document)))),
+        trust.origin,
+      );
+    }
+  });
+
+  it('takes the statement as a file, and knows its log', () => {
+    const bytes = Buffer.from(single.cose_sign1_b64, 'base64');
+    const outcome = verified(bytes);
+    assert.equal(outcome.valid, true, outcome.summary);
+    assert.deepEqual(
+      outcome.checks.map(({ name }) => name),
+      ['cose_form', 'cose_signature', 'cose_receipt'],
+    );
+    assert.equal(claimedOrigin(recogniseBytes(bytes)), trust.origin);
+  });
+
+  it('finds a change of any bit of the statement', () => {
+    const bytes = Buffer.from(single.cose_sign1_b64, 'base64');
+    for (let at = 1; at < bytes.length; at += 41) {
+      const other = Buffer.from(bytes);
+      other[at] = (other[at] ?? 0) ^ 4;
+      assert.equal(verified(other).valid, false, String(at));
+    }
+  });
+
+  it('takes a receipt as a file with the entry that it carries, and finds a change of any bit', async () => {
+    const answer = await fetch(`${running.url}/entries/${String(single.entry_id)}`);
+    const bytes = Buffer.from(await answer.arrayBuffer());
+    const outcome = verified(bytes);
+    assert.equal(outcome.valid, true, outcome.summary);
+    assert.equal(claimedOrigin(recogniseBytes(bytes)), trust.origin);
+    for (let at = 1; at < bytes.length; at += 37) {
+      const other = Buffer.from(bytes);
+      other[at] = (other[at] ?? 0) ^ 4;
+      assert.equal(verified(other).valid, false, String(at));
+    }
+  });
+
+  it('names the check that a changed record fails', () => {
+    const hex = '0'.repeat(64);
+    for (const [name, change] of [
+      ['receipt', (d: Json) => (d.receipt.signature = `A${String(d.receipt.signature).slice(1)}`)],
+      ['receipt', (d: Json) => (d.entry = session.records[0].entry)],
+      ['record', (d: Json) => (d.record.outcome_state = 'failed')],
+      ['record', (d: Json) => (d.record.redaction_receipts = [])],
+      ['record', (d: Json) => (d.record.more = 1)],
+      ['record', (d: Json) => (d.record.integrity.sequence_number = 1)],
+      ['content_hash', (d: Json) => (d.record.jurisdiction = 'DE')],
+      ['content_hash', (d: Json) => (d.record.integrity.content_hash = hex)],
+      ['chain_hash', (d: Json) => (d.record.integrity.prev_chain_hash = hex)],
+      ['chain_hash', (d: Json) => (d.record.integrity.chain_hash = hex)],
+      ['air_signature', (d: Json) => (d.record.integrity.signature = 'A'.repeat(86) + '==')],
+      ['cose_signature', (d: Json) => (d.cose_sign1_b64 = 'AAAA')],
+      ['cose_view', (d: Json) => (d.cose.protected['1'] = -19)],
+    ] as const) {
+      assert.equal(failing(changed(single, change)), name, change.toString());
+    }
+  });
+
+  it('names the check that a changed session fails', () => {
+    for (const [name, change] of [
+      ['completeness', (d: Json) => d.records.pop()],
+      ['completeness', (d: Json) => (d.count = 2)],
+      ['completeness', (d: Json) => (d.completeness_proof.proof.head.count = 2)],
+      ['chain', (d: Json) => d.records.reverse()],
+      ['chain', (d: Json) => (d.records[1] = d.records[0])],
+      [
+        'entry',
+        (d: Json) => (d.records[1].entry = String(d.records[1].entry).replace('SAFE', 'VIOLATION')),
+      ],
+      ['content_hash', (d: Json) => (d.records[2].record.jurisdiction = 'DE')],
+    ] as const) {
+      assert.equal(failing(changed(session, change)), name, change.toString());
+    }
+  });
+
+  it('changes nothing for what no claim rests on', () => {
+    const loose = changed(single, (d: Json) => {
+      d.key = null;
+      d.receipt.permalink = 'https://elsewhere.example/';
+      d.more = 1;
+    });
+    assert.deepEqual(verified(loose), verified(single));
+    const open = changed(session, (d: Json) => {
+      d.key = null;
+      d.agent_id = 'x';
+    });
+    assert.deepEqual(verified(open), verified(session));
+  });
+
+  it('trusts only AIR keys for records, and only those of the kit', () => {
+    const other = structuredClone(kit) as Json;
+    other.keys.keys = other.keys.keys.filter((jwk: Json) => jwk.purpose === undefined);
+    const shown = recogniseBytes(Buffer.from(JSON.stringify(single)));
+    assert.ok(shown.kind === 'air');
+    const { checks } = check(shown, trust, { kit: other });
+    const bad = checks.filter(({ outcome }) => outcome === 'failed').map(({ name }) => name);
+    assert.deepEqual(bad, ['air_signature', 'cose_signature']);
+  });
+});
