@@ -3,6 +3,7 @@
 import { append } from './append.ts';
 import type { Bench, BenchOptions, Figure } from './figure.ts';
 import { fold } from './fold.ts';
+import { bind, gate } from './gate.ts';
 import { growth } from './growth.ts';
 import { http } from './http.ts';
 import { metering } from './metering.ts';
@@ -22,6 +23,8 @@ export const BENCHES: readonly Bench[] = [
   witness,
   metering,
   webhooks,
+  gate,
+  bind,
 ];
 
 /** Runs the measurements whose name, or the name of one of their figures, begins with `only`. */

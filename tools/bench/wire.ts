@@ -17,7 +17,8 @@ export interface Shot {
   /** Asked for each request; the path of the URL unless given. */
   readonly path?: () => string;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
+  /** A function makes one for each request, all of one length in bytes. */
+  readonly body?: string | (() => string);
 }
 
 /** What came of it. */
@@ -54,15 +55,16 @@ export const rate = async (shot: Shot): Promise<number> => (await fire(shot)).ra
 
 function requestsOf(shot: Shot): () => string {
   const { method = 'GET', headers = {}, body = '', url } = shot;
+  const made = typeof body === 'string' ? () => body : body;
   const { host, pathname, search } = new URL(url);
   const lines = Object.entries({
     host,
-    ...(method === 'POST' ? { 'content-length': String(Buffer.byteLength(body)) } : {}),
+    ...(method === 'POST' ? { 'content-length': String(Buffer.byteLength(made())) } : {}),
     ...headers,
   }).map(([name, value]) => `${name}: ${value}\r\n`);
-  const rest = ` HTTP/1.1\r\n${lines.join('')}\r\n${body}`;
+  const rest = ` HTTP/1.1\r\n${lines.join('')}\r\n`;
   const path = shot.path ?? (() => pathname + search);
-  return () => `${method} ${path()}${rest}`;
+  return () => `${method} ${path()}${rest}${made()}`;
 }
 
 /** One request after the other on one connection, until the time is over. */
