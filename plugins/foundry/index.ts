@@ -6,6 +6,9 @@ import { conformityType } from './conformity/entries.ts';
 import { conformityRoute } from './conformity/routes.ts';
 import { custodyType } from './custody/entries.ts';
 import { custodyRoute } from './custody/routes.ts';
+import { sealType } from './inference/entries.ts';
+import { inferenceRoute } from './inference/routes.ts';
+import { InferenceSettings } from './inference/upstream.ts';
 import { aggregateType, resolutionType } from './oracle/entries.ts';
 import { oracleRoutes } from './oracle/routes.ts';
 import { catalogRoutes, installedBaseRoute } from './routes.ts';
@@ -19,6 +22,7 @@ export default definePlugin({
   name: 'foundry',
   title: 'Actuation foundry',
   requires: ['clear'],
+  settings: InferenceSettings,
   types: [
     aggregateType,
     resolutionType,
@@ -27,6 +31,7 @@ export default definePlugin({
     settlementType,
     custodyType,
     conformityType,
+    sealType,
   ],
   events: triggerEvents,
   routes: (host) => [
@@ -35,6 +40,7 @@ export default definePlugin({
     ...triggerRoutes(host),
     custodyRoute(host),
     conformityRoute(host),
+    inferenceRoute(host),
     installedBaseRoute(host),
   ],
 });

@@ -1,0 +1,101 @@
+// An OpenAI-compatible upstream for tests, real and local: its model says how it behaves.
+
+import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A running upstream. */
+export interface Upstream {
+  readonly url: string;
+  /** Bodies that came, oldest first. */
+  readonly bodies: Record<string, unknown>[];
+  readonly authorizations: (string | undefined)[];
+  close(): Promise<void>;
+}
+
+const chunk = (content: string | null, finish_reason: string | null = null): string =>
+  JSON.stringify({
+    ...{ id: 'chatcmpl-up', object: 'chat.completion.chunk', created: 1, model: 'up-1' },
+    choices: [{ index: 0, delta: content === null ? {} : { content }, finish_reason }],
+  });
+
+const completion = (content: string): string =>
+  JSON.stringify({
+    ...{ id: 'chatcmpl-up', object: 'chat.completion', created: 1, model: 'up-1' },
+    choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
+    usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+  });
+
+/** Starts one. */
+export async function startUpstream(): Promise<Upstream> {
+  const bodies: Record<string, unknown>[] = [];
+  const authorizations: (string | undefined)[] = [];
+  const server = createServer((req, res) => {
+    void answer(req, res).catch(() => res.destroy());
+  });
+  const answer = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    const pieces: Buffer[] = [];
+    for await (const piece of req) pieces.push(piece as Buffer);
+    const body = JSON.parse(Buffer.concat(pieces).toString()) as Record<string, unknown>;
+    bodies.push(body);
+    authorizations.push(req.headers.authorization);
+    const json = (status: number, text: string): void => {
+      res.writeHead(status, { 'content-type': 'application/json', 'retry-after': '7' }).end(text);
+    };
+    switch (body['model']) {
+      case 'hangs':
+        return;
+      case 'garbage':
+        json(200, '<html>not what you asked for');
+        return;
+      case 'empty':
+        json(200, '{}');
+        return;
+      case 'dies':
+        res.writeHead(200, { 'content-type': 'application/json', 'content-length': '999' });
+        res.write('{"choices":', () => res.destroy());
+        return;
+      case 'busy':
+        json(429, '{"error":{"message":"slow down"}}');
+        return;
+      case 'unknown':
+        json(404, '{"error":{"message":"no such model"}}');
+        return;
+      case 'broken':
+        json(500, '{"error":{"message":"a secret of the operator"}}');
+        return;
+      case 'elsewhere':
+        res.writeHead(302, { location: 'http://127.0.0.1:1/' }).end();
+        return;
+      case 'huge':
+        json(200, completion('x'.repeat(2_000_000)));
+        return;
+    }
+    if (body['stream'] !== true) {
+      json(200, completion('Hello there'));
+      return;
+    }
+    res.writeHead(200, { 'content-type': 'text/event-stream' });
+    res.write(`: a comment\n\ndata: ${chunk('Hel')}\n\nda`);
+    await new Promise((resolve) => setImmediate(resolve));
+    res.write(`ta: ${chunk('lo')}\n\n`);
+    if (body['model'] === 'stream-hangs') return;
+    if (body['model'] === 'stream-dies') {
+      res.destroy();
+      return;
+    }
+    if (body['model'] === 'stream-garbage') res.write('data: {"cut\n\n');
+    res.end(`data: ${chunk(null, 'stop')}\n\ndata: [DONE]\n\n`);
+  };
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${String(port)}/v1`,
+    bodies,
+    authorizations,
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
