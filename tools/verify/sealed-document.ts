@@ -75,7 +75,7 @@ export function checkSealed(shown: JsonObject, trust: Trust): Outcome {
   };
 }
 
-const indexOf = ({ index }: JsonObject): string => String(index);
+const indexOf = ({ index }: JsonObject): string => String(Number(index));
 
 const wrong = (reason: string): LogError => new LogError('document_invalid', reason);
 
