@@ -17,9 +17,11 @@ import { keyRoutes } from './scitt/key-routes.ts';
 export { chainHash } from './air/integrity.ts';
 export { agentOf, airRecord } from './air/record.ts';
 export type { AirMapping } from './air/record.ts';
+export { sessionBatch, sessionChain } from './air/session.ts';
 export { coseView } from './air/statement.ts';
 
-function airService(host: PluginHost): AirService {
+/** What exports are made with; tools that measure make their own. */
+export function airService(host: PluginHost): AirService {
   const mapping = host.catalog('air.json') as unknown as AirMapping;
   const jurisdiction = (host.settings['AIR_JURISDICTION'] ??
     mapping.jurisdiction_unknown) as string;

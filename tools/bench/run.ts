@@ -2,6 +2,7 @@
 
 import { append } from './append.ts';
 import type { Bench, BenchOptions, Figure } from './figure.ts';
+import { exportSession } from './exports.ts';
 import { fold } from './fold.ts';
 import { bind, gate } from './gate.ts';
 import { growth } from './growth.ts';
@@ -21,6 +22,7 @@ export const BENCHES: readonly Bench[] = [
   monitor,
   fold,
   witness,
+  exportSession,
   metering,
   webhooks,
   gate,
