@@ -13,7 +13,7 @@ import type { AirIssuer, AirMapping } from './record.ts';
 const MARK_EVERY = 512;
 const MAX_MARKS = 50_000;
 /** Entries that are read in one go, before others get their turn. */
-const PAGE = 256;
+const PAGE = 96;
 
 /** A record with its place and its canonical form. */
 export interface PlacedRecord {

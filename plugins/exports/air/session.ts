@@ -9,6 +9,9 @@ import type { AirChains, PlacedRecord } from './chains.ts';
 import { integrityOf } from './integrity.ts';
 import { airStatement } from './statement.ts';
 
+/** Pages that are under way at once: enough for the threads that sign, few enough for memory. */
+const PAGES_SIGNING = 4;
+
 /** What a batch is made with. */
 export interface AirService {
   readonly host: PluginHost;
@@ -87,20 +90,22 @@ async function* batchText(
   };
   yield `${JSON.stringify(head).slice(0, -1)},"records":[`;
   let separator = '';
-  // While one page is signed on other threads, the next is read.
-  let signing: Promise<string> | null = null;
+  // While some pages are signed on other threads, the next is read.
+  const signing: Promise<string>[] = [];
   for await (const page of service.chains.pages(log, session_ref, count)) {
     const next = Promise.all(
       page.map((placed) => itemText(service, log, placed, proofs ? size : null)),
     ).then((items) => items.join(','));
     next.catch(() => undefined); // who awaits it below hears of it; a reader who left does not
-    if (signing !== null) {
-      yield separator + (await signing);
-      separator = ',';
-    }
-    signing = next;
+    signing.push(next);
+    if (signing.length < PAGES_SIGNING) continue;
+    yield separator + ((await signing.shift()) ?? '');
+    separator = ',';
   }
-  if (signing !== null) yield separator + (await signing);
+  for (const page of signing) {
+    yield separator + (await page);
+    separator = ',';
+  }
   yield ']}';
 }
 
