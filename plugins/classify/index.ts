@@ -13,6 +13,7 @@ import { judge } from './rules.ts';
 export { RESULT, RESULTS } from './entries.ts';
 export type { Counts } from './entries.ts';
 export type { Judged } from './classifier.ts';
+export { resultDraft } from './rules.ts';
 
 /** What other plugins get from the classifier. */
 export interface ClassifyApi {

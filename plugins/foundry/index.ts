@@ -11,6 +11,8 @@ import { inferenceRoute } from './inference/routes.ts';
 import { InferenceSettings } from './inference/upstream.ts';
 import { aggregateType, resolutionType } from './oracle/entries.ts';
 import { oracleRoutes } from './oracle/routes.ts';
+import { pipelineType } from './pipeline/entries.ts';
+import { pipelineRoute } from './pipeline/routes.ts';
 import { catalogRoutes, installedBaseRoute } from './routes.ts';
 import { evaluationType, settlementType, triggerType } from './trigger/entries.ts';
 import { triggerEvents } from './trigger/events.ts';
@@ -21,7 +23,7 @@ export default definePlugin({
   contract: 1,
   name: 'foundry',
   title: 'Actuation foundry',
-  requires: ['clear'],
+  requires: ['clear', 'classify'],
   settings: InferenceSettings,
   types: [
     aggregateType,
@@ -32,6 +34,7 @@ export default definePlugin({
     custodyType,
     conformityType,
     sealType,
+    pipelineType,
   ],
   events: triggerEvents,
   routes: (host) => [
@@ -41,6 +44,7 @@ export default definePlugin({
     custodyRoute(host),
     conformityRoute(host),
     inferenceRoute(host),
+    pipelineRoute(host),
     installedBaseRoute(host),
   ],
 });
