@@ -10,8 +10,10 @@ import type { Metrics } from './metrics.ts';
 import type { PluginKeys } from './plugin-keys.ts';
 import type { Counters } from './tenants/counters.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
+import type { StaticFiles } from './static/statics.ts';
 import type { Disclosures } from './tenants/disclosures.ts';
 import type { Tenants } from './tenants/tenants.ts';
+import type { RenderPage } from './views/views.ts';
 import type { WitnessNetwork } from './witnesses/witness-network.ts';
 
 /** One open gateway. */
@@ -35,6 +37,10 @@ export interface Gateway {
   readonly webhooks: Webhooks;
   readonly metrics: Metrics;
   readonly logger: Logger;
+  /** What is served under `/static/`. */
+  readonly statics: StaticFiles;
+  /** Renders a view of views/ to a whole HTML document. */
+  readonly page: RenderPage;
   readonly started_at_ms: number;
   now(): number;
   /** A document of catalogs/, read once. */

@@ -189,6 +189,7 @@ function hostFor(
       add: (name) => gateway.counters.add(`${plugin.name}/${name}`),
       get: (name) => gateway.counters.get(`${plugin.name}/${name}`),
     },
+    page: gateway.page,
     now: () => gateway.now(),
     url: (path) => `${gateway.base_url}${path}`,
   };

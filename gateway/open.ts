@@ -29,6 +29,7 @@ import { observeLogs, observeWitnesses, openMetrics } from './metrics.ts';
 import { externalPlugins } from './external-plugins.ts';
 import { erasureRoutes } from './routes/erasure.ts';
 import { GATEWAY_TYPES, gatewayRoutes } from './routes/index.ts';
+import { readStaticFiles } from './static/statics.ts';
 import { Counters } from './tenants/counters.ts';
 import { Disclosures } from './tenants/disclosures.ts';
 import { finishErasures } from './tenants/erase.ts';
@@ -38,6 +39,7 @@ import { Tenants } from './tenants/tenants.ts';
 import { SecretBox } from './webhooks/secret-box.ts';
 import { Subscriptions } from './webhooks/subscriptions.ts';
 import { WEBHOOK_KEYS, Webhooks, webhookSigners } from './webhooks/webhooks.ts';
+import { openViews } from './views/views.ts';
 import { WitnessNetwork } from './witnesses/witness-network.ts';
 
 /** What a start may bring along; tests set the time, their names and their plugins. */
@@ -146,6 +148,7 @@ async function open(
   const keys = await PluginKeys.open([WEBHOOK_KEYS, ...plugins], keyFolder, passphrase);
   const box = await SecretBox.open(keyFolder, passphrase);
   const subscriptions = new Subscriptions(store, box, now);
+  const statics = readStaticFiles();
   const catalogs = new Map<string, Json>();
   const routes: Route[] = [];
   const commands: Command[] = [];
@@ -172,6 +175,8 @@ async function open(
     webhooks,
     metrics,
     logger,
+    statics,
+    page: openViews((name) => addressOf(name, statics.get(name)?.sha256)),
     started_at_ms: now(),
     now,
     catalog(path) {
@@ -189,6 +194,11 @@ async function open(
   await finishErasures(gateway);
   commands.push(...plugged.commands);
   return { gateway, store };
+}
+
+/** The address of a static file; with its hash, so that caches may keep it for ever. */
+function addressOf(name: string, sha256: string | undefined): string {
+  return sha256 === undefined ? `/static/${name}` : `/static/${name}?v=${sha256.slice(0, 16)}`;
 }
 
 function receiptAt(

@@ -247,6 +247,11 @@ export interface PluginHost {
   /** The plugin's keys of this name for a kind of log: the first one signs, the others have. */
   signers(kind: Kind, name: string): readonly [PluginSigner, ...PluginSigner[]];
   readonly counters: Counters;
+  /**
+   * Renders a view of gateway/views/ (`clear/dashboard`) to a whole HTML document; every value is escaped.
+   * `title` stands in the head; `scripts` and `styles` name files under `/static/`.
+   */
+  page(view: string, data: { readonly title: string } & Readonly<Record<string, unknown>>): string;
   /** Milliseconds of wall-clock time; tests set it. */
   now(): number;
   /** An absolute address of this service: `url('/verify')`. */

@@ -2,7 +2,7 @@
 // is the same in both, and for browsers dist/static/verify.js, the offline verifier, with kit.js beside it.
 
 import { spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -30,13 +30,13 @@ for (const folder of folders) {
 }
 
 /**
- * One ES module for browsers out of exports of log/verify.ts. esbuild joins them (`platform: browser` makes
- * any import of node:* an error, which is the point), terser makes them small: monitors and pages load this.
+ * One ES module for browsers. esbuild joins what it imports (`platform: browser` makes any import of node:* an
+ * error, which is the point), terser makes it small.
  */
-async function bundle(file: string, names: readonly string[]): Promise<void> {
+async function bundle(file: string, contents: string): Promise<void> {
   const joined = await build({
     absWorkingDir: root,
-    stdin: { contents: `export { ${names.join(', ')} } from './log/verify.ts';`, resolveDir: root },
+    stdin: { contents, resolveDir: root, loader: 'ts' },
     bundle: true,
     write: false,
     format: 'esm',
@@ -54,18 +54,32 @@ async function bundle(file: string, names: readonly string[]): Promise<void> {
   writeFileSync(join(dist, 'static', file), code);
 }
 
-await bundle('verify.js', [
-  'LogError',
-  'openEntry',
-  'trustedKeyOf',
-  'verifyAbsence',
-  'verifyCheckpoint',
-  'verifyConsistency',
-  'verifyReceipt',
-  'verifySignature',
-  'verifyTlogProof',
-]);
+const fromVerify = (names: readonly string[]): string =>
+  `export { ${names.join(', ')} } from './log/verify.ts';`;
+
+await bundle(
+  'verify.js',
+  fromVerify([
+    'LogError',
+    'openEntry',
+    'trustedKeyOf',
+    'verifyAbsence',
+    'verifyCheckpoint',
+    'verifyConsistency',
+    'verifyReceipt',
+    'verifySignature',
+    'verifyTlogProof',
+  ]),
+);
 // Whom to trust is read once, and may be pinned in the page: apart, so that the verifier stays small.
-await bundle('kit.js', ['parsePolicy', 'trustFromKit']);
+await bundle('kit.js', fromVerify(['parsePolicy', 'trustFromKit']));
+
+// The scripts of the pages: `gateway/static/pages/log.ts` is `/static/log-page.js`.
+for (const name of readdirSync(join(root, 'gateway/static/pages'))) {
+  if (name.endsWith('.ts')) {
+    await bundle(name.replace(/\.ts$/, '-page.js'), `import './gateway/static/pages/${name}';`);
+  }
+}
+cpSync(join(root, 'node_modules/uplot/dist/uPlot.min.css'), join(dist, 'static', 'uplot.css'));
 
 chmodSync(join(dist, 'tools', 'actlog.js'), 0o755);

@@ -7,8 +7,8 @@ import type { Json, JsonObject, Log } from '../../log/index.ts';
 import type { EntryType } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
 import { allLogs, jwks, purposeKeys } from './keys.ts';
+import type { StaticFile } from '../static/statics.ts';
 import { placeOf, tlogProofOf } from './receipt-answer.ts';
-import type { ModuleFile } from './verifier.ts';
 
 /** The entry that commits to a kit: hex of SHA-256(JCS(kit without `receipt`)). */
 export const KIT_TYPE = 'kit.document.v1';
@@ -55,7 +55,7 @@ const VERIFY_STEPS: readonly string[] = [
 ];
 
 /** What a kit is about; while this stays the same, so may the kit. */
-export function kitFoundation(gateway: Gateway, verifier: ModuleFile | null): JsonObject {
+export function kitFoundation(gateway: Gateway, verifier: StaticFile | null): JsonObject {
   const { base_url } = gateway;
   return {
     issuer: base_url,

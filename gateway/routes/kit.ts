@@ -6,13 +6,12 @@ import type { JsonObject } from '../../log/index.ts';
 import { ApiError, route } from '../../plugins/contract.ts';
 import type { Route } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
+import type { StaticFile } from '../static/statics.ts';
 import { documentHash, KIT_TYPE, kitDocument, kitFoundation } from './kit-document.ts';
 import { allLogs } from './keys.ts';
 import { placeOf } from './receipt-answer.ts';
 import { EntryReceipt, Jwks, Note, PurposeJwk } from './schemas.ts';
 import { sendBytes } from './send.ts';
-import { MODULES, readModule } from './verifier.ts';
-import type { ModuleFile } from './verifier.ts';
 
 /** A checkpoint makes every kit another document, so age alone renews it no more often than this. */
 const RENEW_MS = 3_600_000;
@@ -70,10 +69,9 @@ interface Committed {
   readonly document: JsonObject;
 }
 
-/** The kit, and the modules that check with it. */
+/** The kit; the verifier that it names is one of the static files. */
 export function kitRoutes(gateway: Gateway): readonly Route[] {
-  const verifier = readModule('verify.js');
-  const shelf = new KitShelf(gateway, verifier);
+  const shelf = new KitShelf(gateway, gateway.statics.get('verify.js') ?? null);
   const kit = route({
     method: 'GET',
     path: '/export/offline-verify-kit.json',
@@ -91,33 +89,7 @@ export function kitRoutes(gateway: Gateway): readonly Route[] {
       sendBytes(ctx, bytes, 'application/json', etag);
     },
   });
-  return [
-    kit,
-    ...moduleRoute('verify.js', verifier),
-    ...moduleRoute('kit.js', readModule('kit.js')),
-  ];
-}
-
-function moduleRoute(name: keyof typeof MODULES, file: ModuleFile | null): readonly Route[] {
-  if (file === null) return [];
-  const { bytes, sha256 } = file;
-  return [
-    route({
-      method: 'GET',
-      path: `/static/${name}`,
-      tag: 'Crypto',
-      summary: MODULES[name],
-      access: 'read',
-      responses: {
-        200: { description: 'The module.', type: 'text/javascript; charset=utf-8' },
-        304: { description: 'As before.' },
-      },
-      handle(ctx) {
-        ctx.set('Cache-Control', 'public, max-age=300');
-        sendBytes(ctx, bytes, 'text/javascript; charset=utf-8', `"${sha256}"`);
-      },
-    }),
-  ];
+  return [kit];
 }
 
 /** The answer as it goes out. */
@@ -129,12 +101,12 @@ interface KitAnswer {
 /** Holds the newest kit; requests that come while one is made share it. */
 class KitShelf {
   readonly #gateway: Gateway;
-  readonly #verifier: ModuleFile | null;
+  readonly #verifier: StaticFile | null;
   #committed: Committed | null = null;
   #answer: KitAnswer | null = null;
   #making: Promise<KitAnswer> | null = null;
 
-  constructor(gateway: Gateway, verifier: ModuleFile | null) {
+  constructor(gateway: Gateway, verifier: StaticFile | null) {
     this.#gateway = gateway;
     this.#verifier = verifier;
   }

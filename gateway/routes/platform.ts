@@ -8,8 +8,8 @@ import type { Route } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
 import { classifiedEver, classifiedLastDay, holds, INVARIANT } from './classified.ts';
 import { componentsOf, witnessesOf } from './health.ts';
-import type { Component } from './health.ts';
 import { operatorRoutes } from './operator.ts';
+import { statusOf } from './status.ts';
 import { Count, Hash, Milliseconds, Note } from './schemas.ts';
 
 const TAG = 'Platform';
@@ -133,7 +133,7 @@ export function platformRoutes(gateway: Gateway): readonly Route[] {
       },
       handle(ctx) {
         ctx.set('Cache-Control', 'no-store');
-        ctx.body = statusPage(gateway, componentsOf(gateway));
+        ctx.body = statusOf(gateway);
       },
     }),
     route({
@@ -168,31 +168,4 @@ function checkpointOf(log: Log): object {
   const { size, root, note, published_at_ms, map_head_ms, cosignatures } = log.published();
   const times = { published_at_ms, map_head_ms };
   return { origin: log.origin, size, root: toBase64(root), ...times, cosignatures, note };
-}
-
-function statusPage(gateway: Gateway, components: readonly Component[]): object {
-  const faulty = components.filter(({ fault }) => fault !== null);
-  const major = faulty.some(({ vital }) => vital);
-  const indicator = faulty.length === 0 ? 'none' : major ? 'major' : 'minor';
-  const description = {
-    none: 'All systems operational',
-    minor: 'Partially degraded',
-    major: 'Major outage',
-  };
-  return {
-    page: {
-      id: 'actlog',
-      name: 'actlog',
-      url: gateway.base_url,
-      updated_at: new Date(gateway.now()).toISOString(),
-    },
-    status: { indicator, description: description[indicator] },
-    components: components.map(({ id, name, fault, vital }) => ({
-      id,
-      name,
-      status: fault === null ? 'operational' : vital ? 'major_outage' : 'degraded_performance',
-      // What is wrong in detail is for the operator's log: the reason may name folders.
-      description: fault === null ? null : 'does not work as it should',
-    })),
-  };
 }

@@ -1,0 +1,69 @@
+// The gateway's own pages. They work without JavaScript as far as they can; nothing on them comes from elsewhere.
+
+import { route } from '../../plugins/contract.ts';
+import type { Route } from '../../plugins/contract.ts';
+import { toHex } from '../../log/index.ts';
+import type { Log } from '../../log/index.ts';
+import type { Gateway } from '../gateway.ts';
+import { statusOf } from './status.ts';
+
+/** Content type of every page. */
+export const HTML = 'text/html; charset=utf-8';
+
+/** `/` and `/status`. */
+export function pageRoutes(gateway: Gateway): readonly Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/',
+      tag: 'Pages',
+      summary: 'What this is, and where to go on',
+      access: 'read',
+      responses: { 200: { description: 'The page.', type: HTML } },
+      handle(ctx) {
+        ctx.type = HTML;
+        ctx.set('Cache-Control', 'no-cache');
+        ctx.body = gateway.page('home', {
+          title: 'Proof for delegated decisions',
+          here: '/',
+          base_url: gateway.base_url,
+          logs: [gateway.logs.live, gateway.logs.sandbox].map((log) => logFacts(gateway, log)),
+        });
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/status',
+      tag: 'Pages',
+      summary: 'The state of the service, for people',
+      access: 'read',
+      responses: { 200: { description: 'The page.', type: HTML } },
+      handle(ctx) {
+        const { page, status, components } = statusOf(gateway);
+        ctx.type = HTML;
+        ctx.set('Cache-Control', 'no-store');
+        ctx.body = gateway.page('status', {
+          title: 'Status',
+          here: '/status',
+          scripts: ['status-page.js'],
+          ok: status.indicator === 'none',
+          status: status.description,
+          updated_at: page.updated_at,
+          components,
+        });
+      },
+    }),
+  ];
+}
+
+function logFacts({ base_url }: Gateway, log: Log): object {
+  const { size, root, published_at_ms } = log.published();
+  return {
+    name: log.kind === 'live' ? 'The log' : 'The sandbox log',
+    origin: log.origin,
+    size,
+    root: toHex(root),
+    published_at: new Date(published_at_ms).toISOString(),
+    checkpoint_url: `${base_url}/log/${log.kind}/${String(log.number)}/checkpoint`,
+  };
+}

@@ -1,0 +1,162 @@
+// A real browser for tests of pages: Debian's Chromium by playwright-core. Where there is none, the suites say
+// that they are skipped, and why; with CI set they fail instead.
+
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { mkdir, readFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { HtmlValidate } from 'html-validate';
+import { chromium } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { run } from '../gateway/running.ts';
+import type { Running } from '../gateway/running.ts';
+
+const PROGRAM = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
+const BUILT = fileURLToPath(new URL('../../dist/static/verify.js', import.meta.url));
+const SHOTS = fileURLToPath(new URL('../../coverage/screenshots/', import.meta.url));
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+
+/** A service and a browser that looks at it. */
+export interface Sight {
+  readonly running: Running;
+  readonly browser: Browser;
+  /** A new page in a context of its own; `calm` says later what went wrong on it. */
+  open(path: string, options?: BrowserContextOptions): Promise<Page>;
+}
+
+/** A suite about pages; the body gets what its tests look at, once it runs. */
+export function pagesSuite(title: string, body: (sight: () => Sight) => void): void {
+  const without = whyNot();
+  const suffix = without === null ? '' : ` (skipped: ${without})`;
+  describe(`${title}${suffix}`, function () {
+    this.timeout(120_000);
+    let sight: Sight | null = null;
+
+    before(async function () {
+      if (without !== null) {
+        assert.ok(process.env['CI'] === undefined, without);
+        this.skip();
+      }
+      const port = await freePort();
+      const base = `http://127.0.0.1:${String(port)}`;
+      const running = await run({ PORT: String(port), HOST: '127.0.0.1', BASE_URL: base });
+      const browser = await chromium.launch({
+        executablePath: PROGRAM,
+        args: ['--no-sandbox', '--disable-dev-shm-usage'],
+        timeout: 100_000,
+      });
+      sight = {
+        running,
+        browser,
+        open: (path, options) => openPage(browser, base, path, options),
+      };
+    });
+
+    after(async () => {
+      await sight?.browser.close();
+      await sight?.running.close();
+    });
+
+    body(() => {
+      assert.ok(sight !== null);
+      return sight;
+    });
+  });
+}
+
+function whyNot(): string | null {
+  if (!existsSync(PROGRAM)) return `there is no Chromium at ${PROGRAM}`;
+  return existsSync(BUILT) ? null : '`npm run build` has not made dist/';
+}
+
+/** The address stands in every page, so the port must be known before the service starts. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** What went wrong on a page. */
+const troubles = new WeakMap<Page, string[]>();
+
+async function openPage(
+  browser: Browser,
+  base: string,
+  path: string,
+  options: BrowserContextOptions = {},
+): Promise<Page> {
+  const context = await browser.newContext({ baseURL: base, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  const seen: string[] = [];
+  troubles.set(page, seen);
+  page.on('pageerror', (error) => seen.push(`script error: ${error.message}`));
+  page.on('console', (message) => {
+    if (message.type() === 'error') seen.push(`console: ${message.text()}`);
+  });
+  page.on('request', (request) => {
+    const url = request.url();
+    if (!url.startsWith(base) && !/^(data|blob):/.test(url)) seen.push(`asked elsewhere: ${url}`);
+  });
+  await page.goto(path);
+  return page;
+}
+
+/** No script error, nothing refused by the policy, no request to elsewhere so far. */
+export function calm(page: Page): void {
+  assert.deepEqual(troubles.get(page), []);
+}
+
+/** axe-core finds no violation on the page as it stands. */
+export async function accessible(page: Page): Promise<void> {
+  // Run from outside of the page, where its policy does not hold.
+  const source = await readFile(AXE, 'utf8');
+  const session = await page.context().newCDPSession(page);
+  await session.send('Runtime.evaluate', { expression: source });
+  const { result } = await session.send('Runtime.evaluate', {
+    expression: `axe.run(document).then(({ violations }) => JSON.stringify(violations.map(
+      ({ id, nodes }) => [id, ...nodes.map(({ html, failureSummary }) => [html, failureSummary])])))`,
+    awaitPromise: true,
+    returnByValue: true,
+  });
+  assert.deepEqual(JSON.parse(result.value as string), []);
+  await session.detach();
+}
+
+/** The HTML as served is valid. */
+export async function validHtml(html: string): Promise<void> {
+  const validator = new HtmlValidate({
+    extends: ['html-validate:recommended'],
+    // Matters of taste, not of validity.
+    rules: {
+      'doctype-style': 'off',
+      'void-style': 'off',
+      'no-trailing-whitespace': 'off',
+      'long-title': 'off',
+    },
+  });
+  const { results } = await validator.validateString(html);
+  const faults = results.flatMap(({ messages }) =>
+    messages.map(({ ruleId, message, line }) => `${String(line)}: ${ruleId}: ${message}`),
+  );
+  assert.deepEqual(faults, []);
+}
+
+/** Nothing is wider than the window. */
+export async function fits(page: Page): Promise<void> {
+  const wide = await page.evaluate(() => {
+    const { scrollWidth, clientWidth } = document.documentElement;
+    return scrollWidth - clientWidth;
+  });
+  assert.ok(wide <= 0, `${String(wide)} px wider than the window`);
+}
+
+/** Writes a picture to an ignored folder. */
+export async function picture(page: Page, name: string): Promise<void> {
+  await mkdir(SHOTS, { recursive: true });
+  await page.screenshot({ path: `${SHOTS}${name}.png`, fullPage: true });
+}
