@@ -9,6 +9,7 @@ import { growth } from './growth.ts';
 import { http } from './http.ts';
 import { metering } from './metering.ts';
 import { monitor } from './monitor.ts';
+import { oracle } from './oracle.ts';
 import { startup } from './startup.ts';
 import { webhooks } from './webhooks.ts';
 import { witness } from './witness.ts';
@@ -27,6 +28,7 @@ export const BENCHES: readonly Bench[] = [
   webhooks,
   gate,
   bind,
+  oracle,
 ];
 
 /** Runs the measurements whose name, or the name of one of their figures, begins with `only`. */
