@@ -6,7 +6,6 @@
 import type { AttachedRow, Log } from '../../log/index.ts';
 import type { Outcome } from './delivery.ts';
 import {
-  DUE,
   deadRow,
   doneRows,
   dueJob,
@@ -271,10 +270,5 @@ export class Queue {
     // The clock is not the timer's: it may be moved.
     this.#timer = next === Infinity ? null : setTimeout(() => this.#look(), LOOK_MS);
     this.#timer?.unref();
-  }
-
-  /** How many messages wait, counted up to a limit. */
-  async waiting(limit: number): Promise<number> {
-    return (await this.#log.attachedRows(DUE, { limit })).length;
   }
 }

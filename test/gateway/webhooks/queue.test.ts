@@ -1,0 +1,52 @@
+// The queue under load: every message arrives, none twice unless it failed, and no host is asked more at a time than
+// it may be. behaviour.md §11.
+
+import assert from 'node:assert/strict';
+import { startReceiver } from '../egress/receiver.ts';
+import { header, pass, runSending, until } from './receiving.ts';
+
+const MESSAGES = 300;
+const CONNECTIONS = 3;
+
+describe('the queue of webhooks', () => {
+  it('delivers each message once for each time that it did not fail', async () => {
+    const receiver = await startReceiver();
+    const running = await runSending({ WEBHOOK_CONNECTIONS: String(CONNECTIONS) });
+    const failed = new Set<string>();
+    let [now, most] = [0, 0];
+    receiver.answer((received, res) => {
+      now += 1;
+      most = Math.max(most, now);
+      const id = header(received, 'id');
+      // Each seventh fails the first time.
+      const fails = Number(received.path.slice(1)) % 7 === 0 && !failed.has(id);
+      if (fails) failed.add(id);
+      res.on('close', () => (now -= 1));
+      setImmediate(() => res.writeHead(fails ? 500 : 204).end());
+    });
+    const ids = await Promise.all(
+      Array.from({ length: MESSAGES }, async (_, i) => {
+        const body = { message: '', webhook_url: receiver.url(`/${String(i)}`) };
+        const { json } = await running.post('/api/v1/classify', body, { key: running.sandbox });
+        return `msg_${json.entry_id as string}`;
+      }),
+    );
+    await receiver.whenReceived(MESSAGES);
+    const waiting = () => running.gateway.logs.sandbox.attachedRows('webhook/', { limit: 1000 });
+    // Those that failed are on disk again, each with its one attempt.
+    const left = Math.ceil(MESSAGES / 7);
+    await until(async () => (await waiting()).length === left && failed.size === left);
+    pass(running.clock, running, 7000);
+    await receiver.whenReceived(MESSAGES + left);
+    await until(async () => (await waiting()).length === 0);
+    const counts = new Map<string, number>();
+    for (const one of receiver.received) {
+      counts.set(header(one, 'id'), (counts.get(header(one, 'id')) ?? 0) + 1);
+    }
+    for (const id of ids) assert.equal(counts.get(id), failed.has(id) ? 2 : 1);
+    assert.equal(receiver.received.length, MESSAGES + left);
+    assert.ok(most <= CONNECTIONS, `${String(most)} at a time`);
+    await running.close();
+    await receiver.close();
+  });
+});
