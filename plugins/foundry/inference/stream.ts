@@ -47,9 +47,14 @@ export async function relay(
     left();
   };
   res.once('close', onClose);
+  // A write to a connection that is just breaking is an error event, and nobody else listens.
+  res.on('error', onClose);
   const write = async (data: string): Promise<void> => {
-    if (gone || res.write(`data: ${data}\n\n`)) return;
-    await Promise.race([once(res, 'drain'), once(res, 'close')]);
+    if (gone || res.destroyed || res.write(`data: ${data}\n\n`)) return;
+    const waiting = new AbortController();
+    const { signal } = waiting;
+    await Promise.race([once(res, 'drain', { signal }), once(res, 'close', { signal })]);
+    waiting.abort();
   };
   try {
     const exchange = await streaming.chunks(write);
@@ -69,7 +74,7 @@ export async function relay(
     );
   } finally {
     res.off('close', onClose);
-    res.end();
+    if (!res.destroyed) res.end();
   }
 }
 

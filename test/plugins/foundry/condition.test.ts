@@ -5,6 +5,9 @@ import fc from 'fast-check';
 import { evaluate, meets } from '../../../plugins/foundry/trigger/condition.ts';
 import type { Condition } from '../../../plugins/foundry/trigger/condition.ts';
 import { feeOf } from '../../../plugins/foundry/trigger/fee.ts';
+import { settled } from '../../../plugins/foundry/trigger/fire.ts';
+import type { Decision } from '../../../plugins/foundry/trigger/evaluation.ts';
+import { clearRate } from '../../../plugins/foundry/trigger/routes.ts';
 
 const condition = (more: Partial<Condition> = {}): Condition => ({
   ...{ metric: 'm', comparator: 'gte', threshold: '10', consecutive: 1 },
@@ -91,5 +94,19 @@ describe('the fee of a settlement', () => {
         assert.ok(fee * 10_000n <= exact && (fee + 1n) * 10_000n > exact);
       }),
     );
+  });
+
+  it('is at the rate of the clear tier where the obligation names none', () => {
+    const nothing = { get: () => undefined };
+    const million = 1_000_000_000_000n;
+    const rate = (exposure: bigint) => clearRate(nothing, 'tenant', 0, exposure);
+    assert.deepEqual([rate(10n * million), rate(10n * million + 1n)], ['2', '1']);
+    assert.deepEqual([rate(100n * million), rate(100n * million + 1n)], ['1', '0.5']);
+    const trigger = { template_id: 't', fee_bps: null };
+    const decision = {
+      ...{ trigger, members: {}, action: 'a', enabled_exposure_micro_usd: 5n * million },
+    } as unknown as Decision;
+    const { fee_bps, fee_source, fee_micro_usd } = settled(decision, rate);
+    assert.deepEqual([fee_bps, fee_source, fee_micro_usd], ['2', 'clear_tier', 1_000_000_000]);
   });
 });
