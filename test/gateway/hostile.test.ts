@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
+import { decode } from 'cborg';
 import { PROBLEMS } from '../../gateway/problems.ts';
 import type { ApiErrorCode, Json, Route } from '../../plugins/contract.ts';
 import { run } from './running.ts';
@@ -131,6 +132,7 @@ interface Hit {
   readonly status: number;
   readonly id: string;
   readonly type: string;
+  readonly bytes: Buffer;
   readonly text: string;
 }
 
@@ -206,6 +208,7 @@ describe('every declared route', function () {
               status: answer.statusCode ?? 0,
               id: String(answer.headers['x-request-id']),
               type: answer.headers['content-type'] ?? '',
+              bytes: Buffer.concat(chunks),
               text: Buffer.concat(chunks).toString(),
             });
           });
@@ -227,6 +230,13 @@ describe('every declared route', function () {
     if (hit.status < 400) return hit;
     assert.ok(hit.status < 500 || hit.status === 503, what);
     if (shot.method === 'HEAD') return hit;
+    if (hit.type.startsWith('application/concise-problem-details+cbor')) {
+      const problem = decode(hit.bytes, { useMaps: true }) as Map<unknown, unknown>;
+      assert.ok(String(problem.get(-1)).length > 0 && String(problem.get(-2)).length > 0, what);
+      assert.equal(PROBLEMS[problem.get('code') as ApiErrorCode].status, hit.status, what);
+      assert.equal(problem.get('request_id'), hit.id, what);
+      return hit;
+    }
     assert.match(hit.type, /^application\/json/, what);
     const { error } = JSON.parse(hit.text) as {
       error: { type: string; code: ApiErrorCode; message: string; request_id: string };
