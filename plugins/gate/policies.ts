@@ -13,9 +13,9 @@ export interface InForce extends PolicyRow {
   readonly policy: Policy;
 }
 
-/** Policies that are kept parsed; an entry never changes. */
+/** Policies of a log that are kept parsed; an entry never changes. */
 const KEPT = 256;
-const parsed = new Map<string, Policy>();
+const parsed = new WeakMap<LogView, Map<number, Policy>>();
 
 /** The policy of a tenant as of the newest durable entry; null while it has none. */
 export function policyInForce(log: LogView, tenant_ref: string): InForce | null {
@@ -25,15 +25,16 @@ export function policyInForce(log: LogView, tenant_ref: string): InForce | null 
 
 /** The policy that an entry is. */
 export function policyAt(log: LogView, index: number): Policy {
-  const name = `${log.origin}#${String(index)}`;
-  const known = parsed.get(name);
+  const kept = parsed.get(log) ?? new Map<number, Policy>();
+  parsed.set(log, kept);
+  const known = kept.get(index);
   if (known !== undefined) return known;
   const text = log.entry(index);
-  if (text === null) throw new Error(`the policy at ${name} is missing`);
+  if (text === null) throw new Error(`the policy at ${String(index)} is missing`);
   const policy = policyOf(JSON.parse(text) as JsonObject);
-  const [oldest] = parsed.keys();
-  if (parsed.size >= KEPT && oldest !== undefined) parsed.delete(oldest);
-  parsed.set(name, policy);
+  const [oldest] = kept.keys();
+  if (kept.size >= KEPT && oldest !== undefined) kept.delete(oldest);
+  kept.set(index, policy);
   return policy;
 }
 
