@@ -52,6 +52,7 @@ export {
   SessionRef,
   SurfaceName,
 } from './schemas.ts';
+export { SLUG, slugOf } from './slug.ts';
 export type { Json, JsonObject } from '../log/index.ts';
 export type {
   ChainKey,

@@ -2,6 +2,7 @@
 
 import absence from './absence/index.ts';
 import astl from './astl/index.ts';
+import carrier from './carrier/index.ts';
 import classify from './classify/index.ts';
 import clear from './clear/index.ts';
 import compliance from './compliance/index.ts';
@@ -35,6 +36,7 @@ export const PLUGINS: readonly Plugin[] = [
   pdtr,
   restraint,
   gate,
+  carrier,
   compliance,
   requireReceipt,
   clear,

@@ -2,12 +2,11 @@
 // taken without a key yields to a tenant with one, so that nobody can sit on a partner's name.
 
 import { Type } from 'typebox';
-import { ApiError, ReceiptSchema, route } from '../contract.ts';
+import { ApiError, ReceiptSchema, route, slugOf } from '../contract.ts';
 import type { Json, PluginHost, Route } from '../contract.ts';
 import { PARTNER, partnerRow, Slug } from './entries.ts';
 import type { PartnerRow } from './entries.ts';
 import type { Links } from './links.ts';
-import { slugOf } from './slug.ts';
 
 /** A tracked link in an answer. */
 export const TrackedLinkSchema = Type.Object(
@@ -67,7 +66,7 @@ export function enrollRoute(host: PluginHost, links: Links): Route {
     async handle(ctx) {
       const { body, caller } = ctx.state;
       const { partner, contact } = body;
-      const slug = slugOf(partner);
+      const slug = slugOf(partner, 'partner');
       const { tenant_ref } = caller;
       const hidden: Record<string, Json> = { partner };
       if (contact !== undefined) hidden['contact'] = contact;

@@ -4,13 +4,13 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import type { EntryType, JsonObject } from '../contract.ts';
-import { asSchema, Millis } from '../contract.ts';
+import { asSchema, Millis, SLUG } from '../contract.ts';
 
 /** Name of the entry type of an enrollment. */
 export const PARTNER = 'relay.partner.v1';
 
 /** A partner's slug: the kebab form of its name. */
-export const Slug = Type.String({ pattern: '^[a-z0-9]+(-[a-z0-9]+)*$', maxLength: 64 });
+export const Slug = Type.String({ pattern: SLUG, maxLength: 64 });
 
 export const PartnerMembers = Type.Object(
   {

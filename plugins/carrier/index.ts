@@ -1,0 +1,17 @@
+// The carrier gate: mandates of insured parties, and ALLOW or BLOCK before a policy is bound or renewed, each answer
+// signed and logged with what it rests on. interface.md, Carrier; behaviour.md §8.3.
+
+import { definePlugin } from '../contract.ts';
+import { enrollRoute } from './enroll.ts';
+import { decisionType, mandateType } from './entries.ts';
+import { checkRoutes } from './routes.ts';
+
+/** The plugin `carrier`. */
+export default definePlugin({
+  contract: 1,
+  name: 'carrier',
+  title: 'Carrier gate',
+  requires: ['classify', 'gate'],
+  types: [mandateType, decisionType],
+  routes: (host) => [enrollRoute(host), ...checkRoutes(host)],
+});
