@@ -2,9 +2,10 @@
 // on the machine.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { interleave, median, reaches, stealMeter } from '../../tools/bench/figure.ts';
 import type { Figure } from '../../tools/bench/figure.ts';
-import { programOf } from '../../tools/bench/program.ts';
+import { NODE_ARGS, programOf } from '../../tools/bench/program.ts';
 import { runBenches } from '../../tools/bench/run.ts';
 import { jsonOf, tableOf } from '../../tools/bench/table.ts';
 
@@ -34,6 +35,12 @@ describe('bench figures', () => {
     assert.equal(median([3, 1, 2]), 2);
     assert.equal(median([4, 1, 3, 2]), 2.5);
     assert.ok(Number.isNaN(median([])));
+  });
+
+  it('are of a service that runs as `npm start` runs it', () => {
+    const path = new URL('../../package.json', import.meta.url);
+    const { scripts } = JSON.parse(readFileSync(path, 'utf8')) as { scripts: { start: string } };
+    assert.ok(scripts.start.includes(` ${NODE_ARGS.join(' ')} `), scripts.start);
   });
 
   it('take turns: A B A B', async () => {

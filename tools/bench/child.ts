@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
-import { programOf } from './program.ts';
+import { NODE_ARGS, programOf } from './program.ts';
 
 /** A running child that answers HTTP. */
 export interface ChildProgram {
@@ -78,7 +78,7 @@ async function start(
   env: Readonly<Record<string, string>>,
 ): Promise<ChildProgram> {
   const program = programOf(module);
-  const child = spawn(process.execPath, [...program.args, ...args], {
+  const child = spawn(process.execPath, [...NODE_ARGS, ...program.args, ...args], {
     env: { PATH: process.env['PATH'], NODE_ENV: 'production', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
