@@ -31,6 +31,7 @@ export type { KeyAlgorithm } from './crypto/keys.ts';
 export { native } from './crypto/native.ts';
 export type { Suite } from './crypto/suite.ts';
 export { thumbprint } from './crypto/thumbprint.ts';
+export { startThread } from './thread.ts';
 export { checkInclusion } from './merkle/check.ts';
 export type { InclusionClaim } from './merkle/check.ts';
 export { leafHash } from './merkle/hash.ts';

@@ -13,6 +13,7 @@ import foundry from './foundry/index.ts';
 import nap from './nap/index.ts';
 import issuerPays from './issuer-pays/index.ts';
 import gate from './gate/index.ts';
+import orn from './orn/index.ts';
 import pdtr from './pdtr/index.ts';
 import relay from './relay/index.ts';
 import requireReceipt from './require-receipt/index.ts';
@@ -42,6 +43,7 @@ export const PLUGINS: readonly Plugin[] = [
   clear,
   nap,
   clearing,
+  orn,
   foundry,
   relay,
   signal,

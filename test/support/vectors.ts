@@ -19,6 +19,6 @@ export function sharedVectors(path: string): unknown {
 }
 
 /** A set of the project's own. */
-export function ownVectors(name: 'absence' | 'action-ref'): unknown {
+export function ownVectors(name: 'absence' | 'action-ref' | 'orn'): unknown {
   return JSON.parse(readFileSync(new URL(`${name}.json`, OWN), 'utf8'));
 }

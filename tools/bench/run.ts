@@ -10,6 +10,7 @@ import { http } from './http.ts';
 import { metering } from './metering.ts';
 import { monitor } from './monitor.ts';
 import { oracle } from './oracle.ts';
+import { shapley } from './orn.ts';
 import { startup } from './startup.ts';
 import { webhooks } from './webhooks.ts';
 import { witness } from './witness.ts';
@@ -28,6 +29,7 @@ export const BENCHES: readonly Bench[] = [
   webhooks,
   gate,
   bind,
+  shapley,
   oracle,
 ];
 

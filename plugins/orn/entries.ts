@@ -1,0 +1,104 @@
+// The entries of the orchestration layer: results in clear, as numbers in the order of the request, and the inputs as
+// one commitment. formats.md §2; behaviour.md §10.4.
+
+import { Type } from 'typebox';
+import { asSchema } from '../contract.ts';
+import type { EntryType } from '../contract.ts';
+import { DecimalText, MicroUsd } from './amounts.ts';
+import { MODES } from './backprop.ts';
+import { VALUE_FUNCTIONS } from './game-request.ts';
+import { MAX_NAMED } from './members.ts';
+
+/** Names of the entry types. */
+export const SHARP = 'orn.sharp.v1';
+export const BACKPROP = 'orn.backprop.v1';
+export const AVERAGE = 'orn.average.v1';
+
+/** What an allocation leaves open. */
+export const DOES_NOT_ASSERT = {
+  inputs_true:
+    'that the inputs are true: they are what the caller told, and the entry commits to them',
+  liability_in_law: 'that anybody owes or is liable for what the rule allots',
+  settlement: 'that anything was paid',
+} as const;
+
+const Place = Type.Integer({ minimum: 0, maximum: MAX_NAMED });
+const AmountsByPlace = Type.Array(MicroUsd, { maxItems: MAX_NAMED });
+const does_not_assert = Type.Array(Type.Enum(Object.keys(DOES_NOT_ASSERT)));
+
+/** A SHARP slice of every agent; the commitment `inputs` is `{orchestration_id, agents, value_function}`. */
+export const SharpMembers = Type.Object(
+  {
+    method: Type.Enum(['exact', 'sampled']),
+    value_function: Type.Enum([...VALUE_FUNCTIONS]),
+    agents: Place,
+    amount_micro_usd: MicroUsd,
+    /** What all agents are worth more than none. */
+    worth: DecimalText,
+    /** By the place of the agent, rounded to six digits. */
+    shapley_values: Type.Array(DecimalText, { maxItems: MAX_NAMED }),
+    /** By the place of the agent; their sum is the amount. */
+    parts_micro_usd: AmountsByPlace,
+    /** The rest stands with a sample: no part is off by bound_micro_usd or more, but with probability delta. */
+    epsilon: Type.Optional(DecimalText),
+    delta: Type.Optional(DecimalText),
+    bound_micro_usd: Type.Optional(MicroUsd),
+    /** Width of the range of marginal contributions that the bound is for. */
+    range: Type.Optional(DecimalText),
+    seed: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+    seed_source: Type.Optional(Type.Enum(['caller', 'service'])),
+    permutations: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
+    does_not_assert,
+  },
+  { additionalProperties: false },
+);
+
+/** Liability carried back through a graph; the commitment `inputs` is `{nodes, edges}`. */
+export const BackpropMembers = Type.Object(
+  {
+    mode: Type.Enum([...MODES]),
+    nodes: Place,
+    /** Place of the node that the liability arose at. */
+    sink: Place,
+    liability_micro_usd: MicroUsd,
+    /** By the place of the node: what it carries. */
+    carried_micro_usd: AmountsByPlace,
+    /** What it does not pass on; where it conserves, their sum is the liability. */
+    retained_micro_usd: AmountsByPlace,
+    does_not_assert,
+  },
+  { additionalProperties: false },
+);
+
+/** A general average; the commitment `inputs` is `{peril, parties}` with `expenditure_by` where it was told. */
+export const AverageMembers = Type.Object(
+  {
+    intentional: Type.Literal(true),
+    reasonable: Type.Literal(true),
+    parties: Place,
+    allowance_micro_usd: MicroUsd,
+    expenditure_micro_usd: MicroUsd,
+    contributory_value_micro_usd: MicroUsd,
+    /** By the place of the party; their sum is the allowance. */
+    contributions_micro_usd: AmountsByPlace,
+    /** Above 0 it pays, below it receives; with `outside_micro_usd` the sum is 0. */
+    nets_micro_usd: AmountsByPlace,
+    /** What goes to who bore the expenditure and is no party. */
+    outside_micro_usd: MicroUsd,
+    does_not_assert,
+  },
+  { additionalProperties: false },
+);
+
+/** `orn.sharp.v1`. */
+export const sharpType: EntryType = { name: SHARP, schema: asSchema(SharpMembers), keys: [] };
+
+/** `orn.backprop.v1`. */
+export const backpropType: EntryType = {
+  name: BACKPROP,
+  schema: asSchema(BackpropMembers),
+  keys: [],
+};
+
+/** `orn.average.v1`. */
+export const averageType: EntryType = { name: AVERAGE, schema: asSchema(AverageMembers), keys: [] };

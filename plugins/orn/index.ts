@@ -1,0 +1,23 @@
+// The orchestration layer: who of a swarm of agents contributed what, who carries a liability, who bears a sacrifice.
+// interface.md, ORN; behaviour.md §10.4.
+
+import { definePlugin } from '../contract.ts';
+import { layerRoutes } from '../layer-routes.ts';
+import { backpropRoute } from './backprop-route.ts';
+import { declareRoute } from './declare.ts';
+import { averageType, backpropType, sharpType } from './entries.ts';
+import { sharpRoute } from './sharp.ts';
+
+/** The plugin `orn`. */
+export default definePlugin({
+  contract: 1,
+  name: 'orn',
+  title: 'Orchestration risk network',
+  types: [sharpType, backpropType, averageType],
+  routes: (host) => [
+    ...layerRoutes({ host, file: 'orn.json', base: '/api/v1/orn', tag: 'orn' }),
+    sharpRoute(host),
+    backpropRoute(host),
+    declareRoute(host),
+  ],
+});

@@ -1,0 +1,157 @@
+// POST /api/v1/orn/sharp. interface.md, ORN; behaviour.md §10.4, §14.
+
+import { Type } from 'typebox';
+import { ReceiptSchema, route } from '../contract.ts';
+import type { AnsweredEntry, JsonObject, PluginHost, Route } from '../contract.ts';
+import { DecimalText, millionthsOf, UsdInput, usdText } from './amounts.ts';
+import { DOES_NOT_ASSERT, SHARP, SharpMembers } from './entries.ts';
+import { gameOf, ValueFunction } from './game-request.ts';
+import { MAX_NAMED, Named, onlyEntry } from './members.ts';
+import { SharpPool } from './sharp-pool.ts';
+import { slicesOf, slicingOf } from './slices.ts';
+
+const { method, worth, permutations, epsilon, delta, seed, seed_source } = SharpMembers.properties;
+
+const SharpAnswer = Type.Object(
+  {
+    ok: Type.Literal(true),
+    sharp_entry_id: Type.String({ format: 'uuid' }),
+    orchestration_id: Type.String(),
+    method,
+    amount_usd: DecimalText,
+    worth,
+    slices: Type.Array(
+      Type.Object({ id: Type.String(), shapley_value: DecimalText, amount_usd: DecimalText }),
+    ),
+    sample: Type.Optional(
+      Type.Object({
+        ...{ epsilon, delta, seed, seed_source, permutations },
+        bound_usd: DecimalText,
+        range: DecimalText,
+      }),
+    ),
+    does_not_assert: Type.Array(Type.String()),
+    verify_url: Type.String({ format: 'uri' }),
+    receipt: ReceiptSchema,
+  },
+  { $id: 'SharpAllocation' },
+);
+
+const sharpBody = ({ limits }: PluginHost) =>
+  Type.Object(
+    {
+      orchestration_id: Type.String({ minLength: 1, maxLength: limits.string_chars }),
+      agents: Type.Array(Named, { minItems: 1, maxItems: MAX_NAMED }),
+      value_function: ValueFunction,
+      amount_usd: UsdInput,
+      epsilon: Type.Optional(
+        Type.Number({
+          ...{ minimum: 0.001, maximum: 0.5, default: 0.02 },
+          description: 'Above 16 agents: the share of the amount that a part may be off.',
+        }),
+      ),
+      delta: Type.Optional(
+        Type.Number({
+          ...{ minimum: 0.000_001, maximum: 0.5, default: 0.01 },
+          description: 'Above 16 agents: the probability that any part is off more.',
+        }),
+      ),
+      seed: Type.Optional(
+        Type.Integer({
+          ...{ minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+          description: 'Above 16 agents: of the permutations; drawn by the service when left out.',
+        }),
+      ),
+    },
+    { $id: 'SharpRequest' },
+  );
+
+/** One thread for all gateways of the process. */
+const POOL = new SharpPool();
+
+/** The route of SHARP. */
+export function sharpRoute(host: PluginHost): Route {
+  return route({
+    method: 'POST',
+    path: '/api/v1/orn/sharp',
+    tag: 'orn',
+    summary: 'Part an amount among agents by what each contributed: SHARP slices',
+    description:
+      'Shapley’s value of each agent: exact up to 16 agents, above by permutations that the seed draws again, ' +
+      'with the bound that they keep. Parts sum to the amount to the micro-USD. The entry has the result and ' +
+      'the seed, and commits to the inputs.',
+    access: 'open',
+    idempotent: true,
+    body: sharpBody(host),
+    responses: { 200: { description: 'The slices.', schema: SharpAnswer } },
+    errors: ['log_busy'],
+    example: {
+      orchestration_id: 'trip-planner-7',
+      agents: [{ id: 'planner' }, { id: 'search' }, { id: 'booking' }],
+      value_function: {
+        type: 'table',
+        values: {
+          planner: 0,
+          search: 0,
+          booking: 20,
+          'planner,search': 30,
+          'planner,booking': 60,
+          'search,booking': 40,
+          'planner,search,booking': 100,
+        },
+      },
+      amount_usd: 100,
+    },
+    async handle(ctx) {
+      const { orchestration_id, agents, value_function, ...asked } = ctx.state.body;
+      const game = gameOf(agents, value_function);
+      const amount = BigInt(millionthsOf(asked.amount_usd, 'amount_usd'));
+      const sample = {
+        epsilon: millionthsOf(asked.epsilon ?? 0.02, 'epsilon'),
+        delta: millionthsOf(asked.delta ?? 0.01, 'delta'),
+        seed: asked.seed,
+      };
+      const slicing = slicingOf(game, sample, amount);
+      const members = slicesOf(slicing, await POOL.compute(slicing.task), amount);
+      const inputs = { orchestration_id, agents, value_function };
+      await ctx.state.append([{ type: SHARP, members, private: { inputs } }]);
+    },
+    respond(entries, _, { body }) {
+      const entry = onlyEntry(entries);
+      const { orchestration_id, agents } = body;
+      return { ok: true, orchestration_id, ...slicesShown(entry, agents), receipt: entry.receipt };
+    },
+  });
+}
+
+/** An entry as its answer shows it, with the names of the request. */
+function slicesShown(
+  { entry_id, statement, receipt }: AnsweredEntry,
+  agents: readonly { readonly id: string }[],
+): JsonObject {
+  const values = statement['shapley_values'] as readonly string[];
+  const parts = statement['parts_micro_usd'] as readonly number[];
+  const { epsilon = '', delta = '', seed = 0, seed_source = '', permutations = 0 } = statement;
+  const { range = '' } = statement;
+  return {
+    sharp_entry_id: entry_id,
+    method: statement['method'] ?? '',
+    amount_usd: usdText(statement['amount_micro_usd']),
+    worth: statement['worth'] ?? '',
+    slices: agents.map(({ id }, at) => ({
+      id,
+      shapley_value: values[at] ?? '',
+      amount_usd: usdText(parts[at]),
+    })),
+    ...(statement['method'] === 'exact'
+      ? {}
+      : {
+          sample: {
+            ...{ epsilon, delta, seed, seed_source, permutations, range },
+            bound_usd: usdText(statement['bound_micro_usd']),
+          },
+        }),
+    does_not_assert: Object.values(DOES_NOT_ASSERT),
+    verify_url: receipt['verify_url'] ?? '',
+  };
+}
