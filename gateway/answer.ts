@@ -7,7 +7,7 @@ import type { AnsweredEntry, Json, JsonObject } from '../plugins/contract.ts';
 import type { Gateway } from './gateway.ts';
 import { answerJson, answerText } from './json-answer.ts';
 import type { RequestContext } from './request.ts';
-import { PUBLIC } from './tenants/tenants.ts';
+import { isShared } from './tenants/tenants.ts';
 
 /** What an answer is made of. */
 export type StoredEntry = Pick<
@@ -33,9 +33,9 @@ export async function answerStored(
     return { index, entry_id, issued_at_ms, text, leaf_hash: log.leafHash(index) };
   });
   const opened = await Promise.all(
-    // Those of `public` were never kept.
+    // Those of a shared tenant were never kept.
     entries.map(async ({ entry_id }) =>
-      caller.tenant === PUBLIC ? {} : gateway.disclosures.open(log, entry_id),
+      isShared(caller.tenant) ? {} : gateway.disclosures.open(log, entry_id),
     ),
   );
   await answer(ctx, log, entries, opened, kept);

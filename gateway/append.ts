@@ -7,7 +7,7 @@ import type { GroupOptions, Json } from '../plugins/contract.ts';
 import { answer, answerStored } from './answer.ts';
 import { recordRows } from './idempotency.ts';
 import type { RequestContext } from './request.ts';
-import { PUBLIC } from './tenants/tenants.ts';
+import { isShared } from './tenants/tenants.ts';
 
 /** Appends a request's group and answers it; see `RouteState.append`. */
 export async function appendAndAnswer(
@@ -24,7 +24,7 @@ export async function appendAndAnswer(
   if (registered !== true) await registered;
   const { tenant_ref } = caller;
   const group = drafts.map((draft) => ({ tenant_ref, ...draft }));
-  const keeps = caller.tenant !== PUBLIC && drafts.some((draft) => draft.private !== undefined);
+  const keeps = !isShared(caller.tenant) && drafts.some((draft) => draft.private !== undefined);
 
   const notices = gateway.webhooks.notices(log, caller.tenant);
   const kept = state.claim === null ? undefined : keep?.later();

@@ -6,7 +6,7 @@ import { canonical } from '../log/index.ts';
 import type { AttachedRow, Log } from '../log/index.ts';
 import { ApiError } from '../plugins/contract.ts';
 import type { Caller, Json } from '../plugins/contract.ts';
-import { PUBLIC } from './tenants/tenants.ts';
+import { isShared } from './tenants/tenants.ts';
 
 /** A key that a request holds while it runs. */
 export interface IdempotencyClaim {
@@ -46,7 +46,7 @@ export function idempotencyKey(header: string): string {
 
 /** Names the claim of a request; `path` is that of the route's own path with its parameters filled in. */
 export function claimOf(caller: Caller, path: string, key: string, body: Json): IdempotencyClaim {
-  const who = caller.tenant === PUBLIC ? [caller.tenant, caller.ip] : [caller.tenant];
+  const who = isShared(caller.tenant) ? [caller.tenant, caller.ip] : [caller.tenant];
   return {
     name: hash('sha256', JSON.stringify([caller.kind, ...who, path, key]), 'hex'),
     fingerprint: hash('sha256', `${path}\n${canonical(body)}`, 'hex'),

@@ -15,9 +15,11 @@ import {
   systemTime,
 } from '../log/index.ts';
 import type { Kind, Log, Threads, TimeSource } from '../log/index.ts';
-import { PLUGINS, readCatalog, restraint } from '../plugins/index.ts';
+import { PLUGINS, readCatalog, relay, restraint } from '../plugins/index.ts';
 import type { Command, Json, Plugin, Route } from '../plugins/contract.ts';
 import { ConfigError } from './config.ts';
+import { demoCalls } from './demo/calls.ts';
+import { demoPages } from './demo/pages.ts';
 import type { Config, ConfigSources } from './config.ts';
 import { parseNetwork } from './egress/address.ts';
 import { openEgress } from './egress/egress.ts';
@@ -190,7 +192,9 @@ async function open(
   };
   const plugged = setUpPlugins(plugins, gateway, sources);
   const holds = plugged.api(restraint);
-  routes.push(...gatewayRoutes(gateway), ...erasureRoutes(gateway, holds), ...plugged.routes);
+  const own = [...gatewayRoutes(gateway), ...erasureRoutes(gateway, holds), ...plugged.routes];
+  routes.push(...own, ...demoPages(gateway, plugged.api(relay)));
+  routes.push(...demoCalls(own, gateway.catalog('demo.json')));
   await finishErasures(gateway);
   commands.push(...plugged.commands);
   return { gateway, store };

@@ -3,6 +3,7 @@
 
 import { ApiError } from '../../plugins/contract.ts';
 import type { Access, Caller } from '../../plugins/contract.ts';
+import { isDemonstration } from '../demo/calls.ts';
 import type { Next, RequestContext } from '../request.ts';
 import type { KeyRefusal } from '../tenants/api-key.ts';
 
@@ -20,6 +21,12 @@ export function authenticate(ctx: RequestContext, next: Next): Promise<unknown> 
   const ip = ctx.ip;
   const key = presentedKey(ctx);
   const { access, method, appends = method !== 'GET' } = matched.route;
+  if (isDemonstration(matched.route)) {
+    return visitor(ctx, key, ip).then((caller) => {
+      state.caller = caller;
+      return next();
+    });
+  }
   if (key === null) {
     state.caller = withoutKey(ctx, access, appends, ip);
     return next();
@@ -48,6 +55,18 @@ function presentedKey(ctx: RequestContext): string | null {
     throw new ApiError('api_key_invalid', 'X-API-Key and Authorization name different keys');
   }
   return (plain as string | undefined) ?? bearer ?? null;
+}
+
+/** The caller of a demonstration: nobody's key is taken for it, and none is needed. */
+async function visitor(ctx: RequestContext, key: string | null, ip: string): Promise<Caller> {
+  const { gateway } = ctx.state;
+  if (key !== null) {
+    throw new ApiError('api_key_invalid', 'a demonstration takes no key: ask the route itself');
+  }
+  if (gateway.config.ANONYMOUS_WRITES === 'deny') {
+    throw new ApiError('api_key_missing', 'this service takes no writes without a key');
+  }
+  return gateway.tenants.visitor(gateway.logs.sandbox, ip);
 }
 
 function withoutKey(ctx: RequestContext, access: Access, writes: boolean, ip: string): Caller {

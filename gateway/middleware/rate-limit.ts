@@ -5,6 +5,7 @@ import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { ApiError } from '../../plugins/contract.ts';
 import type { Config } from '../config.ts';
 import type { Next, RequestContext } from '../request.ts';
+import { isShared } from '../tenants/tenants.ts';
 
 const WINDOW_S = 60;
 
@@ -44,7 +45,7 @@ export function rateLimit(config: Config) {
     const { matched, caller } = ctx.state;
     const budget = matched?.budget ?? 'none';
     if (budget !== 'none') {
-      const key = budget === 'log' ? null : caller.key_id;
+      const key = budget === 'log' || isShared(caller.tenant) ? null : caller.key_id;
       const { limiter, name, policy } =
         key !== null
           ? limits[caller.kind]

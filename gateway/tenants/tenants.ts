@@ -11,6 +11,11 @@ import type { GatewayStore, TenantInLog, TenantRecord } from './store.ts';
 
 /** The tenant of requests without a key. */
 export const PUBLIC = 'public';
+/** The tenant of the demonstrations; no administrator can issue a key of such a name. */
+const VISITORS = 'public.demo';
+
+/** Whether a tenant is nobody's own: its texts are never kept, and addresses tell its callers apart. */
+export const isShared = (tenant: string): boolean => tenant === PUBLIC || tenant === VISITORS;
 
 const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
@@ -39,6 +44,7 @@ export class Tenants {
   readonly #now: () => number;
   /** Registrations by log and tenant: under way, or done. */
   readonly #registered = new Map<string, Promise<void> | true>();
+  #visitors: Promise<TenantRecord> | null = null;
 
   private constructor(store: GatewayStore, now: () => number) {
     this.#store = store;
@@ -75,6 +81,19 @@ export class Tenants {
   anonymous(log: Log, ip: string): Caller {
     const nobody = { tenant: PUBLIC, kind: log.kind, role: null, scopes: [], key_id: null };
     return new KnownCaller(nobody, this.inLog(PUBLIC, log.kind), log.origin, ip);
+  }
+
+  /** Who tries a demonstration: an operator of the tenant of all visitors, which is made at the first one. */
+  async visitor(log: Log, ip: string): Promise<Caller> {
+    // Once for all who come first at the same time: a second record would be another tenant.
+    this.#visitors ??= this.#tenant(VISITORS).catch((error: unknown) => {
+      this.#visitors = null;
+      throw error;
+    });
+    await this.#visitors;
+    const role = 'operator' as const;
+    const visitor = { tenant: VISITORS, kind: log.kind, role, scopes: [], key_id: 'demo' };
+    return new KnownCaller(visitor, this.inLog(VISITORS, log.kind), log.origin, ip);
   }
 
   /** How a tenant stands in a kind of log. */

@@ -17,7 +17,7 @@ export interface ViewFrame {
   /** Which entry of the navigation is this page: its path. */
   readonly here?: string;
   /** The partner whose link led here; stands in the footer. */
-  readonly partner?: { readonly name: string; readonly slug: string } | null;
+  readonly partner?: { readonly name: string; readonly status_url: string } | null;
 }
 
 /** Renders a view to a whole HTML document. */

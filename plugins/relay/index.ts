@@ -5,10 +5,18 @@ import { layerRoutes } from '../layer-routes.ts';
 import { enrollRoute } from './enroll.ts';
 import { partnerType } from './entries.ts';
 import { linksOf } from './links.ts';
+import { shownPartner } from './partner.ts';
+import type { ShownPartner } from './partner.ts';
 import { relayRoutes } from './routes.ts';
 
+/** What the gateway gets from the relay. */
+export interface RelayApi {
+  /** The partner whose link led to a page, for its footer; null for a slug that nobody has. */
+  readonly partner: (slug: string) => ShownPartner | null;
+}
+
 /** The plugin `relay`. */
-export default definePlugin({
+export default definePlugin<RelayApi>({
   contract: 1,
   name: 'relay',
   title: 'Partner relay',
@@ -21,4 +29,5 @@ export default definePlugin({
       ...relayRoutes(host, links),
     ];
   },
+  api: (host) => ({ partner: (slug) => shownPartner(host, slug) }),
 });

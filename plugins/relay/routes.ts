@@ -97,7 +97,8 @@ function redirectRoute(host: PluginHost, links: Links): Route {
     path: '/go/{partner}/{target}',
     tag: 'relay',
     summary: 'Follow a tracked link',
-    description: 'Counts the visit, without a trace of the visitor, and redirects to the target.',
+    description:
+      'Counts the visit, without a trace of the visitor, and redirects to the target, whose footer names the partner.',
     access: 'read',
     params: Type.Object({
       partner: Slug,
@@ -118,7 +119,8 @@ function redirectRoute(host: PluginHost, links: Links): Route {
       // A look ahead is no visit.
       if (ctx.method === 'GET') await links.count(kind, partner, target);
       ctx.set('Cache-Control', 'no-store');
-      ctx.redirect(path);
+      // The page shows the partner in its footer.
+      ctx.redirect(`${path}${path.includes('?') ? '&' : '?'}partner=${partner}`);
     },
   });
 }

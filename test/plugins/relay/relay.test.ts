@@ -63,7 +63,8 @@ describe('plugins/relay', () => {
   it('redirects each target to its path and counts it once, but not a look ahead', async () => {
     await enroll('Tracked', running.live);
     for (const [target, path] of TARGETS) {
-      assert.deepEqual(await follow(`/go/tracked/${target}`), { status: 302, location: path });
+      const location = `${path}${path.includes('?') ? '&' : '?'}partner=tracked`;
+      assert.deepEqual(await follow(`/go/tracked/${target}`), { status: 302, location });
     }
     assert.equal((await follow('/go/tracked/verify', 'HEAD')).status, 302);
     await follow('/go/tracked/verify');
