@@ -11,13 +11,16 @@ const UNIT = 1_000_000n;
 const RULE = 'at most 6 digits behind the point and 9,007,199,254 before it';
 
 /** An amount in USD as a request has it: text, or a number by its shortest decimal. */
-export const UsdInput = Type.Union(
-  [Type.String({ pattern: `^${WHOLE}$` }), Type.Number({ minimum: 0 })],
-  { description: `A decimal of ${RULE}.` },
-);
+export const UsdInput = Type.Unsafe<string | number>({
+  type: ['string', 'number'],
+  ...{ pattern: `^${WHOLE}$`, minimum: 0 },
+  description: `A decimal of ${RULE}.`,
+});
 
 /** A value that may be below zero. */
-export const ValueInput = Type.Union([Type.String({ pattern: `^-?${WHOLE}$` }), Type.Number()], {
+export const ValueInput = Type.Unsafe<string | number>({
+  type: ['string', 'number'],
+  pattern: `^-?${WHOLE}$`,
   description: `A decimal of ${RULE}.`,
 });
 

@@ -27,13 +27,11 @@ const BackpropAnswer = Type.Object(
   { $id: 'BackpropAllocation' },
 );
 
-const Weight = Type.Union(
-  [
-    Type.String({ pattern: '^(0(\\.[0-9]{1,6})?|1(\\.0{1,6})?)$' }),
-    Type.Number({ minimum: 0, maximum: 1 }),
-  ],
-  { description: 'Sensitivity from 0 to 1, at most 6 digits behind the point.' },
-);
+const Weight = Type.Unsafe<string | number>({
+  type: ['string', 'number'],
+  ...{ pattern: '^(0(\\.[0-9]{1,6})?|1(\\.0{1,6})?)$', minimum: 0, maximum: 1 },
+  description: 'Sensitivity from 0 to 1, at most 6 digits behind the point.',
+});
 
 const BackpropBody = Type.Object(
   {

@@ -33,19 +33,39 @@ export const SharpMembers = Type.Object(
     value_function: Type.Enum([...VALUE_FUNCTIONS]),
     agents: Place,
     amount_micro_usd: MicroUsd,
-    /** What all agents are worth more than none. */
-    worth: DecimalText,
-    /** By the place of the agent, rounded to six digits. */
-    shapley_values: Type.Array(DecimalText, { maxItems: MAX_NAMED }),
-    /** By the place of the agent; their sum is the amount. */
-    parts_micro_usd: AmountsByPlace,
-    /** The rest stands with a sample: no part is off by bound_micro_usd or more, but with probability delta. */
-    epsilon: Type.Optional(DecimalText),
-    delta: Type.Optional(DecimalText),
-    bound_micro_usd: Type.Optional(MicroUsd),
-    /** Width of the range of marginal contributions that the bound is for. */
-    range: Type.Optional(DecimalText),
-    seed: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+    worth: { ...DecimalText, description: 'What all agents are worth more than none.' },
+    shapley_values: Type.Array(DecimalText, {
+      maxItems: MAX_NAMED,
+      description: 'By the place of the agent, rounded to six digits, halves away from zero.',
+    }),
+    parts_micro_usd: {
+      ...AmountsByPlace,
+      description: 'By the place of the agent, by largest remainder; the sum is the amount.',
+    },
+    // The rest stands with a sample.
+    epsilon: Type.Optional({
+      ...DecimalText,
+      description: 'Share of the amount that a part may be off by.',
+    }),
+    delta: Type.Optional({
+      ...DecimalText,
+      description: 'Probability that any part is off by more.',
+    }),
+    bound_micro_usd: Type.Optional({
+      ...MicroUsd,
+      description: 'Epsilon of the amount, and one for rounding.',
+    }),
+    range: Type.Optional({
+      ...DecimalText,
+      description:
+        'Width of the range of marginal contributions: r of the bound m = r² ln(2n/δ) / (2 (ε worth)²).',
+    }),
+    seed: Type.Optional(
+      Type.Integer({
+        ...{ minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+        description: 'Draws the permutations again: SHAKE128, Fisher-Yates.',
+      }),
+    ),
     seed_source: Type.Optional(Type.Enum(['caller', 'service'])),
     permutations: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
     does_not_assert,
@@ -58,13 +78,14 @@ export const BackpropMembers = Type.Object(
   {
     mode: Type.Enum([...MODES]),
     nodes: Place,
-    /** Place of the node that the liability arose at. */
-    sink: Place,
+    sink: { ...Place, description: 'Place of the node that the liability arose at.' },
     liability_micro_usd: MicroUsd,
-    /** By the place of the node: what it carries. */
-    carried_micro_usd: AmountsByPlace,
-    /** What it does not pass on; where it conserves, their sum is the liability. */
-    retained_micro_usd: AmountsByPlace,
+    carried_micro_usd: { ...AmountsByPlace, description: 'By the place of the node.' },
+    retained_micro_usd: {
+      ...AmountsByPlace,
+      description:
+        'What a node without inputs does not pass on; conserving, the sum is the liability.',
+    },
     does_not_assert,
   },
   { additionalProperties: false },
@@ -79,12 +100,18 @@ export const AverageMembers = Type.Object(
     allowance_micro_usd: MicroUsd,
     expenditure_micro_usd: MicroUsd,
     contributory_value_micro_usd: MicroUsd,
-    /** By the place of the party; their sum is the allowance. */
-    contributions_micro_usd: AmountsByPlace,
-    /** Above 0 it pays, below it receives; with `outside_micro_usd` the sum is 0. */
-    nets_micro_usd: AmountsByPlace,
-    /** What goes to who bore the expenditure and is no party. */
-    outside_micro_usd: MicroUsd,
+    contributions_micro_usd: {
+      ...AmountsByPlace,
+      description: 'By the place of the party; the sum is the allowance.',
+    },
+    nets_micro_usd: {
+      ...AmountsByPlace,
+      description: 'Above 0 a party pays, below it receives; with outside_micro_usd the sum is 0.',
+    },
+    outside_micro_usd: {
+      ...MicroUsd,
+      description: 'What goes to who bore the expenditure and is no party, below 0.',
+    },
     does_not_assert,
   },
   { additionalProperties: false },

@@ -167,6 +167,28 @@ describe('the orchestration layer', () => {
     );
     await refuses(sharp({ agents: agents('a', 'b', 'a') }), 'agents.2.id');
     await refuses(sharp({ amount_usd: '0.0000001' }), 'amount_usd');
+    const negative = await refuses(sharp({ amount_usd: -1 }), 'amount_usd');
+    assert.match(negative.json.error.message, />= 0/);
+    await refuses(of({ type: 'additive', weights: { a: 'abc', b: 1, c: 1 } }), `${fn}.weights.a`);
+  });
+
+  it('takes any name that has no comma, those of JavaScript too', async () => {
+    const weights = '{"__proto__":1,"constructor":3}';
+    const answer = await running.ask('POST', '/api/v1/orn/sharp', {
+      key: running.live,
+      body:
+        '{"orchestration_id":"x","agents":[{"id":"__proto__"},{"id":"constructor"}],' +
+        `"value_function":{"type":"additive","weights":${weights}},"amount_usd":4}`,
+    });
+    assert.deepEqual(
+      answer.json.slices.map(({ amount_usd }: { amount_usd: string }) => amount_usd),
+      ['1', '3'],
+    );
+    assert.equal(
+      JSON.stringify(answer.json.receipt.disclosures.inputs.value).includes(weights),
+      true,
+    );
+    assert.equal(codeOf(await sharp({ agents: agents('a,b') }), 400), 'parameter_invalid');
   });
 
   it('refuses a bound that takes too long to keep', async () => {
