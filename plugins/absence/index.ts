@@ -9,6 +9,8 @@ import { sessionRoute } from './sessions.ts';
 import { spoliationRoute } from './spoliation.ts';
 import { witnessRoute } from './witness.ts';
 
+export { documentHash, packed, unpacked } from './document.ts';
+
 /** The plugin `absence`. */
 export default definePlugin({
   contract: 1,

@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox';
 import type { EntryType } from '../contract.ts';
-import { asSchema, Millis, SessionRef } from '../contract.ts';
+import { asSchema, EntityName, Millis, SessionRef, SurfaceName } from '../contract.ts';
 
 /** Name of the entry type. */
 export const RECEIPT = 'silence.receipt.v1';
@@ -13,9 +13,46 @@ export const DOES_NOT_ASSERT = {
   acts_under_other_sessions: 'anything about acts logged under another session or tenant',
   acts_without_session: 'anything about entries that name no session',
   truth_of_context: 'that the committed context is true',
+  uncovered_silence: 'that a recorder was running where `coverage` is not COVERED',
 } as const;
 
 const Count = Type.Integer({ minimum: 0 });
+
+/**
+ * What heartbeats say of the silence. COVERED: on each declared surface one unbroken run reaches over it
+ * (formats.md §6.7). UNDERSAMPLED: the manifests promise heartbeats and one is missing. UNDECLARED: no manifest
+ * promises any all along. NO_WINDOW: the session has no entry, so no silence began.
+ */
+export const COVERAGES = ['COVERED', 'UNDERSAMPLED', 'UNDECLARED', 'NO_WINDOW'] as const;
+
+/** Most surfaces that a receipt speaks of. */
+export const MAX_SURFACES = 16;
+
+/** Heartbeats of the session's entity from `silent_since_ms` to `window_to_ms`. */
+const Heartbeats = Type.Object(
+  {
+    entity: EntityName,
+    surfaces: Type.Array(
+      Type.Object(
+        {
+          surface: SurfaceName,
+          /** Smallest interval that a manifest of the silence promises. */
+          interval_ms: Type.Union([Millis, Type.Null()]),
+          heartbeats: Count,
+          /** Of the newest heartbeat up to the end. */
+          last_ms: Type.Union([Millis, Type.Null()]),
+          run_since_ms: Type.Union([Millis, Type.Null()]),
+          coverage: Type.Enum(['COVERED', 'UNDERSAMPLED', 'UNDECLARED']),
+        },
+        { additionalProperties: false },
+      ),
+      { maxItems: MAX_SURFACES },
+    ),
+    /** Of the newest manifest; those beyond the limit are not looked at. */
+    surfaces_declared: Count,
+  },
+  { additionalProperties: false },
+);
 
 /**
  * The entry speaks about the session's chain and is not on it. Up to `window_to_ms`, the time of a published
@@ -38,6 +75,10 @@ export const SilenceMembers = Type.Object(
     last_index: Type.Union([Count, Type.Null()]),
     silent_since_ms: Type.Union([Millis, Type.Null()]),
     checkpoint_size: Count,
+    coverage: Type.Enum([...COVERAGES]),
+    heartbeats: Type.Union([Heartbeats, Type.Null()]),
+    /** SHA-256 of the canonical `completeness_proof` of the answer. */
+    document_sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
     does_not_assert: Type.Array(Type.Enum(Object.keys(DOES_NOT_ASSERT))),
   },
   { additionalProperties: false },

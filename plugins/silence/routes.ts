@@ -2,17 +2,30 @@
 
 import { Type } from 'typebox';
 import { route } from '../contract.ts';
-import type { ChainKey, Json, PluginHost, Route } from '../contract.ts';
+import type {
+  AnsweredEntry,
+  ChainKey,
+  Json,
+  JsonObject,
+  Kind,
+  PluginHost,
+  Route,
+} from '../contract.ts';
 import { ReceiptSchema, SessionRef } from '../contract.ts';
+import { documentHash, packed, unpacked } from '../absence/index.ts';
 import { DOES_NOT_ASSERT, RECEIPT, SilenceMembers } from './entries.ts';
-import { sessionState } from './rules.ts';
+import { heartbeatsOf } from './heartbeats.ts';
+import { completeness, sessionState } from './rules.ts';
 
 /** How long a request waits for the checkpoint that covers what was logged before it. */
 const WAIT_MS = 10_000;
 
+/** The proof of an answer: whole at once, packed behind an Idempotency-Key. */
+type Kept = { readonly document: JsonObject } | { readonly packed: Json };
+
 const Silence = Type.Object({
   session_ref: SessionRef,
-  ...Type.Omit(SilenceMembers, ['subject_key', 'does_not_assert']).properties,
+  ...Type.Omit(SilenceMembers, ['subject_key', 'document_sha256', 'does_not_assert']).properties,
   proof_url: Type.String({
     format: 'uri',
     description: 'The log answers here, with a proof, which entries the session has in the window.',
@@ -30,8 +43,9 @@ export function silenceRoutes(host: PluginHost): readonly Route[] {
       tag: 'silence',
       summary: 'Receipt for a monitored silence of a session',
       description:
-        'States how many entries a session has and since when none has come, up to the newest checkpoint. ' +
-        'It says nothing about what was never logged.',
+        'States how many entries a session has and since when none has come, up to the newest checkpoint, with the ' +
+        'proof that none is left out, and whether heartbeats of its entity cover the silence. It says nothing ' +
+        'about what was never logged.',
       access: 'open',
       idempotent: true,
       body: Type.Object(
@@ -49,6 +63,14 @@ export function silenceRoutes(host: PluginHost): readonly Route[] {
             {
               ok: Type.Literal(true),
               silence: Silence,
+              completeness_proof: Type.Object(
+                { schema: Type.Literal('svc-absence-witness-v1'), verdict: Type.String() },
+                {
+                  description:
+                    'A document on the chain of the session, from its last entry on; its closing proof counts all of ' +
+                    'them. `actlog verify` checks it offline; the entry has its SHA-256 as document_sha256.',
+                },
+              ),
               does_not_assert: Type.Array(Type.String()),
               receipt: ReceiptSchema,
             },
@@ -62,26 +84,34 @@ export function silenceRoutes(host: PluginHost): readonly Route[] {
         const log = host.log(caller.kind);
         const signal = AbortSignal.timeout(WAIT_MS);
         const session = await sessionState(log, caller.sessionRef(body.session_id), signal);
+        const [proof, heartbeats] = await Promise.all([
+          completeness(log, session),
+          heartbeatsOf(log, caller, session),
+        ]);
         const hidden: Record<string, Json> = { context: body.context };
         if (body.domain !== undefined) hidden['domain'] = body.domain;
-        await ctx.state.append([
-          {
-            type: RECEIPT,
-            members: {
-              subject_key: session.key,
-              window_from_ms: session.first_ms,
-              window_to_ms: session.to_ms,
-              entries_in_window: session.count,
-              last_index: session.last_index,
-              silent_since_ms: session.last_ms,
-              checkpoint_size: session.checkpoint_size,
-              does_not_assert: Object.keys(DOES_NOT_ASSERT),
-            },
-            private: hidden,
+        const draft = {
+          type: RECEIPT,
+          members: {
+            subject_key: session.key,
+            window_from_ms: session.first_ms,
+            window_to_ms: session.to_ms,
+            entries_in_window: session.count,
+            last_index: session.last_index,
+            silent_since_ms: session.last_ms,
+            checkpoint_size: session.checkpoint_size,
+            ...heartbeats,
+            document_sha256: documentHash(proof),
+            does_not_assert: Object.keys(DOES_NOT_ASSERT),
           },
-        ]);
+          private: hidden,
+        };
+        const now: Kept = { document: proof };
+        await ctx.state.append([draft], {
+          keep: { now, later: () => ({ packed: packed(proof) }) },
+        });
       },
-      respond: ([entry]) => {
+      respond: ([entry], _disclosures, { caller }, kept) => {
         if (entry === undefined) throw new Error('a silence receipt has one entry');
         const { statement, receipt } = entry;
         const key = statement['subject_key'] as unknown as ChainKey;
@@ -104,10 +134,13 @@ export function silenceRoutes(host: PluginHost): readonly Route[] {
             last_index: statement['last_index'],
             silent_since_ms: statement['silent_since_ms'],
             checkpoint_size: statement['checkpoint_size'],
+            coverage: statement['coverage'],
+            heartbeats: statement['heartbeats'],
             proof_url: host.url(
               `/log/${String(kind)}/${String(number)}/proof/lookup?${question.toString()}`,
             ),
           },
+          completeness_proof: proofOf(host, caller.kind, entry, kept as Kept),
           does_not_assert: Object.values(DOES_NOT_ASSERT),
           receipt,
         };
@@ -115,3 +148,15 @@ export function silenceRoutes(host: PluginHost): readonly Route[] {
     }),
   ];
 }
+
+/** The proof of an answer, byte for byte as it was. */
+function proofOf(host: PluginHost, kind: Kind, { statement }: AnsweredEntry, kept: Kept): Json {
+  if ('document' in kept) return kept.document;
+  const log = host.logs(kind).find(({ origin }) => origin === statement['origin']);
+  if (log === undefined) throw new Error('the log of a silence receipt is not served');
+  return unpacked(log, kept.packed, sizeOf(kept.packed));
+}
+
+/** Size of the checkpoint of a packed document: its map head is the last entry. */
+const sizeOf = (document: Json): number =>
+  (document as { readonly map_head: { readonly opened: number } }).map_head.opened + 1;

@@ -33,30 +33,46 @@ export async function sessionState(
 ): Promise<SessionState> {
   const { size, map_head_ms: to_ms } = await log.whenPublished(log.size(), signal);
   const key: ChainKey = ['session', session_ref];
-  // The end of the window alone: whatever stands there, its closing proof counts the chain up to it.
-  const end = await log.lookup({ key, from_ms: to_ms, to_ms });
-  const closing = countOf(end['proof'] as unknown as Proof, key);
+  const closing = await chainUpTo(log, key, to_ms);
   const state = { key, to_ms, checkpoint_size: size, ...closing };
-  if (closing.count === 0) return { ...state, first_ms: null };
-  const start = await log.lookup({ key, from_ms: 0, to_ms }, { limit: 1 });
-  const [first] = start['entries'] as unknown as Opened[];
-  return {
-    ...state,
-    first_ms: first === undefined ? null : (statementOf(first)['issued_at_ms'] as number),
-  };
+  const [first] =
+    closing.count === 0 ? [] : await log.chain({ key, from_ms: 0, to_ms }, { limit: 1 });
+  return { ...state, first_ms: first?.ms ?? null };
 }
 
-function countOf(
-  proof: Proof,
-  key: ChainKey,
-): Pick<SessionState, 'count' | 'last_index' | 'last_ms'> {
+/**
+ * The proof of the silence: what the session has from its last entry to the map head, and that it is all. Its closing
+ * proof counts the whole chain. A session without entries has none since time began.
+ */
+export const completeness = (
+  log: LogView,
+  { key, last_ms, to_ms }: SessionState,
+): Promise<JsonObject> => log.lookup({ key, from_ms: last_ms ?? 0, to_ms });
+
+/** How many entries a chain has up to a time, and the last of them. */
+export type ChainCount = Pick<SessionState, 'count' | 'last_index' | 'last_ms'>;
+
+/** Reads a chain's count up to a time that no entry can come before any more. */
+export async function chainUpTo(log: LogView, key: ChainKey, to_ms: number): Promise<ChainCount> {
+  // The end of the window alone: whatever stands there, its closing proof counts the chain up to it.
+  const end = await log.lookup({ key, from_ms: to_ms, to_ms });
+  return countOf(end['proof'] as unknown as Proof, key);
+}
+
+/** The link of an entry on a chain. */
+export function linkOn(statement: JsonObject, key: ChainKey): Link {
+  const links = statement['links'] as unknown as readonly Link[];
+  const link = links.find((candidate) => candidate.key.join(' ') === key.join(' '));
+  if (link === undefined) throw new Error('the entry has no link of its chain');
+  return link;
+}
+
+function countOf(proof: Proof, key: ChainKey): ChainCount {
   if (proof.type === 'never') return { count: 0, last_index: null, last_ms: null };
   if (proof.type === 'tail') return proof.head;
   // A newer checkpoint came between: the entry that follows says what stood before it.
-  const links = statementOf(proof.successor)['links'] as unknown as readonly Link[];
-  const link = links.find((candidate) => candidate.key.join(' ') === key.join(' '));
-  if (link === undefined) throw new Error('the successor in a gap has no link of its chain');
-  return { count: link.seq, last_index: link.prev_index, last_ms: link.prev_ms };
+  const { seq, prev_index, prev_ms } = linkOn(statementOf(proof.successor), key);
+  return { count: seq, last_index: prev_index, last_ms: prev_ms };
 }
 
 const statementOf = (opened: Opened): JsonObject => JSON.parse(opened.entry) as JsonObject;

@@ -1,9 +1,14 @@
 // POST /silence-receipt: its numbers are those that the log proves. behaviour.md §7.8, §9.5.
 
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { canonical } from '../../../log/index.ts';
+import type { ChainKey, Log } from '../../../log/index.ts';
+import { trustedKeyOf, verifyAbsence } from '../../../log/verify.ts';
+import type { AbsenceResult, Question, Trust } from '../../../log/verify.ts';
 import { codeOf } from '../../gateway/middleware/envelope.ts';
 import { run } from '../../gateway/running.ts';
-import type { Running } from '../../gateway/running.ts';
+import type { Answer, Running } from '../../gateway/running.ts';
 
 describe('POST /silence-receipt', () => {
   let running: Running;
@@ -107,6 +112,130 @@ describe('POST /silence-receipt', () => {
     const second = await ask();
     assert.equal(second.headers.get('idempotent-replayed'), 'true');
     assert.deepEqual(second.json, first.json);
+  });
+
+  describe('its completeness proof', () => {
+    const log = (): Log => running.gateway.logs.live;
+    const trust = (): Trust => {
+      const { origin, vkey } = log();
+      return { origin, vkey, keys: log().receiptKeys().map(trustedKeyOf) };
+    };
+    /** What a third party asks, who has the receipt. */
+    const verified = (json: Answer['json']): AbsenceResult => {
+      const { session_ref, silent_since_ms, window_to_ms } = json.silence;
+      const key: ChainKey = ['session', session_ref];
+      const question: Question = { key, from_ms: silent_since_ms ?? 0, to_ms: window_to_ms };
+      return verifyAbsence(json.completeness_proof, question, trust(), {
+        now_ms: running.clock.wall(),
+      });
+    };
+
+    it('verifies offline, counts what the receipt counts, and is what the entry commits to', async () => {
+      await classify('whole');
+      await classify('whole');
+      const { json } = await silence('whole');
+      assert.equal(verified(json).verdict, 'PRESENT');
+      const { proof, entries } = json.completeness_proof;
+      assert.equal(proof.type, 'tail');
+      assert.equal(proof.head.count, json.silence.entries_in_window);
+      assert.deepEqual(
+        entries.map(({ index }: { index: number }) => index),
+        [json.silence.last_index],
+      );
+      const digest = createHash('sha256').update(canonical(json.completeness_proof)).digest('hex');
+      assert.equal(json.receipt.document_sha256, digest);
+    });
+
+    it('shows that a session has nothing', async () => {
+      const { json } = await silence('nothing at all');
+      assert.equal(verified(json).verdict, 'ABSENT');
+      assert.equal(json.silence.coverage, 'NO_WINDOW');
+    });
+
+    it('is refused for another session, and once a byte of it has changed', async () => {
+      await classify('one');
+      await classify('two');
+      const { json } = await silence('one');
+      const other = (await silence('two')).json;
+      const swapped = { ...json, completeness_proof: other.completeness_proof };
+      assert.throws(() => verified(swapped), { code: 'document_invalid' });
+      const forged = structuredClone(json);
+      forged.completeness_proof.proof.head.count = 3;
+      assert.throws(() => verified(forged), { code: 'document_invalid' });
+    });
+  });
+
+  describe('heartbeats of the session’s entity', () => {
+    const entity = 'silent-bot';
+    const post = async (path: string, body: object): Promise<Answer['json']> => {
+      const { status, json, text } = await running.post(path, body, { key: running.live });
+      assert.equal(status, 200, text);
+      return json;
+    };
+    const beat = (surface: string): Promise<Answer['json']> =>
+      post('/api/v1/astl/heartbeat', { entity, surface });
+    /** Time passes: log times of one millisecond would be one moment. */
+    const pass = (ms: number): void => {
+      running.clock.pass(ms);
+    };
+    const coverage = async (session_id: string): Promise<Answer['json']> =>
+      (await silence(session_id)).json.silence;
+
+    it('are none without an entity', async () => {
+      await classify('unclaimed');
+      const { coverage: said, heartbeats } = await coverage('unclaimed');
+      assert.deepEqual([said, heartbeats], ['UNDECLARED', null]);
+    });
+
+    it('cover a silence that one unbroken run reaches over on each surface', async () => {
+      await post('/api/v1/astl/publish', {
+        entity,
+        surfaces: ['chat', 'tool_call'],
+        heartbeat_interval_ms: 3_600_000,
+        min_detectable_gap_ms: 7_200_000,
+      });
+      pass(1000);
+      await beat('chat');
+      const last = await classify('covered');
+      pass(1000);
+      await beat('chat');
+      const half = await coverage('covered');
+      assert.equal(half.coverage, 'UNDERSAMPLED');
+      assert.deepEqual(
+        half.heartbeats.surfaces.map(
+          (each: { surface: string; coverage: string; heartbeats: number }) => [
+            each.surface,
+            each.coverage,
+            each.heartbeats,
+          ],
+        ),
+        [
+          ['chat', 'COVERED', 1],
+          ['tool_call', 'UNDERSAMPLED', 0],
+        ],
+      );
+      await beat('tool_call');
+      const whole = await coverage('covered');
+      assert.equal(whole.coverage, 'COVERED');
+      assert.equal(whole.heartbeats.entity, entity);
+      assert.equal(last.entity, entity);
+    });
+
+    it('do not cover one in which they stopped', async () => {
+      pass(10_800_000);
+      const { coverage: said, heartbeats } = await coverage('covered');
+      assert.equal(said, 'UNDERSAMPLED');
+      assert.equal(heartbeats.surfaces[0].interval_ms, 3_600_000);
+      await beat('chat');
+      await beat('tool_call');
+      assert.equal((await coverage('covered')).coverage, 'UNDERSAMPLED', 'a run that began anew');
+    });
+
+    it('count only while a manifest declared the surface', async () => {
+      const before = await coverage('talk');
+      assert.equal(before.coverage, 'UNDECLARED', 'the manifest is newer than the silence');
+      assert.equal(before.heartbeats.surfaces_declared, 2);
+    });
   });
 
   it('needs its members', async () => {
