@@ -38,6 +38,10 @@ const doorsOfLog = from(
   `${up}log/(?!(index|verify)\\.ts$)`,
   'log has two doors: log/index.ts and log/verify.ts.',
 );
+const doorsForPages = from(
+  `${up}log/(?!(verify|cose/portable)\\.ts$)`,
+  'Scripts of pages run in browsers: log/verify.ts and log/cose/portable.ts.',
+);
 const doorsOfPlugins = from(
   `${up}plugins/(?!(contract|index)\\.ts$)`,
   'The gateway knows plugins/contract.ts and plugins/index.ts.',
@@ -128,6 +132,7 @@ export default defineConfig(
   floor(['plugins/*/*/*.ts'], pluginsStandOnLog, doorsOfLog, neighbour(2)),
   floor(['plugins/*/*/*/*.ts'], pluginsStandOnLog, doorsOfLog, neighbour(3)),
   floor(['gateway/**/*.ts'], gatewayStandsOnPlugins, doorsOfLog, doorsOfPlugins),
+  floor(['gateway/static/{pages,verify}/*.ts'], gatewayStandsOnPlugins, doorsForPages, noNode),
 
   { files: ['tools/**/*.ts'], rules: { 'no-console': 'off' } },
 

@@ -33,10 +33,22 @@ export { trustedKeyOf } from './verify/trust.ts';
 export type { Trust, TrustedKey } from './verify/trust.ts';
 // What portable code of plugins needs beside the checks: plugins/require-receipt runs in services of others.
 export { portable } from './crypto/portable.ts';
-export { fromBase64Url, fromUtf8, toBase64Url, toHex, utf8 } from './encoding/bytes.ts';
+export {
+  fromBase64,
+  fromBase64Url,
+  fromHex,
+  fromUtf8,
+  toBase64Url,
+  toHex,
+  utf8,
+} from './encoding/bytes.ts';
 export { canonical } from './encoding/canonical.ts';
 export { isJsonObject, parseJson } from './encoding/json.ts';
 export { parseVkey } from './note/vkey.ts';
+// What pages draw: the way from a leaf to the root, and the parts of notes and proofs.
+export { stepsOfInclusion } from './merkle/check.ts';
+export type { InclusionStep } from './merkle/check.ts';
+export { parseTlogProof } from './note/tlog-proof.ts';
 
 /** The suite to check with (`portable` unless given) and the verifier's clock (now unless given). */
 export interface VerifyOptions {

@@ -5,14 +5,16 @@ import type { Route } from '../../plugins/contract.ts';
 import { toHex } from '../../log/index.ts';
 import type { Log } from '../../log/index.ts';
 import type { Gateway } from '../gateway.ts';
+import { logPageRoute } from './log-page.ts';
+import { HTML } from './page.ts';
 import { statusOf } from './status.ts';
 
-/** Content type of every page. */
-export const HTML = 'text/html; charset=utf-8';
+export { HTML } from './page.ts';
 
-/** `/` and `/status`. */
+/** `/`, `/status` and `/log`. */
 export function pageRoutes(gateway: Gateway): readonly Route[] {
   return [
+    logPageRoute(gateway),
     route({
       method: 'GET',
       path: '/',

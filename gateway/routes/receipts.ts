@@ -7,6 +7,8 @@ import type { Caller, Route } from '../../plugins/contract.ts';
 import type { Kind } from '../../log/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { checkReceipt, disclosuresFor, findEntry, placeOf } from './receipt-answer.ts';
+import { HTML, sendPage } from './page.ts';
+import { receiptPage } from './receipt-page.ts';
 import { EntryReceipt, kindName, Note } from './schemas.ts';
 
 const TAG = 'Receipts';
@@ -49,8 +51,6 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
     route({
       method: 'GET',
       path: '/receipt/lookup',
-      // What `verify_url` of every receipt names; as JSON, like the permalink.
-      aliases: ['/verify'],
       tag: TAG,
       summary: 'Looks a receipt up and checks it',
       description:
@@ -67,19 +67,37 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
       async handle(ctx) {
         const { query, caller } = ctx.state;
         ctx.set('Cache-Control', 'no-store');
-        const entry = findEntry(gateway, kindOf(query.log, caller), query.entry_id);
-        if (entry === null) {
-          ctx.body = { found: false, entry_id: query.entry_id };
+        ctx.body = await lookedUp(gateway, query.entry_id, query.log, caller);
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/verify',
+      tag: TAG,
+      summary: 'Checks whatever is shown, in the browser',
+      description:
+        'What `verify_url` of every receipt names. Whoever asks for JSON gets the answer of /receipt/lookup.',
+      access: 'read',
+      query: Type.Object({
+        entry_id: Type.Optional(Type.String({ maxLength: 512, description: 'Or the entry hash.' })),
+        log: LogOfReceipt,
+      }),
+      responses: { 200: { description: 'The page.', type: HTML } },
+      async handle(ctx) {
+        const { query, caller } = ctx.state;
+        const { entry_id, log } = query;
+        ctx.vary('Accept');
+        if (ctx.accepts('html', 'json') === 'json') {
+          if (entry_id === undefined || entry_id === '') {
+            throw new ApiError('parameter_missing', 'entry_id is missing', { param: 'entry_id' });
+          }
+          ctx.set('Cache-Control', 'no-store');
+          ctx.body = await lookedUp(gateway, entry_id, log, caller);
           return;
         }
-        const { log, index } = entry;
-        const place = await placeOf(log, index);
-        const disclosures = await disclosuresFor(gateway, entry, caller);
-        const receipt = gateway.receipt(log, index, disclosures);
-        if (receipt === null) throw new Error(`entry ${String(index)} has no receipt`);
-        const { entry_id, verify_url } = receipt;
-        const { checks, proof } = checkReceipt(log, receipt, place);
-        ctx.body = { found: true, entry_id, receipt, proof, checks, verify_url };
+        const title = 'Verify';
+        const scripts = ['verify-page.js'];
+        sendPage(ctx, gateway.page('verify', { title, scripts, here: '/verify', entry_id, log }));
       },
     }),
     route({
@@ -90,13 +108,21 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
       access: 'read',
       params: Type.Object({ entry_id: Type.String({ maxLength: 512 }) }),
       query: Type.Object({ log: LogOfReceipt }),
+      description: 'A page for browsers; JSON for whoever does not ask for HTML first.',
       responses: { 200: { description: 'The receipt with its proof.', schema: EntryReceipt } },
       errors: ['resource_missing'],
       async handle(ctx) {
         const { params, query, caller } = ctx.state;
         ctx.set('Cache-Control', 'no-store');
+        ctx.vary('Accept');
+        const asPage = ctx.accepts('json', 'html') === 'html';
         const entry = findEntry(gateway, kindOf(query.log, caller), params.entry_id);
         if (entry === null) {
+          if (asPage) {
+            ctx.status = 404;
+            sendPage(ctx, gateway.page('no-receipt', { title: 'No such receipt', ...params }));
+            return;
+          }
           throw new ApiError('resource_missing', 'the log has no such entry', {
             param: 'entry_id',
           });
@@ -106,11 +132,34 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
         const disclosures = await disclosuresFor(gateway, entry, caller);
         const receipt = gateway.receipt(log, index, disclosures);
         if (receipt === null) throw new Error(`entry ${String(index)} has no receipt`);
+        if (asPage) {
+          sendPage(ctx, gateway.page('receipt', receiptPage(log, receipt, place)));
+          return;
+        }
         ctx.body =
           place === null ? receipt : { ...receipt, log: { origin: log.origin, index, ...place } };
       },
     }),
   ];
+}
+
+/** The answer of /receipt/lookup. */
+async function lookedUp(
+  gateway: Gateway,
+  name: string,
+  asked: Kind | undefined,
+  caller: Caller,
+): Promise<object> {
+  const entry = findEntry(gateway, kindOf(asked, caller), name);
+  if (entry === null) return { found: false, entry_id: name };
+  const { log, index } = entry;
+  const place = await placeOf(log, index);
+  const disclosures = await disclosuresFor(gateway, entry, caller);
+  const receipt = gateway.receipt(log, index, disclosures);
+  if (receipt === null) throw new Error(`entry ${String(index)} has no receipt`);
+  const { entry_id, verify_url } = receipt;
+  const { checks, proof } = checkReceipt(log, receipt, place);
+  return { found: true, entry_id, receipt, proof, checks, verify_url };
 }
 
 /** The parameter says which log; else the key; nothing of one is found in the other. */

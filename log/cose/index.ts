@@ -1,28 +1,5 @@
 // COSE over CBOR: the codec of receipts, signed statements and keys, apart from the offline verifier of
-// log/verify.ts, which needs none of it. Browser-safe but for the server's check of signatures.
+// log/verify.ts, which needs none of it. portable.ts runs in browsers; beside it is the server's check of signatures.
 
-export { bytesOf, decodeCbor, encodeCbor, listOf, mapOf } from './cbor.ts';
-export type { Cbor, CborKey, CborMap } from './cbor.ts';
-export { algOf, coseKey, coseThumbprint, publicJwk } from './key.ts';
-export type { CosePublicJwk, OkpJwk, P256Jwk } from './key.ts';
-export { ALG, CLAIM, ENTRY_LABEL, HEADER, PROOF, RFC9162_SHA256 } from './labels.ts';
-export {
-  consistencyHeader,
-  consistencyOf,
-  inclusionHeader,
-  inclusionOf,
-  isReceipt,
-  openConsistency,
-  openInclusion,
-  receiptHeader,
-} from './receipt.ts';
-export type { ConsistencyProof, InclusionProof, ReceiptSigner } from './receipt.ts';
-export {
-  decodeSign1,
-  encodeProtected,
-  encodeSign1,
-  toBeSigned,
-  withoutUnprotected,
-} from './sign1.ts';
-export type { CoseSign1 } from './sign1.ts';
+export * from './portable.ts';
 export { verifyCose } from './verify.ts';

@@ -24,21 +24,45 @@ export interface ConsistencyClaim {
   readonly path: readonly Uint8Array[];
 }
 
+/** One level on the way up: the sibling, its side, and the node that it makes with the node below. */
+export interface InclusionStep {
+  readonly sibling: Uint8Array;
+  /** True when the sibling is the left one of the two. */
+  readonly left: boolean;
+  readonly node: Uint8Array;
+}
+
 /** The root that the path leads to; `proof_invalid` when its length does not fit index and size. */
 export function rootOfInclusion(suite: Suite, claim: InclusionClaim): Uint8Array {
-  const { index, size, leafHash, path } = claim;
+  const climb = climbOf(claim);
+  let root = claim.leafHash;
+  for (const sibling of claim.path) {
+    root = climb.step() ? nodeHash(suite, sibling, root) : nodeHash(suite, root, sibling);
+  }
+  climb.end();
+  return root;
+}
+
+/** The way from the leaf to that root, level by level, for those who draw it; throws as above. */
+export function stepsOfInclusion(suite: Suite, claim: InclusionClaim): InclusionStep[] {
+  const climb = climbOf(claim);
+  let node = claim.leafHash;
+  const steps = claim.path.map((sibling) => {
+    const left = climb.step();
+    node = left ? nodeHash(suite, sibling, node) : nodeHash(suite, node, sibling);
+    return { sibling, left, node };
+  });
+  climb.end();
+  return steps;
+}
+
+function climbOf({ index, size, leafHash, path }: InclusionClaim): Climb {
   checkSize(index, 'index');
   checkSize(size, 'size');
   if (index >= size) throw refused(`index ${String(index)} is not below size ${String(size)}`);
   checkHash(leafHash, 'leaf hash');
   checkPath(path);
-  const climb = new Climb(index, size - 1);
-  let root = leafHash;
-  for (const sibling of path) {
-    root = climb.step() ? nodeHash(suite, sibling, root) : nodeHash(suite, root, sibling);
-  }
-  climb.end();
-  return root;
+  return new Climb(index, size - 1);
 }
 
 /** Throws `proof_invalid` unless the path leads from the leaf to exactly this root. */

@@ -7,7 +7,7 @@ import type { Question, ReceiptResult, Trust } from '../../log/verify.ts';
 import { openEntry, verifyTlogProof } from '../../log/verify.ts';
 import { verifySlotProof } from '../../plugins/clearing/index.ts';
 import { CommandError, EXIT } from '../command-line.ts';
-import { absenceWords } from './absence-words.ts';
+import { absenceWords } from '../../gateway/static/verify/absence-words.ts';
 import { checkAir, checkAirSession } from './air.ts';
 import { checkCose, coseOrigin } from './cose.ts';
 import { firstLine, objectOf, text } from './reading.ts';

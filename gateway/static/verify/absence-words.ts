@@ -1,7 +1,7 @@
 // The result of an absence document in plain words: what was asked, the verdict, and why. formats.md §6; what the
 // document says of itself in words is never repeated.
 
-import type { AbsenceResult, Question } from '../../log/verify.ts';
+import type { AbsenceResult, Question } from '../../../log/verify.ts';
 
 /** One sentence or two, for people. */
 export function absenceWords(question: Question, result: AbsenceResult): string {

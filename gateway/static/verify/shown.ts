@@ -1,0 +1,89 @@
+// Tells by its content what somebody wants checked on the verify page. Nothing is believed here: this only chooses
+// which check fits.
+
+import { isJsonObject, LogError, parseJson } from '../../../log/verify.ts';
+import type { Json, JsonObject } from '../../../log/verify.ts';
+
+const MAX_BYTES = 24 * 1024 * 1024;
+/** First byte of a COSE_Sign1 with its tag, which no UTF-8 text begins with. */
+const SIGN1 = 0xd2;
+
+/** What came. */
+export type Shown =
+  | { readonly kind: 'receipt'; readonly receipt: JsonObject | string; readonly tlogProof?: string }
+  | { readonly kind: 'absence'; readonly document: JsonObject | string }
+  | { readonly kind: 'inclusion'; readonly answer: JsonObject }
+  | { readonly kind: 'air'; readonly document: JsonObject }
+  | { readonly kind: 'cose'; readonly bytes: Uint8Array }
+  | { readonly kind: 'tlog_proof'; readonly text: string }
+  | { readonly kind: 'checkpoint'; readonly text: string }
+  | { readonly kind: 'kit'; readonly text: string };
+
+/** What people call it. */
+export const KINDS: Readonly<Record<Shown['kind'], string>> = {
+  receipt: 'a receipt',
+  absence: 'an absence document',
+  inclusion: 'an entry with its inclusion proof',
+  air: 'an AIR export',
+  cose: 'a COSE message',
+  tlog_proof: 'a tlog-proof',
+  checkpoint: 'a checkpoint',
+  kit: 'an offline verification kit',
+};
+
+/**
+ * Reads bytes as one of them.
+ *
+ * @throws LogError for JSON that breaks the rules of receipts, `Unknown` for what is none of these
+ */
+export function recognise(bytes: Uint8Array): Shown {
+  if (bytes[0] === SIGN1) return { kind: 'cose', bytes };
+  const text = new TextDecoder().decode(bytes);
+  if (text.startsWith('c2sp.org/tlog-proof@v1\n')) return { kind: 'tlog_proof', text };
+  if (/^\s*\{/.test(text)) return recogniseJson(text);
+  if (text.includes('\n\n— ')) return { kind: 'checkpoint', text };
+  throw new Unknown('This is no receipt, absence document, proof, checkpoint or kit.');
+}
+
+/** Nothing that can be checked here; the message says what would help. */
+export class Unknown extends Error {}
+
+/** The value as an object; empty when it is none. */
+export const objectOf = (value: Json | undefined): JsonObject =>
+  value !== undefined && isJsonObject(value) ? value : {};
+
+/** The value when it is a text. */
+export const textOf = (value: Json | undefined): string => (typeof value === 'string' ? value : '');
+
+/** The object that a text is, read as strictly as the verifier reads it. */
+export function readObject(text: string): JsonObject {
+  const value = parseJson(text, { fractions: true, maxBytes: MAX_BYTES });
+  if (!isJsonObject(value)) throw new LogError('json_invalid', 'this JSON is not an object');
+  return value;
+}
+
+function recogniseJson(text: string): Shown {
+  const value = readObject(text);
+  const { schema } = value;
+  if (schema === 'svc-absence-witness-v1') return { kind: 'absence', document: text };
+  if (schema === 'svc-air-export-v1') return { kind: 'air', document: value };
+  if (schema === 'svc-offline-verify-kit-v1') return { kind: 'kit', text };
+  if (typeof value.signature === 'string' && typeof value.kid === 'string') {
+    return { kind: 'receipt', receipt: text };
+  }
+  const { receipt, proof, entry, path } = value;
+  for (const document of [value.document, value.witness].map(objectOf)) {
+    if (document.schema === 'svc-absence-witness-v1') return { kind: 'absence', document };
+  }
+  if (receipt !== undefined && isJsonObject(receipt) && schema === undefined) {
+    const tlogProof = objectOf(proof).tlog_proof;
+    return { kind: 'receipt', receipt, ...(typeof tlogProof === 'string' ? { tlogProof } : {}) };
+  }
+  if (typeof entry === 'string' && Array.isArray(path)) return { kind: 'inclusion', answer: value };
+  if (value.found === false) throw new Unknown('The log has no receipt of that name.');
+  throw new Unknown(
+    typeof schema === 'string'
+      ? 'This page does not check documents of this schema; `actlog verify` does.'
+      : 'This JSON is no receipt, absence document, proof or kit.',
+  );
+}

@@ -1,0 +1,27 @@
+// The part of COSE that runs in browsers: the codec of receipts, signed statements and keys, without the server's
+// check of signatures. The third door of the log, for pages only.
+
+export { bytesOf, decodeCbor, encodeCbor, listOf, mapOf } from './cbor.ts';
+export type { Cbor, CborKey, CborMap } from './cbor.ts';
+export { algOf, coseKey, coseThumbprint, publicJwk } from './key.ts';
+export type { CosePublicJwk, OkpJwk, P256Jwk } from './key.ts';
+export { ALG, CLAIM, ENTRY_LABEL, HEADER, PROOF, RFC9162_SHA256 } from './labels.ts';
+export {
+  consistencyHeader,
+  consistencyOf,
+  inclusionHeader,
+  inclusionOf,
+  isReceipt,
+  openConsistency,
+  openInclusion,
+  receiptHeader,
+} from './receipt.ts';
+export type { ConsistencyProof, InclusionProof, ReceiptSigner } from './receipt.ts';
+export {
+  decodeSign1,
+  encodeProtected,
+  encodeSign1,
+  toBeSigned,
+  withoutUnprotected,
+} from './sign1.ts';
+export type { CoseSign1 } from './sign1.ts';
