@@ -129,6 +129,10 @@ export interface Hold {
 /** Prefix of a tenant's holds, as the plugin reads it. */
 export const holdsOf = (tenant_ref: string): string => `hold/${tenant_ref}/`;
 
+/** Row of the hold of the seal at an index, by its whole name. */
+export const holdRow = (tenant_ref: string, index: number): string =>
+  `restraint/${holdsOf(tenant_ref)}${String(index).padStart(16, '0')}`;
+
 /** Row of a tenant's newest hold, by its whole name: who must not race with one compares it at the sequence point. */
 export const holdMark = (tenant_ref: string): string => `restraint/newest/${tenant_ref}`;
 
@@ -141,9 +145,26 @@ export const sealType: EntryType = {
     const { from_ms = null, to_ms = null } = statement;
     const subjects = statement['subject_sessions'] as readonly string[];
     const sessions = subjects.map((subject) => subject.slice('session:'.length));
-    const name = `${holdsOf(statement['tenant_ref'] as string)}${String(index).padStart(16, '0')}`;
     const hold = { entry_id, sessions: sessions.length === 0 ? null : sessions, from_ms, to_ms };
-    rows.put(`restraint/${name}`, hold);
+    rows.put(holdRow(statement['tenant_ref'] as string, index), hold);
     rows.put(holdMark(statement['tenant_ref'] as string), index);
+  },
+};
+
+/** Name of the entry type that ends the hold of a seal. */
+export const RELEASE = 'restraint.seal_release.v1';
+
+const ReleaseMembers = Type.Object(
+  { seal_id: EntryId, seal_index: Type.Integer({ minimum: 0 }) },
+  { additionalProperties: false },
+);
+
+/** `restraint.seal_release.v1`; why is a commitment. */
+export const releaseType: EntryType = {
+  name: RELEASE,
+  schema: asSchema(ReleaseMembers),
+  keys: [],
+  project({ statement }, rows) {
+    rows.del(holdRow(statement['tenant_ref'] as string, statement['seal_index'] as number));
   },
 };

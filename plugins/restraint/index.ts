@@ -3,11 +3,12 @@
 
 import { definePlugin } from '../contract.ts';
 import type { JsonObject, Kind, PluginHost } from '../contract.ts';
-import { ccrType, holdMark, RECORD, recordType, sealType } from './entries.ts';
+import { ccrType, holdMark, RECORD, recordType, releaseType, sealType } from './entries.ts';
 import type { Hold } from './entries.ts';
 import { holdOver } from './holds.ts';
 import { replayRoute, RESTRAINT_EVALUATOR } from './replay.ts';
 import type { Evaluator, Evaluators } from './replay.ts';
+import { releaseRoute } from './release.ts';
 import { restraintRoutes } from './routes.ts';
 import { sealRoute } from './seal.ts';
 
@@ -42,11 +43,12 @@ export default definePlugin<RestraintApi>({
   contract: 1,
   name: 'restraint',
   title: 'Restraint',
-  types: [recordType, ccrType, sealType],
+  types: [recordType, ccrType, sealType, releaseType],
   routes: (host) => [
     ...restraintRoutes(host),
     replayRoute(host, evaluatorsOf(host)),
     sealRoute(host),
+    releaseRoute(host),
   ],
   api: (host) => ({
     holdOver: (kind, statement) => holdOver(host, kind, statement),

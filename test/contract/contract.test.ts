@@ -11,6 +11,17 @@ import type { ContractOptions } from './plugin-contract.ts';
 const OPTIONS: Readonly<Record<string, ContractOptions>> = {
   gate: { bodies: GATE_BODIES },
   foundry: { bodies: FOUNDRY_BODIES },
+  restraint: {
+    bodies: {
+      '/api/v1/spoliation-seal/release': async (running) => {
+        const body = { trigger_event: 'a claim' };
+        const { json } = await running.post('/api/v1/spoliation-seal', body, {
+          key: running.sandbox,
+        });
+        return { seal_id: json.seal_id, reason: 'the matter was settled' };
+      },
+    },
+  },
 };
 
 for (const plugin of PLUGINS) pluginContract(plugin, OPTIONS[plugin.name]);

@@ -105,6 +105,32 @@ describe('the erasure of disclosures', () => {
     assert.equal((await lookup(entry_id)).receipt.disclosures.message.value, MESSAGE);
   });
 
+  it('goes on once an operator of the tenant has released the hold, and only then', async () => {
+    const { entry_id } = await classify('released');
+    const { json: sealed } = await sealSession('released');
+    const path = '/api/v1/spoliation-seal/release';
+    const body = { seal_id: sealed.seal_id, reason: 'the matter was settled' };
+    const { key: plain } = await running.gateway.tenants.issue({ tenant: 'clerk', kind: 'live' });
+    assert.equal(codeOf(await running.post(path, body, { key: plain }), 403), 'role_forbidden');
+    const { key: foreign } = await running.gateway.tenants.issue({
+      ...{ tenant: 'clerk', kind: 'live', role: 'operator' },
+    });
+    assert.equal(codeOf(await running.post(path, body, { key: foreign }), 403), 'tenant_forbidden');
+    const none = await running.post(path, { ...body, seal_id: entry_id }, { key: running.live });
+    assert.equal(codeOf(none, 404), 'resource_missing');
+    assert.equal(codeOf(await erase(entry_id), 409), 'retention_hold');
+
+    const [first, second] = await Promise.all(
+      [0, 1].map(() => running.post(path, body, { key: running.live })),
+    );
+    assert.deepEqual([first!.status, second!.status].sort(), [200, 409]);
+    const { json } = first!.status === 200 ? first! : second!;
+    assert.equal(json.retention_hold, false);
+    assert.equal(json.receipt.type, 'restraint.seal_release.v1');
+    assert.equal(json.receipt.reason, undefined, 'the reason is only committed to');
+    assert.equal((await erase(entry_id)).status, 200);
+  });
+
   it('never passes a hold that comes at the same moment', async () => {
     for (let round = 0; round < 8; round += 1) {
       const session = `race-${String(round)}`;

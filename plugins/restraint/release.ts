@@ -1,0 +1,91 @@
+// POST /api/v1/spoliation-seal/release: the duty to preserve has ended, and an operator says so in the
+// log. The seal stays what it was; only its hold ends. FRCP 37(e); behaviour.md §7.9.
+
+import { Type } from 'typebox';
+import { ApiError, ReceiptSchema, route } from '../contract.ts';
+import type { JsonObject, LogView, PluginHost, Route } from '../contract.ts';
+import { holdRow, RELEASE, SEAL } from './entries.ts';
+
+const ReleaseAnswer = Type.Object(
+  {
+    ok: Type.Literal(true),
+    seal_id: Type.String({ format: 'uuid' }),
+    retention_hold: Type.Literal(false),
+    verify_url: Type.String({ format: 'uri' }),
+    receipt: ReceiptSchema,
+  },
+  { $id: 'SpoliationSealReleased' },
+);
+
+/** The route of the release. */
+export function releaseRoute(host: PluginHost): Route {
+  return route({
+    method: 'POST',
+    path: '/api/v1/spoliation-seal/release',
+    tag: 'restraint',
+    summary: 'End the hold of a spoliation seal',
+    description:
+      'For an operator key of the tenant that sealed. What the seal says stays in the log; what it held may be ' +
+      'destroyed from then on, unless another seal holds it. The reason is committed to.',
+    access: { roles: ['operator'] },
+    idempotent: true,
+    body: Type.Object(
+      {
+        seal_id: Type.String({ minLength: 1, maxLength: host.limits.string_chars }),
+        reason: Type.String({ minLength: 1, maxLength: host.limits.message_bytes }),
+      },
+      { $id: 'SpoliationSealRelease' },
+    ),
+    responses: { 200: { description: 'The hold has ended.', schema: ReleaseAnswer } },
+    errors: ['resource_missing', 'tenant_forbidden', 'hold_resolved'],
+    example: {
+      seal_id: '01900000-0000-7000-8000-000000000000',
+      reason: 'the matter was settled',
+    },
+    async handle(ctx) {
+      const { body, caller } = ctx.state;
+      const { index, statement } = sealAt(host.log(caller.kind), body.seal_id);
+      if (statement['tenant_ref'] !== caller.tenant_ref) {
+        throw new ApiError('tenant_forbidden', 'the seal is of another tenant', {
+          param: 'seal_id',
+        });
+      }
+      await ctx.state.append(
+        [
+          {
+            type: RELEASE,
+            members: { seal_id: statement['entry_id'] as string, seal_index: index },
+            private: { reason: body.reason },
+          },
+        ],
+        {
+          check({ rows }) {
+            if (rows.get(holdRow(caller.tenant_ref, index)) !== undefined) return;
+            throw new ApiError('hold_resolved', 'the hold of this seal was released before');
+          },
+        },
+      );
+    },
+    respond([entry]) {
+      if (entry === undefined) throw new Error('a release has one entry');
+      const { statement, receipt } = entry;
+      return {
+        ok: true,
+        seal_id: statement['seal_id'],
+        retention_hold: false,
+        verify_url: receipt['verify_url'],
+        receipt,
+      };
+    },
+  });
+}
+
+function sealAt(log: LogView, seal_id: string): { index: number; statement: JsonObject } {
+  const index = log.indexOfEntry(seal_id);
+  const text = index === null ? null : log.entry(index);
+  const statement = text === null ? null : (JSON.parse(text) as JsonObject);
+  if (index === null || statement?.['type'] !== SEAL) {
+    throw new ApiError('resource_missing', 'the log has no such seal', { param: 'seal_id' });
+  }
+  return { index, statement };
+}
