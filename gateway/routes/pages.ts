@@ -5,16 +5,18 @@ import type { Route } from '../../plugins/contract.ts';
 import { toHex } from '../../log/index.ts';
 import type { Log } from '../../log/index.ts';
 import type { Gateway } from '../gateway.ts';
+import { docsRoutes } from './docs.ts';
 import { logPageRoute } from './log-page.ts';
 import { HTML } from './page.ts';
 import { statusOf } from './status.ts';
 
 export { HTML } from './page.ts';
 
-/** `/`, `/status` and `/log`. */
+/** `/`, `/status`, `/log` and `/docs`. */
 export function pageRoutes(gateway: Gateway): readonly Route[] {
   return [
     logPageRoute(gateway),
+    ...docsRoutes(gateway),
     route({
       method: 'GET',
       path: '/',

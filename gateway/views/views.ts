@@ -3,6 +3,7 @@
 
 import { fileURLToPath } from 'node:url';
 import { Eta } from 'eta';
+import { inlineMarkdown, markdown } from './markdown.ts';
 
 /** What every view may use, beside its own data as `it`. */
 export interface ViewFrame {
@@ -26,6 +27,9 @@ export type RenderPage = (
   data: ViewFrame & Readonly<Record<string, unknown>>,
 ) => string;
 
+/** What gives HTML of its own: the only values that views write unescaped. */
+const SHARED = { markdown, inline: inlineMarkdown };
+
 /** Opens the folder of views; a template is compiled once. `assets` gives the address of a static file. */
 export function openViews(assets: (name: string) => string): RenderPage {
   const eta = new Eta({
@@ -34,5 +38,5 @@ export function openViews(assets: (name: string) => string): RenderPage {
     cache: true,
     autoTrim: false,
   });
-  return (view, data) => eta.render(view, { ...data, asset: assets });
+  return (view, data) => eta.render(view, { ...data, ...SHARED, asset: assets });
 }

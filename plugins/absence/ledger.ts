@@ -135,9 +135,18 @@ export function ledgerRoutes(host: PluginHost): readonly Route[] {
         },
       },
       handle(ctx) {
+        const schema = 'svc-absence-witness-v1';
+        const steps = STEPS.map(([name, detail]) => ({ name, detail }));
+        ctx.vary('Accept');
+        if (ctx.accepts('json', 'html') === 'html') {
+          const title = 'How absence documents are verified';
+          ctx.type = 'text/html; charset=utf-8';
+          ctx.body = host.page('absence-verify', { title, schema, steps });
+          return;
+        }
         ctx.body = {
-          schema: 'svc-absence-witness-v1',
-          steps: STEPS.map(([name, detail]) => ({ name, detail })),
+          schema,
+          steps,
           verify: { method: 'POST', url: host.url(VERIFY_PATH) },
           offline:
             'Here the log checks itself. `actlog verify` and the browser verifier check the same without it.',

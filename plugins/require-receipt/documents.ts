@@ -53,9 +53,17 @@ export function documentRoutes(host: PluginHost): readonly Route[] {
       tag: 'require-receipt',
       summary: 'The standard: receipt required (RR-1)',
       access: 'read',
+      description: 'A page for browsers; Markdown for whoever does not ask for HTML first.',
       responses: { 200: { description: 'The text.', type: MARKDOWN } },
       handle(ctx) {
         ctx.set('Cache-Control', CACHE);
+        ctx.vary('Accept');
+        if (ctx.accepts('text/markdown', 'text/html') === 'text/html') {
+          ctx.type = 'text/html; charset=utf-8';
+          const title = 'Receipt required (RR-1)';
+          ctx.body = host.page('standard', { title, text: standard.toString('utf8') });
+          return;
+        }
         ctx.type = MARKDOWN;
         ctx.body = standard;
       },

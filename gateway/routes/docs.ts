@@ -1,0 +1,188 @@
+// /docs: the API for people, from the same document that machines read at /openapi.json. One page for each
+// operation, so that each stays small; trying it out goes to the sandbox. behaviour.md §13.
+
+import { Type } from 'typebox';
+import { isJsonObject } from '../../log/index.ts';
+import type { Json, JsonObject } from '../../log/index.ts';
+import { ApiError, route } from '../../plugins/contract.ts';
+import type { Route } from '../../plugins/contract.ts';
+import type { Gateway } from '../gateway.ts';
+import { openApi } from '../openapi.ts';
+import { HTML, sendPage } from './page.ts';
+
+/** One operation as the views show it. */
+interface Operation {
+  readonly id: string;
+  readonly tag: string;
+  readonly method: string;
+  readonly path: string;
+  readonly summary: string;
+  readonly declared: JsonObject;
+}
+
+/** The index, and a page for each operation. */
+export function docsRoutes(gateway: Gateway): readonly Route[] {
+  let known: Documented | null = null;
+  const documented = (): Documented => (known ??= documentedBy(gateway));
+  return [
+    route({
+      method: 'GET',
+      path: '/docs',
+      tag: 'Pages',
+      summary: 'Every operation of the API',
+      access: 'read',
+      responses: { 200: { description: 'The page.', type: HTML } },
+      handle(ctx) {
+        const { operations } = documented();
+        const tags = [...new Set(operations.map(({ tag }) => tag))].map((tag) => ({
+          tag,
+          operations: operations.filter((one) => one.tag === tag),
+        }));
+        const { base_url } = gateway;
+        sendPage(ctx, gateway.page('docs', { title: 'API', here: '/docs', base_url, tags }));
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/docs/{operation}',
+      tag: 'Pages',
+      summary: 'One operation: what it takes, answers and refuses',
+      access: 'read',
+      params: Type.Object({ operation: Type.String({ pattern: '^[A-Za-z0-9_]{1,200}$' }) }),
+      responses: { 200: { description: 'The page.', type: HTML } },
+      errors: ['resource_missing'],
+      handle(ctx) {
+        const { operations, components } = documented();
+        const operation = operations.find(({ id }) => id === ctx.state.params.operation);
+        if (operation === undefined) {
+          throw new ApiError('resource_missing', 'there is no such operation', {
+            param: 'operation',
+          });
+        }
+        const data = operationPage(operation, components, gateway.base_url);
+        sendPage(ctx, gateway.page('operation', data));
+      },
+    }),
+  ];
+}
+
+interface Documented {
+  readonly operations: readonly Operation[];
+  readonly components: JsonObject;
+}
+
+/** The routes never change while the service runs. */
+function documentedBy(gateway: Gateway): Documented {
+  const { base_url } = gateway;
+  const { paths, components } = openApi({ base_url, routes: gateway.routes() });
+  const operations = Object.entries(paths as JsonObject).flatMap(([path, item]) =>
+    Object.entries(item as JsonObject).map(([method, value]) => {
+      const declared = value as JsonObject;
+      const [tag = ''] = declared['tags'] as readonly string[];
+      const { operationId, summary } = declared as Record<string, string>;
+      const shown = { tag, path, summary: summary ?? '', declared };
+      return { id: operationId ?? '', method: method.toUpperCase(), ...shown };
+    }),
+  );
+  return { operations, components: components as JsonObject };
+}
+
+type View = { readonly title: string } & Readonly<Record<string, unknown>>;
+
+function operationPage({ declared, ...operation }: Operation, all: JsonObject, base: string): View {
+  const { method, path } = operation;
+  const { description, security } = declared;
+  const keys = security as readonly JsonObject[];
+  const parameters = listOf(declared['parameters']).map((one) => parameterOf(one, all));
+  const body = contentOf(declared['requestBody'] as JsonObject | undefined);
+  const answers = Object.entries(declared['responses'] as JsonObject).map(([status, value]) => {
+    const { description: words } = value as Record<string, string>;
+    return { status, description: words ?? '', ...contentOf(value as JsonObject) };
+  });
+  const schemas = all['schemas'] as JsonObject;
+  const named = referred([body.schema, ...answers.map(({ schema }) => schema)], schemas);
+  return {
+    ...operation,
+    title: `${method} ${path}`,
+    here: '/docs',
+    scripts: ['docs-page.js'],
+    description: undefined,
+    about: description ?? '',
+    needs_key: !keys.some((one) => Object.keys(one).length === 0),
+    parameters,
+    fields: parameters.filter(({ place }) => place !== 'header'),
+    body: body.type === null ? null : body,
+    answers,
+    schemas: named.map((name) => ({ name, text: pretty(schemas[name] ?? null) })),
+    curl: curlOf(method, `${base}${path}`, body.example),
+  };
+}
+
+function parameterOf(parameter: JsonObject, all: JsonObject): Readonly<Record<string, unknown>> {
+  const { $ref } = parameter;
+  const declared =
+    typeof $ref === 'string'
+      ? ((all['parameters'] as JsonObject)[$ref.split('/').at(-1) ?? ''] as JsonObject)
+      : parameter;
+  const { name, in: place, required, description, schema } = declared;
+  return { name, place, required, about: description ?? '', schema: compact(schema ?? null) };
+}
+
+interface Content {
+  readonly type: string | null;
+  readonly schema: Json;
+  readonly schema_text: string;
+  readonly example: string;
+}
+
+/** The one content of a body or an answer. */
+function contentOf(holder: JsonObject | undefined): Content {
+  const [entry] = Object.entries((holder?.['content'] ?? {}) as JsonObject);
+  const media = (entry?.[1] ?? {}) as JsonObject;
+  const { schema = null, example } = media;
+  return {
+    type: entry?.[0] ?? null,
+    schema,
+    schema_text: schema === null ? '' : pretty(schema),
+    example: example === undefined ? '' : pretty(example),
+  };
+}
+
+/** Names of the schemas that stand in these, and in those, in the order of their finding. */
+function referred(from: readonly Json[], schemas: JsonObject): readonly string[] {
+  const names = new Set<string>();
+  const walk = (value: Json): void => {
+    if (Array.isArray(value)) value.forEach((item: Json) => walk(item));
+    if (!isJsonObject(value)) return;
+    const name = typeof value['$ref'] === 'string' ? value['$ref'].split('/').at(-1) : undefined;
+    if (name !== undefined && !names.has(name)) {
+      names.add(name);
+      walk(schemas[name] ?? null);
+    }
+    Object.values(value).forEach((item) => walk(item));
+  };
+  from.forEach((value) => walk(value));
+  return [...names];
+}
+
+function curlOf(method: string, url: string, example: string): string {
+  const lines = [`curl -s ${method === 'GET' ? '' : `-X ${method} `}'${url}'`];
+  lines.push(`-H "X-API-Key: $ACTLOG_KEY"`);
+  if (example !== '') {
+    lines.push(`-H 'Content-Type: application/json'`);
+    lines.push(`-d '${JSON.stringify(JSON.parse(example)).replaceAll("'", "'\\''")}'`);
+  }
+  return lines.join(' \\\n  ');
+}
+
+const listOf = (value: Json | undefined): readonly JsonObject[] =>
+  (value ?? []) as readonly JsonObject[];
+
+const pretty = (value: Json): string => JSON.stringify(value, null, 2);
+
+/** A schema on one line, without what stands beside it already. */
+function compact(schema: Json): string {
+  if (!isJsonObject(schema)) return '';
+  const { description: _said, ...rest } = schema;
+  return JSON.stringify(rest);
+}
