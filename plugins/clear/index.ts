@@ -7,6 +7,7 @@ import { clearApi } from './api.ts';
 import type { ClearApi } from './api.ts';
 import { ceilingCommand } from './commands.ts';
 import { ceilingType } from './entries.ts';
+import { clearPages } from './pages.ts';
 import { clearRoutes } from './routes.ts';
 
 export type { ClearApi } from './api.ts';
@@ -27,6 +28,7 @@ export default definePlugin<ClearApi>({
   routes: (host) => [
     ...layerRoutes({ host, file: 'clear.json', base: '/api/v1/clear', tag: 'clear' }),
     ...clearRoutes(host, clearApi(host)),
+    ...clearPages(host),
   ],
   commands: () => [ceilingCommand],
   api: clearApi,

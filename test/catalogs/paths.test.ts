@@ -17,7 +17,6 @@ const CATALOGS = [
 
 /** Pages and parts that are not built yet: nothing answers there. */
 const NOT_YET: readonly RegExp[] = [
-  /^\/clear\/(dashboard|embed\/[a-z-]+)$/,
   /^\/api\/v1\/inference(\/|$)/,
   /^\/api\/v1\/foundry\/pipeline\/run$/,
 ];
