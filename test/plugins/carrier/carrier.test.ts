@@ -3,11 +3,14 @@
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { fsck } from '../../../log/fsck.ts';
 import { canonical, LogError } from '../../../log/index.ts';
 import type { JsonObject, Log } from '../../../log/index.ts';
 import { trustFromKit, verifyReceipt } from '../../../log/verify.ts';
 import { readCatalog } from '../../../plugins/catalog.ts';
 import { REASONS } from '../../../plugins/carrier/entries.ts';
+import { broughtTypes } from '../../../tools/brought-types.ts';
 import { codeOf } from '../../gateway/middleware/envelope.ts';
 import { run } from '../../gateway/running.ts';
 import type { Answer, Ask, Running } from '../../gateway/running.ts';
@@ -398,5 +401,28 @@ describe('plugins/carrier', () => {
       assert.equal(codeOf(both, 400), 'parameter_invalid');
       assert.equal(codeOf(await bind(key, { slug: 'a', policy_id: 7 }), 400), 'parameter_invalid');
     });
+  });
+});
+
+describe('plugins/carrier, started again', () => {
+  it('has its mandates and findings, which are what the log says', async () => {
+    const first = await run();
+    const { live: key, data } = first;
+    const path = '/carrier/v1/insured/lasting/compliance';
+    await first.post('/carrier/v1/enroll', { company: 'Lasting' }, { key });
+    await first.post('/api/v1/classify', { message: VIOLATION }, { key });
+    const before = (await first.get(path, { key })).json;
+    await first.close(true);
+    const folder = join(data, 'live', '1');
+    const types = await broughtTypes({ PLUGINS: [] });
+    assert.deepEqual((await fsck({ folder, types })).differences, []);
+    const again = await run({ DATA_DIR: data });
+    try {
+      const { decision, reasons, mandate_id } = (await again.get(path, { key })).json;
+      assert.deepEqual([decision, reasons], ['BLOCK', ['open_violation']]);
+      assert.equal(mandate_id, before.mandate_id);
+    } finally {
+      await again.close();
+    }
   });
 });
