@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
+import { sentencesOf } from './grammar.ts';
 
 /** A labelled text. Targets: for violation, policy, crisis; null where the label says nothing. */
 export interface Row {
@@ -18,6 +19,11 @@ export interface Row {
   readonly fold: number;
   readonly tag: string;
 }
+
+/** Sentences made of the hiring grammar for each label, and how much each weighs beside the written ones. */
+const MADE = 3000;
+const MADE_SEED = 20261121;
+const MADE_WEIGHT = 1.5;
 
 type Line = Readonly<Record<string, string>>;
 
@@ -71,7 +77,7 @@ function surge(file: string): Row[] {
     text: line['text'] ?? '',
     domain: 'general',
     targets: [line['original'] === 'Toxic' ? 1 : 0, 0, 0],
-    weights: [line['original'] === 'Toxic' ? 12 : 5, 0.15, 0.3],
+    weights: [line['original'] === 'Toxic' ? 12 : 5, 0.05, 0.3],
     split: 'train',
     fold: draw(`surge ${line['text'] ?? ''}`) % 5,
     tag: line['original'] ?? '',
@@ -89,7 +95,7 @@ function davidson(file: string): Row[] {
       text,
       domain: 'general',
       targets: [target, 0, 0],
-      weights: [weight, draw(text) < 50 ? 0.1 : 0, draw(text) < 50 ? 0.5 : 0],
+      weights: [weight, draw(text) < 50 ? 0.03 : 0, draw(text) < 50 ? 0.5 : 0],
       split: 'train',
       fold: -1,
       tag: line['original'] ?? '',
@@ -136,7 +142,7 @@ function diaSafety(file: string): Row[] {
         text: context,
         domain: 'general',
         targets: [calm ? 0 : toxic ? 0.8 : null, 0, category === 'Risk Ignorance' ? 1 : 0],
-        weights: [calm ? 0.5 : toxic ? 0.25 : 0, 0.08, 1],
+        weights: [calm ? 0.5 : toxic ? 0.25 : 0, 0.025, 1],
         split,
         fold: -1,
         tag: category,
@@ -161,9 +167,21 @@ function diaSafety(file: string): Row[] {
 /** The sets written for this project. */
 export function ownRows(folder: string): Row[] {
   const rows: Row[] = [];
-  for (const line of lines(join(folder, 'hiring.jsonl'))) {
+  const hiring = ['hiring.jsonl', 'hiring-training.jsonl'];
+  for (const line of hiring.flatMap((file) => lines(join(folder, file)))) {
     const bad = line['label'] === 'VIOLATION';
     rows.push(own('hiring', line, [bad ? null : 0, bad ? 1 : 0, 0], [bad ? 0 : 1, 8, 3]));
+  }
+  for (const { text, label } of sentencesOf(folder, MADE, MADE_SEED)) {
+    const bad = label === 'VIOLATION';
+    const weights = [bad ? 0 : 0.05, MADE_WEIGHT, 0.2];
+    const row = own(
+      'hiring-made',
+      { text, domain: 'hiring' },
+      [bad ? null : 0, bad ? 1 : 0, 0],
+      weights,
+    );
+    rows.push({ ...row, fold: -1 });
   }
   for (const line of lines(join(folder, 'benign.jsonl'))) {
     rows.push(own('benign', line, [0, 0, 0], [10, 2, 12]));

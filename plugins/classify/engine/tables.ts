@@ -44,6 +44,7 @@ export const TABLE_FILES = [
   'lexicon/general.json',
   'lexicon/crisis.json',
   'lexicon/work.json',
+  'lexicon/hiring.json',
   'lexicon/valence.json',
   'rules/general.json',
   'rules/hiring.json',
@@ -59,7 +60,7 @@ export const TABLE_FILES = [
   'model.json',
 ] as const;
 
-const LEXICA = ['general', 'crisis', 'work', 'valence'] as const;
+const LEXICA = ['general', 'crisis', 'work', 'hiring', 'valence'] as const;
 
 const HOSTILE = [
   'slur',
@@ -136,6 +137,13 @@ const TELLING = [
   'preferred',
   'lawful',
   'ask_about',
+  'pry',
+  'secret',
+  'voice',
+  'reprisal',
+  'fabricate',
+  'unpaid',
+  'shady',
   'weapon_make',
   'crime',
   'defend',
