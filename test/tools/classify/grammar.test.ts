@@ -1,0 +1,36 @@
+// Tests of tools/classify/grammar.ts and of the sets it makes.
+
+import assert from 'node:assert/strict';
+import { fileURLToPath } from 'node:url';
+import { ownRows } from '../../../tools/classify/corpus.ts';
+import { sentencesOf } from '../../../tools/classify/grammar.ts';
+
+const FOLDER = fileURLToPath(new URL('../../data/classify', import.meta.url));
+
+describe('the hiring grammar', () => {
+  it('makes the same sentences from the same seed, others from another', () => {
+    const made = sentencesOf(FOLDER, 200, 1);
+    assert.deepEqual(sentencesOf(FOLDER, 200, 1), made);
+    assert.notDeepEqual(sentencesOf(FOLDER, 200, 2), made);
+  });
+
+  it('fills every slot, repeats nothing and makes both labels', () => {
+    const made = sentencesOf(FOLDER, 400, 1);
+    for (const { text } of made) assert.match(text, /^[^{}]+[.?!]$/u);
+    assert.equal(new Set(made.map(({ text }) => text)).size, made.length);
+    assert.deepEqual([...new Set(made.map(({ label }) => label))], ['VIOLATION', 'SAFE']);
+  });
+});
+
+describe('the own sets', () => {
+  it('train on no sentence of a test split', () => {
+    const rows = ownRows(FOLDER);
+    const held = new Set(rows.filter(({ split }) => split === 'test').map(({ text }) => text));
+    const leaked = rows.filter(({ split, text }) => split !== 'test' && held.has(text));
+    assert.deepEqual(
+      leaked.map(({ text }) => text),
+      [],
+    );
+    assert.ok(held.size > 800);
+  });
+});
