@@ -1,0 +1,48 @@
+// `npm run screenshots`: the pictures of the README, taken of a service of its own in Debian's Chromium.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { pino } from 'pino';
+import { chromium } from 'playwright-core';
+import { readConfig } from '../gateway/config.ts';
+import { startServer } from '../gateway/server.ts';
+
+const FOLDER = fileURLToPath(new URL('../test/pages/', import.meta.url));
+const size = { width: 1000, height: 720 };
+
+/** The address stands in receipts, so the port must be known before the service starts. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+const data = await mkdtemp(join(tmpdir(), 'actlog-screenshots-'));
+const port = await freePort();
+const base = `http://127.0.0.1:${String(port)}`;
+const env = { PORT: String(port), BASE_URL: base, DATA_DIR: data, LOG_ORIGIN: 'actlog.example' };
+const server = await startServer(readConfig(env), { logger: pino({ level: 'silent' }) });
+const browser = await chromium.launch({
+  executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+  args: ['--no-sandbox', '--disable-dev-shm-usage'],
+});
+try {
+  const page = await browser.newPage({ baseURL: base, viewport: size });
+  await page.goto('/demo/hero?autorun=1');
+  await page.locator('#progress', { hasText: /^Done/ }).waitFor();
+  await page.screenshot({ path: join(FOLDER, 'story.png') });
+  await page.goto('/bind-room');
+  await page.click('#ask [type=submit]');
+  await page.locator('#progress', { hasText: /^Held/ }).waitFor();
+  await page.screenshot({ path: join(FOLDER, 'bind-room.png') });
+} finally {
+  await browser.close();
+  await server.close();
+  await rm(data, { recursive: true, force: true });
+}
