@@ -41,6 +41,8 @@ export interface Gateway {
   readonly statics: StaticFiles;
   /** Renders a view of views/ to a whole HTML document. */
   readonly page: RenderPage;
+  /** The partner whose link led to a page, for its footer; null for a slug that nobody has. */
+  partner(slug: string): { readonly name: string; readonly status_url: string } | null;
   readonly started_at_ms: number;
   now(): number;
   /** A document of catalogs/, read once. */

@@ -179,6 +179,7 @@ async function open(
     logger,
     statics,
     page: openViews((name) => addressOf(name, statics.get(name)?.sha256)),
+    partner: (slug) => plugged.api(relay).partner(slug),
     started_at_ms: now(),
     now,
     catalog(path) {
@@ -193,7 +194,7 @@ async function open(
   const plugged = setUpPlugins(plugins, gateway, sources);
   const holds = plugged.api(restraint);
   const own = [...gatewayRoutes(gateway), ...erasureRoutes(gateway, holds), ...plugged.routes];
-  routes.push(...own, ...demoPages(gateway, plugged.api(relay)));
+  routes.push(...own, ...demoPages(gateway));
   routes.push(...demoCalls(own, gateway.catalog('demo.json')));
   await finishErasures(gateway);
   commands.push(...plugged.commands);

@@ -25,7 +25,6 @@ import stack from './stack/index.ts';
 export { default as classify } from './classify/index.ts';
 export { default as relay } from './relay/index.ts';
 export { default as restraint } from './restraint/index.ts';
-export type { RelayApi } from './relay/index.ts';
 export type { RestraintApi } from './restraint/index.ts';
 export { readCatalog } from './catalog.ts';
 export { receiptMembers } from './schemas.ts';

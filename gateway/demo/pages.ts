@@ -4,7 +4,6 @@
 import { Type } from 'typebox';
 import { route } from '../../plugins/contract.ts';
 import type { Json, JsonObject, Route } from '../../plugins/contract.ts';
-import type { RelayApi } from '../../plugins/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { HTML } from '../routes/pages.ts';
 
@@ -38,7 +37,7 @@ const QUERY = Type.Object({
 });
 
 /** `/demo/hero` and the other targets of tracked links that are demonstrations. */
-export function demoPages(gateway: Gateway, relay: RelayApi): readonly Route[] {
+export function demoPages(gateway: Gateway): readonly Route[] {
   return pagesOf(gateway).map(({ path, view, title, script, data }) =>
     route({
       method: 'GET',
@@ -56,7 +55,7 @@ export function demoPages(gateway: Gateway, relay: RelayApi): readonly Route[] {
           title,
           here: path,
           scripts: [script],
-          partner: slug === undefined ? null : relay.partner(slug),
+          partner: slug === undefined ? null : gateway.partner(slug),
           base_url: gateway.base_url,
           helplines: gateway.catalog('helplines.json'),
           ...data,

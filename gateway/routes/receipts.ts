@@ -81,6 +81,9 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
       query: Type.Object({
         entry_id: Type.Optional(Type.String({ maxLength: 512, description: 'Or the entry hash.' })),
         log: LogOfReceipt,
+        partner: Type.Optional(
+          Type.String({ maxLength: 64, description: 'Slug of the partner whose link led here.' }),
+        ),
       }),
       responses: { 200: { description: 'The page.', type: HTML } },
       async handle(ctx) {
@@ -97,7 +100,9 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
         }
         const title = 'Verify';
         const scripts = ['verify-page.js'];
-        sendPage(ctx, gateway.page('verify', { title, scripts, here: '/verify', entry_id, log }));
+        const partner = query.partner === undefined ? null : gateway.partner(query.partner);
+        const data = { title, scripts, here: '/verify', entry_id, log, partner };
+        sendPage(ctx, gateway.page('verify', data));
       },
     }),
     route({

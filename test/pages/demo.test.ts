@@ -149,6 +149,8 @@ pagesSuite('the demonstrations', (sight: () => Sight) => {
     await page.click('#tracked a >> text=/bind-room');
     await page.waitForURL(/bind-room\?partner=demo-acme-brokers/);
     assert.match((await page.textContent('.foot .partner')) ?? '', /demo-acme-brokers/);
+    await page.goto('/verify?partner=demo-acme-brokers');
+    assert.match((await page.textContent('.foot .partner')) ?? '', /demo-acme-brokers/);
     await page.goto('/broker-relay?partner=nobody');
     assert.equal(await page.locator('.foot .partner').count(), 0);
     await page.fill('#slug', 'demo-acme-brokers');
