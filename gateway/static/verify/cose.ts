@@ -138,7 +138,9 @@ export async function checkAir(
   lines.all.push({
     name: 'mapping',
     outcome: 'not_shown',
-    detail: 'that each member of the record repeats the entry: `actlog verify` makes it again',
+    detail:
+      'that each member repeats the entry, the chain_hash, and the ES256 signature inside the record: ' +
+      '`actlog verify` checks them',
   });
   return lines.finding('The record is signed, names this entry, and the entry is in the log.', {
     ...(way === undefined ? {} : { way }),
