@@ -58,7 +58,7 @@ pagesSuite('the pages of clear', (sight) => {
     await page.context().close();
   });
 
-  it('show what the service says as text, and every proof of a slot', async () => {
+  it('show what the service says as text', async () => {
     const { running } = sight();
     const page = await sight().open('/clear/dashboard', { colorScheme: 'dark' });
     await page.route('**/api/v1/clear/usage?*', async (intercepted) => {
