@@ -23,6 +23,26 @@ export async function entityOf(
   });
 }
 
+/**
+ * The entity of an act. An act alone is always enough: a tenant with several entities names one only where there
+ * is a surface.
+ *
+ * @throws ApiError `parameter_missing` for a surface without its entity
+ */
+export async function actingEntity(
+  log: LogView,
+  caller: Caller,
+  { entity, surface }: { readonly entity?: string; readonly surface?: string },
+): Promise<string | undefined> {
+  if (surface === undefined && entity === undefined) {
+    const [only, another] = await log.entitiesOf(caller.tenant_ref, 2);
+    return another === undefined ? only : undefined;
+  }
+  const named = await entityOf(log, caller, entity);
+  if (named !== undefined) return named;
+  throw new ApiError('parameter_missing', 'a surface needs its entity', { param: 'entity' });
+}
+
 /** Whether the manifest in force at this time lists the surface. */
 export function isDeclared(
   surfaces: SurfaceReader,

@@ -7,7 +7,7 @@ import { lookupRoutes } from './lookup.ts';
 import { publishRoutes } from './publish.ts';
 import { verifyRoutes } from './verify.ts';
 
-export { entityOf, isDeclared } from './entities.ts';
+export { actingEntity, entityOf, isDeclared } from './entities.ts';
 export { cursorOf, cursorText, kindOf, limitOf, LogName } from './lookup.ts';
 export type { Cursor } from './lookup.ts';
 

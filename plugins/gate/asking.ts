@@ -3,10 +3,10 @@
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { entityOf } from '../astl/index.ts';
+import { actingEntity } from '../astl/index.ts';
 import type { ClassifyApi, Judged } from '../classify/index.ts';
 import { ApiError } from '../contract.ts';
-import type { Caller, Json, JsonObject, LogView, PluginHost } from '../contract.ts';
+import type { Caller, Json, JsonObject, PluginHost } from '../contract.ts';
 import { EntityName, Millis, SurfaceName } from '../contract.ts';
 import { actionRefs, defaultActionRef, profileOf } from '../pdtr/index.ts';
 import type { Act } from './decide.ts';
@@ -150,21 +150,6 @@ function checkedRef(preimage: Asked['preimage'], claimed: string | undefined): s
     }
   }
   return defaultActionRef(tuple);
-}
-
-/** An act alone is always enough: a tenant with several entities names one only where there is a surface. */
-async function actingEntity(
-  log: LogView,
-  caller: Caller,
-  { entity, surface }: GateRequest,
-): Promise<string | undefined> {
-  if (surface === undefined && entity === undefined) {
-    const [only, another] = await log.entitiesOf(caller.tenant_ref, 2);
-    return another === undefined ? only : undefined;
-  }
-  const named = await entityOf(log, caller, entity);
-  if (named !== undefined) return named;
-  throw new ApiError('parameter_missing', 'a surface needs its entity', { param: 'entity' });
 }
 
 /** Whatever the classifier does, the gate answers: a failure is ERROR, and so is what comes too late. */

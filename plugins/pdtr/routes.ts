@@ -3,9 +3,9 @@
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { entityOf } from '../astl/index.ts';
-import { ApiError, route } from '../contract.ts';
-import type { Caller, JsonObject, LogView, PluginHost, Route, RouteContext } from '../contract.ts';
+import { actingEntity } from '../astl/index.ts';
+import { route } from '../contract.ts';
+import type { JsonObject, PluginHost, Route, RouteContext } from '../contract.ts';
 import { EntityName, Millis, SurfaceName } from '../contract.ts';
 import { sessionDecision } from './session-decision.ts';
 import type { SessionDecision } from './session-decision.ts';
@@ -144,7 +144,7 @@ function binder(host: PluginHost) {
     const log = host.log(caller.kind);
     const payment = requestedPayment(body);
     const act = actOf(body, caller, host.now());
-    const entity = await settlingEntity(log, caller, body);
+    const entity = await actingEntity(log, caller, body);
     const { session_id } = body;
     const session_ref = session_id === undefined ? undefined : caller.sessionRef(session_id);
     const { tenant_ref } = caller;
@@ -176,21 +176,6 @@ function binder(host: PluginHost) {
       }
     }
   };
-}
-
-/** A payment alone is always enough: a tenant with several entities names one only where there is a surface. */
-async function settlingEntity(
-  log: LogView,
-  caller: Caller,
-  { entity, surface }: BindRequest,
-): Promise<string | undefined> {
-  if (surface === undefined && entity === undefined) {
-    const [only, another] = await log.entitiesOf(caller.tenant_ref, 2);
-    return another === undefined ? only : undefined;
-  }
-  const named = await entityOf(log, caller, entity);
-  if (named !== undefined) return named;
-  throw new ApiError('parameter_missing', 'a surface needs its entity', { param: 'entity' });
 }
 
 function listedIn(catalog: JsonObject): Listed {

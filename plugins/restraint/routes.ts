@@ -4,9 +4,9 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { canonical } from '../../log/index.ts';
-import { entityOf } from '../astl/index.ts';
+import { actingEntity } from '../astl/index.ts';
 import { ApiError, route } from '../contract.ts';
-import type { Caller, Draft, Json, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
+import type { Caller, Draft, Json, JsonObject, PluginHost, Route } from '../contract.ts';
 import { EntityName, Millis, ReceiptSchema, SurfaceName } from '../contract.ts';
 import { defaultActionRef } from '../pdtr/index.ts';
 import { restraintObject, RestraintObject } from './answer.ts';
@@ -87,7 +87,7 @@ const EXAMPLE = {
 export function restraintRoutes(host: PluginHost): readonly Route[] {
   const toll = host.toll('restraint');
   const draft = async (body: Request, caller: Caller): Promise<Draft> => {
-    const entity = await restrainedEntity(host.log(caller.kind), caller, body);
+    const entity = await actingEntity(host.log(caller.kind), caller, body);
     const request = entity === undefined ? body : { ...body, entity };
     return requestedDraft(request, caller, host, toll);
   };
@@ -227,18 +227,4 @@ export function checkObject(param: string, value: object | undefined, max: numbe
   if (bytes <= max) return;
   const message = `${param} is ${String(bytes)} bytes, the limit is ${String(max)}`;
   throw new ApiError('parameter_invalid', message, { param });
-}
-
-async function restrainedEntity(
-  log: LogView,
-  caller: Caller,
-  { entity, surface }: Request,
-): Promise<string | undefined> {
-  if (surface === undefined && entity === undefined) {
-    const [only, another] = await log.entitiesOf(caller.tenant_ref, 2);
-    return another === undefined ? only : undefined;
-  }
-  const named = await entityOf(log, caller, entity);
-  if (named !== undefined) return named;
-  throw new ApiError('parameter_missing', 'a surface needs its entity', { param: 'entity' });
 }
