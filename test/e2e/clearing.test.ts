@@ -21,7 +21,7 @@ const DAY_MS = 86_400_000;
 const TENANTS = ['alpha', 'beta', 'gamma'] as const;
 type Tenant = (typeof TENANTS)[number];
 const env = { LOG_ORIGIN: 'test.example', THREADS: 'off' };
-const ACTS = 1000;
+const ACTS = 3400;
 /** Acts without a handler of their own: any type will do, the meter reads the toll. */
 const MIX = [
   ['classify', 50_000, 0],
