@@ -15,6 +15,8 @@ export interface ServerProcess {
   readonly key: string;
   /** Stops it with SIGTERM and waits for its end; answers with the exit code. */
   stop(): Promise<number | null>;
+  /** Kills it where it stands. */
+  kill(): Promise<void>;
 }
 
 /** What a command came to. */
@@ -23,10 +25,13 @@ export interface Ran {
   readonly output: string;
 }
 
-/** Starts `actlog serve` on a new data folder and waits until it listens. */
-export async function startProcess(data: string): Promise<ServerProcess> {
+/** Starts `actlog serve` on a data folder, with settings beside the usual ones, and waits until it listens. */
+export async function startProcess(
+  data: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<ServerProcess> {
   const child = spawn(process.execPath, ['--import', TSX, ACTLOG, 'serve', '--data', data], {
-    env: { ...process.env, PORT: '0', HOST: '127.0.0.1', LOG_ORIGIN: 'log.example' },
+    env: { ...process.env, PORT: '0', HOST: '127.0.0.1', LOG_ORIGIN: 'log.example', ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let key = '';
@@ -43,6 +48,12 @@ export async function startProcess(data: string): Promise<ServerProcess> {
         const ended = once(child, 'exit') as Promise<[number | null]>;
         child.kill('SIGTERM');
         return (await ended)[0];
+      },
+      async kill() {
+        if (child.exitCode !== null || child.signalCode !== null) return;
+        const ended = once(child, 'exit');
+        child.kill('SIGKILL');
+        await ended;
       },
     };
   }
