@@ -24,9 +24,8 @@ class TreeMirror implements Mirror {
   readonly name = 'the mirror';
   readonly tree: GrowingTree;
   readonly #words: string[];
-  /** Fails after this many bundles. */
+  /** Bundles from this one on fail, in whatever order they are asked for. */
   left = Infinity;
-  bundles = 0;
 
   constructor(tree: GrowingTree, words: string[]) {
     this.tree = tree;
@@ -42,8 +41,7 @@ class TreeMirror implements Mirror {
   }
 
   async bundle(n: number, width: number): Promise<readonly Uint8Array[]> {
-    if (this.bundles >= this.left) throw new Error('broken off');
-    this.bundles += 1;
+    if (n >= this.left) throw new Error('broken off');
     return Array.from({ length: width }, (_, i) => {
       const index = n * 256 + i;
       return Buffer.from(`${this.#words[index]!} ${String(index)}`);
