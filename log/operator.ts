@@ -54,12 +54,12 @@ export class Operator implements LogOperator {
     return backupStore(core.store, folder);
   }
 
-  async closeForGood(successor: string | null): Promise<Published> {
+  async closeForGood(successor: string | null, signal?: AbortSignal): Promise<Published> {
     asInvalid(() => {
       checkSuccessor({ successor }, this.#log.origin);
     });
     const [closed] = await this.#append([{ type: 'log.closed.v1', members: { successor } }]);
-    return this.#log.whenPublished((closed?.index ?? 0) + 1);
+    return this.#log.whenPublished((closed?.index ?? 0) + 1, signal);
   }
 
   #inTurn<T>(change: () => Promise<T>): Promise<T> {

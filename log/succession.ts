@@ -6,18 +6,29 @@ import { toHex } from './encoding/bytes.ts';
 import { LogError } from './errors.ts';
 import { openLog, type OpenLogOptions } from './open.ts';
 import { parseCheckpoint } from './note/checkpoint.ts';
+import type { Cosign } from './publisher.ts';
 import { originParts } from './replay/life.ts';
 import { readCheckpointFile } from './store/checkpoint-file.ts';
+import type { Log } from './types.ts';
 
 /** How the log of a number is succeeded. */
-export interface SuccessionOptions extends Omit<OpenLogOptions, 'predecessor' | 'origin_base'> {
+export interface SuccessionOptions extends Omit<
+  OpenLogOptions,
+  'predecessor' | 'origin_base' | 'cosign'
+> {
   readonly number: number;
   readonly checkpoints: string;
+  /** Asks the witnesses of the log of a number; without it every signed checkpoint is published at once. */
+  readonly cosign?: (number: number) => Cosign;
 }
 
 /** What was opened. */
 export interface Succession {
   readonly origin: string;
+  /** Its verifier key, for those who follow it and for its witnesses. */
+  readonly vkey: string;
+  /** False when its own witnesses did not cosign its first checkpoint: served, it goes on asking. */
+  readonly published: boolean;
   readonly predecessor: { readonly origin: string; readonly size: number };
   /** True when the predecessor was closed and names its successor, false when it was lost. */
   readonly orderly: boolean;
@@ -27,7 +38,9 @@ export interface Succession {
  * Opens log n + 1 of a kind and closes it again, ready to be served. Log n is closed for good first; when
  * it stands behind its checkpoint file it is lost, and nothing is written to it any more.
  *
- * @throws LogError `not_found` when log n never published; what `openLog` throws otherwise
+ * @throws LogError `not_found` when log n never published; `log_unavailable` when its witnesses did not
+ * cosign its last checkpoint: no successor is opened, and the same call again asks them again; what
+ * `openLog` throws otherwise
  */
 export async function openSuccessor(options: SuccessionOptions): Promise<Succession> {
   const { number, kind, checkpoints } = options;
@@ -35,32 +48,76 @@ export async function openSuccessor(options: SuccessionOptions): Promise<Success
   const orderly = await closeForGood(options, file);
   const last = await lastCheckpoint(file);
   const log = await openLog({
-    ...options,
-    number: number + 1,
+    ...opening(options, number + 1),
     origin_base: last.host,
     origin_fixed: true,
     predecessor: { origin: last.origin, size: last.size, root: toHex(last.root) },
   });
-  const { origin } = log;
+  const { origin, vkey } = log;
   await log.close();
-  return { origin, predecessor: { origin: last.origin, size: last.size }, orderly };
+  const published = log.published().size > 0;
+  return {
+    origin,
+    vkey,
+    published,
+    predecessor: { origin: last.origin, size: last.size },
+    orderly,
+  };
 }
 
 async function closeForGood(options: SuccessionOptions, file: string): Promise<boolean> {
-  const { host, number, kind } = await lastCheckpoint(file);
+  const { number, kind } = options;
+  const { host } = await lastCheckpoint(file);
+  const refused = new AbortController();
+  let log: Log;
   try {
-    const log = await openLog({ ...options, origin_base: host });
-    try {
-      await log.operator.closeForGood(`${host}/log/${kind}/${String(number + 1)}`);
-    } finally {
-      await log.close();
-    }
-    return true;
+    const onRefused = (): void => {
+      refused.abort();
+    };
+    log = await openLog({ ...opening(options, number, onRefused), origin_base: host });
   } catch (error) {
     if (error instanceof LogError && error.code === 'log_rolled_back') return false;
-    if (error instanceof LogError && error.code === 'log_closed') return true; // a second try
     throw error;
   }
+  try {
+    const successor = `${host}/log/${kind}/${String(number + 1)}`;
+    await log.operator.closeForGood(successor, refused.signal).catch(async (error: unknown) => {
+      // A second try. The first one may have ended before the last checkpoint was published.
+      if (!(error instanceof LogError) || error.code !== 'log_closed') throw error;
+      await log.whenPublished(log.size(), refused.signal);
+    });
+    return true;
+  } catch (error) {
+    const waited = error instanceof LogError && error.code === 'log_unavailable';
+    if (!waited || !refused.signal.aborted) throw error;
+    throw new LogError(
+      'log_unavailable',
+      `${log.origin} is closed at ${String(log.size())} entries, but its witnesses did not cosign its ` +
+        'last checkpoint: it is not published, and no successor was opened. The same again asks them again',
+      { cause: error },
+    );
+  } finally {
+    await log.close();
+  }
+}
+
+/** How the log of a number is opened, and what is done when its witnesses are not enough. */
+function opening(
+  { cosign, ...options }: SuccessionOptions,
+  number: number,
+  onRefused: () => void = () => undefined,
+): Omit<OpenLogOptions, 'origin_base'> {
+  if (cosign === undefined) return { ...options, number };
+  const ask = cosign(number);
+  return {
+    ...options,
+    number,
+    cosign: async (offer) => {
+      const cosigned = await ask(offer);
+      if (cosigned === null) onRefused();
+      return cosigned;
+    },
+  };
 }
 
 async function lastCheckpoint(file: string) {

@@ -252,6 +252,9 @@ export interface LogOperator {
   confirmClock(): void;
   /** Writes a consistent copy of the database to a new folder while the log goes on. */
   backup(folder: string): Promise<{ size: number }>;
-  /** Appends `log.closed.v1` and its map head; nothing follows. */
-  closeForGood(successor: string | null): Promise<Published>;
+  /**
+   * Appends `log.closed.v1` and its map head; nothing follows. The signal ends the wait for their
+   * checkpoint with `log_unavailable`, and undoes nothing.
+   */
+  closeForGood(successor: string | null, signal?: AbortSignal): Promise<Published>;
 }

@@ -88,6 +88,14 @@ export class WitnessNetwork {
     return this.#logs.get(nameOf(log.kind, log.number))?.health() ?? null;
   }
 
+  /** Why cosignatures of a log did not come, a line for each witness, for a command that ends with it. */
+  problems(kind: Kind, number: number): string[] {
+    const { witnesses = [] } = this.#logs.get(nameOf(kind, number))?.health() ?? {};
+    return witnesses.flatMap(({ name, problem }) =>
+      problem === null ? [] : [`witness ${name}: ${problem}`],
+    );
+  }
+
   #disputes(origin: string): boolean {
     return this.#file.policy.logs.some(({ name }) => name === origin);
   }

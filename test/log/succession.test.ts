@@ -3,9 +3,14 @@
 import assert from 'node:assert/strict';
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openThreads } from '../../log/index.ts';
+import { Witnesses } from '../../gateway/witnesses/witnesses.ts';
+import { witnessPolicyOf } from '../../gateway/witnesses/witness-policy.ts';
+import { native, openCheckpoint, openThreads } from '../../log/index.ts';
+import type { Cosign } from '../../log/index.ts';
 import { openSuccessor } from '../../log/succession.ts';
-import type { Succession } from '../../log/succession.ts';
+import type { Succession, SuccessionOptions } from '../../log/succession.ts';
+import { readCheckpointFile } from '../../log/store/checkpoint-file.ts';
+import { cosignerKey, realWitness } from '../gateway/witnesses/answering.ts';
 import { act, DEMO_TYPES } from '../support/demo-types.ts';
 import { openTestLog } from '../support/open-test-log.ts';
 import type { TestLog } from '../support/open-test-log.ts';
@@ -23,9 +28,10 @@ describe('succession', () => {
   afterEach(() => first.close());
   after(() => threads.close());
 
-  const succeed = (): Promise<Succession> => {
+  const succeed = (more: Partial<SuccessionOptions> = {}): Promise<Succession> => {
     first.time.advance(1000);
     return openSuccessor({
+      ...more,
       data: first.data,
       kind: 'live',
       number: 1,
@@ -92,6 +98,67 @@ describe('succession', () => {
     await next.stop();
     await assert.rejects(openTestLog({ data: first.data, types: DEMO_TYPES }), {
       code: 'log_rolled_back',
+    });
+  });
+
+  describe('with a witness', () => {
+    const KEY = cosignerKey('witness.example/one', 90);
+
+    /** Asks a witness at an address, with the clock of the log. */
+    const asking = (url: string): ((number: number) => Cosign) => {
+      const policy = witnessPolicyOf(`witness one ${KEY} ${url}\nquorum one\n`);
+      const now = (): number => first.time.wall();
+      return () => new Witnesses(policy, { timeout_ms: 10_000, fail_open: false, now }).cosign;
+    };
+    /** Port 9 is nobody's. */
+    const NOBODY = 'http://127.0.0.1:9';
+
+    it('publishes no end that it did not cosign, and goes on when asked again', async () => {
+      const { vkey } = first.log;
+      const before = first.log.published().size;
+      await first.stop();
+      for (let asked = 0; asked < 2; asked += 1) {
+        await assert.rejects(succeed({ cosign: asking(NOBODY) }), {
+          code: 'log_unavailable',
+          message: /is closed at \d+ entries, but its witnesses did not cosign/,
+        });
+      }
+      const file = join(first.data, 'checkpoints', 'live-2.checkpoint');
+      assert.equal(await readCheckpointFile(file), null, 'no successor');
+      const now_s = (): number => Math.floor(first.time.wall() / 1000);
+      const witness = await realWitness('witness.example/one', 90, [vkey], now_s);
+      try {
+        const { published, predecessor } = await succeed({ cosign: asking(witness.url) });
+        assert.equal(published, false, 'the witness does not know the successor');
+        const closed = await openTestLog({ data: first.data, types: DEMO_TYPES, declare: false });
+        const { size, note, cosignatures } = closed.log.published();
+        await closed.stop();
+        assert.equal(size, predecessor.size);
+        assert.equal(size, before + 2, 'log.closed.v1 and its map head, once');
+        assert.equal(cosignatures, 1);
+        const keys = { origin: 'log.example/log/live/1', vkey, cosigners: [KEY] };
+        assert.equal(openCheckpoint(native, note, keys).cosignatures.length, 1);
+      } finally {
+        await witness.close();
+      }
+    });
+
+    it('publishes the first checkpoint of a successor once its witness knows it', async () => {
+      const now_s = (): number => Math.floor(first.time.wall() / 1000);
+      const old = await realWitness('witness.example/one', 90, [first.log.vkey], now_s);
+      await first.stop();
+      const { published, vkey } = await succeed({ cosign: asking(old.url) }).finally(old.close);
+      assert.equal(published, false);
+      const knows = await realWitness('witness.example/one', 90, [vkey], now_s);
+      try {
+        const again = await succeed({
+          cosign: (number) => asking(number === 1 ? NOBODY : knows.url)(number),
+        });
+        assert.equal(again.vkey, vkey);
+        assert.equal(again.published, true);
+      } finally {
+        await knows.close();
+      }
     });
   });
 });

@@ -1,13 +1,14 @@
 // The commands that work on a stopped data folder: fsck, reindex, restore from a mirror, a successor log.
 
 import assert from 'node:assert/strict';
-import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { EntryType } from '../../log/index.ts';
 import { PLUGIN_ROW, rowKey } from '../../log/store/layout.ts';
 import { openStore, put } from '../../log/store/store.ts';
 import { actlog, type Ran } from '../support/actlog.ts';
+import { cosignerKey, realWitness } from '../gateway/witnesses/answering.ts';
 import { act, DEMO_ACT } from '../support/demo-types.ts';
 import { openTestLog } from '../support/open-test-log.ts';
 import type { TestLog } from '../support/open-test-log.ts';
@@ -130,6 +131,32 @@ describe('actlog on a stopped data folder', function () {
       assert.match(stdout, /opened log\.example\/log\/live\/2/);
       const { stdout: checked } = await run('fsck');
       assert.match(checked, /live\/2 {2}log\.example\/log\/live\/2 {2}\d+ entries {2}clean/);
+    });
+
+    it('asks the witnesses before the last checkpoint is out, and again when asked again', async () => {
+      // The database is behind its file: only a log that is well can be closed.
+      await rm(data, { recursive: true });
+      const well = await openTestLog({ data, types: TYPES, start_ms: Date.now() - 60_000 });
+      const { vkey } = well.log;
+      await well.stop();
+      const policy = join(data, 'policy');
+      const settle = async (url: string): Promise<Ran> => {
+        const key = cosignerKey('witness.example/one', 90);
+        await writeFile(policy, `log ${vkey}\nwitness one ${key} ${url}\nquorum one\n`);
+        const args = ['restore', '--log', 'live', '--successor', '--number', '1', '--data', data];
+        return actlog(args, { env: { WITNESS_POLICY: policy } });
+      };
+      const said = /witnesses did not cosign its last checkpoint.*\n.*one: cannot be reached/;
+      assertSaid(await settle('http://127.0.0.1:9'), 1, said);
+      const witness = await realWitness('witness.example/one', 90, [vkey]);
+      const { code, stdout, stderr } = await settle(witness.url).finally(witness.close);
+      assert.equal(code, 0, stderr);
+      assert.match(stdout, /^log log\.example\/log\/live\/2\+\S+$/m);
+      const closed = await openTestLog({ data, types: TYPES, declare: false });
+      const { cosignatures, size } = closed.log.published();
+      await closed.stop();
+      assert.equal(cosignatures, 1);
+      assert.match(stdout, new RegExp(`closed .*/live/1 at ${String(size)} entries`));
     });
 
     it('says in words what is missing', async () => {

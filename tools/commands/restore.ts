@@ -45,7 +45,8 @@ export function addRestore(program: Command): void {
 Catching up verifies every entry, writes what is missing, and must reach the signed checkpoint and the acknowledged
 size that the checkpoint file remembers. Idempotency records and disclosures of those entries are not in a mirror.
 A successor is a new log with new keys whose first entry names the last checkpoint of the old one: hand its
-verifier key out again.`,
+verifier key out again. With WITNESS_POLICY the last checkpoint is published, and a successor opened, only when the
+witnesses cosigned it; when they did not, the same command asks them again.`,
     )
     .action(acting(EXIT.failed, run));
 }
@@ -108,10 +109,13 @@ async function catchUp({ log, from = '' }: RestoreCommand, config: Config, numbe
 async function succeed({ log }: RestoreCommand, config: Config, number: number) {
   const { openSuccessor } = await import('../../log/succession.ts');
   const { openThreads } = await import('../../log/index.ts');
+  const { WitnessNetwork } = await import('../../gateway/witnesses/witness-network.ts');
+  const { pino } = await import('pino');
+  const witnesses = WitnessNetwork.open(config, Date.now, pino({ level: 'silent' }));
   const passphrase = await passphraseOf(config);
   const shared = openThreads({ inline: true });
   try {
-    const { origin, predecessor, orderly } = await openSuccessor({
+    const { origin, vkey, published, predecessor, orderly } = await openSuccessor({
       data: config.DATA_DIR,
       kind: log,
       number,
@@ -119,13 +123,22 @@ async function succeed({ log }: RestoreCommand, config: Config, number: number) 
       types: await broughtTypes(config),
       threads: shared,
       ...(passphrase === undefined ? {} : { passphrase }),
+      ...(witnesses === null ? {} : { cosign: (n) => witnesses.cosign(log, n) }),
     });
     const end = `${predecessor.origin} at ${String(predecessor.size)} entries`;
     console.log(
       orderly ? `closed ${end}` : `left ${end} as lost: nothing is written to it any more`,
     );
     console.log(`opened ${origin}: serve it, and hand out its new verifier key`);
+    console.log(`log ${vkey}`);
+    if (!published) {
+      console.log('its witnesses do not cosign it yet: show them this line; the server asks again');
+    }
     return EXIT.ok;
+  } catch (error) {
+    const problems = witnesses?.problems(log, number) ?? [];
+    if (!(error instanceof Error) || problems.length === 0) throw error;
+    throw new CommandError([error.message, ...problems].join('\n  '));
   } finally {
     await shared.close();
   }
