@@ -108,7 +108,7 @@ describe('the egress guard', () => {
       },
     });
     // Both listen on the same port, so that only the address tells them apart.
-    const twin = await startReceiver(INSIDE, outside.port);
+    const twin = await startReceiver(INSIDE, { port: outside.port });
     try {
       outside.answer((_, res) => res.writeHead(204, { connection: 'close' }).end());
       const url = outside.url('/', 'rebinding.test');

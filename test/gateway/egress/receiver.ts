@@ -2,7 +2,8 @@
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
 /** A request as it came. */
@@ -17,9 +18,10 @@ export type Answering = (request: Received, res: ServerResponse) => unknown;
 
 /** A receiver that listens. */
 export interface Receiver {
+  readonly server: Server;
   readonly port: number;
   readonly received: readonly Received[];
-  /** `http://<host>:<port><path>` */
+  /** `http://<host>:<port><path>`, or https. */
   url(path?: string, host?: string): string;
   answer(answering: Answering): void;
   /** Resolves when `count` requests have come in all, with all of them. */
@@ -29,12 +31,23 @@ export interface Receiver {
 
 const accept: Answering = (_, res) => res.writeHead(204).end();
 
+/** How a receiver listens. */
+export interface Listening {
+  /** Any free one unless given. */
+  readonly port?: number;
+  /** Its key and certificate in PEM; without, it speaks http. */
+  readonly tls?: { readonly key: string; readonly cert: string };
+}
+
 /** Starts a receiver. 127.0.0.2 unless given, so that 127.0.0.1 can stand for what must not be reached. */
-export async function startReceiver(address = '127.0.0.2', wanted = 0): Promise<Receiver> {
+export async function startReceiver(
+  address = '127.0.0.2',
+  { port: wanted = 0, tls }: Listening = {},
+): Promise<Receiver> {
   const received: Received[] = [];
   let waiting: { readonly count: number; readonly done: () => void }[] = [];
   let answering = accept;
-  const server = createServer((req, res) => {
+  const listener = (req: IncomingMessage, res: ServerResponse): void => {
     void readAll(req).then((body) => {
       const request = { path: req.url ?? '', headers: req.headers, body };
       received.push(request);
@@ -42,14 +55,17 @@ export async function startReceiver(address = '127.0.0.2', wanted = 0): Promise<
       for (const { count, done } of waiting) if (received.length >= count) done();
       waiting = waiting.filter(({ count }) => received.length < count);
     });
-  });
+  };
+  const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
   server.listen(wanted, address);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
+  const scheme = tls === undefined ? 'http' : 'https';
   return {
+    server,
     port,
     received,
-    url: (path = '/hook', host = address) => `http://${host}:${String(port)}${path}`,
+    url: (path = '/hook', host = address) => `${scheme}://${host}:${String(port)}${path}`,
     answer(next) {
       answering = next;
     },
