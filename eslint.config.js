@@ -48,8 +48,8 @@ const doorsOfPlugins = from(
 );
 const neighbour = (stepsUp) =>
   from(
-    `^(\\.\\./){${stepsUp}}(?!\\.\\./)(?!((contract|catalog|layer-routes)\\.ts|[^/]+/index\\.ts)$)`,
-    'A plugin sees contract.ts, catalog.ts and layer-routes.ts of plugins/, and the index.ts of other plugins.',
+    `^(\\.\\./){${stepsUp}}(?!\\.\\./)(?!((contract|catalog|layer-routes|paging)\\.ts|[^/]+/index\\.ts)$)`,
+    'A plugin sees contract.ts, catalog.ts, layer-routes.ts and paging.ts of plugins/, and the index.ts of other plugins.',
   );
 
 const floor = (files, ...patterns) => ({

@@ -40,6 +40,7 @@ export type { Egress } from './egress.ts';
 export type { KeyDeclaration, PluginSigner } from './keys.ts';
 export type { Erasure, LogView } from './log-view.ts';
 export type { EventRule } from './events.ts';
+export { kindOf, LogName } from './log-choice.ts';
 export { ApiError } from './problem.ts';
 export type { ApiErrorCode, ApiErrorOptions } from './problem.ts';
 export {

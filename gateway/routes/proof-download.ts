@@ -1,11 +1,10 @@
 // GET /r/{entry_id}/tlog-proof: the portable proof of a receipt as a file, for verifiers of others. C2SP tlog-proof.
 
 import { Type } from 'typebox';
-import { ApiError, route } from '../../plugins/contract.ts';
+import { ApiError, kindOf, LogName, route } from '../../plugins/contract.ts';
 import type { Route } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
 import { findEntry, placeOf, tlogProofOf } from './receipt-answer.ts';
-import { kindName } from './schemas.ts';
 
 /** The route. */
 export function proofDownloadRoute(gateway: Gateway): Route {
@@ -19,16 +18,13 @@ export function proofDownloadRoute(gateway: Gateway): Route {
     access: 'read',
     params: Type.Object({ entry_id: Type.String({ maxLength: 512 }) }),
     query: Type.Object({
-      log: Type.Optional(
-        kindName('Which log; that of the key unless given, and live without a key.'),
-      ),
+      log: LogName,
     }),
     responses: { 200: { description: 'The proof.', type: 'text/plain; charset=utf-8' } },
     errors: ['resource_missing', 'log_unavailable'],
     async handle(ctx) {
       const { params, query, caller } = ctx.state;
-      const kind = query.log ?? (caller.key_id === null ? 'live' : caller.kind);
-      const entry = findEntry(gateway, kind, params.entry_id);
+      const entry = findEntry(gateway, kindOf(query.log, caller), params.entry_id);
       if (entry === null) {
         throw new ApiError('resource_missing', 'the log has no such entry', { param: 'entry_id' });
       }

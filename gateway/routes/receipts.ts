@@ -2,20 +2,16 @@
 // interface.md, Core; behaviour.md §1.4, §1.5.
 
 import { Type } from 'typebox';
-import { ApiError, route } from '../../plugins/contract.ts';
+import { ApiError, kindOf, LogName, route } from '../../plugins/contract.ts';
 import type { Caller, Route } from '../../plugins/contract.ts';
 import type { Kind } from '../../log/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { checkReceipt, disclosuresFor, findEntry, placeOf } from './receipt-answer.ts';
 import { HTML, sendPage } from './page.ts';
 import { receiptPage } from './receipt-page.ts';
-import { EntryReceipt, kindName, Note } from './schemas.ts';
+import { EntryReceipt, Note } from './schemas.ts';
 
 const TAG = 'Receipts';
-
-const LogOfReceipt = Type.Optional(
-  kindName('Which log; that of the key unless given, and live without a key.'),
-);
 
 const Found = Type.Object(
   {
@@ -59,7 +55,7 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
       access: 'read',
       query: Type.Object({
         entry_id: Type.String({ minLength: 1, maxLength: 512, description: 'Or the entry hash.' }),
-        log: LogOfReceipt,
+        log: LogName,
       }),
       responses: {
         200: { description: 'Found or not.', schema: Type.Union([Found, NotFound]) },
@@ -80,7 +76,7 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
       access: 'read',
       query: Type.Object({
         entry_id: Type.Optional(Type.String({ maxLength: 512, description: 'Or the entry hash.' })),
-        log: LogOfReceipt,
+        log: LogName,
         partner: Type.Optional(
           Type.String({ maxLength: 64, description: 'Slug of the partner whose link led here.' }),
         ),
@@ -112,7 +108,7 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
       summary: 'A receipt by its permalink',
       access: 'read',
       params: Type.Object({ entry_id: Type.String({ maxLength: 512 }) }),
-      query: Type.Object({ log: LogOfReceipt }),
+      query: Type.Object({ log: LogName }),
       description: 'A page for browsers; JSON for whoever does not ask for HTML first.',
       responses: { 200: { description: 'The receipt with its proof.', schema: EntryReceipt } },
       errors: ['resource_missing'],
@@ -165,9 +161,4 @@ async function lookedUp(
   const { entry_id, verify_url } = receipt;
   const { checks, proof } = checkReceipt(log, receipt, place);
   return { found: true, entry_id, receipt, proof, checks, verify_url };
-}
-
-/** The parameter says which log; else the key; nothing of one is found in the other. */
-function kindOf(asked: Kind | undefined, caller: Caller): Kind {
-  return asked ?? (caller.key_id === null ? 'live' : caller.kind);
 }

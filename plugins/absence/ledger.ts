@@ -6,9 +6,9 @@ import type { Static } from 'typebox';
 import { LogError, native } from '../../log/index.ts';
 import { parsePolicy, trustedKeyOf, verifyAbsence } from '../../log/verify.ts';
 import type { AbsenceResult, Trust } from '../../log/verify.ts';
-import { ApiError, route } from '../contract.ts';
+import { ApiError, Millis, route } from '../contract.ts';
 import type { Json, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
-import { Millis } from '../contract.ts';
+import { limitOf, pageLimit } from '../paging.ts';
 import { Count, Hex32, ledgerOf, ledgerRow, SurfaceKey, VERDICTS } from './entries.ts';
 
 const VERIFY_PATH = '/standards/absence-ledger/verify';
@@ -91,7 +91,6 @@ const Verified = Type.Object(
 
 /** The routes of the ledger and of its standard. */
 export function ledgerRoutes(host: PluginHost): readonly Route[] {
-  const { page_default, page_max } = host.limits;
   return [
     route({
       method: 'GET',
@@ -101,18 +100,13 @@ export function ledgerRoutes(host: PluginHost): readonly Route[] {
       access: 'key',
       query: Type.Object({
         cursor: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })),
-        limit: Type.Optional(
-          Type.String({
-            pattern: '^[0-9]{1,6}$',
-            description: `1 to ${String(page_max)}; ${String(page_default)} unless given.`,
-          }),
-        ),
+        limit: pageLimit(host.limits),
       }),
       responses: { 200: { description: 'A page.', schema: Ledger } },
       async handle(ctx) {
         const { query, caller } = ctx.state;
         const log = host.log(caller.kind);
-        const limit = limitOf(query.limit, page_default, page_max);
+        const limit = limitOf(query.limit, host.limits);
         ctx.set('Cache-Control', 'no-store');
         ctx.body = await ledgerPage(log, caller.tenant_ref, limit, query.cursor);
       },
@@ -170,12 +164,6 @@ export function ledgerRoutes(host: PluginHost): readonly Route[] {
       },
     }),
   ];
-}
-
-function limitOf(text: string | undefined, standard: number, max: number): number {
-  const limit = text === undefined ? standard : Number(text);
-  if (limit >= 1 && limit <= max) return limit;
-  throw new ApiError('parameter_invalid', `limit is not 1 to ${String(max)}`, { param: 'limit' });
 }
 
 async function ledgerPage(

@@ -8,8 +8,6 @@ import { publishRoutes } from './publish.ts';
 import { verifyRoutes } from './verify.ts';
 
 export { actingEntity, entityOf, isDeclared } from './entities.ts';
-export { cursorOf, cursorText, kindOf, limitOf, LogName } from './lookup.ts';
-export type { Cursor } from './lookup.ts';
 
 /** The plugin `astl`. */
 export default definePlugin({

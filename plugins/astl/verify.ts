@@ -4,9 +4,8 @@
 import { Type } from 'typebox';
 import { LogError, manifestHash, native } from '../../log/index.ts';
 import { trustedKeyOf, verifyReceipt } from '../../log/verify.ts';
-import { ApiError, route } from '../contract.ts';
+import { ApiError, kindOf, LogName, route } from '../contract.ts';
 import type { JsonObject, Kind, PluginHost, Route } from '../contract.ts';
-import { kindOf, LogName } from './lookup.ts';
 import { byHash, Count, Hex32, ManifestSchema, membersOf, shownManifest } from './published.ts';
 import type { Found } from './published.ts';
 

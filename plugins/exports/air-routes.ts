@@ -3,8 +3,8 @@
 
 import { Type } from 'typebox';
 import { fromHex, isJsonObject, parseJson, toBase64 } from '../../log/index.ts';
-import { ApiError, route } from '../contract.ts';
-import type { Caller, JsonObject, Kind, LogView, PluginHost, Route } from '../contract.ts';
+import { ApiError, kindOf, LogName, route } from '../contract.ts';
+import type { JsonObject, Kind, LogView, PluginHost, Route } from '../contract.ts';
 import { integrityOf } from './air/integrity.ts';
 import { recordText, sessionBatch, sessionChain } from './air/session.ts';
 import type { AirService } from './air/session.ts';
@@ -13,12 +13,6 @@ import { airStatement, coseView } from './air/statement.ts';
 /** How long a request waits for the checkpoint over what it exports. */
 const COVERED_MS = 10_000;
 const HASH = /^[0-9a-f]{64}$/;
-
-export const LogName = Type.Optional(
-  Type.Union([Type.Literal('live'), Type.Literal('sandbox')], {
-    description: 'Which log; that of the key unless given, and live without a key.',
-  }),
-);
 
 const Integrity = Type.Object({
   content_hash: Type.String(),
@@ -105,10 +99,6 @@ const AirSession = Type.Object(
   },
   { $id: 'AirSession' },
 );
-
-/** Which log a request means: its parameter, else its key. */
-export const kindOf = (asked: Kind | undefined, caller: Caller): Kind =>
-  asked ?? (caller.key_id === null ? 'live' : caller.kind);
 
 /** The entry of an entry_id or an entry hash, in the logs of one kind. */
 export function findEntry(

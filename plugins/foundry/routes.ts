@@ -2,8 +2,7 @@
 // base. interface.md, Foundry catalog; behaviour.md §10.7.
 
 import { Type } from 'typebox';
-import { kindOf } from '../astl/index.ts';
-import { ApiError, route } from '../contract.ts';
+import { ApiError, kindOf, route } from '../contract.ts';
 import type { Caller, JsonObject, PluginHost, Route } from '../contract.ts';
 import { layerRoutes } from '../layer-routes.ts';
 import { COUNTED, countsName } from './counts.ts';

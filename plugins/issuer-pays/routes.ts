@@ -1,8 +1,7 @@
 // GET /standards/issuer-pays-scoreboard.json, as JSON or text. interface.md, Compliance and exports.
 
 import { Type } from 'typebox';
-import { kindOf, LogName } from '../astl/index.ts';
-import { ApiError, route } from '../contract.ts';
+import { ApiError, kindOf, LogName, route } from '../contract.ts';
 import type { PluginHost, Route } from '../contract.ts';
 import { sampleOf, scoreboardDocument, scoreboardText } from './scoreboard.ts';
 

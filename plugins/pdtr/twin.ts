@@ -4,10 +4,8 @@
 import { Type } from 'typebox';
 import { native, toBase64 } from '../../log/index.ts';
 import { trustedKeyOf, verifyReceipt } from '../../log/verify.ts';
-import { kindOf, LogName } from '../astl/index.ts';
-import { ApiError, route } from '../contract.ts';
+import { ApiError, kindOf, LogName, ReceiptSchema, route } from '../contract.ts';
 import type { Json, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
-import { ReceiptSchema } from '../contract.ts';
 import { Hex32, NOT_SUPPLIED, PaymentHash, TWIN } from './entries.ts';
 
 /** How long a request waits for the checkpoint over the entries. */

@@ -2,9 +2,9 @@
 // interface.md, partner relay; behaviour.md §10.1.
 
 import { Type } from 'typebox';
-import { kindOf, limitOf, LogName } from '../astl/index.ts';
-import { ApiError, Millis, route } from '../contract.ts';
+import { ApiError, kindOf, LogName, Millis, route } from '../contract.ts';
 import type { Kind, PluginHost, Route } from '../contract.ts';
+import { limitOf, pageLimit } from '../paging.ts';
 import { TrackedLinkSchema } from './enroll.ts';
 import { PARTNERS, Slug, TOTAL } from './entries.ts';
 import type { PartnerRow } from './entries.ts';
@@ -126,7 +126,6 @@ function redirectRoute(host: PluginHost, links: Links): Route {
 }
 
 function networkRoute(host: PluginHost, links: Links): Route {
-  const { page_default, page_max } = host.limits;
   return route({
     method: 'GET',
     path: '/api/v1/relay/network',
@@ -136,18 +135,13 @@ function networkRoute(host: PluginHost, links: Links): Route {
     query: Type.Object({
       log: LogName,
       cursor: Type.Optional({ ...Slug, description: 'The `next_cursor` of the page before.' }),
-      limit: Type.Optional(
-        Type.String({
-          pattern: '^[0-9]{1,6}$',
-          description: `1 to ${String(page_max)}; ${String(page_default)} unless given.`,
-        }),
-      ),
+      limit: pageLimit(host.limits),
     }),
     responses: { 200: { description: 'The network.', schema: Network } },
     async handle(ctx) {
       const { query, caller } = ctx.state;
       const kind = kindOf(query.log, caller);
-      const limit = limitOf(query.limit, page_default, page_max);
+      const limit = limitOf(query.limit, host.limits);
       const log = host.log(kind);
       const after = query.cursor === undefined ? {} : { after: PARTNERS + query.cursor };
       const rows = await log.rows(PARTNERS, { limit: limit + 1, ...after });

@@ -36,7 +36,7 @@ const BASIS =
 
 /** The routes of conformance. */
 export function conformanceRoutes(host: PluginHost): readonly Route[] {
-  const kindOf = Type.Object({ log: Type.Optional(Type.Enum(['live', 'sandbox'])) });
+  const Query = Type.Object({ log: Type.Optional(Type.Enum(['live', 'sandbox'])) });
   return [
     route({
       method: 'GET',
@@ -44,7 +44,7 @@ export function conformanceRoutes(host: PluginHost): readonly Route[] {
       tag: 'require-receipt',
       summary: 'The newest conformance run of this service',
       access: 'read',
-      query: kindOf,
+      query: Query,
       responses: { 200: { description: 'Nulls where there is none.', schema: Shown } },
       handle(ctx) {
         ctx.set('Cache-Control', CACHE);
@@ -57,7 +57,7 @@ export function conformanceRoutes(host: PluginHost): readonly Route[] {
       tag: 'require-receipt',
       summary: 'The badge, where the newest conformance run passed',
       access: 'read',
-      query: kindOf,
+      query: Query,
       responses: { 200: { description: 'The badge.', type: 'image/svg+xml' } },
       errors: ['resource_missing'],
       handle(ctx) {

@@ -3,9 +3,9 @@
 // receipt is of that entry and carries it.
 
 import { Type } from 'typebox';
-import { ApiError, route } from '../../contract.ts';
+import { ApiError, kindOf, LogName, route } from '../../contract.ts';
 import type { Caller, LogView, PluginHost, Route, RouteContext } from '../../contract.ts';
-import { coveringSize, findEntry, kindOf, LogName } from '../air-routes.ts';
+import { coveringSize, findEntry } from '../air-routes.ts';
 import { issuerKeys, STATEMENT, statementRow } from '../entries.ts';
 import type { IssuerRow } from '../entries.ts';
 import type { Receipts } from '../receipts.ts';

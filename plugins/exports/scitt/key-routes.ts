@@ -3,9 +3,8 @@
 
 import { Type } from 'typebox';
 import { coseKey, coseThumbprint, encodeCbor, native, toBase64Url } from '../../../log/index.ts';
-import { ApiError, route } from '../../contract.ts';
+import { ApiError, kindOf, LogName, route } from '../../contract.ts';
 import type { Kind, PluginHost, Route } from '../../contract.ts';
-import { kindOf, LogName } from '../air-routes.ts';
 import type { Receipts } from '../receipts.ts';
 import { conciseProblem, PROBLEM_TYPE } from './problem.ts';
 

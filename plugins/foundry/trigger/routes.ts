@@ -4,13 +4,13 @@ import { monthOf, monthRow, tierOf, usageOf } from '../../clear/index.ts';
 import type { PluginHost, Route } from '../../contract.ts';
 import { decimalText, exact } from '../decimal.ts';
 import type { ClearRate } from './fee.ts';
-import { feedRoute } from './feed.ts';
+import { triggerFeedRoute } from './feed.ts';
 import { fireRoute } from './fire.ts';
 import { publishRoute } from './publish.ts';
 
 /** Publish, fire, feed. */
 export function triggerRoutes(host: PluginHost): readonly Route[] {
-  return [publishRoute(host), fireRoute(host, clearRate), feedRoute(host)];
+  return [publishRoute(host), fireRoute(host, clearRate), triggerFeedRoute(host)];
 }
 
 /** The rate of the tier that the tenant's month falls in with this exposure, at the settlement's own place. */

@@ -1,0 +1,16 @@
+// Which of the two logs a public read asks. behaviour.md §3.3, §5.
+
+import { Type } from 'typebox';
+import type { Kind } from '../log/index.ts';
+import type { Caller } from './caller.ts';
+
+/** The parameter `log` of a public read. */
+export const LogName = Type.Optional(
+  Type.Union([Type.Literal('live'), Type.Literal('sandbox')], {
+    description: 'Which log; that of the key unless given, and live without a key.',
+  }),
+);
+
+/** The kind that a read is about: its parameter says so, else the key; nothing of one is found in the other. */
+export const kindOf = (asked: Kind | undefined, caller: Caller): Kind =>
+  asked ?? (caller.key_id === null ? 'live' : caller.kind);
