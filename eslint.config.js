@@ -43,13 +43,13 @@ const doorsForPages = from(
   'Scripts of pages run in browsers: log/verify.ts and log/cose/portable.ts.',
 );
 const doorsOfPlugins = from(
-  `${up}plugins/(?!(contract|index)\\.ts$)`,
-  'The gateway knows plugins/contract.ts and plugins/index.ts.',
+  `${up}plugins/(?!(contract|index|page)\\.ts$)`,
+  'The gateway knows plugins/contract.ts, plugins/page.ts and plugins/index.ts.',
 );
 const neighbour = (stepsUp) =>
   from(
-    `^(\\.\\./){${stepsUp}}(?!\\.\\./)(?!((contract|catalog|layer-routes|paging)\\.ts|[^/]+/index\\.ts)$)`,
-    'A plugin sees contract.ts, catalog.ts, layer-routes.ts and paging.ts of plugins/, and the index.ts of other plugins.',
+    `^(\\.\\./){${stepsUp}}(?!\\.\\./)(?!((contract|catalog|layer-routes|page|paging)\\.ts|[^/]+/index\\.ts)$)`,
+    'A plugin sees contract, catalog, layer-routes, page and paging of plugins/, and the index.ts of other plugins.',
   );
 
 const floor = (files, ...patterns) => ({

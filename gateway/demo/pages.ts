@@ -2,10 +2,9 @@
 // relay (track targets): a partner's link leads here, and its slug then stands in the footer.
 
 import { Type } from 'typebox';
-import { route } from '../../plugins/contract.ts';
 import type { Json, JsonObject, Route } from '../../plugins/contract.ts';
+import { pageRoute } from '../../plugins/page.ts';
 import type { Gateway } from '../gateway.ts';
-import { HTML } from '../routes/pages.ts';
 
 /** One page. */
 interface DemoPage {
@@ -39,28 +38,17 @@ const QUERY = Type.Object({
 /** `/demo/hero` and the other targets of tracked links that are demonstrations. */
 export function demoPages(gateway: Gateway): readonly Route[] {
   return pagesOf(gateway).map(({ path, view, title, script, data }) =>
-    route({
-      method: 'GET',
-      path,
-      tag: 'Pages',
-      summary: `Demonstration: ${title}`,
-      access: 'read',
-      query: QUERY,
-      responses: { 200: { description: 'The page.', type: HTML } },
-      handle(ctx) {
-        const { partner: slug } = ctx.state.query;
-        ctx.type = HTML;
-        ctx.set('Cache-Control', 'no-cache');
-        ctx.body = gateway.page(`demo/${view}`, {
-          title,
-          here: path,
-          scripts: [script],
-          partner: slug === undefined ? null : gateway.partner(slug),
-          base_url: gateway.base_url,
-          helplines: gateway.catalog('helplines.json'),
-          ...data,
-        });
-      },
+    pageRoute({ path, summary: `Demonstration: ${title}`, query: QUERY }, (ctx) => {
+      const { partner: slug } = ctx.state.query;
+      return gateway.page(`demo/${view}`, {
+        title,
+        here: path,
+        scripts: [script],
+        partner: slug === undefined ? null : gateway.partner(slug),
+        base_url: gateway.base_url,
+        helplines: gateway.catalog('helplines.json'),
+        ...data,
+      });
     }),
   );
 }

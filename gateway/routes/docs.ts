@@ -4,11 +4,11 @@
 import { Type } from 'typebox';
 import { isJsonObject } from '../../log/index.ts';
 import type { Json, JsonObject } from '../../log/index.ts';
-import { ApiError, route } from '../../plugins/contract.ts';
+import { ApiError } from '../../plugins/contract.ts';
 import type { Route } from '../../plugins/contract.ts';
+import { pageRoute } from '../../plugins/page.ts';
 import type { Gateway } from '../gateway.ts';
 import { openApi } from '../openapi.ts';
-import { HTML, sendPage } from './page.ts';
 
 /** One operation as the views show it. */
 interface Operation {
@@ -25,33 +25,23 @@ export function docsRoutes(gateway: Gateway): readonly Route[] {
   let known: Documented | null = null;
   const documented = (): Documented => (known ??= documentedBy(gateway));
   return [
-    route({
-      method: 'GET',
-      path: '/docs',
-      tag: 'Pages',
-      summary: 'Every operation of the API',
-      access: 'read',
-      responses: { 200: { description: 'The page.', type: HTML } },
-      handle(ctx) {
-        const { operations } = documented();
-        const tags = [...new Set(operations.map(({ tag }) => tag))].map((tag) => ({
-          tag,
-          operations: operations.filter((one) => one.tag === tag),
-        }));
-        const { base_url } = gateway;
-        sendPage(ctx, gateway.page('docs', { title: 'API', here: '/docs', base_url, tags }));
-      },
+    pageRoute({ path: '/docs', summary: 'Every operation of the API' }, () => {
+      const { operations } = documented();
+      const tags = [...new Set(operations.map(({ tag }) => tag))].map((tag) => ({
+        tag,
+        operations: operations.filter((one) => one.tag === tag),
+      }));
+      const { base_url } = gateway;
+      return gateway.page('docs', { title: 'API', here: '/docs', base_url, tags });
     }),
-    route({
-      method: 'GET',
-      path: '/docs/{operation}',
-      tag: 'Pages',
-      summary: 'One operation: what it takes, answers and refuses',
-      access: 'read',
-      params: Type.Object({ operation: Type.String({ pattern: '^[A-Za-z0-9_]{1,200}$' }) }),
-      responses: { 200: { description: 'The page.', type: HTML } },
-      errors: ['resource_missing'],
-      handle(ctx) {
+    pageRoute(
+      {
+        path: '/docs/{operation}',
+        summary: 'One operation: what it takes, answers and refuses',
+        params: Type.Object({ operation: Type.String({ pattern: '^[A-Za-z0-9_]{1,200}$' }) }),
+        errors: ['resource_missing'],
+      },
+      (ctx) => {
         const { operations, components } = documented();
         const operation = operations.find(({ id }) => id === ctx.state.params.operation);
         if (operation === undefined) {
@@ -59,10 +49,9 @@ export function docsRoutes(gateway: Gateway): readonly Route[] {
             param: 'operation',
           });
         }
-        const data = operationPage(operation, components, gateway.base_url);
-        sendPage(ctx, gateway.page('operation', data));
+        return gateway.page('operation', operationPage(operation, components, gateway.base_url));
       },
-    }),
+    ),
   ];
 }
 

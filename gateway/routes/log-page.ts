@@ -4,11 +4,10 @@
 import { Type } from 'typebox';
 import { isJsonObject, parseJson } from '../../log/index.ts';
 import type { ChainKey, Log } from '../../log/index.ts';
-import { route } from '../../plugins/contract.ts';
 import type { Route } from '../../plugins/contract.ts';
+import { pageRoute } from '../../plugins/page.ts';
 import type { Gateway } from '../gateway.ts';
 import { checkpointsOf, curveOf } from './log-history.ts';
-import { HTML, sendPage } from './page.ts';
 import { integerText, kindName } from './schemas.ts';
 
 const PAGE = 25;
@@ -34,51 +33,46 @@ interface Listing {
 
 /** The page. */
 export function logPageRoute(gateway: Gateway): Route {
-  return route({
-    method: 'GET',
-    path: '/log',
-    tag: 'Pages',
-    summary: 'The log, to browse',
-    access: 'read',
-    query: Type.Object({
-      log: Type.Optional(kindName('Which log; live unless given.')),
-      index: Type.Optional(Type.String({ maxLength: 20, description: 'One entry.' })),
-      key: Type.Optional(
-        Type.String({ maxLength: 4096, description: 'A chain, as JSON: `["entity","acme"]`.' }),
-      ),
-      type: Type.Optional(Type.String({ maxLength: 256, description: 'Entries of a type.' })),
-      before: Type.Optional(integerText('Entries below this index, newest first.')),
-      after: Type.Optional(integerText('Of a chain: what stands after this index.')),
-    }),
-    responses: { 200: { description: 'The page.', type: HTML } },
-    async handle(ctx) {
+  return pageRoute(
+    {
+      path: '/log',
+      summary: 'The log, to browse',
+      query: Type.Object({
+        log: Type.Optional(kindName('Which log; live unless given.')),
+        index: Type.Optional(Type.String({ maxLength: 20, description: 'One entry.' })),
+        key: Type.Optional(
+          Type.String({ maxLength: 4096, description: 'A chain, as JSON: `["entity","acme"]`.' }),
+        ),
+        type: Type.Optional(Type.String({ maxLength: 256, description: 'Entries of a type.' })),
+        before: Type.Optional(integerText('Entries below this index, newest first.')),
+        after: Type.Optional(integerText('Of a chain: what stands after this index.')),
+      }),
+    },
+    async (ctx) => {
       const { query } = ctx.state;
       const log = gateway.logs[query.log ?? 'live'];
       const newest = log.published();
       const checkpoints = checkpointsOf(log);
       const plain = Object.keys(query).every((name) => name === 'log');
       ctx.set('Cache-Control', 'no-store');
-      sendPage(
-        ctx,
-        gateway.page('log', {
-          title: log.kind === 'live' ? 'The log' : 'The sandbox log',
-          here: '/log',
-          scripts: plain ? ['log-page.js'] : [],
-          kind: log.kind,
-          base: `/log/${log.kind}/${String(log.number)}`,
-          origin: log.origin,
-          vkey: log.vkey,
-          size: newest.size,
-          note: newest.note,
-          published_at: new Date(newest.published_at_ms).toISOString(),
-          checkpoints,
-          curve: curveOf(checkpoints),
-          asked: query,
-          listing: await listingOf(log, query),
-        }),
-      );
+      return gateway.page('log', {
+        title: log.kind === 'live' ? 'The log' : 'The sandbox log',
+        here: '/log',
+        scripts: plain ? ['log-page.js'] : [],
+        kind: log.kind,
+        base: `/log/${log.kind}/${String(log.number)}`,
+        origin: log.origin,
+        vkey: log.vkey,
+        size: newest.size,
+        note: newest.note,
+        published_at: new Date(newest.published_at_ms).toISOString(),
+        checkpoints,
+        curve: curveOf(checkpoints),
+        asked: query,
+        listing: await listingOf(log, query),
+      });
     },
-  });
+  );
 }
 
 interface Asked {

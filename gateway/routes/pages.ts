@@ -1,61 +1,39 @@
 // The gateway's own pages. They work without JavaScript as far as they can; nothing on them comes from elsewhere.
 
-import { route } from '../../plugins/contract.ts';
 import type { Route } from '../../plugins/contract.ts';
 import { toHex } from '../../log/index.ts';
 import type { Log } from '../../log/index.ts';
+import { pageRoute } from '../../plugins/page.ts';
 import type { Gateway } from '../gateway.ts';
 import { docsRoutes } from './docs.ts';
 import { logPageRoute } from './log-page.ts';
-import { HTML } from './page.ts';
 import { statusOf } from './status.ts';
-
-export { HTML } from './page.ts';
 
 /** `/`, `/status`, `/log` and `/docs`. */
 export function pageRoutes(gateway: Gateway): readonly Route[] {
   return [
     logPageRoute(gateway),
     ...docsRoutes(gateway),
-    route({
-      method: 'GET',
-      path: '/',
-      tag: 'Pages',
-      summary: 'What this is, and where to go on',
-      access: 'read',
-      responses: { 200: { description: 'The page.', type: HTML } },
-      handle(ctx) {
-        ctx.type = HTML;
-        ctx.set('Cache-Control', 'no-cache');
-        ctx.body = gateway.page('home', {
-          title: 'Proof for delegated decisions',
-          here: '/',
-          base_url: gateway.base_url,
-          logs: [gateway.logs.live, gateway.logs.sandbox].map((log) => logFacts(gateway, log)),
-        });
-      },
-    }),
-    route({
-      method: 'GET',
-      path: '/status',
-      tag: 'Pages',
-      summary: 'The state of the service, for people',
-      access: 'read',
-      responses: { 200: { description: 'The page.', type: HTML } },
-      handle(ctx) {
-        const { page, status, components } = statusOf(gateway);
-        ctx.type = HTML;
-        ctx.set('Cache-Control', 'no-store');
-        ctx.body = gateway.page('status', {
-          title: 'Status',
-          here: '/status',
-          scripts: ['status-page.js'],
-          ok: status.indicator === 'none',
-          status: status.description,
-          updated_at: page.updated_at,
-          components,
-        });
-      },
+    pageRoute({ path: '/', summary: 'What this is, and where to go on' }, () =>
+      gateway.page('home', {
+        title: 'Proof for delegated decisions',
+        here: '/',
+        base_url: gateway.base_url,
+        logs: [gateway.logs.live, gateway.logs.sandbox].map((log) => logFacts(gateway, log)),
+      }),
+    ),
+    pageRoute({ path: '/status', summary: 'The state of the service, for people' }, (ctx) => {
+      const { page, status, components } = statusOf(gateway);
+      ctx.set('Cache-Control', 'no-store');
+      return gateway.page('status', {
+        title: 'Status',
+        here: '/status',
+        scripts: ['status-page.js'],
+        ok: status.indicator === 'none',
+        status: status.description,
+        updated_at: page.updated_at,
+        components,
+      });
     }),
   ];
 }

@@ -7,7 +7,7 @@ import type { Caller, Route } from '../../plugins/contract.ts';
 import type { Kind } from '../../log/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { checkReceipt, disclosuresFor, findEntry, placeOf } from './receipt-answer.ts';
-import { HTML, sendPage } from './page.ts';
+import { HTML, sendPage } from '../../plugins/page.ts';
 import { receiptPage } from './receipt-page.ts';
 import { EntryReceipt, Note } from './schemas.ts';
 

@@ -8,6 +8,7 @@ import { parsePolicy, trustedKeyOf, verifyAbsence } from '../../log/verify.ts';
 import type { AbsenceResult, Trust } from '../../log/verify.ts';
 import { ApiError, Millis, route } from '../contract.ts';
 import type { Json, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
+import { sendPage } from '../page.ts';
 import { limitOf, pageLimit } from '../paging.ts';
 import { Count, Hex32, ledgerOf, ledgerRow, SurfaceKey, VERDICTS } from './entries.ts';
 
@@ -134,8 +135,7 @@ export function ledgerRoutes(host: PluginHost): readonly Route[] {
         ctx.vary('Accept');
         if (ctx.accepts('json', 'html') === 'html') {
           const title = 'How absence documents are verified';
-          ctx.type = 'text/html; charset=utf-8';
-          ctx.body = host.page('absence-verify', { title, schema, steps });
+          sendPage(ctx, host.page('absence-verify', { title, schema, steps }));
           return;
         }
         ctx.body = {

@@ -1,11 +1,9 @@
 // The pages of the layer: a tenant's dashboard, and what partners embed. interface.md, clear (verticals);
 // behaviour.md §10.1, §6.4. Of a tenant nothing stands on them: its key asks for it, in the browser.
 
-import { route } from '../contract.ts';
 import type { Json, PluginHost, Route, RouteContext } from '../contract.ts';
+import { pageRoute } from '../page.ts';
 import { TIERS } from './tiers.ts';
-
-const HTML = 'text/html; charset=utf-8';
 
 interface Vertical {
   readonly id: string;
@@ -23,17 +21,13 @@ export function clearPages(host: PluginHost): readonly Route[] {
 }
 
 function dashboardRoute(host: PluginHost): Route {
-  return route({
-    method: 'GET',
-    path: '/clear/dashboard',
-    tag: 'Pages',
-    summary: 'Usage, tolls, exposure and clearing of a tenant, by its key',
-    access: 'read',
-    responses: { 200: { description: 'The page.', type: HTML } },
-    handle(ctx) {
-      ctx.type = HTML;
-      ctx.set('Cache-Control', 'no-cache');
-      ctx.body = host.page('clear/dashboard', {
+  return pageRoute(
+    {
+      path: '/clear/dashboard',
+      summary: 'Usage, tolls, exposure and clearing of a tenant, by its key',
+    },
+    () =>
+      host.page('clear/dashboard', {
         title: 'Dashboard',
         here: '/clear/dashboard',
         scripts: ['dashboard-page.js'],
@@ -43,29 +37,24 @@ function dashboardRoute(host: PluginHost): Route {
           bps: milli_bps / 1000,
           upper_usd: upper === null ? null : Number(upper / 1_000_000n),
         })),
-      });
-    },
-  });
+      }),
+  );
 }
 
 function embedRoute(host: PluginHost, vertical: Vertical): Route {
   const { id, embed_path, endpoint, capital_commitment } = vertical;
   const helplines: Json = host.catalog('helplines.json');
-  return route({
-    method: 'GET',
-    path: embed_path,
-    tag: 'Pages',
-    summary: `Embed: ${capital_commitment.join(', ')}`,
-    description:
-      'For an iframe of any site. It never takes a key: the site asks with its own, from its server, and posts ' +
-      'the receipt to the frame, which verifies and shows it. By itself it asks the sandbox.',
-    access: 'read',
-    responses: { 200: { description: 'The page.', type: HTML } },
-    handle(ctx) {
+  return pageRoute(
+    {
+      path: embed_path,
+      summary: `Embed: ${capital_commitment.join(', ')}`,
+      description:
+        'For an iframe of any site. It never takes a key: the site asks with its own, from its server, and posts ' +
+        'the receipt to the frame, which verifies and shows it. By itself it asks the sandbox.',
+    },
+    (ctx) => {
       framed(ctx);
-      ctx.type = HTML;
-      ctx.set('Cache-Control', 'no-cache');
-      ctx.body = host.page('clear/embed', {
+      return host.page('clear/embed', {
         title: `Embed: ${capital_commitment.join(', ')}`,
         id,
         endpoint,
@@ -75,7 +64,7 @@ function embedRoute(host: PluginHost, vertical: Vertical): Route {
         helplines,
       });
     },
-  });
+  );
 }
 
 /** Any site may frame this page, and no other. */

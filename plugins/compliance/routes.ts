@@ -6,6 +6,7 @@ import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
 import { ApiError, route } from '../contract.ts';
 import type { Caller, JsonObject, LogView, PluginHost, Route, RouteContext } from '../contract.ts';
+import { sendPage } from '../page.ts';
 import restraint from '../restraint/index.ts';
 import { PACK_SELECTORS, packOf, REPORT_SELECTORS, reportOf } from './documents.ts';
 import type { SealTime, Subject } from './documents.ts';
@@ -63,10 +64,9 @@ export function documentRoutes(host: PluginHost): readonly Route[] {
         const wanted = checkFormat(format, ['json', 'txt', 'html']);
         const report = await sealedFor(host, sealer, ctx, session_id, REPORT_KIND);
         if (wanted === 'html') {
-          ctx.set('Content-Type', 'text/html; charset=utf-8');
-          ctx.body = reportPage(report, (entry_id) =>
-            entryUrl(host, ctx.state.caller, 'r', entry_id),
-          );
+          const link = (entry_id: string): string =>
+            entryUrl(host, ctx.state.caller, 'r', entry_id);
+          sendPage(ctx, reportPage(report, link));
         } else answer(ctx, report, wanted === 'txt' ? reportText(report) : null);
       },
     }),

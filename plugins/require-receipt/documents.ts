@@ -3,6 +3,7 @@
 import { Type } from 'typebox';
 import { route } from '../contract.ts';
 import type { PluginHost, Route } from '../contract.ts';
+import { sendPage } from '../page.ts';
 import { readCatalogBytes } from '../catalog.ts';
 import { OWN_ACT } from './act.ts';
 import { MANIFEST_PATH, STANDARD_PATH } from './challenge.ts';
@@ -59,9 +60,8 @@ export function documentRoutes(host: PluginHost): readonly Route[] {
         ctx.set('Cache-Control', CACHE);
         ctx.vary('Accept');
         if (ctx.accepts('text/markdown', 'text/html') === 'text/html') {
-          ctx.type = 'text/html; charset=utf-8';
           const title = 'Receipt required (RR-1)';
-          ctx.body = host.page('standard', { title, text: standard.toString('utf8') });
+          sendPage(ctx, host.page('standard', { title, text: standard.toString('utf8') }));
           return;
         }
         ctx.type = MARKDOWN;
