@@ -1,6 +1,6 @@
 // From rows to shipped weights: vocabulary, features, learning, int8.
 import { analyse } from '../../plugins/classify/engine/analysis.ts';
-import { emit, emitWhole, hashWord, letterGroups } from '../../plugins/classify/engine/features.ts';
+import { emit, emitWhole, letterGroups } from '../../plugins/classify/engine/features.ts';
 import type { Sink } from '../../plugins/classify/engine/features.ts';
 import { engineOf, hitsOf } from '../../plugins/classify/engine/index.ts';
 import type { Engine } from '../../plugins/classify/engine/index.ts';
@@ -10,6 +10,7 @@ import { tokenise } from '../../plugins/classify/engine/tokens.ts';
 import { normalise } from '../../plugins/classify/engine/normalise.ts';
 import { buildTables } from '../../plugins/classify/engine/tables.ts';
 import type { EngineTables } from '../../plugins/classify/engine/tables.ts';
+import { hashWord } from '../../plugins/classify/engine/vocabulary.ts';
 import type { Row } from './corpus.ts';
 import { learn } from './learn.ts';
 import type { Learned, LearnOptions, Sample } from './learn.ts';
@@ -74,7 +75,7 @@ export function featuresOf(rows: readonly Row[], tables: EngineTables, bits: num
   const sink: Sink = {
     add,
     letters: (_id, word) => {
-      letterGroups(word, add);
+      letterGroups(word, sink);
     },
   };
   return rows.map((row) => {

@@ -2,6 +2,7 @@
 import type { Analysis } from './analysis.ts';
 import type { Window } from './patterns.ts';
 import { DENIED, QUOTED, REPORTED } from './scope.ts';
+import { hashWord } from './vocabulary.ts';
 
 /** Takes the features of one stretch of text. */
 export interface Sink {
@@ -11,31 +12,42 @@ export interface Sink {
   letters(id: number, word: string): void;
 }
 
-/** Class ids that features look at. */
+/** What a class is to the models; a class may be several. */
+export const GROUP = 1;
+export const SLUR = 2;
+export const YOU = 4;
+export const FIRST = 8;
+/** Hostile and kind words: the shape of a sentence is who it names and what stands beside. */
+export const HOSTILE = 16;
+export const KIND = 32;
+/** Words that are an attack by themselves; without one the model must be surer. */
+export const HARSH = 64;
+/** Coarse words: harsh where a person is meant. */
+export const COARSE = 128;
+/** Words for those spoken to, and for protected groups: in short texts only these make a coarse word harsh. */
+export const ADDRESSED = 256;
+/** Words for any person. */
+export const PERSON = 512;
+/** Words of distress; without one the crisis model must be surer. */
+export const DISTRESS = 1024;
+/** Words that begin a question or an order to an assistant. */
+export const REQUEST = 2048;
+/** Words that begin a question to be answered with yes or no. */
+export const QUESTION = 4096;
+/** Classes whose presence is a feature in itself. */
+export const TELLING = 8192;
+
+/** Words that deny, that only look so, and that end a denial: for scope. */
+export const NEGATOR = 16384;
+export const PSEUDO = 32768;
+export const CONTRAST = 65536;
+
+/** The classes as features look at them. */
 export interface FeatureClasses {
-  readonly group: number;
-  readonly slur: number;
-  readonly you: number;
-  readonly first: number;
-  /** Class ids of hostile and of kind words: the shape of a sentence is who it names and what stands beside. */
-  readonly hostile: ReadonlySet<number>;
-  readonly kind: ReadonlySet<number>;
-  /** Words that are an attack by themselves; without one the model must be surer. */
-  readonly harsh: ReadonlySet<number>;
-  /** Coarse words: harsh where a person is meant. */
-  readonly coarse: ReadonlySet<number>;
-  /** Words for those spoken to, and for protected groups: in short texts only these make a coarse word harsh. */
-  readonly addressed: ReadonlySet<number>;
-  /** Words for any person. */
-  readonly persons: ReadonlySet<number>;
-  /** Words of distress; without one the crisis model must be surer. */
-  readonly distress: ReadonlySet<number>;
-  /** Words that begin a question or an order to an assistant. */
-  readonly request: number;
-  /** Words that begin a question to be answered with yes or no. */
-  readonly question: number;
-  /** Class ids whose presence is a feature in itself. */
-  readonly telling: ReadonlySet<number>;
+  /** For each class id, what it is. */
+  readonly kinds: Int32Array;
+  /** The ids of the telling classes, in the order of their pairs. */
+  readonly telling: readonly number[];
 }
 
 const UNIGRAM = 1;
@@ -59,21 +71,14 @@ export function mix(a: number, b: number): number {
   return h ^ (h >>> 13);
 }
 
-/** FNV-1a over UTF-16 units. */
-export function hashWord(word: string): number {
-  let h = 0x811c9dc5;
-  for (let i = 0; i < word.length; i++) h = Math.imul(h ^ word.charCodeAt(i), 0x01000193);
-  return h | 0;
-}
-
 /** Letter groups of three to five inside `<word>`. */
-export function letterGroups(word: string, add: (hash: number) => void): void {
+export function letterGroups(word: string, sink: Pick<Sink, 'add'>): void {
   const edged = `<${word}>`;
   for (let i = 0; i + 3 <= edged.length; i++) {
     let h = 0x7feb352d;
     for (let k = i; k < edged.length && k < i + 5; k++) {
       h = Math.imul(h ^ edged.charCodeAt(k), 0x01000193);
-      if (k >= i + 2) add(mix(h, k - i));
+      if (k >= i + 2) sink.add(mix(h, k - i));
     }
   }
 }
@@ -101,8 +106,9 @@ export function emitWhole(
   sink: Sink,
 ): void {
   const present: number[] = [];
+  const { present: stands } = analysis.marks;
   for (const cls of classes.telling) {
-    if (analysis.marks.present[cls] !== 1) continue;
+    if (stands[cls] !== 1) continue;
     for (const other of present) sink.add(mix(mix(PAIR, other), cls));
     present.push(cls);
   }
@@ -123,21 +129,19 @@ function emitSentence(
   sink: Sink,
 ): void {
   const { tokens, marks, flags } = analysis;
+  const { kinds } = classes;
+  const { spans } = marks;
   let company = 0;
   let hostile = 0;
   let kind = 0;
   for (let k = sentence.from; k < sentence.to; k++) {
-    const spans = marks.spans[k];
-    if (spans === undefined) continue;
-    const state = stateOf(flags[k] ?? 0);
-    for (let c = 0; c < spans.length; c += 2) {
-      const cls = spans[c] ?? -1;
-      if (classes.hostile.has(cls)) hostile |= 1 << state;
-      else if (classes.kind.has(cls)) kind |= 1 << state;
-      if (cls === classes.group || cls === classes.slur) company |= 1;
-      else if (cls === classes.you) company |= 2;
-      else if (cls === classes.first) company |= 4;
-    }
+    const all = marks.kinds[k] ?? 0;
+    if (all === 0) continue;
+    if ((all & HOSTILE) !== 0) hostile |= 1 << stateOf(flags[k] ?? 0);
+    if ((all & KIND) !== 0) kind |= 1 << stateOf(flags[k] ?? 0);
+    if ((all & (GROUP | SLUR)) !== 0) company |= 1;
+    if ((all & YOU) !== 0) company |= 2;
+    if ((all & FIRST) !== 0) company |= 4;
   }
   const shape = company | (hostile << 3) | (kind << 6);
   sink.add(mix(SHAPE, shape));
@@ -149,15 +153,17 @@ function emitSentence(
     const word = tokens.words[k] ?? '';
     const state = stateOf(flags[k] ?? 0);
     let hash = wordHash(id, word);
-    const spans = marks.spans[k];
-    if (spans !== undefined) {
-      for (let c = 0; c < spans.length; c += 2) {
-        const cls = spans[c] ?? -1;
-        if (cls === classes.group) hash = GROUP_WORD;
-        else if (cls === classes.slur) hash = SLUR_WORD;
-        if (classes.telling.has(cls)) {
-          sink.add(mix(mix(CLASS, cls), state));
-          sink.add(mix(mix(CLASS, cls), 8 + state * 8 + company));
+    const own = ((marks.kinds[k] ?? 0) & OWN_FEATURE) !== 0 ? spans[k] : undefined;
+    if (own !== undefined) {
+      for (let c = 0; c < own.length; c += 2) {
+        const cls = own[c] ?? 0;
+        const is = kinds[cls] ?? 0;
+        if ((is & GROUP) !== 0) hash = GROUP_WORD;
+        else if ((is & SLUR) !== 0) hash = SLUR_WORD;
+        if ((is & TELLING) !== 0) {
+          const at = mix(CLASS, cls);
+          sink.add(mix(at, state));
+          sink.add(mix(at, 8 + state * 8 + company));
         }
       }
     }
@@ -171,6 +177,8 @@ function emitSentence(
   }
   sink.add(mix(mix(BIGRAM, before), EDGE));
 }
+
+const OWN_FEATURE = GROUP | SLUR | TELLING;
 
 /** 0 said, 1 denied, 2 someone else's words. */
 function stateOf(flag: number): number {

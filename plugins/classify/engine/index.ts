@@ -2,6 +2,7 @@
 import type { Json, JsonObject } from '../../../log/index.ts';
 import { analyse } from './analysis.ts';
 import type { Analysis } from './analysis.ts';
+import { GROUP, HOSTILE, KIND, SLUR } from './features.ts';
 import type { Hit } from './rules.ts';
 import { loadTables } from './tables.ts';
 import type { EngineTables } from './tables.ts';
@@ -61,6 +62,7 @@ export function engineOf(tables: EngineTables): Engine {
 }
 
 function domainOf(domain: string, tables: EngineTables): string {
+  if (tables.rules.has(domain)) return domain;
   const name =
     typeof domain === 'string' ? domain.trim().toLowerCase().replaceAll(/[ -]/g, '_') : '';
   return tables.rules.has(name) ? name : 'general';
@@ -82,7 +84,10 @@ function errorOf(domain: string, reason: string): Classified {
 function classify(text: string, domain: string, tables: EngineTables): Classified {
   if (typeof text !== 'string') return errorOf(domain, 'the text is not a string');
   // A UTF-16 unit is one to three bytes: only the texts between need counting.
-  if (text.length > LONGEST_TEXT_BYTES || Buffer.byteLength(text) > LONGEST_TEXT_BYTES) {
+  if (
+    text.length > LONGEST_TEXT_BYTES ||
+    (text.length * 3 > LONGEST_TEXT_BYTES && Buffer.byteLength(text) > LONGEST_TEXT_BYTES)
+  ) {
     return errorOf(domain, `the text is over ${String(LONGEST_TEXT_BYTES)} bytes`);
   }
   if (text.trim() === '') return errorOf(domain, 'the text is empty');
@@ -98,7 +103,7 @@ function classify(text: string, domain: string, tables: EngineTables): Classifie
   const models = tables.model.score(analysis, ruleIds);
   const model = Math.max(models.violation_milli, domain === 'general' ? 0 : models.policy_milli);
   const ruled = strongest(hits.violation);
-  const lenient = ruled < 500 && isDefence(analysis, tables);
+  const lenient = ruled < 500 && isDefence(analysis);
   const violation = Math.max(ruled, lenient ? soften(model) : model);
   // A guard that silenced a rule (idiom, denial, another person, fiction) speaks to the model as well.
   const guarded = hits.crisis.length === 0 && hits.crisis_guarded;
@@ -137,24 +142,20 @@ function classify(text: string, domain: string, tables: EngineTables): Classifie
  * A group is named, and every hostile word is denied or someone else's: defence and counter-speech, which models of
  * word counts take for the attack.
  */
-function isDefence(analysis: Analysis, tables: EngineTables): boolean {
-  const { group, slur, hostile, kind } = tables.featureClasses;
-  const { marks, flags, tokens } = analysis;
-  if (marks.present[group] !== 1 && marks.present[slur] !== 1) return false;
+function isDefence(analysis: Analysis): boolean {
+  const { marks, flags } = analysis;
+  let named = false;
   let answered = false;
-  for (let k = 0; k < tokens.words.length; k++) {
-    const spans = marks.spans[k];
-    if (spans === undefined) continue;
+  for (let k = 0; k < flags.length; k++) {
+    const is = marks.kinds[k] ?? 0;
     const said = (flags[k] ?? 0) === 0;
-    for (let c = 0; c < spans.length; c += 2) {
-      const cls = spans[c] ?? -1;
-      if (hostile.has(cls)) {
-        if (said) return false;
-        answered = true;
-      } else if (kind.has(cls) && said) answered = true;
-    }
+    if ((is & (GROUP | SLUR)) !== 0) named = true;
+    if ((is & HOSTILE) !== 0) {
+      if (said) return false;
+      answered = true;
+    } else if ((is & KIND) !== 0 && said) answered = true;
   }
-  return answered;
+  return named && answered;
 }
 
 /** Below the threshold, in the same order. */

@@ -1,5 +1,6 @@
 // Which of the four languages a text is in, by its function words; anything else is said to be unsupported.
 import type { Tokens } from './tokens.ts';
+import type { Vocabulary } from './vocabulary.ts';
 
 /** Function words by language code; `supported` are the four the rules and models know. */
 export interface LanguageTables {
@@ -20,26 +21,37 @@ const LOOKED_AT = 120;
 export class Languages {
   readonly #codes: readonly string[];
   readonly #supported: number;
-  readonly #weights = new Map<string, Int16Array>();
+  /** For each word, pairs of language and weight. */
+  readonly #weights = new Map<string, readonly number[]>();
+  /** The same for words of the vocabulary: a number into the list, 0 for none. */
+  readonly #listed: (readonly number[])[] = [[]];
+  readonly #byId: Uint16Array;
   readonly #counts: Int32Array;
 
-  constructor(tables: LanguageTables) {
+  constructor(tables: LanguageTables, vocabulary: Vocabulary) {
     const others = Object.keys(tables.words).filter((code) => !tables.supported.includes(code));
     this.#codes = [...tables.supported, ...others];
     this.#supported = tables.supported.length;
     this.#counts = new Int32Array(this.#codes.length);
+    this.#byId = new Uint16Array(vocabulary.size);
+    const owners = new Map<string, Set<number>>();
     this.#codes.forEach((code, at) => {
       for (const word of tables.words[code] ?? []) {
-        const row = this.#weights.get(word) ?? new Int16Array(this.#codes.length);
-        row[at] = 1;
-        this.#weights.set(word, row);
+        const own = owners.get(word) ?? new Set();
+        owners.set(word, own.add(at));
       }
     });
-    // A word of one language says more than a word of six.
-    for (const row of this.#weights.values()) {
-      const owners = row.reduce((sum, one) => sum + one, 0);
-      for (let k = 0; k < row.length; k++) if (row[k] === 1) row[k] = Math.floor(60 / owners);
+    for (const [word, codes] of owners) {
+      // A word of one language says more than a word of six.
+      const pairs = [...codes].flatMap((code) => [code, Math.floor(60 / codes.size)]);
+      this.#weights.set(word, pairs);
+      const id = vocabulary.id(word);
+      if (id >= 0) this.#byId[id] = this.#listed.push(pairs) - 1;
     }
+  }
+
+  #pairsOf(id: number, word: string): readonly number[] | undefined {
+    return id >= 0 ? this.#listed[this.#byId[id] ?? 0] : this.#weights.get(word);
   }
 
   /** `known` counts the words that the vocabulary has; `foreign_milli` letters of other scripts. */
@@ -48,9 +60,12 @@ export class Languages {
     const counts = this.#counts.fill(0);
     const looked = Math.min(tokens.words.length, LOOKED_AT);
     for (let k = 0; k < looked; k++) {
-      const row = this.#weights.get(tokens.words[k] ?? '');
-      if (row !== undefined)
-        for (let c = 0; c < row.length; c++) counts[c] = (counts[c] ?? 0) + (row[c] ?? 0);
+      const pairs = this.#pairsOf(tokens.ids[k] ?? -1, tokens.words[k] ?? '');
+      if (pairs === undefined) continue;
+      for (let c = 0; c < pairs.length; c += 2) {
+        const at = pairs[c] ?? 0;
+        counts[at] = (counts[at] ?? 0) + (pairs[c + 1] ?? 0);
+      }
     }
     let best = 0;
     for (let c = 1; c < counts.length; c++) if ((counts[c] ?? 0) > (counts[best] ?? 0)) best = c;

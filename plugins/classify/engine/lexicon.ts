@@ -3,13 +3,26 @@ import { tokenise } from './tokens.ts';
 import type { Tokens } from './tokens.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
-/** Where classes stand: `at(token)` gives pairs class id, end token (exclusive), flattened. */
+/**
+ * Where classes stand. Lives until the next text is marked: the rows are reused, and may be longer than the text, since making
+ * them anew takes longer than filling them.
+ */
 export interface Marks {
+  /** For each token, pairs of class id and length in tokens, flattened. */
   readonly spans: (readonly number[] | undefined)[];
-  /** For each class id, true when it stands anywhere in the text. */
+  /** For each token, the bits of its classes (`bitOf`). */
+  readonly bits: Int32Array;
+  /** For each token, what its classes are to scope and models. */
+  readonly kinds: Int32Array;
+  /** For each class id, 1 when it stands anywhere in the text. */
   readonly present: Uint8Array;
-  /** A bit for each vocabulary id that stands in the text. */
+  /** For each vocabulary id, 1 when it stands anywhere in the text. */
   readonly words: Uint8Array;
+}
+
+/** One of 32 bits for an id: ids share bits, so a bit that is set proves nothing and one that is not, everything. */
+export function bitOf(id: number): number {
+  return 1 << (id & 31);
 }
 
 interface Phrase {
@@ -22,11 +35,24 @@ export class Lexicon {
   readonly #vocabulary: Vocabulary;
   readonly #names = new Map<string, number>();
   #single: (number[] | undefined)[] = [];
+  /** The same as `Marks.spans` and `Marks.bits` have it. */
+  #spans: (readonly number[] | undefined)[] = [];
+  #bits = new Int32Array(0);
+  #kinds = new Int32Array(0);
+  #kindsOf: Int32Array = new Int32Array(0);
+  /** The rows of the text that was marked last. */
+  #textBits = new Int32Array(0);
+  #textKinds = new Int32Array(0);
+  #present = new Uint8Array(0);
+  /** 1 where a phrase begins with the word: asked before the larger tables. */
+  #opens = new Uint8Array(0);
   /** By first word, then by second. */
   #phrases: (Map<number, Phrase[]> | undefined)[] = [];
   readonly #stems = new Map<string, number[]>();
   #shortestStem = 99;
   #longestStem = 0;
+  #words = new Uint8Array(0);
+  #marked: readonly number[] = [];
 
   constructor(vocabulary: Vocabulary) {
     this.#vocabulary = vocabulary;
@@ -81,8 +107,12 @@ export class Lexicon {
     return tokenise(entry, this.#vocabulary).words;
   }
 
-  /** Spreads the stems over the words known by now; call once, when all tables are read. */
-  seal(): void {
+  /**
+   * Spreads the stems over the words known by now; call once, when all tables are read. `kinds` says of each class what it is
+   * to scope and models.
+   */
+  seal(kinds: Int32Array): void {
+    this.#kindsOf = kinds;
     // Dense from here on: holes make lookups slow.
     const { size } = this.#vocabulary;
     this.#single = Array.from({ length: size }, (_hole, id) => this.#single[id]);
@@ -93,6 +123,16 @@ export class Lexicon {
       const own = (this.#single[id] ??= []);
       for (const cls of found) if (!own.includes(cls)) own.push(cls);
     });
+    this.#spans = this.#single.map((own) => own?.flatMap((cls) => [cls, 1]));
+    this.#bits = Int32Array.from(this.#single, bitsOf);
+    this.#kinds = Int32Array.from(this.#single, (own) => this.#kindOf(own));
+    this.#opens = Uint8Array.from(this.#phrases, (phrases) => (phrases === undefined ? 0 : 1));
+  }
+
+  #kindOf(classes: readonly number[] | undefined): number {
+    let all = 0;
+    for (const cls of classes ?? []) all |= this.#kindsOf[cls] ?? 0;
+    return all;
   }
 
   #byStem(word: string): number[] | undefined {
@@ -119,32 +159,67 @@ export class Lexicon {
 
   /** Finds every class at every word. */
   mark(tokens: Tokens): Marks {
-    const n = tokens.words.length;
-    const spans = new Array<readonly number[] | undefined>(n);
-    const present = new Uint8Array(this.#names.size);
+    const { ids } = tokens;
+    const n = ids.length;
+    const spans: (readonly number[] | undefined)[] = [];
+    const words = this.#fresh(ids);
+    const bits = this.#textBits;
+    const kinds = this.#textKinds;
+    const present = this.#present;
     for (let at = 0; at < n; at++) {
-      const id = tokens.ids[at] ?? -1;
-      const own = id >= 0 ? this.#single[id] : this.#byStem(tokens.words[at] ?? '');
-      const phrases = id >= 0 ? this.#phrases[id]?.get(tokens.ids[at + 1] ?? -1) : undefined;
-      if (own === undefined && phrases === undefined) continue;
-      const here: number[] = [];
-      if (own !== undefined) for (const cls of own) here.push(cls, at + 1);
+      const id = ids[at] ?? -1;
+      let own: readonly number[] | undefined;
+      let mask: number;
+      let kind: number;
+      if (id >= 0 && id < this.#spans.length) {
+        mask = this.#bits[id] ?? 0;
+        kind = this.#kinds[id] ?? 0;
+        if (mask !== 0) own = this.#spans[id];
+      } else {
+        const single = id >= 0 ? this.#single[id] : this.#byStem(tokens.words[at] ?? '');
+        own = single?.flatMap((cls) => [cls, 1]);
+        mask = bitsOf(single);
+        kind = this.#kindOf(single);
+      }
+      const next = ids[at + 1] ?? -1;
+      const phrases = next >= 0 && this.#opens[id] !== 0 ? this.#phrases[id]?.get(next) : undefined;
       if (phrases !== undefined) {
         for (const phrase of phrases) {
-          if (matches(tokens.ids, at, phrase.ids)) here.push(phrase.cls, at + phrase.ids.length);
+          if (!matches(ids, at, phrase.ids)) continue;
+          own = [...(own ?? []), phrase.cls, phrase.ids.length];
+          mask |= bitOf(phrase.cls);
+          kind |= this.#kindsOf[phrase.cls] ?? 0;
         }
       }
-      for (let k = 0; k < here.length; k += 2) present[here[k] ?? 0] = 1;
-      if (here.length > 0) spans[at] = here;
+      if (own !== undefined) for (let k = 0; k < own.length; k += 2) present[own[k] ?? 0] = 1;
+      spans.push(own);
+      bits[at] = mask;
+      kinds[at] = kind;
     }
-    return { spans, present, words: bitsOf(tokens.ids, this.#vocabulary.size) };
+    return { spans, bits, kinds, present, words };
+  }
+
+  /** Empties the rows for a text; gives the row for all words of the vocabulary, in which those of `ids` are 1. */
+  #fresh(ids: readonly number[]): Uint8Array {
+    if (this.#words.length < this.#vocabulary.size) {
+      this.#words = new Uint8Array(this.#vocabulary.size);
+    } else {
+      for (const id of this.#marked) if (id >= 0) this.#words[id] = 0;
+    }
+    for (const id of ids) if (id >= 0) this.#words[id] = 1;
+    this.#marked = ids;
+    if (this.#textBits.length < ids.length) {
+      this.#textBits = new Int32Array(ids.length * 2);
+      this.#textKinds = new Int32Array(ids.length * 2);
+    }
+    if (this.#present.length < this.#names.size) this.#present = new Uint8Array(this.#names.size);
+    this.#present.fill(0);
+    return this.#words;
   }
 }
 
-function bitsOf(ids: readonly number[], size: number): Uint8Array {
-  const bits = new Uint8Array((size >> 3) + 1);
-  for (const id of ids) if (id >= 0) bits[id >> 3] = (bits[id >> 3] ?? 0) | (1 << (id & 7));
-  return bits;
+function bitsOf(classes: readonly number[] | undefined): number {
+  return (classes ?? []).reduce((bits, cls) => bits | bitOf(cls), 0);
 }
 
 function matches(ids: readonly number[], at: number, phrase: readonly number[]): boolean {

@@ -1,9 +1,22 @@
 // The linear models: int8 weights in a hashed table, summed as integers, so that every machine gets the same number.
 import type { Analysis } from './analysis.ts';
-import { emit, emitWhole, hashWord, letterGroups } from './features.ts';
+import {
+  ADDRESSED,
+  COARSE,
+  DISTRESS,
+  FIRST,
+  HARSH,
+  PERSON,
+  QUESTION,
+  REQUEST,
+  emit,
+  emitWhole,
+  letterGroups,
+} from './features.ts';
 import type { FeatureClasses, Sink } from './features.ts';
 import { QUOTED, REPORTED } from './scope.ts';
 import { logistic } from './arithmetic.ts';
+import { hashWord } from './vocabulary.ts';
 
 /** What the linear models say, in thousandths; 500 is the threshold of each. */
 export interface ModelScores {
@@ -47,7 +60,9 @@ const STRETCH = 90;
 
 /** Sums weights; one instance serves one engine and is emptied for each stretch. */
 class Sums implements Sink {
-  readonly sums = new Int32Array(WIDTH);
+  violation = 0;
+  policy = 0;
+  crisis = 0;
   count = 0;
   readonly #weights: Int8Array;
   readonly #shift: number;
@@ -61,42 +76,41 @@ class Sums implements Sink {
   }
 
   clear(): void {
-    this.sums.fill(0);
-    this.count = 0;
+    this.violation = this.policy = this.crisis = this.count = 0;
   }
 
   add(hash: number): void {
     const at = (hash >>> this.#shift) * WIDTH;
-    const { sums } = this;
     const weights = this.#weights;
-    for (let h = 0; h < WIDTH; h++) sums[h] = (sums[h] ?? 0) + (weights[at + h] ?? 0);
+    this.violation += weights[at] ?? 0;
+    this.policy += weights[at + 1] ?? 0;
+    this.crisis += weights[at + 2] ?? 0;
     this.count++;
   }
 
   letters(id: number, word: string): void {
     if (id < 0) {
-      letterGroups(word, (hash) => {
-        this.add(hash);
-      });
+      letterGroups(word, this);
       return;
     }
     const cache = this.#letterSums;
     const at = id * (WIDTH + 1);
     if (cache[at + WIDTH] === 0) this.#learn(at, word);
-    const { sums } = this;
-    for (let h = 0; h < WIDTH; h++) sums[h] = (sums[h] ?? 0) + (cache[at + h] ?? 0);
+    this.violation += cache[at] ?? 0;
+    this.policy += cache[at + 1] ?? 0;
+    this.crisis += cache[at + 2] ?? 0;
     this.count += cache[at + WIDTH] ?? 0;
   }
 
   #learn(at: number, word: string): void {
-    const cache = this.#letterSums;
-    letterGroups(word, (hash) => {
-      const row = (hash >>> this.#shift) * WIDTH;
-      for (let h = 0; h < WIDTH; h++) {
-        cache[at + h] = (cache[at + h] ?? 0) + (this.#weights[row + h] ?? 0);
-      }
-      cache[at + WIDTH] = (cache[at + WIDTH] ?? 0) + 1;
-    });
+    const { violation, policy, crisis, count } = this;
+    this.clear();
+    letterGroups(word, this);
+    this.#letterSums.set([this.violation, this.policy, this.crisis, this.count], at);
+    this.violation = violation;
+    this.policy = policy;
+    this.crisis = crisis;
+    this.count = count;
   }
 }
 
@@ -127,19 +141,19 @@ export class Model {
   }
 
   #thresholds(analysis: Analysis): number[] {
-    const classes = this.#classes;
-    const anywhere = (set: ReadonlySet<number>): boolean =>
-      analysis.tokens.words.some((_word, k) => says(analysis, k, set));
-    const short = analysis.tokens.words.length <= FEW_WORDS;
+    const { tokens, marks } = analysis;
+    const said = saidOf(analysis);
+    const short = tokens.words.length <= FEW_WORDS;
+    const begin = tokens.words.length > 0 ? (marks.kinds[0] ?? 0) : 0;
     const request =
-      begins(analysis, classes.request, LONGEST_REQUEST) ||
-      (analysis.tokens.questions > 0 && begins(analysis, classes.question, FEW_WORDS));
+      ((begin & REQUEST) !== 0 && tokens.words.length <= LONGEST_REQUEST) ||
+      (tokens.questions > 0 && (begin & QUESTION) !== 0 && short);
     // "I'm such an idiot" is aimed at nobody else.
-    const atSelf = analysis.marks.present[classes.first] === 1 && !anywhere(classes.persons);
+    const atSelf = namesSpeaker(analysis) && (said & PERSON) === 0;
     const harsh =
-      (anywhere(classes.harsh) && !atSelf) ||
-      (anywhere(classes.coarse) && anywhere(short ? classes.addressed : classes.persons));
-    const own = [harsh, true, anywhere(classes.distress)];
+      ((said & HARSH) !== 0 && !atSelf) ||
+      ((said & COARSE) !== 0 && (said & (short ? ADDRESSED : PERSON)) !== 0);
+    const own = [harsh, true, (said & DISTRESS) !== 0];
     return this.#heads.map((head, h) => {
       if (request && !(h === VIOLATION && harsh)) return head.threshold_request;
       if (own[h] === true) return short ? head.threshold_short : head.threshold;
@@ -160,14 +174,15 @@ export class Model {
       this.#sums.clear();
       emit(analysis, from, to, this.#classes, this.#wordHash, this.#sums);
       emitWhole(analysis, ruleIds, this.#classes, this.#sums);
-      const norm = Math.sqrt(this.#sums.count);
-      for (let h = 0; h < WIDTH; h++) {
+      const { violation, policy, crisis, count } = this.#sums;
+      const norm = Math.sqrt(count);
+      [violation, policy, crisis].forEach((sum, h) => {
         const head = this.#heads[h];
-        if (head === undefined) continue;
-        const margin = ((this.#sums.sums[h] ?? 0) * head.scale) / norm + head.bias;
+        if (head === undefined) return;
+        const margin = (sum * head.scale) / norm + head.bias;
         const milli = Math.round(1000 * logistic(head.slope * (margin - (thresholds[h] ?? 0))));
         if (milli > (best[h] ?? 0)) best[h] = milli;
-      }
+      });
       from = to;
     }
     return {
@@ -178,23 +193,21 @@ export class Model {
   }
 }
 
-function says(analysis: Analysis, k: number, classes: ReadonlySet<number>): boolean {
-  const spans = analysis.marks.spans[k];
-  if (spans === undefined || ((analysis.flags[k] ?? 0) & OTHERS) !== 0) return false;
-  for (let c = 0; c < spans.length; c += 2) if (classes.has(spans[c] ?? -1)) return true;
+/** What the words are that the speaker says himself. */
+function saidOf({ marks, flags }: Analysis): number {
+  let said = 0;
+  for (let k = 0; k < flags.length; k++)
+    if (((flags[k] ?? 0) & OTHERS) === 0) said |= marks.kinds[k] ?? 0;
+  return said;
+}
+
+function namesSpeaker({ marks, flags }: Analysis): boolean {
+  for (let k = 0; k < flags.length; k++) if (((marks.kinds[k] ?? 0) & FIRST) !== 0) return true;
   return false;
 }
 
 const OTHERS = QUOTED | REPORTED;
 /** "I hate my hair today": texts this short. */
 const FEW_WORDS = 12;
+/** "How do I ...?", "Write a ...": this short, and begun by a word of asking. */
 const LONGEST_REQUEST = 24;
-
-/** "How do I ...?", "Write a ...": short, and begun by a word of asking. */
-function begins(analysis: Analysis, begin: number, longest: number): boolean {
-  if (analysis.tokens.words.length > longest) return false;
-  const spans = analysis.marks.spans[0];
-  if (spans === undefined) return false;
-  for (let c = 0; c < spans.length; c += 2) if (spans[c] === begin) return true;
-  return false;
-}

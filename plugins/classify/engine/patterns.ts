@@ -1,12 +1,22 @@
 // Rule patterns over words and classes, run as sets of reachable positions: no backtracking, time = pattern length x sentence length.
+import { bitOf } from './lexicon.ts';
 import type { Lexicon, Marks } from './lexicon.ts';
 import type { Tokens } from './tokens.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
-interface Step {
-  readonly kind: 'match' | 'gap' | 'start' | 'end';
+const MATCH = 0;
+const GAP = 1;
+const START = 2;
+const END = 3;
+
+/** One step of a pattern. */
+export interface Step {
+  readonly kind: typeof MATCH | typeof GAP | typeof START | typeof END;
   readonly words: readonly number[];
   readonly classes: readonly number[];
+  /** A bit for each word and each class, see `bitOf`: most words of a text are refused by one of them. */
+  readonly wordBits: number;
+  readonly classBits: number;
   readonly optional: boolean;
   /** The farthest a gap reaches, in words. */
   readonly reach: number;
@@ -16,6 +26,8 @@ interface Step {
 export interface Pattern {
   readonly source: string;
   readonly steps: readonly Step[];
+  /** The steps that a match cannot do without, those with the fewest words first. */
+  readonly needed: readonly Step[];
 }
 
 /**
@@ -29,7 +41,15 @@ export function compile(source: string, lexicon: Lexicon, vocabulary: Vocabulary
     const step = compileStep(piece, lexicon, vocabulary, source);
     steps.push(step);
   }
-  return { source, steps };
+  const needed = steps
+    .filter(({ kind, optional }) => kind === MATCH && !optional)
+    .sort((a, b) => breadth(a) - breadth(b));
+  return { source, steps, needed };
+}
+
+/** How many words and classes fit a step; a class counts as three words. */
+function breadth({ words, classes }: Step): number {
+  return words.length + 3 * classes.length;
 }
 
 function compileStep(
@@ -38,9 +58,17 @@ function compileStep(
   vocabulary: Vocabulary,
   source: string,
 ): Step {
-  const bare: Step = { kind: 'gap', words: [], classes: [], optional: false, reach: 0 };
-  if (piece === '^') return { ...bare, kind: 'start' };
-  if (piece === '$') return { ...bare, kind: 'end' };
+  const bare: Step = {
+    kind: GAP,
+    words: [],
+    classes: [],
+    wordBits: 0,
+    classBits: 0,
+    optional: false,
+    reach: 0,
+  };
+  if (piece === '^') return { ...bare, kind: START };
+  if (piece === '$') return { ...bare, kind: END };
   if (piece.startsWith('~')) {
     const reach = Number(piece.slice(1));
     if (!Number.isInteger(reach) || reach < 1 || reach > 12)
@@ -61,23 +89,9 @@ function compileStep(
       throw new Error(`"${part}" is not one word in pattern: ${source}`);
     words.push(vocabulary.add(word));
   }
-  return { kind: 'match', words, classes, optional, reach: 0 };
-}
-
-/** False when a word or class that the pattern cannot do without is nowhere in the text: cheap, asked before `find`. */
-export function possible(pattern: Pattern, marks: Marks): boolean {
-  for (const step of pattern.steps) {
-    if (step.kind === 'match' && !step.optional && !stands(step, marks)) return false;
-  }
-  return true;
-}
-
-function stands(step: Step, marks: Marks): boolean {
-  const { present, words } = marks;
-  for (const cls of step.classes) if (present[cls] === 1) return true;
-  for (const word of step.words)
-    if (((words[word >> 3] ?? 0) & (1 << (word & 7))) !== 0) return true;
-  return false;
+  const wordBits = words.reduce((bits, word) => bits | bitOf(word), 0);
+  const classBits = classes.reduce((bits, cls) => bits | bitOf(cls), 0);
+  return { kind: MATCH, words, classes, wordBits, classBits, optional, reach: 0 };
 }
 
 /** A window of a text: tokens from `from` up to `to`. */
@@ -95,60 +109,66 @@ export function find(
   scratch: Scratch,
 ): Window | undefined {
   const { from, to } = window;
-  const width = to - from + 1;
-  // reached[p] is the leftmost beginning of a partial match that ends before token from+p, or -1.
+  const last = to - from;
+  // reached[p] is the beginning of a partial match that ends before token from+p, or -1; read from `lo` to `hi` only.
   let { reached, next } = scratch;
-  for (let p = 0; p < width; p++) reached[p] = p;
+  let lo = 0;
+  let hi = last;
+  for (let p = 0; p <= last; p++) reached[p] = p;
   for (const step of pattern.steps) {
-    let any: boolean;
-    if (step.kind === 'gap') {
-      spread(reached, next, width, step.reach);
-      any = true;
-    } else if (step.kind === 'start') {
-      next.fill(-1, 0, width);
+    if (step.kind === MATCH) {
+      scratch.lo = lo;
+      scratch.hi = hi;
+      if (!advance(step, tokens, marks, from, last, reached, next, scratch)) return undefined;
+      lo = scratch.lo;
+      hi = scratch.hi;
+    } else if (step.kind === GAP) {
+      hi = spread(reached, next, lo, hi, Math.min(last, hi + step.reach), step.reach);
+    } else if (step.kind === START) {
       next[0] = 0;
-      any = true;
-    } else if (step.kind === 'end') {
-      next.fill(-1, 0, width);
-      next[width - 1] = reached[width - 1] ?? -1;
-      any = next[width - 1] !== -1;
+      lo = hi = 0;
     } else {
-      if (step.optional) next.set(reached.subarray(0, width));
-      else next.fill(-1, 0, width);
-      any = step.optional;
-      for (let p = 0; p < width - 1; p++) {
-        const begin = reached[p] ?? -1;
-        if (begin >= 0) any = advance(step, tokens, marks, from, p, begin, next, width) || any;
-      }
+      if (hi < last || reached[last] === -1) return undefined;
+      next[last] = reached[last] ?? -1;
+      lo = hi = last;
     }
-    if (!any) return undefined;
     [reached, next] = [next, reached];
   }
-  for (let p = 0; p < width; p++) {
+  for (let p = lo; p <= hi; p++) {
     const begin = reached[p] ?? -1;
     if (begin >= 0) return { from: from + begin, to: from + p };
   }
   return undefined;
 }
 
-/** Two rows of positions, reused from call to call. */
+/** Two rows of positions and the part of the row in use, reused from call to call. */
 export interface Scratch {
   readonly reached: Int32Array;
   readonly next: Int32Array;
+  lo: number;
+  hi: number;
 }
 
 /** Windows are at most this many tokens. */
 export const WIDEST = 160;
 
 export function newScratch(): Scratch {
-  return { reached: new Int32Array(WIDEST + 2), next: new Int32Array(WIDEST + 2) };
+  const row = (): Int32Array => new Int32Array(WIDEST + 2);
+  return { reached: row(), next: row(), lo: 0, hi: 0 };
 }
 
-function spread(reached: Int32Array, next: Int32Array, width: number, reach: number): void {
+function spread(
+  reached: Int32Array,
+  next: Int32Array,
+  lo: number,
+  hi: number,
+  end: number,
+  reach: number,
+): number {
   let begin = -1;
   let left = 0;
-  for (let p = 0; p < width; p++) {
-    const own = reached[p] ?? -1;
+  for (let p = lo; p <= end; p++) {
+    const own = p <= hi ? (reached[p] ?? -1) : -1;
     if (own >= 0) {
       begin = own;
       left = reach;
@@ -158,35 +178,58 @@ function spread(reached: Int32Array, next: Int32Array, width: number, reach: num
       next[p] = begin;
     } else next[p] = -1;
   }
+  return end;
 }
 
+/** Takes one word or class after each reached position; false when none is there. */
 function advance(
   step: Step,
   tokens: Tokens,
   marks: Marks,
   from: number,
-  p: number,
-  begin: number,
+  last: number,
+  reached: Int32Array,
   next: Int32Array,
-  width: number,
+  scratch: Scratch,
 ): boolean {
-  let any = false;
-  const id = tokens.ids[from + p] ?? -1;
-  if (id >= 0 && step.words.includes(id)) any = reach(next, p + 1, begin);
-  if (step.classes.length > 0) {
-    const spans = marks.spans[from + p];
-    if (spans !== undefined) {
-      for (let k = 0; k < spans.length; k += 2) {
-        const end = (spans[k + 1] ?? 0) - from;
-        if (end < width && step.classes.includes(spans[k] ?? -1)) any = reach(next, end, begin);
-      }
+  const { lo, hi } = scratch;
+  const { wordBits, classBits } = step;
+  const { ids } = tokens;
+  const { spans, bits } = marks;
+  let filled = lo - 1; // next[] is written from lo up to here
+  let least = last + 1;
+  if (step.optional) {
+    for (let p = lo; p <= hi; p++) next[p] = reached[p] ?? -1;
+    filled = hi;
+    least = lo;
+  }
+  const end = hi < last ? hi : last - 1;
+  for (let p = lo; p <= end; p++) {
+    const at = from + p;
+    const id = ids[at] ?? -1;
+    const word = id >= 0 && (wordBits & bitOf(id)) !== 0 && step.words.includes(id);
+    const cls = (classBits & (bits[at] ?? 0)) !== 0;
+    if (!word && !cls) continue;
+    const begin = reached[p] ?? -1;
+    if (begin < 0) continue;
+    if (word) {
+      while (filled <= p) next[++filled] = -1;
+      if ((next[p + 1] ?? -1) < begin) next[p + 1] = begin;
+      if (p + 1 < least) least = p + 1;
+    }
+    const own = cls ? spans[at] : undefined;
+    if (own === undefined) continue;
+    for (let k = 0; k < own.length; k += 2) {
+      const to = p + (own[k + 1] ?? 0);
+      if (to > last || !step.classes.includes(own[k] ?? -1)) continue;
+      while (filled < to) next[++filled] = -1;
+      // A later beginning gives the tighter span.
+      if ((next[to] ?? -1) < begin) next[to] = begin;
+      if (to < least) least = to;
     }
   }
-  return any;
-}
-
-/** A later beginning gives the tighter span. */
-function reach(next: Int32Array, end: number, begin: number): true {
-  if ((next[end] ?? -1) < begin) next[end] = begin;
+  if (least > last) return false;
+  scratch.lo = least;
+  scratch.hi = filled;
   return true;
 }

@@ -1,6 +1,7 @@
 // Rules as data (catalogs/classify/rules): compiled once, then only those whose key word stands in a sentence are tried.
-import { compile, find, newScratch, possible } from './patterns.ts';
-import type { Pattern, Window } from './patterns.ts';
+import { Needs } from './needs.ts';
+import { compile, find, newScratch } from './patterns.ts';
+import type { Pattern, Step, Window } from './patterns.ts';
 import type { Lexicon, Marks } from './lexicon.ts';
 import { DENIED, QUOTED, REPORTED } from './scope.ts';
 import type { Tokens } from './tokens.ts';
@@ -40,7 +41,19 @@ interface Rule {
   readonly milli: number;
   readonly mask: number;
   readonly span: 1 | 2;
-  readonly unless: readonly Pattern[];
+  readonly unless: readonly Guard[];
+}
+
+/** One text, as the rules read it. */
+interface Text {
+  readonly tokens: Tokens;
+  readonly marks: Marks;
+  readonly flags: Uint8Array;
+}
+
+interface Guard {
+  readonly pattern: Pattern;
+  readonly needs: number;
 }
 
 interface Entry {
@@ -51,10 +64,17 @@ interface Entry {
 /** A set of rules, tried together. */
 export class RuleSet {
   readonly #entries: Entry[] = [];
-  /** Patterns by word id and by class id; dense, since holes make lookups slow. */
-  readonly #byWord: (number[] | undefined)[];
-  readonly #byClass: (number[] | undefined)[];
+  readonly #needs = new Needs();
+  /** For each entry, where its needs are filed. */
+  readonly #places: number[] = [];
+  /** Lists of patterns; the first is empty. */
+  readonly #lists: (readonly number[])[] = [[]];
+  /** Which list to try, by word id and by class id: small numbers, for a text asks for each of its words. */
+  readonly #byWord: Uint16Array;
+  readonly #byClass: Uint16Array;
+  /** The round in which a pattern, and a class, was tried last. */
   readonly #seen: Int32Array;
+  readonly #seenClass: Int32Array;
   #round = 0;
   readonly #scratch = newScratch();
 
@@ -73,7 +93,10 @@ export class RuleSet {
         milli: source.milli,
         mask: MASKS[source.scope ?? 'assert'],
         span: source.span ?? 1,
-        unless: (source.unless ?? []).map((text) => compile(text, lexicon, vocabulary)),
+        unless: (source.unless ?? []).map((text) => {
+          const pattern = compile(text, lexicon, vocabulary);
+          return { pattern, needs: this.#needs.add(pattern) };
+        }),
       };
       for (const text of source.any)
         this.#index(
@@ -83,9 +106,17 @@ export class RuleSet {
           classes,
         );
     }
-    this.#byWord = dense(words, vocabulary.size);
-    this.#byClass = dense(classes, lexicon.size);
+    this.#needs.seal();
+    this.#byWord = this.#file(words, vocabulary.size);
+    this.#byClass = this.#file(classes, lexicon.size);
     this.#seen = new Int32Array(this.#entries.length);
+    this.#seenClass = new Int32Array(lexicon.size);
+  }
+
+  #file(lists: ReadonlyMap<number, number[]>, size: number): Uint16Array {
+    const at = new Uint16Array(size);
+    for (const [key, list] of lists) at[key] = this.#lists.push(list) - 1;
+    return at;
   }
 
   /** Files a pattern under every alternative of its rarest step. */
@@ -96,22 +127,22 @@ export class RuleSet {
     classes: Map<number, number[]>,
   ): void {
     const at = this.#entries.push(entry) - 1;
-    let key = -1;
+    let key: Step | undefined;
     let least = Infinity;
-    entry.pattern.steps.forEach((step, k) => {
-      if (step.kind !== 'match' || step.optional) return;
+    for (const step of entry.pattern.steps) {
+      if (!entry.pattern.needed.includes(step)) continue;
       let cost = step.words.length + 3 * step.classes.length;
       for (const word of step.words) if (common.has(word)) cost += 100;
       if (cost <= least) {
         least = cost;
-        key = k;
+        key = step;
       }
-    });
-    const step = entry.pattern.steps[key];
-    if (step === undefined)
+    }
+    if (key === undefined)
       throw new Error(`pattern without a word it needs: ${entry.pattern.source}`);
-    for (const word of step.words) push(words, word, at);
-    for (const cls of step.classes) push(classes, cls, at);
+    this.#places.push(this.#needs.add(entry.pattern, key));
+    for (const word of key.words) push(words, word, at);
+    for (const cls of key.classes) push(classes, cls, at);
   }
 
   /** Every rule that speaks, each once, in the order of the text. */
@@ -123,53 +154,56 @@ export class RuleSet {
     pairs: readonly Window[],
   ): Hits {
     const hits: Hits = { spoken: [], silenced: new Set() };
-    const spoken = new Set<string>();
+    const text: Text = { tokens, marks, flags };
+    const { ids } = tokens;
+    const byWord = this.#byWord;
+    const byClass = this.#byClass;
+    const seenClass = this.#seenClass;
     for (let s = 0; s < sentences.length; s++) {
       const sentence = sentences[s];
       if (sentence === undefined) continue;
-      const pair = pairs[s];
-      this.#round = (this.#round + 1) | 0;
-      const attempt = (list: readonly number[] | undefined): void => {
-        if (list === undefined) return;
-        for (const at of list) {
-          if (this.#seen[at] === this.#round) continue;
-          this.#seen[at] = this.#round;
-          this.#try(at, tokens, marks, flags, sentence, pair, spoken, hits);
-        }
-      };
+      const pair = pairs[s] ?? sentence;
+      const round = (this.#round = (this.#round + 1) | 0);
       for (let k = sentence.from; k < sentence.to; k++) {
-        const id = tokens.ids[k] ?? -1;
-        if (id >= 0 && id < this.#byWord.length) attempt(this.#byWord[id]);
+        const id = ids[k] ?? -1;
+        const list = id >= 0 ? (byWord[id] ?? 0) : 0;
+        if (list !== 0) this.#tryAll(list, text, sentence, pair, hits);
         const spans = marks.spans[k];
         if (spans === undefined) continue;
-        for (let c = 0; c < spans.length; c += 2) attempt(this.#byClass[spans[c] ?? 0]);
+        for (let c = 0; c < spans.length; c += 2) {
+          const cls = spans[c] ?? 0;
+          if (seenClass[cls] === round) continue;
+          seenClass[cls] = round;
+          const own = byClass[cls] ?? 0;
+          if (own !== 0) this.#tryAll(own, text, sentence, pair, hits);
+        }
       }
     }
     return hits;
   }
 
-  #try(
-    at: number,
-    tokens: Tokens,
-    marks: Marks,
-    flags: Uint8Array,
-    sentence: Window,
-    pair: Window | undefined,
-    spoken: Set<string>,
-    hits: Hits,
-  ): void {
-    const entry = this.#entries[at];
-    if (entry === undefined || spoken.has(entry.rule.id)) return;
-    if (!possible(entry.pattern, marks)) return;
-    const { rule, pattern } = entry;
-    const window = rule.span === 2 && pair !== undefined ? pair : sentence;
+  #tryAll(list: number, text: Text, sentence: Window, pair: Window, hits: Hits): void {
+    const seen = this.#seen;
+    const round = this.#round;
+    for (const at of this.#lists[list] ?? []) {
+      if (seen[at] === round) continue;
+      seen[at] = round;
+      if (!this.#needs.met(this.#places[at] ?? 0, text.marks)) continue;
+      const entry = this.#entries[at];
+      if (entry !== undefined) this.#try(entry, text, sentence, pair, hits);
+    }
+  }
+
+  #try({ rule, pattern }: Entry, text: Text, sentence: Window, pair: Window, hits: Hits): void {
+    const { tokens, marks, flags } = text;
+    for (const { id } of hits.spoken) if (id === rule.id) return;
+    const window = rule.span === 2 ? pair : sentence;
     const span = find(pattern, tokens, marks, window, this.#scratch);
     if (span === undefined) return;
     if (rule.milli === 0 || this.#silent(rule, span, tokens, marks, flags, window)) {
       if (rule.milli === 0 || rule.milli >= GRAVE) hits.silenced.add(rule.id);
       return;
     }
-    spoken.add(rule.id);
     const { from, to } = span;
     hits.spoken.push({ id: rule.id, milli: rule.milli, pattern: pattern.source, from, to });
   }
@@ -183,10 +217,11 @@ export class RuleSet {
     window: Window,
   ): boolean {
     for (let k = span.from; k < span.to; k++) if (((flags[k] ?? 0) & rule.mask) !== 0) return true;
-    return rule.unless.some(
-      (guard) =>
-        possible(guard, marks) && find(guard, tokens, marks, window, this.#scratch) !== undefined,
-    );
+    for (const { pattern, needs } of rule.unless) {
+      if (!this.#needs.met(needs, marks)) continue;
+      if (find(pattern, tokens, marks, window, this.#scratch) !== undefined) return true;
+    }
+    return false;
   }
 }
 
@@ -194,10 +229,6 @@ function push(map: Map<number, number[]>, key: number, value: number): void {
   const list = map.get(key);
   if (list === undefined) map.set(key, [value]);
   else list.push(value);
-}
-
-function dense(map: ReadonlyMap<number, number[]>, size: number): (number[] | undefined)[] {
-  return Array.from({ length: size }, (_hole, k) => map.get(k));
 }
 
 /** Guards of rules this sure speak to the models too. */

@@ -1,5 +1,7 @@
 // What a sentence does with its words: denies them, quotes them, reports and condemns them. Rules ask for it before they count.
-import { compile, find, newScratch, possible } from './patterns.ts';
+import { CONTRAST, NEGATOR, PSEUDO } from './features.ts';
+import { Needs } from './needs.ts';
+import { compile, find, newScratch } from './patterns.ts';
 import type { Pattern, Scratch, Window } from './patterns.ts';
 import type { Lexicon, Marks } from './lexicon.ts';
 import type { Tokens } from './tokens.ts';
@@ -13,10 +15,10 @@ export const REPORTED = 4;
 const NEGATION_REACH = 7;
 
 interface Pieces {
-  readonly negator: number;
-  readonly pseudo: number;
-  readonly contrast: number;
   readonly reported: readonly Pattern[];
+  readonly needs: Needs;
+  /** For each of `reported`, where its needs are filed. */
+  readonly places: readonly number[];
   readonly scratch: Scratch;
 }
 
@@ -26,11 +28,14 @@ export function compileScope(
   lexicon: Lexicon,
   vocabulary: Vocabulary,
 ): Pieces {
+  const needs = new Needs();
+  const patterns = reported.map((source) => compile(source, lexicon, vocabulary));
+  const places = patterns.map((pattern) => needs.add(pattern));
+  needs.seal();
   return {
-    negator: lexicon.known('negator'),
-    pseudo: lexicon.known('pseudo_negation'),
-    contrast: lexicon.known('contrast'),
-    reported: reported.map((source) => compile(source, lexicon, vocabulary)),
+    reported: patterns,
+    needs,
+    places,
     scratch: newScratch(),
   };
 }
@@ -44,11 +49,12 @@ export function scopeOf(
 ): Uint8Array {
   const flags = new Uint8Array(tokens.words.length);
   const anyQuote = tokens.quoted.includes(true);
-  const denies = marks.present[pieces.negator] === 1;
   const { scratch } = pieces;
-  const reports = pieces.reported.filter((pattern) => possible(pattern, marks));
+  const reports = pieces.reported.filter((_pattern, k) =>
+    pieces.needs.met(pieces.places[k] ?? 0, marks),
+  );
   for (const sentence of sentences) {
-    if (denies) deny(pieces, tokens, marks, sentence, flags);
+    deny(tokens, marks, sentence, flags);
     if (anyQuote) quote(tokens, sentence, flags);
     for (const pattern of reports) {
       if (find(pattern, tokens, marks, sentence, scratch) === undefined) continue;
@@ -59,26 +65,18 @@ export function scopeOf(
   return flags;
 }
 
-function deny(
-  pieces: Pieces,
-  tokens: Tokens,
-  marks: Marks,
-  sentence: Window,
-  flags: Uint8Array,
-): void {
+function deny(tokens: Tokens, marks: Marks, sentence: Window, flags: Uint8Array): void {
   let left = 0;
   for (let k = sentence.from; k < sentence.to; k++) {
-    const spans = marks.spans[k];
-    const brk = tokens.breaks[k] ?? 0;
-    if (k > sentence.from && brk > 0) left = 0;
-    if (spans !== undefined && has(spans, pieces.contrast)) left = 0;
+    const kind = marks.kinds[k] ?? 0;
     if (left > 0) {
-      flags[k] = (flags[k] ?? 0) | DENIED;
-      left--;
+      if ((k > sentence.from && (tokens.breaks[k] ?? 0) > 0) || (kind & CONTRAST) !== 0) left = 0;
+      else {
+        flags[k] = (flags[k] ?? 0) | DENIED;
+        left--;
+      }
     }
-    if (spans !== undefined && has(spans, pieces.negator) && !has(spans, pieces.pseudo)) {
-      left = NEGATION_REACH;
-    }
+    if ((kind & (NEGATOR | PSEUDO)) === NEGATOR) left = NEGATION_REACH;
   }
 }
 
@@ -90,9 +88,4 @@ function quote(tokens: Tokens, sentence: Window, flags: Uint8Array): void {
   for (let k = sentence.from; k < sentence.to; k++) {
     if (tokens.quoted[k] === true) flags[k] = (flags[k] ?? 0) | QUOTED;
   }
-}
-
-function has(spans: readonly number[], cls: number): boolean {
-  for (let k = 0; k < spans.length; k += 2) if (spans[k] === cls) return true;
-  return false;
 }

@@ -3,6 +3,25 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { catalogUrl, readCatalog, readCatalogBytes } from '../../catalog.ts';
 import type { Tables } from './analysis.ts';
+import {
+  ADDRESSED,
+  COARSE,
+  CONTRAST,
+  DISTRESS,
+  FIRST,
+  GROUP,
+  HARSH,
+  HOSTILE,
+  KIND,
+  NEGATOR,
+  PERSON,
+  PSEUDO,
+  QUESTION,
+  REQUEST,
+  SLUR,
+  TELLING,
+  YOU,
+} from './features.ts';
 import type { FeatureClasses } from './features.ts';
 import { Languages } from './language.ts';
 import type { LanguageTables } from './language.ts';
@@ -62,17 +81,6 @@ export const TABLE_FILES = [
 
 const LEXICA = ['general', 'crisis', 'work', 'hiring', 'valence'] as const;
 
-const HOSTILE = [
-  'slur',
-  'subhuman',
-  'bad',
-  'hate',
-  'kill_strong',
-  'killed',
-  'insult',
-  'bad_word',
-] as const;
-
 /** Classes whose words are looked for inside misspelt and joined ones. */
 const STRONG = [
   'group',
@@ -86,22 +94,8 @@ const STRONG = [
   'self_kill',
 ] as const;
 
-const HARSH = ['slur', 'insult'] as const;
-
-const DISTRESS = [
-  'bad_word',
-  'self_kill',
-  'self_harm',
-  'hopeless',
-  'burden',
-  'farewell',
-  'die',
-  'insult',
-  'bad',
-] as const;
-
 /** Classes that are features of the models by themselves. */
-const TELLING = [
+const TELLING_CLASSES = [
   'group',
   'slur',
   'slur_ambiguous',
@@ -147,6 +141,40 @@ const TELLING = [
   'weapon_make',
   'crime',
   'defend',
+];
+
+/** What the classes are to the models. */
+const KINDS: readonly (readonly [number, readonly string[]])[] = [
+  [GROUP, ['group']],
+  [SLUR, ['slur']],
+  [YOU, ['you']],
+  [FIRST, ['first']],
+  [HOSTILE, ['slur', 'subhuman', 'bad', 'hate', 'kill_strong', 'killed', 'insult', 'bad_word']],
+  [KIND, ['praise', 'good_word']],
+  [HARSH, ['slur', 'insult']],
+  [COARSE, ['bad', 'profanity', 'slur_ambiguous']],
+  [ADDRESSED, ['group', 'you']],
+  [PERSON, ['aimed', 'group', 'you']],
+  [
+    DISTRESS,
+    [
+      'bad_word',
+      'self_kill',
+      'self_harm',
+      'hopeless',
+      'burden',
+      'farewell',
+      'die',
+      'insult',
+      'bad',
+    ],
+  ],
+  [REQUEST, ['request_start']],
+  [QUESTION, ['question_start']],
+  [TELLING, TELLING_CLASSES],
+  [NEGATOR, ['negator']],
+  [PSEUDO, ['pseudo_negation']],
+  [CONTRAST, ['contrast']],
 ];
 
 interface RuleFile {
@@ -215,24 +243,9 @@ export function buildTables(
   if (crisis === undefined)
     throw new Error('catalogs/classify/rules/crisis.json is not a table of crisis rules');
   for (const word of words) if (word !== '') vocabulary.add(word);
-  lexicon.seal();
+  const featureClasses = featureClassesOf(lexicon);
+  lexicon.seal(featureClasses.kinds);
   if (words.length > 0) vocabulary.seal(STRONG.flatMap((name) => lexicon.wordsIn(name)));
-  const featureClasses: FeatureClasses = {
-    group: lexicon.known('group'),
-    slur: lexicon.known('slur'),
-    you: lexicon.known('you'),
-    first: lexicon.known('first'),
-    hostile: new Set(HOSTILE.map((name) => lexicon.known(name))),
-    kind: new Set(['praise', 'good_word'].map((name) => lexicon.known(name))),
-    coarse: new Set(['bad', 'profanity', 'slur_ambiguous'].map((name) => lexicon.known(name))),
-    addressed: new Set(['group', 'you'].map((name) => lexicon.known(name))),
-    persons: new Set(['aimed', 'group', 'you'].map((name) => lexicon.known(name))),
-    harsh: new Set(HARSH.map((name) => lexicon.known(name))),
-    distress: new Set(DISTRESS.map((name) => lexicon.known(name))),
-    request: lexicon.known('request_start'),
-    question: lexicon.known('question_start'),
-    telling: new Set(TELLING.map((name) => lexicon.known(name))),
-  };
   return {
     id: manifest.id,
     version: manifest.version,
@@ -240,12 +253,24 @@ export function buildTables(
     vocabulary,
     lexicon,
     scope,
-    languages: new Languages(languageTables),
+    languages: new Languages(languageTables, vocabulary),
     rules,
     crisis,
     model: new Model(weights, table, featureClasses, vocabulary.words),
     featureClasses,
   };
+}
+
+function featureClassesOf(lexicon: Lexicon): FeatureClasses {
+  const kinds = new Int32Array(lexicon.size);
+  const mark = (kind: number, names: readonly string[]): void => {
+    for (const name of names) {
+      const cls = lexicon.known(name);
+      kinds[cls] = (kinds[cls] ?? 0) | kind;
+    }
+  };
+  for (const [kind, names] of KINDS) mark(kind, names);
+  return { kinds, telling: TELLING_CLASSES.map((name) => lexicon.known(name)) };
 }
 
 /** Hex SHA-256. */

@@ -1,5 +1,6 @@
 // Cuts normalised text into words and undoes the usual disguises: leet, spaced letters, stretched letters. behaviour.md §6.1.
 import { isLetter } from './normalise.ts';
+import { FNV_BASIS, FNV_PRIME } from './vocabulary.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
 /** How strongly a word is parted from the one before it. */
@@ -43,6 +44,25 @@ export function tokenise(text: string, vocabulary: Vocabulary): Tokens {
   let i = 0;
   while (i < n) {
     const code = text.charCodeAt(i);
+    if (code >= 0x61 && code <= 0x7a) {
+      // Nearly every word of nearly every text: small letters and nothing that belongs to a word behind them.
+      let to = i + 1;
+      let hash = Math.imul(FNV_BASIS ^ code, FNV_PRIME);
+      let letter = text.charCodeAt(to);
+      while (letter >= 0x61 && letter <= 0x7a) {
+        hash = Math.imul(hash ^ letter, FNV_PRIME);
+        letter = text.charCodeAt(++to);
+      }
+      if (to > i + 1 && endsPlainWord(letter)) {
+        const id = vocabulary.plainId(text, i, to, hash);
+        if (id >= 0) {
+          push(tokens, vocabulary.word(id), id, i, to, pending);
+          pending = 0;
+          i = to;
+          continue;
+        }
+      }
+    }
     if (startsWord(text, i, code)) {
       const end = wordEnd(text, i);
       const run = code >= 0x61 && code <= 0x7a && end - i === 1 ? letterRun(text, i) : 0;
@@ -115,6 +135,18 @@ function startsWord(text: string, at: number, code: number): boolean {
   // "@ss", "$hit": a symbol opens a word only when letters follow it.
   return (
     (code === 0x40 || code === 0x24) && at + 1 < text.length && isWordCode(text.charCodeAt(at + 1))
+  );
+}
+
+/** After these the word is over, whatever comes next; at the end of the text `code` is NaN. */
+function endsPlainWord(code: number): boolean {
+  return (
+    code === 0x20 ||
+    code === 0x2c ||
+    code === 0x2e ||
+    code === 0x0a ||
+    code === 0x3f ||
+    !(code >= 0)
   );
 }
 

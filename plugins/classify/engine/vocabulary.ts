@@ -12,6 +12,10 @@ export interface Spelling {
 
 type Plain = Pick<Spelling, 'words' | 'disguised'>;
 
+/** The two numbers of `hashWord`, for those who hash as they read. */
+export const FNV_BASIS = 0x811c9dc5;
+export const FNV_PRIME = 0x01000193;
+
 const LONGEST_WORD = 24;
 const REMEMBERED = 20_000;
 /** Word ids are dense and stable for one set of tables. */
@@ -23,6 +27,8 @@ export class Vocabulary {
   readonly #shortened = new Map<string, string>();
   #sealed = false;
   readonly #remembered = new Map<string, Spelling>();
+  /** Ids plus one of the words that stand for themselves, by the hash that `plainId` is given. */
+  #slots = new Uint16Array(0);
 
   constructor(contractions: ReadonlyMap<string, readonly string[]>) {
     this.#contractions = contractions;
@@ -67,6 +73,36 @@ export class Vocabulary {
         if (!this.#shortened.has(shorter)) this.#shortened.set(shorter, word);
       }
     }
+    this.#fillSlots();
+  }
+
+  /** Fills the slots: a table that is asked without cutting the word out of its text first. */
+  #fillSlots(): void {
+    // A word over the range of the slots is found the slow way.
+    const words = this.#words.slice(0, 0xffff);
+    this.#slots = new Uint16Array(2 ** Math.ceil(Math.log2(words.length * 3 + 1)));
+    words.forEach((word, id) => {
+      if (!/^[a-z]+$/.test(word) || this.#contractions.has(word)) return;
+      let slot = hashWord(word);
+      while (this.#slots[slot & (this.#slots.length - 1)] !== 0) slot++;
+      this.#slots[slot & (this.#slots.length - 1)] = id + 1;
+    });
+  }
+
+  /** The id of the letters a to z from `from` to `to`, whose `hashWord` is given; -1 when `spell` must be asked. */
+  plainId(text: string, from: number, to: number, hash: number): number {
+    const slots = this.#slots;
+    const mask = slots.length - 1;
+    for (let slot = hash; ; slot++) {
+      const id = (slots[slot & mask] ?? 0) - 1;
+      if (id < 0) return -1;
+      if (equals(this.#words[id] ?? '', text, from, to)) return id;
+    }
+  }
+
+  /** The word of an id. */
+  word(id: number): string {
+    return this.#words[id] ?? '';
   }
 
   /** The plain words behind one written word. */
@@ -218,4 +254,18 @@ export class Vocabulary {
     }
     return whole.words;
   }
+}
+
+/** FNV-1a over UTF-16 units. */
+export function hashWord(word: string): number {
+  let h = FNV_BASIS;
+  for (let i = 0; i < word.length; i++) h = Math.imul(h ^ word.charCodeAt(i), FNV_PRIME);
+  return h | 0;
+}
+
+function equals(word: string, text: string, from: number, to: number): boolean {
+  if (word.length !== to - from) return false;
+  for (let i = 0; i < word.length; i++)
+    if (word.charCodeAt(i) !== text.charCodeAt(from + i)) return false;
+  return true;
 }

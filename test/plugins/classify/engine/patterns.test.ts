@@ -3,12 +3,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { Lexicon } from '../../../../plugins/classify/engine/lexicon.ts';
-import {
-  compile,
-  find,
-  newScratch,
-  possible,
-} from '../../../../plugins/classify/engine/patterns.ts';
+import { Needs } from '../../../../plugins/classify/engine/needs.ts';
+import { compile, find, newScratch } from '../../../../plugins/classify/engine/patterns.ts';
 import { tokenise } from '../../../../plugins/classify/engine/tokens.ts';
 import { Vocabulary } from '../../../../plugins/classify/engine/vocabulary.ts';
 
@@ -24,7 +20,10 @@ function match(source: string, text: string): string | undefined {
   const tokens = tokenise(text, vocabulary);
   const marks = lexicon.mark(tokens);
   const span = find(pattern, tokens, marks, { from: 0, to: tokens.words.length }, newScratch());
-  if (span !== undefined) assert.ok(possible(pattern, marks));
+  const needs = new Needs();
+  const place = needs.add(pattern);
+  needs.seal();
+  if (span !== undefined) assert.ok(needs.met(place, marks));
   return span && tokens.words.slice(span.from, span.to).join(' ');
 }
 

@@ -30,6 +30,13 @@ describe('normalising and cutting', () => {
     assert.deepEqual(cut('Привет мир'), ['привет', 'мир']);
   });
 
+  it('reads a known word alike whatever stands behind it', () => {
+    // A space ends a word at once; before an apostrophe the text is read letter by letter.
+    for (const word of vocabulary.words) {
+      assert.deepEqual(cut(`so ${word} so`), cut(`so ${word}' so`));
+    }
+  });
+
   it('drops accents and invisible characters', () => {
     assert.deepEqual(cut('T\u00f6ten na\u00efve'), ['toten', 'naive']);
     assert.equal(normalise('a\u200bb\ufeffc\u0301').text, 'abc');

@@ -1,0 +1,44 @@
+// What patterns cannot do without, in one row of numbers: read for every rule whose key word stands in a text, so it must be
+// close together in memory.
+import type { Marks } from './lexicon.ts';
+import type { Pattern, Step } from './patterns.ts';
+
+/** The needs of many patterns. */
+export class Needs {
+  readonly #written: number[] = [];
+  #row = new Int32Array(0);
+
+  /** Files a pattern, without the step that its index has asked for already; gives its place. */
+  add(pattern: Pattern, asked?: Step): number {
+    const place = this.#written.length;
+    for (const step of pattern.needed) {
+      if (step === asked) continue;
+      const { words, classes } = step;
+      this.#written.push(words.length + classes.length, ...words, ...classes.map((cls) => ~cls));
+    }
+    this.#written.push(0);
+    return place;
+  }
+
+  /** To be called once, when every pattern is filed. */
+  seal(): void {
+    this.#row = Int32Array.from(this.#written);
+  }
+
+  /** False when a word or class that the pattern at `place` cannot do without is nowhere in the text. */
+  met(place: number, { words, present }: Marks): boolean {
+    const row = this.#row;
+    let i = place;
+    for (;;) {
+      const count = row[i++] ?? 0;
+      if (count === 0) return true;
+      const end = i + count;
+      for (; i < end; i++) {
+        const need = row[i] ?? 0;
+        if (need >= 0 ? words[need] === 1 : present[~need] === 1) break;
+      }
+      if (i === end) return false;
+      i = end;
+    }
+  }
+}
