@@ -29,6 +29,7 @@ export async function appendAndAnswer(
   const notices = gateway.webhooks.notices(log, caller.tenant);
   const kept = state.claim === null ? undefined : keep?.later();
   let entries: readonly Appended[];
+  let acknowledged = false;
   try {
     entries = await log.append(group, {
       ...options,
@@ -46,13 +47,14 @@ export async function appendAndAnswer(
       },
     });
     if (keeps) await gateway.disclosures.flushed();
+    acknowledged = true;
   } catch (error) {
     // A refused group leaves nothing: the handler may try another. What became of one that the log
     // could not write is not known, and a second would stand beside it.
     state.appended = error instanceof LogError && error.code === 'log_unavailable';
     throw error;
   } finally {
-    notices.settled();
+    notices.settled(acknowledged);
   }
   await answer(
     ctx,

@@ -152,10 +152,9 @@ export class OpenLog extends Reader implements Log {
     return this.#engine.sequencer.append(drafts, options);
   }
 
-  async putAttached(rows: readonly AttachedRow[]): Promise<void> {
-    await this.#engine.core.store.write(
-      rows.map(({ key, value }) => write(rowKey(ATTACHED_ROW, key), value)),
-    );
+  async putAttached(rows: readonly AttachedRow[], options?: { sync?: boolean }): Promise<void> {
+    const writes = rows.map(({ key, value }) => write(rowKey(ATTACHED_ROW, key), value));
+    await this.#engine.core.store.write(writes, options);
   }
 
   published(): Published {

@@ -224,8 +224,11 @@ export interface Log {
     prefix: string,
     options?: { limit?: number; after?: string },
   ): Promise<readonly (readonly [string, Uint8Array])[]>;
-  /** Writes attached rows that belong to no entry (for example to delete an expired record). */
-  putAttached(rows: readonly AttachedRow[]): Promise<void>;
+  /**
+   * Writes attached rows that belong to no entry (for example to delete an expired record); with `sync: false` a
+   * machine that dies may forget them.
+   */
+  putAttached(rows: readonly AttachedRow[], options?: { sync?: boolean }): Promise<void>;
   surfaces(): SurfaceReader;
   /** Index of the newest manifest with this surface_manifest_hash; null when there is none. */
   manifestOfHash(surface_manifest_hash: string): number | null;

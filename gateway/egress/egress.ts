@@ -6,10 +6,12 @@ import { lookup } from 'node:dns/promises';
 import type { LookupAddress } from 'node:dns';
 import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
-import { Agent, buildConnector, fetch as undiciFetch, request } from 'undici';
+import { Agent, buildConnector, fetch as undiciFetch } from 'undici';
 import type { Egress } from '../../plugins/contract.ts';
 import { mayConnect } from './address.ts';
 import type { Network } from './address.ts';
+import { posted } from './posted.ts';
+import type { Posted } from './posted.ts';
 
 /** Every address of a name. */
 export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
@@ -25,13 +27,6 @@ export interface EgressOptions {
   readonly connections: number;
   /** The system's resolver unless given. */
   readonly resolve?: Resolve;
-}
-
-/** An answer as far as anybody here reads one. */
-export interface Posted {
-  readonly status: number;
-  /** The header Retry-After, as it came. */
-  readonly retry_after: string | undefined;
 }
 
 /** The guard, with the way out that only the gateway uses. */
@@ -69,18 +64,7 @@ export function openEgress(options: EgressOptions): OpenEgress {
     async post(url, headers, body) {
       const refused = refusal(url, options);
       if (refused !== null) throw new EgressRefused(refused);
-      const answer = await request(url, {
-        method: 'POST',
-        headers,
-        body,
-        dispatcher: guarded,
-        // Covers the name, the connection and the answer: who trickles is cut off.
-        signal: AbortSignal.timeout(options.timeout_ms),
-      });
-      const retry = answer.headers['retry-after'];
-      const retry_after = typeof retry === 'string' ? retry : undefined;
-      await drained(answer.body);
-      return { status: answer.statusCode, retry_after };
+      return posted(guarded, url, { headers, body, timeout_ms: options.timeout_ms });
     },
     configured: ((input: string, init: object = {}) =>
       undiciFetch(input, {
@@ -92,15 +76,6 @@ export function openEgress(options: EgressOptions): OpenEgress {
       await Promise.all([guarded.destroy(), configured.destroy()]);
     },
   };
-}
-
-/** The status is the answer; a body beyond the limit costs the connection and nothing else. */
-async function drained(body: AsyncIterable<unknown>): Promise<void> {
-  try {
-    for await (const _ of body);
-  } catch (error) {
-    if ((error as { code?: string }).code !== 'UND_ERR_RES_EXCEEDED_MAX_SIZE') throw error;
-  }
 }
 
 function refusal(text: string, { allow_http, networks }: EgressOptions): string | null {

@@ -88,10 +88,16 @@ export class Disclosures {
   }
 
   /** The disclosures of an entry; none where there never were any, or their key is destroyed. */
-  async open(log: Log, entry_id: string): Promise<EntryDisclosures> {
+  open(log: Log, entry_id: string): Promise<EntryDisclosures> {
+    return new Promise((resolve) => {
+      resolve(this.#opened(log, entry_id));
+    });
+  }
+
+  #opened(log: Log, entry_id: string): EntryDisclosures {
     const sealed = log.attached(rowKey(entry_id));
     if (sealed === undefined) return {};
-    const key = await this.#db.get(entry_id);
+    const key = this.#db.get(entry_id);
     if (key === undefined) return {};
     const nonce = sealed.subarray(0, NONCE_BYTES);
     const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });

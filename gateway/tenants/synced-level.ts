@@ -63,9 +63,10 @@ export class SyncedLevel<V> {
     }
   }
 
-  async get(key: string): Promise<V | undefined> {
+  /** Reads on this thread, as the log's own store does: what was written is in memory, or nearly so. */
+  get(key: string): V | undefined {
     try {
-      return await this.#db.get(key);
+      return this.#db.getSync(key);
     } catch (cause) {
       throw this.#unavailable(cause);
     }

@@ -100,7 +100,7 @@ export class DeadLetters {
   async #revive(log: Log, dead: readonly DeadJob[]): Promise<number> {
     const rows = dead.flatMap((letter): AttachedRow[] => {
       const { died_at_ms: _, reason: __, ...job } = letter;
-      return [noDeadRow(letter), ...newRows({ ...job, attempts: 0, due_ms: this.#now() })];
+      return [noDeadRow(letter), ...newRows({ ...job, attempts: 0 })];
     });
     // Who asks for a replay knows that the receiver is there again.
     for (const { target } of dead) await this.#subscriptions.enable(target);

@@ -1,28 +1,31 @@
-// The queue of one log's messages: reads what is due from disk, hands it out within bounds, and writes what became
-// of it. In memory are only the jobs under way and, for each shard, when it has to be looked at again; so a restart
-// goes on where the disk says. Delivered means: its row is gone. A crash in between sends a message again.
-// behaviour.md §11.
+// The queue of one log's messages: takes what is ready, host by host in turn, hands it out within bounds, and writes
+// what became of it. The disk is what counts: in memory are the jobs under way and a page of each host that has any,
+// so a restart goes on where the disk says. Delivered means: its row is gone. A crash in between sends a message
+// again. behaviour.md §11.
 
 import type { AttachedRow, Log } from '../../log/index.ts';
 import type { Outcome } from './delivery.ts';
+import type { HostQueue } from './host-queue.ts';
+import { Hosts } from './hosts.ts';
 import {
   deadRow,
   doneRows,
-  dueJob,
-  duePrefix,
-  dueRow,
   laneJob,
   lanePrefix,
-  parkedRows,
-  SHARDS,
+  laterRows,
+  nameOf,
+  noReadyRow,
+  readyRow,
 } from './job.ts';
 import type { Job } from './job.ts';
+import { PutOff } from './put-off.ts';
+import { RowWriter } from './row-writer.ts';
 import { waitAfter } from './schedule.ts';
 
 /** How the queue is run. */
 export interface QueueOptions {
-  /** Messages under way of one shard: so many at most for any host. */
-  readonly for_each_shard: number;
+  /** Messages under way to one host. */
+  readonly for_each_host: number;
   /** Messages under way of all. */
   readonly for_all: number;
   readonly now: () => number;
@@ -33,55 +36,71 @@ export interface QueueOptions {
   readonly onTrouble: (error: unknown) => void;
 }
 
-/** Time and clock are looked at this often while something waits. */
-const LOOK_MS = 500;
-/** How long to leave a disk alone that took no write. */
+/** What an attempt leaves: its rows, and what is ready or due once they are written. */
+interface End {
+  readonly rows: readonly AttachedRow[];
+  readonly next?: Job | undefined;
+  readonly due_ms?: number;
+}
+
+/** How long to leave a disk alone that could not be read. */
 const TROUBLE_MS = 2000;
-/** Read of a shard beyond what there is room for: some rows turn out to wait for another. */
-const MARGIN = 16;
 /** Ends of attempts that wait to be written; no more are begun beyond it. */
 const MAX_UNWRITTEN = 4096;
+/** Messages that are begun before requests have their turn again. */
+const AT_ONCE = 4;
 
 /** Delivers the messages of one log. */
 export class Queue {
   readonly #log: Log;
   readonly #options: QueueOptions;
-  /** For each shard: when its next job is due; 0 is "look", Infinity "nothing there". */
-  readonly #next = new Float64Array(SHARDS);
-  readonly #flying = new Uint32Array(SHARDS);
-  /** Jobs that are under way, or whose end is not on disk yet, by name; and the lanes that they hold. */
+  readonly #writer: RowWriter;
+  readonly #hosts: Hosts;
+  readonly #putOff: PutOff;
+  /** Jobs that are under way, or whose end is not on disk yet, by name. */
   readonly #busy = new Set<string>();
-  readonly #lanes = new Set<string>();
-  /** Jobs that ended while a shard was being read: what was read of them is old. */
-  readonly #ended = new Set<string>();
+  /** Lanes with a job under way, and the jobs that wait for it. */
+  readonly #lanes = new Map<string, Job[]>();
   /** Entries that are placed and not acknowledged yet. */
   readonly #held = new Set<number>();
   #inFlight = 0;
-  #unwritten: { readonly rows: readonly AttachedRow[]; readonly done: () => void }[] = [];
-  #writing: Promise<void> | null = null;
-  #looking: Promise<void> | null = null;
-  #again = false;
-  #timer: NodeJS.Timeout | null = null;
+  #turn: NodeJS.Immediate | null = null;
   #running = false;
   #idle: (() => void)[] = [];
 
   constructor(log: Log, options: QueueOptions) {
+    const { for_each_host, now, onTrouble } = options;
     this.#log = log;
     this.#options = options;
+    this.#writer = new RowWriter(log, onTrouble);
+    this.#hosts = new Hosts(log, {
+      for_each_host,
+      isTaken: (job) => this.#held.has(job.index) || this.#busy.has(nameOf(job)),
+      onReady: () => this.#begin(),
+      onTrouble: (error) => this.#trouble(error),
+    });
+    this.#putOff = new PutOff(log, this.#writer, {
+      now,
+      onReady: (job) => this.#put(job),
+      onTrouble: (error) => this.#trouble(error),
+    });
   }
 
   start(): void {
     this.#running = true;
-    this.#look();
+    this.#writer.start();
+    this.wake();
   }
 
   /** Begins nothing more, waits for what is under way, writes how it ended. */
   async stop(): Promise<void> {
     this.#running = false;
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    await this.#looking;
+    if (this.#turn !== null) clearImmediate(this.#turn);
+    this.#turn = null;
     while (this.#inFlight > 0) await new Promise<void>((done) => this.#idle.push(done));
-    await this.#writing;
+    await this.#writer.stop();
+    await this.#hosts.stop();
+    await this.#putOff.stop();
   }
 
   /** Leaves the jobs of an entry alone until it is acknowledged. */
@@ -89,186 +108,134 @@ export class Queue {
     this.#held.add(index);
   }
 
-  /** The entry is acknowledged, or refused: its jobs are like any other. */
-  release(indexes: readonly number[], shards: readonly number[]): void {
-    for (const index of indexes) this.#held.delete(index);
-    for (const shard of shards) this.#next[shard] = 0;
-    this.#look();
+  /** The entries of these jobs are acknowledged; or nobody knows, and the disk says what there is. */
+  release(jobs: readonly Job[], acknowledged: boolean): void {
+    for (const { index } of jobs) this.#held.delete(index);
+    if (acknowledged) for (const job of jobs) this.#put(job);
+    else this.wake();
   }
 
   /** Looks at everything again, as after a start. */
   wake(): void {
-    this.#next.fill(0);
-    this.#look();
+    if (!this.#running) return;
+    this.#hosts.wake();
+    this.#putOff.wake();
+    this.#begin();
   }
 
-  #look(): void {
+  /** A job stands on disk and is ready. */
+  #put(job: Job): void {
+    if (!this.#running || this.#busy.has(nameOf(job))) return;
+    this.#hosts.put(job);
+    this.#begin();
+  }
+
+  #begin(): void {
     if (!this.#running) return;
-    this.#again = true;
-    this.#looking ??= this.#lookAround().finally(() => {
-      this.#looking = null;
-      this.#sleep();
+    this.#turn ??= setImmediate(() => {
+      this.#turn = null;
+      this.#takeTurn();
     });
   }
 
-  async #lookAround(): Promise<void> {
-    do {
-      this.#again = false;
-      for (let shard = 0; shard < SHARDS; shard += 1) {
-        const due = (this.#next[shard] ?? 0) <= this.#options.now();
-        if (due && this.#room(shard) > 0) await this.#take(shard).catch(this.#options.onTrouble);
-      }
-    } while (this.#again as boolean);
-  }
-
-  #room(shard: number): number {
-    const { for_each_shard, for_all } = this.#options;
-    if (!this.#running || this.#unwritten.length >= MAX_UNWRITTEN) return 0;
-    return Math.min(for_each_shard - (this.#flying[shard] ?? 0), for_all - this.#inFlight);
-  }
-
-  /** Begins what is due in a shard, as far as there is room, and notes when to look again. */
-  async #take(shard: number): Promise<void> {
-    this.#next[shard] = this.#options.now() + TROUBLE_MS;
-    const limit = this.#room(shard) + MARGIN + this.#busy.size + this.#held.size;
-    this.#ended.clear();
-    const rows = await this.#log.attachedRows(duePrefix(shard), { limit });
-    let next = rows.length < limit ? Infinity : 0;
-    for (const row of rows) {
-      const job = dueJob(row);
-      // A free place, or the end of what stands in the way, looks at the shard again.
-      if (this.#held.has(job.index) || this.#busy.has(row[0]) || this.#ended.has(row[0])) continue;
-      if (job.due_ms > this.#options.now()) {
-        next = job.due_ms;
-        break;
-      }
-      if (this.#room(shard) <= 0) {
-        next = 0;
-        break;
-      }
-      const lane = lanePrefix(job);
-      if (lane !== null) {
-        if (this.#lanes.has(lane)) continue;
-        const [head] = await this.#log.attachedRows(lane, { limit: 1 });
-        if (head === undefined || laneJob(head).index !== job.index) {
-          // Another stands before it and will call it; or it is done already.
-          this.#busy.add(row[0]);
-          this.#write(parkedRows(job), () => this.#free(row[0]));
-          continue;
-        }
-        this.#lanes.add(lane);
-      }
-      this.#begin(row[0], job, lane);
+  #takeTurn(): void {
+    this.#hosts.readAhead();
+    for (let begun = 0; begun < AT_ONCE;) {
+      if (this.#inFlight >= this.#options.for_all || this.#writer.waiting >= MAX_UNWRITTEN) return;
+      const host = this.#hosts.next();
+      if (host === undefined) return;
+      const job = host.take();
+      if (job !== undefined && this.#begins(host, job)) begun += 1;
+      this.#hosts.note(host);
     }
-    // While this was read, something new may have come.
-    this.#next[shard] = this.#next[shard] === 0 ? 0 : next;
+    this.#begin();
   }
 
-  #begin(name: string, job: Job, lane: string | null): void {
-    const { shard } = job;
+  /** Begins a job, unless another of its lane is under way: it will be put back then. */
+  #begins(host: HostQueue, job: Job): boolean {
+    const name = nameOf(job);
+    if (this.#busy.has(name)) return false;
+    const lane = lanePrefix(job);
+    if (lane !== null) {
+      const waiting = this.#lanes.get(lane);
+      if (waiting !== undefined) {
+        waiting.push(job);
+        return false;
+      }
+      this.#lanes.set(lane, []);
+    }
     this.#busy.add(name);
-    this.#flying[shard] = (this.#flying[shard] ?? 0) + 1;
+    host.flying += 1;
     this.#inFlight += 1;
-    this.#options
-      .attempt(this.#log, job)
-      .catch((error: unknown): Outcome => {
-        this.#options.onTrouble(error);
-        return { end: 'failed', reason: 'failed', retry_after_ms: 0 };
-      })
-      .then(async (outcome) => {
-        const rows = await this.#end(job, lane, outcome);
-        this.#write(rows, () => {
-          this.#free(name);
-          if (lane !== null) this.#lanes.delete(lane);
-          this.#next[shard] = 0;
-          this.#look();
-        });
-      })
-      .catch(this.#options.onTrouble)
-      .finally(() => {
-        this.#flying[shard] = (this.#flying[shard] ?? 1) - 1;
-        this.#inFlight -= 1;
-        this.#look();
-        if (this.#inFlight === 0) for (const idle of this.#idle.splice(0)) idle();
-      });
+    void this.#fly(host, job, lane);
+    return true;
   }
 
-  #free(name: string): void {
+  async #fly(host: HostQueue, job: Job, lane: string | null): Promise<void> {
+    const name = nameOf(job);
+    const end = await this.#attempt(job, lane).catch((error: unknown): End => {
+      this.#trouble(error);
+      return { rows: [] };
+    });
+    const written = this.#writer.write(end.rows);
+    host.flying -= 1;
+    this.#inFlight -= 1;
+    this.#hosts.note(host);
+    if (this.#inFlight === 0) for (const idle of this.#idle.splice(0)) idle();
+    this.#begin();
+    await written;
     this.#busy.delete(name);
-    this.#ended.add(name);
+    this.#hosts.landed(name);
+    const waiting = lane === null ? [] : (this.#lanes.get(lane) ?? []);
+    if (lane !== null) this.#lanes.delete(lane);
+    if (end.next !== undefined) this.#put(end.next);
+    for (const one of waiting) this.#put(one);
+    if (end.due_ms !== undefined) this.#putOff.until(end.due_ms);
   }
 
-  /** The rows that an attempt leaves. */
-  async #end(job: Job, lane: string | null, outcome: Outcome): Promise<AttachedRow[]> {
-    const { now, chance, onEnd } = this.#options;
+  async #attempt(job: Job, lane: string | null): Promise<End> {
+    if (lane !== null) {
+      const [head] = await this.#log.attachedRows(lane, { limit: 1 });
+      // Another stands before it and will call it; or it is done already.
+      const first = head !== undefined && laneJob(head).index === job.index;
+      if (!first) return { rows: [noReadyRow(job)] };
+    }
+    const { attempt, now, chance, onEnd, onTrouble } = this.#options;
+    const outcome = await attempt(this.#log, job).catch((error: unknown): Outcome => {
+      onTrouble(error);
+      return { end: 'failed', reason: 'failed', retry_after_ms: 0 };
+    });
     // Cut off by the stop: it counts for nothing.
-    if (!this.#running && outcome.end === 'failed') return [];
+    if (!this.#running && outcome.end === 'failed') return { rows: [] };
     const attempts = job.attempts + 1;
     if (outcome.end === 'failed') {
       const wait = waitAfter(attempts, chance(), outcome.retry_after_ms);
       if (wait !== null) {
         onEnd(this.#log, job, outcome);
-        const [due] = doneRows(job);
-        const next = dueRow({ ...job, attempts, due_ms: now() + wait });
-        return due === undefined ? [next] : [due, next];
+        const due_ms = now() + wait;
+        return { rows: laterRows({ ...job, attempts }, due_ms), due_ms };
       }
     }
     const given = outcome.end === 'failed' ? { ...outcome, end: 'dead' as const } : outcome;
     onEnd(this.#log, job, given);
-    const { due_ms: _, ...rest } = job;
-    return [
-      ...doneRows(job),
-      ...(given.end === 'dead'
-        ? [deadRow({ ...rest, attempts, died_at_ms: now(), reason: given.reason })]
-        : []),
-      ...(lane === null ? [] : await this.#called(job, lane)),
-    ];
+    const next = lane === null ? undefined : await this.#called(job, lane);
+    const rows = doneRows(job);
+    if (given.end === 'dead') {
+      rows.push(deadRow({ ...job, attempts, died_at_ms: now(), reason: given.reason }));
+    }
+    if (next !== undefined) rows.push(readyRow(next));
+    return { rows, next };
   }
 
   /** The next job of a lane, under the name that it had: where its row still stands it is the same row. */
-  async #called({ index }: Job, lane: string): Promise<AttachedRow[]> {
+  async #called({ index }: Job, lane: string): Promise<Job | undefined> {
     const waiting = (await this.#log.attachedRows(lane, { limit: 2 })).map(laneJob);
-    const next = waiting.find((job) => job.index !== index);
-    return next === undefined ? [] : [dueRow(next)];
+    return waiting.find((job) => job.index !== index);
   }
 
-  /** Writes rows in the order given, many at a time; `done` once they are on disk. */
-  #write(rows: readonly AttachedRow[], done: () => void): void {
-    this.#unwritten.push({ rows, done });
-    this.#writing ??= this.#writeAll().finally(() => {
-      this.#writing = null;
-    });
-  }
-
-  async #writeAll(): Promise<void> {
-    while (this.#unwritten.length > 0) {
-      const batch = this.#unwritten;
-      this.#unwritten = [];
-      try {
-        const rows = batch.flatMap((one) => one.rows);
-        if (rows.length > 0) await this.#log.putAttached(rows);
-      } catch (error) {
-        this.#options.onTrouble(error);
-        this.#unwritten = [...batch, ...this.#unwritten];
-        // What is not written is sent again after a restart: nothing is lost by ending here.
-        if (!this.#running) return;
-        await new Promise((resolve) => setTimeout(resolve, TROUBLE_MS));
-        continue;
-      }
-      for (const { done } of batch) done();
-    }
-  }
-
-  #sleep(): void {
-    if (!this.#running) return;
-    if (this.#again) {
-      this.#look();
-      return;
-    }
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    const next = Math.min(...this.#next);
-    // The clock is not the timer's: it may be moved.
-    this.#timer = next === Infinity ? null : setTimeout(() => this.#look(), LOOK_MS);
-    this.#timer?.unref();
+  /** The disk did not answer: all of it is looked at again in a while. */
+  #trouble(error: unknown): void {
+    this.#options.onTrouble(error);
+    setTimeout(() => this.wake(), TROUBLE_MS).unref();
   }
 }

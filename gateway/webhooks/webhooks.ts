@@ -9,7 +9,7 @@ import type { PluginKeys } from '../plugin-keys.ts';
 import { CheckpointFeed } from './checkpoint-feed.ts';
 import { DeadLetters } from './dead-letters.ts';
 import { Delivery } from './delivery.ts';
-import { newRows, OWN_ADDRESS, shardOf } from './job.ts';
+import { hostOf, newRows, OWN_ADDRESS } from './job.ts';
 import type { Job } from './job.ts';
 import type { WebhookSigner } from './message.ts';
 import { Queue } from './queue.ts';
@@ -36,8 +36,8 @@ export type WebhookGround = Pick<
 export interface Notices {
   /** The rows that commit with the entries; runs at the sequence point. */
   rows(entries: readonly Sequenced[], disclosures: Disclosed): readonly AttachedRow[];
-  /** The group is acknowledged, or it is not: either way what is on disk counts from now on. */
-  settled(): void;
+  /** The group is acknowledged, or nobody knows: what is on disk counts from now on. */
+  settled(acknowledged: boolean): void;
 }
 
 /** The keys that messages are signed with, one of each kind; they are listed in the JWKS by their purpose. */
@@ -53,7 +53,7 @@ export function webhookSigners(keys: PluginKeys): Readonly<Record<Kind, WebhookS
 }
 
 /** Messages under way of all receivers. */
-const FOR_ALL = 64;
+const FOR_ALL = 256;
 
 /** The webhooks of an open gateway. */
 export class Webhooks {
@@ -100,22 +100,18 @@ export class Webhooks {
 
   /** For a group of a tenant that is about to be appended. */
   notices(log: Log, tenant: string): Notices {
-    const indexes: number[] = [];
-    const shards: number[] = [];
+    const placed: Job[] = [];
     const queue = this.#queues.get(log);
     return {
       rows: (entries, disclosures) =>
         entries.flatMap((entry, i) => {
           const jobs = this.#jobsOf(log, tenant, entry, disclosures[i] ?? {});
-          if (jobs.length > 0) {
-            queue?.hold(entry.index);
-            indexes.push(entry.index);
-            shards.push(...jobs.map(({ shard }) => shard));
-          }
+          if (jobs.length > 0) queue?.hold(entry.index);
+          placed.push(...jobs);
           return jobs.flatMap(newRows);
         }),
-      settled: () => {
-        if (indexes.length > 0) queue?.release(indexes, shards);
+      settled: (acknowledged) => {
+        if (placed.length > 0) queue?.release(placed, acknowledged);
       },
     };
   }
@@ -149,30 +145,30 @@ export class Webhooks {
   #jobsOf(
     { kind }: Log,
     tenant: string,
-    { index, issued_at_ms, type: entry, statement }: Sequenced,
+    { index, type: entry, statement }: Sequenced,
     disclosed: Readonly<Record<string, Disclosure>>,
   ): Job[] {
     const type = this.#rules.get(entry)?.eventOf(statement) ?? null;
     if (type === null) return [];
     const { trigger_id } = statement;
-    const common = { due_ms: issued_at_ms, index, type, attempts: 0 };
+    const common = { index, type, attempts: 0 };
     const jobs = this.subscriptions
       .matching(kind, tenant, type, statement)
       .map(({ id, url }): Job => ({
         ...common,
-        shard: shardOf(url),
+        host: hostOf(url),
         target: id,
         ...(typeof trigger_id === 'string' ? { trigger_id } : {}),
       }));
     const own: Json | undefined = disclosed['webhook_url']?.value;
-    if (typeof own === 'string') jobs.push({ ...common, shard: shardOf(own), target: OWN_ADDRESS });
+    if (typeof own === 'string') jobs.push({ ...common, host: hostOf(own), target: OWN_ADDRESS });
     return jobs;
   }
 
   #queueOf(log: Log, delivery: Delivery): Queue {
     const { config, logger, metrics } = this.#ground;
     return new Queue(log, {
-      for_each_shard: config.WEBHOOK_CONNECTIONS,
+      for_each_host: config.WEBHOOK_CONNECTIONS,
       for_all: FOR_ALL,
       now: () => this.#ground.now(),
       chance: Math.random,

@@ -49,4 +49,40 @@ describe('the queue of webhooks', () => {
     await running.close();
     await receiver.close();
   });
+
+  it('lets no host wait for others that do not answer, however many they are', async () => {
+    const SLOW = 70;
+    const EACH = 3;
+    const receiver = await startReceiver();
+    const resolve = () => Promise.resolve([{ address: '127.0.0.2', family: 4 }]);
+    const running = await runSending({ WEBHOOK_CONNECTIONS: '1' }, { resolve });
+    const held: (() => void)[] = [];
+    let open = false;
+    receiver.answer(({ headers }, res) => {
+      const answer = (): void => void res.writeHead(204).end();
+      if (open || !String(headers.host).startsWith('slow')) answer();
+      else held.push(answer);
+    });
+    const tell = (host: string): Promise<unknown> => {
+      const body = { message: '', webhook_url: receiver.url('/', host) };
+      return running.post('/api/v1/classify', body, { key: running.sandbox });
+    };
+    const names = Array.from({ length: SLOW }, (_, i) => `${String(i)}.test`);
+    await Promise.all(
+      names.flatMap((name) => Array.from({ length: EACH }, () => tell(`slow${name}`))),
+    );
+    // Each has its one message under way, and more behind it.
+    await until(() => held.length === SLOW);
+    await Promise.all(names.map((name) => tell(`quick${name}`)));
+    await receiver.whenReceived(2 * SLOW);
+    assert.equal(held.length, SLOW);
+    open = true;
+    for (const answer of held) answer();
+    await receiver.whenReceived(SLOW + EACH * SLOW);
+    const left = () => running.gateway.logs.sandbox.attachedRows('webhook/', { limit: 1 });
+    await until(async () => (await left()).length === 0);
+    assert.equal(receiver.received.length, SLOW + EACH * SLOW);
+    await running.close();
+    await receiver.close();
+  });
 });

@@ -245,16 +245,16 @@ describe('webhooks over restarts', () => {
 /** How many messages wait on disk. */
 async function waiting({ gateway }: Running): Promise<number> {
   const rows = await Promise.all(
-    Object.values(gateway.logs).map((log) => log.attachedRows('webhook/due/')),
+    Object.values(gateway.logs).map((log) => log.attachedRows('webhook/')),
   );
   return rows.flat().length;
 }
 
 /** Whether the message of an entry waits for so long, up to a fifth more, and no more than this test took less. */
 async function nextDue({ gateway, clock }: Running, index: number, wait: number): Promise<boolean> {
-  const rows = await gateway.logs.sandbox.attachedRows('webhook/due/');
+  const rows = await gateway.logs.sandbox.attachedRows('webhook/later/');
   return rows.some(([key, value]) => {
-    const [, , , due, at] = key.split('/');
+    const [, , due, at] = key.split('/');
     const { attempts } = JSON.parse(Buffer.from(value).toString()) as { attempts: number };
     const left = Number(due) - clock.wall();
     return Number(at) === index && attempts > 0 && left <= wait * 1.2 && left > wait - 60_000;
