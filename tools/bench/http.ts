@@ -4,12 +4,19 @@
 import { builtLog } from './built-log.ts';
 import { firstStart, startBareKoa, startService } from './child.ts';
 import type { ChildProgram } from './child.ts';
-import { interleave, median, stealMeter } from './figure.ts';
+import { interleave, stealMeter } from './figure.ts';
 import type { Bench, BenchOptions, Figure } from './figure.ts';
-import { fire, rate } from './wire.ts';
+import { againstEcho, headersOf } from './post.ts';
+import type { Posted } from './post.ts';
+import { rate } from './wire.ts';
 import type { Shot } from './wire.ts';
 
-const MESSAGE = JSON.stringify({ message: 'Schedule the interview for Monday', domain: 'hiring' });
+const CLASSIFY: Posted = {
+  ...{ name: 'http.classify', what: 'POST classify with a durable receipt' },
+  path: '/api/v1/classify',
+  body: JSON.stringify({ message: 'Schedule the interview for Monday', domain: 'hiring' }),
+  ...{ at_least: 0.3, aim: 0.45, p99: { at_least: 80, aim: 40 } },
+};
 const TILE_BYTES = 8192;
 
 /** POST classify, GET proof, GET tile. */
@@ -32,7 +39,7 @@ export const http: Bench = {
       await fresh.stop();
       const service = await start(startService(built.path));
       return [
-        ...(await classify(service, bare, key, options)),
+        ...(await againstEcho({ service, bare, headers: headersOf(key) }, CLASSIFY, options)),
         ...(await reads(service, bare, built.entries, cold, options)),
       ];
     } finally {
@@ -41,55 +48,6 @@ export const http: Bench = {
     }
   },
 };
-
-async function classify(
-  service: ChildProgram,
-  bare: ChildProgram,
-  key: string,
-  options: BenchOptions,
-): Promise<Figure[]> {
-  const seconds = options.quick ? 2 : 6;
-  const post = (url: string): Shot => ({
-    ...{ url, seconds },
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-api-key': key },
-    body: MESSAGE,
-  });
-  const p99: number[] = [];
-  await fire(post(`${service.url}/api/v1/classify`)); // warm
-  const steal = stealMeter();
-  const parts = await interleave(turnsOf(options), {
-    classify: async () => {
-      const fired = await fire(post(`${service.url}/api/v1/classify`));
-      p99.push(fired.p99_ms);
-      return fired.rate;
-    },
-    echo: () => rate(post(`${bare.url}/echo`)),
-  });
-  const common = { steal: steal(), parts };
-  return [
-    {
-      ...common,
-      name: 'http.classify',
-      what: 'POST classify with a durable receipt ÷ bare Koa JSON echo, 64 connections',
-      unit: 'ratio',
-      better: 'higher',
-      at_least: 0.3,
-      aim: 0.45,
-      value: parts.classify / parts.echo,
-    },
-    {
-      ...common,
-      name: 'http.classify_p99',
-      what: 'p99 of POST classify, 64 connections',
-      unit: 'ms',
-      better: 'lower',
-      at_least: 80,
-      aim: 40,
-      value: median(p99),
-    },
-  ];
-}
 
 async function reads(
   service: ChildProgram,
@@ -101,7 +59,7 @@ async function reads(
   const seconds = options.quick ? 2 : 5;
   await rate(proofs(service, entries, seconds)); // warm
   const steal = stealMeter();
-  const parts = await interleave(turnsOf(options), {
+  const parts = await interleave(options.quick ? 2 : 5, {
     proof: () => rate(proofs(service, entries, seconds)),
     tile: () => rate({ url: `${service.url}/log/live/1/tile/0/000`, seconds }),
     get: () => rate({ url: `${bare.url}/`, seconds }),
@@ -129,8 +87,6 @@ async function reads(
     },
   ];
 }
-
-const turnsOf = ({ quick }: BenchOptions): number => (quick ? 2 : 5);
 
 /** Every request asks for another entry. */
 const proofs = (service: ChildProgram, entries: number, seconds: number): Shot => ({
