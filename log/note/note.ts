@@ -35,7 +35,7 @@ export interface OpenedNote {
 export const MAX_NOTE_BYTES = 1_000_000;
 export const MAX_SIGNATURES = 100;
 
-// eslint-disable-next-line no-control-regex
+// eslint-disable-next-line no-control-regex -- control characters are what it looks for
 const NOT_IN_NOTES = /[\p{Surrogate}\u0000-\u0009\u000b-\u001f]/u;
 
 /** The note of a text, which ends in a newline, and lines of `signatureLine`. */

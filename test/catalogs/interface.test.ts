@@ -6,12 +6,11 @@ import { readCatalog } from '../../plugins/catalog.ts';
 import { servedCatalog } from '../../plugins/served-catalog.ts';
 import { copiedSections, interfaceSections, rowsOf } from './tables.ts';
 import type { Section } from './tables.ts';
-
-type Any = any; // eslint-disable-line @typescript-eslint/no-explicit-any -- catalogs are read by name
+import type { Body } from '../support/body.ts';
 
 const URL_OF = (path: string): string => `https://log.example${path}`;
 
-function served(name: string): Any {
+function served(name: string): Body {
   return servedCatalog({ catalog: readCatalog, url: URL_OF }, `${name}.json`, `/of/${name}`);
 }
 
@@ -40,7 +39,7 @@ describe('the catalogs, as the interface has them', () => {
       ...['issuer-pays', 'relay', 'stack', 'foundry'],
     ];
     assert.deepEqual(
-      ours.map((name) => (readCatalog(`${name}.json`) as Any).schema as string),
+      ours.map((name) => (readCatalog(`${name}.json`) as Body).schema as string),
       list(values),
     );
   });
@@ -121,10 +120,10 @@ describe('the catalogs, as the interface has them', () => {
 
   it('credits: what the windows grant', () => {
     const fields = ['weeks', 'price_usd', 'gam_credits_usd'];
-    const granted = (rowOf: Any) => fields.map((field) => rowOf[field] as number);
+    const granted = (rowOf: Body) => fields.map((field) => rowOf[field] as number);
     assert.deepEqual(
-      served('credits').grants.map((grant: Any) => [grant.window, ...granted(grant)]),
-      served('clearing').skus.map((sku: Any) => [sku.id, ...granted(sku)]),
+      served('credits').grants.map((grant: Body) => [grant.window, ...granted(grant)]),
+      served('clearing').skus.map((sku: Body) => [sku.id, ...granted(sku)]),
     );
   });
 
@@ -137,7 +136,7 @@ describe('the catalogs, as the interface has them', () => {
     assert.ok(prose.includes(`rankings_count is ${catalog.rankings_count as string}.`));
     assert.ok(prose.includes(`own grade is ${catalog.operator_grade as string}.`));
     assert.equal(catalog.operator_grade_basis, 'self-assigned');
-    const { rankings, grade, grade_basis } = readCatalog('scoreboard.json') as Any;
+    const { rankings, grade, grade_basis } = readCatalog('scoreboard.json') as Body;
     assert.equal(rankings.length, catalog.rankings_count);
     assert.deepEqual([grade, grade_basis], ['A', 'self-assigned']);
     for (const unit of Object.keys(catalog.units as object)) assert.ok(prose.includes(unit), unit);
@@ -260,26 +259,26 @@ describe('the catalogs, as the interface has them', () => {
     );
     assert.equal(
       stack.revenue_formula,
-      stack.layers.map(({ id }: Any) => id as string).join(' + '),
+      stack.layers.map(({ id }: Body) => id as string).join(' + '),
     );
   });
 
   it('each layer by itself has the place that the stack gives it', () => {
     for (const { id, order, role } of served('stack').layers) {
       const file = (id as string).replace('_', '-');
-      assert.deepEqual((readCatalog(`${file}.json`) as Any).layer, { id, order, role });
+      assert.deepEqual((readCatalog(`${file}.json`) as Body).layer, { id, order, role });
     }
   });
 
   it('both attach flows, in their order', () => {
     const stack = served('stack');
     assert.deepEqual(
-      stack.attach_flow.map((step: Any) => [String(step.step), step.layer, step.action]),
+      stack.attach_flow.map((step: Body) => [String(step.step), step.layer, step.action]),
       section('Attach flow of the stack').tables[0]?.rows,
     );
     const { attach_flow } = served('foundry');
     assert.deepEqual(
-      attach_flow.map((s: Any) => [String(s.step), s.layer, `${s.action}; ${s.outcome}`]),
+      attach_flow.map((s: Body) => [String(s.step), s.layer, `${s.action}; ${s.outcome}`]),
       section('Attach flow of the foundry').tables[0]?.rows,
     );
     assert.deepEqual(stack.foundry_attach_flow, attach_flow);
@@ -318,7 +317,7 @@ describe('the catalogs, as the interface has them', () => {
       assert.equal(template.fee_bps, Number(row['fee_bps']));
       assert.ok(template.regulatory_hooks.length > 0);
     }
-    const categories = foundry.conformity.categories.map((c: Any) => c.category_id as string);
+    const categories = foundry.conformity.categories.map((c: Body) => c.category_id as string);
     assert.ok(prose.includes(`category_id values: ${categories.join(', ')}.`));
     for (const category of foundry.conformity.categories) {
       assert.ok(category.label.length > 0 && category.article_12.length > 0);

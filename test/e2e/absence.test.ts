@@ -8,10 +8,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { actlog, startProcess } from './process.ts';
 import type { ServerProcess } from './process.ts';
+import type { Body } from '../support/body.ts';
 
 const ENTITY = 'did:example:carrier';
-
-type Body = any; // eslint-disable-line @typescript-eslint/no-explicit-any -- answers are read by name
 
 describe('absence, end to end', function () {
   this.timeout(120_000);

@@ -11,8 +11,7 @@ import { trustFromKit, verifyReceipt } from '../../log/verify.ts';
 import type { Json } from '../../log/verify.ts';
 import { actlog, startProcess } from './process.ts';
 import type { ServerProcess } from './process.ts';
-
-type Body = any; // eslint-disable-line @typescript-eslint/no-explicit-any -- answers are read by name
+import type { Body } from '../support/body.ts';
 
 const GATE = '/api/v1/execute-gate';
 const POLICY = {

@@ -13,8 +13,7 @@ import { header, openedWithSecret, until } from '../gateway/webhooks/receiving.t
 import { readingsOf } from '../plugins/foundry/readings.ts';
 import { startProcess } from './process.ts';
 import type { ServerProcess } from './process.ts';
-
-type Body = any; // eslint-disable-line @typescript-eslint/no-explicit-any -- answers are read by name
+import type { Body } from '../support/body.ts';
 
 describe('the foundry, end to end, killed between the steps', function () {
   this.timeout(300_000);

@@ -9,6 +9,7 @@ import type { Resolve } from '../../gateway/egress/egress.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import { startServer } from '../../gateway/server.ts';
 import type { Plugin } from '../../plugins/contract.ts';
+import type { Body } from '../support/body.ts';
 
 /** An answer, read whole. */
 export interface Answer {
@@ -16,7 +17,7 @@ export interface Answer {
   readonly headers: Headers;
   readonly text: string;
   /** The body as JSON; undefined when it is none. */
-  readonly json: any; // eslint-disable-line @typescript-eslint/no-explicit-any -- tests read it by name
+  readonly json: Body;
 }
 
 /** What a request may have; a body that is no string is sent as JSON. */

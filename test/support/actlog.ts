@@ -2,6 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import type { Body } from './body.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../tools/actlog.ts', import.meta.url));
 
@@ -11,7 +12,7 @@ export interface Ran {
   readonly stdout: string;
   readonly stderr: string;
   /** Standard output as JSON. */
-  readonly json: any; // eslint-disable-line @typescript-eslint/no-explicit-any -- tests read it by name
+  readonly json: Body;
 }
 
 /** How it is run. */

@@ -7,8 +7,7 @@ import { trustFromKit, verifyReceipt } from '../../../log/verify.ts';
 import { codeOf } from '../middleware/envelope.ts';
 import { run } from '../running.ts';
 import type { Answer, Ask, Running } from '../running.ts';
-
-type Body = any; // eslint-disable-line @typescript-eslint/no-explicit-any -- tests read it by name
+import type { Body } from '../../support/body.ts';
 
 const MESSAGE = 'a zebra asked about the post';
 

@@ -11,8 +11,7 @@ import { readCatalog } from '../../../plugins/catalog.ts';
 import { codeOf } from '../../gateway/middleware/envelope.ts';
 import { run } from '../../gateway/running.ts';
 import type { Answer, Running } from '../../gateway/running.ts';
-
-type Body = any; // eslint-disable-line @typescript-eslint/no-explicit-any -- tests read it by name
+import type { Body } from '../../support/body.ts';
 
 const SEAL = '/compliance/eu-ai-act/article-12/seal';
 const REPORT = '/compliance/eu-ai-act/article-12';

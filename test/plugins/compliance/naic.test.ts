@@ -11,8 +11,7 @@ import { PackSchema, ReportSchema } from '../../../plugins/compliance/shapes.ts'
 import { codeOf } from '../../gateway/middleware/envelope.ts';
 import { run } from '../../gateway/running.ts';
 import type { Running } from '../../gateway/running.ts';
-
-type Body = any; // eslint-disable-line @typescript-eslint/no-explicit-any -- tests read it by name
+import type { Body } from '../../support/body.ts';
 
 const pathOf = (session: string, format = ''): string =>
   `/compliance/naic/exhibit-pack/${encodeURIComponent(session)}${format === '' ? '' : `?format=${format}`}`;

@@ -18,6 +18,7 @@ import { RECEIPT_KEY, TENANT } from '../../support/forge.ts';
 import { altered, GateLog } from './permits.ts';
 import { expressService, fetchService, koaService, listening, REFUND } from './services.ts';
 import type { Service } from './services.ts';
+import type { Body } from '../../support/body.ts';
 
 const log = new GateLog();
 const BODY = { order: 'A-7', amount: 12.5 };
@@ -25,7 +26,7 @@ const BODY = { order: 'A-7', amount: 12.5 };
 interface Told {
   readonly status: number;
   readonly headers: Headers;
-  readonly json: any; // eslint-disable-line @typescript-eslint/no-explicit-any -- tests read it by name
+  readonly json: Body;
 }
 
 async function post(url: string, body: Json | undefined, receipt?: string): Promise<Told> {

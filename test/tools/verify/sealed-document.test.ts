@@ -10,8 +10,7 @@ import type { Outcome } from '../../../tools/verify/check.ts';
 import { recognise } from '../../../tools/verify/recognise.ts';
 import { run } from '../../gateway/running.ts';
 import type { Running } from '../../gateway/running.ts';
-
-type Body = any; // eslint-disable-line @typescript-eslint/no-explicit-any -- tests read it by name
+import type { Body } from '../../support/body.ts';
 
 describe('actlog verify of a report or a pack', () => {
   let running: Running;
