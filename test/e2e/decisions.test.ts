@@ -162,7 +162,7 @@ describe('decisions, end to end', function () {
 
   it('keeps RR-1, as its own runner finds', async () => {
     const { code, output } = await actlog(
-      ...([folder, 'conformance', server.url, '--gate', server.url, '--key', server.key] as const),
+      ...([folder, 'conformance', server.url, '--key', server.key] as const),
       ...['--header', `X-API-Key: ${server.key}`],
     );
     assert.equal(code, 0, output);

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import type { IncomingHttpHeaders } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import express from 'express';
@@ -15,6 +16,7 @@ import { faultOf } from '../../tools/conformance/manifest.ts';
 import type { PermitSource } from '../../tools/conformance/permits.ts';
 import { runConformance } from '../../tools/conformance/run.ts';
 import type { Conformance } from '../../tools/conformance/run.ts';
+import { run } from '../gateway/running.ts';
 import { GateLog } from '../plugins/require-receipt/permits.ts';
 import {
   expressService,
@@ -63,6 +65,7 @@ async function careless(
     readonly header?: string | null;
     readonly body?: object;
   } = {},
+  asked: IncomingHttpHeaders[] = [],
 ): Promise<Pick<Service, 'url' | 'close'>> {
   const real = await expressService(options);
   const manifest: unknown = await (
@@ -70,6 +73,10 @@ async function careless(
   ).json();
   await real.close();
   const app = express();
+  app.use((req, _res, next) => {
+    asked.push(req.headers);
+    next();
+  });
   app.get('/.well-known/agent-actions.json', (_req, res) => void res.json(manifest));
   app.post('/refunds', express.json(), (req, res) => {
     const presented = readHeader(req.get('X-Receipt') ?? '');
@@ -274,5 +281,29 @@ describe('actlog conformance', () => {
     assert.match(ran.stdout, /FAILED\s+replay_refused/);
     assert.match(ran.stdout, /NOT conformant/);
     await assert.rejects(readFile(badge), { code: 'ENOENT' });
+  });
+
+  it('asks the gate of the service itself where it is given a key and no gate', async () => {
+    const running = await run();
+    const key = running.live;
+    const rules = [{ id: 'acts', effect: 'allow', action_types: ['require_receipt.act'] }];
+    await running.post('/api/v1/execute-gate/policy', { rules }, { key });
+    const args = ['conformance', running.url, '--json', '--header', `X-API-Key: ${key}`];
+    const ran = await actlog([...args, '--key', key]);
+    await running.close();
+    assert.equal(ran.code, 0, ran.stdout + ran.stderr);
+    assert.deepEqual(outcomes(ran.json), ALL);
+  });
+
+  it('shows a key of the environment to nobody that was not named as gate', async () => {
+    const asked: IncomingHttpHeaders[] = [];
+    const service = await careless(() => true, {}, asked);
+    const ran = await actlog(['conformance', service.url], {
+      env: { ACTLOG_KEY: 'svc_live_secret' },
+    });
+    await service.close();
+    assert.equal(ran.code, 2, ran.stdout + ran.stderr);
+    assert.ok(asked.length >= 2, 'the manifest and the act, without a receipt');
+    assert.ok(!JSON.stringify(asked).includes('svc_live_secret'));
   });
 });

@@ -30,10 +30,13 @@ export function addConformance(program: Command): void {
         'replay_refused, forged_refused. It does the act that it tries, so try one that does no harm. Valid ' +
         'receipts come from a gate whose policy allows the act, or from files.',
     )
-    .option('--gate <address>', 'service of the gate to get receipts from')
+    .option(
+      '--gate <address>',
+      'service of the gate to get receipts from; with --key, <url> itself unless given',
+    )
     .option(
       '--key <key>',
-      'API key for the gate (ACTLOG_KEY unless given); it is sent nowhere else',
+      'API key for the gate (ACTLOG_KEY unless given, with --gate or --publish); it is sent nowhere else',
     )
     .option('--agent <id>', 'agent_id to ask the gate with', 'agent:conformance')
     .option(
@@ -53,7 +56,7 @@ export function addConformance(program: Command): void {
 Exits 0 when all five pass, 1 when one fails, 2 when that cannot be told.
 
   actlog conformance https://shop.example --gate https://log.example --key svc_live_…
-  actlog conformance $BASE --gate $BASE --key $KEY --header "X-API-Key: $KEY" --publish`,
+  actlog conformance $BASE --key $KEY --header "X-API-Key: $KEY" --publish`,
     )
     .action(acting(EXIT.unknown, conformance));
 }
@@ -63,7 +66,9 @@ async function conformance(address: string, options: ConformanceOptions): Promis
   const { runConformance } = await import('../conformance/run.ts');
   const key = options.key ?? process.env['ACTLOG_KEY'];
   const url = urlOf(address);
-  const { gate, receipt } = options;
+  const { receipt } = options;
+  // A key of the environment goes to a gate that was named, never by itself to the service that is checked.
+  const gate = options.gate ?? (options.key === undefined ? undefined : address);
   if (gate !== undefined && key === undefined) throw wrong('--gate needs --key or ACTLOG_KEY');
   const permits =
     receipt !== undefined
