@@ -24,7 +24,7 @@ export const DisclosureSchema = Type.Object({
 });
 
 /** What stands for it once its text was destroyed (DELETE /api/v1/disclosures/{entry_id}). */
-export const ErasedSchema = Type.Object({
+const ErasedSchema = Type.Object({
   erased: Type.Literal(true),
   erased_at_ms: Millis,
   erasure_entry_id: Type.String({ format: 'uuid' }),

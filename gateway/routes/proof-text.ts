@@ -19,7 +19,7 @@ function noteText(log: Log, size: number): string {
 const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 /** A path as base64, leaf side first. */
-export function pathTexts(path: readonly Uint8Array[]): string[] {
+function pathTexts(path: readonly Uint8Array[]): string[] {
   return path.map((hash) =>
     Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString('base64'),
   );

@@ -40,7 +40,7 @@ const WORDS: Readonly<Record<Check['outcome'], readonly [string, string]>> = {
 };
 
 /** The checks as a list. */
-export function checkList(checks: readonly Check[]): HTMLElement {
+function checkList(checks: readonly Check[]): HTMLElement {
   return make(
     'ul',
     { class: 'checks' },

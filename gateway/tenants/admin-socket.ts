@@ -81,7 +81,7 @@ export async function askServer(
 }
 
 /** Runs one verb of an open gateway; what cannot be done is an error in words, anything else a defect. */
-export async function perform(
+async function perform(
   verbs: AdminVerbs,
   line: string,
 ): Promise<{ result: unknown } | { error: string }> {

@@ -6,7 +6,7 @@ import type { Json, JsonObject, LogView } from '../contract.ts';
 import type { Verdict } from './entries.ts';
 
 /** What no witness says, in words. */
-export const DOES_NOT_ASSERT: readonly string[] = [
+const DOES_NOT_ASSERT: readonly string[] = [
   'that nothing happened which was never logged',
   'anything about acts outside the declared surface, or under another entity',
   'anything about a time before or after the window',

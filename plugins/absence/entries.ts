@@ -29,7 +29,7 @@ export const SurfaceKey = Type.Unsafe<readonly ['surface', string, string]>({
 });
 
 /** What a witness says in the log. The question's key is the subject: the witness is not on that chain. */
-export const WitnessMembers = Type.Object(
+const WitnessMembers = Type.Object(
   {
     subject_key: SurfaceKey,
     from_ms: Millis,

@@ -21,7 +21,7 @@ import { Hex32, SurfaceKey, VERDICTS, WITNESS } from './entries.ts';
 const MAX_SURFACES = 16;
 
 /** A document of formats.md §6; what its parts are made of, the format says. */
-export const DocumentSchema = Type.Object(
+const DocumentSchema = Type.Object(
   {
     schema: Type.Literal('svc-absence-witness-v1'),
     question: Type.Object({ key: SurfaceKey, from_ms: Millis, to_ms: Millis }),

@@ -28,7 +28,7 @@ export const ManifestSchema = Type.Object(
 );
 
 /** Proof that the entry and the head hash are of the log: both lead to the checkpoint. */
-export const ManifestProof = Type.Object(
+const ManifestProof = Type.Object(
   {
     checkpoint: Type.String(),
     size: Count,
@@ -107,7 +107,7 @@ export function byEntity(host: PluginHost, kind: Kind, entity: string): Found | 
 }
 
 /** Whether a manifest holds at this time, and what replaced it. */
-export function standing(
+function standing(
   host: PluginHost,
   { log, index }: Found,
   statement: JsonObject,

@@ -32,7 +32,7 @@ export type Reason = (typeof REASONS)[number];
 /** What an entry is to a decision. */
 export const PARTS = ['mandate', 'crisis', 'violation', 'evidence'] as const;
 
-export const EntryId = Type.String({
+const EntryId = Type.String({
   pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$',
 });
 const Count = Type.Integer({ minimum: 0 });

@@ -21,7 +21,7 @@ export interface Known {
 }
 
 /** Nothing was logged. */
-export const NOTHING: Known = { newest: null, crisis: null, violation: null };
+const NOTHING: Known = { newest: null, crisis: null, violation: null };
 
 /** Whose findings: an entity's, or a tenant's where that is null. */
 export interface Subject {

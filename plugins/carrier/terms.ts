@@ -22,7 +22,7 @@ export interface CarrierCatalog {
 export const carrierCatalog = (host: Pick<PluginHost, 'catalog'>): CarrierCatalog =>
   host.catalog('carrier.json') as unknown as CarrierCatalog;
 
-export const HOUR_MS = 3_600_000;
+const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
 
 /** The numbers of the rules. */

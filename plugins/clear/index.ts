@@ -11,13 +11,11 @@ import { clearPages } from './pages.ts';
 import { clearRoutes } from './routes.ts';
 
 export type { ClearApi } from './api.ts';
-export { spentOf, tollLines } from './answers.ts';
 export { feeCounted, monthRow, usd } from './meter.ts';
 export { MONTH, monthOf } from './months.ts';
-export { feeOf, TIERS, tierOf } from './tiers.ts';
-export type { Tier } from './tiers.ts';
+export { tierOf } from './tiers.ts';
 export { actOf, add, usageOf } from './usage.ts';
-export type { Act, Digits, Usage } from './usage.ts';
+export type { Digits, Usage } from './usage.ts';
 
 /** The plugin `clear`. */
 export default definePlugin<ClearApi>({

@@ -10,8 +10,7 @@ import { grantType, slotType } from './entries.ts';
 import { clearingRoutes } from './routes.ts';
 import { Slots } from './slots.ts';
 
-export { PROOF, verifySlotProof } from './proof.ts';
-export type { SlotResult } from './proof.ts';
+export { verifySlotProof } from './proof.ts';
 
 /** The slots of each gateway's host: routes and commands see the same ones. */
 const SLOTS = new WeakMap<PluginHost, Slots>();

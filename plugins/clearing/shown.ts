@@ -68,7 +68,7 @@ export const LatestAnswer = Type.Object(
 );
 
 /** The statement of a slot. */
-export function statementOf({ log, row }: Slot): JsonObject {
+function statementOf({ log, row }: Slot): JsonObject {
   const text = log.entry(row.index);
   if (text === null) throw new Error(`the slot ${row.week} has no entry`);
   return JSON.parse(text) as JsonObject;

@@ -40,7 +40,7 @@ export const EventMembers = Type.Object(
 export const eventType: EntryType = { name: EVENT, schema: asSchema(EventMembers), keys: [] };
 
 /** What a commitment to a report or a pack says. */
-export const DocumentMembers = Type.Object(
+const DocumentMembers = Type.Object(
   {
     // TypeBox writes tuples as draft 7 does; the log's schemas are of 2020-12.
     subject_key: Type.Unsafe<readonly ['session', string]>({

@@ -79,9 +79,6 @@ const beside = {
   ),
 };
 
-/** Members that the commitment leaves out. */
-export const BESIDE: readonly string[] = Object.keys(beside);
-
 /** GET /compliance/eu-ai-act/article-12. */
 export const ReportSchema = exactly(
   {

@@ -14,7 +14,7 @@ export interface Evidence {
 }
 
 /** Most entry ids that one piece of evidence names; it counts all. */
-export const MAX_IDS = 20;
+const MAX_IDS = 20;
 
 /** Most names of one count; what comes later is counted under OTHERS. */
 const MAX_NAMES = 100;

@@ -14,7 +14,7 @@ export const STATEMENT = 'exports.statement.v1';
 const Hex32 = Type.String({ pattern: '^[0-9a-f]{64}$' });
 
 /** What an issuer entry says; `issuer` itself is a commitment. */
-export const IssuerMembers = Type.Object(
+const IssuerMembers = Type.Object(
   {
     issuer_sha256: {
       ...Hex32,
@@ -32,7 +32,7 @@ export const IssuerMembers = Type.Object(
 );
 
 /** What a registration says; subject and content type are commitments. */
-export const StatementMembers = Type.Object(
+const StatementMembers = Type.Object(
   {
     statement_sha256: {
       ...Hex32,

@@ -2,7 +2,6 @@
 // from them. behaviour.md §8.1, §8.2; formats.md §2.
 
 import { Type } from 'typebox';
-import type { Static } from 'typebox';
 import type { EntryType, JsonObject } from '../contract.ts';
 import { asSchema, EntityName, Millis, SessionRef, SurfaceName } from '../contract.ts';
 import { PolicyMembers } from './grammar.ts';
@@ -78,11 +77,8 @@ export const DecisionMembers = Type.Object(
   { additionalProperties: false },
 );
 
-/** A decision's own members. */
-export type Decided = Static<typeof DecisionMembers>;
-
 /** What a resolution says; the reason is a commitment. The decision behind it in its group ends the hold. */
-export const ResolutionMembers = Type.Object(
+const ResolutionMembers = Type.Object(
   {
     hold_id: EntryId,
     action: Type.Enum(['release', 'refuse']),

@@ -17,7 +17,7 @@ const Amount = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 export const JUDGED = ['SAFE', 'VIOLATION', 'CRISIS', 'ERROR', 'NONE'] as const;
 
 /** One rule. All of its conditions must hold; one without conditions is about every act. */
-export const RuleSchema = Type.Object(
+const RuleSchema = Type.Object(
   {
     id: Type.String({
       pattern: '^[a-z0-9][a-z0-9._-]{0,63}$',

@@ -17,11 +17,10 @@ import { policyRoutes } from './policy-routes.ts';
 import { classifyEvaluator, decisionEvaluator } from './replay.ts';
 import { gateRoutes } from './routes.ts';
 
-export { DECISION, OUTCOMES, USE } from './entries.ts';
-export type { Outcome } from './entries.ts';
-export type { ChallengedAct, Challenger } from './challenge.ts';
+export { DECISION, USE } from './entries.ts';
+export type { Challenger } from './challenge.ts';
 export { PermitRefused } from './permit.ts';
-export type { Permit, PermitQuestion, PermitRefusal, PermitUse } from './permit.ts';
+export type { Permit, PermitQuestion, PermitUse } from './permit.ts';
 
 /** What other plugins get from the gate. */
 export interface GateApi {

@@ -92,7 +92,7 @@ export const BackpropMembers = Type.Object(
 );
 
 /** A general average; the commitment `inputs` is `{peril, parties}` with `expenditure_by` where it was told. */
-export const AverageMembers = Type.Object(
+const AverageMembers = Type.Object(
   {
     intentional: Type.Literal(true),
     reasonable: Type.Literal(true),

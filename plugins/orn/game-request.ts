@@ -12,7 +12,7 @@ import { End, MAX_EDGES, MAX_NAMED, placeOf, placesOf } from './members.ts';
 export const VALUE_FUNCTIONS = ['table', 'additive', 'max', 'min', 'threshold', 'edges'] as const;
 
 /** The most agents of a table: it has a value for each of their coalitions. */
-export const TABLE_AGENTS = 12;
+const TABLE_AGENTS = 12;
 
 /** `value_function` of a request. */
 export const ValueFunction = Type.Object(

@@ -40,7 +40,7 @@ export interface Act {
 }
 
 /** The tuple of a request; what it does not say is by default. */
-export function tupleOf(told: ToldAct, caller: Pick<Caller, 'tenant' | 'key_id'>, now_ms: number) {
+function tupleOf(told: ToldAct, caller: Pick<Caller, 'tenant' | 'key_id'>, now_ms: number) {
   return {
     agent_id: told.agent_id ?? (caller.key_id === null ? 'anonymous' : caller.tenant),
     action_type: told.action_type ?? 'payment.settle',

@@ -7,14 +7,7 @@ import { notSuppliedType, twinType } from './entries.ts';
 import { settlementRoutes } from './routes.ts';
 import { twinRoute } from './twin.ts';
 
-export {
-  actionRef,
-  actionRefs,
-  DEFAULT_PROFILE,
-  defaultActionRef,
-  profileOf,
-  PROFILES,
-} from './action-ref.ts';
+export { actionRef, actionRefs, defaultActionRef, profileOf, PROFILES } from './action-ref.ts';
 export type { ActionTuple, Profile } from './action-ref.ts';
 export { sessionDecisionRow } from './session-decision.ts';
 export type { SessionDecision } from './session-decision.ts';

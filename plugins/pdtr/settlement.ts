@@ -38,7 +38,7 @@ const settlementMembers: Record<string, TSchema> = {
 };
 
 /** What `settlement` holds. */
-export const Settlement = Type.Object(settlementMembers, { $id: 'Settlement' });
+const Settlement = Type.Object(settlementMembers, { $id: 'Settlement' });
 
 /** The answer of bind-payment. */
 export const SettlementAnswer = Type.Object(
@@ -66,7 +66,7 @@ export const TwinAnswer = Type.Object(
 );
 
 /** Where a twin is verified as such. */
-export const twinPath = (entry_id: string, sandbox: boolean): string =>
+const twinPath = (entry_id: string, sandbox: boolean): string =>
   `/tcb/twin/${entry_id}${sandbox ? '?log=sandbox' : ''}`;
 
 /** The settlement that a bind's entries say, with its receipts. */

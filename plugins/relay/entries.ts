@@ -12,7 +12,7 @@ export const PARTNER = 'relay.partner.v1';
 /** A partner's slug: the kebab form of its name. */
 export const Slug = Type.String({ pattern: SLUG, maxLength: 64 });
 
-export const PartnerMembers = Type.Object(
+const PartnerMembers = Type.Object(
   {
     slug: Slug,
     /** Enrolled without a key: a tenant with one may take the slug over. */

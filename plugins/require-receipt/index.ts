@@ -13,20 +13,6 @@ import { conformanceRoutes } from './conformance.ts';
 import { documentRoutes } from './documents.ts';
 import { actType, runType } from './entries.ts';
 
-export {
-  ASSURANCE,
-  CHALLENGE_HEADER,
-  challengeHeaders,
-  MANIFEST_PATH,
-  MAX_AGE_S,
-  PROFILE,
-  PROOF_HEADER,
-  requiredOf,
-  STANDARD_PATH,
-} from './challenge.ts';
-export type { Challenge, Issuer } from './challenge.ts';
-export { readHeader, receiptHeader } from './header.ts';
-
 /** Acts that a tenant's policy wants a receipt for are challenged in the same words. */
 function gateChallenger(host: PluginHost): Challenger {
   return ({ action_type, action_hash, preimage, origin, issuers, refused }) => {

@@ -11,7 +11,7 @@ import type { Issuer } from './challenge.ts';
 import type { Presented } from './header.ts';
 
 /** Name of the entry type that may permit. */
-export const DECISION = 'gate.decision.v1';
+const DECISION = 'gate.decision.v1';
 /** How far the clock of a log may be ahead of the verifier's (formats.md §1). */
 const SKEW_MS = 60_000;
 

@@ -9,12 +9,12 @@ import { asSchema, EntityName, Millis, SessionRef, SurfaceName } from '../contra
 export const RECORD = 'restraint.record.v1';
 
 export const Hex32 = Type.String({ pattern: '^[0-9a-f]{64}$' });
-export const EntryId = Type.String({
+const EntryId = Type.String({
   pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$',
 });
 
 /** The modalities that a restraint may have. */
-export const MODALITIES = ['OMISSIBLE', 'FORBIDDEN', 'OBLIGATORY_REFRAIN'] as const;
+const MODALITIES = ['OMISSIBLE', 'FORBIDDEN', 'OBLIGATORY_REFRAIN'] as const;
 
 /** One of the modalities. */
 export type Modality = (typeof MODALITIES)[number];

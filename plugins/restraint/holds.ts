@@ -32,7 +32,7 @@ export async function holdOver(
 }
 
 /** Whether a hold of its tenant covers an entry. */
-export function covers({ sessions, from_ms, to_ms }: Hold, statement: JsonObject): boolean {
+function covers({ sessions, from_ms, to_ms }: Hold, statement: JsonObject): boolean {
   const { session_ref } = statement;
   const issued_at_ms = statement['issued_at_ms'] as number;
   if (issued_at_ms < (from_ms ?? 0) || issued_at_ms > (to_ms ?? Infinity)) return false;

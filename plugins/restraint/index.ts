@@ -14,7 +14,7 @@ import { sealRoute } from './seal.ts';
 
 export { restraintObject, RestraintObject } from './answer.ts';
 export { CAUSES, restraintDraft, restraintReceiptRef } from './record.ts';
-export type { Restraint, RestraintCause } from './record.ts';
+export type { Restraint } from './record.ts';
 export { RECORD } from './entries.ts';
 export type { Hold } from './entries.ts';
 export type { Evaluator, Replayed } from './replay.ts';

@@ -31,7 +31,7 @@ export function copiedSections(): Readonly<Record<string, Section>> {
 }
 
 /** The sections of a Markdown text, by heading. */
-export function sectionsOf(markdown: string): Readonly<Record<string, Section>> {
+function sectionsOf(markdown: string): Readonly<Record<string, Section>> {
   const sections: [string, Section][] = [];
   for (const part of markdown.split(/^#{2,4} /m).slice(1)) {
     const [heading = '', ...lines] = part.split('\n');

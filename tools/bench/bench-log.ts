@@ -7,7 +7,7 @@ import { openLog, openThreads } from '../../log/index.ts';
 import type { Draft, EntryType, JsonObject, Log, OpenLogOptions } from '../../log/index.ts';
 
 /** Appends that are under way at once. */
-export const IN_FLIGHT = 256;
+const IN_FLIGHT = 256;
 
 /** Length of a statement, in bytes. */
 export const STATEMENT_BYTES = 600;

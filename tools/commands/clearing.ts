@@ -76,7 +76,7 @@ function count(text: string): number {
 }
 
 /** Decimal digits, never a float. */
-export function microUsd(text: string): number {
+function microUsd(text: string): number {
   const [, whole = '', fraction = ''] = /^([0-9]{1,9})(?:\.([0-9]{1,6}))?$/.exec(text) ?? [];
   if (whole !== '') return Number(whole + fraction.padEnd(6, '0'));
   throw new CommandError(`--usd is an amount such as 250 or 99.50, not ${text}`);

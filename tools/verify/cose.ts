@@ -68,7 +68,7 @@ export function purposeKeys(kit: JsonObject, purpose: string, origin: string): C
 }
 
 /** The key that a message names by its RFC 9679 thumbprint. */
-export function signerOf(message: CoseSign1, keys: readonly CosePublicJwk[]): CosePublicJwk {
+function signerOf(message: CoseSign1, keys: readonly CosePublicJwk[]): CosePublicJwk {
   const kid = message.protected.get(HEADER.kid);
   const key = keys.find(
     (jwk) => kid instanceof Uint8Array && equal(coseThumbprint(native, jwk), kid),
@@ -111,7 +111,7 @@ export function receiptsIn(message: CoseSign1): CoseSign1[] {
 }
 
 /** The entry that a receipt carries, as text; null when it carries none. */
-export function entryIn(receipt: CoseSign1): string | null {
+function entryIn(receipt: CoseSign1): string | null {
   const entry = receipt.unprotected.get(ENTRY_LABEL);
   return entry instanceof Uint8Array ? Buffer.from(entry).toString('utf8') : null;
 }

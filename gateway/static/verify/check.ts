@@ -99,7 +99,7 @@ export function check(
 }
 
 /** Checks a receipt, with the tlog-proof that came beside it, if one did. */
-export function checkReceipt(receipt: Json, trust: Trust, tlogProof: string | undefined): Finding {
+function checkReceipt(receipt: Json, trust: Trust, tlogProof: string | undefined): Finding {
   const options = tlogProof === undefined ? {} : { tlogProof };
   const { valid, checks, statement, index, size } = verifyReceipt(receipt, trust, options);
   if (!valid || statement === null || index === null) return refusal(checks);

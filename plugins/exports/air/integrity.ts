@@ -16,7 +16,7 @@ export interface AirPlace extends AirAgent {
 }
 
 /** SHA-256 over the canonical form of the record without `integrity`. */
-export const contentHash = (canonicalRecord: string): Uint8Array =>
+const contentHash = (canonicalRecord: string): Uint8Array =>
   hash('sha256', canonicalRecord, 'buffer');
 
 /** SHA-256 over content hash, hash before it, u64 time, u32 length of the agent's name and the name. */

@@ -19,7 +19,7 @@ import type { Json, JsonObject, PluginSigner } from '../../contract.ts';
 import type { PlacedRecord } from './chains.ts';
 
 /** Content type of the payload: the record without `integrity`, in canonical form. */
-export const AIR_TYPE = 'application/air+json';
+const AIR_TYPE = 'application/air+json';
 
 /** The bytes of the statement; the receipt proves the entry whose leaf hash is the record's `outcome_hash`. */
 export async function airStatement(

@@ -112,7 +112,7 @@ export function isSignedBy({ message, payload }: SignedStatement, row: IssuerRow
 }
 
 /** The key of a row. */
-export function jwkOf({ algorithm, public_key }: IssuerRow): CosePublicJwk {
+function jwkOf({ algorithm, public_key }: IssuerRow): CosePublicJwk {
   const x = toBase64Url(fromHex(public_key.slice(0, 64), 32));
   return algorithm === 'Ed25519'
     ? publicJwk({ kty: 'OKP', crv: 'Ed25519', x })

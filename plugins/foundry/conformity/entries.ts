@@ -12,7 +12,7 @@ export const CONFORMITY = 'foundry.conformity.v1';
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 /** What the entry says; the system's name and version are a commitment. */
-export const ConformityMembers = Type.Object(
+const ConformityMembers = Type.Object(
   {
     category_id: Name,
     annex_iii_listed: Type.Boolean(),

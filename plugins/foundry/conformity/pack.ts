@@ -7,10 +7,10 @@ import type { JsonObject } from '../../contract.ts';
 import type { Category, FoundryCatalog } from '../catalog.ts';
 
 /** Schema of a pack. */
-export const PACK_SCHEMA = 'svc-conformity-pack-v1';
+const PACK_SCHEMA = 'svc-conformity-pack-v1';
 
 /** What a pack leaves open. */
-export const DOES_NOT_ASSERT = {
+const DOES_NOT_ASSERT = {
   conformity: 'that the system conforms: the pack gathers what a conformity assessment looks at',
   controls_in_place: 'that the risk controls it lists are in place',
   acts_never_logged: 'anything about acts that were never logged',

@@ -59,7 +59,7 @@ export interface Packed {
 }
 
 /** 400 for a category that the catalog lacks. */
-export function checkCategory(host: PluginHost, category_id: string): void {
+function checkCategory(host: PluginHost, category_id: string): void {
   const catalog = foundryCatalog(host);
   if (categoryOf(catalog, category_id) !== undefined) return;
   const known = catalog.conformity.categories.map((one) => one.category_id).join(', ');
@@ -125,7 +125,7 @@ class Unchanged extends Error {
 }
 
 /** A pack's entry as its answer shows it: the document again, from what the entry and the request say. */
-export function packShown(
+function packShown(
   host: PluginHost,
   { entry_id, statement, receipt }: AnsweredEntry,
   system: PackRequest['system'],

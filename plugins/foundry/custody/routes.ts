@@ -122,7 +122,7 @@ function assetRef(caller: Caller, asset_id: string): { clear: boolean; asset_ref
 }
 
 /** An attestation's entry as its answer shows it. */
-export function custodyShown({ entry_id, statement, receipt }: AnsweredEntry): JsonObject {
+function custodyShown({ entry_id, statement, receipt }: AnsweredEntry): JsonObject {
   const { event_type = '', asset_ref = '', supply_before = '', supply_after = '' } = statement;
   const links = statement['links'] as unknown as readonly { key: string[]; seq: number }[];
   const link = links.find(({ key }) => key[0] === 'foundry.asset');

@@ -12,7 +12,7 @@ import type { Leaf, Peaks } from './session-tree.ts';
 export const SEAL = 'foundry.inference.v1';
 
 /** How an exchange ended; only `completed` is an answer. */
-export const OUTCOMES = [
+const OUTCOMES = [
   'completed',
   'refused',
   'unreachable',
@@ -35,7 +35,7 @@ export const DOES_NOT_ASSERT = {
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 /** What a seal says; request and response are a commitment. */
-export const SealMembers = Type.Object(
+const SealMembers = Type.Object(
   {
     session_ref: Type.Optional(SessionRef),
     source: Type.Enum(['upstream', 'caller']),

@@ -98,9 +98,9 @@ export interface AggregateRow {
 }
 
 /** Row of an aggregate. */
-export const aggregateRow = (entry_id: string): string => `foundry/aggregate/${entry_id}`;
+const aggregateRow = (entry_id: string): string => `foundry/aggregate/${entry_id}`;
 /** Row of a tenant's feed: the entry id of its newest aggregate that had enough readings. */
-export const feedRow = (tenant_ref: string, feed_id: string): string =>
+const feedRow = (tenant_ref: string, feed_id: string): string =>
   `foundry/feed/${tenant_ref}/${feed_id}`;
 
 /** The row of an aggregate; undefined for what is none. */

@@ -13,7 +13,7 @@ import { AggregateBody, aggregated } from './request.ts';
 const { does_not_assert: _, ...shown } = AggregateMembers.properties;
 
 /** What an aggregate is answered with. */
-export const AggregateAnswer = Type.Object(
+const AggregateAnswer = Type.Object(
   {
     ok: Type.Literal(true),
     aggregate_entry_id: EntryId,

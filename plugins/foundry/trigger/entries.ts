@@ -34,7 +34,7 @@ export const ConditionMembers = Type.Object(
 );
 
 /** What a trigger says: its terms are those of this entry, whatever a catalog says later. */
-export const TriggerMembers = Type.Object(
+const TriggerMembers = Type.Object(
   {
     trigger_id: EntryId,
     template_id: Name,
@@ -118,7 +118,7 @@ export interface TriggerRow {
 }
 
 /** Row of a trigger. */
-export const triggerRow = (trigger_id: string): string => `foundry/trigger/${trigger_id}`;
+const triggerRow = (trigger_id: string): string => `foundry/trigger/${trigger_id}`;
 /** Prefix of the rows of the feed, as the plugin reads it; what follows is an index of 16 digits. */
 export const EVENTS = 'event/';
 /** Row of the newest settlements, as the plugin reads it: indexes, newest first. */

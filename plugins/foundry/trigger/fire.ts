@@ -238,7 +238,7 @@ export function settled(
 }
 
 /** An evaluation's or settlement's entry as its answer shows it. */
-export function firedOf(entry: AnsweredEntry): JsonObject {
+function firedOf(entry: AnsweredEntry): JsonObject {
   const { statement } = entry;
   const { state = '', trigger_id = '', reason = null } = statement;
   const { consecutive } = statement['condition'] as { readonly consecutive: number };

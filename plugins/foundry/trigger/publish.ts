@@ -29,7 +29,7 @@ const Identifier = {
 };
 
 /** Body of a publication; the pipeline makes one of its own. */
-export const PublishBody = Type.Object(
+const PublishBody = Type.Object(
   {
     template_id: Type.String({ maxLength: 256 }),
     condition: Type.Optional(
@@ -75,7 +75,7 @@ const PublishAnswer = Type.Object(
 );
 
 /** The template of a publication; 400 for one that the catalog lacks. */
-export function templateOf(host: PluginHost, template_id: string): Template {
+function templateOf(host: PluginHost, template_id: string): Template {
   const { templates } = foundryCatalog(host).triggers;
   const template = templates.find((known) => known.template_id === template_id);
   if (template !== undefined) return template;
@@ -182,7 +182,7 @@ export function publishRoute(host: PluginHost): Route {
 }
 
 /** A trigger's entry as its answer shows it. */
-export function publishedOf({ statement, receipt }: AnsweredEntry): JsonObject {
+function publishedOf({ statement, receipt }: AnsweredEntry): JsonObject {
   const { trigger_id = '', state = '', template_id = '', condition = {} } = statement;
   const { default_action = '', enabled_exposure_micro_usd = 0 } = statement;
   return {
