@@ -127,7 +127,8 @@ export class Publisher {
     const since = performance.now() - this.#since;
     setTimeout(
       () => {
-        this.#publish();
+        // The clock, or who asked before, may have brought it by now.
+        if (within > this.#visible.size) this.#publish();
       },
       Math.max(0, ASKED_INTERVAL_MS - since),
     );
@@ -174,7 +175,7 @@ export class Publisher {
         if (this.#missed) return;
         if (this.#asked > this.#visible.size && this.#asked <= this.#core.durable + 1) {
           setTimeout(() => {
-            this.#publish();
+            if (this.#asked > this.#visible.size) this.#publish();
           }, ASKED_INTERVAL_MS);
         }
       });

@@ -8,13 +8,14 @@ import { WitnessClient } from './witness-client.ts';
 import type { AskOptions, WitnessState } from './witness-client.ts';
 import type { WitnessPolicy } from './witness-policy.ts';
 
-/** Once the quorum is met, the others have this long to be in the same note. */
 const GRACE_MS = 200;
 
 /** How witnesses are asked. */
 export interface WitnessOptions extends AskOptions {
   /** Publish without the quorum rather than not at all. */
   readonly fail_open: boolean;
+  /** Once the quorum is met, the others have this long to be in the same note; 200 unless given. */
+  readonly grace_ms?: number;
 }
 
 /** What health shows of the witnesses of one log. */
@@ -76,7 +77,7 @@ export class Witnesses {
     );
     // A witness may still be busy with the question before; nobody waits for it longer than for one.
     const late = sleep(this.#options.timeout_ms, undefined, over);
-    const grace = quorum.then(() => sleep(GRACE_MS, undefined, over));
+    const grace = quorum.then(() => sleep(this.#options.grace_ms ?? GRACE_MS, undefined, over));
     try {
       await Promise.race([all, grace, late]);
     } finally {

@@ -3,8 +3,6 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { programOf } from '../../tools/bench/program.ts';
@@ -18,17 +16,6 @@ export interface ServerPlace {
   readonly env?: Readonly<Record<string, string>>;
   /** The module that is run from source; the command line `actlog serve` unless given. */
   readonly program?: string;
-}
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const probe = createServer();
-  probe.listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
 }
 
 /** A started server process. */

@@ -102,7 +102,7 @@ async function goOn(folder: string, said: Said): Promise<void> {
 }
 
 describe('a process killed at a commit point', function () {
-  this.timeout(60_000);
+  this.timeout(240_000);
   let folder: string;
 
   beforeEach(async () => {

@@ -12,7 +12,8 @@ import { Auditor, expect, toldOf } from '../../tools/hammer/auditor.ts';
 import type { Told } from '../../tools/hammer/auditor.ts';
 import { Client, WrongAnswer } from '../../tools/hammer/client.ts';
 import { messageOf, WRITE_PATH } from '../../tools/hammer/load.ts';
-import { ChildServer, freePort } from './child-server.ts';
+import { freePort } from '../support/free-port.ts';
+import { ChildServer } from './child-server.ts';
 import type { ServerPlace } from './child-server.ts';
 
 const WRITERS = 12;

@@ -6,7 +6,7 @@ import { crashRun } from './crash-run.ts';
 const KILLS = Number(process.env['CRASH_KILLS'] ?? 6);
 
 describe(`a server killed ${String(KILLS)} times under load`, function () {
-  this.timeout(60_000 + KILLS * 6_000);
+  this.timeout(120_000 + KILLS * 30_000);
 
   it('loses and changes nothing that it said', async () => {
     const { receipts, checkpoints } = await crashRun(KILLS);

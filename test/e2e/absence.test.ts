@@ -13,7 +13,7 @@ import type { Body } from '../support/body.ts';
 const ENTITY = 'did:example:carrier';
 
 describe('absence, end to end', function () {
-  this.timeout(120_000);
+  this.timeout(240_000);
 
   let folder: string;
   let server: ServerProcess;

@@ -33,7 +33,7 @@ const PAYMENT = {
 };
 
 describe('decisions, end to end', function () {
-  this.timeout(180_000);
+  this.timeout(240_000);
 
   let folder: string;
   let data: string;

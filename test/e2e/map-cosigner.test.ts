@@ -12,6 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { native, openCheckpoint } from '../../log/index.ts';
 import { run, type Running } from '../gateway/running.ts';
 import { start } from '../support/actlog.ts';
+import { freePort } from '../support/free-port.ts';
 
 describe('a monitor that cosigns beside a server', () => {
   let folder: string;
@@ -33,8 +34,9 @@ describe('a monitor that cosigns beside a server', () => {
 
   it('has its line in the note of a checkpoint that it has replayed', async () => {
     const env = { DATA_DIR: join(folder, 'data'), CHECKPOINT_INTERVAL_MS: '200' };
-    const first = await run(env);
-    const { port, live: key } = first;
+    const PORT = String(await freePort());
+    const first = await run({ ...env, PORT });
+    const { live: key } = first;
     monitor = start(
       ['monitor', first.url, '--log', 'live', '--interval', '60s', '--cosign', 'm.example'].concat(
         ...[['--cosign-serve', '127.0.0.1:0', '--state', join(folder, 'state')]],
@@ -54,7 +56,7 @@ describe('a monitor that cosigns beside a server', () => {
     await first.close(true);
     await writeFile(join(folder, 'policy'), `${policy}\nquorum none\n`);
     const WITNESS_POLICY = join(folder, 'policy');
-    server = await run({ ...env, PORT: String(port), WITNESS_POLICY });
+    server = await run({ ...env, PORT, WITNESS_POLICY });
     const { status, text } = await server.post('/api/v1/classify', { message: 'x' }, { key });
     assert.equal(status, 200, text);
     const log = server.gateway.logs.live;
@@ -63,12 +65,12 @@ describe('a monitor that cosigns beside a server', () => {
       openCheckpoint(native, log.checkpointAt(size) ?? '', { ...logOf(log), cosigners: [vkey] })
         .cosignatures.filter(({ map }) => map)
         .map(({ name }) => name);
-    const late = Date.now() + 20_000;
+    const late = Date.now() + 120_000;
     while (cosigners().length === 0 && Date.now() < late) await sleep(50);
     const { witnesses } = server.gateway.witnesses!.health(log)!;
     assert.deepEqual(cosigners(), ['m.example/map'], witnesses[0]?.problem ?? '');
     assert.equal((await server.get('/log/live/checkpoint')).text, log.published().note);
-  }).timeout(90_000);
+  }).timeout(240_000);
 });
 
 const logOf = ({ origin, vkey }: { readonly origin: string; readonly vkey: string }) => ({

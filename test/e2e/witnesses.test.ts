@@ -13,6 +13,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { native, openCheckpoint } from '../../log/index.ts';
 import { start } from '../support/actlog.ts';
+import { freePort } from '../support/free-port.ts';
 
 /** A process with what its first lines said. */
 interface Started {
@@ -129,7 +130,7 @@ describe('three witnesses and a server', () => {
     const note = await (await fetch(`${first.url}/log/live/1/checkpoint`)).text();
     await end(first.child, 'SIGTERM');
 
-    let one = await witness(1, vkey);
+    let one = await witness(1, vkey, String(await freePort()));
     const two = await witness(2, vkey);
     const three = await witness(3, vkey);
     // Somebody else has shown it a checkpoint: the server will not know, and be told by 409.
@@ -154,7 +155,7 @@ describe('three witnesses and a server', () => {
         'quorum q\n',
       ].join('\n'),
     );
-    const server = await serve({ WITNESS_POLICY: policy, WITNESS_TIMEOUT_MS: '1500' });
+    const server = await serve({ WITNESS_POLICY: policy, WITNESS_TIMEOUT_MS: '10000' });
     assert.equal(server.vkey, vkey);
     const cosigners = [one.key, two.key, three.key];
 
@@ -165,7 +166,7 @@ describe('three witnesses and a server', () => {
         headers: {
           'X-API-Key': key,
           'Content-Type': 'application/json',
-          Prefer: 'wait=20',
+          Prefer: 'wait=30',
         },
         body: JSON.stringify({ message: 'hello' }),
       });
@@ -232,5 +233,5 @@ describe('three witnesses and a server', () => {
     one = await witness(1, vkey, new URL(one.url).port);
     assert.deepEqual((await waiting).by, [one.name, two.name]);
     await end(server.child, 'SIGTERM');
-  }).timeout(180_000);
+  }).timeout(240_000);
 });

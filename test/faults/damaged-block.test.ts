@@ -84,7 +84,7 @@ async function damage(file: string, bytes: Buffer, at: number): Promise<void> {
 for (const compacted of [true, false]) {
   const what = compacted ? 'tables' : 'the write-ahead log';
   describe(`a damaged block in ${what}`, function () {
-    this.timeout(120_000);
+    this.timeout(240_000);
     let log: Good;
     let folder: string;
     const tally = new Map<Found, number>();

@@ -48,7 +48,7 @@ async function allOutcomes(kept: KeptLog): Promise<Map<string, string>> {
 }
 
 describe('a flipped bit in a row', function () {
-  this.timeout(120_000);
+  this.timeout(240_000);
   let kept: KeptLog;
   let db: string;
   let good: string;

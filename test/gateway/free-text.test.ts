@@ -74,7 +74,7 @@ function marked(schema: Schema, example: Json | undefined, place: string): Json 
 }
 
 describe('free text of callers', function () {
-  this.timeout(120_000);
+  this.timeout(240_000);
   let running: Running;
   before(async () => {
     running = await run();

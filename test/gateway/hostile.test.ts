@@ -190,7 +190,7 @@ function* pathsWith(route: Route): Generator<string> {
 }
 
 describe('every declared route', function () {
-  this.timeout(120_000);
+  this.timeout(240_000);
   let running: Running;
   let stranger: string;
   const agent = new Agent({ keepAlive: true, maxSockets: 16 });

@@ -5,13 +5,13 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { mkdir, readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { HtmlValidate } from 'html-validate';
 import { chromium } from 'playwright-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { run } from '../gateway/running.ts';
 import type { Running } from '../gateway/running.ts';
+import { freePort } from '../support/free-port.ts';
 
 const PROGRAM = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
 const BUILT = fileURLToPath(new URL('../../dist/static/verify.js', import.meta.url));
@@ -31,7 +31,7 @@ export function pagesSuite(title: string, body: (sight: () => Sight) => void): v
   const without = whyNot();
   const suffix = without === null ? '' : ` (skipped: ${without})`;
   describe(`${title}${suffix}`, function () {
-    this.timeout(120_000);
+    this.timeout(240_000);
     let sight: Sight | null = null;
 
     before(async function () {
@@ -39,6 +39,7 @@ export function pagesSuite(title: string, body: (sight: () => Sight) => void): v
         assert.ok(process.env['CI'] === undefined, without);
         this.skip();
       }
+      // The address stands in every page, so the port must be known before the service starts.
       const port = await freePort();
       const base = `http://127.0.0.1:${String(port)}`;
       const running = await run({ PORT: String(port), HOST: '127.0.0.1', BASE_URL: base });
@@ -69,15 +70,6 @@ export function pagesSuite(title: string, body: (sight: () => Sight) => void): v
 function whyNot(): string | null {
   if (!existsSync(PROGRAM)) return `there is no Chromium at ${PROGRAM}`;
   return existsSync(BUILT) ? null : '`npm run build` has not made dist/';
-}
-
-/** The address stands in every page, so the port must be known before the service starts. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** What went wrong on a page. */
@@ -144,6 +136,13 @@ export async function validHtml(html: string): Promise<void> {
     messages.map(({ ruleId, message, line }) => `${String(line)}: ${ruleId}: ${message}`),
   );
   assert.deepEqual(faults, []);
+}
+
+/** Clicks what leads to another page, and waits until that page is there whole. */
+export async function follow(page: Page, selector: string): Promise<void> {
+  const loaded = page.waitForEvent('load');
+  await page.click(selector);
+  await loaded;
 }
 
 /** Nothing is wider than the window. */

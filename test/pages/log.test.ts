@@ -1,7 +1,7 @@
 // /log and /r/{entry_id}: what a visitor reads of the log, without JavaScript as well.
 
 import assert from 'node:assert/strict';
-import { accessible, calm, fits, pagesSuite, picture, validHtml } from './browser.ts';
+import { accessible, calm, fits, follow, pagesSuite, picture, validHtml } from './browser.ts';
 
 const HTML = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 const HOSTILE = '"><img src=x onerror=alert(1)>{{7*7}}';
@@ -64,13 +64,13 @@ pagesSuite('/log and /r', (sight) => {
   it('browses by index, chain and type, without JavaScript', async () => {
     const page = await sight().open('/log?log=sandbox', { javaScriptEnabled: false });
     await page.fill('#find-key', chain);
-    await page.click('form:has(#find-key) button');
+    await follow(page, 'form:has(#find-key) button');
     assert.equal(await page.locator('.listing tbody tr').count(), 2);
-    await page.click('.listing tbody tr:first-child td:nth-child(2) a');
+    await follow(page, '.listing tbody tr:first-child td:nth-child(2) a');
     assert.match(page.url(), /type=classify\./);
     assert.equal(await page.locator('.listing tbody tr').count(), 3);
     await page.goto(`/log?log=sandbox&index=${String(receipts[2]?.index)}`);
-    await page.click('.listing tbody td:nth-child(4) a');
+    await follow(page, '.listing tbody td:nth-child(4) a');
     assert.match(page.url(), new RegExp(receipts[2]?.entry_id ?? '-'));
     for (const query of ['key=%5B%22no%22%5D', 'index=1e9', `key=${encodeURIComponent(HOSTILE)}`]) {
       await page.goto(`/log?${query}`);
@@ -86,9 +86,8 @@ pagesSuite('/log and /r', (sight) => {
     for (;;) {
       for (const index of await page.locator('.listing tbody td:first-child').allTextContents())
         seen.add(index);
-      const next = page.locator('a[rel=next]');
-      if ((await next.count()) === 0) break;
-      await next.click();
+      if ((await page.locator('a[rel=next]').count()) === 0) break;
+      await follow(page, 'a[rel=next]');
     }
     assert.ok(seen.has('0') && seen.has(String(receipts[2]?.index)));
     assert.equal(seen.size, Math.max(...[...seen].map(Number)) + 1);

@@ -291,5 +291,5 @@ describe('actlog export', () => {
       'x+1+y',
     ]);
     assert.equal(nobody.code, 4, nobody.stderr);
-  }).timeout(60_000);
+  }).timeout(240_000);
 });

@@ -15,7 +15,7 @@ const OPTIONS = { rate: '200', connections: '8', seconds: '1', json: true };
 type Lie = (path: string, text: string, replayed: boolean) => string | null;
 
 describe('actlog hammer', function () {
-  this.timeout(30_000);
+  this.timeout(240_000);
   let server: Running;
   let proxy: Server;
   let proxied: string;
@@ -72,11 +72,12 @@ describe('actlog hammer', function () {
 
   it('finds nothing wrong with what is right, in both logs', async () => {
     for (const key of [server.live, server.sandbox]) {
-      printed = [];
-      assert.equal(await hammer(server.url, { ...OPTIONS, key }), 0, printed.join('\n'));
-      const counted = JSON.parse(printed.at(-1) ?? '') as Record<string, number>;
-      for (const name of ['appends', 'replays', 'receipts', 'checkpoints']) {
-        assert.ok(counted[name]! > 0, name);
+      // A second may be short for a slow machine: again, until it has come to all of it.
+      for (let all = false; !all;) {
+        printed = [];
+        assert.equal(await hammer(server.url, { ...OPTIONS, key }), 0, printed.join('\n'));
+        const counted = JSON.parse(printed.at(-1) ?? '') as Record<string, number>;
+        all = ['appends', 'replays', 'receipts', 'checkpoints'].every((name) => counted[name]! > 0);
       }
     }
   });
@@ -96,7 +97,10 @@ describe('actlog hammer', function () {
       'an inclusion proof that proves nothing',
       (path, text) =>
         path.startsWith('/r/')
-          ? text.replace(/"inclusion_proof":\["./, '"inclusion_proof":["/')
+          ? text.replace(
+              /"inclusion_proof":\["(.)/,
+              (_, first) => `"inclusion_proof":["${first === 'A' ? 'B' : 'A'}`,
+            )
           : null,
       /does not verify/,
     ],
@@ -119,8 +123,16 @@ describe('actlog hammer', function () {
   ];
   for (const [what, told, words] of lies) {
     it(`exits 1 for ${what}`, async () => {
-      lie = told;
-      assert.equal(await hammer(proxied, { ...OPTIONS, key: server.live }), 1, printed.join('\n'));
+      let lies = 0;
+      lie = (path, text, replayed) => {
+        const lied = told(path, text, replayed);
+        if (lied !== null && lied !== text) lies += 1;
+        return lied;
+      };
+      let code = 0;
+      // On a slow machine a second may go by without an answer to lie about.
+      while (lies === 0) code = await hammer(proxied, { ...OPTIONS, key: server.live });
+      assert.equal(code, 1, printed.join('\n'));
       assert.match(printed.join('\n'), words);
     });
   }

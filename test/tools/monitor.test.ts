@@ -100,9 +100,9 @@ describe('actlog monitor', () => {
     const args = ['monitor', server.url, '--state', state, '--log', 'live', '--interval', '100ms'];
     const child = start([...args, '--json']);
     let printed = '';
-    child.stdout.setEncoding('utf8');
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text));
     const seen = async (text: string): Promise<void> => {
-      while (!printed.includes(text)) printed += String(await once(child.stdout, 'data'));
+      while (!printed.includes(text)) await once(child.stdout, 'data');
     };
     await seen('"size":6');
     forge.add('gate.decision.v1', ACT);

@@ -276,5 +276,5 @@ describe('a refutation', () => {
       await server.close();
       await rm(folder, { recursive: true, force: true });
     }
-  }).timeout(60_000);
+  }).timeout(240_000);
 });

@@ -10,7 +10,7 @@ import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { actlog, start, type Ran } from '../support/actlog.ts';
 
 describe('actlog serve, and what works beside it', function () {
-  this.timeout(60_000);
+  this.timeout(240_000);
   let folder: string;
   let data: string;
   let server: ChildProcessWithoutNullStreams;

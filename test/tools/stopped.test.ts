@@ -20,7 +20,7 @@ const TYPES: readonly EntryType[] = [
 ];
 
 describe('actlog on a stopped data folder', function () {
-  this.timeout(60_000);
+  this.timeout(240_000);
   let data: string;
   let test: TestLog;
 

@@ -393,7 +393,7 @@ describe('actlog witness', () => {
     assert.equal(twin.code, 1);
     assert.match(twin.stderr, /does another witness run on it/);
     await second.end();
-  }).timeout(60_000);
+  }).timeout(240_000);
 
   it('does not run without what it cosigned, under a name of monitors, or for a key that is none', async () => {
     await (await running()).end();
@@ -406,5 +406,5 @@ describe('actlog witness', () => {
     const cosigner = await actlog(args('--data', join(folder, 'v'), '--log', vkey));
     assert.equal(cosigner.code, 1);
     assert.match(cosigner.stderr, /is no key of a log/);
-  }).timeout(60_000);
+  }).timeout(240_000);
 });

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { parseNetwork } from '../../../gateway/egress/address.ts';
 import { EgressRefused, openEgress } from '../../../gateway/egress/egress.ts';
 import type { EgressOptions, OpenEgress } from '../../../gateway/egress/egress.ts';
-import { startReceiver } from './receiver.ts';
+import { startReceiver, startTwins } from './receiver.ts';
 import type { Receiver } from './receiver.ts';
 
 const OUTSIDE = '127.0.0.2';
@@ -108,15 +108,16 @@ describe('the egress guard', () => {
       },
     });
     // Both listen on the same port, so that only the address tells them apart.
-    const twin = await startReceiver(INSIDE, { port: outside.port });
+    const [named, twin] = await startTwins(OUTSIDE, INSIDE);
     try {
-      outside.answer((_, res) => res.writeHead(204, { connection: 'close' }).end());
-      const url = outside.url('/', 'rebinding.test');
+      named.answer((_, res) => res.writeHead(204, { connection: 'close' }).end());
+      const url = named.url('/', 'rebinding.test');
       assert.equal((await rebinding.post(url, {}, '')).status, 204);
       await refused(rebinding.post(url, {}, ''));
       assert.deepEqual(asked, ['rebinding.test', 'rebinding.test']);
       assert.equal(twin.received.length, 0);
     } finally {
+      await named.close();
       await twin.close();
     }
   });

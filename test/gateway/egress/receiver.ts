@@ -85,6 +85,19 @@ export async function startReceiver(
   };
 }
 
+/** Two receivers on one port of two addresses. */
+export async function startTwins(one: string, other: string): Promise<[Receiver, Receiver]> {
+  for (;;) {
+    const first = await startReceiver(one);
+    try {
+      return [first, await startReceiver(other, { port: first.port })];
+    } catch {
+      // The port was somebody's on the other address.
+      await first.close();
+    }
+  }
+}
+
 async function readAll(req: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of req) chunks.push(chunk as Buffer);

@@ -5,6 +5,7 @@ import { hash, randomBytes } from 'node:crypto';
 import { native, parseCheckpoint } from '../../../log/index.ts';
 import type { Log } from '../../../log/index.ts';
 import { verifyCheckpoint } from '../../../log/verify.ts';
+import { settled } from '../../support/settled.ts';
 import { problem, serve } from './served.ts';
 import type { Served } from './served.ts';
 
@@ -35,7 +36,7 @@ function entriesOf(bundle: Buffer): Buffer[] {
 async function grow(log: Log, count: number): Promise<void> {
   const tenants = Array.from({ length: count }, () => randomBytes(16).toString('base64url'));
   await Promise.all(tenants.map((tenant_ref) => log.registerTenant(tenant_ref, '0'.repeat(64))));
-  await log.whenPublished(log.size());
+  await settled(log);
 }
 
 describe('gateway/routes/log', () => {

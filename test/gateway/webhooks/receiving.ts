@@ -16,7 +16,7 @@ export function runSending(
     {
       EGRESS_ALLOW_HTTP: 'on',
       EGRESS_NETWORKS: '127.0.0.2/32',
-      WEBHOOK_TIMEOUT_MS: '5000',
+      WEBHOOK_TIMEOUT_MS: '60000',
       ...env,
     },
     options,

@@ -93,6 +93,10 @@ describe('subscriptions to webhooks', () => {
     // Another trigger does not wait for it.
     await fire(first);
     await receiver.whenReceived(3);
+    await until(async () => {
+      const rows = await running.gateway.logs.sandbox.attachedRows('webhook/due/');
+      return rows.some(([, row]) => JSON.parse(Buffer.from(row).toString()).attempts > 0);
+    });
     pass(running.clock, running, 7000);
     const all = told(await receiver.whenReceived(5));
     const of = (id: string) =>

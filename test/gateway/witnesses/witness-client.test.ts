@@ -15,7 +15,7 @@ const SEED = 50;
 const NOW_S = 1_790_000_000;
 const VKEY = cosignerKey(NAME, SEED);
 
-function clientOf(url: string, timeout_ms = 5000): WitnessClient {
+function clientOf(url: string, timeout_ms = 60_000): WitnessClient {
   const { witnesses } = parsePolicy(native, `witness one ${VKEY} ${url}\nquorum one\n`);
   return new WitnessClient({ ...witnesses[0]!, url }, { timeout_ms, now: () => NOW_S * 1000 });
 }

@@ -52,9 +52,15 @@ class Network {
     return [...lines, rules, ''].join('\n');
   }
 
-  witnesses(policy: string, fail_open = false, timeout_ms = 5000): Witnesses {
+  /** All who answer are waited for, however slow this machine is, unless `grace_ms` is less. */
+  witnesses(
+    policy: string,
+    fail_open = false,
+    timeout_ms = 60_000,
+    grace_ms = timeout_ms,
+  ): Witnesses {
     const now = (): number => NOW_S * 1000;
-    return new Witnesses(witnessPolicyOf(policy), { timeout_ms, fail_open, now });
+    return new Witnesses(witnessPolicyOf(policy), { timeout_ms, fail_open, grace_ms, now });
   }
 
   async close(): Promise<void> {
@@ -174,7 +180,7 @@ describe('witnesses of a log', () => {
   it('are not waited for once there are enough, nor for longer than the time-out', async () => {
     const policy = network.policy('group q 2 a b c\nquorum q', 'a', 'b', 'c');
     network.answers.set('c', () => {});
-    const patient = network.witnesses(policy, false, 60_000);
+    const patient = network.witnesses(policy, false, 60_000, 50);
     assert.equal((await patient.cosign(tree.offer()))?.cosignatures, 2);
     network.answers.set('b', () => {});
     const witnesses = network.witnesses(policy, false, 100);
@@ -188,7 +194,7 @@ describe('witnesses of a log', () => {
     assert.equal(witnesses.health().quorum, 'none');
     network.answers.set('a', () => {});
     network.answers.set('b', () => {});
-    const again = network.witnesses(network.policy('quorum none', 'a', 'b'), false, 60_000);
+    const again = network.witnesses(network.policy('quorum none', 'a', 'b'), false, 60_000, 50);
     assert.equal((await again.cosign(tree.offer()))?.cosignatures, 0);
   });
 

@@ -132,7 +132,7 @@ describe('the signing thread', () => {
   });
 
   it('keeps a process alive for its signatures and no longer', async function () {
-    this.timeout(60_000);
+    this.timeout(240_000);
     const url = (name: string): string =>
       JSON.stringify(new URL(`../../../log/crypto/${name}.ts`, import.meta.url).href);
     const code = `
