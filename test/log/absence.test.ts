@@ -16,6 +16,8 @@ import type { TestLog } from '../support/open-test-log.ts';
 const CASES = Number(process.env['ABSENCE_CASES'] ?? 300);
 const WINDOWS = 10;
 
+const VERDICTS = ['PRESENT', 'UNDECLARED', 'UNDERSAMPLED', 'ABSENT'];
+
 const TENANT = 'dGVuYW50LWV4YW1wbGUtMQ';
 const SURFACES = ['bind', 'pay'] as const;
 
@@ -246,14 +248,13 @@ describe('log/absence', function () {
 
   it(`agrees with a scan of the entries over ${String(CASES)} windows`, async () => {
     let seen: Record<string, number> = {};
-    await fc.assert(
-      fc.asyncProperty(steps, fc.array(window, { minLength: WINDOWS, maxLength: WINDOWS }), run),
-      { numRuns: Math.ceil(CASES / WINDOWS), endOnFailure: CASES > 1000 },
-    );
-    // The histories are worth something only when every verdict is among the answers.
-    for (const verdict of ['PRESENT', 'UNDECLARED', 'UNDERSAMPLED', 'ABSENT']) {
-      assert.ok((seen[verdict] ?? 0) > 0, `${verdict} never came`);
-    }
+    // The histories are worth something only when every verdict is among the answers: seldom it takes some more.
+    do {
+      await fc.assert(
+        fc.asyncProperty(steps, fc.array(window, { minLength: WINDOWS, maxLength: WINDOWS }), run),
+        { numRuns: Math.ceil(CASES / WINDOWS), endOnFailure: CASES > 1000 },
+      );
+    } while (!VERDICTS.every((verdict) => (seen[verdict] ?? 0) > 0));
     if (CASES > 1000) console.log(`      ${JSON.stringify(seen)}`);
 
     async function run(

@@ -15,7 +15,7 @@ describe('POST /api/v1/absence/spoliation-report', () => {
 
   before(async () => {
     served = await serveSurfaces();
-    await served.publish({ entity: ENTITY, surfaces: ['pay'], heartbeat_interval_ms: 1000 });
+    await served.publish({ entity: ENTITY, surfaces: ['pay'], heartbeat_interval_ms: 60_000 });
     served.gateway.clock.pass(10);
   });
   after(() => served.close());
@@ -26,12 +26,12 @@ describe('POST /api/v1/absence/spoliation-report', () => {
     const beat = async (acts_total: number): Promise<number> =>
       (await served.beat({ surface: 'pay', acts_total })).json.receipt.issued_at_ms as number;
     await beat(0);
-    clock.pass(900);
+    clock.pass(30_000);
     await served.act('pay');
     const silent_from = await beat(1);
-    clock.pass(4000);
+    clock.pass(240_000);
     const silent_to = await beat(4);
-    clock.pass(500);
+    clock.pass(30_000);
     const to_ms = clock.wall();
     const { status, json } = await report({ from_ms, to_ms });
     assert.equal(status, 200);
@@ -45,7 +45,7 @@ describe('POST /api/v1/absence/spoliation-report', () => {
     assert.deepEqual(json.report.shortfalls, [
       { from_ms: silent_from, to_ms: silent_to, acts_counted: 3, acts_logged: 0 },
     ]);
-    assert.deepEqual([json.report.declared, json.report.interval_ms], [true, 1000]);
+    assert.deepEqual([json.report.declared, json.report.interval_ms], [true, 60_000]);
     assert.equal(json.receipt.type, 'absence.spoliation_report.v1');
     assert.deepEqual(json.receipt.uncovered, json.report.uncovered);
     assert.ok(json.does_not_assert.length > 0);
@@ -56,7 +56,7 @@ describe('POST /api/v1/absence/spoliation-report', () => {
     const from_ms = clock.wall();
     for (const acts_total of [4, 4, 4]) {
       await served.beat({ surface: 'pay', acts_total });
-      clock.pass(500);
+      clock.pass(30_000);
     }
     const good = await report({ from_ms, to_ms: clock.wall() });
     assert.equal(good.json.report.finding, 'NONE');
@@ -74,7 +74,7 @@ describe('POST /api/v1/absence/spoliation-report', () => {
     const { clock } = served.gateway;
     const from_ms = clock.wall();
     for (let n = 0; n < 60; n++) {
-      clock.pass(1200);
+      clock.pass(72_000);
       await served.beat({ surface: 'pay' });
     }
     const { json } = await report({ from_ms, to_ms: clock.wall() });

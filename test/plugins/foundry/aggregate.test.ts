@@ -41,7 +41,7 @@ function middle(sorted: readonly number[]): number {
     : sorted[Math.floor(half)]!;
 }
 
-/** The definition in floats: the median, who is rejected, the mean of the middle 60 %. */
+/** The definition in plain numbers: the median, who is rejected, the mean of the middle 60 %. */
 function defined(values: readonly number[]) {
   const items = values.map((value, i) => ({
     value,
@@ -52,7 +52,8 @@ function defined(values: readonly number[]) {
   const mad = middle(countedOut(off));
   const kept = items.filter(({ value }) => {
     const distance = Math.abs(value - median);
-    return mad === 0 ? distance <= 0.01 * Math.abs(median) : (0.6745 * distance) / mad <= 3.5;
+    // In whole numbers: a reading may lie on the bound itself.
+    return mad === 0 ? distance * 100 <= Math.abs(median) : distance * 6745 <= 35_000 * mad;
   });
   const all = countedOut(kept);
   const cut = all.length / 5;

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import type { Answer } from '../../gateway/running.ts';
 import { problem, serveSurfaces } from '../astl/surfaces.ts';
 import type { Surfaces } from '../astl/surfaces.ts';
+import { typesFrom } from '../../support/types-from.ts';
 import { readingsOf } from './readings.ts';
 
 const STEPS = [
@@ -115,6 +116,6 @@ describe('the pipeline', () => {
       await of({ custody: { event_type: 'burn', asset_id: 'a', quantity: '-1' } }),
       invalid,
     );
-    assert.ok(served.log().size() - size <= 1, 'nothing but a map head');
+    assert.deepEqual(typesFrom(served.log(), size), []);
   });
 });

@@ -29,7 +29,7 @@ describe('remote classifier', () => {
     server.close();
   });
 
-  const adapter = (path: string, timeoutMs = 2000): ReturnType<typeof createAdapter> =>
+  const adapter = (path: string, timeoutMs = 60_000): ReturnType<typeof createAdapter> =>
     createAdapter({ url: base + path, model: 'asked', apiKey: 'key', timeoutMs, fetch });
   const json =
     (value: unknown) => (_request: IncomingMessage, _body: string, response: ServerResponse) => {
