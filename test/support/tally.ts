@@ -1,0 +1,35 @@
+// What came of the tests of each file of a run.
+
+import type { Runnable, Runner } from 'mocha';
+
+/** What came of the tests of a file; of those that failed, hooks among them, the titles. */
+export interface Outcome {
+  passed: number;
+  skipped: number;
+  readonly failed: string[];
+}
+
+/** Fills itself while the runner runs. What failed outside of every file is kept under ''. */
+export function tally(runner: Runner): ReadonlyMap<string, Outcome> {
+  const outcomes = new Map<string, Outcome>();
+  const of = ({ file = '' }: Runnable): Outcome => {
+    const outcome = outcomes.get(file) ?? { passed: 0, skipped: 0, failed: [] };
+    outcomes.set(file, outcome);
+    return outcome;
+  };
+  runner.on('pass', (test) => (of(test).passed += 1));
+  runner.on('pending', (test) => (of(test).skipped += 1));
+  runner.on('fail', (failed) => of(failed).failed.push(failed.fullTitle()));
+  return outcomes;
+}
+
+/** The outcomes of several files in one. */
+export function sum(outcomes: Iterable<Outcome>): Outcome {
+  const all: Outcome = { passed: 0, skipped: 0, failed: [] };
+  for (const { passed, skipped, failed } of outcomes) {
+    all.passed += passed;
+    all.skipped += skipped;
+    all.failed.push(...failed);
+  }
+  return all;
+}
