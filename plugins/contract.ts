@@ -50,6 +50,7 @@ export {
   Millis,
   receiptMembers,
   ReceiptSchema,
+  SessionKey,
   SessionRef,
   SurfaceName,
 } from './schemas.ts';

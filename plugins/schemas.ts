@@ -14,6 +14,15 @@ export const SurfaceName = Type.String({ pattern: '^[a-z][a-z0-9_]{0,63}$' });
 /** The name of a session in a log. */
 export const SessionRef = Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' });
 
+/** The chain of a session. TypeBox writes tuples as draft 7 does; the log's schemas are of 2020-12. */
+export const SessionKey = Type.Unsafe<readonly ['session', string]>({
+  type: 'array',
+  prefixItems: [Type.Literal('session'), SessionRef],
+  items: false,
+  minItems: 2,
+  maxItems: 2,
+});
+
 /** Milliseconds of UTC. */
 export const Millis = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 

@@ -5,7 +5,7 @@ import { Type } from 'typebox';
 import { LogError } from '../../log/index.ts';
 import { ApiError, route } from '../contract.ts';
 import type { PluginHost, Route } from '../contract.ts';
-import { Millis, SessionRef } from '../contract.ts';
+import { Millis, SessionKey } from '../contract.ts';
 
 /** How long a request waits for the checkpoint over what was logged before it. */
 const COVERED_MS = 10_000;
@@ -17,13 +17,7 @@ const SessionDocument = Type.Object(
   {
     schema: Type.Literal('svc-absence-witness-v1'),
     question: Type.Object({
-      key: Type.Unsafe<readonly ['session', string]>({
-        type: 'array',
-        prefixItems: [Type.Literal('session'), SessionRef],
-        items: false,
-        minItems: 2,
-        maxItems: 2,
-      }),
+      key: SessionKey,
       from_ms: Millis,
       to_ms: Millis,
     }),

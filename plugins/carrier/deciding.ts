@@ -1,7 +1,7 @@
 // A check from its request to its entry: the rules are applied at the sequence point, so no finding that stands before
 // the answer in the log is missed. What fails on our side says BLOCK in its error. behaviour.md §8.3.
 
-import { fromBase64Url, fromHex, LogError, toHex } from '../../log/index.ts';
+import { fromBase64Url, LogError, toHex } from '../../log/index.ts';
 import { ApiError } from '../contract.ts';
 import type {
   Caller,
@@ -12,6 +12,7 @@ import type {
   PluginHost,
   Sequenced,
 } from '../contract.ts';
+import { entryName, indexNamed } from '../finding.ts';
 import { DECISION, mandateRow } from './entries.ts';
 import type { ACTIONS, Decision, MandateRow } from './entries.ts';
 import { knownAt, knownOf, seenIn, subjectRow } from './findings.ts';
@@ -133,17 +134,10 @@ function knownBefore(host: PluginHost, log: LogView, subject: Subject): Before {
   return { newest: null, crisis, violation, numbers };
 }
 
-const ENTRY_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-const HASH = /^[0-9a-f]{64}$/;
-
 /** The classification or decision that a name is of; null where it is none of the subject's. */
 function namedBy(log: LogView, subject: Subject, named: string): Seen | null {
-  const name = named.toLowerCase().replace(/^(sha256:|0x)/, '');
-  const index = ENTRY_ID.test(name)
-    ? log.indexOfEntry(name)
-    : HASH.test(name)
-      ? log.indexOfHash(fromHex(name))
-      : null;
+  const name = entryName(named);
+  const index = name === null ? null : indexNamed(log, name);
   const text = index === null ? null : log.entry(index);
   if (index === null || text === null) return null;
   const statement = JSON.parse(text) as JsonObject;

@@ -3,7 +3,7 @@
 
 import { Type } from 'typebox';
 import type { EntryType, JsonObject } from '../contract.ts';
-import { asSchema, Millis, SessionRef } from '../contract.ts';
+import { asSchema, Millis, SessionKey, SessionRef } from '../contract.ts';
 
 /** Name of the entry type of an Article 12 event. */
 export const EVENT = 'compliance.event.v1';
@@ -42,14 +42,7 @@ export const eventType: EntryType = { name: EVENT, schema: asSchema(EventMembers
 /** What a commitment to a report or a pack says. */
 const DocumentMembers = Type.Object(
   {
-    // TypeBox writes tuples as draft 7 does; the log's schemas are of 2020-12.
-    subject_key: Type.Unsafe<readonly ['session', string]>({
-      type: 'array',
-      prefixItems: [Type.Literal('session'), SessionRef],
-      items: false,
-      minItems: 2,
-      maxItems: 2,
-    }),
+    subject_key: SessionKey,
     /** How many entries the session had, up to `to_ms`. */
     entries: Count,
     to_ms: Millis,

@@ -3,17 +3,15 @@
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { canonical, fromHex } from '../../log/index.ts';
+import { canonical } from '../../log/index.ts';
 import { ApiError, Millis, ReceiptSchema, route } from '../contract.ts';
 import type { Caller, Json, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
+import { entryName, indexNamed } from '../finding.ts';
 import { ARTICLE_12 } from './catalogs.ts';
 import { EVENT, EventMembers, OTHER_EVENT } from './entries.ts';
 
 /** The session of events and reports that name none (interface.md). */
 export const DEFAULT_SESSION = 'default';
-
-const ENTRY_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-const HASH = /^[0-9a-f]{64}$/;
 
 const EventAnswer = Type.Object(
   {
@@ -133,12 +131,8 @@ function eventOf(
 
 /** The entry that the event is about, where the name has the form of one. */
 function decisionOf(log: LogView, caller: Caller, named: string): JsonObject {
-  const name = named.toLowerCase().replace(/^(sha256:|0x)/, '');
-  const index = ENTRY_ID.test(name)
-    ? log.indexOfEntry(name)
-    : HASH.test(name)
-      ? log.indexOfHash(fromHex(name))
-      : null;
+  const name = entryName(named);
+  const index = name === null ? null : indexNamed(log, name);
   const text = index === null ? null : log.entry(index);
   if (text !== null) {
     const { entry_id = '', tenant_ref } = JSON.parse(text) as Record<string, string>;
@@ -146,7 +140,7 @@ function decisionOf(log: LogView, caller: Caller, named: string): JsonObject {
       return { decision_entry_id: entry_id, decision_linked: true };
     }
   }
-  const shown = ENTRY_ID.test(name) || HASH.test(name) ? { decision_entry_id: name } : {};
+  const shown = name === null ? {} : { decision_entry_id: name };
   return { ...shown, decision_linked: false };
 }
 

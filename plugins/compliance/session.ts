@@ -3,7 +3,8 @@
 
 import { LogError, RightEdge, toHex } from '../../log/index.ts';
 import { ApiError } from '../contract.ts';
-import type { ChainKey, JsonObject, Link, LogView } from '../contract.ts';
+import type { ChainKey, JsonObject, LogView } from '../contract.ts';
+import { countOf } from '../finding.ts';
 import { Tally } from './tally.ts';
 
 /** How long a request waits for the checkpoint over what was logged before it. */
@@ -111,18 +112,4 @@ export async function placedReceipt(log: LogView, index: number): Promise<JsonOb
     .map((hash) => Buffer.from(hash).toString('base64'));
   const place = { origin: log.origin, index, checkpoint: note, inclusion_proof };
   return { ...receipt, log: place };
-}
-
-/** How many entries the chain has up to the end of the document's window, by what closes it. */
-function countOf(document: JsonObject, key: ChainKey): number {
-  const proof = document['proof'] as unknown as
-    | { readonly type: 'never' }
-    | { readonly type: 'tail'; readonly head: { readonly count: number } }
-    | { readonly type: 'gap'; readonly successor: { readonly entry: string } };
-  if (proof.type === 'never') return 0;
-  if (proof.type === 'tail') return proof.head.count;
-  const { links } = JSON.parse(proof.successor.entry) as { readonly links: readonly Link[] };
-  const link = links.find((candidate) => candidate.key.join(' ') === key.join(' '));
-  if (link === undefined) throw new Error('the successor in a gap has no link of its chain');
-  return link.seq;
 }

@@ -2,9 +2,10 @@
 // behaviour.md §12.3, §12.4.
 
 import { Type } from 'typebox';
-import { fromHex, isJsonObject, parseJson, toBase64 } from '../../log/index.ts';
+import { isJsonObject, parseJson, toBase64 } from '../../log/index.ts';
 import { ApiError, kindOf, LogName, route } from '../contract.ts';
-import type { JsonObject, Kind, LogView, PluginHost, Route } from '../contract.ts';
+import type { JsonObject, LogView, Route } from '../contract.ts';
+import { findEntry } from '../finding.ts';
 import { integrityOf } from './air/integrity.ts';
 import { recordText, sessionBatch, sessionChain } from './air/session.ts';
 import type { AirService } from './air/session.ts';
@@ -12,7 +13,6 @@ import { airStatement, coseView } from './air/statement.ts';
 
 /** How long a request waits for the checkpoint over what it exports. */
 const COVERED_MS = 10_000;
-const HASH = /^[0-9a-f]{64}$/;
 
 const Integrity = Type.Object({
   content_hash: Type.String(),
@@ -99,19 +99,6 @@ const AirSession = Type.Object(
   },
   { $id: 'AirSession' },
 );
-
-/** The entry of an entry_id or an entry hash, in the logs of one kind. */
-export function findEntry(
-  host: PluginHost,
-  kind: Kind,
-  name: string,
-): { log: LogView; index: number } | null {
-  for (const log of host.logs(kind).toReversed()) {
-    const index = HASH.test(name) ? log.indexOfHash(fromHex(name, 32)) : log.indexOfEntry(name);
-    if (index !== null) return { log, index };
-  }
-  return null;
-}
 
 /** The newest size once it covers the entry; `log_unavailable` when the log is not publishing. */
 export async function coveringSize(log: LogView, index: number): Promise<number> {

@@ -1,7 +1,7 @@
 // Permits: which one a receipt names, whether it permits this act now, and its one use. What must hold under
 // concurrency is judged at the sequence point. behaviour.md §8.1, §8.2.
 
-import { canonical, fromHex } from '../../log/index.ts';
+import { canonical } from '../../log/index.ts';
 import { ApiError } from '../contract.ts';
 import type {
   Draft,
@@ -12,6 +12,7 @@ import type {
   LogView,
   PluginHost,
 } from '../contract.ts';
+import { entryName, indexNamed } from '../finding.ts';
 import { DECISION, USE } from './entries.ts';
 import { gateRow, permitRow } from './rows.ts';
 import type { PermitRow } from './rows.ts';
@@ -131,19 +132,11 @@ function checkUsable({ used_by, expires_at_ms }: PermitRow, now_ms: number): voi
   if (now_ms > expires_at_ms) throw new PermitRefused('expired');
 }
 
-const ENTRY_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-const HASH = /^[0-9a-f]{64}$/;
-
 /** Index of the entry that a receipt is of; whoever changed a byte of it holds no receipt. */
 function entryOf(log: LogView, receipt: Json): number {
   if (typeof receipt === 'string') {
-    const name = receipt.toLowerCase();
-    const index = ENTRY_ID.test(name)
-      ? log.indexOfEntry(name)
-      : HASH.test(name)
-        ? log.indexOfHash(fromHex(name))
-        : refuse('malformed');
-    return index ?? refuse('unknown');
+    const name = entryName(receipt) ?? refuse('malformed');
+    return indexNamed(log, name) ?? refuse('unknown');
   }
   if (typeof receipt !== 'object' || receipt === null || Array.isArray(receipt)) {
     return refuse('malformed');

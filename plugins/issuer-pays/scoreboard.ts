@@ -1,7 +1,7 @@
 // The scoreboard as a document and as text: the rankings of the catalog, and the sample of one entry.
 
-import { fromHex } from '../../log/index.ts';
-import type { Kind, LogView, PluginHost } from '../contract.ts';
+import type { Kind, PluginHost } from '../contract.ts';
+import { findEntry } from '../finding.ts';
 import { measure } from './criteria.ts';
 import type { Criterion } from './criteria.ts';
 
@@ -42,8 +42,6 @@ export interface Sample {
   readonly verify_url?: string;
 }
 
-const HASH = /^[0-9a-f]{64}$/;
-
 const fileOf = (host: PluginHost): Scoreboard =>
   host.catalog('scoreboard.json') as unknown as Scoreboard;
 
@@ -66,7 +64,7 @@ export function scoreboardDocument(host: PluginHost, sample: Sample | null): obj
 
 /** Applies the criteria to an entry, by entry_id or entry hash. */
 export async function sampleOf(host: PluginHost, kind: Kind, entry_id: string): Promise<Sample> {
-  const found = entryOf(host, kind, entry_id);
+  const found = findEntry(host, kind, entry_id);
   if (found === null) return { entry_id, found: false };
   const { rankings, grades, grade_basis } = fileOf(host);
   const measured = await measure(found.log, found.index, grade_basis === 'self-assigned');
@@ -75,18 +73,6 @@ export async function sampleOf(host: PluginHost, kind: Kind, entry_id: string): 
   const grade = grades.find(({ criteria_met }) => met >= criteria_met)?.grade ?? 'not rated';
   const verify_url = found.log.receipt(found.index)?.['verify_url'] as string;
   return { entry_id, found: true, criteria, met, of: criteria.length, grade, verify_url };
-}
-
-function entryOf(
-  host: PluginHost,
-  kind: Kind,
-  name: string,
-): { readonly log: LogView; readonly index: number } | null {
-  for (const log of host.logs(kind).toReversed()) {
-    const index = HASH.test(name) ? log.indexOfHash(fromHex(name, 32)) : log.indexOfEntry(name);
-    if (index !== null) return { log, index };
-  }
-  return null;
 }
 
 /** The scoreboard as plain text. */

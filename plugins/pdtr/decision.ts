@@ -1,8 +1,8 @@
 // The decision behind a payment: the one that the request names, else the session's newest, else none, and
 // then that stands in the log. Nothing here ever decides. behaviour.md §7.5.
 
-import { fromHex } from '../../log/index.ts';
 import type { Caller, JsonObject, LogView } from '../contract.ts';
+import { entryName, indexNamed } from '../finding.ts';
 import type { SessionDecision } from './session-decision.ts';
 
 /** What a bind says of the decision behind it. */
@@ -25,25 +25,18 @@ const DECISIONS: ReadonlyMap<string, string> = new Map([
   ['classify.result.v1', 'classification'],
 ]);
 
-const ENTRY_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-const HASH = /^[0-9a-f]{64}$/;
-
 /** Nobody named a decision. */
 export const NO_DECISION: Decision = { source: 'not_supplied', linked: false, surface: false };
 
 /** The decision that a request names by entry id or entry hash. */
 export function namedDecision(log: LogView, caller: Caller, named: string): Decision {
-  const name = named.toLowerCase().replace(/^(sha256:|0x)/, '');
-  const index = ENTRY_ID.test(name)
-    ? log.indexOfEntry(name)
-    : HASH.test(name)
-      ? log.indexOfHash(fromHex(name))
-      : null;
+  const name = entryName(named);
+  const index = name === null ? null : indexNamed(log, name);
   const statement = index === null ? null : statementAt(log, index);
   const type = statement?.['type'];
   const member = typeof type === 'string' ? DECISIONS.get(type) : undefined;
   if (statement === null || member === undefined || statement['tenant_ref'] !== caller.tenant_ref) {
-    const shown = ENTRY_ID.test(name) || HASH.test(name) ? { entry_id: name } : {};
+    const shown = name === null ? {} : { entry_id: name };
     return { source: 'entry_id', linked: false, ...shown, surface: false };
   }
   const { entry_id, type: decided } = statement as { entry_id: string; type: string };

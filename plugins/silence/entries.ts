@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox';
 import type { EntryType } from '../contract.ts';
-import { asSchema, EntityName, Millis, SessionRef, SurfaceName } from '../contract.ts';
+import { asSchema, EntityName, Millis, SessionKey, SurfaceName } from '../contract.ts';
 
 /** Name of the entry type. */
 export const RECEIPT = 'silence.receipt.v1';
@@ -60,14 +60,7 @@ const Heartbeats = Type.Object(
  */
 export const SilenceMembers = Type.Object(
   {
-    // TypeBox writes tuples as draft 7 does; the log's schemas are of 2020-12.
-    subject_key: Type.Unsafe<readonly ['session', string]>({
-      type: 'array',
-      prefixItems: [Type.Literal('session'), SessionRef],
-      items: false,
-      minItems: 2,
-      maxItems: 2,
-    }),
+    subject_key: SessionKey,
     /** Time of the session's first entry; null when it has none. */
     window_from_ms: Type.Union([Millis, Type.Null()]),
     window_to_ms: Millis,

@@ -3,7 +3,8 @@
 
 import { Readable } from 'node:stream';
 import { toBase64 } from '../../../log/index.ts';
-import type { ChainKey, JsonObject, Link, LogView, PluginHost } from '../../contract.ts';
+import type { ChainKey, JsonObject, LogView, PluginHost } from '../../contract.ts';
+import { countOf } from '../../finding.ts';
 import type { Receipts } from '../receipts.ts';
 import type { AirChains, PlacedRecord } from './chains.ts';
 import { integrityOf } from './integrity.ts';
@@ -42,20 +43,6 @@ export async function sessionChain(
   const document = await log.lookup({ key, from_ms: map_head_ms, to_ms: map_head_ms });
   const count = countOf(document, key);
   return { key, session_ref, count, size, checkpoint: note, completeness_proof: document };
-}
-
-/** How many entries the chain of a closing document has. */
-export function countOf({ proof }: JsonObject, key: ChainKey): number {
-  const closing = proof as unknown as
-    | { readonly type: 'never' }
-    | { readonly type: 'tail'; readonly head: { readonly count: number } }
-    | { readonly type: 'gap'; readonly successor: { readonly entry: string } };
-  if (closing.type === 'never') return 0;
-  if (closing.type === 'tail') return closing.head.count;
-  const { links } = JSON.parse(closing.successor.entry) as { readonly links: readonly Link[] };
-  const link = links.find((candidate) => candidate.key.join(' ') === key.join(' '));
-  if (link === undefined) throw new Error('the successor in a gap has no link of its chain');
-  return link.seq;
 }
 
 /** The batch as a stream of JSON text; `proofs` adds each entry's inclusion proof and signed statement. */

@@ -5,7 +5,8 @@
 import { Type } from 'typebox';
 import { ApiError, kindOf, LogName, route } from '../../contract.ts';
 import type { Caller, LogView, PluginHost, Route, RouteContext } from '../../contract.ts';
-import { coveringSize, findEntry } from '../air-routes.ts';
+import { findEntry } from '../../finding.ts';
+import { coveringSize } from '../air-routes.ts';
 import { issuerKeys, STATEMENT, statementRow } from '../entries.ts';
 import type { IssuerRow } from '../entries.ts';
 import type { Receipts } from '../receipts.ts';
