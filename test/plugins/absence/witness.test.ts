@@ -6,6 +6,7 @@ import { portable } from '../../../log/crypto/portable.ts';
 import { verifyAbsence } from '../../../log/verify.ts';
 import { ENTITY, problem, serveSurfaces } from '../astl/surfaces.ts';
 import type { Body, Surfaces } from '../astl/surfaces.ts';
+import { settled } from '../../support/settled.ts';
 
 describe('POST /api/v1/absence/witness', () => {
   let served: Surfaces;
@@ -30,6 +31,8 @@ describe('POST /api/v1/absence/witness', () => {
     clock.pass(100);
     busy = { from_ms, to_ms: clock.wall() };
     clock.pass(1000);
+    // An answer may stand on any checkpoint after its window: from here on each of them has the acts.
+    await settled(served.log());
   });
   after(() => served.close());
 
