@@ -17,6 +17,9 @@ const ROUND_ENTRIES = 96;
 /** Groups that are worth a round beside those in flight: each round has its messages, its tile, its sync. */
 const OVERLAP_GROUPS = 24;
 
+/** How many of the waiting groups the next round takes: half, so that one half is signed while the other is placed. */
+const shareOf = (waiting: number): number => Math.max(OVERLAP_GROUPS, Math.ceil(waiting / 2));
+
 interface Waiting {
   readonly drafts: readonly Draft[];
   readonly options: AppendOptions;
@@ -147,10 +150,14 @@ export class Sequencer {
       this.#waiting.length >= (this.#rounds.size === 0 ? 1 : OVERLAP_GROUPS)
     ) {
       const round = this.#newRound();
-      while (this.#waiting.length > 0 && round.placed.length < ROUND_ENTRIES) {
-        const waiting = this.#waiting.shift();
+      const share = this.#waiting.splice(0, shareOf(this.#waiting.length));
+      let taken = 0;
+      while (taken < share.length && round.placed.length < ROUND_ENTRIES) {
+        const waiting = share[taken++];
         if (waiting !== undefined) this.#placeGroup(round, waiting);
       }
+      // Groups of many entries fill a round early: the rest goes back to the front of the line.
+      if (taken < share.length) this.#waiting.unshift(...share.slice(taken));
       round.position = this.#core.position;
       this.#run(round, () => this.#sign(round)).catch(() => undefined);
     }
