@@ -1,18 +1,28 @@
 // Everything that stands in memory of one open log, loaded from its store. After a failed batch it is
 // dropped and loaded again: what the store holds is the only truth.
 
+import { LRUCache } from 'lru-cache';
 import type { LogClock } from './clock.ts';
 import { Declarations } from './declarations.ts';
 import { equal } from './encoding/bytes.ts';
 import type { Json, JsonObject } from './encoding/json-types.ts';
 import { LogError } from './errors.ts';
 import type { Fold } from './map/fold.ts';
+import { decodeHead } from './map/head.ts';
 import { RightEdge } from './merkle/edge.ts';
 import { TileHashes } from './merkle/tile-hashes.ts';
 import { Rows } from './rows.ts';
 import { KeyRows, START, SurfaceRows, Tenants, type Position } from './state.ts';
 import { leafHashOf, readEntry } from './statement.ts';
-import { CORE_ROW, entryKey, metaKey, PLUGIN_ROW, rowKey, tileKey } from './store/layout.ts';
+import {
+  CORE_ROW,
+  entryKey,
+  headKey,
+  metaKey,
+  PLUGIN_ROW,
+  rowKey,
+  tileKey,
+} from './store/layout.ts';
 import { Overlay } from './store/overlay.ts';
 import type { Store } from './store/store.ts';
 import type { EntryType, Kind } from './types.ts';
@@ -23,6 +33,9 @@ export interface PendingHead {
   readonly last_index: number;
   readonly last_ms: number;
 }
+
+/** How many durable heads are remembered without asking the store. */
+const REMEMBERED_HEADS = 32_768;
 
 /** What a core is made of. */
 export interface CoreParts {
@@ -49,6 +62,8 @@ export class Core {
   readonly surfaces: SurfaceRows;
   readonly tenants: Tenants;
   readonly heads = new Overlay<PendingHead>();
+  /** Of the chains that moved last: most entries stand on a chain that has just had one. */
+  readonly #durableHeads = new LRUCache<string, PendingHead>({ max: REMEMBERED_HEADS });
   readonly tiles: TileHashes;
   edge = new RightEdge();
   /** As of everything placed, durable or not. */
@@ -121,6 +136,17 @@ export class Core {
     return readEntry(this.entryText(index)).statement;
   }
 
+  /**
+   * The head of a chain as of the entry before, durable or not; null for a chain without entries. `id` is the
+   * skey as latin1 text.
+   */
+  head(id: string, skey: Uint8Array): PendingHead | null {
+    const known = this.heads.get(id) ?? this.#durableHeads.get(id);
+    if (known !== undefined) return known;
+    const stored = this.store.get(headKey(skey));
+    return stored === undefined ? null : decodeHead(stored);
+  }
+
   /** Marks a point that `rollback` comes back to: a group is placed whole or not at all. */
   begin(): () => void {
     const position = this.position;
@@ -142,8 +168,11 @@ export class Core {
   /** A round is durable. */
   settle(round: number, size: number): void {
     this.durable = size;
-    this.coreRows.pending.settle(round);
-    this.pluginRows.pending.settle(round);
+    this.coreRows.settle(round);
+    this.pluginRows.settle(round);
+    for (const [id, head] of this.heads.written(round)) {
+      if (head !== null) this.#durableHeads.set(id, head);
+    }
     this.heads.settle(round);
   }
 }

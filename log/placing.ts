@@ -8,7 +8,6 @@ import type { Core } from './core.ts';
 import type { Json, JsonObject } from './encoding/json-types.ts';
 import { entryId, nextSeq } from './entry-id.ts';
 import { LogError } from './errors.ts';
-import { decodeHead } from './map/head.ts';
 import { chainKeys, skey } from './map/key.ts';
 import { isBuiltin } from './map/grammar.ts';
 import { admit, project } from './projection.ts';
@@ -19,7 +18,6 @@ import {
   statementText,
   type StatementText,
 } from './statement.ts';
-import { headKey } from './store/layout.ts';
 import { checkBuiltin, FORMAT } from './surfaces/builtin.ts';
 import { COMMON_MEMBERS } from './surfaces/declaration.ts';
 import { applySurfaces, checkSurfaces } from './surfaces/rules.ts';
@@ -89,7 +87,7 @@ export function place(
     draft.type === 'log.open.v1' ? thumbprint(native, members['jwk']) : core.keys.inForce()?.kid;
   if (kid === undefined) throw new LogError('log_unavailable', 'no receipt key is in force');
   const { commitments, disclosures } = commitAll(draft.private);
-  const own: JsonObject = {
+  const statement: Record<string, Json> = {
     type: draft.type,
     origin: core.origin,
     entry_id,
@@ -105,7 +103,7 @@ export function place(
   };
 
   if (declared === undefined) {
-    checkBuiltin(own);
+    checkBuiltin(statement);
     if (draft.type === 'log.entry_type.v1') {
       checkPlain(members);
       declarations.check(members);
@@ -120,11 +118,10 @@ export function place(
       );
     }
   }
-  checkSurfaces(own, core.surfaces.reader);
+  checkSurfaces(statement, core.surfaces.reader);
 
-  const { links, moved } = linksOf(core, own, declared?.keys ?? [], index, ms, round);
-  const statement: JsonObject =
-    links.length === 0 ? own : { ...own, links: links as unknown as Json };
+  const { links, moved } = linksOf(core, statement, declared?.keys ?? [], index, ms, round);
+  if (links.length > 0) statement['links'] = links as unknown as Json;
   const text = statementText(statement);
   const signed = signedBytes(text);
   const bytes = signed.length + SIGNATURE_MEMBER_BYTES;
@@ -241,11 +238,7 @@ function linksOf(
   for (const key of chainKeys(statement, templates)) {
     const place = skey(native, core.origin, key);
     const id = Buffer.from(place.buffer, place.byteOffset, 32).toString('latin1');
-    let head = core.heads.get(id) ?? null;
-    if (head === null) {
-      const stored = core.store.get(headKey(place));
-      if (stored !== undefined) head = decodeHead(stored);
-    }
+    const head = core.head(id, place);
     const seq = head?.count ?? 0;
     const link = { key, seq, prev_index: head?.last_index ?? null, prev_ms: head?.last_ms ?? null };
     links.push(link);
