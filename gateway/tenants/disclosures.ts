@@ -2,7 +2,8 @@
 // for each entry. The sealed text goes into the log's batch as a row of its own; the keys stand in a database
 // beside it that no backup holds, so that destroying a key destroys the text wherever it is (behaviour.md §1.2).
 
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { randomPiece } from '../../log/index.ts';
 import type { AttachedRow, Disclosure, Log } from '../../log/index.ts';
 import { SyncedLevel } from './synced-level.ts';
 
@@ -39,7 +40,7 @@ export class Disclosures {
    * `flushed` resolves; an answer must wait for that as for the entry itself.
    */
   seal(entry_id: string, disclosures: EntryDisclosures): AttachedRow {
-    const secret = randomBytes(KEY_BYTES + NONCE_BYTES);
+    const secret = randomPiece(KEY_BYTES + NONCE_BYTES);
     const key = secret.subarray(0, KEY_BYTES);
     const nonce = secret.subarray(KEY_BYTES);
     const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(entry_id));
@@ -78,6 +79,8 @@ export class Disclosures {
     try {
       await this.#db.put(batch);
       this.#written += batch.length;
+      // Keys that came meanwhile go out at once: their entries are being signed and written now.
+      if (this.#waiting.length > 0) this.#schedule();
     } catch (error) {
       // Their entries may be durable already: the next flush tries again.
       this.#waiting = [...batch, ...this.#waiting];

@@ -2,12 +2,13 @@
 // disk: after a failed write LevelDB's journal is in doubt, so the database is opened anew before the next.
 
 import { mkdir } from 'node:fs/promises';
-import type { AbstractBatchOperation } from 'abstract-level';
 import { ClassicLevel } from 'classic-level';
 import { LogError } from '../../log/index.ts';
 
 /** How values are stored. */
 export type ValueEncoding = 'json' | 'view';
+
+type Batch<V> = ReturnType<ClassicLevel<string, V>['batch']>;
 
 /** One database in a folder of its own. */
 export class SyncedLevel<V> {
@@ -30,18 +31,23 @@ export class SyncedLevel<V> {
 
   /** Puts all of them, or none. `log_unavailable` when the disk refuses. */
   put(rows: readonly { readonly key: string; readonly value: V }[]): Promise<void> {
-    return this.#write(rows.map(({ key, value }) => ({ type: 'put', key, value })));
+    return this.#write((batch) => {
+      for (const { key, value } of rows) batch.put(key, value);
+    });
   }
 
   /** Deletes the row, if it is there. `log_unavailable` when the disk refuses. */
   delete(key: string): Promise<void> {
-    return this.#write([{ type: 'del', key }]);
+    return this.#write((batch) => batch.del(key));
   }
 
-  async #write(batch: AbstractBatchOperation<ClassicLevel<string, V>, string, V>[]): Promise<void> {
+  /** The chained form of a batch: it costs a fraction of the array form. */
+  async #write(fill: (batch: Batch<V>) => unknown): Promise<void> {
     try {
       if (this.#doubtful) await this.#reopen();
-      await this.#db.batch(batch, { sync: true });
+      const batch = this.#db.batch();
+      fill(batch);
+      await batch.write({ sync: true });
     } catch (cause) {
       this.#doubtful = true;
       throw this.#unavailable(cause);
