@@ -28,6 +28,7 @@ export { isJsonObject, parseJson } from './encoding/json.ts';
 export type { Json, JsonObject } from './encoding/json-types.ts';
 export { generateKey, readKeyFile, writeKeyFile } from './crypto/keys.ts';
 export type { KeyAlgorithm } from './crypto/keys.ts';
+export { randomPiece } from './crypto/random.ts';
 export { native } from './crypto/native.ts';
 export type { Suite } from './crypto/suite.ts';
 export { thumbprint } from './crypto/thumbprint.ts';

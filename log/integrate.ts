@@ -1,11 +1,10 @@
 // A signed round becomes writes: entries, finding rows, tiles, heads, rows. In order, once a round.
 
 import type { Core } from './core.ts';
-import { toBase64 } from './encoding/bytes.ts';
 import { native } from './crypto/native.ts';
-import { encodeHead, vhash } from './map/head.ts';
+import { encodeHead, vhashOf } from './map/head.ts';
 import type { Moved, Placed } from './placing.ts';
-import { entryText, leafHashOf } from './statement.ts';
+import { entryBytesOf, entryText } from './statement.ts';
 import {
   ATTACHED_ROW,
   chainRowKey,
@@ -40,20 +39,27 @@ export interface Entry {
 
 /** Joins a placed entry with its signature. */
 export function sealed(placed: Placed, signature: Uint8Array): Entry {
-  const text = toBase64(signature);
+  const text = Buffer.from(signature.buffer, signature.byteOffset, signature.length).toString(
+    'base64',
+  );
+  const { sequenced, disclosures, moved } = placed;
+  const { bytes, leaf_hash } = entryBytesOf(placed.text, placed.signed, text);
   const entry = entryText(placed.text, text);
-  const bytes = Buffer.from(entry);
-  const { sequenced, disclosures } = placed;
   return {
     appended: {
-      ...sequenced,
+      index: sequenced.index,
+      entry_id: sequenced.entry_id,
+      issued_at_ms: sequenced.issued_at_ms,
+      type: sequenced.type,
+      statement: sequenced.statement,
+      links: sequenced.links,
       signature: text,
       text: entry,
-      leaf_hash: leafHashOf(bytes),
+      leaf_hash,
       disclosures,
     },
     bytes,
-    moved: placed.moved,
+    moved,
   };
 }
 
@@ -92,9 +98,10 @@ export function integrate(
   const updates = new Uint8Array(heads.size * 64);
   let at = 0;
   for (const { skey, head } of heads.values()) {
-    writes.push(put(headKey(skey), encodeHead(head)));
+    const record = encodeHead(head);
+    writes.push(put(headKey(skey), record));
     updates.set(skey, at);
-    updates.set(vhash(native, head), at + 32);
+    updates.set(vhashOf(native, record), at + 32);
     at += 64;
   }
   for (const { level, n, hashes } of core.edge.takeDirty()) {

@@ -2,6 +2,7 @@
 // design/architecture.md, plugins/.
 
 import type { Core } from './core.ts';
+import type { Json } from './encoding/json-types.ts';
 import { pluginOf, type Watcher } from './declarations.ts';
 import { isBuiltin } from './map/grammar.ts';
 import type { EntryType, RowWriter, Sequenced } from './types.ts';
@@ -24,7 +25,7 @@ export function project(
   const { type } = entry;
   const write = (name: string, rule: EntryType['project']): void => {
     const plugin = pluginOf(name);
-    if (untouched?.has(plugin) !== true) rule?.(entry, writerOf(core, plugin, round));
+    if (untouched?.has(plugin) !== true) rule?.(entry, new OwnRows(core, plugin, round));
   };
   if (!isBuiltin(type)) write(type, core.declarations.of(type).project);
   for (const { watch, name } of watchersOf(core, entry)) write(name, watch.project);
@@ -36,23 +37,39 @@ export function project(
  */
 function watchersOf(core: Core, { statement, index }: Sequenced): readonly Watcher[] {
   if (statement['tenant_ref'] === undefined) return [];
-  return core.declarations.watchers.filter(({ since }) => since < index);
+  const { watchers } = core.declarations;
+  return watchers.every(({ since }) => since < index)
+    ? watchers
+    : watchers.filter(({ since }) => since < index);
 }
 
 /** The plugin's own rows, as `project` may write them. */
-function writerOf(core: Core, plugin: string, round: number): RowWriter {
-  const own = (key: string): string => {
-    if (!key.startsWith(`${plugin}/`))
-      throw new Error(`plugin ${plugin} writes the row ${key} of another`);
-    return key;
-  };
-  return {
-    get: (key) => core.pluginRows.get(key),
-    put: (key, value) => {
-      core.pluginRows.set(own(key), value, round);
-    },
-    del: (key) => {
-      core.pluginRows.set(own(key), null, round);
-    },
-  };
+class OwnRows implements RowWriter {
+  readonly #core: Core;
+  readonly #plugin: string;
+  readonly #round: number;
+
+  constructor(core: Core, plugin: string, round: number) {
+    this.#core = core;
+    this.#plugin = plugin;
+    this.#round = round;
+  }
+
+  get(key: string): Json | undefined {
+    return this.#core.pluginRows.get(key);
+  }
+
+  put(key: string, value: Json): void {
+    this.#core.pluginRows.set(this.#own(key), value, this.#round);
+  }
+
+  del(key: string): void {
+    this.#core.pluginRows.set(this.#own(key), null, this.#round);
+  }
+
+  #own(key: string): string {
+    const plugin = this.#plugin;
+    if (key.startsWith(plugin) && key[plugin.length] === '/') return key;
+    throw new Error(`plugin ${plugin} writes the row ${key} of another`);
+  }
 }

@@ -1,9 +1,10 @@
 // statement → entry → receipt. formats.md §2; RFC 8785. The statement's text is what is signed, the
 // entry's text is the same with `signature` in its sorted place: both come from one list of members.
 
-import { createHash, createHmac, hash, randomFillSync } from 'node:crypto';
-import { lp, toBase64Url, toHex } from './encoding/bytes.ts';
+import { createHmac, hash } from 'node:crypto';
+import { lp, toHex } from './encoding/bytes.ts';
 import { canonical } from './encoding/canonical.ts';
+import { randomPiece } from './crypto/random.ts';
 import type { Json, JsonObject } from './encoding/json-types.ts';
 import { LogError } from './errors.ts';
 import { FORBIDDEN_MEMBERS } from './surfaces/declaration.ts';
@@ -27,6 +28,19 @@ const scalar = (value: Json): string | null => {
   return null;
 };
 
+/** `"name":` of the members that statements have: a handful of names, written for every entry. */
+const named = new Map<string, string>();
+/** Names come from schemas, and a schema may let any through. */
+const MOST_NAMED = 4096;
+
+function prefixOf(name: string): string {
+  const known = named.get(name);
+  if (known !== undefined) return known;
+  const prefix = `${JSON.stringify(name)}:`;
+  if (named.size < MOST_NAMED) named.set(name, prefix);
+  return prefix;
+}
+
 /** Canonical text of a statement; `entry_invalid` for a member that only receipts have. */
 export function statementText(statement: JsonObject): StatementText {
   let head = '';
@@ -36,7 +50,7 @@ export function statementText(statement: JsonObject): StatementText {
       throw new LogError('entry_invalid', `a statement has no member ${name}`);
     }
     const value = statement[name] as Json;
-    const member = `${JSON.stringify(name)}:${scalar(value) ?? canonical(value)}`;
+    const member = prefixOf(name) + (scalar(value) ?? canonical(value));
     // entry_id stands before signature and type after it, so both parts have a member.
     if (name < 'signature') head += head === '' ? `{${member}` : `,${member}`;
     else tail += `,${member}`;
@@ -51,34 +65,52 @@ export const signedBytes = ({ head, tail }: StatementText): Buffer => Buffer.fro
 export const entryText = ({ head, tail }: StatementText, signature: string): string =>
   `${head},"signature":"${signature}"${tail}`;
 
-const pool = Buffer.alloc(4096);
-let used = pool.length;
-
-const salt = (): Buffer => {
-  if (used === pool.length) {
-    randomFillSync(pool);
-    used = 0;
-  }
-  used += 16;
-  return Buffer.from(pool.subarray(used - 16, used));
-};
+const SALT_BYTES = 16;
 
 /** A commitment to a value and what opens it: SHA-256(salt[16] ‖ JCS(value)). */
 export function commit(value: Json): { commitment: string; disclosure: Disclosure } {
-  const bytes = salt();
-  const commitment = createHash('sha256').update(bytes).update(canonical(value)).digest('hex');
-  return { commitment, disclosure: { salt: toHex(bytes), value } };
+  const salt = randomPiece(SALT_BYTES);
+  const commitment = hash('sha256', Buffer.concat([salt, Buffer.from(canonical(value))]), 'hex');
+  return { commitment, disclosure: { salt: salt.toString('hex'), value } };
 }
+
+const NOTHING = new Uint8Array(0);
 
 /** base64url(HMAC-SHA-256(tenant key, lp(origin) ‖ lp("session") ‖ lp(session_id))) (formats.md §4). */
 export function sessionRef(tenantKey: Uint8Array, origin: string, sessionId: string): string {
-  const mac = createHmac('sha256', tenantKey);
-  mac.update(lp(origin)).update(lp('session')).update(lp(sessionId));
-  return toBase64Url(mac.digest());
+  const named = lp(NOTHING, origin, 'session', sessionId);
+  return createHmac('sha256', tenantKey).update(named).digest('base64url');
 }
 
 /** Hex of the SHA-256 of a tenant key, as `log.tenant.v1` has it. */
 export const tenantKeyHash = (key: Uint8Array): string => hash('sha256', key, 'hex');
+
+const SIGNATURE_PREFIX = Buffer.from(',"signature":"');
+const SIGNATURE_END = 0x22; // "
+
+/**
+ * The bytes of an entry and their leaf hash, out of the bytes that were signed: `text` says where the signature
+ * (base64 of 64 bytes) goes in. One buffer, in which the RFC 6962 tag stands before the entry.
+ */
+export function entryBytesOf(
+  { head, tail }: StatementText,
+  signed: Uint8Array,
+  signature: string,
+): { bytes: Buffer; leaf_hash: Buffer } {
+  const more = SIGNATURE_PREFIX.length + signature.length + 1;
+  const tagged = Buffer.allocUnsafe(1 + signed.length + more);
+  const ascii = head.length + tail.length === signed.length;
+  const cut = ascii ? head.length : Buffer.byteLength(head);
+  tagged[0] = 0;
+  tagged.set(signed.subarray(0, cut), 1);
+  let at = 1 + cut;
+  tagged.set(SIGNATURE_PREFIX, at);
+  at += SIGNATURE_PREFIX.length;
+  at += tagged.write(signature, at, 'latin1');
+  tagged[at] = SIGNATURE_END;
+  tagged.set(signed.subarray(cut), at + 1);
+  return { bytes: tagged.subarray(1), leaf_hash: hash('sha256', tagged, 'buffer') };
+}
 
 /** RFC 6962 leaf hash on the server's fast path: one call over one buffer. */
 export function leafHashOf(entry: Uint8Array): Buffer {

@@ -92,10 +92,14 @@ export function readU64(bytes: Uint8Array, offset: number): number {
   return n;
 }
 
-/** u16 byte length ‖ UTF-8; over 65,535 bytes is `encoding_invalid`. */
-export function lp(text: string): Uint8Array {
-  const bytes = utf8(text);
-  return concat(u16(bytes.length), bytes);
+/** `first`, then for each text its u16 byte length and its UTF-8; over 65,535 bytes is `encoding_invalid`. */
+export function lp(first: Uint8Array, ...texts: readonly string[]): Uint8Array {
+  const parts = [first];
+  for (const text of texts) {
+    const bytes = utf8(text);
+    parts.push(u16(bytes.length), bytes);
+  }
+  return concat(...parts);
 }
 
 function bigEndian(n: number, width: number, max: number): Uint8Array {

@@ -46,8 +46,12 @@ export function decodeHead(bytes: Uint8Array): Head {
 
 /** H(04, head): the value of a chain in the head map, 32 bytes. */
 export function vhash(suite: Suite, head: Head): Uint8Array {
-  return suite.sha256(concat(HEAD_TAG, encodeHead(head)));
+  return vhashOf(suite, encodeHead(head));
 }
+
+/** The same of a head record that is encoded already. */
+export const vhashOf = (suite: Suite, record: Uint8Array): Uint8Array =>
+  suite.sha256(concat(HEAD_TAG, record));
 
 function putU64(view: DataView, offset: number, n: number, name: string): void {
   if (!Number.isSafeInteger(n) || n < 0) throw invalid(`${name} is no integer from 0 to 2^53 - 1`);

@@ -4,7 +4,7 @@
 import { portable } from '../crypto/portable.ts';
 import type { Suite } from '../crypto/suite.ts';
 import { thumbprint } from '../crypto/thumbprint.ts';
-import { concat, lp, u8 } from '../encoding/bytes.ts';
+import { lp, u8 } from '../encoding/bytes.ts';
 import type { Json, JsonObject } from '../encoding/json-types.ts';
 import { LogError } from '../errors.ts';
 import type { ChainKey } from '../types.ts';
@@ -84,7 +84,7 @@ export function checkKey(key: unknown, declaredKinds?: ReadonlyMap<string, numbe
 
 /** H(05, lp(origin) ‖ lp(key[0]) ‖ lp(key[1]) ‖ …): the place of a chain in the head map, 32 bytes. */
 export function skey(suite: Suite, origin: string, key: ChainKey): Uint8Array {
-  return suite.sha256(concat(CHAIN_KEY_TAG, lp(origin), ...key.map((part) => lp(part))));
+  return suite.sha256(lp(CHAIN_KEY_TAG, origin, ...key));
 }
 
 /**

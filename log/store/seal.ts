@@ -12,10 +12,14 @@ const hashed = (key: Uint8Array): boolean => key[0] === ENTRY || key[0] === TILE
 /** The value as it is stored: itself, then CRC-32 of key and value. */
 export function seal(key: Uint8Array, value: Uint8Array): Uint8Array {
   if (hashed(key)) return value;
-  const sealed = Buffer.allocUnsafe(value.length + CRC_BYTES);
-  sealed.set(value);
-  sealed.writeUInt32BE(crc32(value, crc32(key)), value.length);
-  return sealed;
+  // The key stands before the value, so that one call sums both; what is stored begins behind it.
+  const { length } = key;
+  const summed = Buffer.allocUnsafe(length + value.length + CRC_BYTES);
+  summed.set(key);
+  summed.set(value, length);
+  const end = length + value.length;
+  summed.writeUInt32BE(crc32(summed.subarray(0, end)), end);
+  return summed.subarray(length);
 }
 
 /** The value of a stored one; `store_corrupt` when either its key or it was damaged. */

@@ -47,8 +47,14 @@ export function actOf({ statement }: Pick<Sequenced, 'statement'>): Act | null {
 }
 
 /** A sum and something more. */
-export const add = (sum: Digits, more: number | bigint | Digits): Digits =>
-  String(BigInt(sum) + BigInt(more));
+export function add(sum: Digits, more: number | bigint | Digits): Digits {
+  const [a, b] = [Number(sum), Number(more)];
+  // Sums that a double holds exactly need no bigint, which costs several times as much; most sums are.
+  if (Number.isSafeInteger(a) && Number.isSafeInteger(b) && Number.isSafeInteger(a + b)) {
+    return String(a + b);
+  }
+  return String(BigInt(sum) + BigInt(more));
+}
 
 /** What is taken of an act's exposure when the month stood at `before`: the tier after the act, flat on it. */
 export function shareOf(

@@ -9,6 +9,7 @@ import { leafHash } from '../../log/merkle/hash.ts';
 import { formatTlogProof } from '../../log/note/tlog-proof.ts';
 import {
   commit,
+  entryBytesOf,
   entryText,
   leafHashOf,
   readEntry,
@@ -48,6 +49,9 @@ describe('statement: texts', () => {
         assert.equal(signedBytes(text).toString(), canonical(statement));
         const entry = entryText(text, SIGNATURE);
         assert.equal(entry, canonical({ ...statement, signature: SIGNATURE }));
+        const { bytes, leaf_hash } = entryBytesOf(text, signedBytes(text), SIGNATURE);
+        assert.equal(bytes.toString(), entry);
+        assert.deepEqual(leaf_hash, leafHashOf(Buffer.from(entry)));
         assert.deepEqual(readEntry(entry).signature, SIGNATURE);
         assert.equal(canonical(readEntry(entry).statement), canonical(statement));
       }),

@@ -20,6 +20,7 @@ import {
   utf8,
 } from '../../../log/encoding/bytes.ts';
 
+const NOTHING = new Uint8Array(0);
 const bytes = fc.uint8Array({ maxLength: 100 });
 const refused = { name: 'LogError', code: 'encoding_invalid' };
 
@@ -47,7 +48,7 @@ describe('log/encoding/bytes', () => {
     }
     for (const s of ['\ud800', 'a\udc00', '\udc00\ud800']) {
       assert.throws(() => utf8(s), refused);
-      assert.throws(() => lp(s), refused);
+      assert.throws(() => lp(NOTHING, s), refused);
     }
   });
 
@@ -77,8 +78,8 @@ describe('log/encoding/bytes', () => {
   });
 
   it('puts the byte length before a text, up to 65,535', () => {
-    assert.equal(toHex(lp('\u00e9a')), '0003c3a961');
-    assert.equal(lp('a'.repeat(65_535)).length, 65_537);
-    assert.throws(() => lp('a'.repeat(65_536)), refused);
+    assert.equal(toHex(lp(NOTHING, '\u00e9a')), '0003c3a961');
+    assert.equal(lp(NOTHING, 'a'.repeat(65_535)).length, 65_537);
+    assert.throws(() => lp(NOTHING, 'a'.repeat(65_536)), refused);
   });
 });
