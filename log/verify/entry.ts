@@ -2,7 +2,7 @@
 // Says nothing of whether the entry belongs where it stands: that is openEntry's and replay's part.
 
 import { fromBase64, utf8 } from '../encoding/bytes.ts';
-import { canonical } from '../encoding/canonical.ts';
+import { canonical, printsCanonically } from '../encoding/canonical.ts';
 import { isJsonObject, parseJson } from '../encoding/json.ts';
 import type { Json, JsonObject } from '../encoding/json-types.ts';
 import type { Suite } from '../crypto/suite.ts';
@@ -23,41 +23,6 @@ export interface EntryParts {
   readonly leafHash: Uint8Array;
 }
 
-/** JCS of an object, and of it without its `signature`, for the price of one. */
-export interface SignedText {
-  readonly statement: JsonObject;
-  /** JCS of the statement. */
-  readonly message: string;
-  /** JCS of the statement with its signature. */
-  readonly text: string;
-}
-
-/**
- * The canonical texts of a statement with a signature. JCS sorts members by UTF-16 code units, so
- * the members before and after `signature` are written once and serve both texts.
- */
-export function signedText(entry: JsonObject): SignedText {
-  const before: [string, Json][] = [];
-  const after: [string, Json][] = [];
-  for (const member of Object.entries(entry)) {
-    if (member[0] < 'signature') before.push(member);
-    else if (member[0] > 'signature') after.push(member);
-  }
-  const head = membersOf(before);
-  const tail = membersOf(after);
-  const signature = `"signature":${canonical(entry.signature ?? null)}`;
-  return {
-    // fromEntries defines members, so a member called __proto__ stays a member.
-    statement: Object.fromEntries([...before, ...after]),
-    message: `{${[head, tail].filter((part) => part !== '').join(',')}}`,
-    text: `{${[head, signature, tail].filter((part) => part !== '').join(',')}}`,
-  };
-}
-
-function membersOf(members: readonly (readonly [string, Json])[]): string {
-  return canonical(Object.fromEntries(members)).slice(1, -1);
-}
-
 /**
  * Takes the text of an entry apart.
  *
@@ -72,12 +37,15 @@ export function readEntry(suite: Suite, text: string): EntryParts {
   checkSize(bytes.length);
   if (!isJsonObject(value)) throw new LogError('json_invalid', 'entry is not an object');
   const signature = readSignature(value.signature);
-  const signed = signedText(value);
-  if (signed.text !== text) throw new LogError('entry_invalid', 'entry is not canonical');
+  const prints = printsCanonically(value, text);
+  if (!prints && canonical(value) !== text) {
+    throw new LogError('entry_invalid', 'entry is not canonical');
+  }
+  const { signature: _, ...statement } = value;
   return {
     text,
-    statement: signed.statement,
-    message: utf8(signed.message),
+    statement,
+    message: utf8(prints ? JSON.stringify(statement) : canonical(statement)),
     signature,
     leafHash: leafHash(suite, bytes),
   };

@@ -10,7 +10,7 @@ import { checkInclusion } from '../merkle/check.ts';
 import { parseTlogProof } from '../note/tlog-proof.ts';
 import { Checks } from './checks.ts';
 import type { Check, Found } from './checks.ts';
-import { readEntry, signedText } from './entry.ts';
+import { readEntry } from './entry.ts';
 import type { EntryParts } from './entry.ts';
 import { count, exactObject, path, refused, string } from './shape.ts';
 import { checkInForce, keyOf } from './trust.ts';
@@ -99,7 +99,7 @@ function readReceipt(suite: Suite, receipt: Json): ReceiptParts {
   for (const name of ['permalink', 'verify_url']) {
     if (derived[name] !== undefined) string(derived[name], name);
   }
-  const entry = readEntry(suite, signedText(signed).text);
+  const entry = readEntry(suite, canonical(signed));
   count(entry.statement.index, 'index');
   count(entry.statement.issued_at_ms, 'issued_at_ms');
   string(entry.statement.kid, 'kid');

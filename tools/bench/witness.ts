@@ -1,5 +1,5 @@
-// Absence: how long the log takes to make a witness document in a large map, how large its proof is, and the
-// witness over HTTP, with its own durable receipt, against Koa alone.
+// Absence: how long the log takes to make a witness document in a large map, how large its proof is, what its
+// check costs, and the witness over HTTP, with its own durable receipt, against Koa alone.
 
 import { manifestHash, native } from '../../log/index.ts';
 import type { JsonObject, Log } from '../../log/index.ts';
@@ -9,14 +9,13 @@ import type { BuiltLog } from './built-log.ts';
 import { firstStart, startBareKoa, startService } from './child.ts';
 import { interleave, median, stealMeter } from './figure.ts';
 import type { Bench, BenchOptions, Figure } from './figure.ts';
+import { offline, witnessed } from './offline.ts';
 import { rate } from './wire.ts';
 import type { Shot } from './wire.ts';
 
 const ENTITY = 'bench:witnessed';
 const SURFACES = ['s1', 's2', 's3', 's4', 's5', 's6', 's7', 's8'];
 const RUNS = 1000;
-/** A cosignature line with a name of usual length. */
-const COSIGNATURE_BYTES = 150;
 
 /** Witness documents, and witnesses over HTTP. */
 export const witness: Bench = {
@@ -48,9 +47,10 @@ async function documents(built: BuiltLog): Promise<Figure[]> {
       await ask(SURFACES[n % SURFACES.length] ?? 'quiet');
       if (n >= RUNS) times.push(performance.now() - before);
     }
-    const { question, verdict, checkpoint, map_head, proof } = document;
-    const text = JSON.stringify({ question, verdict, checkpoint, map_head, proof });
-    const bytes = text.length + 3 * COSIGNATURE_BYTES;
+    const seen = witnessed(log, document);
+    const cosigned = JSON.parse(seen.text) as JsonObject;
+    const { question, verdict, checkpoint, map_head, proof } = cosigned;
+    const bytes = JSON.stringify({ question, verdict, checkpoint, map_head, proof }).length;
     const keys = log.health().keys_in_map;
     const common = { steal: steal(), better: 'lower' } as const;
     return [
@@ -72,8 +72,9 @@ async function documents(built: BuiltLog): Promise<Figure[]> {
         at_least: 3.5,
         aim: 3.5,
         value: bytes / 1000,
-        parts: { bytes, with_declaration_and_coverage: JSON.stringify(document).length },
+        parts: { bytes, with_declaration_and_coverage: seen.text.length },
       },
+      ...(await offline(seen)),
     ];
   } finally {
     await close();

@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 
 import { fromHex, utf8 } from '../../../log/encoding/bytes.ts';
-import { canonical } from '../../../log/encoding/canonical.ts';
-import type { Json } from '../../../log/encoding/json-types.ts';
+import { canonical, printsCanonically } from '../../../log/encoding/canonical.ts';
+import type { Json, JsonObject } from '../../../log/encoding/json-types.ts';
 import { parseJson } from '../../../log/encoding/json.ts';
 import { ownVectors, sharedVectors } from '../../support/vectors.ts';
 
@@ -101,6 +101,50 @@ describe('log/encoding/canonical: RFC 8785 vectors (need ../shared/vectors/jcs)'
       assert.deepEqual(utf8(text), fromHex(vector.canonical_hex));
     });
   }
+});
+
+describe('a text that prints canonically', () => {
+  const printed = (text: string): boolean =>
+    printsCanonically(parseJson(text, { fractions: true }), text);
+
+  it('is canonical, and so is what is left of it', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 })), (members) => {
+        let value: JsonObject;
+        const text = JSON.stringify(members);
+        try {
+          value = parseJson(text, { fractions: true }) as JsonObject;
+        } catch {
+          return; // minus zero, lone surrogates
+        }
+        const isCanonical = text === canonical(value);
+        if (printed(text)) assert.ok(isCanonical);
+        const sorted = canonical(value);
+        if (!printed(sorted)) {
+          assert.match(sorted, /"\d+":/u, 'only names like array indexes are said no to');
+          return;
+        }
+        const [, ...kept] = Object.entries(parseJson(sorted, { fractions: true }) ?? {});
+        const rest = Object.fromEntries(kept as [string, Json][]);
+        assert.equal(JSON.stringify(rest), canonical(rest));
+      }),
+    );
+  });
+
+  it('is one of sorted names, one spelling and no space, at every depth', () => {
+    assert.equal(printed('{"a":[{"b":1,"c":"\u00e4"}],"d":null}'), true);
+    for (const text of [
+      '{"a":1, "b":2}',
+      '{"b":1,"a":2}',
+      '{"a":[{"c":1,"b":2}]}',
+      '{"a":"\\u00e4"}',
+      '{"a":"\\/"}',
+      '{"-":1,"1":2}',
+    ]) {
+      assert.equal(printed(text), false, text);
+    }
+    assert.equal(canonical(parseJson('{"-":1,"1":2}')), '{"-":1,"1":2}', 'canonical all the same');
+  });
 });
 
 /** The same value with the members of every object in another order. */
