@@ -84,6 +84,10 @@ function checkOwnSets(engine: Engine): void {
     domain: rightByTag(score('domains', scoreViolation)),
   };
   report['general'] = figures(score('general', scoreViolation));
+  report['fresh'] = {
+    ...figures(score('fresh', scoreAlarm)),
+    topic: rightByTag(score('fresh', scoreAlarm)),
+  };
 }
 
 function checkSpeed(engine: Engine): void {

@@ -196,7 +196,19 @@ export function ownRows(folder: string): Row[] {
     const targets = general ? [bad, bad === 1 ? null : 0, 0] : [bad === 1 ? null : 0, bad, 0];
     rows.push(own(general ? 'general' : 'domains', line, targets, [4, 3, 4]));
   }
+  for (const line of lines(join(folder, 'fresh.jsonl'))) rows.push(fresh(line));
   return rows;
+}
+
+/** Sentences from the heads of the policies, written to see how far the rules carry: half to learn from, half to measure. */
+function fresh(line: Line): Row {
+  const { topic = '', label } = line;
+  const bad = label === 'VIOLATION';
+  const general = topic === 'general' || topic === 'crisis';
+  const targets = general ? [bad ? 1 : 0, bad ? null : 0] : [bad ? null : 0, bad ? 1 : 0];
+  const weights = general ? [4, 3, 4] : [bad ? 0 : 1, 8, 3];
+  const row = own('fresh', line, [...targets, label === 'CRISIS' ? 1 : 0], weights);
+  return { ...row, tag: topic };
 }
 
 function own(

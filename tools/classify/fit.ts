@@ -18,7 +18,7 @@ import type { Learned, LearnOptions, Sample } from './learn.ts';
 export const OPTIONS: LearnOptions = {
   bits: 18,
   models: HEADS.length,
-  epochs: 6,
+  epochs: 8,
   rate: 0.12,
   decay: 1e-5,
   seed: 20261121,
@@ -32,6 +32,7 @@ const EMPTY_HEAD = {
   threshold_bare: 0,
   threshold_short_bare: 0,
   threshold_request: 0,
+  threshold_trade: 0,
   slope: 1,
 };
 export const NEUTRAL: ModelTable = {
@@ -91,7 +92,7 @@ export function featuresOf(rows: readonly Row[], tables: EngineTables, bits: num
       (_id, word) => hashWord(word),
       sink,
     );
-    emitWhole(analysis, ids, tables.featureClasses, sink);
+    emitWhole(analysis, ids, row.domain !== 'general', tables.featureClasses, sink);
     return Int32Array.from(list);
   });
 }
@@ -149,7 +150,12 @@ export function quantise(learned: Learned): { bytes: Int8Array; scales: number[]
 /** The thresholds of a model. */
 export type Thresholds = Pick<
   Head,
-  'threshold' | 'threshold_short' | 'threshold_bare' | 'threshold_short_bare' | 'threshold_request'
+  | 'threshold'
+  | 'threshold_short'
+  | 'threshold_bare'
+  | 'threshold_short_bare'
+  | 'threshold_request'
+  | 'threshold_trade'
 >;
 
 /**
@@ -158,18 +164,20 @@ export type Thresholds = Pick<
  */
 export const THRESHOLDS: readonly Thresholds[] = [
   {
-    threshold: -2,
-    threshold_short: -1.2,
-    threshold_bare: -0.25,
-    threshold_short_bare: 0.65,
+    threshold: -2.15,
+    threshold_short: -1.35,
+    threshold_bare: -0.3,
+    threshold_short_bare: 0.6,
     threshold_request: 1.6,
+    threshold_trade: 0.45,
   },
   {
-    threshold: 0.5,
-    threshold_short: 0.5,
-    threshold_bare: 0.5,
-    threshold_short_bare: 0.5,
-    threshold_request: 0.5,
+    threshold: -0.4,
+    threshold_short: -0.4,
+    threshold_bare: 0.6,
+    threshold_short_bare: 0.6,
+    threshold_request: 0.6,
+    threshold_trade: 0,
   },
   {
     threshold: -2.1,
@@ -177,6 +185,7 @@ export const THRESHOLDS: readonly Thresholds[] = [
     threshold_bare: -0.6,
     threshold_short_bare: -0.6,
     threshold_request: 1.8,
+    threshold_trade: 0,
   },
 ];
 
@@ -186,6 +195,7 @@ const OPEN: Thresholds = {
   threshold_bare: 0,
   threshold_short_bare: 0,
   threshold_request: 0,
+  threshold_trade: 0,
 };
 
 /** An engine with freshly learned weights, as it would be shipped. */

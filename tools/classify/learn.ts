@@ -37,7 +37,10 @@ export function generator(seed: number): () => number {
   };
 }
 
-/** Runs the given number of passes over the samples, each in a fresh order. */
+/**
+ * Runs the given number of passes over the samples, each in a fresh order, and gives the mean of the weights after each pass of
+ * the second half: one order of the texts weighs less then.
+ */
 export function learn(samples: readonly Sample[], options: LearnOptions): Learned {
   const { models, rate, decay } = options;
   const size = 2 ** options.bits * models;
@@ -47,6 +50,10 @@ export function learn(samples: readonly Sample[], options: LearnOptions): Learne
   const biasSquares = new Float64Array(models).fill(1e-2);
   const order = Int32Array.from(samples.keys());
   const random = generator(options.seed);
+  const means = new Float32Array(size);
+  const biasMeans = new Float64Array(models);
+  const first = Math.ceil(options.epochs / 2);
+  const share = 1 / (options.epochs - first);
   for (let epoch = 0; epoch < options.epochs; epoch++) {
     shuffle(order, random);
     const pace = rate * (1 - (0.9 * epoch) / options.epochs);
@@ -76,8 +83,11 @@ export function learn(samples: readonly Sample[], options: LearnOptions): Learne
         }
       }
     }
+    if (epoch < first) continue;
+    for (let w = 0; w < size; w++) means[w] = (means[w] ?? 0) + (weights[w] ?? 0) * share;
+    for (let m = 0; m < models; m++) biasMeans[m] = (biasMeans[m] ?? 0) + (biases[m] ?? 0) * share;
   }
-  return { weights, biases };
+  return { weights: means, biases: biasMeans };
 }
 
 function shuffle(order: Int32Array, random: () => number): void {

@@ -48,6 +48,8 @@ export interface FeatureClasses {
   readonly kinds: Int32Array;
   /** The ids of the telling classes, in the order of their pairs. */
   readonly telling: readonly number[];
+  /** The same in texts of a trade. */
+  readonly tellingTrade: readonly number[];
 }
 
 const UNIGRAM = 1;
@@ -102,12 +104,13 @@ export function emit(
 export function emitWhole(
   analysis: Analysis,
   ruleIds: readonly string[],
+  trade: boolean,
   classes: FeatureClasses,
   sink: Sink,
 ): void {
   const present: number[] = [];
   const { present: stands } = analysis.marks;
-  for (const cls of classes.telling) {
+  for (const cls of trade ? classes.tellingTrade : classes.telling) {
     if (stands[cls] !== 1) continue;
     for (const other of present) sink.add(mix(mix(PAIR, other), cls));
     present.push(cls);

@@ -100,7 +100,7 @@ function classify(text: string, domain: string, tables: EngineTables): Classifie
   );
   const hits = hitsOf(analysis, domain, tables);
   const ruleIds = [...new Set([...hits.crisis, ...hits.violation].map((hit) => hit.id))].sort();
-  const models = tables.model.score(analysis, ruleIds);
+  const models = tables.model.score(analysis, ruleIds, domain !== 'general');
   const model = Math.max(models.violation_milli, domain === 'general' ? 0 : models.policy_milli);
   const ruled = strongest(hits.violation);
   const lenient = ruled < 500 && isDefence(analysis);

@@ -39,12 +39,14 @@ export interface Head {
   readonly threshold: number;
   /** The same for texts of few words, where one word weighs too much. */
   readonly threshold_short: number;
-  /** The threshold for texts without a word of the model's own kind: harsh ones, or words of distress. */
+  /** The threshold for texts without what is the model's own: a harsh word, a rule of the trade, a word of distress. */
   readonly threshold_bare: number;
   /** The same for texts of few words. */
   readonly threshold_short_bare: number;
   /** The threshold for short questions and orders to an assistant, which talk about a thing more often than do it. */
   readonly threshold_request: number;
+  /** Added to each of them in texts of a trade, where a named group is the subject more often than the target. */
+  readonly threshold_trade: number;
   readonly slope: number;
 }
 
@@ -140,7 +142,7 @@ export class Model {
     this.#wordHash = (id, word) => (id >= 0 ? (hashes[id] ?? 0) : hashWord(word));
   }
 
-  #thresholds(analysis: Analysis): number[] {
+  #thresholds(analysis: Analysis, ruled: boolean, trade: boolean): number[] {
     const { tokens, marks } = analysis;
     const said = saidOf(analysis);
     const short = tokens.words.length <= FEW_WORDS;
@@ -153,18 +155,19 @@ export class Model {
     const harsh =
       ((said & HARSH) !== 0 && !atSelf) ||
       ((said & COARSE) !== 0 && (said & (short ? ADDRESSED : PERSON)) !== 0);
-    const own = [harsh, true, (said & DISTRESS) !== 0];
+    const own = [harsh, ruled, (said & DISTRESS) !== 0];
     return this.#heads.map((head, h) => {
-      if (request && !(h === VIOLATION && harsh)) return head.threshold_request;
-      if (own[h] === true) return short ? head.threshold_short : head.threshold;
-      return short ? head.threshold_short_bare : head.threshold_bare;
+      const more = trade ? head.threshold_trade : 0;
+      if (request && !(h === VIOLATION && harsh)) return head.threshold_request + more;
+      if (own[h] === true) return (short ? head.threshold_short : head.threshold) + more;
+      return (short ? head.threshold_short_bare : head.threshold_bare) + more;
     });
   }
 
-  /** The highest score of any stretch of the text. */
-  score(analysis: Analysis, ruleIds: readonly string[]): ModelScores {
+  /** The highest score of any stretch of the text; `trade` where a domain has rules of its own. */
+  score(analysis: Analysis, ruleIds: readonly string[], trade: boolean): ModelScores {
     const best = [0, 0, 0];
-    const thresholds = this.#thresholds(analysis);
+    const thresholds = this.#thresholds(analysis, ruleIds.some(isTrade), trade);
     const { sentences } = analysis;
     let from = 0;
     for (let to = 1; to <= sentences.length; to++) {
@@ -173,7 +176,7 @@ export class Model {
       if (to < sentences.length && end - start < STRETCH) continue;
       this.#sums.clear();
       emit(analysis, from, to, this.#classes, this.#wordHash, this.#sums);
-      emitWhole(analysis, ruleIds, this.#classes, this.#sums);
+      emitWhole(analysis, ruleIds, trade, this.#classes, this.#sums);
       const { violation, policy, crisis, count } = this.#sums;
       const norm = Math.sqrt(count);
       [violation, policy, crisis].forEach((sum, h) => {
@@ -191,6 +194,11 @@ export class Model {
       crisis_milli: best[2] ?? 0,
     };
   }
+}
+
+/** Whether a rule is one of a trade, and not of hate, threats or distress. */
+function isTrade(rule: string): boolean {
+  return !rule.startsWith('general.') && !rule.startsWith('crisis.');
 }
 
 /** What the words are that the speaker says himself. */

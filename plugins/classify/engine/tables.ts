@@ -65,6 +65,7 @@ export const TABLE_FILES = [
   'lexicon/work.json',
   'lexicon/hiring.json',
   'lexicon/valence.json',
+  'lexicon/trades.json',
   'rules/general.json',
   'rules/hiring.json',
   'rules/insurance.json',
@@ -79,7 +80,7 @@ export const TABLE_FILES = [
   'model.json',
 ] as const;
 
-const LEXICA = ['general', 'crisis', 'work', 'hiring', 'valence'] as const;
+const LEXICA = ['general', 'crisis', 'work', 'hiring', 'valence', 'trades'] as const;
 
 /** Classes whose words are looked for inside misspelt and joined ones. */
 const STRONG = [
@@ -177,6 +178,9 @@ const KINDS: readonly (readonly [number, readonly string[]])[] = [
   [CONTRAST, ['contrast']],
 ];
 
+/** More of them, in texts of a trade: elsewhere their words are too common to tell anything. */
+const TRADE_CLASSES = ['adverse', 'mark', 'fair', 'worse_off', 'unseen', 'pressed', 'bend'];
+
 interface RuleFile {
   readonly domain: string;
   readonly rules: readonly RuleSource[];
@@ -270,7 +274,9 @@ function featureClassesOf(lexicon: Lexicon): FeatureClasses {
     }
   };
   for (const [kind, names] of KINDS) mark(kind, names);
-  return { kinds, telling: TELLING_CLASSES.map((name) => lexicon.known(name)) };
+  const ids = (names: readonly string[]): number[] => names.map((name) => lexicon.known(name));
+  const telling = ids(TELLING_CLASSES);
+  return { kinds, telling, tellingTrade: [...telling, ...ids(TRADE_CLASSES)] };
 }
 
 /** Hex SHA-256. */
