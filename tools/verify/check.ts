@@ -7,19 +7,15 @@ import type { Question, ReceiptResult, Trust } from '../../log/verify.ts';
 import { openEntry, verifyTlogProof } from '../../log/verify.ts';
 import { verifySlotProof } from '../../plugins/clearing/index.ts';
 import { CommandError, EXIT } from '../command-line.ts';
-import { absenceWords } from '../../gateway/static/verify/absence-words.ts';
+import { absenceLines, absenceWords } from '../../gateway/static/verify/absence-words.ts';
+import type { Line } from '../../gateway/static/verify/finding.ts';
 import { checkAir, checkAirSession } from './air.ts';
 import { checkCose, coseOrigin } from './cose.ts';
 import { firstLine, objectOf, text } from './reading.ts';
 import { MAX_BYTES, type Shown } from './recognise.ts';
 import { checkSealed } from './sealed-document.ts';
 
-/** One line of the result. */
-export interface Line {
-  readonly name: string;
-  readonly outcome: 'ok' | 'failed' | 'not_shown';
-  readonly detail: string;
-}
+export type { Line } from '../../gateway/static/verify/finding.ts';
 
 /** What a check came to. */
 export interface Outcome {
@@ -165,19 +161,7 @@ function checkAbsence(
       valid: true,
       checks: [
         { name: 'document', outcome: 'ok', detail: `proof of type ${proof}, log as of ${until}` },
-        {
-          name: 'witnesses',
-          outcome: lag_ms === null ? 'not_shown' : 'ok',
-          detail:
-            lag_ms === null
-              ? 'no policy: the log vouches for itself'
-              : `${String(witnessed)}, the last needed ${String(lag_ms)} ms after the map head`,
-        },
-        {
-          name: 'monitors',
-          outcome: map_verified > 0 ? 'ok' : 'not_shown',
-          detail: `${String(map_verified)} have checked every rule up to this size`,
-        },
+        ...absenceLines(result),
       ],
       summary: absenceWords(question, result),
       facts: {

@@ -3,23 +3,18 @@
 
 import { isJsonObject, LogError, parseJson } from '../../log/index.ts';
 import type { JsonObject } from '../../log/index.ts';
+import { MAX_BYTES, shapeOf, SIGN1 } from '../../gateway/static/verify/shown.ts';
+import type { Shown as OnPage } from '../../gateway/static/verify/shown.ts';
 import { CommandError, EXIT } from '../command-line.ts';
 import { SEALED_DOCUMENTS } from './sealed-document.ts';
 
-/** A full page of the largest entries, and room for the rest. */
-export const MAX_BYTES = 24 * 1024 * 1024;
+export { MAX_BYTES } from '../../gateway/static/verify/shown.ts';
 
 /** What came. */
 export type Shown =
-  | { readonly kind: 'receipt'; readonly receipt: JsonObject | string; readonly tlogProof?: string }
-  | { readonly kind: 'absence'; readonly document: JsonObject | string }
+  | Exclude<OnPage, { kind: 'kit' }>
   | { readonly kind: 'clearing'; readonly proof: JsonObject }
-  | { readonly kind: 'inclusion'; readonly answer: JsonObject }
-  | { readonly kind: 'air'; readonly document: JsonObject }
   | { readonly kind: 'air_session'; readonly document: JsonObject }
-  | { readonly kind: 'cose'; readonly bytes: Uint8Array }
-  | { readonly kind: 'tlog_proof'; readonly text: string }
-  | { readonly kind: 'checkpoint'; readonly text: string }
   | { readonly kind: 'sealed'; readonly document: JsonObject }
   | { readonly kind: 'kit'; readonly kit: JsonObject };
 
@@ -41,46 +36,27 @@ export function recognise(text: string): Shown {
 
 /** Like `recognise`, for what may be binary: a COSE_Sign1 begins with its tag, which no UTF-8 text does. */
 export function recogniseBytes(bytes: Uint8Array): Shown {
-  if (bytes[0] === 0xd2) return { kind: 'cose', bytes: new Uint8Array(bytes) };
+  if (bytes[0] === SIGN1) return { kind: 'cose', bytes: new Uint8Array(bytes) };
   return recognise(Buffer.from(bytes).toString('utf8'));
 }
 
 function recogniseJson(text: string): Shown {
   const value = parsed(text);
   const { schema } = value;
-  if (schema === 'svc-absence-witness-v1') return { kind: 'absence', document: text };
   if (schema === 'svc-clearing-proof-v1') return { kind: 'clearing', proof: value };
-  if (schema === 'svc-air-export-v1') return { kind: 'air', document: value };
   if (schema === 'svc-air-session-v1') return { kind: 'air_session', document: value };
   if (schema === 'svc-offline-verify-kit-v1') return { kind: 'kit', kit: value };
   if (typeof schema === 'string' && SEALED_DOCUMENTS.has(schema)) {
     return { kind: 'sealed', document: value };
   }
-  if (typeof value['signature'] === 'string' && typeof value['kid'] === 'string') {
-    return { kind: 'receipt', receipt: text };
-  }
-  const { receipt, proof, entry, path } = value;
-  // An answer that holds a whole document: what it wraps is what is checked.
-  for (const document of [value['document'], value['witness']]) {
-    if (isObject(document) && document['schema'] === 'svc-absence-witness-v1') {
-      return { kind: 'absence', document };
-    }
-  }
-  if (Array.isArray(value['witnesses'])) {
+  if (Array.isArray(value['witnesses']) && value['signature'] === undefined) {
     throw new CommandError(
       'this answer holds a document for each surface: give them one by one',
       EXIT.unknown,
     );
   }
-  if (isObject(receipt)) {
-    const tlogProof = isObject(proof) ? proof['tlog_proof'] : undefined;
-    return {
-      kind: 'receipt',
-      receipt,
-      ...(typeof tlogProof === 'string' ? { tlogProof } : {}),
-    };
-  }
-  if (typeof entry === 'string' && Array.isArray(path)) return { kind: 'inclusion', answer: value };
+  const shape = shapeOf(value, text);
+  if (shape !== null) return shape;
   if (value['found'] === false) {
     throw new CommandError(
       'the service has not found that receipt: nothing to check',
@@ -103,6 +79,3 @@ function parsed(text: string): JsonObject {
   }
   throw new CommandError('this JSON is not an object', EXIT.unknown);
 }
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -2,6 +2,7 @@
 // document says of itself in words is never repeated.
 
 import type { AbsenceResult, Question } from '../../../log/verify.ts';
+import type { Line } from './finding.ts';
 
 /** One sentence or two, for people. */
 export function absenceWords(question: Question, result: AbsenceResult): string {
@@ -17,6 +18,23 @@ export function absenceWords(question: Question, result: AbsenceResult): string 
       return `ABSENT: nothing was logged for ${about}: ${reasonOf(result)}.${declaredWords(question)}`;
   }
 }
+
+/** What the document's checkpoint shows of others than the log itself. */
+export const absenceLines = ({ witnessed, map_verified, lag_ms }: AbsenceResult): Line[] => [
+  {
+    name: 'witnesses',
+    outcome: lag_ms === null ? 'not_shown' : 'ok',
+    detail:
+      lag_ms === null
+        ? 'no policy: the log vouches for itself'
+        : `${String(witnessed)}, the last needed ${String(lag_ms)} ms after the map head`,
+  },
+  {
+    name: 'monitors',
+    outcome: map_verified > 0 ? 'ok' : 'not_shown',
+    detail: `${String(map_verified)} have checked every rule up to this size`,
+  },
+];
 
 const entriesOf = (count: number): string =>
   count === 1 ? '1 entry is' : `${String(count)} entries are`;

@@ -17,7 +17,7 @@ import {
   verifyTlogProof,
 } from '../../../log/verify.ts';
 import type { Json, JsonObject, Question, Trust } from '../../../log/verify.ts';
-import { absenceWords } from './absence-words.ts';
+import { absenceLines, absenceWords } from './absence-words.ts';
 import { refusal } from './finding.ts';
 import type { Finding, Line, Way } from './finding.ts';
 import { momentsOf } from './moments.ts';
@@ -139,29 +139,14 @@ function checkAbsence(
   const question = asked ?? (members.question as unknown as Question);
   return single('document', () => {
     const result = verifyAbsence(document, question, trust);
-    const { verdict, proof, witnessed, map_verified, lag_ms, as_of_ms } = result;
+    const { verdict, proof, as_of_ms } = result;
     const note = textOf(members.checkpoint);
     const { size } = verifyCheckpoint(note, trust);
-    const lines: Line[] = [
-      {
-        name: 'witnesses',
-        outcome: lag_ms === null ? 'not_shown' : 'ok',
-        detail:
-          lag_ms === null
-            ? 'no policy: the log vouches for itself'
-            : `${String(witnessed)}, the last needed ${String(lag_ms)} ms after the map head`,
-      },
-      {
-        name: 'monitors',
-        outcome: map_verified > 0 ? 'ok' : 'not_shown',
-        detail: `every rule up to this size checked by ${String(map_verified)}`,
-      },
-    ];
     return {
       verdict,
       summary: absenceWords(question, result),
       detail: `proof of type ${proof}, log as of ${new Date(as_of_ms).toISOString()}`,
-      more: lines,
+      more: absenceLines(result),
       not_proven: OF_ABSENCE,
       moments: momentsOf(members, question, as_of_ms),
       seen: { origin: trust.origin, note, size },

@@ -4,9 +4,10 @@
 import { isJsonObject, LogError, parseJson } from '../../../log/verify.ts';
 import type { Json, JsonObject } from '../../../log/verify.ts';
 
-const MAX_BYTES = 24 * 1024 * 1024;
+/** A full page of the largest entries, and room for the rest. */
+export const MAX_BYTES = 24 * 1024 * 1024;
 /** First byte of a COSE_Sign1 with its tag, which no UTF-8 text begins with. */
-const SIGN1 = 0xd2;
+export const SIGN1 = 0xd2;
 
 /** What came. */
 export type Shown =
@@ -62,24 +63,37 @@ export function readObject(text: string): JsonObject {
   return value;
 }
 
-function recogniseJson(text: string): Shown {
-  const value = readObject(text);
-  const { schema } = value;
+/** What `actlog verify` and this page both know by its members; `text` is the document as it came. */
+export function shapeOf(
+  value: JsonObject,
+  text: string,
+): Extract<Shown, { kind: 'absence' | 'air' | 'receipt' | 'inclusion' }> | null {
+  const { schema, receipt, proof, entry, path } = value;
   if (schema === 'svc-absence-witness-v1') return { kind: 'absence', document: text };
   if (schema === 'svc-air-export-v1') return { kind: 'air', document: value };
-  if (schema === 'svc-offline-verify-kit-v1') return { kind: 'kit', text };
   if (typeof value.signature === 'string' && typeof value.kid === 'string') {
     return { kind: 'receipt', receipt: text };
   }
-  const { receipt, proof, entry, path } = value;
+  // An answer that holds a whole document: what it wraps is what is checked.
   for (const document of [value.document, value.witness].map(objectOf)) {
     if (document.schema === 'svc-absence-witness-v1') return { kind: 'absence', document };
   }
-  if (receipt !== undefined && isJsonObject(receipt) && schema === undefined) {
+  if (receipt !== undefined && isJsonObject(receipt)) {
     const tlogProof = objectOf(proof).tlog_proof;
     return { kind: 'receipt', receipt, ...(typeof tlogProof === 'string' ? { tlogProof } : {}) };
   }
   if (typeof entry === 'string' && Array.isArray(path)) return { kind: 'inclusion', answer: value };
+  return null;
+}
+
+function recogniseJson(text: string): Shown {
+  const value = readObject(text);
+  const { schema } = value;
+  if (schema === 'svc-offline-verify-kit-v1') return { kind: 'kit', text };
+  const shape = shapeOf(value, text);
+  // A document with a receipt in it is more than that receipt.
+  const more = shape?.kind === 'receipt' && shape.receipt !== text && schema !== undefined;
+  if (shape !== null && !more) return shape;
   if (value.found === false) throw new Unknown('The log has no receipt of that name.');
   throw new Unknown(
     typeof schema === 'string'
