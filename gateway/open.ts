@@ -40,7 +40,7 @@ import type { GatewayStore } from './tenants/store.ts';
 import { Tenants } from './tenants/tenants.ts';
 import { SecretBox } from './webhooks/secret-box.ts';
 import { Subscriptions } from './webhooks/subscriptions.ts';
-import { WEBHOOK_KEYS, Webhooks, webhookSigners } from './webhooks/webhooks.ts';
+import { WEBHOOK_KEYS, Webhooks } from './webhooks/webhooks.ts';
 import { openViews } from './views/views.ts';
 import { WitnessNetwork } from './witnesses/witness-network.ts';
 
@@ -147,7 +147,8 @@ async function open(
   observeLogs(metrics, Object.values(logs));
   if (witnesses !== null) observeWitnesses(metrics, Object.values(logs), witnesses);
   const [keyFolder, passphrase] = [join(config.DATA_DIR, 'keys'), passphraseOf(config)];
-  const keys = await PluginKeys.open([WEBHOOK_KEYS, ...plugins], keyFolder, passphrase);
+  const declaring = [WEBHOOK_KEYS, ...plugins];
+  const keys = await PluginKeys.open(declaring, keyFolder, passphrase, threads.sign);
   const box = await SecretBox.open(keyFolder, passphrase);
   const subscriptions = new Subscriptions(store, box, now);
   const statics = readStaticFiles();
@@ -161,7 +162,7 @@ async function open(
     { base_url, config, disclosures, egress, logger, metrics, now, receipt, served },
     subscriptions,
     plugins.flatMap(({ events = [] }) => events),
-    webhookSigners(keys),
+    keys,
   );
   const gateway: Gateway = {
     config,

@@ -1,16 +1,15 @@
 // The keys that plugins sign with: one for each name and kind of log, in files of their own beside the logs' keys
 // and with the same protection. behaviour.md §2.2, §2.3. What was signed by an older key stays checkable: its file
-// stays, and the one with the highest number signs.
+// stays, and the one with the highest number signs. A rotation makes the next number.
 
 import { createPublicKey, sign } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
-import { mkdir, readdir } from 'node:fs/promises';
+import { mkdir, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { calculateJwkThumbprint } from 'jose';
-import { generateKey, publicJwk, readKeyFile, writeKeyFile } from '../log/index.ts';
-import type { KeyAlgorithm, Kind } from '../log/index.ts';
-import type { KeyDeclaration, Plugin, PluginSigner } from '../plugins/contract.ts';
+import { generateKey, openSignPool, publicJwk, readKeyFile, writeKeyFile } from '../log/index.ts';
+import type { KeyAlgorithm, Kind, SignPool } from '../log/index.ts';
+import type { Plugin, PluginSigner } from '../plugins/contract.ts';
 
 const signing = promisify(sign);
 const KINDS: readonly Kind[] = ['live', 'sandbox'];
@@ -23,37 +22,59 @@ export interface PluginKey {
   readonly algorithm: KeyAlgorithm;
   readonly jwks: boolean;
   readonly signer: PluginSigner;
+  /** When its file was made. */
+  readonly since_ms: number;
 }
+
+/** Where keys lie and what signs with them. */
+interface KeyPlace {
+  readonly folder: string;
+  readonly passphrase: string | undefined;
+  readonly pool: SignPool;
+}
+
+/** How long a key that was replaced goes on signing beside the new one, where a format takes several signatures. */
+const OVERLAP_MS = 86_400_000;
 
 /** Every key of every plugin. */
 export class PluginKeys {
-  readonly #keys: readonly PluginKey[];
+  readonly #place: KeyPlace;
+  readonly #keys: PluginKey[];
 
-  private constructor(keys: readonly PluginKey[]) {
+  private constructor(place: KeyPlace, keys: PluginKey[]) {
+    this.#place = place;
     this.#keys = keys;
   }
 
-  /** Reads the files of the declared keys, `<plugin>-<name>-<kind>-<number>.pem`; makes what is missing. */
+  /**
+   * Reads the files of the declared keys, `<plugin>-<name>-<kind>-<number>.pem`; makes what is missing.
+   *
+   * @param pool signs what comes in batches; on the calling thread unless given
+   */
   static async open(
     plugins: readonly Pick<Plugin, 'name' | 'keys'>[],
     folder: string,
     passphrase?: string,
+    pool: SignPool = openSignPool({ threads: false }),
   ): Promise<PluginKeys> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
+    const place = { folder, passphrase, pool };
     const files = await readdir(folder);
     const keys: PluginKey[] = [];
     for (const plugin of plugins) {
       for (const declared of plugin.keys ?? []) {
         for (const kind of KINDS) {
-          const found = await keysOf(folder, files, `${plugin.name}-${declared.name}-${kind}`, {
-            algorithm: declared.algorithm,
-            passphrase,
-          });
-          for (const key of found) keys.push(await published(plugin.name, declared, kind, key));
+          const prefix = `${plugin.name}-${declared.name}-${kind}`;
+          const there = numbersOf(files, prefix);
+          if (there.length === 0) await makeKey(place, `${prefix}-1`, declared.algorithm);
+          for (const number of there.length === 0 ? [1] : there) {
+            const file = `${prefix}-${String(number)}`;
+            keys.push(await readKey(place, file, { ...declared, plugin: plugin.name, kind }));
+          }
         }
       }
     }
-    return new PluginKeys(keys);
+    return new PluginKeys(place, keys);
   }
 
   /** All of them, older ones first within a name. */
@@ -63,44 +84,73 @@ export class PluginKeys {
 
   /** The keys of a name, the one that signs first, then older ones, newest first. */
   signers(plugin: string, name: string, kind: Kind): readonly [PluginSigner, ...PluginSigner[]] {
-    const [first, ...older] = this.#keys
-      .filter((key) => key.plugin === plugin && key.name === name && key.kind === kind)
+    const [first, ...older] = this.#of(plugin, name, kind)
       .map(({ signer }) => signer)
       .toReversed();
     if (first === undefined) throw new Error(`${plugin} declares no key ${name}`);
     return [first, ...older];
   }
+
+  /** The key of a name that signs, and those that it replaced less than a day ago. */
+  overlapping(plugin: string, name: string, kind: Kind, now_ms: number): readonly PluginSigner[] {
+    const keys = this.#of(plugin, name, kind);
+    return keys
+      .filter((_, i) => (keys[i + 1]?.since_ms ?? Infinity) > now_ms - OVERLAP_MS)
+      .map(({ signer }) => signer)
+      .toReversed();
+  }
+
+  /** Makes a key that signs from now on; answers with its kid. Older ones stay for what they have signed. */
+  async rotate(plugin: string, name: string, kind: Kind): Promise<string> {
+    const last = this.#of(plugin, name, kind).at(-1);
+    if (last === undefined) throw new Error(`${plugin} declares no key ${name}`);
+    const prefix = `${plugin}-${name}-${kind}`;
+    const numbers = numbersOf(await readdir(this.#place.folder), prefix);
+    const file = `${prefix}-${String((numbers.at(-1) ?? 0) + 1)}`;
+    await makeKey(this.#place, file, last.algorithm);
+    const made = await readKey(this.#place, file, last);
+    this.#keys.splice(this.#keys.indexOf(last) + 1, 0, made);
+    return made.signer.kid;
+  }
+
+  #of(plugin: string, name: string, kind: Kind): PluginKey[] {
+    return this.#keys.filter(
+      (key) => key.plugin === plugin && key.name === name && key.kind === kind,
+    );
+  }
 }
 
-async function keysOf(
-  folder: string,
-  files: readonly string[],
-  prefix: string,
-  how: { readonly algorithm: KeyAlgorithm; readonly passphrase: string | undefined },
-): Promise<KeyObject[]> {
-  const numbers = files
+/** The numbers of the files of a key, lowest first. */
+function numbersOf(files: readonly string[], prefix: string): number[] {
+  return files
     .filter((file) => file.startsWith(`${prefix}-`))
     .map((file) => /^-([1-9][0-9]{0,8})\.pem$/.exec(file.slice(prefix.length))?.[1])
     .filter((number) => number !== undefined)
     .map(Number)
     .sort((a, b) => a - b);
-  if (numbers.length === 0) {
-    const key = generateKey(how.algorithm);
-    await writeKeyFile(join(folder, `${prefix}-1.pem`), key, how.passphrase);
-    return [key];
-  }
-  const path = (number: number): string => join(folder, `${prefix}-${String(number)}.pem`);
-  return Promise.all(
-    numbers.map((number) => readKeyFile(path(number), how.passphrase, how.algorithm)),
-  );
 }
 
-async function published(
-  plugin: string,
-  { name, algorithm, jwks }: KeyDeclaration,
-  kind: Kind,
-  key: KeyObject,
+async function makeKey(
+  { folder, passphrase }: KeyPlace,
+  file: string,
+  algorithm: KeyAlgorithm,
+): Promise<void> {
+  await writeKeyFile(join(folder, `${file}.pem`), generateKey(algorithm), passphrase);
+}
+
+async function readKey(
+  { folder, passphrase, pool }: KeyPlace,
+  file: string,
+  {
+    plugin,
+    name,
+    kind,
+    algorithm,
+    jwks,
+  }: Pick<PluginKey, 'plugin' | 'name' | 'kind' | 'algorithm' | 'jwks'>,
 ): Promise<PluginKey> {
+  const path = join(folder, `${file}.pem`);
+  const key = await readKeyFile(path, passphrase, algorithm);
   const jwk = publicJwk(createPublicKey(key).export({ format: 'jwk' }));
   const kid = await calculateJwkThumbprint(jwk);
   const digest = algorithm === 'ES256' ? 'sha256' : null;
@@ -114,6 +164,11 @@ async function published(
       });
       return new Uint8Array(buffer, byteOffset, length);
     },
+    signAll(messages) {
+      pool.addKey(kid, key);
+      return pool.signAll(kid, messages);
+    },
   };
-  return { plugin, name, kind, algorithm, jwks, signer };
+  const { mtimeMs } = await stat(path);
+  return { plugin, name, kind, algorithm, jwks, signer, since_ms: mtimeMs };
 }

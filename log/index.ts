@@ -30,6 +30,8 @@ export { generateKey, readKeyFile, writeKeyFile } from './crypto/keys.ts';
 export type { KeyAlgorithm } from './crypto/keys.ts';
 export { randomPiece } from './crypto/random.ts';
 export { native } from './crypto/native.ts';
+export { openSignPool } from './crypto/sign-pool.ts';
+export type { SignPool } from './crypto/sign-pool.ts';
 export type { Suite } from './crypto/suite.ts';
 export { thumbprint } from './crypto/thumbprint.ts';
 export { startThread } from './thread.ts';

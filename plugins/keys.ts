@@ -18,4 +18,6 @@ export interface PluginSigner {
   readonly jwk: CosePublicJwk;
   /** 64 bytes: Ed25519, or r and s of ES256. Off the event loop. */
   sign(bytes: Uint8Array): Promise<Uint8Array>;
+  /** Of many short messages at once, in their order, for less than each alone would cost. */
+  signAll(messages: readonly Uint8Array[]): Promise<readonly Uint8Array[]>;
 }

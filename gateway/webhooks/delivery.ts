@@ -36,18 +36,18 @@ const MISSING_ATTEMPTS = 2;
 export class Delivery {
   readonly #gateway: Pick<Gateway, 'egress' | 'disclosures' | 'receipt' | 'now'>;
   readonly #subscriptions: Subscriptions;
-  readonly #signer: (log: Log) => WebhookSigner;
+  readonly #signers: (log: Log) => readonly WebhookSigner[];
   /** Until when; of addresses that belong to no subscription which could be disabled. */
   readonly #gone = new LRUCache<string, number>({ max: MAX_GONE });
 
   constructor(
     gateway: Pick<Gateway, 'egress' | 'disclosures' | 'receipt' | 'now'>,
     subscriptions: Subscriptions,
-    signer: (log: Log) => WebhookSigner,
+    signers: (log: Log) => readonly WebhookSigner[],
   ) {
     this.#gateway = gateway;
     this.#subscriptions = subscriptions;
-    this.#signer = signer;
+    this.#signers = signers;
   }
 
   /** Tries a job once; never rejects for what a receiver does. */
@@ -67,7 +67,7 @@ export class Delivery {
   async post(log: Log, message: Message, receiver: Receiver): Promise<Outcome> {
     const { egress, now } = this.#gateway;
     const { url, secret } = receiver;
-    const headers = await headersOf(message, now(), this.#signer(log), secret);
+    const headers = await headersOf(message, now(), this.#signers(log), secret);
     try {
       const { status, retry_after } = await egress.post(url, headers, message.body);
       if (status >= 200 && status < 300) return { end: 'delivered' };

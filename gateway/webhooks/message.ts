@@ -8,7 +8,7 @@ import type { Json, JsonObject, Log } from '../../log/index.ts';
 /** The key that every message is signed with. */
 export interface WebhookSigner {
   readonly kid: string;
-  sign(bytes: Uint8Array): Uint8Array | Promise<Uint8Array>;
+  sign(bytes: Uint8Array): Promise<Uint8Array>;
 }
 
 /** A message as it is sent: the same at each attempt but for its timestamp and signatures. */
@@ -51,18 +51,20 @@ export function bodyOf(type: string, at_ms: number, data: Json): string {
 }
 
 /**
- * The headers of one attempt. `v1a` is Ed25519 by the webhook key of the JWKS, so that no secret is needed; `v1` is
+ * The headers of one attempt. `v1a` is Ed25519 by the webhook key of the JWKS, so that no secret is needed, for a day
+ * after a rotation also by the old one, which receivers may have kept; `v1` is
  * HMAC-SHA256 with the subscriber's secret, where there is one.
  */
 export async function headersOf(
   { id, body }: Message,
   now_ms: number,
-  signer: WebhookSigner,
+  signers: readonly WebhookSigner[],
   secret?: string,
 ): Promise<Record<string, string>> {
   const timestamp = Math.floor(now_ms / 1000);
-  const signed = await signer.sign(Buffer.from(`${id}.${String(timestamp)}.${body}`));
-  const signatures = [`v1a,${toBase64(signed)}`];
+  const signed = Buffer.from(`${id}.${String(timestamp)}.${body}`);
+  const made = await Promise.all(signers.map((signer) => signer.sign(signed)));
+  const signatures = made.map((signature) => `v1a,${toBase64(signature)}`);
   if (secret !== undefined) {
     signatures.push(new Webhook(secret).sign(id, new Date(timestamp * 1000), body));
   }

@@ -1,7 +1,7 @@
 // Webhooks as the rest of the gateway sees them: which rows commit with an entry, the queues of all logs, the
 // subscriptions, and what the operator does to messages that were given up. behaviour.md §11.
 
-import type { Disclosure, Json, Kind, Log, Sequenced } from '../../log/index.ts';
+import type { Disclosure, Json, Log, Sequenced } from '../../log/index.ts';
 import type { AttachedRow } from '../../log/index.ts';
 import type { EventRule } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
@@ -11,7 +11,6 @@ import { DeadLetters } from './dead-letters.ts';
 import { Delivery } from './delivery.ts';
 import { hostOf, newRows, OWN_ADDRESS } from './job.ts';
 import type { Job } from './job.ts';
-import type { WebhookSigner } from './message.ts';
 import { Queue } from './queue.ts';
 import { CHECKPOINT_PUBLISHED } from './subscriptions.ts';
 import type { Subscriptions } from './subscriptions.ts';
@@ -46,12 +45,6 @@ export const WEBHOOK_KEYS = {
   keys: [{ name: 'webhook', algorithm: 'Ed25519', jwks: true }],
 } as const;
 
-/** What signs the messages of each kind of log. */
-export function webhookSigners(keys: PluginKeys): Readonly<Record<Kind, WebhookSigner>> {
-  const of = (kind: Kind): WebhookSigner => keys.signers(WEBHOOK_KEYS.name, 'webhook', kind)[0];
-  return { live: of('live'), sandbox: of('sandbox') };
-}
-
 /** Messages under way of all receivers. */
 const FOR_ALL = 256;
 
@@ -69,12 +62,14 @@ export class Webhooks {
     ground: WebhookGround,
     subscriptions: Subscriptions,
     rules: readonly EventRule[],
-    signers: Readonly<Record<Kind, WebhookSigner>>,
+    keys: PluginKeys,
   ) {
     this.#ground = ground;
     this.subscriptions = subscriptions;
     this.#rules = new Map(rules.map((rule) => [rule.entry, rule]));
-    const delivery = new Delivery(ground, subscriptions, (log) => signers[log.kind]);
+    const delivery = new Delivery(ground, subscriptions, ({ kind }) =>
+      keys.overlapping(WEBHOOK_KEYS.name, 'webhook', kind, ground.now()),
+    );
     const logs = [...ground.served.live, ...ground.served.sandbox];
     this.#queues = new Map(logs.map((log) => [log, this.#queueOf(log, delivery)]));
     this.#feeds = (['live', 'sandbox'] as const).flatMap((kind) => {

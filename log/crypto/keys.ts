@@ -131,7 +131,8 @@ export async function readKeyFile(
   return key;
 }
 
-const isOf = (key: KeyObject, algorithm: KeyAlgorithm): boolean =>
+/** Whether a key is of an algorithm. */
+export const isOf = (key: KeyObject, algorithm: KeyAlgorithm): boolean =>
   algorithm === 'Ed25519'
     ? key.asymmetricKeyType === 'ed25519'
     : key.asymmetricKeyType === 'ec' && key.asymmetricKeyDetails?.namedCurve === 'prime256v1';

@@ -34,12 +34,14 @@ export function packBatch(messages: readonly Uint8Array[]): Batch {
   return { bytes, lengths };
 }
 
-/** The Ed25519 signatures of a batch, 64 bytes each, in its order. */
+/** The signatures of a batch by an Ed25519 or ES256 key, 64 bytes each, in its order. */
 export function signBatch(key: KeyObject, { bytes, lengths }: Batch): Uint8Array<ArrayBuffer> {
   const signatures = new Uint8Array(lengths.length * SIGNATURE_BYTES);
+  const digest = key.asymmetricKeyType === 'ec' ? 'sha256' : null;
+  const signing = { key, dsaEncoding: 'ieee-p1363' } as const;
   let at = 0;
   for (const [i, length] of lengths.entries()) {
-    signatures.set(sign(null, bytes.subarray(at, at + length), key), i * SIGNATURE_BYTES);
+    signatures.set(sign(digest, bytes.subarray(at, at + length), signing), i * SIGNATURE_BYTES);
     at += length;
   }
   return signatures;

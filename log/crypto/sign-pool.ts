@@ -4,13 +4,14 @@
 import type { KeyObject } from 'node:crypto';
 import type { Worker } from 'node:worker_threads';
 import { LogError } from '../errors.ts';
+import { isOf } from './keys.ts';
 import { startThread } from '../thread.ts';
 import { packBatch, signBatch, splitSignatures } from './sign-batch.ts';
 import type { SignAnswer, SignRequest } from './sign-batch.ts';
 
 /** Signs batches with keys that it was given. */
 export interface SignPool {
-  /** Gives the pool an Ed25519 private key under a name; a name keeps its key. */
+  /** Gives the pool an Ed25519 or ES256 private key under a name; a name keeps its key. */
   addKey(keyId: string, key: KeyObject): void;
   /**
    * One 64-byte signature for each message, in their order. Messages are copied before it returns.
@@ -32,8 +33,8 @@ class Keys {
   readonly #keys = new Map<string, KeyObject>();
 
   add(keyId: string, key: KeyObject): void {
-    if (key.type !== 'private' || key.asymmetricKeyType !== 'ed25519') {
-      throw new LogError('key_invalid', 'key is not an Ed25519 private key');
+    if (key.type !== 'private' || !(isOf(key, 'Ed25519') || isOf(key, 'ES256'))) {
+      throw new LogError('key_invalid', 'key is no Ed25519 or ES256 private key');
     }
     if (this.#keys.get(keyId)?.equals(key) === false) {
       throw new LogError('key_invalid', `the sign pool has another key ${keyId}`);

@@ -6,7 +6,6 @@ import { isJsonObject, parseJson, toBase64 } from '../../log/index.ts';
 import { ApiError, kindOf, LogName, route } from '../contract.ts';
 import type { JsonObject, LogView, Route } from '../contract.ts';
 import { findEntry } from '../finding.ts';
-import { integrityOf } from './air/integrity.ts';
 import { recordText, sessionBatch, sessionChain } from './air/session.ts';
 import type { AirService } from './air/session.ts';
 import { airStatement, coseView } from './air/statement.ts';
@@ -189,7 +188,7 @@ async function airExport(service: AirService, log: LogView, index: number): Prom
   const size = await coveringSize(log, index);
   const [signer] = host.signers(log.kind, 'air');
   const placed = await chains.record(log, index);
-  const text = recordText(placed, await integrityOf(placed.place, signer));
+  const text = recordText(placed, await signer.sign(placed.place.chain_hash));
   const record = parseJson(text);
   const receipt = log.receipt(index);
   const checkpoint = log.checkpointAt(size);

@@ -47,6 +47,12 @@ describe('gateway/plugin-keys', () => {
     ] as const) {
       const [signer] = keys.signers('signing', name, 'live');
       assert.ok(verifyCose(signer.jwk, alg, message, await signer.sign(message)));
+      const messages = ['', 'a', 'message'].map((text) => Buffer.from(text));
+      const signatures = await signer.signAll(messages);
+      assert.equal(signatures.length, messages.length);
+      for (const [i, signature] of signatures.entries()) {
+        assert.ok(verifyCose(signer.jwk, alg, messages[i]!, signature));
+      }
     }
     assert.throws(() => keys.signers('signing', 'third', 'live'), /declares no key third/);
   });

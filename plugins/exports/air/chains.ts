@@ -13,7 +13,7 @@ import type { AirIssuer, AirMapping } from './record.ts';
 const MARK_EVERY = 512;
 const MAX_MARKS = 50_000;
 /** Entries that are read in one go, before others get their turn. */
-const PAGE = 96;
+const PAGE = 48;
 
 /** A record with its place and its canonical form. */
 export interface PlacedRecord {
@@ -75,13 +75,14 @@ export class AirChains {
     const key: ChainKey = ['session', session_ref];
     const { map_head_ms: to_ms } = log.published();
     const at = { seq, after, hash };
+    const issuer = this.#issuer(log);
     while (at.seq < end) {
       const limit = Math.min(PAGE, end - at.seq);
       const rows = await log.chain({ key, from_ms: 0, to_ms }, { after: at.after, limit });
       if (rows.length === 0) throw new Error('a session has fewer entries than its head says');
       const page: PlacedRecord[] = [];
       for (const { index } of rows) {
-        const placed = this.#place(log, index, at.hash);
+        const placed = this.#place(log, index, at.hash, issuer);
         page.push(placed);
         at.seq += 1;
         at.after = index;
@@ -92,10 +93,10 @@ export class AirChains {
     }
   }
 
-  #place(log: LogView, index: number, prev: Uint8Array): PlacedRecord {
+  #place(log: LogView, index: number, prev: Uint8Array, issuer = this.#issuer(log)): PlacedRecord {
     const { entry, statement } = entryAt(log, index);
     const entry_hash = toHex(log.leafHash(index));
-    const record = airRecord({ statement, entry_hash }, this.#issuer(log), this.#mapping);
+    const record = airRecord({ statement, entry_hash }, issuer, this.#mapping);
     // Members stand in canonical order already.
     const canonical = JSON.stringify(record);
     const time = record['action_timestamp_ms'] as number;
@@ -104,13 +105,18 @@ export class AirChains {
   }
 
   #nearest(log: LogView, session_ref: string, seq: number): Mark {
-    const marks = this.#marks.get(`${log.origin} ${session_ref}`) ?? [];
+    const marks = this.#marks.get(this.#markName(log, session_ref)) ?? [];
     return marks.findLast((mark) => mark.seq <= seq) ?? START;
+  }
+
+  /** The key's name stands in each record, and so in every hash after it. */
+  #markName(log: LogView, session_ref: string): string {
+    return `${log.origin} ${session_ref} ${this.#issuer(log).operator_pubkey_id}`;
   }
 
   /** Marks of a session are kept in order, each once. */
   #mark(log: LogView, session_ref: string, mark: Mark): void {
-    const name = `${log.origin} ${session_ref}`;
+    const name = this.#markName(log, session_ref);
     const marks = this.#marks.get(name) ?? [];
     if ((marks.at(-1)?.seq ?? 0) < mark.seq) this.#marks.set(name, [...marks, mark]);
   }

@@ -1,8 +1,7 @@
 // The integrity of air-1.0: content hash, chain hash, ES256 over the chain hash. reference/domain-standards.md §2.1.
 
 import { hash } from 'node:crypto';
-import { toHex } from '../../../log/index.ts';
-import type { JsonObject, PluginSigner } from '../../contract.ts';
+import { toBase64, toHex } from '../../../log/index.ts';
 import type { AirAgent } from './record.ts';
 
 /** What the first record of an agent has before it. */
@@ -48,14 +47,14 @@ export function placeRecord(
   return { agent_id, sequence_number, content_hash, prev_chain_hash, chain_hash };
 }
 
-/** The member `integrity`, hashes in hex and the signature in base64, in canonical order. */
-export async function integrityOf(place: AirPlace, signer: PluginSigner): Promise<JsonObject> {
-  const signature = await signer.sign(place.chain_hash);
-  return {
-    chain_hash: toHex(place.chain_hash),
-    content_hash: toHex(place.content_hash),
-    prev_chain_hash: toHex(place.prev_chain_hash),
-    sequence_number: place.sequence_number,
-    signature: Buffer.from(signature).toString('base64'),
-  };
+/** The member `integrity` as JSON, hashes in hex and the signature in base64, in canonical order. */
+export function integrityText(
+  { chain_hash, content_hash, prev_chain_hash, sequence_number }: AirPlace,
+  signature: Uint8Array,
+): string {
+  return (
+    `{"chain_hash":"${toHex(chain_hash)}","content_hash":"${toHex(content_hash)}",` +
+    `"prev_chain_hash":"${toHex(prev_chain_hash)}","sequence_number":${String(sequence_number)},` +
+    `"signature":"${toBase64(signature)}"}`
+  );
 }

@@ -2,7 +2,7 @@
 // and of catalogs/air.json, so that whoever holds the entry can make the record again and compare.
 // reference/domain-standards.md §2.1; behaviour.md §12.3.
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { canonical } from '../../../log/index.ts';
 import type { Json, JsonObject, Link } from '../../contract.ts';
 
@@ -148,10 +148,7 @@ function inputHash(
   commitments: Readonly<Record<string, string>>,
   members: readonly string[],
 ): string {
-  return (
-    committed(commitments, members) ??
-    createHash('sha256').update(canonical(commitments)).digest('hex')
-  );
+  return committed(commitments, members) ?? hash('sha256', canonical(commitments), 'hex');
 }
 
 const reference = (ref_type: string, ref_value: string, ref_system: string | null): Json => ({

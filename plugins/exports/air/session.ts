@@ -7,11 +7,11 @@ import type { ChainKey, JsonObject, LogView, PluginHost } from '../../contract.t
 import { countOf } from '../../finding.ts';
 import type { Receipts } from '../receipts.ts';
 import type { AirChains, PlacedRecord } from './chains.ts';
-import { integrityOf } from './integrity.ts';
+import { integrityText } from './integrity.ts';
 import { airStatement } from './statement.ts';
 
-/** Pages that are under way at once: enough for the threads that sign, few enough for memory. */
-const PAGES_SIGNING = 4;
+/** Pages that are under way at once: one is signed on another thread while the next is read. */
+const PAGES_SIGNING = 2;
 
 /** What a batch is made with. */
 export interface AirService {
@@ -77,12 +77,9 @@ async function* batchText(
   };
   yield `${JSON.stringify(head).slice(0, -1)},"records":[`;
   let separator = '';
-  // While some pages are signed on other threads, the next is read.
   const signing: Promise<string>[] = [];
   for await (const page of service.chains.pages(log, session_ref, count)) {
-    const next = Promise.all(
-      page.map((placed) => itemText(service, log, placed, proofs ? size : null)),
-    ).then((items) => items.join(','));
+    const next = pageText(service, log, page, proofs ? size : null);
     next.catch(() => undefined); // who awaits it below hears of it; a reader who left does not
     signing.push(next);
     if (signing.length < PAGES_SIGNING) continue;
@@ -96,23 +93,36 @@ async function* batchText(
   yield ']}';
 }
 
-async function itemText(
+async function pageText(
   service: AirService,
   log: LogView,
-  placed: PlacedRecord,
+  page: readonly PlacedRecord[],
   size: number | null,
 ): Promise<string> {
-  const { host, receipts } = service;
+  const [signer] = service.host.signers(log.kind, 'air');
+  const signatures = await signer.signAll(page.map(({ place }) => place.chain_hash));
+  const items = page.map((placed, i) => {
+    const record = recordText(placed, signatures[i] ?? new Uint8Array(0));
+    return `{"record":${record},"entry":${JSON.stringify(placed.entry)}`;
+  });
+  if (size === null) return `${items.join('},')}}`;
+  const proofs = await Promise.all(page.map((placed) => proofText(service, log, placed, size)));
+  return items.map((item, i) => `${item},${proofs[i] ?? ''}}`).join(',');
+}
+
+async function proofText(
+  { host, receipts }: AirService,
+  log: LogView,
+  placed: PlacedRecord,
+  size: number,
+): Promise<string> {
   const [signer] = host.signers(log.kind, 'air');
-  const record = recordText(placed, await integrityOf(placed.place, signer));
-  const item = `{"record":${record},"entry":${JSON.stringify(placed.entry)}`;
-  if (size === null) return `${item}}`;
   const receipt = await receipts.inclusion(log, placed.index, size);
   const cose = await airStatement(placed, { signer, iss: host.url(''), receipt });
   const path = log.inclusion(placed.index, size).map(toBase64);
-  return `${item},"inclusion_proof":${JSON.stringify(path)},"cose_sign1_b64":"${toBase64(cose)}"}`;
+  return `"inclusion_proof":${JSON.stringify(path)},"cose_sign1_b64":"${toBase64(cose)}"`;
 }
 
 /** The whole record as JSON: its canonical form with `integrity` at the end. */
-export const recordText = ({ canonical }: PlacedRecord, integrity: JsonObject): string =>
-  `${canonical.slice(0, -1)},"integrity":${JSON.stringify(integrity)}}`;
+export const recordText = ({ canonical, place }: PlacedRecord, signature: Uint8Array): string =>
+  `${canonical.slice(0, -1)},"integrity":${integrityText(place, signature)}}`;

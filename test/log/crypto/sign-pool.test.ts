@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { createPublicKey, verify } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Worker } from 'node:worker_threads';
@@ -60,6 +61,17 @@ for (const threads of [false, true]) {
         }),
         { numRuns: 30 },
       );
+    });
+
+    it('signs with ES256 too, r and s in 64 bytes', async () => {
+      const key = generateKey('ES256');
+      pool.addKey('p-256', key);
+      const signatures = await pool.signAll('p-256', messages);
+      assert.equal(signatures.length, messages.length);
+      const how = { key: createPublicKey(key), dsaEncoding: 'ieee-p1363' } as const;
+      for (const [i, message] of messages.entries()) {
+        assert.ok(verify('sha256', message, how, signatures[i]!));
+      }
     });
 
     it('refuses keys it does not know, other kinds, and a second key of one name', async () => {
