@@ -5,6 +5,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Kind, Log } from '../../log/index.ts';
 import type { Json, Role } from '../../plugins/contract.ts';
+import type { PluginKeys } from '../plugin-keys.ts';
 import type { Webhooks } from '../webhooks/webhooks.ts';
 import type { GatewayStore } from './store.ts';
 import { AdminError } from './tenants.ts';
@@ -53,6 +54,7 @@ export function adminVerbs(
     readonly logs: Readonly<Record<Kind, Log>>;
     readonly served: Readonly<Record<Kind, readonly Log[]>>;
     readonly webhooks: Webhooks;
+    readonly keys: PluginKeys;
   },
   store: GatewayStore,
 ): AdminVerbs {
@@ -65,6 +67,12 @@ export function adminVerbs(
     'receipt-key revoke': async (args) => {
       await log(args).operator.revokeKey(text(args, 'kid'));
       return { revoked: text(args, 'kid') };
+    },
+    'purpose-key rotate': async (args) => {
+      const use = text(args, 'use');
+      const one = gateway.keys.all().find(({ name }) => name === use);
+      if (one === undefined) throw new AdminError(`there is no key for ${use}`);
+      return { kid: await gateway.keys.rotate(one.plugin, use, kindOf(args)) };
     },
     'webhooks list': async (args) =>
       gateway.webhooks.dead.list(args['limit'] === undefined ? 1000 : millis(args, 'limit')),

@@ -16,6 +16,7 @@ import type { LogView, PluginHost, PluginSigner } from '../contract.ts';
 
 interface SignedRoot {
   readonly size: number;
+  readonly kid: string;
   readonly signature: Promise<Uint8Array>;
 }
 
@@ -59,9 +60,9 @@ export class Receipts {
     protectedBytes: Uint8Array,
   ): Promise<Uint8Array> {
     const known = this.#signed.get(log.origin);
-    if (known?.size === size) return known.signature;
+    if (known?.size === size && known.kid === signer.kid) return known.signature;
     const signature = signer.sign(toBeSigned(protectedBytes, log.rootAt(size)));
-    this.#signed.set(log.origin, { size, signature });
+    this.#signed.set(log.origin, { size, kid: signer.kid, signature });
     return signature;
   }
 

@@ -243,6 +243,8 @@ describe('actlog serve, and what works beside it', function () {
         [['keys', 'revoke', 'key_none'], /there is no key key_none/],
         [['keys', 'issue', '--tenant', 'Not A Name'], /tenant must match/],
         [['keys', 'rotate', 'key_none', '--grace', 'soon'], /soon is no span of time/],
+        [['keys', 'rotate'], /name an API key, or give --use/],
+        [['keys', 'rotate', '--use', 'air'], /--use needs --log/],
       ] as const) {
         const { code, stderr } = await beside(...args);
         assert.ok(code === 1 || code === 2);
@@ -265,6 +267,16 @@ describe('actlog serve, and what works beside it', function () {
       assert.equal(receipt.kid, kid);
       const revoked = await beside('keys', 'revoke-receipt', kid ?? '', '--log', 'live');
       assert.equal(revoked.code, 0, revoked.stderr);
+    });
+
+    it('rotates the keys of webhooks, AIR and COSE', async () => {
+      const args = ['keys', 'rotate', '--use', 'air', '--log', 'live'];
+      const { json, code, stderr } = await beside(...args, '--json');
+      assert.equal(code, 0, stderr);
+      assert.match(json.kid, /^[A-Za-z0-9_-]{43}$/);
+      const { stdout } = await beside(...args);
+      assert.match(stdout, /^the air key of the live log is \S{43} from now on$/m);
+      assert.ok(!stdout.includes(json.kid));
     });
 
     it('vouches for the clock', async () => {

@@ -2,7 +2,7 @@
 
 import { Option, type Command } from 'commander';
 import { administer, printTable } from '../administer.ts';
-import { acting, EXIT, withData, type DataOptions } from '../command-line.ts';
+import { acting, CommandError, EXIT, withData, type DataOptions } from '../command-line.ts';
 import { parseInstant, parseSpan } from '../duration.ts';
 
 interface IssueOptions extends DataOptions {
@@ -27,7 +27,16 @@ interface ListedKey {
   readonly key?: string;
 }
 
+interface RotateOptions {
+  readonly grace: string;
+  readonly use?: string;
+  readonly log?: string;
+  readonly json?: boolean;
+}
+
 const KINDS = ['live', 'sandbox'];
+/** Signing keys beside the receipt keys. */
+const USES = ['webhook', 'air', 'cose'];
 
 /** Declares `keys` with its verbs. */
 export function addKeys(program: Command): void {
@@ -101,14 +110,23 @@ function addList(keys: Command): void {
 }
 
 function addChanges(keys: Command): void {
-  withData(keys.command('rotate <key_id>'))
-    .description('Issues the successor of an API key; both work during the grace.')
-    .option('--grace <span>', 'how long the old key goes on working', '7d')
+  withData(keys.command('rotate [key_id]'))
+    .description(
+      'Issues the successor of an API key; both work during the grace. With --use, makes a new signing key of that ' +
+        'use: the old one stays published for what it has signed.',
+    )
+    .option('--grace <span>', 'how long the old API key goes on working', '7d')
+    .addOption(new Option('--use <use>', 'what the signing key is for').choices(USES))
+    .addOption(kindOption('whose signing key', '--log'))
     .option('--json', 'print JSON')
     .action(
       acting(
         EXIT.failed,
-        async (key_id: string, options: DataOptions & { grace: string; json?: boolean }) => {
+        async (key_id: string | undefined, options: DataOptions & RotateOptions) => {
+          if ((key_id === undefined) === (options.use === undefined)) {
+            throw new CommandError('name an API key, or give --use');
+          }
+          if (options.use !== undefined) return rotateUse(options, options.use);
           const grace_ms = parseSpan(options.grace);
           const issued = await administer<ListedKey>(options, 'keys rotate', { key_id, grace_ms });
           printIssued(issued, options.json === true);
@@ -153,6 +171,20 @@ function addReceiptKeys(keys: Command): void {
         return EXIT.ok;
       }),
     );
+}
+
+async function rotateUse(
+  options: DataOptions & Pick<RotateOptions, 'log' | 'json'>,
+  use: string,
+): Promise<number> {
+  if (options.log === undefined) throw new CommandError('--use needs --log live or --log sandbox');
+  const rotated = await administer<{ kid: string }>(options, 'purpose-key rotate', {
+    use,
+    kind: options.log,
+  });
+  if (options.json === true) console.log(JSON.stringify(rotated, null, 2));
+  else console.log(`the ${use} key of the ${options.log} log is ${rotated.kid} from now on`);
+  return EXIT.ok;
 }
 
 function kindOption(description: string, flag = '--kind'): Option {

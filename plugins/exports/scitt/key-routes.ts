@@ -16,11 +16,13 @@ const Size = Type.String({ pattern: '^[1-9][0-9]{0,14}$' });
 
 /** Keys and consistency. */
 export function keyRoutes(host: PluginHost, receipts: Receipts): readonly Route[] {
-  const keys = KINDS.flatMap((kind) => KEYS.flatMap((name) => host.signers(kind, name)));
-  const byKid = new Map(
-    keys.map(({ jwk }) => [toBase64Url(coseThumbprint(native, jwk)), coseKey(native, jwk)]),
-  );
-  const all = Buffer.from(encodeCbor([...byKid.values()]));
+  // Asked for each time: a key that was rotated in is there at once.
+  const byKid = () => {
+    const keys = KINDS.flatMap((kind) => KEYS.flatMap((name) => host.signers(kind, name)));
+    return new Map(
+      keys.map(({ jwk }) => [toBase64Url(coseThumbprint(native, jwk)), coseKey(native, jwk)]),
+    );
+  };
   return [
     route({
       method: 'GET',
@@ -34,7 +36,7 @@ export function keyRoutes(host: PluginHost, receipts: Receipts): readonly Route[
       handle(ctx) {
         ctx.set('Cache-Control', CACHE);
         ctx.set('Content-Type', CBOR);
-        ctx.body = all;
+        ctx.body = Buffer.from(encodeCbor([...byKid().values()]));
       },
     }),
     route({
@@ -52,7 +54,7 @@ export function keyRoutes(host: PluginHost, receipts: Receipts): readonly Route[
       },
       problem: conciseProblem,
       handle(ctx) {
-        const key = byKid.get(ctx.state.params.kid);
+        const key = byKid().get(ctx.state.params.kid);
         if (key === undefined) {
           throw new ApiError('resource_missing', 'there is no such key', { param: 'kid' });
         }
