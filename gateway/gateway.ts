@@ -43,6 +43,8 @@ export interface Gateway {
   readonly page: RenderPage;
   /** The partner whose link led to a page, for its footer; null for a slug that nobody has. */
   partner(slug: string): { readonly name: string; readonly status_url: string } | null;
+  /** Vectors of COSE and AIR of a published entry of the newest log, for the offline kit. */
+  exportVectors(kind: Kind, index: number): Promise<readonly JsonObject[]>;
   readonly started_at_ms: number;
   now(): number;
   /** A document of catalogs/, read once. */

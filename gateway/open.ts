@@ -15,7 +15,7 @@ import {
   systemTime,
 } from '../log/index.ts';
 import type { Kind, Log, Threads, TimeSource } from '../log/index.ts';
-import { PLUGINS, readCatalog, relay, restraint } from '../plugins/index.ts';
+import { exported, PLUGINS, readCatalog, relay, restraint } from '../plugins/index.ts';
 import type { Command, Json, Plugin, Route } from '../plugins/contract.ts';
 import { ConfigError } from './config.ts';
 import { demoCalls } from './demo/calls.ts';
@@ -181,6 +181,7 @@ async function open(
     statics,
     page: openViews((name) => addressOf(name, statics.get(name)?.sha256)),
     partner: (slug) => plugged.api(relay).partner(slug),
+    exportVectors: (kind, index) => plugged.api(exported).vectors(kind, index),
     started_at_ms: now(),
     now,
     catalog(path) {

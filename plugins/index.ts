@@ -23,6 +23,7 @@ import silence from './silence/index.ts';
 import stack from './stack/index.ts';
 
 export { default as classify } from './classify/index.ts';
+export { default as exported } from './exports/index.ts';
 export { default as relay } from './relay/index.ts';
 export { default as restraint } from './restraint/index.ts';
 export type { RestraintApi } from './restraint/index.ts';

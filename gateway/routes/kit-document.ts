@@ -49,8 +49,16 @@ const VERIFY_STEPS: readonly string[] = [
     'and only with an inclusion proof.',
   'Open the checkpoint of the tlog_proof (or of log.checkpoint) with the vkey of the log: its first line is the ' +
     'origin, its signature holds. The path leads from entry_hash at the index to the root (RFC 9162, 2.1.3.2).',
-  'A COSE receipt (RFC 9942) is signed by the key of cose_keys with its origin; an AIR record by the key of keys ' +
-    'with the purpose air.',
+  'A COSE_Sign1 (RFC 9052) names its key in label 4 by the RFC 9679 thumbprint; its signature covers ' +
+    '["Signature1", protected, h\'\', payload]. A receipt (RFC 9942) has no payload: it is the root to which the ' +
+    'path in label 396 leads from the leaf hash of the entry (label -65537, or the one that is shown beside it), ' +
+    'and its key is that of cose_keys with its origin.',
+  'An AIR record is made from its entry alone. content_hash is SHA-256 over its RFC 8785 form without integrity; ' +
+    'chain_hash is SHA-256 over content_hash, prev_chain_hash, action_timestamp_ms as u64, the length of agent_id ' +
+    'as u32 and agent_id; signature is ES256 over chain_hash, r and s in 64 bytes, by the key of keys with the ' +
+    'purpose air. The statement (cose_sign1_b64) has the record without integrity as payload and the receipt of ' +
+    'the entry whose leaf hash is outcome_hash in label 394.',
+  'export_vectors are such messages: whoever checks as written accepts those with expected true, and no other.',
   'Each disclosure opens the commitment of its name: SHA-256(16 bytes of salt || RFC 8785 form of the value).',
 ];
 
@@ -93,6 +101,7 @@ export async function kitDocument(gateway: Gateway, foundation: JsonObject): Pro
     algorithms: ALGORITHMS,
     verify_steps: VERIFY_STEPS,
     vectors: await vectors(gateway),
+    export_vectors: await gateway.exportVectors('live', sampleOf(gateway.logs.live)),
   };
 }
 

@@ -43,6 +43,16 @@ const Kit = Type.Object(
         expected: Type.Boolean(),
       }),
     ),
+    export_vectors: Type.Array(
+      Type.Object({
+        name: Type.String({ description: '`air`, `cose statement` or `cose receipt`.' }),
+        air: Type.Optional(Type.Unknown({ description: 'As /export/scitt/air/{entry_id}.json.' })),
+        cose_b64: Type.Optional(Type.String({ description: 'A COSE_Sign1.' })),
+        tampered: Type.Optional(Type.String({ description: 'What was changed.' })),
+        expected: Type.Boolean(),
+      }),
+      { description: 'Messages in COSE and AIR.' },
+    ),
     verifier: Type.Union([
       Type.Object({
         language: Type.String(),

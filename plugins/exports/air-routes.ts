@@ -183,7 +183,12 @@ export function airRoutes(service: AirService): readonly Route[] {
   ];
 }
 
-async function airExport(service: AirService, log: LogView, index: number): Promise<JsonObject> {
+/** The export of one entry. */
+export async function airExport(
+  service: AirService,
+  log: LogView,
+  index: number,
+): Promise<JsonObject> {
   const { host, chains, receipts } = service;
   const size = await coveringSize(log, index);
   const [signer] = host.signers(log.kind, 'air');

@@ -3,12 +3,13 @@
 
 import { Type } from 'typebox';
 import { definePlugin } from '../contract.ts';
-import type { PluginHost } from '../contract.ts';
+import type { JsonObject, Kind, PluginHost } from '../contract.ts';
 import { airRoutes } from './air-routes.ts';
 import { AirChains } from './air/chains.ts';
 import type { AirMapping } from './air/record.ts';
 import type { AirService } from './air/session.ts';
 import { issuerType, statementType } from './entries.ts';
+import { exportVectors } from './kit-vectors.ts';
 import { Receipts } from './receipts.ts';
 import { entriesRoutes } from './scitt/entries-routes.ts';
 import { issuerRoute } from './scitt/issuer-route.ts';
@@ -32,8 +33,14 @@ export function airService(host: PluginHost): AirService {
   return { host, chains, receipts: new Receipts(host) };
 }
 
+/** What the offline kit gets from here. */
+export interface ExportsApi {
+  /** Vectors of COSE and AIR of a published entry of the newest log. */
+  vectors(kind: Kind, index: number): Promise<readonly JsonObject[]>;
+}
+
 /** The plugin `exports`. */
-export default definePlugin({
+export default definePlugin<ExportsApi>({
   contract: 1,
   name: 'exports',
   title: 'Exports',
@@ -51,6 +58,10 @@ export default definePlugin({
     { name: 'cose', algorithm: 'Ed25519', jwks: false },
   ],
   types: [issuerType, statementType],
+  api(host) {
+    const service = airService(host);
+    return { vectors: (kind, index) => exportVectors(service, host.log(kind), index) };
+  },
   routes(host) {
     const service = airService(host);
     return [

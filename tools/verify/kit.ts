@@ -1,10 +1,12 @@
 // A kit against itself. behaviour.md §2.2, §2.5.
 
-import { canonical, native } from '../../log/index.ts';
+import { canonical, fromBase64, native } from '../../log/index.ts';
 import type { JsonObject } from '../../log/index.ts';
 import { LogError, verifyCheckpoint, verifyReceipt } from '../../log/verify.ts';
 import type { Trust } from '../../log/verify.ts';
+import { checkAir } from './air.ts';
 import type { Line, Outcome } from './check.ts';
+import { checkCose, coseOrigin } from './cose.ts';
 import { list, objectOf, text } from './reading.ts';
 
 const NATIVE = { suite: native };
@@ -45,6 +47,17 @@ export function checkKit(kit: JsonObject, trusts: readonly Trust[]): Outcome {
       return `${String(i)} is ${valid ? 'accepted' : 'refused'}, as the kit says`;
     });
   }
+  for (const [i, vector] of list(kit['export_vectors']).entries()) {
+    add('export_vector', () => {
+      const { valid, summary } = exportOutcome(vector, kit, trustFor);
+      if (valid !== vector['expected']) {
+        throw new LogError('document_invalid', `${String(i)} is ${String(valid)}: ${summary}`);
+      }
+      const { name, tampered } = vector;
+      const what = `${text(name) ?? ''}${tampered === undefined ? '' : `, ${text(tampered) ?? ''} changed`}`;
+      return `${String(i)} (${what}) is ${valid ? 'accepted' : 'refused'}, as the kit says`;
+    });
+  }
   add('receipt', () => committed(kit, trustFor));
   const bad = checks.find(({ outcome }) => outcome === 'failed');
   return {
@@ -56,6 +69,19 @@ export function checkKit(kit: JsonObject, trusts: readonly Trust[]): Outcome {
         : `${bad.name} failed: ${bad.detail}`,
     facts: { logs: trusts.map(({ origin }) => origin) },
   };
+}
+
+function exportOutcome(
+  { air, cose_b64 }: JsonObject,
+  kit: JsonObject,
+  trustFor: (origin: unknown) => Trust | undefined,
+): Outcome {
+  const document = objectOf(air ?? null);
+  const message = cose_b64 === undefined ? null : fromBase64(text(cose_b64) ?? '');
+  const trust = trustFor(message === null ? document['origin'] : coseOrigin(message));
+  if (trust === undefined) throw new LogError('document_invalid', 'a vector is of another log');
+  if (message !== null) return checkCose(message, trust, kit, undefined);
+  return checkAir(document, trust, kit);
 }
 
 /** behaviour.md §2.2: an entry has SHA-256 of the JCS form of the kit without its receipt. */

@@ -5,6 +5,7 @@ import { hash } from 'node:crypto';
 import { canonical, native, parseCheckpoint } from '../../../log/index.ts';
 import type { Json, JsonObject } from '../../../log/index.ts';
 import { trustFromKit, verifyReceipt } from '../../../log/verify.ts';
+import { checkKit } from '../../../tools/verify/kit.ts';
 import { Clock } from '../running.ts';
 import { serve } from './served.ts';
 import type { Served } from './served.ts';
@@ -47,6 +48,39 @@ describe('gateway/routes/kit', () => {
     for (const { receipt: sample, tlog_proof, expected } of vectors) {
       const options = { suite: native, tlogProof: tlog_proof as string };
       assert.equal(verifyReceipt(sample as Json, trust, options).valid, expected);
+    }
+  });
+
+  it('carries vectors of COSE and AIR, judged as they say; with another verdict the kit is refused', async () => {
+    const receipt = await served.classify(served.live);
+    await served.gateway.logs.live.whenPublished((receipt['index'] as number) + 1);
+    const document = await kit();
+    const trusts = (document['logs'] as readonly JsonObject[]).map(({ origin }) =>
+      trustFromKit(document, origin as string, { suite: native }),
+    );
+    const vectors = document['export_vectors'] as readonly JsonObject[];
+    const said = vectors.map(({ name, tampered = null, expected }) => [name, tampered, expected]);
+    assert.deepEqual(said, [
+      ['air', null, true],
+      ['air', 'record.jurisdiction', false],
+      ['cose statement', null, true],
+      ['cose statement', 'signature', false],
+      ['cose receipt', null, true],
+      ['cose receipt', 'signature', false],
+      ['cose receipt', 'entry.issued_at_ms', false],
+    ]);
+    assert.equal((vectors[0]?.['air'] as JsonObject)['entry_id'], receipt['entry_id']);
+    const ofVectors = (shown: JsonObject) =>
+      checkKit(shown, trusts).checks.filter(({ name }) => name === 'export_vector');
+    for (const { outcome, detail } of ofVectors(document)) assert.equal(outcome, 'ok', detail);
+    assert.equal(ofVectors(document).length, vectors.length);
+    for (const [i, vector] of vectors.entries()) {
+      const other = { ...vector, expected: vector['expected'] !== true };
+      const outcomes = ofVectors({ ...document, export_vectors: vectors.with(i, other) });
+      assert.deepEqual(
+        outcomes.flatMap(({ outcome }, at) => (outcome === 'failed' ? [at] : [])),
+        [i],
+      );
     }
   });
 
