@@ -1,0 +1,119 @@
+// Every byte of a COSE statement and of a receipt with another bit: no claim rests on fewer bytes than the whole
+// message, and the check that fails is the one that the byte belongs to. What stands in an unprotected header beside
+// that, no claim rests on. RFC 9052 §4; RFC 9942.
+
+import assert from 'node:assert/strict';
+import { decodeSign1, encodeSign1, ENTRY_LABEL, HEADER, native } from '../../../log/index.ts';
+import type { JsonObject } from '../../../log/index.ts';
+import { trustFromKit } from '../../../log/verify.ts';
+import type { Trust } from '../../../log/verify.ts';
+import { checkCose } from '../../../tools/verify/cose.ts';
+import { run } from '../../gateway/running.ts';
+
+/** Where some bytes stand in a message, and the checks that may fail when one of them is another. */
+interface Part {
+  readonly name: string;
+  readonly bytes: Uint8Array;
+  readonly checks: readonly string[];
+}
+
+describe('a bit of a COSE message', function () {
+  this.timeout(60_000);
+
+  let kit: JsonObject;
+  let trust: Trust;
+  let statement: Buffer;
+  let receipt: Buffer;
+
+  before(async () => {
+    const running = await run();
+    try {
+      const body = { message: 'one', session_id: 's' };
+      const { live: key } = running;
+      const { entry_id } = (await running.post('/api/v1/classify', body, { key })).json;
+      const { json } = await running.get(`/export/scitt/air/${entry_id as string}.json`);
+      statement = Buffer.from(json.cose_sign1_b64, 'base64');
+      const response = await fetch(`${running.url}/entries/${entry_id as string}`);
+      receipt = Buffer.from(await response.arrayBuffer());
+      kit = (await running.get('/export/offline-verify-kit.json')).json;
+      trust = trustFromKit(kit, running.gateway.logs.live.origin, { suite: native });
+    } finally {
+      await running.close();
+    }
+  });
+
+  const outcomeOf = (bytes: Uint8Array) => checkCose(bytes, trust, kit, undefined);
+
+  const failing = (bytes: Uint8Array): string | undefined =>
+    outcomeOf(bytes).checks.find(({ outcome }) => outcome === 'failed')?.name;
+
+  /** Flips one bit of every byte, another one from byte to byte; each part must come up, and name its checks. */
+  function flipAll(message: Buffer, parts: readonly Part[]): void {
+    assert.equal(failing(message), undefined);
+    const places = parts.map(({ bytes, name }) => {
+      const start = message.indexOf(bytes);
+      assert.ok(start >= 0 && message.indexOf(bytes, start + 1) < 0, name);
+      return { start, end: start + bytes.length };
+    });
+    for (let at = 0; at < message.length; at += 1) {
+      const other = Buffer.from(message);
+      other[at] = (other[at] ?? 0) ^ (1 << (at % 8));
+      const name = failing(other);
+      assert.ok(name !== undefined, `byte ${String(at)} may be another`);
+      const i = places.findIndex(({ start, end }) => at >= start && at < end);
+      const part = parts[i];
+      if (part !== undefined) {
+        assert.ok(part.checks.includes(name), `byte ${String(at)}, ${part.name}: ${name} failed`);
+      }
+    }
+  }
+
+  it('that is another in a statement makes it fail, by the check of its part', () => {
+    const { protectedBytes, payload, signature, unprotected } = decodeSign1(statement);
+    const [inner] = unprotected.get(HEADER.receipts) as unknown as Uint8Array[];
+    assert.ok(payload !== null && inner !== undefined);
+    flipAll(statement, [
+      // Of another content type it is a statement of somebody else, whose receipt carries its entry.
+      ...[
+        {
+          name: 'protected',
+          bytes: protectedBytes,
+          checks: ['cose_form', 'cose_signature', 'entry'],
+        },
+      ],
+      { name: 'payload', bytes: payload, checks: ['cose_signature'] },
+      { name: 'signature', bytes: signature, checks: ['cose_signature'] },
+      { name: 'receipt', bytes: inner, checks: ['cose_receipt'] },
+    ]);
+  });
+
+  it('that is another in a receipt makes it fail, by the check of its part', () => {
+    const { protectedBytes, signature, unprotected } = decodeSign1(receipt);
+    const entry = unprotected.get(ENTRY_LABEL);
+    const proofs = unprotected.get(HEADER.vdp) as unknown as Map<number, Uint8Array[]>;
+    const [path] = [...proofs.values()].flat();
+    assert.ok(entry instanceof Uint8Array && path !== undefined);
+    flipAll(receipt, [
+      { name: 'entry', bytes: entry, checks: ['entry'] },
+      { name: 'path', bytes: path, checks: ['inclusion'] },
+      { name: 'signature', bytes: signature, checks: ['inclusion'] },
+      // Of no verifiable data structure it is no receipt, but a statement without one.
+      {
+        ...{ name: 'protected', bytes: protectedBytes },
+        checks: ['cose_form', 'inclusion', 'cose_receipt'],
+      },
+    ]);
+  });
+
+  it('that no claim rests on changes nothing: another unprotected label', () => {
+    for (const message of [statement, receipt]) {
+      const opened = decodeSign1(message);
+      const unprotected = new Map([...opened.unprotected, ['note', 'anything']]);
+      const outcome = outcomeOf(encodeSign1({ ...opened, unprotected }));
+      const details = outcome.checks.map(({ name, outcome: came }) => [name, came]);
+      const before = outcomeOf(message).checks.map(({ name, outcome: came }) => [name, came]);
+      assert.deepEqual(details, before);
+      assert.equal(outcome.valid, true);
+    }
+  });
+});
