@@ -2,55 +2,33 @@
 
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { TILE_WIDTH, tilePath, type TileLevel } from '../../log/merkle/tile.ts';
-import type { Mirror } from '../../log/mirror.ts';
-import {
-  bundleOf,
-  MAX_BUNDLE_BYTES,
-  MAX_NOTE_BYTES,
-  MAX_TILE_BYTES,
-  MirrorTrouble,
-  tileOf,
-} from './limits.ts';
+import { MAX_NOTE_BYTES, MirrorTrouble } from './limits.ts';
+import { TiledMirror } from './tiled.ts';
 
 /** A folder that somebody copied a log into. */
-export class FolderMirror implements Mirror {
+export class FolderMirror extends TiledMirror {
   readonly name: string;
 
   constructor(folder: string) {
+    super();
     this.name = folder;
   }
 
   async checkpoint(): Promise<string> {
-    const note = await this.#read('checkpoint', MAX_NOTE_BYTES);
-    if (note === null) throw new MirrorTrouble(`${this.name} has no file checkpoint`);
+    const note = await this.read('checkpoint', MAX_NOTE_BYTES);
+    if (note === null) throw new MirrorTrouble(this.missing('checkpoint'));
     return Buffer.from(note).toString('utf8');
-  }
-
-  async tile(level: number, n: number, width: number): Promise<Uint8Array> {
-    const { bytes, path } = await this.#tile(level, n, width, MAX_TILE_BYTES);
-    return tileOf(bytes, width, path);
-  }
-
-  async bundle(n: number, width: number): Promise<readonly Uint8Array[]> {
-    const { bytes, path } = await this.#tile('entries', n, width, MAX_BUNDLE_BYTES);
-    return bundleOf(bytes, width, path);
   }
 
   close(): Promise<void> {
     return Promise.resolve();
   }
 
-  /** The partial one that was asked for, or the full one that has taken its place. */
-  async #tile(level: TileLevel, n: number, width: number, limit: number) {
-    for (const path of new Set([tilePath(level, n, width), tilePath(level, n, TILE_WIDTH)])) {
-      const bytes = await this.#read(path, limit);
-      if (bytes !== null) return { bytes, path };
-    }
-    throw new MirrorTrouble(`${this.name} has no file ${tilePath(level, n, width)}`);
+  protected missing(path: string): string {
+    return `${this.name} has no file ${path}`;
   }
 
-  async #read(path: string, limit: number): Promise<Uint8Array | null> {
+  protected async read(path: string, limit: number): Promise<Uint8Array | null> {
     const file = join(this.name, path);
     try {
       const { size } = await stat(file);

@@ -3,16 +3,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
-import { TILE_WIDTH, tilePath, type TileLevel } from '../../log/merkle/tile.ts';
-import type { Mirror } from '../../log/mirror.ts';
-import {
-  bundleOf,
-  MAX_BUNDLE_BYTES,
-  MAX_NOTE_BYTES,
-  MAX_TILE_BYTES,
-  MirrorTrouble,
-  tileOf,
-} from './limits.ts';
+import { MAX_NOTE_BYTES, MirrorTrouble } from './limits.ts';
+import { TiledMirror } from './tiled.ts';
 
 /** How a mirror is read. */
 export interface HttpMirrorOptions {
@@ -31,13 +23,14 @@ const CONNECTIONS = 4;
 const LONGEST_WAIT_MS = 60_000;
 
 /** A log under an address, for example `https://log.example/log/live/1`. */
-export class HttpMirror implements Mirror {
+export class HttpMirror extends TiledMirror {
   readonly name: string;
   readonly #agent: Agent;
   readonly #options: Required<Omit<HttpMirrorOptions, 'signal'>> &
     Pick<HttpMirrorOptions, 'signal'>;
 
   constructor(prefix: URL, options: HttpMirrorOptions = {}) {
+    super();
     this.name = prefix.href.replace(/\/+$/, '');
     const timeout_ms = options.timeout_ms ?? 30_000;
     this.#options = { attempts: 5, backoff_ms: 500, wait: waitFor, ...options, timeout_ms };
@@ -51,41 +44,26 @@ export class HttpMirror implements Mirror {
 
   async checkpoint(): Promise<string> {
     const note = await this.newest();
-    if (note === null) throw new MirrorTrouble(`${this.name}/checkpoint: HTTP 404`);
+    if (note === null) throw new MirrorTrouble(this.missing('checkpoint'));
     return note;
   }
 
   /** As `checkpoint`; null when there is no such log. */
   async newest(): Promise<string | null> {
-    const note = await this.#get('checkpoint', MAX_NOTE_BYTES);
+    const note = await this.read('checkpoint', MAX_NOTE_BYTES);
     return note?.toString('utf8') ?? null;
-  }
-
-  async tile(level: number, n: number, width: number): Promise<Uint8Array> {
-    const { bytes, path } = await this.#tile(level, n, width, MAX_TILE_BYTES);
-    return tileOf(bytes, width, path);
-  }
-
-  async bundle(n: number, width: number): Promise<readonly Uint8Array[]> {
-    const { bytes, path } = await this.#tile('entries', n, width, MAX_BUNDLE_BYTES);
-    return bundleOf(bytes, width, path);
   }
 
   close(): Promise<void> {
     return this.#agent.destroy();
   }
 
-  /** A partial tile may be gone once it has grown full. */
-  async #tile(level: TileLevel, n: number, width: number, limit: number) {
-    for (const path of new Set([tilePath(level, n, width), tilePath(level, n, TILE_WIDTH)])) {
-      const bytes = await this.#get(path, limit);
-      if (bytes !== null) return { bytes, path };
-    }
-    throw new MirrorTrouble(`${this.name}/${tilePath(level, n, width)}: HTTP 404`);
+  protected missing(path: string): string {
+    return `${this.name}/${path}: HTTP 404`;
   }
 
   /** The body of a 200; null for a 404. */
-  async #get(path: string, limit: number): Promise<Buffer | null> {
+  protected async read(path: string, limit: number): Promise<Buffer | null> {
     const { attempts, backoff_ms, signal, wait } = this.#options;
     const url = `${this.name}/${path}`;
     for (let attempt = 1; ; attempt += 1) {
