@@ -94,7 +94,7 @@ describe('subscriptions to webhooks', () => {
     await fire(first);
     await receiver.whenReceived(3);
     await until(async () => {
-      const rows = await running.gateway.logs.sandbox.attachedRows('webhook/due/');
+      const rows = await running.gateway.logs.sandbox.attachedRows('webhook/later/');
       return rows.some(([, row]) => JSON.parse(Buffer.from(row).toString()).attempts > 0);
     });
     pass(running.clock, running, 7000);
