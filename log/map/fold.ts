@@ -81,6 +81,15 @@ type Asked = FoldCall extends infer Call
     : never
   : never;
 
+/** Proofs of one version that are collected before they are asked for. */
+interface Proving {
+  readonly name: string;
+  readonly version: number;
+  readonly skeys: Uint8Array[];
+  readonly send: () => void;
+  readonly answer: Promise<MapProof[]>;
+}
+
 interface Waiting {
   resolve(result: unknown): void;
   reject(error: unknown): void;
@@ -92,6 +101,7 @@ class ThreadHost implements FoldHost {
   readonly #calls = new Set<Promise<unknown>>();
   #nextId = 0;
   #ended: LogError | null = null;
+  #proving: Proving | null = null;
 
   constructor() {
     this.#worker = startThread(import.meta.url, './fold-worker');
@@ -115,14 +125,15 @@ class ThreadHost implements FoldHost {
         } | null,
       apply: (updates) => {
         const owned = ownMemory(checkUpdates(updates));
+        this.#flush();
         this.#worker.postMessage({ op: 'apply', name, updates: owned } satisfies FoldCall, [
           owned.buffer,
         ]);
       },
       cut: async () => (await this.#ask({ op: 'cut', name })) as Cut,
-      prove: async (version, skeys) =>
-        unpackProofs((await this.#ask({ op: 'prove', name, version, skeys })) as Uint8Array),
+      prove: (version, skeys) => this.#prove(name, version, skeys),
       release: (version) => {
+        this.#flush();
         this.#worker.postMessage({ op: 'release', name, version } satisfies FoldCall);
       },
       save: async (path, covered) => {
@@ -135,11 +146,48 @@ class ThreadHost implements FoldHost {
   }
 
   async close(): Promise<void> {
+    this.#flush();
     await Promise.allSettled(this.#calls);
     await this.#worker.terminate();
   }
 
+  /** A message costs more than a proof: what is asked in one turn of the loop crosses in one. */
+  async #prove(name: string, version: number, skeys: readonly Uint8Array[]): Promise<MapProof[]> {
+    const known = this.#proving;
+    const proving =
+      known?.name === name && known.version === version ? known : this.#collect(name, version);
+    const from = proving.skeys.length;
+    proving.skeys.push(...skeys);
+    return (await proving.answer).slice(from, from + skeys.length);
+  }
+
+  #collect(name: string, version: number): Proving {
+    this.#flush();
+    const skeys: Uint8Array[] = [];
+    let send = (): void => undefined;
+    const answer = new Promise<MapProof[]>((resolve) => {
+      send = () => {
+        const asked = this.#ask({ op: 'prove', name, version, skeys });
+        resolve(asked.then((packed) => unpackProofs(packed as Uint8Array)));
+      };
+    });
+    const proving = { name, version, skeys, send, answer };
+    this.#proving = proving;
+    setImmediate(() => {
+      if (this.#proving === proving) this.#flush();
+    });
+    return proving;
+  }
+
+  /** Sends the proofs that are being collected: calls take effect in the order in which they are made. */
+  #flush(): void {
+    const proving = this.#proving;
+    this.#proving = null;
+    proving?.send();
+  }
+
   #ask(asked: Asked): Promise<unknown> {
+    if (asked.op !== 'prove') this.#flush();
     if (this.#ended !== null) return Promise.reject(this.#ended);
     const id = this.#nextId++;
     // Idle, the thread keeps no process alive; a process waits for its answers.

@@ -109,6 +109,17 @@ for (const threads of [true, false]) {
       fold.release(version);
       fold.apply(updates(10, 20));
       const later = await fold.cut();
+      // Asked in one turn, of two versions, one of them released: each gets its own.
+      const [gone, both, one, none] = await Promise.allSettled([
+        fold.prove(version, [sha('k1')]),
+        fold.prove(later.version, [sha('k2'), sha('k1')]),
+        fold.prove(later.version, [sha('k1')]),
+        fold.prove(later.version, []),
+      ]);
+      assert.equal(gone.status, 'rejected');
+      assert.ok(both.status === 'fulfilled' && both.value.length === 2);
+      assert.deepEqual(one, { status: 'fulfilled', value: both.value.slice(1) });
+      assert.deepEqual(none, { status: 'fulfilled', value: [] });
       await assert.rejects(fold.prove(version, [sha('k1')]), {
         name: 'LogError',
         code: 'out_of_range',
