@@ -122,7 +122,7 @@ export function place(
 
   const { links, moved } = linksOf(core, statement, declared?.keys ?? [], index, ms, round);
   if (links.length > 0) statement['links'] = links as unknown as Json;
-  const text = statementText(statement);
+  const text = statementText(statement, links);
   const signed = signedBytes(text);
   const bytes = signed.length + SIGNATURE_MEMBER_BYTES;
   if (bytes > MAX_ENTRY_BYTES) {

@@ -8,7 +8,7 @@ import { randomPiece } from './crypto/random.ts';
 import type { Json, JsonObject } from './encoding/json-types.ts';
 import { LogError } from './errors.ts';
 import { FORBIDDEN_MEMBERS } from './surfaces/declaration.ts';
-import type { Appended, Disclosure } from './types.ts';
+import type { Appended, Disclosure, Link } from './types.ts';
 
 /** The largest entry, in bytes (C2SP tlog-tiles: a u16 length in the bundle). */
 export const MAX_ENTRY_BYTES = 65_535;
@@ -41,8 +41,20 @@ function prefixOf(name: string): string {
   return prefix;
 }
 
-/** Canonical text of a statement; `entry_invalid` for a member that only receipts have. */
-export function statementText(statement: JsonObject): StatementText {
+/** The member `links` in canonical form: its members stand in their order, and all of them are known. */
+function linksText(links: readonly Link[]): string {
+  const texts = links.map(({ key, prev_index, prev_ms, seq }) => {
+    const parts = key.map((part) => scalar(part) ?? canonical(part)).join(',');
+    return `{"key":[${parts}],"prev_index":${String(prev_index)},"prev_ms":${String(prev_ms)},"seq":${String(seq)}}`;
+  });
+  return `[${texts.join(',')}]`;
+}
+
+/**
+ * Canonical text of a statement; `entry_invalid` for a member that only receipts have. `links` are those of the
+ * statement, where the caller made them.
+ */
+export function statementText(statement: JsonObject, links?: readonly Link[]): StatementText {
   let head = '';
   let tail = '';
   for (const name of Object.keys(statement).sort()) {
@@ -50,7 +62,8 @@ export function statementText(statement: JsonObject): StatementText {
       throw new LogError('entry_invalid', `a statement has no member ${name}`);
     }
     const value = statement[name] as Json;
-    const member = prefixOf(name) + (scalar(value) ?? canonical(value));
+    const own = links !== undefined && name === 'links' ? linksText(links) : scalar(value);
+    const member = prefixOf(name) + (own ?? canonical(value));
     // entry_id stands before signature and type after it, so both parts have a member.
     if (name < 'signature') head += head === '' ? `{${member}` : `,${member}`;
     else tail += `,${member}`;

@@ -94,12 +94,16 @@ export function readU64(bytes: Uint8Array, offset: number): number {
 
 /** `first`, then for each text its u16 byte length and its UTF-8; over 65,535 bytes is `encoding_invalid`. */
 export function lp(first: Uint8Array, ...texts: readonly string[]): Uint8Array {
-  const parts = [first];
+  let at = first.length;
+  const bytes = new Uint8Array(texts.reduce((most, { length }) => most + 2 + 3 * length, at));
+  bytes.set(first);
   for (const text of texts) {
-    const bytes = utf8(text);
-    parts.push(u16(bytes.length), bytes);
+    if (!text.isWellFormed()) throw invalid('text has a lone surrogate');
+    const { written } = encoder.encodeInto(text, bytes.subarray(at + 2));
+    bytes.set(u16(written), at);
+    at += 2 + written;
   }
-  return concat(...parts);
+  return bytes.subarray(0, at);
 }
 
 function bigEndian(n: number, width: number, max: number): Uint8Array {

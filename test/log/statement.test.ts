@@ -58,6 +58,23 @@ describe('statement: texts', () => {
     );
   });
 
+  it('have the links that the log made in canonical form', () => {
+    const text = fc.string({ maxLength: 8, unit: 'binary' }).filter((part) => part.isWellFormed());
+    const count = fc.option(fc.nat());
+    const link = fc.record({
+      ...{ prev_ms: count, seq: fc.nat(), key: fc.array(text, { minLength: 1, maxLength: 3 }) },
+      prev_index: count,
+    });
+    fc.assert(
+      fc.property(fc.array(link, { minLength: 1, maxLength: 8 }), (links) => {
+        const statement = { entry_id: 'x', links, type: 'a.b.v1' } as unknown as JsonObject;
+        assert.equal(signedBytes(statementText(statement, links)).toString(), canonical(statement));
+      }),
+    );
+    const broken = { key: ['a', '\udc00'], seq: 0, prev_index: null, prev_ms: null };
+    assert.throws(() => statementText({ links: [broken], type: 'a.b.v1' }, [broken]), LogError);
+  });
+
   it('refuse what only receipts have, and what is no JSON', () => {
     for (const bad of [
       { signature: 'x' },
