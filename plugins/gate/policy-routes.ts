@@ -54,7 +54,7 @@ const EXAMPLE = {
       action_prefixes: ['payment.'],
       amount: { currency: 'USDC', over: 100_000_000 },
     },
-    { id: 'no-exports', effect: 'deny', surfaces: ['data_export'] },
+    { id: 'no-exports', effect: 'deny', action_types: ['data.export'] },
   ],
 };
 
