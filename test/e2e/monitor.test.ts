@@ -19,8 +19,7 @@ import { header } from '../gateway/webhooks/receiving.ts';
 import { start } from '../support/actlog.ts';
 import { startProcess } from './process.ts';
 import type { ServerProcess } from './process.ts';
-
-type Body = any; // eslint-disable-line @typescript-eslint/no-explicit-any -- answers are read by name
+import type { Body } from '../support/body.ts';
 
 const ORIGIN = 'log.example/log/live/1';
 
