@@ -9,6 +9,9 @@ import { ApiError } from '../plugins/contract.ts';
 /** Throws an ApiError when the value does not fit; changes nothing in it. */
 export type Validate = (value: unknown) => void;
 
+/** Choices that a message lists; a longer list is in the OpenAPI document. */
+const MAX_CHOICES = 24;
+
 /** A compiler of schemas: strict, without coercion, defaults or removals. */
 export function schemaCompiler(): (schema: TSchema, place: string) => Validate {
   const ajv = new Ajv2020({
@@ -16,12 +19,13 @@ export function schemaCompiler(): (schema: TSchema, place: string) => Validate {
     strictTypes: false,
     ownProperties: true,
     validateSchema: true,
+    verbose: true, // an error then has its schema
   });
   formats.default(ajv);
   return (schema, place) => {
     const validate: ValidateFunction = ajv.compile(anonymous(schema) as TSchema);
     return (value) => {
-      if (!validate(value)) throw failure(validate.errors?.[0], place);
+      if (!validate(value)) throw failure(validate.errors ?? [], place);
     };
   };
 }
@@ -34,18 +38,54 @@ function anonymous(schema: unknown): unknown {
   return Object.fromEntries(members.map(([name, member]) => [name, anonymous(member)]));
 }
 
-function failure(error: ErrorObject | undefined, place: string): ApiError {
+function failure(errors: readonly ErrorObject[], place: string): ApiError {
+  const [error] = errors;
   if (error === undefined) return new ApiError('parameter_invalid', `${place} is not valid`);
-  const path = error.instancePath.slice(1).split('/').map(unescapePointer).join('.');
+  const path = memberPath(error.instancePath);
   if (error.keyword === 'required') {
-    const missing = String(error.params['missingProperty']);
-    const param = path === '' ? missing : `${path}.${missing}`;
+    const param = memberOf(path, error.params['missingProperty']);
     const code = param === 'message' ? 'message_required' : 'parameter_missing';
     return new ApiError(code, `${param} is missing`, { param });
   }
-  const reason = error.message ?? 'is not valid';
+  if (error.keyword === 'additionalProperties') {
+    const param = memberOf(path, error.params['additionalProperty']);
+    const message = `${param} is no member of ${path === '' ? place : path}`;
+    return new ApiError('parameter_invalid', message, { param });
+  }
+  const reason = expected(errors, error) ?? error.message ?? 'is not valid';
   if (path === '') return new ApiError('parameter_invalid', `${place} ${reason}`);
   return new ApiError('parameter_invalid', `${path} ${reason}`, { param: path });
 }
+
+/** What could have stood at the place of an error, in words: the values of an enumeration, the types of a union. */
+function expected(errors: readonly ErrorObject[], first: ErrorObject): string | null {
+  // The errors of a union are those of its branches, in order, then its own.
+  const union = errors.findIndex(
+    ({ keyword, instancePath }) => keyword === 'anyOf' && instancePath === first.instancePath,
+  );
+  const branches = union < 0 ? [first] : errors.slice(0, union);
+  const choices = branches.map((branch) =>
+    branch.instancePath === first.instancePath ? choicesOf(branch) : null,
+  );
+  if (choices.includes(null)) return null;
+  const all = [...new Set(choices.flatMap((some) => some ?? []))];
+  if (all.length > MAX_CHOICES) return null;
+  const last = all.pop() ?? '';
+  return all.length === 0 ? `must be ${last}` : `must be ${all.join(', ')} or ${last}`;
+}
+
+function choicesOf({ keyword, params, parentSchema }: ErrorObject): readonly string[] | null {
+  if (!['type', 'const', 'enum'].includes(keyword)) return null;
+  // A literal has a type too: what is said of it is its value.
+  const { const: only, enum: among = only === undefined ? undefined : [only] } = parentSchema ?? {};
+  if (Array.isArray(among)) return among.map((value) => JSON.stringify(value));
+  return [params['type']].flat().map(String);
+}
+
+const memberOf = (path: string, name: unknown): string =>
+  path === '' ? String(name) : `${path}.${String(name)}`;
+
+const memberPath = (pointer: string): string =>
+  pointer.slice(1).split('/').map(unescapePointer).join('.');
 
 const unescapePointer = (part: string): string => part.replaceAll('~1', '/').replaceAll('~0', '~');

@@ -39,6 +39,38 @@ describe('validation', () => {
       assert.deepEqual(failure(value), ['parameter_invalid', undefined]);
   });
 
+  it('says what could have stood there, and which member is one too many', () => {
+    const Rule = Type.Object(
+      {
+        effect: Type.Enum(['allow', 'deny', 'hold']),
+        value: Type.Optional(Type.Union([Type.String({ pattern: '^[0-9]+$' }), Type.Number()])),
+        mode: Type.Optional(Type.Union([Type.Literal('on'), Type.Literal('off'), Type.Null()])),
+        ok: Type.Optional(Type.Literal(true)),
+      },
+      { additionalProperties: false },
+    );
+    const check = compile(Type.Object({ rules: Type.Array(Rule) }), 'body');
+    const said = (rule: object): string => {
+      try {
+        check({ rules: [{ effect: 'deny', ...rule }] });
+      } catch (error) {
+        assert.ok(error instanceof ApiError);
+        return `${String(error.param)}: ${error.message}`;
+      }
+      throw new Error('it was accepted');
+    };
+    const effect = 'rules.0.effect must be "allow", "deny" or "hold"';
+    assert.equal(said({ effect: 'alow' }), `rules.0.effect: ${effect}`);
+    assert.equal(said({ value: [] }), 'rules.0.value: rules.0.value must be string or number');
+    assert.equal(
+      said({ value: 'x' }),
+      'rules.0.value: rules.0.value must match pattern "^[0-9]+$"',
+    );
+    assert.equal(said({ mode: 1 }), 'rules.0.mode: rules.0.mode must be "on", "off" or null');
+    assert.equal(said({ ok: false }), 'rules.0.ok: rules.0.ok must be true');
+    assert.equal(said({ efect: 1 }), 'rules.0.efect: rules.0.efect is no member of rules.0');
+  });
+
   it('lets unknown members be and converts nothing', () => {
     const value = { message: 'x', other: 1 };
     validate(value);
