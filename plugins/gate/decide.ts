@@ -96,7 +96,10 @@ function hasAmount(
   unknown: boolean,
 ): boolean {
   if (amount === undefined) return true;
-  if (currency !== undefined && currency !== amount.currency) return false;
+  if (currency !== undefined && spelled(currency) !== spelled(amount.currency)) return false;
   if (currency === undefined || amount_atomic === undefined) return unknown;
   return amount_atomic > (amount.over ?? -1) && amount_atomic <= (amount.at_most ?? Infinity);
 }
+
+/** A currency however it is written: nobody gets past a limit by calling USDC usdc. */
+const spelled = (currency: string): string => currency.normalize('NFKC').trim().toUpperCase();

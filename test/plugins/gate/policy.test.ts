@@ -121,6 +121,11 @@ describe('the rules of a gate', () => {
       matches(rule, { action_type: 'x', classification: 'NONE', amount_atomic, currency });
     assert.deepEqual([at(5), at(6), at(10), at(11)], [false, true, true, false]);
     assert.deepEqual([at(6, 'EURC'), at(Number.MAX_SAFE_INTEGER)], [false, false]);
+    // However the agent spells the currency, the limit is about it; another one is not.
+    assert.deepEqual(
+      ['usdc', 'Usdc ', 'ＵＳＤＣ', 'EURC'].map((currency) => at(7, currency)),
+      [true, true, true, false],
+    );
   });
 });
 
