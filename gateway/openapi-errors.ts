@@ -42,7 +42,10 @@ function envelope(): JsonObject {
 
 /** The codes that an operation may answer with, without those that only a defect gives. */
 export function codesOf(route: Route): readonly ApiErrorCode[] {
-  const codes = new Set<ApiErrorCode>(['api_key_invalid', 'api_key_revoked', 'api_key_expired']);
+  // A key that does not hold, a repeated name in the query: wherever they come.
+  const codes = new Set<ApiErrorCode>([
+    ...(['parameter_invalid', 'api_key_invalid', 'api_key_revoked', 'api_key_expired'] as const),
+  ]);
   const add = (...more: readonly ApiErrorCode[]): void => {
     for (const code of more) codes.add(code);
   };
@@ -50,10 +53,10 @@ export function codesOf(route: Route): readonly ApiErrorCode[] {
   if (route.access === 'key' || typeof route.access === 'object') add('api_key_missing');
   if (route.access === 'open' && writes) add('api_key_missing'); // ANONYMOUS_WRITES=deny
   if (typeof route.access === 'object') add('role_forbidden');
-  if (route.params !== undefined || route.query !== undefined)
-    add('parameter_missing', 'parameter_invalid');
+  if (route.params !== undefined || route.query !== undefined) add('parameter_missing');
   if (route.body !== undefined) {
-    add('invalid_json', 'parameter_missing', 'parameter_invalid');
+    add('invalid_json', 'parameter_missing');
+    if (needsMessage(route.body)) add('message_required');
     add('payload_too_large', 'unsupported_media_type');
     if (route.bodyRequired !== false) add('body_required');
   }
@@ -65,6 +68,9 @@ export function codesOf(route: Route): readonly ApiErrorCode[] {
   add(...(route.errors ?? []), 'internal_error');
   return [...codes];
 }
+
+const needsMessage = (body: object): boolean =>
+  'required' in body && (body.required as readonly string[]).includes('message');
 
 /** One answer for each status that the codes of the route have. */
 export function errorResponses(route: Route): JsonObject {

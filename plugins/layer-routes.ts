@@ -33,7 +33,7 @@ const CatalogSchema = Type.Object({
     Type.Object({
       method: Type.String(),
       path: Type.String(),
-      url: Type.String({ format: 'uri' }),
+      url: Type.String({ format: 'uri-template', description: 'RFC 6570, where it has a part.' }),
     }),
   ),
 });
@@ -69,7 +69,13 @@ function catalogRoute({ host, file, base, tag, path = `${base}/catalog`, current
     tag,
     summary: 'Catalog of the layer',
     access: 'read',
-    responses: { 200: { description: served['schema'] as string, schema: CatalogSchema } },
+    responses: {
+      200: {
+        description: `${served['schema'] as string}: these members, and those of the layer, as the example shows.`,
+        schema: CatalogSchema,
+        example: served,
+      },
+    },
     async handle(ctx) {
       ctx.body = current === undefined ? served : { ...served, ...(await current(ctx)) };
     },

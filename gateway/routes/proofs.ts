@@ -103,7 +103,7 @@ export function proofRoutes(gateway: Gateway): readonly Route[] {
       params: Type.Object(members),
       query: LookupQuery,
       responses: { 200: { description: 'The document.', schema: LookupDocument } },
-      errors: ['window_not_closed'],
+      errors: ['window_not_closed', 'resource_missing'],
       async handle(ctx) {
         const log = logAt(gateway, ctx.state.params);
         ctx.body = await lookupDocument(gateway, log, ctx.state.query, ctx.state.wait_ms);

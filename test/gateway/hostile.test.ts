@@ -1,9 +1,12 @@
 // Every declared route against hostile members, queries, paths, methods, bodies and keys: always the
-// envelope, never a cause, never another tenant's words, and no free text in any entry. behaviour.md §1.2, §4.
+// envelope with a code that the operation declares, never a cause, never another tenant's words, and no free
+// text in any entry. behaviour.md §1.2, §4.
 
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { decode } from 'cborg';
+import { Dispatch } from '../../gateway/dispatch.ts';
+import { codesOf } from '../../gateway/openapi-errors.ts';
 import { PROBLEMS } from '../../gateway/problems.ts';
 import type { ApiErrorCode, Json, Route } from '../../plugins/contract.ts';
 import { run } from './running.ts';
@@ -193,6 +196,7 @@ describe('every declared route', function () {
   this.timeout(240_000);
   let running: Running;
   let stranger: string;
+  let dispatch: Dispatch;
   const agent = new Agent({ keepAlive: true, maxSockets: 16 });
 
   const shoot = ({ method, path, body, headers }: Shot): Promise<Hit> =>
@@ -227,7 +231,12 @@ describe('every declared route', function () {
     assert.match(hit.id, /^req_[0-9A-Za-z]{24}$/, what);
     assert.ok(!hit.text.includes(SECRET), what);
     assert.doesNotMatch(hit.text, /\n +at |node:internal|node_modules|\.[jt]s:\d+/, what);
-    if (hit.status < 400) return hit;
+    const [path = ''] = shot.path.split('?');
+    const route = dispatch.match(path)?.routes.get(shot.method)?.route;
+    if (hit.status < 400) {
+      assert.ok(route === undefined || hit.status in route.responses, `undeclared: ${what}`);
+      return hit;
+    }
     assert.ok(hit.status < 500 || hit.status === 503, what);
     if (shot.method === 'HEAD') return hit;
     if (hit.type.startsWith('application/concise-problem-details+cbor')) {
@@ -243,6 +252,8 @@ describe('every declared route', function () {
     };
     assert.deepEqual(PROBLEMS[error.code], { status: hit.status, type: error.type }, what);
     assert.equal(error.request_id, hit.id, what);
+    // What the OpenAPI document says of the operation.
+    assert.ok(route === undefined || codesOf(route).includes(error.code), `undeclared: ${what}`);
     assert.ok(error.message.length > 0 && error.message.length < 1000, what);
     return hit;
   };
@@ -262,6 +273,7 @@ describe('every declared route', function () {
 
   before(async () => {
     running = await run();
+    dispatch = new Dispatch(running.gateway.routes());
     stranger = (await running.gateway.tenants.issue({ tenant: 'stranger', kind: 'live' })).key;
     // Something of another tenant is there to be found.
     for (const route of running.gateway.routes().filter(({ method }) => method === 'POST')) {
