@@ -101,8 +101,8 @@ function withMember(value: Json, [name, ...rest]: readonly string[], member: Jso
       String(i) === name ? withMember(item, rest, member) : item,
     );
   }
-  const members = (typeof value === 'object' ? value : null) ?? {};
-  return { ...members, [name]: withMember((members as JsonObject)[name] ?? null, rest, member) };
+  const members = (typeof value === 'object' && value !== null ? value : {}) as JsonObject;
+  return { ...members, [name]: withMember(members[name] ?? null, rest, member) };
 }
 
 /** The schema without component names: one may stand in it twice. */
