@@ -1,8 +1,14 @@
 // From rows to shipped weights: vocabulary, features, learning, int8.
 import { analyse } from '../../plugins/classify/engine/analysis.ts';
-import { emit, emitWhole, letterGroups } from '../../plugins/classify/engine/features.ts';
+import {
+  classPair,
+  emit,
+  emitWhole,
+  letterGroups,
+  tellingClass,
+} from '../../plugins/classify/engine/features.ts';
 import type { Sink } from '../../plugins/classify/engine/features.ts';
-import { engineOf, hitsOf } from '../../plugins/classify/engine/index.ts';
+import { engineOf, hitsOf, idsOf } from '../../plugins/classify/engine/index.ts';
 import type { Engine } from '../../plugins/classify/engine/index.ts';
 import { HEADS } from '../../plugins/classify/engine/model.ts';
 import type { Head, ModelTable } from '../../plugins/classify/engine/model.ts';
@@ -78,12 +84,20 @@ export function featuresOf(rows: readonly Row[], tables: EngineTables, bits: num
     letters: (_id, word) => {
       letterGroups(word, sink);
     },
+    telling: (cls, state, company) => {
+      tellingClass(cls, state, company, sink);
+    },
+    pairs: (present) => {
+      present.forEach((cls, k) => {
+        for (const other of present.slice(0, k)) add(classPair(other, cls));
+      });
+    },
   };
   return rows.map((row) => {
     list = [];
     const analysis = analyse(row.text, tables);
     const hits = hitsOf(analysis, row.domain, tables);
-    const ids = [...new Set([...hits.crisis, ...hits.violation].map((hit) => hit.id))].sort();
+    const ids = idsOf(hits);
     emit(
       analysis,
       0,

@@ -25,8 +25,6 @@ export interface Analysis {
   readonly marks: Marks;
   readonly flags: Uint8Array;
   readonly sentences: readonly Window[];
-  /** For each sentence, itself with its neighbours. */
-  readonly neighbourhoods: readonly Window[];
   readonly capitals_milli: number;
   readonly foreign_milli: number;
 }
@@ -37,12 +35,8 @@ export function analyse(original: string, tables: Tables): Analysis {
   const tokens = tokenise(text, tables.vocabulary);
   const marks = tables.lexicon.mark(tokens);
   const sentences = cut(tokens);
-  const neighbourhoods = sentences.map((sentence, s) => ({
-    from: sentences[s - 1]?.from ?? sentence.from,
-    to: sentences[s + 1]?.to ?? sentence.to,
-  }));
   const flags = scopeOf(tables.scope, tokens, marks, sentences);
-  return { text, tokens, marks, flags, sentences, neighbourhoods, capitals_milli, foreign_milli };
+  return { text, tokens, marks, flags, sentences, capitals_milli, foreign_milli };
 }
 
 function cut(tokens: Tokens): Window[] {

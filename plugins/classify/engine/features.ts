@@ -10,6 +10,10 @@ export interface Sink {
   add(hash: number): void;
   /** All letter groups of a word; `id` is its vocabulary id or -1. */
   letters(id: number, word: string): void;
+  /** A telling class in a state, in a sentence's company. */
+  telling(cls: number, state: number, company: number): void;
+  /** Every pair of the telling classes that stand in the text, in their order. */
+  pairs(present: readonly number[]): void;
 }
 
 /** What a class is to the models; a class may be several. */
@@ -85,6 +89,23 @@ export function letterGroups(word: string, sink: Pick<Sink, 'add'>): void {
   }
 }
 
+/** The features of one telling class: its state, alone and with the company of the sentence. */
+export function tellingClass(
+  cls: number,
+  state: number,
+  company: number,
+  sink: Pick<Sink, 'add'>,
+): void {
+  const at = mix(CLASS, cls);
+  sink.add(mix(at, state));
+  sink.add(mix(at, 8 + state * 8 + company));
+}
+
+/** The feature of two telling classes in one text. */
+export function classPair(first: number, second: number): number {
+  return mix(mix(PAIR, first), second);
+}
+
 /** Emits the features of the sentences `from` to `to` (exclusive). */
 export function emit(
   analysis: Analysis,
@@ -111,10 +132,9 @@ export function emitWhole(
   const present: number[] = [];
   const { present: stands } = analysis.marks;
   for (const cls of trade ? classes.tellingTrade : classes.telling) {
-    if (stands[cls] !== 1) continue;
-    for (const other of present) sink.add(mix(mix(PAIR, other), cls));
-    present.push(cls);
+    if (stands[cls] === 1) present.push(cls);
   }
+  sink.pairs(present);
   for (const id of ruleIds) sink.add(mix(RULE, hashWord(id)));
   const { tokens } = analysis;
   sink.add(mix(STYLE, 16 + Math.min(9, Math.floor(analysis.capitals_milli / 100))));
@@ -163,11 +183,7 @@ function emitSentence(
         const is = kinds[cls] ?? 0;
         if ((is & GROUP) !== 0) hash = GROUP_WORD;
         else if ((is & SLUR) !== 0) hash = SLUR_WORD;
-        if ((is & TELLING) !== 0) {
-          const at = mix(CLASS, cls);
-          sink.add(mix(at, state));
-          sink.add(mix(at, 8 + state * 8 + company));
-        }
+        if ((is & TELLING) !== 0) sink.telling(cls, state, company);
       }
     }
     sink.add(mix(mix(UNIGRAM, hash), state));

@@ -2,6 +2,7 @@
 import type { Json, JsonObject } from '../../../log/index.ts';
 import { analyse } from './analysis.ts';
 import type { Analysis } from './analysis.ts';
+import { CRISIS, GENERAL, OWN } from './domains.ts';
 import { GROUP, HOSTILE, KIND, SLUR } from './features.ts';
 import type { Hit } from './rules.ts';
 import { loadTables } from './tables.ts';
@@ -99,7 +100,7 @@ function classify(text: string, domain: string, tables: EngineTables): Classifie
     analysis.foreign_milli,
   );
   const hits = hitsOf(analysis, domain, tables);
-  const ruleIds = [...new Set([...hits.crisis, ...hits.violation].map((hit) => hit.id))].sort();
+  const ruleIds = idsOf(hits);
   const models = tables.model.score(analysis, ruleIds, domain !== 'general');
   const model = Math.max(models.violation_milli, domain === 'general' ? 0 : models.policy_milli);
   const ruled = strongest(hits.violation);
@@ -172,15 +173,24 @@ export function hitsOf(
   domain: string,
   tables: EngineTables,
 ): { violation: Hit[]; crisis: Hit[]; crisis_guarded: boolean } {
-  const { tokens, marks, flags, sentences, neighbourhoods } = analysis;
-  const violation: Hit[] = [];
-  for (const name of domain === 'general' ? ['general'] : ['general', domain]) {
-    const rules = tables.rules.get(name);
-    if (rules === undefined) continue;
-    violation.push(...rules.hits(tokens, marks, flags, sentences, neighbourhoods).spoken);
-  }
-  const crisis = tables.crisis.hits(tokens, marks, flags, sentences, neighbourhoods);
-  return { violation, crisis: crisis.spoken, crisis_guarded: crisis.silenced.size > 0 };
+  const rules = tables.rules.get(domain);
+  if (rules === undefined) throw new Error(`no rules for the domain ${domain}`);
+  const { spoken, silenced } = rules.hits(analysis);
+  const general = spoken[GENERAL] ?? [];
+  const own = spoken[OWN] ?? [];
+  return {
+    violation: own.length === 0 ? general : [...general, ...own],
+    crisis: spoken[CRISIS] ?? [],
+    crisis_guarded: silenced[CRISIS] === true,
+  };
+}
+
+/** The ids of rules that spoke, sorted. */
+export function idsOf({
+  crisis,
+  violation,
+}: Readonly<Record<'crisis' | 'violation', readonly Hit[]>>): string[] {
+  return [...crisis, ...violation].map(({ id }) => id).sort();
 }
 
 function known(analysis: Analysis): number {

@@ -25,6 +25,13 @@ export function bitOf(id: number): number {
   return 1 << (id & 31);
 }
 
+/** Binary logarithm of the places for pairs of words: few of them hold a pair of another phrase's. */
+const PAIR_BITS = 15;
+
+function pairAt(first: number, second: number): number {
+  return (Math.imul(first, 0x85ebca6b) ^ Math.imul(second, 0x9e3779b1)) >>> (32 - PAIR_BITS);
+}
+
 interface Phrase {
   readonly ids: readonly number[];
   readonly cls: number;
@@ -44,8 +51,8 @@ export class Lexicon {
   #textBits = new Int32Array(0);
   #textKinds = new Int32Array(0);
   #present = new Uint8Array(0);
-  /** 1 where a phrase begins with the word: asked before the larger tables. */
-  #opens = new Uint8Array(0);
+  /** 1 where a phrase may begin with the pair of words filed here: asked before the larger tables. */
+  readonly #pairs = new Uint8Array(2 ** PAIR_BITS);
   /** By first word, then by second. */
   #phrases: (Map<number, Phrase[]> | undefined)[] = [];
   readonly #stems = new Map<string, number[]>();
@@ -94,6 +101,7 @@ export class Lexicon {
     if (first === undefined) throw new Error(`classifier class @${name} has an empty entry`);
     if (ids.length === 1) (this.#single[first] ??= []).push(cls);
     else {
+      this.#pairs[pairAt(first, ids[1] ?? -1)] = 1;
       const second = (this.#phrases[first] ??= new Map<number, Phrase[]>());
       const phrase = { ids, cls };
       const list = second.get(ids[1] ?? -1);
@@ -126,7 +134,6 @@ export class Lexicon {
     this.#spans = this.#single.map((own) => own?.flatMap((cls) => [cls, 1]));
     this.#bits = Int32Array.from(this.#single, bitsOf);
     this.#kinds = Int32Array.from(this.#single, (own) => this.#kindOf(own));
-    this.#opens = Uint8Array.from(this.#phrases, (phrases) => (phrases === undefined ? 0 : 1));
   }
 
   #kindOf(classes: readonly number[] | undefined): number {
@@ -182,7 +189,8 @@ export class Lexicon {
         kind = this.#kindOf(single);
       }
       const next = ids[at + 1] ?? -1;
-      const phrases = next >= 0 && this.#opens[id] !== 0 ? this.#phrases[id]?.get(next) : undefined;
+      const phrases =
+        this.#pairs[pairAt(id, next)] === 1 ? this.#phrases[id]?.get(next) : undefined;
       if (phrases !== undefined) {
         for (const phrase of phrases) {
           if (!matches(ids, at, phrase.ids)) continue;

@@ -11,11 +11,11 @@ import {
   REQUEST,
   emit,
   emitWhole,
-  letterGroups,
 } from './features.ts';
-import type { FeatureClasses, Sink } from './features.ts';
+import type { FeatureClasses } from './features.ts';
 import { QUOTED, REPORTED } from './scope.ts';
 import { logistic } from './arithmetic.ts';
+import { Sums, WIDTH } from './sums.ts';
 import { hashWord } from './vocabulary.ts';
 
 /** What the linear models say, in thousandths; 500 is the threshold of each. */
@@ -29,7 +29,6 @@ export interface ModelScores {
 
 /** The models in the order of their weights. */
 export const HEADS = ['violation', 'policy', 'crisis'] as const;
-const WIDTH = HEADS.length;
 const VIOLATION = 0;
 
 /** How the sum of a model becomes thousandths: logistic(slope x (sum x scale + bias - threshold)). */
@@ -60,62 +59,6 @@ export interface ModelTable {
 /** Stretches of about this many words are judged one by one, and the worst counts: length hides nothing. */
 const STRETCH = 90;
 
-/** Sums weights; one instance serves one engine and is emptied for each stretch. */
-class Sums implements Sink {
-  violation = 0;
-  policy = 0;
-  crisis = 0;
-  count = 0;
-  readonly #weights: Int8Array;
-  readonly #shift: number;
-  /** For each vocabulary word the summed letter groups of each head, then their number; computed when first met. */
-  readonly #letterSums: Int32Array;
-
-  constructor(weights: Int8Array, bits: number, words: number) {
-    this.#weights = weights;
-    this.#shift = 32 - bits;
-    this.#letterSums = new Int32Array(words * (WIDTH + 1));
-  }
-
-  clear(): void {
-    this.violation = this.policy = this.crisis = this.count = 0;
-  }
-
-  add(hash: number): void {
-    const at = (hash >>> this.#shift) * WIDTH;
-    const weights = this.#weights;
-    this.violation += weights[at] ?? 0;
-    this.policy += weights[at + 1] ?? 0;
-    this.crisis += weights[at + 2] ?? 0;
-    this.count++;
-  }
-
-  letters(id: number, word: string): void {
-    if (id < 0) {
-      letterGroups(word, this);
-      return;
-    }
-    const cache = this.#letterSums;
-    const at = id * (WIDTH + 1);
-    if (cache[at + WIDTH] === 0) this.#learn(at, word);
-    this.violation += cache[at] ?? 0;
-    this.policy += cache[at + 1] ?? 0;
-    this.crisis += cache[at + 2] ?? 0;
-    this.count += cache[at + WIDTH] ?? 0;
-  }
-
-  #learn(at: number, word: string): void {
-    const { violation, policy, crisis, count } = this;
-    this.clear();
-    letterGroups(word, this);
-    this.#letterSums.set([this.violation, this.policy, this.crisis, this.count], at);
-    this.violation = violation;
-    this.policy = policy;
-    this.crisis = crisis;
-    this.count = count;
-  }
-}
-
 /** The loaded models. */
 export class Model {
   readonly #sums: Sums;
@@ -135,7 +78,7 @@ export class Model {
       );
     }
     const signed = new Int8Array(weights.buffer, weights.byteOffset, weights.length);
-    this.#sums = new Sums(signed, table.bits, words.length);
+    this.#sums = new Sums(signed, table.bits, words.length, classes);
     this.#heads = HEADS.map((name) => table.heads[name]);
     this.#classes = classes;
     const hashes = Int32Array.from(words, hashWord);

@@ -1,6 +1,6 @@
 // Rules as data (catalogs/classify/rules): compiled once, then only those whose key word stands in a sentence are tried.
 import { Needs } from './needs.ts';
-import { compile, find, newScratch } from './patterns.ts';
+import { find, newScratch } from './patterns.ts';
 import type { Pattern, Step, Window } from './patterns.ts';
 import type { Lexicon, Marks } from './lexicon.ts';
 import { DENIED, QUOTED, REPORTED } from './scope.ts';
@@ -21,10 +21,12 @@ export interface RuleSource {
   readonly unless?: readonly string[];
 }
 
-/** The rules that spoke, and those that matched but were silenced by a guard or by what the sentence does with its words. */
+/** Rules of one table, in the order of the text; the tables in the order they were given. */
 export interface Hits {
-  readonly spoken: Hit[];
-  readonly silenced: Set<string>;
+  /** Those that spoke, each once. */
+  readonly spoken: readonly Hit[][];
+  /** For each table, whether a rule matched but was silenced by a guard or by what the sentence does with its words. */
+  readonly silenced: boolean[];
 }
 
 /** A rule that spoke: which one, on which tokens. */
@@ -38,6 +40,8 @@ export interface Hit {
 
 interface Rule {
   readonly id: string;
+  /** Which of the tables it stands in. */
+  readonly table: number;
   readonly milli: number;
   readonly mask: number;
   readonly span: 1 | 2;
@@ -49,6 +53,7 @@ interface Text {
   readonly tokens: Tokens;
   readonly marks: Marks;
   readonly flags: Uint8Array;
+  readonly sentences: readonly Window[];
 }
 
 interface Guard {
@@ -61,7 +66,7 @@ interface Entry {
   readonly pattern: Pattern;
 }
 
-/** A set of rules, tried together. */
+/** Tables of rules, tried together in one pass over a text. */
 export class RuleSet {
   readonly #entries: Entry[] = [];
   readonly #needs = new Needs();
@@ -77,34 +82,40 @@ export class RuleSet {
   readonly #seenClass: Int32Array;
   #round = 0;
   readonly #scratch = newScratch();
+  readonly #tables: number;
 
   constructor(
-    sources: readonly RuleSource[],
+    tables: readonly (readonly RuleSource[])[],
+    patterns: ReadonlyMap<string, Pattern>,
     lexicon: Lexicon,
     vocabulary: Vocabulary,
     common: ReadonlySet<string>,
   ) {
+    this.#tables = tables.length;
+    const compiled = (source: string): Pattern => {
+      const pattern = patterns.get(source);
+      if (pattern === undefined) throw new Error(`pattern not compiled: ${source}`);
+      return pattern;
+    };
     const words = new Map<number, number[]>();
     const classes = new Map<number, number[]>();
     const commonIds = new Set([...common].map((word) => vocabulary.id(word)));
-    for (const source of sources) {
+    for (const [table, source] of tables.flatMap((own, at) =>
+      own.map((one) => [at, one] as const),
+    )) {
       const rule: Rule = {
         id: source.id,
+        table,
         milli: source.milli,
         mask: MASKS[source.scope ?? 'assert'],
         span: source.span ?? 1,
         unless: (source.unless ?? []).map((text) => {
-          const pattern = compile(text, lexicon, vocabulary);
+          const pattern = compiled(text);
           return { pattern, needs: this.#needs.add(pattern) };
         }),
       };
       for (const text of source.any)
-        this.#index(
-          { rule, pattern: compile(text, lexicon, vocabulary) },
-          commonIds,
-          words,
-          classes,
-        );
+        this.#index({ rule, pattern: compiled(text) }, commonIds, words, classes);
     }
     this.#needs.seal();
     this.#byWord = this.#file(words, vocabulary.size);
@@ -145,29 +156,25 @@ export class RuleSet {
     for (const cls of key.classes) push(classes, cls, at);
   }
 
-  /** Every rule that speaks, each once, in the order of the text. */
-  hits(
-    tokens: Tokens,
-    marks: Marks,
-    flags: Uint8Array,
-    sentences: readonly Window[],
-    pairs: readonly Window[],
-  ): Hits {
-    const hits: Hits = { spoken: [], silenced: new Set() };
-    const text: Text = { tokens, marks, flags };
-    const { ids } = tokens;
+  /** Every rule that speaks. */
+  hits(text: Text): Hits {
+    const hits: Hits = {
+      spoken: Array.from({ length: this.#tables }, () => []),
+      silenced: new Array<boolean>(this.#tables).fill(false),
+    };
+    const { marks, sentences } = text;
+    const { ids } = text.tokens;
     const byWord = this.#byWord;
     const byClass = this.#byClass;
     const seenClass = this.#seenClass;
     for (let s = 0; s < sentences.length; s++) {
       const sentence = sentences[s];
       if (sentence === undefined) continue;
-      const pair = pairs[s] ?? sentence;
       const round = (this.#round = (this.#round + 1) | 0);
       for (let k = sentence.from; k < sentence.to; k++) {
         const id = ids[k] ?? -1;
         const list = id >= 0 ? (byWord[id] ?? 0) : 0;
-        if (list !== 0) this.#tryAll(list, text, sentence, pair, hits);
+        if (list !== 0) this.#tryAll(list, text, s, hits);
         const spans = marks.spans[k];
         if (spans === undefined) continue;
         for (let c = 0; c < spans.length; c += 2) {
@@ -175,14 +182,14 @@ export class RuleSet {
           if (seenClass[cls] === round) continue;
           seenClass[cls] = round;
           const own = byClass[cls] ?? 0;
-          if (own !== 0) this.#tryAll(own, text, sentence, pair, hits);
+          if (own !== 0) this.#tryAll(own, text, s, hits);
         }
       }
     }
     return hits;
   }
 
-  #tryAll(list: number, text: Text, sentence: Window, pair: Window, hits: Hits): void {
+  #tryAll(list: number, text: Text, sentence: number, hits: Hits): void {
     const seen = this.#seen;
     const round = this.#round;
     for (const at of this.#lists[list] ?? []) {
@@ -190,32 +197,28 @@ export class RuleSet {
       seen[at] = round;
       if (!this.#needs.met(this.#places[at] ?? 0, text.marks)) continue;
       const entry = this.#entries[at];
-      if (entry !== undefined) this.#try(entry, text, sentence, pair, hits);
+      if (entry !== undefined) this.#try(entry, text, sentence, hits);
     }
   }
 
-  #try({ rule, pattern }: Entry, text: Text, sentence: Window, pair: Window, hits: Hits): void {
-    const { tokens, marks, flags } = text;
-    for (const { id } of hits.spoken) if (id === rule.id) return;
-    const window = rule.span === 2 ? pair : sentence;
+  #try({ rule, pattern }: Entry, text: Text, sentence: number, hits: Hits): void {
+    const { tokens, marks, sentences } = text;
+    const spoken = hits.spoken[rule.table];
+    const own = sentences[sentence];
+    if (spoken === undefined || own === undefined) return;
+    for (const { id } of spoken) if (id === rule.id) return;
+    const window = rule.span === 2 ? neighbourhood(sentences, sentence, own) : own;
     const span = find(pattern, tokens, marks, window, this.#scratch);
     if (span === undefined) return;
-    if (rule.milli === 0 || this.#silent(rule, span, tokens, marks, flags, window)) {
-      if (rule.milli === 0 || rule.milli >= GRAVE) hits.silenced.add(rule.id);
+    if (rule.milli === 0 || this.#silent(rule, span, text, window)) {
+      if (rule.milli === 0 || rule.milli >= GRAVE) hits.silenced[rule.table] = true;
       return;
     }
     const { from, to } = span;
-    hits.spoken.push({ id: rule.id, milli: rule.milli, pattern: pattern.source, from, to });
+    spoken.push({ id: rule.id, milli: rule.milli, pattern: pattern.source, from, to });
   }
 
-  #silent(
-    rule: Rule,
-    span: Window,
-    tokens: Tokens,
-    marks: Marks,
-    flags: Uint8Array,
-    window: Window,
-  ): boolean {
+  #silent(rule: Rule, span: Window, { tokens, marks, flags }: Text, window: Window): boolean {
     for (let k = span.from; k < span.to; k++) if (((flags[k] ?? 0) & rule.mask) !== 0) return true;
     for (const { pattern, needs } of rule.unless) {
       if (!this.#needs.met(needs, marks)) continue;
@@ -223,6 +226,11 @@ export class RuleSet {
     }
     return false;
   }
+}
+
+/** A sentence with the ones before and behind it. */
+function neighbourhood(sentences: readonly Window[], at: number, own: Window): Window {
+  return { from: sentences[at - 1]?.from ?? own.from, to: sentences[at + 1]?.to ?? own.to };
 }
 
 function push(map: Map<number, number[]>, key: number, value: number): void {

@@ -3,33 +3,15 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { catalogUrl, readCatalog, readCatalogBytes } from '../../catalog.ts';
 import type { Tables } from './analysis.ts';
-import {
-  ADDRESSED,
-  COARSE,
-  CONTRAST,
-  DISTRESS,
-  FIRST,
-  GROUP,
-  HARSH,
-  HOSTILE,
-  KIND,
-  NEGATOR,
-  PERSON,
-  PSEUDO,
-  QUESTION,
-  REQUEST,
-  SLUR,
-  TELLING,
-  YOU,
-} from './features.ts';
 import type { FeatureClasses } from './features.ts';
+import { compileRules, rulesByDomain } from './domains.ts';
+import { featureClassesOf } from './kinds.ts';
 import { Languages } from './language.ts';
 import type { LanguageTables } from './language.ts';
 import { Lexicon } from './lexicon.ts';
 import { Model } from './model.ts';
 import type { ModelTable } from './model.ts';
-import { RuleSet } from './rules.ts';
-import type { RuleSource } from './rules.ts';
+import type { RuleSet } from './rules.ts';
 import { compileScope } from './scope.ts';
 import { Vocabulary } from './vocabulary.ts';
 
@@ -39,8 +21,8 @@ export interface EngineTables extends Tables {
   readonly version: string;
   readonly weights_sha256: string;
   readonly languages: Languages;
+  /** For each domain the rules that its texts are read with: general ones, its own, those of crisis. */
   readonly rules: ReadonlyMap<string, RuleSet>;
-  readonly crisis: RuleSet;
   readonly model: Model;
   readonly featureClasses: FeatureClasses;
 }
@@ -80,6 +62,7 @@ export const TABLE_FILES = [
   'model.json',
 ] as const;
 
+const RULE_FILES = TABLE_FILES.filter((file) => file.startsWith('rules/'));
 const LEXICA = ['general', 'crisis', 'work', 'hiring', 'valence', 'trades'] as const;
 
 /** Classes whose words are looked for inside misspelt and joined ones. */
@@ -94,97 +77,6 @@ const STRONG = [
   'profanity',
   'self_kill',
 ] as const;
-
-/** Classes that are features of the models by themselves. */
-const TELLING_CLASSES = [
-  'group',
-  'slur',
-  'slur_ambiguous',
-  'subhuman',
-  'bad',
-  'hate',
-  'kill_strong',
-  'killed',
-  'insult',
-  'profanity',
-  'praise',
-  'good_word',
-  'bad_word',
-  'self_kill',
-  'reject',
-  'hire_act',
-  'verdict',
-  'condition',
-  'hide_words',
-  'shady_pay',
-  'watcher',
-  'prefer',
-  'pgroup',
-  'trait',
-  'private_fact',
-  'complain',
-  'retaliate',
-  'destroy',
-  'record',
-  'offbook',
-  'evade',
-  'quidpro',
-  'preferred',
-  'lawful',
-  'ask_about',
-  'pry',
-  'secret',
-  'voice',
-  'reprisal',
-  'fabricate',
-  'unpaid',
-  'shady',
-  'weapon_make',
-  'crime',
-  'defend',
-];
-
-/** What the classes are to the models. */
-const KINDS: readonly (readonly [number, readonly string[]])[] = [
-  [GROUP, ['group']],
-  [SLUR, ['slur']],
-  [YOU, ['you']],
-  [FIRST, ['first']],
-  [HOSTILE, ['slur', 'subhuman', 'bad', 'hate', 'kill_strong', 'killed', 'insult', 'bad_word']],
-  [KIND, ['praise', 'good_word']],
-  [HARSH, ['slur', 'insult']],
-  [COARSE, ['bad', 'profanity', 'slur_ambiguous']],
-  [ADDRESSED, ['group', 'you']],
-  [PERSON, ['aimed', 'group', 'you']],
-  [
-    DISTRESS,
-    [
-      'bad_word',
-      'self_kill',
-      'self_harm',
-      'hopeless',
-      'burden',
-      'farewell',
-      'die',
-      'insult',
-      'bad',
-    ],
-  ],
-  [REQUEST, ['request_start']],
-  [QUESTION, ['question_start']],
-  [TELLING, TELLING_CLASSES],
-  [NEGATOR, ['negator']],
-  [PSEUDO, ['pseudo_negation']],
-  [CONTRAST, ['contrast']],
-];
-
-/** More of them, in texts of a trade: elsewhere their words are too common to tell anything. */
-const TRADE_CLASSES = ['adverse', 'mark', 'fair', 'worse_off', 'unseen', 'pressed', 'bend'];
-
-interface RuleFile {
-  readonly domain: string;
-  readonly rules: readonly RuleSource[];
-}
 
 /** Throws on the first file that is not what the manifest says. */
 export function checkTables(manifest: Manifest): void {
@@ -235,17 +127,7 @@ export function buildTables(
   );
   for (const word of functionWords) vocabulary.add(word);
   const scope = compileScope(scopeTable.reported, lexicon, vocabulary);
-  const rules = new Map<string, RuleSet>();
-  let crisis: RuleSet | undefined;
-  for (const file of TABLE_FILES) {
-    if (!file.startsWith('rules/')) continue;
-    const table = readCatalog(`classify/${file}`) as unknown as RuleFile;
-    const set = new RuleSet(table.rules, lexicon, vocabulary, functionWords);
-    if (table.domain === 'crisis') crisis = set;
-    else rules.set(table.domain, set);
-  }
-  if (crisis === undefined)
-    throw new Error('catalogs/classify/rules/crisis.json is not a table of crisis rules');
+  const compiled = compileRules(RULE_FILES, lexicon, vocabulary);
   for (const word of words) if (word !== '') vocabulary.add(word);
   const featureClasses = featureClassesOf(lexicon);
   lexicon.seal(featureClasses.kinds);
@@ -258,25 +140,10 @@ export function buildTables(
     lexicon,
     scope,
     languages: new Languages(languageTables, vocabulary),
-    rules,
-    crisis,
+    rules: rulesByDomain(compiled, lexicon, vocabulary, functionWords),
     model: new Model(weights, table, featureClasses, vocabulary.words),
     featureClasses,
   };
-}
-
-function featureClassesOf(lexicon: Lexicon): FeatureClasses {
-  const kinds = new Int32Array(lexicon.size);
-  const mark = (kind: number, names: readonly string[]): void => {
-    for (const name of names) {
-      const cls = lexicon.known(name);
-      kinds[cls] = (kinds[cls] ?? 0) | kind;
-    }
-  };
-  for (const [kind, names] of KINDS) mark(kind, names);
-  const ids = (names: readonly string[]): number[] => names.map((name) => lexicon.known(name));
-  const telling = ids(TELLING_CLASSES);
-  return { kinds, telling, tellingTrade: [...telling, ...ids(TRADE_CLASSES)] };
 }
 
 /** Hex SHA-256. */
