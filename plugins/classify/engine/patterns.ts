@@ -110,12 +110,19 @@ export function find(
 ): Window | undefined {
   const { from, to } = window;
   const last = to - from;
+  const { steps } = pattern;
   // reached[p] is the beginning of a partial match that ends before token from+p, or -1; read from `lo` to `hi` only.
   let { reached, next } = scratch;
   let lo = 0;
   let hi = last;
-  for (let p = 0; p <= last; p++) reached[p] = p;
-  for (const step of pattern.steps) {
+  // Most texts have few of the words a match begins with: what stands before the first of them need not be looked at.
+  const first = steps[0];
+  if (first?.kind === MATCH && !first.optional) {
+    lo = seek(first, tokens, marks, from, last);
+    if (lo === last) return undefined;
+  }
+  for (let p = lo; p <= last; p++) reached[p] = p;
+  for (const step of steps) {
     if (step.kind === MATCH) {
       scratch.lo = lo;
       scratch.hi = hi;
@@ -179,6 +186,20 @@ function spread(
     } else next[p] = -1;
   }
   return end;
+}
+
+/** The first position whose token may fit a step; `last` when there is none. */
+function seek(step: Step, tokens: Tokens, marks: Marks, from: number, last: number): number {
+  const { wordBits, classBits } = step;
+  const { ids } = tokens;
+  const { bits } = marks;
+  for (let p = 0; p < last; p++) {
+    if ((classBits & (bits[from + p] ?? 0)) !== 0) return p;
+    if (wordBits === 0) continue;
+    const id = ids[from + p] ?? -1;
+    if (id >= 0 && (wordBits & bitOf(id)) !== 0) return p;
+  }
+  return last;
 }
 
 /** Takes one word or class after each reached position; false when none is there. */

@@ -48,7 +48,7 @@ export function scopeOf(
   sentences: readonly Window[],
 ): Uint8Array {
   const flags = new Uint8Array(tokens.words.length);
-  const anyQuote = tokens.quoted.includes(true);
+  const anyQuote = tokens.quoted.length > 0;
   const { scratch } = pieces;
   const reports = pieces.reported.filter((_pattern, k) =>
     pieces.needs.met(pieces.places[k] ?? 0, marks),

@@ -17,7 +17,7 @@ export interface Tokens {
   readonly starts: number[];
   readonly ends: number[];
   readonly breaks: Break[];
-  /** True where the word stands between quotation marks. */
+  /** True where the word stands between quotation marks; empty when none does, and no longer than to the last that does. */
   readonly quoted: boolean[];
   exclamations: number;
   questions: number;
@@ -109,6 +109,7 @@ const LONGEST_QUOTE = 80;
 
 function closeQuote(tokens: Tokens, from: number): void {
   if (tokens.words.length - from > LONGEST_QUOTE) return;
+  while (tokens.quoted.length < from) tokens.quoted.push(false);
   for (let k = from; k < tokens.words.length; k++) tokens.quoted[k] = true;
 }
 
@@ -250,7 +251,6 @@ function push(
   tokens.starts.push(from);
   tokens.ends.push(to);
   tokens.breaks.push(mark);
-  tokens.quoted.push(false);
 }
 
 function pushWord(
