@@ -2,11 +2,11 @@
 
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
-import type { AnsweredEntry, JsonObject, PluginHost, RouteRequest } from '../contract.ts';
+import type { AnsweredEntry, JsonObject, RouteRequest } from '../contract.ts';
 import { Millis, ReceiptSchema } from '../contract.ts';
 import { RECORD, restraintObject, RestraintObject } from '../restraint/index.ts';
-import { gateCatalog, preimageOf } from './asking.ts';
-import type { GateRequest } from './asking.ts';
+import { preimageOf } from './asking.ts';
+import type { GateCatalog, GateRequest } from './asking.ts';
 import { DECISION, DecisionMembers, OUTCOMES, USE } from './entries.ts';
 
 const Id = Type.String({ format: 'uuid' });
@@ -109,7 +109,7 @@ export function decisionAnswer(entries: readonly AnsweredEntry[]): JsonObject {
 
 /** The answer of execute-gate. */
 export function gateAnswer(
-  host: PluginHost,
+  catalog: GateCatalog,
   entries: readonly AnsweredEntry[],
   { body }: RouteRequest<unknown, unknown, GateRequest>,
 ): JsonObject {
@@ -118,7 +118,7 @@ export function gateAnswer(
   const timestamp_ms = statement['timestamp_ms'] as number;
   return {
     ...decisionAnswer(entries),
-    preimage: preimageOf(body, gateCatalog(host), timestamp_ms),
+    preimage: preimageOf(body, catalog, timestamp_ms),
     ...(use === undefined ? {} : { permit_use_receipt: use.receipt }),
   };
 }

@@ -139,7 +139,8 @@ export function preimageOf(
 }
 
 function checkedRef(preimage: Asked['preimage'], claimed: string | undefined): string {
-  const tuple = { ...preimage, seq: 0, terminal: true };
+  const { action_type, agent_id, scope, timestamp_ms } = preimage;
+  const tuple = { action_type, agent_id, scope, timestamp_ms, seq: 0, terminal: true };
   if (claimed !== undefined) {
     const computed = actionRefs(tuple);
     if (profileOf(claimed, computed) === null) {

@@ -7,7 +7,7 @@ import { ApiError, route } from '../contract.ts';
 import type { GroupOptions, JsonObject, PluginHost, Route, RouteContext } from '../contract.ts';
 import { BindGateAnswer, GateAnswer, gateAnswer } from './answer.ts';
 import { asked, gateBody, gateCatalog } from './asking.ts';
-import type { Asked, GateRequest } from './asking.ts';
+import type { Asked, GateCatalog, GateRequest } from './asking.ts';
 import { challenge, receiptOfHeader } from './challenge.ts';
 import { decide, requiredReceipt } from './decide.ts';
 import { decisionDrafts } from './drafts.ts';
@@ -58,7 +58,8 @@ export function gateRoutes(host: PluginHost): readonly Route[] {
     errors: ['action_ref_mismatch', 'receipt_required', 'permit_used', 'tenant_forbidden'],
     example: EXAMPLE,
   } as const;
-  const handle = decider(host);
+  const catalog = gateCatalog(host);
+  const handle = decider(host, catalog);
   const description =
     'PERMIT is a permit for this one act: single use, good for 900 seconds. HOLD waits for a human, DENY is ' +
     'prohibited, SILENCE is covered by nothing; none of the three is to be done, and each also logs a restraint. ' +
@@ -72,7 +73,7 @@ export function gateRoutes(host: PluginHost): readonly Route[] {
       description,
       responses: { 200: { description: 'The decision.', schema: GateAnswer } },
       handle: (ctx) => failingClosed(handle(ctx), { outcome: 'SILENCE' }),
-      respond: (entries, _disclosures, request) => gateAnswer(host, entries, request),
+      respond: (entries, _disclosures, request) => gateAnswer(catalog, entries, request),
     }),
     route({
       ...shared,
@@ -82,16 +83,15 @@ export function gateRoutes(host: PluginHost): readonly Route[] {
       responses: { 200: { description: 'The decision.', schema: BindGateAnswer } },
       handle: (ctx) => failingClosed(handle(ctx), { outcome: 'SILENCE', decision: 'BLOCK' }),
       respond(entries, _disclosures, request) {
-        const answer = gateAnswer(host, entries, request);
+        const answer = gateAnswer(catalog, entries, request);
         return { ...answer, decision: answer['outcome'] === 'PERMIT' ? 'ALLOW' : 'BLOCK' };
       },
     }),
   ];
 }
 
-function decider(host: PluginHost) {
+function decider(host: PluginHost, catalog: GateCatalog) {
   const api = host.use(classify);
-  const catalog = gateCatalog(host);
   const tolls = { permit: host.toll('execute_gate'), hold: host.toll('hold') };
   return async (ctx: RouteContext<unknown, unknown, GateRequest>): Promise<void> => {
     const { body: request, caller } = ctx.state;

@@ -1,6 +1,6 @@
 // action_ref: one name for one act, by each of the published profiles. behaviour.md §7.1; RFC 8785.
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { canonical } from '../../log/index.ts';
 import type { JsonObject } from '../contract.ts';
 
@@ -104,6 +104,6 @@ export function profileOf(claim: string, refs: ActionRefs): Profile | null {
   );
 }
 
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+const sha256 = (text: string): string => hash('sha256', text);
 
 const isAscii = (text: string): boolean => /^\p{ASCII}*$/u.test(text);
