@@ -272,6 +272,10 @@ describe('a refutation', () => {
       const none = await actlog(args, { cwd: folder });
       assert.equal(none.code, 0, none.stderr);
       assert.match(none.stderr, /NOT DENIED: the entry is not on the chain/);
+      await writeFile(join(folder, 'receipt.json'), JSON.stringify(other).slice(0, -9));
+      const cut = await actlog(args, { cwd: folder });
+      assert.equal(cut.code, 2, cut.stderr);
+      assert.match(cut.stderr, /receipt\.json: INVALID: this is not JSON/);
     } finally {
       await server.close();
       await rm(folder, { recursive: true, force: true });

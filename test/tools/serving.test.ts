@@ -193,6 +193,27 @@ describe('actlog serve, and what works beside it', function () {
       assert.match(taken.stdout, /question, taken from the document/);
     });
 
+    it('takes the document about the surface that is asked about from an answer that has several', async () => {
+      const window = { from_ms: 1_000_000_000_000, to_ms: 1_000_000_001_000 };
+      const asked = { entity: 'acme', surfaces: ['policy_bind', 'data_export'], ...window };
+      const file = await keep('several.json', '/api/v1/absence/witness', asked);
+      const about = (surface: string) => ['--key', JSON.stringify(['surface', 'acme', surface])];
+      const { from_ms, to_ms } = window;
+      const when = ['--from', String(from_ms), '--to', String(to_ms)];
+      const one = await run('verify', file, '--kit', kit, ...about('data_export'), ...when);
+      assert.equal(one.code, 0, one.stdout + one.stderr);
+      assert.match(one.stdout, /^VALID: UNDECLARED: nothing was logged for surface data_export/m);
+      const each = await run('verify', file, '--kit', kit, '--as-asked');
+      assert.equal(each.code, 0, each.stdout + each.stderr);
+      assert.equal(each.stdout.match(/^VALID: UNDECLARED/gm)?.length, 2);
+      const other = await run('verify', file, '--kit', kit, ...about('offer_extend'), ...when);
+      assert.equal(other.code, 2);
+      assert.match(other.stderr, /holds 2 absence documents, and none is about .*offer_extend/);
+      const unasked = await run('verify', file, '--kit', kit);
+      assert.equal(unasked.code, 2);
+      assert.match(unasked.stderr, /say by --key which you ask about/);
+    });
+
     it('cannot tell without a kit, without a thing, or of what it does not know', async () => {
       const receipt = await silence('s-6');
       const stray = join(folder, 'stray.txt');

@@ -44,9 +44,19 @@ async function run(receipt: string, document: string, options: RefuteOptions): P
   const { pathsOf } = await import('../refute/paths.ts');
   const { objectOf } = await import('../verify/reading.ts');
   const { recognise } = await import('../verify/recognise.ts');
+  /** A file that cannot be read proves nothing either way. */
+  const recognised = async (file: string): Promise<ReturnType<typeof recognise>> => {
+    const text = await readFile(file, 'utf8');
+    try {
+      return recognise(text);
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error;
+      throw new CommandError(`${file}: ${error.message}`, EXIT.unknown);
+    }
+  };
   const { originsOf, readKit, trustOf } = await import('../verify/trust.ts');
-  const shown = recognise(await readFile(receipt, 'utf8'));
-  const denies = recognise(await readFile(document, 'utf8'));
+  const shown = await recognised(receipt);
+  const denies = await recognised(document);
   if (shown.kind !== 'receipt') throw new CommandError(`${receipt} is no receipt`, EXIT.unknown);
   if (denies.kind !== 'absence') {
     throw new CommandError(`${document} is no absence document`, EXIT.unknown);

@@ -2,11 +2,13 @@
 
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
+import type { JsonObject } from '../../log/index.ts';
 import type { ChainKey } from '../../log/types.ts';
 import type { Json, Question, Trust } from '../../log/verify.ts';
 import { acting, CommandError, EXIT } from '../command-line.ts';
 import { parseInstant } from '../duration.ts';
 import type { Outcome } from '../verify/check.ts';
+import type { Shown } from '../verify/recognise.ts';
 import type { Kit, TrustOptions } from '../verify/trust.ts';
 
 interface VerifyOptions extends TrustOptions {
@@ -65,22 +67,61 @@ Exits 0 when everything that is shown holds, 1 when something does not, 2 when t
 }
 
 async function verify(what: string, options: VerifyOptions): Promise<number> {
-  const { check, claimedOrigin } = await import('../verify/check.ts');
   const { checkKit } = await import('../verify/kit.ts');
-  const { recogniseBytes } = await import('../verify/recognise.ts');
+  const { recogniseBytes, severalOf } = await import('../verify/recognise.ts');
   const { originsOf, readKit, trustOf } = await import('../verify/trust.ts');
 
   const address = /^https?:\/\//.test(what) ? answerAddress(new URL(what)) : null;
-  const shown = recogniseBytes(await read(what, address));
+  const bytes = await read(what, address);
+  const several = severalOf(bytes);
+  if (several !== null) {
+    const kit = await readKit(options, address);
+    let exit: number = EXIT.ok;
+    for (const document of askedAbout(several, options)) {
+      exit = Math.max(exit, await checkOne({ kind: 'absence', document }, kit, options));
+    }
+    return exit;
+  }
+  const shown = recogniseBytes(bytes);
   const kit: Kit =
     shown.kind === 'kit'
       ? { kit: shown.kit, source: what, fetched: address !== null }
       : await readKit(options, address);
-  const origins = originsOf(kit);
   if (shown.kind === 'kit') {
+    const origins = originsOf(kit);
     const trusts = await Promise.all(origins.map((origin) => trustOf(kit, origin, options)));
     return print(shown.kind, checkKit(shown.kit, trusts), kit, null, options);
   }
+  return checkOne(shown, kit, options);
+}
+
+/** Of a witness about several surfaces, the documents that the question is about; all of them with --as-asked. */
+function askedAbout(
+  documents: readonly JsonObject[],
+  { key, asAsked }: VerifyOptions,
+): JsonObject[] {
+  const keys = documents.map(({ question }) =>
+    JSON.stringify((question as JsonObject | null)?.key),
+  );
+  const asked = key === undefined ? null : JSON.stringify(keyOf(key));
+  const chosen = documents.filter((_, i) => asked === null || keys[i] === asked);
+  if (chosen.length === 1 || (chosen.length > 1 && asAsked === true)) return chosen;
+  const hint = asked === null ? 'say by --key which you ask about' : `none is about ${asked}`;
+  throw new CommandError(
+    `this answer holds ${String(documents.length)} absence documents, and ${hint}: ${keys.join(' ')}`,
+    EXIT.unknown,
+  );
+}
+
+/** Checks what is neither a kit nor several things, and prints what came of it. */
+async function checkOne(
+  shown: Exclude<Shown, { kind: 'kit' }>,
+  kit: Kit,
+  options: VerifyOptions,
+): Promise<number> {
+  const { check, claimedOrigin } = await import('../verify/check.ts');
+  const { originsOf, trustOf } = await import('../verify/trust.ts');
+  const origins = originsOf(kit);
   const claimed = options.origin ?? claimedOrigin(shown) ?? '';
   const origin = origins.includes(claimed) ? claimed : origins[0];
   if (origin === undefined || (options.origin !== undefined && origin !== options.origin)) {

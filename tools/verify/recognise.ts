@@ -40,6 +40,15 @@ export function recogniseBytes(bytes: Uint8Array): Shown {
   return recognise(Buffer.from(bytes).toString('utf8'));
 }
 
+/** The absence documents of a witness about several surfaces; null for anything else. */
+export function severalOf(bytes: Uint8Array): readonly JsonObject[] | null {
+  const text = Buffer.from(bytes).toString('utf8');
+  if (!/^\s*\{/.test(text) || !text.includes('"witnesses"')) return null;
+  const { witnesses, schema, signature } = parsed(text);
+  if (!Array.isArray(witnesses) || schema !== undefined || signature !== undefined) return null;
+  return witnesses.filter(isJsonObject);
+}
+
 function recogniseJson(text: string): Shown {
   const value = parsed(text);
   const { schema } = value;
