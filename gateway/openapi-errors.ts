@@ -17,6 +17,7 @@ const HEADERS: JsonObject = {
     schema: { type: 'string', const: 'true' },
   },
   'Retry-After': { description: 'Seconds.', schema: integer },
+  'WWW-Authenticate': { description: 'RFC 6750 §3.', schema: { type: 'string' } },
   RateLimit: { description: 'What is left of the window.', schema: { type: 'string' } },
   'RateLimit-Policy': { description: 'The limit and its window.', schema: { type: 'string' } },
 };
@@ -82,7 +83,11 @@ export function errorResponses(route: Route): JsonObject {
   const statuses = [...byStatus].sort(([a], [b]) => a - b);
   return Object.fromEntries(
     statuses.map(([status, codes]) => {
-      const names = ['X-Request-Id', ...([409, 429, 503].includes(status) ? ['Retry-After'] : [])];
+      const names = [
+        'X-Request-Id',
+        ...([409, 429, 503].includes(status) ? ['Retry-After'] : []),
+        ...(status === 401 ? ['WWW-Authenticate'] : []),
+      ];
       const answer = {
         description: codes.map((code) => `\`${code}\``).join(', '),
         headers: Object.fromEntries(

@@ -138,8 +138,12 @@ function messageOf(code: ApiErrorCode): string {
   return 'the request failed on our side';
 }
 
-/** Headers that an error's answer carries, Retry-After where waiting helps. */
+/** Headers that an error's answer carries: Retry-After where waiting helps, of a 401 the scheme (RFC 6750 §3). */
 export function problemHeaders(error: ApiError): Readonly<Record<string, string>> {
+  if (PROBLEMS[error.code].status === 401) {
+    const scheme = error.code === 'api_key_missing' ? 'Bearer' : 'Bearer error="invalid_token"';
+    return { 'WWW-Authenticate': scheme, ...error.headers };
+  }
   const retry = RETRY[error.code];
   return retry === undefined ? error.headers : { 'Retry-After': retry, ...error.headers };
 }

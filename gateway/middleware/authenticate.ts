@@ -21,6 +21,10 @@ export function authenticate(ctx: RequestContext, next: Next): Promise<unknown> 
   const ip = ctx.ip;
   const key = presentedKey(ctx);
   const { access, method, appends = method !== 'GET' } = matched.route;
+  // X-API-Key tells a cache on the way nothing: what one key may see is for nobody else.
+  if (method === 'GET' && access !== 'read' && access !== 'open') {
+    ctx.set('Cache-Control', 'no-store');
+  }
   if (isDemonstration(matched.route)) {
     return visitor(ctx, key, ip).then((caller) => {
       state.caller = caller;
@@ -74,8 +78,7 @@ function withoutKey(ctx: RequestContext, access: Access, writes: boolean, ip: st
   const { ANONYMOUS_WRITES } = gateway.config;
   const open = access === 'read' || (access === 'open' && !(writes && ANONYMOUS_WRITES === 'deny'));
   if (!open) {
-    const headers = { 'WWW-Authenticate': 'Bearer' };
-    throw new ApiError('api_key_missing', 'this request needs an API key', { headers });
+    throw new ApiError('api_key_missing', 'this request needs an API key');
   }
   const kind = writes && ANONYMOUS_WRITES === 'sandbox' ? 'sandbox' : 'live';
   return gateway.tenants.anonymous(gateway.logs[kind], ip);

@@ -137,8 +137,7 @@ export function publishRoutes(host: PluginHost): readonly Route[] {
 
 function checkOwner(owner: string | null, caller: Caller): void {
   if (owner === null && caller.key_id === null) {
-    const headers = { 'WWW-Authenticate': 'Bearer' };
-    throw new ApiError('api_key_missing', 'claiming an entity needs an API key', { headers });
+    throw new ApiError('api_key_missing', 'claiming an entity needs an API key');
   }
   if (owner !== null && (owner !== caller.tenant_ref || caller.key_id === null)) {
     throw new ApiError('tenant_forbidden', 'the entity belongs to another tenant', {

@@ -55,13 +55,27 @@ describe('authentication', () => {
   ] as const) {
     it(`never downgrades a key that is ${what} to the public tenant`, async () => {
       const headers = { 'X-API-Key': key };
-      assert.equal(codeOf(await running.get('/notes/total', { headers }), 401), 'api_key_invalid');
+      const answer = await running.get('/notes/total', { headers });
+      assert.equal(codeOf(answer, 401), 'api_key_invalid');
+      assert.equal(answer.headers.get('www-authenticate'), 'Bearer error="invalid_token"');
       assert.equal(
         codeOf(await running.post('/notes/a', note, { headers }), 401),
         'api_key_invalid',
       );
     });
   }
+
+  it('keeps what needs a key out of caches on the way', async () => {
+    const routes = running.gateway.routes().filter(({ method, access }) => {
+      return method === 'GET' && access !== 'read' && access !== 'open';
+    });
+    assert.ok(routes.some(({ path }) => path === '/api/v1/clear/usage'));
+    for (const { path } of routes) {
+      const asked = path.replace(/\{\w+\*?\}/g, 'first');
+      const { headers } = await running.get(asked, { key: running.live });
+      assert.equal(headers.get('cache-control'), 'no-store', path);
+    }
+  });
 
   it('refuses other schemes of Authorization', async () => {
     const answer = await running.get('/notes/total', { headers: { Authorization: 'Basic YTpi' } });
