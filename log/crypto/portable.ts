@@ -22,7 +22,10 @@ function challenge(r: Uint8Array, publicKey: Uint8Array, message: Uint8Array): b
 
 /** SHA-256 and Ed25519 by @noble; some fifteen times slower than the native suite. */
 export const portable: Suite = {
-  sha256: (bytes) => sha256(bytes),
+  sha256(bytes, into = new Uint8Array(32)) {
+    into.set(sha256(bytes));
+    return into;
+  },
 
   verify(publicKey, message, signature) {
     if (!isAcceptable(publicKey, signature)) return false;

@@ -20,15 +20,6 @@ export function canonical(value: Json): string {
 }
 
 /**
- * True when `text`, which `parseJson` read as this value, is its canonical text and `JSON.stringify` prints
- * that of the value and of whatever is left of it without some members. That is many times faster than
- * `canonical`, and says no only to names that look like array indexes, which the runtime puts first.
- */
-export function printsCanonically(value: Json, text: string): boolean {
-  return JSON.stringify(value) === text && check(value, 0);
-}
-
-/**
  * Refuses what is no JSON; true where all members stand in their order. The type says Json, but values come
  * from plugins and from parsers of others.
  */

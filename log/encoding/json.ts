@@ -33,7 +33,6 @@ const DIGIT_9 = 0x39;
 const COLON = 0x3a;
 const BACKSLASH = 0x5c;
 const LOWER_E = 0x65;
-const LOWER_U = 0x75;
 
 /** The value of a JSON text; whatever breaks a rule is `json_invalid`. `__proto__` is a name like any other. */
 export function parseJson(text: string | Uint8Array, options: JsonOptions = {}): Json {
@@ -45,7 +44,7 @@ export function parseJson(text: string | Uint8Array, options: JsonOptions = {}):
   } catch (cause) {
     throw invalid('text is not json', { cause });
   }
-  if (countMembers(value) !== members) throw invalid('a member name stands twice in one object');
+  if (checkStrings(value) !== members) throw invalid('a member name stands twice in one object');
   return value;
 }
 
@@ -64,7 +63,7 @@ function sourceOf(text: string | Uint8Array, maxBytes: number): string {
     }
   }
   // A byte order mark needs no rule here: outside a string the parser refuses it.
-  if (!text.isWellFormed()) throw invalid('text has a lone surrogate');
+  checkText(text);
   if (text.length * 3 > maxBytes) {
     checkBytes(text.length > maxBytes ? text.length : utf8(text).length, maxBytes);
   }
@@ -77,7 +76,7 @@ function checkBytes(length: number, maxBytes: number): void {
   }
 }
 
-/** Checks depth, numbers and escapes of a text that may not be JSON at all; answers how many colons stand outside strings. */
+/** Checks depth and numbers of a text that may not be JSON at all; answers how many colons stand outside strings. */
 function scan(text: string, maxDepth: number, fractions: boolean): number {
   let depth = 0;
   let members = 0;
@@ -85,7 +84,7 @@ function scan(text: string, maxDepth: number, fractions: boolean): number {
   while (i < text.length) {
     const code = text.charCodeAt(i);
     if (code === QUOTE) {
-      i = endOfString(text, i + 1);
+      i = endOfString(text, i);
     } else if (code === MINUS || (code >= DIGIT_0 && code <= DIGIT_9)) {
       i = endOfNumber(text, i, fractions);
     } else {
@@ -105,30 +104,19 @@ function scan(text: string, maxDepth: number, fractions: boolean): number {
   return members;
 }
 
-/** Index after the closing quote. Escapes are the only way left to a lone surrogate. */
+/** Index after the closing quote of the string whose first quote stands at `start`. */
 function endOfString(text: string, start: number): number {
-  let i = start;
-  while (i < text.length) {
-    const code = text.charCodeAt(i);
-    if (code === QUOTE) return i + 1;
-    i += code !== BACKSLASH ? 1 : text.charCodeAt(i + 1) === LOWER_U ? escapeLength(text, i) : 2;
-  }
-  return i;
+  let quote = start;
+  do quote = text.indexOf('"', quote + 1);
+  while (isEscaped(text, quote));
+  return quote < 0 ? text.length : quote + 1;
 }
 
-/** Length of the `\uXXXX`, or of the pair of them that is one character. */
-function escapeLength(text: string, at: number): number {
-  const unit = escapedUnit(text, at);
-  if (unit < 0xd800 || unit > 0xdfff) return 6;
-  const next = unit < 0xdc00 ? escapedUnit(text, at + 6) : 0;
-  if (next < 0xdc00 || next > 0xdfff) throw invalid('an escape is a lone surrogate');
-  return 12;
-}
-
-/** The unit of the escape at this place; 0 when there is none, or none that the parser would take. */
-function escapedUnit(text: string, at: number): number {
-  const escape = text.slice(at, at + 6);
-  return /^\\u[0-9A-Fa-f]{4}$/.test(escape) ? parseInt(escape.slice(2), 16) : 0;
+/** Whether an odd number of backslashes stands before this place. */
+function isEscaped(text: string, at: number): boolean {
+  let i = at;
+  while (text.charCodeAt(i - 1) === BACKSLASH) i--;
+  return (at - i) % 2 === 1;
 }
 
 /** Index after the number. */
@@ -157,17 +145,25 @@ function checkNumber(spelling: string, plain: boolean, fractions: boolean): void
   if (value === Infinity || value === -Infinity) throw invalid('a number is too large');
 }
 
-/** Members of all objects in the value; as deep as the scan allowed. */
-function countMembers(value: Json): number {
+/** Members of all objects in the value, which is as deep as the scan allowed; no string has a lone surrogate. */
+function checkStrings(value: Json): number {
+  if (typeof value === 'string') checkText(value);
   if (typeof value !== 'object' || value === null) return 0;
   let count = 0;
   if (Array.isArray(value)) {
-    for (const element of value as readonly Json[]) count += countMembers(element);
+    for (const element of value as readonly Json[]) count += checkStrings(element);
     return count;
   }
   const object = value as JsonObject;
-  for (const name of Object.keys(object)) count += 1 + countMembers(object[name] ?? null);
+  for (const name of Object.keys(object)) {
+    checkText(name);
+    count += 1 + checkStrings(object[name] ?? null);
+  }
   return count;
+}
+
+function checkText(text: string): void {
+  if (!text.isWellFormed()) throw invalid('text has a lone surrogate');
 }
 
 function invalid(message: string, options?: ErrorOptions): LogError {

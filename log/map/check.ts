@@ -3,8 +3,9 @@
 // and skey may come from an attacker.
 
 import type { Suite } from '../crypto/suite.ts';
-import { concat, equal, u8 } from '../encoding/bytes.ts';
+import { equal } from '../encoding/bytes.ts';
 import { LogError } from '../errors.ts';
+import { pairHash } from '../merkle/hash.ts';
 
 /** Siblings from the root down; null exactly where the sibling is the empty map. */
 export type Siblings = readonly (Uint8Array | null)[];
@@ -25,8 +26,8 @@ export interface MapProof {
 export const MAX_SIBLINGS = 256;
 
 const MAP_HASH_BYTES = 32;
-const LEAF_TAG = u8(2);
-const NODE_TAG = u8(3);
+const LEAF_TAG = 2;
+const NODE_TAG = 3;
 
 /** The empty map: 32 zero bytes, a constant that is never hashed alone. */
 export function emptyMap(): Uint8Array {
@@ -35,12 +36,17 @@ export function emptyMap(): Uint8Array {
 
 /** H(02, skey ‖ vhash). */
 export function mapLeafHash(suite: Suite, leaf: MapLeaf): Uint8Array {
-  return suite.sha256(concat(LEAF_TAG, leaf.skey, leaf.vhash));
+  return pairHash(suite, LEAF_TAG, leaf.skey, leaf.vhash);
 }
 
-/** H(03, left ‖ right). */
-export function mapNodeHash(suite: Suite, left: Uint8Array, right: Uint8Array): Uint8Array {
-  return suite.sha256(concat(NODE_TAG, left, right));
+/** H(03, left ‖ right), perhaps written over one of them. */
+export function mapNodeHash(
+  suite: Suite,
+  left: Uint8Array,
+  right: Uint8Array,
+  into?: Uint8Array,
+): Uint8Array {
+  return pairHash(suite, NODE_TAG, left, right, into);
 }
 
 /**
@@ -100,11 +106,12 @@ function rootFrom(
   skey: Uint8Array,
   siblings: Siblings,
 ): Uint8Array {
-  let hash = slot;
+  const hash = slot.slice();
+  const empty = emptyMap();
   for (let d = siblings.length - 1; d >= 0; d--) {
-    const sibling = siblings[d] ?? emptyMap();
-    hash =
-      bitAt(skey, d) === 0 ? mapNodeHash(suite, hash, sibling) : mapNodeHash(suite, sibling, hash);
+    const sibling = siblings[d] ?? empty;
+    if (bitAt(skey, d) === 0) mapNodeHash(suite, hash, sibling, hash);
+    else mapNodeHash(suite, sibling, hash, hash);
   }
   return hash;
 }

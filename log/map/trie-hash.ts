@@ -66,9 +66,4 @@ export function writeDigest(digest: string, target: Int32Array, at: number): voi
   }
 }
 
-/** The bytes of a digest. */
-export function digestBytes(digest: string): Uint8Array {
-  return Uint8Array.from(digest, (character) => character.charCodeAt(0));
-}
-
 const LITTLE_ENDIAN = new Uint8Array(new Int32Array([1]).buffer)[0] === 1;

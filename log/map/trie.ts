@@ -6,10 +6,11 @@
 // carries the epoch of its birth. A record that no frozen version can reach is changed in place;
 // any other is copied, and the original is buried with the version that still reaches it.
 
+import { digestBytes } from '../crypto/native.ts';
 import { bitAt, emptyMap, MAX_SIBLINGS } from './check.ts';
 import type { MapLeaf, MapProof } from './check.ts';
 import { Records } from './records.ts';
-import { digestBytes, HASH_WORDS, HashInput, writeDigest } from './trie-hash.ts';
+import { HASH_WORDS, HashInput, writeDigest } from './trie-hash.ts';
 import { TrieVersions } from './trie-versions.ts';
 
 export type { MapProof } from './check.ts';

@@ -35,9 +35,10 @@ export interface InclusionStep {
 /** The root that the path leads to; `proof_invalid` when its length does not fit index and size. */
 export function rootOfInclusion(suite: Suite, claim: InclusionClaim): Uint8Array {
   const climb = climbOf(claim);
-  let root = claim.leafHash;
+  const root = claim.leafHash.slice();
   for (const sibling of claim.path) {
-    root = climb.step() ? nodeHash(suite, sibling, root) : nodeHash(suite, root, sibling);
+    if (climb.step()) nodeHash(suite, sibling, root, root);
+    else nodeHash(suite, root, sibling, root);
   }
   climb.end();
   return root;

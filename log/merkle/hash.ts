@@ -2,7 +2,7 @@
 // Browser-safe.
 
 import type { Suite } from '../crypto/suite.ts';
-import { fromHex } from '../encoding/bytes.ts';
+import { fromHex, utf8 } from '../encoding/bytes.ts';
 
 /** Size of every hash. */
 export const HASH_BYTES = 32;
@@ -24,11 +24,38 @@ export function leafHash(suite: Suite, data: Uint8Array): Uint8Array {
   return suite.sha256(input);
 }
 
+/** What leafHash hashes, of a text: 00 ‖ its UTF-8, made at once. */
+export function leafOf(text: string): Uint8Array {
+  return utf8(`\0${text}`);
+}
+
 /** SHA-256(01 ‖ left ‖ right). */
-export function nodeHash(suite: Suite, left: Uint8Array, right: Uint8Array): Uint8Array {
-  const input = new Uint8Array(1 + 2 * HASH_BYTES);
-  input[0] = NODE_TAG;
-  input.set(left, 1);
-  input.set(right, 1 + HASH_BYTES);
-  return suite.sha256(input);
+export function nodeHash(
+  suite: Suite,
+  left: Uint8Array,
+  right: Uint8Array,
+  into?: Uint8Array,
+): Uint8Array {
+  return pairHash(suite, NODE_TAG, left, right, into);
+}
+
+// One for all that are hashed: making an array of this size costs more than its hash.
+const pair = new Uint8Array(1 + 2 * HASH_BYTES);
+
+/**
+ * SHA-256(tag ‖ first ‖ second) of two hashes, perhaps written over one of them; a RangeError when they are
+ * not two of 32 bytes.
+ */
+export function pairHash(
+  suite: Suite,
+  tag: number,
+  first: Uint8Array,
+  second: Uint8Array,
+  into?: Uint8Array,
+): Uint8Array {
+  if (first.length !== HASH_BYTES || second.length !== HASH_BYTES) throw new RangeError();
+  pair[0] = tag;
+  pair.set(first, 1);
+  pair.set(second, 1 + HASH_BYTES);
+  return suite.sha256(pair, into);
 }

@@ -36,7 +36,7 @@ export const MAX_NOTE_BYTES = 1_000_000;
 export const MAX_SIGNATURES = 100;
 
 // eslint-disable-next-line no-control-regex -- control characters are what it looks for
-const NOT_IN_NOTES = /[\p{Surrogate}\u0000-\u0009\u000b-\u001f]/u;
+const CONTROL = /[\u0000-\u0009\u000b-\u001f]/;
 
 /** The note of a text, which ends in a newline, and lines of `signatureLine`. */
 export function formatNote(text: string, lines: readonly string[]): string {
@@ -51,8 +51,9 @@ export function splitNote(
 ): { readonly text: string; readonly signatures: readonly SignatureLine[] } {
   // The length in characters first: what is far too long is not even scanned.
   if (note.length > MAX_NOTE_BYTES) throw tooLong();
-  if (NOT_IN_NOTES.test(note)) throw invalid('note has a control character');
-  if (utf8(note).length > MAX_NOTE_BYTES) throw tooLong();
+  if (!isPlain(note)) throw invalid('note has a control character');
+  // A unit has at most three bytes.
+  if (3 * note.length > MAX_NOTE_BYTES && utf8(note).length > MAX_NOTE_BYTES) throw tooLong();
   if (!note.endsWith('\n')) throw invalid('note does not end in a newline');
   // Signature lines are never empty, so the last blank line is the border.
   const border = note.lastIndexOf('\n\n');
@@ -79,12 +80,12 @@ export function openNote(
   verifiers: readonly Verifier[],
   options: { readonly maxSignatures?: number } = {},
 ): OpenedNote {
-  const known = byLine(verifiers);
+  checkDistinct(verifiers);
   const { text, signatures } = splitNote(note, options.maxSignatures);
   const verified = new Map<Verifier, VerifiedSignature>();
   let unknown = 0;
   for (const line of signatures) {
-    const verifier = known.get(lineKey(line));
+    const verifier = verifiers.find((known) => answersFor(known, line));
     if (verifier === undefined) {
       unknown += 1;
       continue;
@@ -114,25 +115,26 @@ function verifyLine(
   throw invalid(`signature of ${verifier.name} does not hold`);
 }
 
-/** Name and key id as one string; a name has no space. */
-function lineKey({ name, key_id }: Pick<SignatureLine, 'name' | 'key_id'>): string {
-  return `${name} ${String(key_id)}`;
+function answersFor(verifier: Verifier, line: Pick<SignatureLine, 'name' | 'key_id'>): boolean {
+  return verifier.key_id === line.key_id && verifier.name === line.name;
 }
 
-function byLine(verifiers: readonly Verifier[]): Map<string, Verifier> {
-  const known = new Map<string, Verifier>();
-  for (const verifier of verifiers) {
+function checkDistinct(verifiers: readonly Verifier[]): void {
+  for (const [i, verifier] of verifiers.entries()) {
     // Key ids have 32 bits, so a second key can be found for the first one's.
-    if (known.has(lineKey(verifier))) {
+    if (verifiers.findIndex((known) => answersFor(known, verifier)) < i) {
       throw new LogError('key_invalid', `two keys answer for ${verifier.name}`);
     }
-    known.set(lineKey(verifier), verifier);
   }
-  return known;
+}
+
+/** No control characters but newlines, and no lone surrogates. */
+function isPlain(text: string): boolean {
+  return text.isWellFormed() && !CONTROL.test(text);
 }
 
 function checkText(text: string): void {
-  if (NOT_IN_NOTES.test(text)) throw invalid('note text has a control character');
+  if (!isPlain(text)) throw invalid('note text has a control character');
   if (!text.endsWith('\n')) throw invalid('note text does not end in a newline');
 }
 

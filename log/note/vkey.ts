@@ -76,11 +76,12 @@ export function parseVkey(suite: Suite, text: string): Verifier {
   const first = text.indexOf('+');
   const second = text.indexOf('+', first + 1);
   if (first < 0 || second < 0) throw new LogError('key_invalid', 'vkey has not three parts');
-  const [type, ...publicKey] = decodeKey(text.slice(second + 1));
+  const key = decodeKey(text.slice(second + 1));
+  const [type] = key;
   if (type !== LOG_KEY && type !== COSIGNER_KEY) {
     throw new LogError('key_invalid', `vkey has type ${String(type)}, known are 1 and 4`);
   }
-  const verifier = makeVerifier(suite, text.slice(0, first), type, Uint8Array.from(publicKey));
+  const verifier = makeVerifier(suite, text.slice(0, first), type, key.slice(1));
   if (text.slice(first + 1, second) !== formatKeyId(verifier.key_id)) {
     throw new LogError('key_invalid', 'vkey has the key id of another name or key');
   }

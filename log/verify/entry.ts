@@ -2,12 +2,12 @@
 // Says nothing of whether the entry belongs where it stands: that is openEntry's and replay's part.
 
 import { fromBase64, utf8 } from '../encoding/bytes.ts';
-import { canonical, printsCanonically } from '../encoding/canonical.ts';
+import { canonical } from '../encoding/canonical.ts';
 import { isJsonObject, parseJson } from '../encoding/json.ts';
 import type { Json, JsonObject } from '../encoding/json-types.ts';
 import type { Suite } from '../crypto/suite.ts';
 import { LogError } from '../errors.ts';
-import { leafHash } from '../merkle/hash.ts';
+import { leafOf } from '../merkle/hash.ts';
 
 /** Most bytes of an entry (C2SP tlog-tiles: a u16 length). */
 export const MAX_ENTRY_BYTES = 65_535;
@@ -33,21 +33,21 @@ export function readEntry(suite: Suite, text: string): EntryParts {
   // A text has at least as many bytes as units: what is far too long is not even parsed.
   checkSize(text.length);
   const value = parseJson(text);
-  const bytes = utf8(text);
-  checkSize(bytes.length);
+  const leaf = leafOf(text);
+  checkSize(leaf.length - 1);
   if (!isJsonObject(value)) throw new LogError('json_invalid', 'entry is not an object');
   const signature = readSignature(value.signature);
-  const prints = printsCanonically(value, text);
-  if (!prints && canonical(value) !== text) {
-    throw new LogError('entry_invalid', 'entry is not canonical');
-  }
-  const { signature: _, ...statement } = value;
+  if (canonical(value) !== text) throw new LogError('entry_invalid', 'entry is not canonical');
+  const { signature: member, ...statement } = value;
+  // What is left of a canonical text without a member is canonical too; its like may stand deeper within.
+  const [before = '', after = '', ...more] = text.split(`"signature":"${member as string}"`);
+  const plain = more.length === 0 && after.startsWith(',');
   return {
     text,
     statement,
-    message: utf8(prints ? JSON.stringify(statement) : canonical(statement)),
+    message: utf8(plain ? before + after.slice(1) : canonical(statement)),
     signature,
-    leafHash: leafHash(suite, bytes),
+    leafHash: suite.sha256(leaf),
   };
 }
 

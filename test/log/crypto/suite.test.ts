@@ -163,6 +163,11 @@ describe('sha256 of both suites', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
         assert.deepEqual(native.sha256(bytes), portable.sha256(bytes));
+        for (const suite of [native, portable]) {
+          const into = new Uint8Array(32);
+          assert.equal(suite.sha256(bytes, into), into);
+          assert.deepEqual(into, native.sha256(bytes));
+        }
       }),
     );
     const empty = Buffer.from(native.sha256(new Uint8Array(0))).toString('hex');
