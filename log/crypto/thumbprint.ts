@@ -39,16 +39,10 @@ export function publicKeyOfJwk(jwk: unknown): Uint8Array {
   }
 }
 
-/** The last one, since documents show many entries of one key. */
-let last = { x: '', kid: '' };
-
 /** RFC 7638 thumbprint (43 base64url characters): the kid of a receipt key. */
 export function thumbprint(suite: Suite, jwk: unknown): string {
   publicKeyOfJwk(jwk);
   const { crv, kty, x } = jwk as Ed25519Jwk;
   // RFC 7638 §3: the required members in the order of their names, nothing between them.
-  if (last.x !== x) {
-    last = { x, kid: toBase64Url(suite.sha256(utf8(JSON.stringify({ crv, kty, x })))) };
-  }
-  return last.kid;
+  return toBase64Url(suite.sha256(utf8(JSON.stringify({ crv, kty, x }))));
 }

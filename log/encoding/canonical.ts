@@ -52,10 +52,10 @@ function checkContainer(value: object, depth: number): boolean {
   if (prototype !== Object.prototype && prototype !== null) {
     throw invalid('an object is not a plain one');
   }
-  let before: string | null = null;
+  let before = '';
   for (const name of Object.keys(value)) {
     checkText(name);
-    if (before !== null && name < before) sorted = false;
+    if (name < before) sorted = false;
     before = name;
     sorted = check((value as Record<string, unknown>)[name], depth) && sorted;
   }

@@ -121,7 +121,7 @@ describe('log/encoding/canonical: names in order and out of it', () => {
         const sorted = parseJson(text, { fractions: true }) as JsonObject;
         assert.equal(canonical(sorted), text);
         const [, ...kept] = Object.entries(sorted);
-        const rest = Object.fromEntries(kept) as JsonObject;
+        const rest = Object.fromEntries<Json>(kept);
         assert.equal(canonical(rest), canonicalize(rest));
       }),
     );
