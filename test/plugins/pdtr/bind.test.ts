@@ -278,6 +278,13 @@ describe('bind-payment', () => {
         ['classify.result.v1', json.classification],
       );
     }
+    const settled = await bind({ payment_hash: fresh(), ...ACT, entry_id: json.entry_id });
+    const twin = await served.gateway.get(
+      `/tcb/twin/${String(settled.json.receipt.entry_id)}?log=sandbox`,
+    );
+    const checks = twin.json.checks as { name: string; detail: string }[];
+    const linkedBy = checks.find(({ name }) => name === 'decision_linked');
+    assert.equal(linkedBy?.detail, 'the decision is in the log, and says SAFE');
     const foreign = await bound(
       { payment_hash: fresh(), ...ACT, entry_id: json.entry_id },
       served.other,
