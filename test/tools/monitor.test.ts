@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { actlog, start } from '../support/actlog.ts';
@@ -91,7 +91,22 @@ describe('actlog monitor', () => {
       assert.ok(stderr.length > 0);
       assert.doesNotMatch(stderr, /\n {4}at /);
     }
-  });
+    server.put(new Forge().usual());
+    const [name = '', , key = ''] = forgeVkey('elsewhere.example/log/live/1').split('+');
+    const mistyped = await monitor('--once', '--vkey', `${name}+00000000+${key}`);
+    assert.equal(mistyped.code, 2, mistyped.stderr);
+    assert.match(mistyped.stderr, /--vkey elsewhere.*: vkey has the key id of another name or key/);
+    for (const [file, said] of [
+      ['live-1.json', /live-1\.json is no cursor: move it away/],
+      ['live-1.violation.json', /live-1\.violation\.json cannot be read: the monitor holds/],
+    ] as const) {
+      const folder = await mkdtemp(join(state, 'torn-'));
+      await writeFile(join(folder, file), '{"schema": "actlog-mon');
+      const torn = await actlog(['monitor', server.url, '--state', folder, '--once']);
+      assert.equal(torn.code, 2, torn.stderr);
+      assert.match(torn.stderr, said);
+    }
+  }).timeout(120_000);
 
   it('follows until a signal, and leaves its cursor', async () => {
     const forge = new Forge();

@@ -3,7 +3,7 @@
 
 import { mkdir, open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isJsonObject, parseJson } from '../../log/index.ts';
+import { isJsonObject, LogError, parseJson } from '../../log/index.ts';
 import type { JsonObject } from '../../log/index.ts';
 import { CommandError, EXIT } from '../command-line.ts';
 import { LeafHashes } from './leaf-hashes.ts';
@@ -47,11 +47,10 @@ export class CursorFiles {
   async read(): Promise<Cursor | null> {
     const bytes = await this.#read('.json');
     if (bytes === null) return null;
-    const value = parseJson(bytes);
-    if (!isJsonObject(value) || value['schema'] !== 'actlog-monitor-cursor-v1') {
-      throw new CommandError(`${this.#path('.json')} is no cursor of this monitor`, EXIT.unknown);
-    }
-    return value as unknown as Cursor;
+    const value = objectIn(bytes);
+    if (value?.['schema'] === 'actlog-monitor-cursor-v1') return value as unknown as Cursor;
+    const way = 'move it away, and the log is pinned and checked anew';
+    throw new CommandError(`${this.#path('.json')} is no cursor: ${way}`, EXIT.unknown);
   }
 
   async write(cursor: Cursor): Promise<void> {
@@ -69,8 +68,10 @@ export class CursorFiles {
   async readViolation(): Promise<JsonObject | null> {
     const bytes = await this.#read('.violation.json');
     if (bytes === null) return null;
-    const value = parseJson(bytes, { maxBytes: bytes.length + 1 });
-    return isJsonObject(value) ? value : null;
+    const document = objectIn(bytes);
+    if (document !== null) return document;
+    const way = 'the monitor holds until it is moved away';
+    throw new CommandError(`${this.violationPath} cannot be read: ${way}`, EXIT.unknown);
   }
 
   async writeViolation(document: JsonObject): Promise<void> {
@@ -101,5 +102,15 @@ export class CursorFiles {
       await file.close();
     }
     await rename(`${path}.new`, path);
+  }
+}
+
+function objectIn(bytes: Uint8Array): JsonObject | null {
+  try {
+    const value = parseJson(bytes, { maxBytes: bytes.length + 1 });
+    return isJsonObject(value) ? value : null;
+  } catch (error) {
+    if (error instanceof LogError) return null;
+    throw error;
   }
 }

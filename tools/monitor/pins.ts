@@ -2,8 +2,9 @@
 // first use. Once pinned, it never changes: another key is another log.
 
 import { readFile } from 'node:fs/promises';
-import { isJsonObject, parseJson } from '../../log/index.ts';
+import { isJsonObject, LogError, native, parseJson } from '../../log/index.ts';
 import type { Json, Kind } from '../../log/index.ts';
+import { parseVkey } from '../../log/note/vkey.ts';
 import { CommandError, EXIT } from '../command-line.ts';
 import { fetchText } from '../fetch-text.ts';
 import { MirrorTrouble } from '../mirror/limits.ts';
@@ -40,7 +41,7 @@ export async function findPin(
     }
     return null;
   };
-  const given = pick(options.vkey ?? [], 'given by --vkey');
+  const given = pick((options.vkey ?? []).map(checked), 'given by --vkey');
   if (given !== null) return given;
   if (options.kit !== undefined) {
     const remote = /^https?:/.test(options.kit);
@@ -50,6 +51,17 @@ export async function findPin(
   if (base === null || (options.vkey ?? []).length > 0) return null;
   const url = new URL('export/offline-verify-kit.json', base);
   return pick(vkeysOf(await fetched(url), url.href), `operator's kit ${url.href}, on first use`);
+}
+
+/** A key that is none is a mistake of the command line: no log will ever sign with it. */
+function checked(vkey: string): string {
+  try {
+    parseVkey(native, vkey);
+    return vkey;
+  } catch (error) {
+    if (!(error instanceof LogError)) throw error;
+    throw new CommandError(`--vkey ${vkey}: ${error.message}`, EXIT.unknown);
+  }
 }
 
 /** What does not answer may answer later: it is trouble like that of a checkpoint. */
