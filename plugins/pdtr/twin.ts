@@ -145,7 +145,7 @@ function decisionChecks(log: LogView, twin: JsonObject, decision: JsonObject | n
       ok: !noted,
       detail: noted
         ? 'no decision was supplied, and the log says so'
-        : `the decision is in the log, and says ${String(twin['decision_outcome'])}`,
+        : `the decision is in the log, and says ${twin['decision_outcome'] as string}`,
     },
     { name: 'decision_first', ok: before, detail: 'the decision stands before the payment' },
     { name: 'same_tenant', ok: tenant, detail: 'decision and payment are of one tenant' },
