@@ -64,14 +64,9 @@ export async function answer(
   if (route?.respond === undefined)
     throw new Error('a route that appends declares respond or flat');
   const answered = entries.map(({ index, entry_id, issued_at_ms, text }, i): AnsweredEntry => {
-    const { statement, signature } = readEntry(text);
-    return {
-      index,
-      entry_id,
-      issued_at_ms,
-      statement,
-      receipt: { ...statement, signature, ...derived[i] },
-    };
+    const { entry, statement } = readEntry(text);
+    const receipt = Object.assign(entry, derived[i]);
+    return { index, entry_id, issued_at_ms, statement, receipt };
   });
   answerJson(ctx, route.respond(answered, disclosures, state, kept));
 }

@@ -72,6 +72,9 @@ export class Rows {
     const sizes = this.#sizes.get(round);
     this.#sizes.delete(round);
     for (const [key, value] of this.pending.written(round)) {
+      // A row that nobody has read is most often one that nobody will: remembering each would cost more than
+      // it saves, and push out those that are read.
+      if (!this.#remembered.has(key)) continue;
       const size = sizes?.get(key);
       if (size === undefined) this.#remembered.delete(key);
       else this.#remember(key, value ?? undefined, size);

@@ -156,9 +156,11 @@ describe('placing: members', () => {
         outcome: 'DENY',
         links,
       });
+      const { statement, signature } = entry!;
       assert.deepEqual(readEntry(entry!.text), {
-        statement: entry!.statement,
-        signature: entry!.signature,
+        entry: { ...statement, signature },
+        statement,
+        signature,
       });
     }),
   );
