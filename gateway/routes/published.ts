@@ -7,6 +7,8 @@ import { integerOf } from './schemas.ts';
 
 /** How long a request for a proof waits for the checkpoint that it needs. */
 const PROOF_WAIT_MS = 10_000;
+/** Longest Retry-After: clients keep it in 32 bits of milliseconds, and a far window is asked for again. */
+const MAX_RETRY_S = 86_400;
 /**
  * Map heads that only a reader's window asks for come at most this often: without it anyone could make
  * an idle log grow with every request.
@@ -44,7 +46,7 @@ export async function coveredBy(log: Log, index: number): Promise<Published> {
 
 /**
  * Resolves when a map head at or after `to_ms` is published. A window that does not close within
- * `wait_ms` is `window_not_closed`, with a Retry-After by which it will have.
+ * `wait_ms` is `window_not_closed`, with a Retry-After by which it will have, a day at most.
  */
 export async function windowClosed(
   log: Log,
@@ -67,9 +69,11 @@ export async function windowClosed(
     void closeAt(log, to_ms, clock, AbortSignal.timeout(PROOF_WAIT_MS)).catch(() => undefined);
   }
   const seconds = Math.max(1, Math.ceil((to_ms - clock.now()) / 1000) + 1);
-  throw new ApiError('window_not_closed', 'the window ends after the newest map head of the log', {
+  const seen = new Date(log.published().map_head_ms).toISOString();
+  const message = `the window is not closed: to_ms is after the newest map head of the log, of ${seen}`;
+  throw new ApiError('window_not_closed', message, {
     param: 'to_ms',
-    headers: { 'Retry-After': String(seconds) },
+    headers: { 'Retry-After': String(Math.min(seconds, MAX_RETRY_S)) },
   });
 }
 

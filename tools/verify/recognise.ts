@@ -72,6 +72,16 @@ function recogniseJson(text: string): Shown {
       EXIT.unknown,
     );
   }
+  const { error } = value;
+  if (isJsonObject(error) && typeof error['message'] === 'string') {
+    // Quoted: it is text of whoever wrote the file.
+    const code = typeof error['code'] === 'string' ? `${error['code']}: ` : '';
+    const said = JSON.stringify(`${code}${error['message']}`.slice(0, 300));
+    throw new CommandError(
+      `the service answered with an error, nothing to check: ${said}`,
+      EXIT.unknown,
+    );
+  }
   throw new CommandError(
     'this JSON is no receipt, absence document, proof or kit that actlog knows',
     EXIT.unknown,

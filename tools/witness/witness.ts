@@ -191,9 +191,18 @@ function byOrigin(vkeys: readonly string[]): Map<string, readonly Verifier[]> {
 }
 
 function logKey(vkey: string): Verifier {
-  const key = parseVkey(native, vkey);
+  const key = parsedKey(vkey);
   if (key.type !== LOG_KEY) throw new LogError('key_invalid', `${key.name} is no key of a log`);
   return key;
+}
+
+function parsedKey(vkey: string): Verifier {
+  try {
+    return parseVkey(native, vkey);
+  } catch (cause) {
+    if (!(cause instanceof LogError)) throw cause;
+    throw new LogError('key_invalid', `${vkey} is no verifier key: ${cause.message}`, { cause });
+  }
 }
 
 /** The body may be anything. Other logs than ours may put extension lines behind the root; they are signed too. */

@@ -198,6 +198,9 @@ describe('POST /api/v1/absence/witness', () => {
     assert.deepEqual(problem(early), [409, 'window_not_closed', 'to_ms']);
     const retry = Number(early.headers.get('retry-after'));
     assert.ok(retry >= 20 - took_s && retry <= 22, String(retry));
+    const far = await served.witness({ ...asked, to_ms: Number.MAX_SAFE_INTEGER }, {});
+    assert.deepEqual(problem(far), [409, 'window_not_closed', 'to_ms']);
+    assert.equal(far.headers.get('retry-after'), '86400');
     clock.pass(20_000);
     const now = await served.witness(asked);
     assert.equal(now.json.witness.verdict, 'ABSENT');

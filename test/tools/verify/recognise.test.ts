@@ -33,6 +33,14 @@ describe('recognise', () => {
     assert.throws(() => recognise(several), { name: CommandError.name, message: /one by one/ });
   });
 
+  it('says what error a service answered instead', () => {
+    const error = { type: 'api_error', code: 'window_not_closed', message: 'not\u001b[2J closed' };
+    assert.throws(() => recognise(JSON.stringify({ error })), {
+      name: CommandError.name,
+      message: /answered with an error.*"window_not_closed: not\\u001b\[2J closed"/,
+    });
+  });
+
   it('does not know what holds none', () => {
     assert.throws(() => recognise('{"witness":{"schema":"other"}}'), /no receipt/);
   });
