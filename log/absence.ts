@@ -4,8 +4,9 @@
 import { native } from './crypto/native.ts';
 import type { Core } from './core.ts';
 import type { Json, JsonObject } from './encoding/json-types.ts';
-import { chainEnd, lookup, openAt, rowsFrom, type Question } from './lookup.ts';
+import { lookup, rowsFrom, type Question } from './lookup.ts';
 import { skey } from './map/key.ts';
+import { chainEnd, openAt } from './parts.ts';
 import type { Visible } from './publisher.ts';
 import { declares, smallestInterval, spanOf, type Span } from './surfaces/spans.ts';
 import type { ChainRow } from './types.ts';
@@ -68,11 +69,12 @@ async function manifestsOf(
   const closing =
     next === undefined
       ? await chainEnd(core, visible, place)
-      : { type: 'gap', successor: openAt(core, next.index, visible.size) };
-  const manifests = shown.map(({ index }) => openAt(core, index, visible.size));
+      : { successor: openAt(core, next.index, visible), type: 'gap' };
+  const manifests = shown.map(({ index }) => openAt(core, index, visible));
   return {
-    declared: { manifests: manifests as unknown as Json, closing: closing as unknown as Json },
-    spans: shown.map(({ index }) => spanOf(core.statementAt(index), surface)),
+    declared: { closing: closing as unknown as Json, manifests: manifests as unknown as Json },
+    // Of the log's own entries, which were compared with their hashes when they were opened.
+    spans: manifests.map(({ entry }) => spanOf(JSON.parse(entry) as JsonObject, surface)),
   };
 }
 
@@ -104,9 +106,9 @@ async function coverageOf(
         ms >= start;
       // A later one covers only in a run that began by now, and then this one covers too.
       if (!covers && (ms < start || ms <= from_ms + interval_ms)) continue;
-      return { heartbeat: openAt(core, index, visible.size) as unknown as Json, covers };
+      return { heartbeat: openAt(core, index, visible) as unknown as Json, covers };
     }
   }
   if (shown === null) return null;
-  return { heartbeat: openAt(core, shown, visible.size) as unknown as Json, covers: false };
+  return { heartbeat: openAt(core, shown, visible) as unknown as Json, covers: false };
 }

@@ -3,16 +3,14 @@
 
 import { native } from './crypto/native.ts';
 import type { Core } from './core.ts';
-import { toBase64 } from './encoding/bytes.ts';
 import type { Json, JsonObject } from './encoding/json-types.ts';
 import { LogError } from './errors.ts';
-import type { MapProof } from './map/check.ts';
 import { decodeHead } from './map/head.ts';
 import { checkKey, skey } from './map/key.ts';
-import { inclusionPath } from './merkle/prove.ts';
+import { chainEnd, openAt } from './parts.ts';
 import type { Visible } from './publisher.ts';
 import { chainRowKey, headKey, readChainRowKey } from './store/layout.ts';
-import type { ChainKey, ChainRow, Head, Link, Opened } from './types.ts';
+import type { ChainKey, ChainRow } from './types.ts';
 
 /** The most entries of one document. */
 export const MAX_LOOKUP_ENTRIES = 100;
@@ -28,15 +26,6 @@ export interface Question {
 export interface Page {
   readonly after?: number;
   readonly limit?: number;
-}
-
-/** Opens an entry under a published size (formats.md §6, *opened*). */
-export function openAt(core: Core, index: number, size: number): Opened {
-  return {
-    index,
-    entry: core.entryText(index),
-    path: inclusionPath(core.tiles, index, size).map((hash) => toBase64(hash)),
-  };
 }
 
 /** The part of a chain that a question asks for, in one published tree. */
@@ -99,16 +88,16 @@ export async function lookup(
   const proof =
     next === undefined
       ? await chainEnd(core, visible, place)
-      : { type: 'gap', successor: openAt(core, next.index, visible.size) };
+      : { successor: openAt(core, next.index, visible), type: 'gap' };
   return {
     schema: 'svc-absence-witness-v1',
-    question: { key, from_ms, to_ms },
+    question: { from_ms, key, to_ms },
     verdict: rows.length > 0 ? 'PRESENT' : absentVerdict(key),
     checkpoint: visible.note,
-    map_head: json(openAt(core, visible.size - 1, visible.size)),
+    map_head: json(openAt(core, visible.size - 1, visible)),
     proof: json(proof),
     ...(rows.length > 0
-      ? { entries: json(rows.map(({ index }) => openAt(core, index, visible.size))) }
+      ? { entries: json(rows.map(({ index }) => openAt(core, index, visible))) }
       : {}),
     ...(more ? { more: true } : {}),
   };
@@ -167,54 +156,3 @@ const timeOf = (core: Core, index: number): number =>
   index < core.durable
     ? (core.statementAt(index)['issued_at_ms'] as number)
     : Number.MAX_SAFE_INTEGER;
-
-/** No entry follows: the chain's head is its last entry, or the chain does not exist. */
-export async function chainEnd(core: Core, visible: Visible, place: Uint8Array): Promise<object> {
-  const [found] = await core.fold.prove(visible.version, [place]);
-  if (found === undefined) throw new Error('the fold answers each key');
-  const siblings = siblingTexts(found);
-  const { leaf } = found;
-  if (leaf === null) return { type: 'never', siblings };
-  if (!Buffer.from(leaf.skey).equals(place)) {
-    return {
-      type: 'never',
-      siblings,
-      foreign: { skey: toBase64(leaf.skey), vhash: toBase64(leaf.vhash) },
-    };
-  }
-  const { count, last_index, last_ms, last_leaf_hash } = await headAt(core, place, visible.size);
-  return {
-    type: 'tail',
-    siblings,
-    head: { count, last_index, last_ms, last_leaf_hash: toBase64(last_leaf_hash) },
-  };
-}
-
-const siblingTexts = ({ siblings }: MapProof): string[] =>
-  siblings.map((sibling) => (sibling === null ? '' : toBase64(sibling)));
-
-/** The head of a chain as of a published size; the stored one may be newer. */
-async function headAt(core: Core, place: Uint8Array, size: number): Promise<Head> {
-  const stored = core.store.get(headKey(place));
-  if (stored !== undefined) {
-    const head = decodeHead(stored);
-    if (head.last_index < size) return head;
-  }
-  const keys = core.store.scan({
-    gte: chainRowKey(place, 0, 0),
-    lt: chainRowKey(place, Number.MAX_SAFE_INTEGER, 0),
-    reverse: true,
-  });
-  for await (const [key] of keys) {
-    const { index, ms } = readChainRowKey(key);
-    if (index >= size) continue;
-    const links = core.statementAt(index)['links'] as unknown as readonly Link[];
-    const link = links.find((candidate) =>
-      Buffer.from(skey(native, core.origin, candidate.key)).equals(place),
-    );
-    if (link === undefined) break;
-    const last_leaf_hash = core.tiles.subtree(0, index);
-    return { count: link.seq + 1, last_index: index, last_ms: ms, last_leaf_hash };
-  }
-  throw new LogError('store_corrupt', 'a chain in the map has no rows');
-}
