@@ -157,10 +157,12 @@ function checkAbsence(
     const result = verifyAbsence(document, question, trust, NATIVE);
     const { verdict, proof, entries, witnessed, map_verified, lag_ms, as_of_ms } = result;
     const until = new Date(as_of_ms).toISOString();
+    const shown = shownEntries(document);
     return {
       valid: true,
       checks: [
         { name: 'document', outcome: 'ok', detail: `proof of type ${proof}, log as of ${until}` },
+        ...shown.map(entryLine),
         ...absenceLines(result),
       ],
       summary: absenceWords(question, result),
@@ -169,6 +171,7 @@ function checkAbsence(
         verdict,
         proof,
         entries,
+        ...(shown.length === 0 ? {} : { shown }),
         as_of_ms,
         witnessed,
         map_verified,
@@ -180,6 +183,25 @@ function checkAbsence(
     return failed('document', error);
   }
 }
+
+/** The entries of a document that holds, oldest first: what the log has under these names. */
+function shownEntries(document: JsonObject | string): JsonObject[] {
+  const { entries = [] } = objectOf(document);
+  return (entries as readonly { readonly entry: string }[]).map(({ entry }) => {
+    const { index = null, entry_id = null, type = null, issued_at_ms = null } = objectOf(entry);
+    return { index, entry_id, type, issued_at_ms };
+  });
+}
+
+function entryLine({ index, entry_id, type, issued_at_ms }: JsonObject): Line {
+  const when = new Date(issued_at_ms as number).toISOString();
+  const detail = `${JSON.stringify(index)}, logged ${when}: ${named(type)} ${named(entry_id)}`;
+  return { name: 'entry', outcome: 'ok', detail };
+}
+
+/** A log may sign what the format forbids: nothing of it reaches a terminal as more than a name. */
+const named = (value: Json | undefined): string =>
+  typeof value === 'string' && /^[\w.-]{1,256}$/.test(value) ? value : '?';
 
 function slotWords(proof: JsonObject, trust: Trust): { detail: string; summary: string } {
   const { leaf, receipt } = verifySlotProof(proof, trust);
