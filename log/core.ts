@@ -117,13 +117,14 @@ export class Core {
 
   /** The bytes of a durable entry, compared with its leaf hash; a hole or damage is `store_corrupt`. */
   entryBytes(index: number): Buffer {
+    const bytes = this.#storedBytes(index);
+    if (!equal(leafHashOf(bytes), this.tiles.subtree(0, index))) throw damaged(index);
+    return bytes;
+  }
+
+  #storedBytes(index: number): Buffer {
     const bytes = this.store.get(entryKey(index));
-    if (bytes === undefined || !equal(leafHashOf(bytes), this.tiles.subtree(0, index))) {
-      throw new LogError(
-        'store_corrupt',
-        `entry ${String(index)} is missing or damaged: restore it from a mirror`,
-      );
-    }
+    if (bytes === undefined) throw damaged(index);
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
@@ -134,6 +135,11 @@ export class Core {
 
   statementAt(index: number): JsonObject {
     return readEntry(this.entryText(index)).statement;
+  }
+
+  /** The statement as it is stored, compared with nothing: for a search whose end is compared. */
+  storedStatementAt(index: number): JsonObject {
+    return readEntry(this.#storedBytes(index).toString()).statement;
   }
 
   /**
@@ -176,3 +182,9 @@ export class Core {
     this.heads.settle(round);
   }
 }
+
+const damaged = (index: number): LogError =>
+  new LogError(
+    'store_corrupt',
+    `entry ${String(index)} is missing or damaged: restore it from a mirror`,
+  );

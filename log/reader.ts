@@ -4,9 +4,10 @@
 import { LRUCache } from 'lru-cache';
 import { equal } from './encoding/bytes.ts';
 import { native } from './crypto/native.ts';
-import type { Json } from './encoding/json-types.ts';
+import type { Json, JsonObject } from './encoding/json-types.ts';
 import type { Engine } from './engine.ts';
 import { LogError } from './errors.ts';
+import { IdSearch } from './id-search.ts';
 import { encodeBundle } from './merkle/bundle.ts';
 import { HASH_BYTES } from './merkle/hash.ts';
 import { TILE_WIDTH, tileWidth } from './merkle/tile.ts';
@@ -51,8 +52,15 @@ export class Reader {
     sizeCalculation: (bundle) => bundle.length,
   });
 
+  readonly #ids: IdSearch;
+
   constructor(engine: () => Engine) {
     this.#engine = engine;
+    const idOf = (statement: JsonObject): string => statement['entry_id'] as string;
+    this.#ids = new IdSearch(
+      (index) => idOf(engine().core.storedStatementAt(index)),
+      (index) => idOf(engine().core.statementAt(index)),
+    );
   }
 
   size(): number {
@@ -66,18 +74,7 @@ export class Reader {
 
   indexOfEntry(entry_id: string): number | null {
     if (!UUID.test(entry_id)) return null;
-    // Ids strictly increase with the index, so the log itself is the index of its ids.
-    const { core } = this.#engine();
-    let low = 0;
-    let high = core.durable - 1;
-    while (low <= high) {
-      const middle = Math.floor((low + high) / 2);
-      const found = core.statementAt(middle)['entry_id'] as string;
-      if (found === entry_id) return middle;
-      if (found < entry_id) low = middle + 1;
-      else high = middle - 1;
-    }
-    return null;
+    return this.#ids.find(entry_id, this.#engine().core.durable);
   }
 
   indexOfHash(leaf_hash: Uint8Array): number | null {

@@ -1,9 +1,12 @@
-// What agents wait for: an execute-gate that permits, one entry, and a payment bound to its act, two.
+// What agents wait for: an execute-gate that permits, one entry; a payment bound to the decision behind it, one;
+// and one bound to an act alone, two: the note that nobody named a decision stands before it.
 
 import { postBench } from './post.ts';
 import type { Pair } from './post.ts';
+import type { Bench } from './figure.ts';
 
 const GATE = '/api/v1/execute-gate';
+const BIND = '/api/v1/bind-payment';
 const POLICY = { rules: [{ id: 'payments', effect: 'allow', action_prefixes: ['payment.'] }] };
 const ACT = JSON.stringify({
   action_type: 'payment.release',
@@ -12,42 +15,61 @@ const ACT = JSON.stringify({
   currency: 'USDC',
   reversibility: 'irreversible',
 });
-const P99 = { at_least: 100, aim: 60 };
+const LIMITS = { at_least: 0.25, aim: 0.4, p99: { at_least: 100, aim: 60 } };
 
 let payments = 0;
 
 /** Every payment is another one: a bind that is repeated appends nothing. */
-function payment(): string {
+function payment(decision: object = {}): string {
   payments += 1;
   const payment_hash = payments.toString(16).padStart(64, '0');
-  return JSON.stringify({ payment_hash, action_type: 'payment.settle', agent_id: 'agent:bench' });
+  const act = { action_type: 'payment.settle', agent_id: 'agent:bench' };
+  return JSON.stringify({ payment_hash, ...act, ...decision });
 }
 
-async function putPolicy({ service, headers }: Pair): Promise<void> {
-  const policy = await fetch(`${service.url}${GATE}/policy`, {
-    method: 'POST',
-    headers,
-    body: JSON.stringify(POLICY),
-  });
-  if (!policy.ok) throw new Error(`the policy is refused: ${await policy.text()}`);
+async function posted({ service, headers }: Pair, path: string, body: string): Promise<Response> {
+  const answer = await fetch(service.url + path, { method: 'POST', headers, body });
+  if (!answer.ok) throw new Error(`${path} refuses: ${await answer.text()}`);
+  return answer;
+}
+
+async function putPolicy(pair: Pair): Promise<void> {
+  await posted(pair, `${GATE}/policy`, JSON.stringify(POLICY));
 }
 
 /** POST execute-gate. */
 export const gate = postBench(
   'gate',
   {
-    ...{ name: 'gate.http', what: 'POST execute-gate with a durable PERMIT', path: GATE },
-    ...{ body: ACT, at_least: 0.25, aim: 0.4, p99: P99 },
+    ...{ ...LIMITS, name: 'gate.http', what: 'POST execute-gate with a durable PERMIT' },
+    ...{ path: GATE, body: ACT },
   },
   putPolicy,
 );
 
-/** POST bind-payment. */
-export const bind = postBench(
+let decision: { readonly entry_id: string } | undefined;
+
+const named = postBench(
   'bind',
   {
-    ...{ name: 'bind.http', what: 'POST bind-payment, two durable entries' },
-    ...{ path: '/api/v1/bind-payment', body: payment, at_least: 0.25, aim: 0.4, p99: P99 },
+    ...{ ...LIMITS, name: 'bind.http', what: 'POST bind-payment that names its decision' },
+    ...{ path: BIND, body: () => payment(decision) },
   },
-  putPolicy,
+  async (pair) => {
+    await putPolicy(pair);
+    const answer = await posted(pair, GATE, ACT);
+    const { decision_entry_id } = (await answer.json()) as { decision_entry_id: string };
+    decision = { entry_id: decision_entry_id };
+  },
 );
+
+const unnamed = postBench('bind', {
+  ...{ ...LIMITS, name: 'bind.http_unnamed', what: 'POST bind-payment, two durable entries' },
+  ...{ path: BIND, body: payment },
+});
+
+/** POST bind-payment. */
+export const bind: Bench = {
+  name: 'bind',
+  run: async (options) => [...(await named.run(options)), ...(await unnamed.run(options))],
+};
