@@ -120,6 +120,38 @@ describe('POST /api/v1/absence/witness', () => {
     assert.match(stranger.witness.statement, /shows no absence of acts/);
   });
 
+  it('is UNDECLARED from the end of a manifest to the next, and spans those that follow at once', async () => {
+    const { clock } = served.gateway;
+    const hour = 3_600_000;
+    const entity = 'ending';
+    const until = clock.wall() + 10 * hour;
+    await served.publish({ entity, surfaces: ['pay'], valid_until_ms: until });
+    clock.pass(hour);
+    const from_ms = clock.wall();
+    clock.pass(20 * hour);
+    const verdict = async (surface: string, from: number, to: number) => {
+      const { witness } = await ask({ entity, surface, from_ms: from, to_ms: to });
+      const { manifests = [] } = (witness.declared ?? {}) as { manifests?: readonly unknown[] };
+      return [verified(witness).verdict, manifests.length];
+    };
+    assert.deepEqual(await verdict('pay', from_ms, from_ms), ['ABSENT', 1]);
+    assert.deepEqual(await verdict('pay', from_ms, until), ['ABSENT', 1]);
+    assert.deepEqual(await verdict('pay', from_ms, until + 1), ['UNDECLARED', 1]);
+    await served.publish({ entity, surfaces: ['bind', 'pay'] });
+    clock.pass(hour);
+    const again = clock.wall();
+    clock.pass(hour);
+    assert.deepEqual(await verdict('pay', from_ms, clock.wall()), ['UNDECLARED', 2]);
+    await served.publish({ entity, surfaces: ['pay'] });
+    clock.pass(hour);
+    assert.deepEqual(await verdict('pay', again, clock.wall()), ['ABSENT', 2]);
+    assert.deepEqual(await verdict('bind', again, clock.wall()), ['UNDECLARED', 2]);
+    const refused = await served.witness({
+      ...{ entity, surface: 'pay', from_ms: again, to_ms: again - 1 },
+    });
+    assert.deepEqual(problem(refused), [400, 'parameter_invalid', 'from_ms']);
+  });
+
   it('is UNDERSAMPLED while no run of heartbeats covers the window, and ABSENT when one does', async () => {
     const { clock } = served.gateway;
     const entity = 'beating';
