@@ -55,10 +55,9 @@ async function manifestsOf(
   { from_ms, to_ms }: Question,
 ): Promise<{ declared: JsonObject; spans: Span[] } | null> {
   const place = skey(native, core.origin, ['manifest', entity]);
-  const rows = await rowsFrom(core, place, {
+  const rows = await rowsFrom(core, visible, place, {
     from_ms,
     limit: MAX_MANIFESTS + 1,
-    size: visible.size,
     withOneBefore: true,
   });
   const [first] = rows;
@@ -90,11 +89,10 @@ async function coverageOf(
   const start = Math.max(0, to_ms - interval_ms);
   let shown: number | null = null;
   for (let page: readonly ChainRow[] | null = null; page === null || page.length > 0;) {
-    page = await rowsFrom(core, place, {
+    page = await rowsFrom(core, visible, place, {
       from_ms: start,
       ...(shown === null ? {} : { after: shown }),
       limit: HEARTBEATS_PAGE,
-      size: visible.size,
       withOneBefore: shown === null,
     });
     for (const { index, ms } of page) {

@@ -5,11 +5,10 @@ import { native } from './crypto/native.ts';
 import type { Core } from './core.ts';
 import type { Json, JsonObject } from './encoding/json-types.ts';
 import { LogError } from './errors.ts';
-import { decodeHead } from './map/head.ts';
 import { checkKey, skey } from './map/key.ts';
-import { chainEnd, openAt } from './parts.ts';
+import { chainEnd, openAt, shortChain } from './parts.ts';
 import type { Visible } from './publisher.ts';
-import { chainRowKey, headKey, readChainRowKey } from './store/layout.ts';
+import { chainRowKey, readChainRowKey } from './store/layout.ts';
 import type { ChainKey, ChainRow } from './types.ts';
 
 /** The most entries of one document. */
@@ -61,8 +60,7 @@ export async function lookupRows(
     throw new LogError('window_not_closed', 'the window reaches beyond the last checkpoint');
   }
   const place = skey(native, core.origin, key);
-  const { size } = visible;
-  const found = await rowsFrom(core, place, { from_ms, after, limit: limit + 1, size });
+  const found = await rowsFrom(core, visible, place, { from_ms, after, limit: limit + 1 });
   const rows = found.filter(({ ms }) => ms <= to_ms).slice(0, limit);
   return { key, place, rows, next: found[rows.length] };
 }
@@ -108,12 +106,11 @@ const absentVerdict = ([kind]: ChainKey): string => (kind === 'surface' ? 'UNDEC
 
 const json = (value: unknown): Json => value as Json;
 
-/** Which rows of a chain: from a time on, after an index, of a published size. */
+/** Which rows of a chain: from a time on, after an index. */
 export interface RowsAsked {
   readonly from_ms: number;
   readonly after?: number;
   readonly limit: number;
-  readonly size: number;
   /** Begins with the last row before `from_ms` where there is one; it does not count for the limit. */
   readonly withOneBefore?: boolean;
 }
@@ -121,16 +118,16 @@ export interface RowsAsked {
 /** The rows of a chain in the published tree, oldest first. */
 export async function rowsFrom(
   core: Core,
+  visible: Visible,
   place: Uint8Array,
   asked: RowsAsked,
 ): Promise<ChainRow[]> {
-  const { from_ms, after = -1, limit, size, withOneBefore = false } = asked;
-  const stored = core.store.get(headKey(place));
-  if (stored === undefined) return [];
-  const published = ({ index }: ChainRow): boolean => index < size - 1;
-  const head = decodeHead(stored);
-  if (head.count === 1) {
-    const row = { ms: head.last_ms, index: head.last_index };
+  const { from_ms, after = -1, limit, withOneBefore = false } = asked;
+  const published = ({ index }: ChainRow): boolean => index < visible.size - 1;
+  const short = shortChain(core, visible, place);
+  if (short !== null) {
+    const { row } = short;
+    if (row === null) return [];
     const wanted = withOneBefore || (row.ms >= from_ms && row.index > after);
     return wanted && published(row) ? [row] : [];
   }

@@ -1,5 +1,6 @@
-// What answers under one published tree have in common: opened entries, and proofs of where a chain ends. They
-// depend on nothing else, so answers share them until the next tree is published. formats.md §6.2, §6.4.
+// What answers under one published tree have in common: opened entries, proofs of where a chain ends, and chains
+// of one entry or none. They depend on nothing else, so answers share them until the next tree is published.
+// formats.md §6.2, §6.4.
 
 import { LRUCache } from 'lru-cache';
 import { native } from './crypto/native.ts';
@@ -12,21 +13,27 @@ import { inclusionPath } from './merkle/prove.ts';
 import type { RightSide } from './merkle/prove.ts';
 import type { Visible } from './publisher.ts';
 import { chainRowKey, headKey, readChainRowKey } from './store/layout.ts';
-import type { Head, Link, Opened } from './types.ts';
+import type { ChainRow, Head, Link, Opened } from './types.ts';
 
 /** What closes a chain, as it stands in a document. */
 export type ChainEnd = Readonly<Record<string, unknown>>;
 
-/** Kept parts of one tree: characters of entries with their paths, and ends of chains. */
+/** Kept parts of one tree: characters of entries with their paths, and chains. */
 const OPENED_CHARACTERS = 4 * 1024 * 1024;
-const ENDS = 1024;
+const CHAINS = 1024;
 const PATH_CHARACTERS = 44;
+
+/** A chain that had at most one entry when it was asked for: what has come since is not in the tree. */
+interface ShortChain {
+  readonly row: ChainRow | null;
+}
 
 /** The parts of one tree; they go when its `Visible` goes. */
 interface Parts {
   readonly rightSide: RightSide;
   readonly opened: LRUCache<number, Opened>;
   readonly ends: LRUCache<string, Promise<ChainEnd>>;
+  readonly short: LRUCache<string, ShortChain>;
 }
 
 const partsOf = new WeakMap<Visible, Parts>();
@@ -40,7 +47,8 @@ function parts(visible: Visible): Parts {
       maxSize: OPENED_CHARACTERS,
       sizeCalculation: ({ entry, path }) => entry.length + path.length * PATH_CHARACTERS,
     }),
-    ends: new LRUCache({ max: ENDS }),
+    ends: new LRUCache({ max: CHAINS }),
+    short: new LRUCache({ max: CHAINS }),
   };
   partsOf.set(visible, made);
   return made;
@@ -64,7 +72,7 @@ export function openAt(core: Core, index: number, visible: Visible): Opened {
 /** No entry follows: the chain's head is its last entry, or the chain does not exist. Frozen as well. */
 export function chainEnd(core: Core, visible: Visible, place: Uint8Array): Promise<ChainEnd> {
   const { ends } = parts(visible);
-  const id = Buffer.from(place).toString('latin1');
+  const id = idOf(place);
   const known = ends.get(id);
   if (known !== undefined) return known;
   const made = proveEnd(core, visible, place);
@@ -75,6 +83,23 @@ export function chainEnd(core: Core, visible: Visible, place: Uint8Array): Promi
   });
   return made;
 }
+
+/** The only row of a chain, `row: null` for a chain without entries; null for a chain with several. */
+export function shortChain(core: Core, visible: Visible, place: Uint8Array): ShortChain | null {
+  const { short } = parts(visible);
+  const id = idOf(place);
+  const known = short.get(id);
+  if (known !== undefined) return known;
+  const stored = core.store.get(headKey(place));
+  const head = stored === undefined ? null : decodeHead(stored);
+  if (head !== null && head.count > 1) return null;
+  const made = { row: head === null ? null : { ms: head.last_ms, index: head.last_index } };
+  short.set(id, made);
+  return made;
+}
+
+const idOf = ({ buffer, byteOffset, length }: Uint8Array): string =>
+  Buffer.from(buffer, byteOffset, length).toString('latin1');
 
 async function proveEnd(core: Core, visible: Visible, place: Uint8Array): Promise<ChainEnd> {
   const [found] = await core.fold.prove(visible.version, [place]);

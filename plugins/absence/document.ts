@@ -1,17 +1,18 @@
 // An absence document as the service hands it out: what the log proved, in plain words beside it, and how it is
 // kept for an Idempotency-Key. formats.md §6; behaviour.md §9.3, §9.5.
 
-import { canonical, FORMAT, native, toBase64, toHex } from '../../log/index.ts';
+import { hash } from 'node:crypto';
+import { canonical, FORMAT, toBase64 } from '../../log/index.ts';
 import type { Json, JsonObject, LogView } from '../contract.ts';
 import type { Verdict } from './entries.ts';
 
 /** What no witness says, in words. */
-const DOES_NOT_ASSERT: readonly string[] = [
+const DOES_NOT_ASSERT: readonly string[] = Object.freeze([
   'that nothing happened which was never logged',
   'anything about acts outside the declared surface, or under another entity',
   'anything about a time before or after the window',
   'that what the entries of the log say is true',
-];
+]);
 
 /** The document with `statement` and `does_not_assert`, and what its entry commits to. */
 export interface Worded {
@@ -26,7 +27,7 @@ export function worded(origin: string, found: JsonObject): Worded {
   const document = {
     ...found,
     statement: statementOf(origin, found),
-    does_not_assert: [...DOES_NOT_ASSERT],
+    does_not_assert: DOES_NOT_ASSERT,
   };
   return {
     document,
@@ -38,13 +39,28 @@ export function worded(origin: string, found: JsonObject): Worded {
 
 /** Hex of SHA-256 of the canonical document; it has no receipt yet. */
 export function documentHash(document: JsonObject): string {
-  // The log makes the parts in the order of their names: with the whole in order too, printing is faster.
-  const inOrder = Object.fromEntries(
-    Object.keys(document)
-      .sort()
-      .map((name) => [name, document[name] ?? null]),
-  );
-  return toHex(native.sha256(Buffer.from(canonical(inOrder))));
+  return hash('sha256', textOf(document), 'hex');
+}
+
+/** Canonical texts of parts that documents of one tree share: the log hands those out frozen. */
+const shared = new WeakMap<object, string>();
+
+/** The canonical text of a document, put together of its parts. */
+function textOf(value: Json): string {
+  if (typeof value !== 'object' || value === null) return canonical(value);
+  const known = shared.get(value);
+  if (known !== undefined) return known;
+  if (Object.isFrozen(value)) {
+    const text = canonical(value);
+    shared.set(value, text);
+    return text;
+  }
+  if (Array.isArray(value)) return `[${(value as readonly Json[]).map(textOf).join(',')}]`;
+  const object = value as JsonObject;
+  const members = Object.keys(object)
+    .sort()
+    .map((name) => `${canonical(name)}:${textOf(object[name] as Json)}`);
+  return `{${members.join(',')}}`;
 }
 
 const indexOf = (opened: Json | undefined): number => (opened as { index: number }).index;
@@ -71,7 +87,7 @@ function statementOf(origin: string, found: JsonObject): string {
     `According to log ${origin} at size ${String(head.index + 1)}, whose map head is of ${time(issued_at_ms)}:`,
     finding(verdict as Verdict, { chain, window, count, more: more === true }),
     eventTimes(verdict as Verdict, from_ms, to_ms),
-    ...vouchers(origin, checkpoint as string),
+    ...vouchersOf(origin, checkpoint as string),
   ]
     .filter((sentence) => sentence !== '')
     .join(' ');
@@ -109,6 +125,14 @@ function eventTimes(verdict: Verdict, from_ms: number, to_ms: number): string {
   return from <= to
     ? `${rule} the window covers acts with a claimed time from ${time(from)} to ${time(to)}.`
     : `${rule} the window is too short to cover any claimed time of an act for certain.`;
+}
+
+/** Of the last note: documents of one tree have the same. */
+let vouched = { note: '', sentences: [] as readonly string[] };
+
+function vouchersOf(origin: string, note: string): readonly string[] {
+  if (vouched.note !== note) vouched = { note, sentences: vouchers(origin, note) };
+  return vouched.sentences;
 }
 
 /** Who else vouches for the checkpoint: the signature lines of its note beside the log's own. */

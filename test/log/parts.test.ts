@@ -95,6 +95,7 @@ describe('log/parts', () => {
     );
 
     const newer = await manifest(entity, { heartbeat_interval_ms: 20 });
+    assert.deepEqual(await ask(key, from_ms, from_ms), before, 'what has no tree is not shown');
     const second_ms = await publish();
     const after = await ask(key, from_ms, second_ms);
     assert.notEqual(after.checkpoint, before.checkpoint);
@@ -116,6 +117,22 @@ describe('log/parts', () => {
     const covered = await ask(key, second_ms, third_ms);
     assert.equal(covered.verdict, 'ABSENT');
     assert.equal(covered.coverage?.heartbeat.index, beat);
+  });
+
+  it('follows a chain from no entry to one and to several', async () => {
+    const key = ['claim', 'four'];
+    const shown = async (to_ms: number): Promise<readonly Json[]> => {
+      const { entries = [] } = await test.log.absence({ key, from_ms: 0, to_ms });
+      return (entries as readonly { readonly index: number }[]).map(({ index }) => index);
+    };
+    const indexes: number[] = [];
+    assert.deepEqual(await shown(await publish()), indexes);
+    for (const action of ['claim', 'release', 'claim']) {
+      indexes.push(await append('astl.entity.v1', { entity: 'four', action }));
+      const to_ms = await publish();
+      assert.deepEqual(await shown(to_ms), indexes);
+      assert.deepEqual(await shown(to_ms), indexes, 'asked again');
+    }
   });
 
   it('answers many at once alike', async () => {
