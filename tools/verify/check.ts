@@ -11,6 +11,7 @@ import { absenceLines, absenceWords } from '../../gateway/static/verify/absence-
 import type { Line } from '../../gateway/static/verify/finding.ts';
 import { checkAir, checkAirSession } from './air.ts';
 import { checkCose, coseOrigin } from './cose.ts';
+import { mandateLine } from './mandate.ts';
 import { firstLine, objectOf, text } from './reading.ts';
 import { MAX_BYTES, type Shown } from './recognise.ts';
 import { checkSealed } from './sealed-document.ts';
@@ -42,6 +43,7 @@ export interface Beside {
 export function claimedOrigin(shown: Shown): string | null {
   switch (shown.kind) {
     case 'receipt':
+    case 'mandate':
       return text(objectOf(shown.receipt)['origin']);
     case 'absence':
       return firstLine(text(objectOf(shown.document)['checkpoint']));
@@ -74,6 +76,8 @@ export function check(
   switch (shown.kind) {
     case 'receipt':
       return checkReceipt(shown.receipt, trust, shown.tlogProof ?? beside.tlogProof);
+    case 'mandate':
+      return checkMandate(shown.bundle, shown.receipt, trust, beside.tlogProof);
     case 'absence':
       return checkAbsence(shown.document, trust, beside.question);
     case 'sealed':
@@ -125,6 +129,23 @@ export function checkReceipt(receipt: Json, trust: Trust, tlogProof: string | un
     summary: receiptSummary(result),
     facts: { entry_id, index, origin, ...(size === undefined ? {} : { size }) },
   };
+}
+
+function checkMandate(
+  bundle: JsonObject,
+  receipt: JsonObject,
+  trust: Trust,
+  tlogProof: string | undefined,
+): Outcome {
+  const signed = checkReceipt(receipt, trust, tlogProof);
+  if (!signed.valid) return signed;
+  const terms = mandateLine(bundle, receipt);
+  const checks = [...signed.checks, terms];
+  if (terms.outcome === 'failed') {
+    return { ...signed, valid: false, checks, summary: `terms failed: ${terms.detail}` };
+  }
+  const summary = `${signed.summary}; it commits to the terms of the bundle`;
+  return { ...signed, checks, summary };
 }
 
 function receiptSummary({ valid, checks, size }: ReceiptResult): string {

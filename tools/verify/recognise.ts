@@ -6,6 +6,7 @@ import type { JsonObject } from '../../log/index.ts';
 import { MAX_BYTES, shapeOf, SIGN1 } from '../../gateway/static/verify/shown.ts';
 import type { Shown as OnPage } from '../../gateway/static/verify/shown.ts';
 import { CommandError, EXIT } from '../command-line.ts';
+import { BUNDLE } from './mandate.ts';
 import { SEALED_DOCUMENTS } from './sealed-document.ts';
 
 export { MAX_BYTES } from '../../gateway/static/verify/shown.ts';
@@ -16,6 +17,7 @@ export type Shown =
   | { readonly kind: 'clearing'; readonly proof: JsonObject }
   | { readonly kind: 'air_session'; readonly document: JsonObject }
   | { readonly kind: 'sealed'; readonly document: JsonObject }
+  | { readonly kind: 'mandate'; readonly bundle: JsonObject; readonly receipt: JsonObject }
   | { readonly kind: 'kit'; readonly kit: JsonObject };
 
 /**
@@ -61,6 +63,16 @@ function recogniseJson(text: string): Shown {
   if (Array.isArray(value['witnesses']) && value['signature'] === undefined) {
     throw new CommandError(
       'this answer holds a document for each surface: give them one by one',
+      EXIT.unknown,
+    );
+  }
+  const { bundle, receipt } = value;
+  if (isJsonObject(bundle) && bundle['schema'] === BUNDLE && isJsonObject(receipt)) {
+    return { kind: 'mandate', bundle, receipt };
+  }
+  if (schema === BUNDLE) {
+    throw new CommandError(
+      'a bundle is checked with the receipt of its mandate: give the whole answer of the enrollment',
       EXIT.unknown,
     );
   }

@@ -1,0 +1,75 @@
+// tools/verify/mandate.ts: the bundle of an enrollment is what its mandate committed to, or it is refused.
+
+import assert from 'node:assert/strict';
+import { trustFromKit } from '../../../log/verify.ts';
+import type { Trust } from '../../../log/verify.ts';
+import { check } from '../../../tools/verify/check.ts';
+import type { Outcome } from '../../../tools/verify/check.ts';
+import { recognise } from '../../../tools/verify/recognise.ts';
+import type { Body } from '../../support/body.ts';
+import { run } from '../../gateway/running.ts';
+
+describe('a pre-dispute bundle', () => {
+  let enrolled: Body;
+  let other: Body;
+  let trust: Trust;
+
+  before(async () => {
+    const running = await run();
+    try {
+      const enroll = async (company: string): Promise<Body> => {
+        const headers = { Prefer: 'wait=10' };
+        const ask = { key: running.live, headers };
+        const answer = await running.post('/carrier/v1/enroll', { company }, ask);
+        assert.equal(answer.status, 200, answer.text);
+        return answer.json;
+      };
+      enrolled = await enroll('Acme');
+      other = await enroll('Beta');
+      const { json: kit } = await running.get('/export/offline-verify-kit.json');
+      trust = trustFromKit(kit, enrolled.receipt.origin as string);
+    } finally {
+      await running.close();
+    }
+  });
+
+  const checked = (answer: object): Outcome => {
+    const shown = recognise(JSON.stringify(answer));
+    assert.equal(shown.kind, 'mandate');
+    return check(shown, trust, {});
+  };
+
+  it('holds offline with the receipt of its mandate', () => {
+    const { valid, checks, summary } = checked(enrolled);
+    assert.equal(valid, true, JSON.stringify(checks));
+    assert.deepEqual(checks.at(-1)?.name, 'terms');
+    assert.match(summary, /in the tree of \d+ entries; it commits to the terms of the bundle$/);
+  });
+
+  it('is refused with other terms, another digest, slug or mandate', () => {
+    const { bundle } = enrolled as { bundle: Body };
+    const terms = { ...bundle.terms, findings_window_days: 1 };
+    for (const [changed, said] of [
+      [{ terms }, 'the mandate commits to other terms'],
+      [{ terms: { ...terms, more: 0.5 } }, 'the mandate commits to other terms'],
+      [{ terms: undefined }, 'the mandate commits to other terms'],
+      [{ terms_sha256: '0'.repeat(64) }, 'terms_sha256 is not what the mandate commits to'],
+      [{ slug: 'beta' }, 'the slug is not that of the mandate'],
+      [other.bundle, 'the receipt is of another mandate'],
+    ] as const) {
+      const { valid, summary } = checked({ ...enrolled, bundle: { ...bundle, ...changed } });
+      assert.equal(valid, false);
+      assert.equal(summary, `terms failed: ${said}`);
+    }
+    const forged = { ...enrolled.receipt, terms_sha256: '0'.repeat(64) };
+    assert.match(
+      checked({ ...enrolled, receipt: forged }).summary,
+      /^(entry hash|signature) failed/,
+    );
+  });
+
+  it('alone is nothing to check', () => {
+    const alone = JSON.stringify(enrolled.bundle);
+    assert.throws(() => recognise(alone), /with the receipt of its mandate/);
+  });
+});

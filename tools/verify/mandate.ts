@@ -1,0 +1,43 @@
+// A pre-dispute bundle with the receipt of its mandate: what both sides keep is what the log committed to.
+// behaviour.md §8.3; plugins/carrier/terms.ts.
+
+import { canonical, LogError, native, toHex } from '../../log/index.ts';
+import type { Json, JsonObject } from '../../log/index.ts';
+import type { Line } from '../../gateway/static/verify/finding.ts';
+import { objectOf } from './reading.ts';
+
+/** Schema of the bundle. */
+export const BUNDLE = 'svc-carrier-pre-dispute-v1';
+
+/** Whether the bundle is of the mandate that a receipt, which holds, is of. */
+export function mandateLine(bundle: JsonObject, receipt: JsonObject): Line {
+  const wrong = difference(bundle, receipt);
+  return wrong === null
+    ? {
+        name: 'terms',
+        outcome: 'ok',
+        detail: `SHA-256 ${receipt['terms_sha256'] as string}`,
+      }
+    : { name: 'terms', outcome: 'failed', detail: wrong };
+}
+
+function difference(bundle: JsonObject, receipt: JsonObject): string | null {
+  const { mandate_id, slug, terms = null, terms_sha256 } = bundle;
+  if (receipt['type'] !== 'carrier.mandate.v1') return 'the receipt is of no mandate';
+  if (mandate_id !== receipt['entry_id']) return 'the receipt is of another mandate';
+  const committed = receipt['terms_sha256'];
+  if (digestOf(terms) !== committed) return 'the mandate commits to other terms';
+  if (terms_sha256 !== committed) return 'terms_sha256 is not what the mandate commits to';
+  const disclosed = objectOf(objectOf(receipt['disclosures'] ?? null)['slug'] ?? null)['value'];
+  if (disclosed !== undefined && slug !== disclosed) return 'the slug is not that of the mandate';
+  return null;
+}
+
+function digestOf(terms: Json): string | null {
+  try {
+    return toHex(native.sha256(Buffer.from(canonical(terms))));
+  } catch (error) {
+    if (error instanceof LogError) return null;
+    throw error;
+  }
+}
