@@ -88,9 +88,14 @@ export function parseVkey(suite: Suite, text: string): Verifier {
   return verifier;
 }
 
+/** The last text that was read: whoever opens many notes opens them with one key. */
+let last: { readonly text: string; readonly verifier: Verifier } | undefined;
+
 /** A verifier, given as such or as its text. */
 export function asVerifier(suite: Suite, key: string | Verifier): Verifier {
-  return typeof key === 'string' ? parseVkey(suite, key) : key;
+  if (typeof key !== 'string') return key;
+  if (last?.text !== key) last = { text: key, verifier: parseVkey(suite, key) };
+  return last.verifier;
 }
 
 function formatKeyId(key_id: number): string {
