@@ -7,7 +7,7 @@ import type { Engine } from '../plugins/classify/engine/index.ts';
 import { hasPublicSets, ownRows, publicRows } from './classify/corpus.ts';
 import type { Row } from './classify/corpus.ts';
 import { crossCheck, scoreAlarm, scoreCrisis, scoreViolation } from './classify/cross-check.ts';
-import { figures, rightByTag } from './classify/measure.ts';
+import { figures, figuresByTag, rightByTag } from './classify/measure.ts';
 import type { Scored } from './classify/measure.ts';
 import { speedOf } from './classify/speed.ts';
 
@@ -87,6 +87,10 @@ function checkOwnSets(engine: Engine): void {
   report['fresh'] = {
     ...figures(score('fresh', scoreAlarm)),
     topic: rightByTag(score('fresh', scoreAlarm)),
+  };
+  report['field'] = {
+    ...figures(score('field', scoreAlarm)),
+    topic: figuresByTag(score('field', scoreAlarm)),
   };
 }
 

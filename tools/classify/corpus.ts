@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { sentencesOf } from './grammar.ts';
+import type { Made } from './grammar.ts';
 
 /** A labelled text. Targets: for violation, policy, crisis; null where the label says nothing. */
 export interface Row {
@@ -20,10 +21,28 @@ export interface Row {
   readonly tag: string;
 }
 
-/** Sentences made of the hiring grammar for each label, and how much each weighs beside the written ones. */
-const MADE = 3000;
+/** Sentences made of each grammar for each label, and how much each weighs beside the written ones. */
+const GRAMMARS = [
+  {
+    file: 'hiring-grammar.json',
+    domain: 'hiring',
+    count: 10_000,
+    weight: 0.6,
+  },
+  {
+    file: 'hiring-grammar-languages.json',
+    domain: 'hiring',
+    count: 6000,
+    weight: 0.6,
+  },
+  {
+    file: 'general-grammar.json',
+    domain: 'general',
+    count: 6000,
+    weight: 0.4,
+  },
+] as const;
 const MADE_SEED = 20261121;
-const MADE_WEIGHT = 1.5;
 
 type Line = Readonly<Record<string, string>>;
 
@@ -172,17 +191,6 @@ export function ownRows(folder: string): Row[] {
     const bad = line['label'] === 'VIOLATION';
     rows.push(own('hiring', line, [bad ? null : 0, bad ? 1 : 0, 0], [bad ? 0 : 1, 8, 3]));
   }
-  for (const { text, label } of sentencesOf(folder, MADE, MADE_SEED)) {
-    const bad = label === 'VIOLATION';
-    const weights = [bad ? 0 : 0.05, MADE_WEIGHT, 0.2];
-    const row = own(
-      'hiring-made',
-      { text, domain: 'hiring' },
-      [bad ? null : 0, bad ? 1 : 0, 0],
-      weights,
-    );
-    rows.push({ ...row, fold: -1 });
-  }
   for (const line of lines(join(folder, 'benign.jsonl'))) {
     rows.push(own('benign', line, [0, 0, 0], [10, 2, 12]));
   }
@@ -196,19 +204,51 @@ export function ownRows(folder: string): Row[] {
     const targets = general ? [bad, bad === 1 ? null : 0, 0] : [bad === 1 ? null : 0, bad, 0];
     rows.push(own(general ? 'general' : 'domains', line, targets, [4, 3, 4]));
   }
-  for (const line of lines(join(folder, 'fresh.jsonl'))) rows.push(fresh(line));
+  for (const line of lines(join(folder, 'fresh.jsonl'))) rows.push(fresh('fresh', line));
+  for (const line of lines(join(folder, 'field.jsonl'))) rows.push(fresh('field', line));
+  const held = rows.filter(({ split }) => split === 'test').map(({ text }) => bare(text));
+  for (const grammar of GRAMMARS) rows.push(...made(folder, grammar, held));
   return rows;
 }
 
+/** The words alone, small. */
+function bare(text: string): string {
+  return text
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim();
+}
+
+/** Sentences of a grammar: in every training, never measured on, and none that is, holds or stands in a text that is held out. */
+function made(
+  folder: string,
+  { file, domain, count, weight }: (typeof GRAMMARS)[number],
+  held: readonly string[],
+): Row[] {
+  const general = domain === 'general';
+  const alike = ({ text }: Made): boolean => {
+    const own = bare(text);
+    return held.some((other) => other.includes(own) || own.includes(other));
+  };
+  const fit = sentencesOf(join(folder, file), count, MADE_SEED).filter((one) => !alike(one));
+  return fit.map(({ text, label }) => {
+    const bad = label === 'VIOLATION' ? 1 : 0;
+    const unknown = bad === 1 ? null : 0;
+    const targets = general ? [bad, unknown, 0] : [unknown, bad, 0];
+    const weights = general ? [weight, 0.05, 0.1] : [0.05, weight, 0.2];
+    return { ...own(`${domain}-made`, { text, domain }, targets, weights), fold: -1 };
+  });
+}
+
 /** Sentences from the heads of the policies, written to see how far the rules carry: half to learn from, half to measure. */
-function fresh(line: Line): Row {
+function fresh(set: string, line: Line): Row {
   const { topic = '', label } = line;
   const bad = label === 'VIOLATION';
   const general = topic === 'general' || topic === 'crisis';
   const targets = general ? [bad ? 1 : 0, bad ? null : 0] : [bad ? null : 0, bad ? 1 : 0];
   const weights = general ? [4, 3, 4] : [bad ? 0 : 1, 8, 3];
-  const row = own('fresh', line, [...targets, label === 'CRISIS' ? 1 : 0], weights);
-  return { ...row, tag: topic };
+  const row = own(set, line, [...targets, label === 'CRISIS' ? 1 : 0], weights);
+  return { ...row, tag: set === 'field' ? `${topic} ${line['language'] ?? 'en'}` : topic };
 }
 
 function own(

@@ -24,10 +24,12 @@ import type { Learned, LearnOptions, Sample } from './learn.ts';
 export const OPTIONS: LearnOptions = {
   bits: 18,
   models: HEADS.length,
-  epochs: 8,
+  epochs: 10,
   rate: 0.12,
   decay: 1e-5,
   seed: 20261121,
+  runs: 3,
+  drop: 0.3,
 };
 
 const EMPTY_HEAD = {
@@ -178,8 +180,8 @@ export type Thresholds = Pick<
  */
 export const THRESHOLDS: readonly Thresholds[] = [
   {
-    threshold: -2.15,
-    threshold_short: -1.35,
+    threshold: -1.65,
+    threshold_short: -0.2,
     threshold_bare: -0.3,
     threshold_short_bare: 0.6,
     threshold_request: 1.6,
@@ -194,11 +196,11 @@ export const THRESHOLDS: readonly Thresholds[] = [
     threshold_trade: 0,
   },
   {
-    threshold: -2.1,
-    threshold_short: -0.5,
-    threshold_bare: -0.6,
-    threshold_short_bare: -0.6,
-    threshold_request: 1.8,
+    threshold: -2.4,
+    threshold_short: -0.4,
+    threshold_bare: -1.2,
+    threshold_short_bare: -0.3,
+    threshold_request: 1.5,
     threshold_trade: 0,
   },
 ];

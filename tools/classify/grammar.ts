@@ -1,7 +1,6 @@
-// Training sentences made from a grammar (test/data/classify/hiring-grammar.json): every decision against every protected
-// reason, and the same words in lawful company. Never tested on.
+// Training sentences made from grammars (test/data/classify/*-grammar*.json): every decision against every protected reason,
+// every group with every claim, and the same words in lawful company. Never tested on.
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { generator } from './learn.ts';
 
 interface Grammar {
@@ -17,8 +16,8 @@ export interface Made {
 }
 
 /** `count` sentences of each label, the frames in turn, without repeats; the same seed gives the same sentences. */
-export function sentencesOf(folder: string, count: number, seed: number): Made[] {
-  const grammar = JSON.parse(readFileSync(join(folder, 'hiring-grammar.json'), 'utf8')) as Grammar;
+export function sentencesOf(file: string, count: number, seed: number): Made[] {
+  const grammar = JSON.parse(readFileSync(file, 'utf8')) as Grammar;
   const random = generator(seed);
   const made = new Map<string, Made>();
   for (const label of ['VIOLATION', 'SAFE'] as const) {
@@ -35,7 +34,7 @@ function expand(frame: string, slots: Grammar['slots'], random: () => number): s
   return frame.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => {
     const fillers = slots[name] ?? [];
     const filler = fillers[Math.floor(random() * fillers.length)];
-    if (filler === undefined) throw new Error(`hiring-grammar.json has no slot ${name}`);
+    if (filler === undefined) throw new Error(`the grammar has no slot ${name}`);
     return expand(filler, slots, random);
   });
 }

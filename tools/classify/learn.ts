@@ -18,6 +18,10 @@ export interface LearnOptions {
   /** Weight decay, applied lazily to the rows that are touched. */
   readonly decay: number;
   readonly seed: number;
+  /** How many times to learn, each with an order of its own; the weights are the mean. */
+  readonly runs: number;
+  /** The share of a text's features that is left out, by chance, each time it is met: no feature may rely on its neighbours. */
+  readonly drop: number;
 }
 
 /** Learned weights: `weights[row * models + model]`, and a bias for each model. */
@@ -37,11 +41,27 @@ export function generator(seed: number): () => number {
   };
 }
 
+/** The mean of several runs, whose orders of the texts differ: what one order happens to teach weighs little. */
+export function learn(samples: readonly Sample[], options: LearnOptions): Learned {
+  const { runs, seed } = options;
+  const mean = learnOnce(samples, options);
+  for (let run = 1; run < runs; run++) {
+    const { weights, biases } = learnOnce(samples, { ...options, seed: seed + run });
+    for (let w = 0; w < weights.length; w++)
+      mean.weights[w] = (mean.weights[w] ?? 0) + (weights[w] ?? 0);
+    for (let m = 0; m < biases.length; m++)
+      mean.biases[m] = (mean.biases[m] ?? 0) + (biases[m] ?? 0);
+  }
+  mean.weights.forEach((sum, w) => (mean.weights[w] = sum / runs));
+  mean.biases.forEach((sum, m) => (mean.biases[m] = sum / runs));
+  return mean;
+}
+
 /**
  * Runs the given number of passes over the samples, each in a fresh order, and gives the mean of the weights after each pass of
  * the second half: one order of the texts weighs less then.
  */
-export function learn(samples: readonly Sample[], options: LearnOptions): Learned {
+function learnOnce(samples: readonly Sample[], options: LearnOptions): Learned {
   const { models, rate, decay } = options;
   const size = 2 ** options.bits * models;
   const weights = new Float32Array(size);
@@ -60,12 +80,13 @@ export function learn(samples: readonly Sample[], options: LearnOptions): Learne
     for (const at of order) {
       const sample = samples[at];
       if (sample === undefined) continue;
-      const norm = 1 / Math.sqrt(sample.rows.length);
+      const rows = thin(sample.rows, options.drop, random);
+      const norm = 1 / Math.sqrt(rows.length);
       for (let m = 0; m < models; m++) {
         const weight = sample.weights[m] ?? 0;
         if (weight === 0) continue;
         let sum = 0;
-        for (const row of sample.rows) sum += weights[row * models + m] ?? 0;
+        for (const row of rows) sum += weights[row * models + m] ?? 0;
         const bias = biases[m] ?? 0;
         const slip = (logistic(sum * norm + bias) - (sample.targets[m] ?? 0)) * weight;
         const biasSquare = (biasSquares[m] ?? 0) + slip * slip;
@@ -73,7 +94,7 @@ export function learn(samples: readonly Sample[], options: LearnOptions): Learne
         biases[m] = bias - (pace * 0.5 * slip) / Math.sqrt(biasSquare);
         if (slip < 0.002 && slip > -0.002) continue;
         const slope = slip * norm;
-        for (const row of sample.rows) {
+        for (const row of rows) {
           const w = row * models + m;
           const old = weights[w] ?? 0;
           const pull = slope + decay * old;
@@ -97,4 +118,11 @@ function shuffle(order: Int32Array, random: () => number): void {
     order[i] = order[j] ?? 0;
     order[j] = kept;
   }
+}
+
+/** A text without a share of its features, at least one of which is kept. */
+function thin(rows: Int32Array, drop: number, random: () => number): Int32Array {
+  if (drop === 0) return rows;
+  const kept = rows.filter(() => random() >= drop);
+  return kept.length === 0 ? rows : kept;
 }

@@ -68,3 +68,11 @@ export function rightByTag(
   }
   return Object.fromEntries(Object.entries(tags).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
+
+/** The figures of each tag. */
+export function figuresByTag(scored: readonly Scored[]): Record<string, Figures> {
+  const tags = [...new Set(scored.map(({ tag }) => tag))].sort();
+  return Object.fromEntries(
+    tags.map((tag) => [tag, figures(scored.filter((one) => one.tag === tag))]),
+  );
+}

@@ -102,10 +102,11 @@ function classify(text: string, domain: string, tables: EngineTables): Classifie
   const hits = hitsOf(analysis, domain, tables);
   const ruleIds = idsOf(hits);
   const models = tables.model.score(analysis, ruleIds, domain !== 'general');
-  const model = Math.max(models.violation_milli, domain === 'general' ? 0 : models.policy_milli);
+  const policy = domain === 'general' ? 0 : models.policy_milli;
   const ruled = strongest(hits.violation);
   const lenient = ruled < 500 && isDefence(analysis);
-  const violation = Math.max(ruled, lenient ? soften(model) : model);
+  const hostile = lenient ? soften(models.violation_milli) : models.violation_milli;
+  const violation = Math.max(ruled, hostile, policy);
   // A guard that silenced a rule (idiom, denial, another person, fiction) speaks to the model as well.
   const guarded = hits.crisis.length === 0 && hits.crisis_guarded;
   const crisis = Math.max(

@@ -5,7 +5,16 @@ import { exponential, logistic } from '../../../plugins/classify/engine/arithmet
 import { generator, learn } from '../../../tools/classify/learn.ts';
 import { areaUnderCurve, figures } from '../../../tools/classify/measure.ts';
 
-const OPTIONS = { bits: 4, models: 1, epochs: 20, rate: 0.3, decay: 0, seed: 7 };
+const OPTIONS = {
+  bits: 4,
+  models: 1,
+  epochs: 20,
+  rate: 0.3,
+  decay: 0,
+  seed: 7,
+  runs: 2,
+  drop: 0.1,
+};
 const sample = (rows: number[], target: number) => ({
   rows: Int32Array.from(rows),
   targets: [target],
