@@ -138,13 +138,10 @@ function tableKeys(statement: JsonObject): ChainKey[] {
   if (typeof type !== 'string') throw new LogError('entry_invalid', 'type is not a string');
   const keys: ChainKey[] = [];
   if (!grammar.isBuiltin(type)) {
-    add(keys, 'entity', statement, 'entity');
-    if (Object.hasOwn(statement, 'surface')) add(keys, 'surface', statement, 'entity', 'surface');
+    add(keys, ENTITY, statement);
+    if (Object.hasOwn(statement, 'surface')) add(keys, SURFACE, statement);
   }
-  add(keys, 'session', statement, 'session_ref');
-  add(keys, 'payment', statement, 'payment_hash');
-  add(keys, 'action', statement, 'action_ref');
-  add(keys, 'trigger', statement, 'trigger_id');
+  for (const template of EVERY_TYPE) add(keys, template, statement);
   switch (type) {
     case 'astl.manifest.v1':
       keys.push(['manifest', required(statement, 'entity', grammar.entity)]);
@@ -171,21 +168,27 @@ function tableKeys(statement: JsonObject): ChainKey[] {
   return keys;
 }
 
-function add(keys: ChainKey[], kind: string, statement: JsonObject, ...members: string[]): void {
-  const key = applied([kind, ...members], statement);
+const ENTITY = ['entity', 'entity'];
+const SURFACE = ['surface', 'entity', 'surface'];
+const EVERY_TYPE = [
+  ['session', 'session_ref'],
+  ['payment', 'payment_hash'],
+  ['action', 'action_ref'],
+  ['trigger', 'trigger_id'],
+];
+
+function add(keys: ChainKey[], template: readonly string[], statement: JsonObject): void {
+  const key = applied(template, statement);
   if (key !== null) keys.push(key);
 }
 
 /** The key that a template makes of a statement, or null when a member is no string of it. */
 function applied(template: readonly string[], statement: JsonObject): ChainKey | null {
-  const [kind = '', ...members] = template;
-  const key = [kind];
-  for (const member of members) {
-    const value = ownMember(statement, member);
-    if (typeof value !== 'string') return null;
-    key.push(value);
-  }
-  return key;
+  // Most statements lack most members: nothing is made for those.
+  const has = (name: string, i: number): boolean =>
+    i === 0 || typeof ownMember(statement, name) === 'string';
+  if (!template.every(has)) return null;
+  return template.map((name, i) => (i === 0 ? name : (statement[name] as string)));
 }
 
 function required(statement: JsonObject, name: string, rule: Grammar): string {
