@@ -7,7 +7,7 @@ import { interleave, median, reaches, stealMeter } from '../../tools/bench/figur
 import type { Figure } from '../../tools/bench/figure.ts';
 import { NODE_ARGS, programOf } from '../../tools/bench/program.ts';
 import { runBenches } from '../../tools/bench/run.ts';
-import { jsonOf, tableOf } from '../../tools/bench/table.ts';
+import { jsonOf, lineOf, tableOf } from '../../tools/bench/table.ts';
 
 const figure: Figure = {
   name: 'some.figure',
@@ -93,11 +93,17 @@ describe('bench output', () => {
   });
 
   it('is empty for a name that nobody has', async () => {
-    const measured: string[] = [];
-    const figures = await runBenches({ quick: true, only: 'no-such' }, (name) =>
-      measured.push(name),
+    const told: unknown[] = [];
+    const figures = await runBenches(
+      { quick: true, only: 'no-such' },
+      { begun: (name) => told.push(name), measured: (each) => told.push(each) },
     );
-    assert.deepEqual([figures, measured], [[], []]);
+    assert.deepEqual([figures, told], [[], []]);
+  });
+
+  it('are a line each while the others are measured', () => {
+    assert.equal(lineOf(figure), 'some.figure 0.500, at least 0.400: met');
+    assert.equal(lineOf(lower), 'some.figure 25.0 ms, at most 20.0 ms: NOT MET');
   });
 });
 

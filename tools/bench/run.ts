@@ -33,17 +33,25 @@ export const BENCHES: readonly Bench[] = [
   oracle,
 ];
 
+/** Told while the measurements run: a whole run takes a third of an hour. */
+export interface Progress {
+  begun(bench: string): void;
+  measured(figure: Figure): void;
+}
+
 /** Runs the measurements whose name, or the name of one of their figures, begins with `only`. */
 export async function runBenches(
   options: BenchOptions & { readonly only?: string },
-  progress: (name: string) => void,
+  progress: Progress,
 ): Promise<Figure[]> {
   const { only = '' } = options;
   const figures: Figure[] = [];
   for (const bench of BENCHES) {
     if (!bench.name.startsWith(only.split('.', 1)[0] ?? '')) continue;
-    progress(bench.name);
-    figures.push(...(await bench.run(options)).filter(({ name }) => name.startsWith(only)));
+    progress.begun(bench.name);
+    const wanted = (await bench.run(options)).filter(({ name }) => name.startsWith(only));
+    for (const figure of wanted) progress.measured(figure);
+    figures.push(...wanted);
   }
   return figures;
 }

@@ -39,6 +39,13 @@ export function tableOf(figures: readonly Figure[]): string {
   return table.toString();
 }
 
+/** One figure in a line: `append.signed 0.374, at least 0.400: NOT MET`. */
+export function lineOf(figure: Figure): string {
+  const show = UNITS[figure.unit];
+  const bound = figure.better === 'lower' ? 'at most' : 'at least';
+  return `${figure.name} ${show(figure.value)}, ${bound} ${show(figure.at_least)}: ${verdictOf(figure)}`;
+}
+
 /** The same as one JSON text, with the machine they were measured on. */
 export function jsonOf(figures: readonly Figure[], quick: boolean): string {
   return JSON.stringify(

@@ -2,7 +2,7 @@
 
 import { reaches } from '../bench/figure.ts';
 import { BENCHES, runBenches } from '../bench/run.ts';
-import { jsonOf, tableOf } from '../bench/table.ts';
+import { jsonOf, lineOf, tableOf } from '../bench/table.ts';
 
 /** What the command line says. */
 export interface BenchCommand {
@@ -15,8 +15,12 @@ export interface BenchCommand {
 
 /** Prints the table and the JSON; answers with the exit code: 0 when every figure is met, 1 when not, 2 for a name it does not know. */
 export async function bench({ only, quick = false, json = false }: BenchCommand): Promise<number> {
-  const figures = await runBenches({ quick, ...(only === undefined ? {} : { only }) }, (name) =>
-    process.stderr.write(`measuring ${name}\n`),
+  const figures = await runBenches(
+    { quick, ...(only === undefined ? {} : { only }) },
+    {
+      begun: (name) => process.stderr.write(`measuring ${name}\n`),
+      measured: (figure) => process.stderr.write(`  ${lineOf(figure)}\n`),
+    },
   );
   if (figures.length === 0) {
     const names = BENCHES.map(({ name }) => name).join(', ');
