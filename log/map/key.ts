@@ -185,9 +185,9 @@ function add(keys: ChainKey[], template: readonly string[], statement: JsonObjec
 /** The key that a template makes of a statement, or null when a member is no string of it. */
 function applied(template: readonly string[], statement: JsonObject): ChainKey | null {
   // Most statements lack most members: nothing is made for those.
-  const has = (name: string, i: number): boolean =>
-    i === 0 || typeof ownMember(statement, name) === 'string';
-  if (!template.every(has)) return null;
+  for (let i = 1; i < template.length; i += 1) {
+    if (typeof ownMember(statement, template[i] ?? '') !== 'string') return null;
+  }
   return template.map((name, i) => (i === 0 ? name : (statement[name] as string)));
 }
 
