@@ -26,28 +26,21 @@ export interface MapProof {
 export const MAX_SIBLINGS = 256;
 
 const MAP_HASH_BYTES = 32;
-const LEAF_TAG = 2;
-const NODE_TAG = 3;
 
 /** The empty map: 32 zero bytes, a constant that is never hashed alone. */
 export function emptyMap(): Uint8Array {
   return new Uint8Array(MAP_HASH_BYTES);
 }
 
+const leafPair = pairHash(2);
+
 /** H(02, skey ‖ vhash). */
 export function mapLeafHash(suite: Suite, leaf: MapLeaf): Uint8Array {
-  return pairHash(suite, LEAF_TAG, leaf.skey, leaf.vhash);
+  return leafPair(suite, leaf.skey, leaf.vhash);
 }
 
-/** H(03, left ‖ right), perhaps written over one of them. */
-export function mapNodeHash(
-  suite: Suite,
-  left: Uint8Array,
-  right: Uint8Array,
-  into?: Uint8Array,
-): Uint8Array {
-  return pairHash(suite, NODE_TAG, left, right, into);
-}
+/** H(03, left ‖ right). */
+export const mapNodeHash = pairHash(3);
 
 /**
  * The map with this root holds skey with this vhash.

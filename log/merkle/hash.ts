@@ -14,7 +14,6 @@ export const EMPTY_ROOT = fromHex(
 );
 
 const LEAF_TAG = 0x00;
-const NODE_TAG = 0x01;
 
 /** SHA-256(00 ‖ data): data are the bytes of an entry. */
 export function leafHash(suite: Suite, data: Uint8Array): Uint8Array {
@@ -29,33 +28,30 @@ export function leafOf(text: string): Uint8Array {
   return utf8(`\0${text}`);
 }
 
-/** SHA-256(01 ‖ left ‖ right). */
-export function nodeHash(
-  suite: Suite,
-  left: Uint8Array,
-  right: Uint8Array,
-  into?: Uint8Array,
-): Uint8Array {
-  return pairHash(suite, NODE_TAG, left, right, into);
-}
-
-// One for all that are hashed: making an array of this size costs more than its hash.
-const pair = new Uint8Array(1 + 2 * HASH_BYTES);
-
 /**
  * SHA-256(tag ‖ first ‖ second) of two hashes, perhaps written over one of them; a RangeError when they are
  * not two of 32 bytes.
  */
-export function pairHash(
+export type PairHash = (
   suite: Suite,
-  tag: number,
   first: Uint8Array,
   second: Uint8Array,
   into?: Uint8Array,
-): Uint8Array {
-  if (first.length !== HASH_BYTES || second.length !== HASH_BYTES) throw new RangeError();
-  pair[0] = tag;
-  pair.set(first, 1);
-  pair.set(second, 1 + HASH_BYTES);
-  return suite.sha256(pair, into);
-}
+) => Uint8Array;
+
+// One for all that are hashed: making an array of this size costs more than its hash.
+const pair = new Uint8Array(1 + 2 * HASH_BYTES);
+
+/** The hash of pairs under a tag (formats.md, table of tags). */
+export const pairHash =
+  (tag: number): PairHash =>
+  (suite, first, second, into) => {
+    if (first.length !== HASH_BYTES || second.length !== HASH_BYTES) throw new RangeError();
+    pair[0] = tag;
+    pair.set(first, 1);
+    pair.set(second, 1 + HASH_BYTES);
+    return suite.sha256(pair, into);
+  };
+
+/** SHA-256(01 ‖ left ‖ right). */
+export const nodeHash = pairHash(0x01);

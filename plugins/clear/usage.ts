@@ -48,7 +48,6 @@ export function actOf({ statement }: Pick<Sequenced, 'statement'>): Act | null {
 
 /** A sum and something more. */
 export function add(sum: Digits, more: number | bigint | Digits): Digits {
-  if (more === 0 || more === 0n) return sum; // most acts clear nothing
   const [a, b] = [Number(sum), Number(more)];
   // Sums that a double holds exactly need no bigint, which costs several times as much; most sums are.
   if (Number.isSafeInteger(a) && Number.isSafeInteger(b) && Number.isSafeInteger(a + b)) {

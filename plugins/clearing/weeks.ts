@@ -11,18 +11,9 @@ const mondayOf = (ms: number): number => {
   return (day - ((day + 3) % 7)) * DAY_MS;
 };
 
-/** The week asked for last: one act after another lies in it. */
-let last = { monday: NaN, week: '' };
-
 /** The week that a time lies in; its year is that of its Thursday. */
 export function weekOf(ms: number): string {
-  const monday = mondayOf(ms);
-  if (monday !== last.monday) last = { monday, week: weekFrom(monday) };
-  return last.week;
-}
-
-function weekFrom(monday: number): string {
-  const thursday = monday + 3 * DAY_MS;
+  const thursday = mondayOf(ms) + 3 * DAY_MS;
   const year = new Date(thursday).getUTCFullYear();
   const number = 1 + Math.floor((thursday - Date.UTC(year, 0, 1)) / WEEK_MS);
   return `${String(year).padStart(4, '0')}-W${String(number).padStart(2, '0')}`;
