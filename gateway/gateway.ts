@@ -3,7 +3,7 @@
 
 import type { Logger } from 'pino';
 import type { Disclosure, Erased, Json, JsonObject, Kind, Log } from '../log/index.ts';
-import type { Command, Route } from '../plugins/contract.ts';
+import type { Command, EntryType, Route } from '../plugins/contract.ts';
 import type { Config } from './config.ts';
 import type { OpenEgress } from './egress/egress.ts';
 import type { Metrics } from './metrics.ts';
@@ -57,6 +57,8 @@ export interface Gateway {
   ): JsonObject | null;
   /** All declared routes, the gateway's own and the plugins', as the OpenAPI document shows them. */
   routes(): readonly Route[];
+  /** The entry types that the gateway and its plugins declare in every log. */
+  readonly types: readonly EntryType[];
   /** All declared commands. */
   commands(): readonly Command[];
 }

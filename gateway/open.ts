@@ -191,6 +191,7 @@ async function open(
     },
     receipt,
     routes: () => routes,
+    types,
     commands: () => commands,
   };
   const plugged = setUpPlugins(plugins, gateway, sources);

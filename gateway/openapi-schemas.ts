@@ -2,6 +2,7 @@
 // OpenAPI 3.1.0 §4.8.7 (Components Object), §4.8.24 (Schema Object: JSON Schema 2020-12).
 
 import type { TSchema } from 'typebox';
+import { isJsonObject } from '../log/index.ts';
 import type { Json, JsonObject } from '../log/index.ts';
 
 const NAME = /^[A-Z][A-Za-z0-9]*$/;
@@ -27,8 +28,8 @@ export class SchemaComponents {
   #walk(value: Json): Json {
     if (typeof value !== 'object' || value === null) return value;
     if (Array.isArray(value)) return value.map((item: Json) => this.#walk(item));
-    const { $id, ...members } = value as JsonObject;
-    if (typeof $id !== 'string') return this.#members(value as JsonObject);
+    const { $id, ...members } = openWhereEmpty(value as JsonObject);
+    if (typeof $id !== 'string') return this.#members(members);
     this.#define($id, members);
     return { $ref: `#/components/schemas/${$id}` };
   }
@@ -49,6 +50,14 @@ export class SchemaComponents {
     this.#schemas.set(name, component); // before its members: a schema may stand within itself
     component.schema = this.#members(members);
   }
+}
+
+/** An object of which no member is named may have any: generators of clients take it for empty otherwise. */
+function openWhereEmpty(schema: JsonObject): JsonObject {
+  const { type, properties, additionalProperties } = schema;
+  const empty = isJsonObject(properties) && Object.keys(properties).length === 0;
+  if (type !== 'object' || !empty || additionalProperties !== undefined) return schema;
+  return { ...schema, additionalProperties: true };
 }
 
 /** One parameter of an operation for each member of an object schema. */

@@ -2,7 +2,8 @@
 // OpenAPI 3.1.0; behaviour.md §13; interface.md, Versioning.
 
 import type { JsonObject } from '../log/index.ts';
-import type { Route } from '../plugins/contract.ts';
+import { receiptOf } from '../plugins/contract.ts';
+import type { EntryType, Route } from '../plugins/contract.ts';
 import { errorResponses, SHARED_COMPONENTS } from './openapi-errors.ts';
 import { parametersOf, SchemaComponents } from './openapi-schemas.ts';
 
@@ -10,6 +11,8 @@ import { parametersOf, SchemaComponents } from './openapi-schemas.ts';
 export interface OpenApiSource {
   readonly base_url: string;
   readonly routes: readonly Route[];
+  /** Their receipts stand among the schemas, also where no answer names them. */
+  readonly types?: readonly EntryType[];
 }
 
 const SECURITY = {
@@ -45,7 +48,7 @@ const PARAMETERS = {
 };
 
 /** The whole document; two routes of one method and path are a plain error. */
-export function openApi({ base_url, routes }: OpenApiSource): JsonObject {
+export function openApi({ base_url, routes, types = [] }: OpenApiSource): JsonObject {
   const components = new SchemaComponents();
   const paths: Record<string, Record<string, JsonObject>> = {};
   for (const route of routes) {
@@ -58,6 +61,7 @@ export function openApi({ base_url, routes }: OpenApiSource): JsonObject {
       item[method] = operation(route, path, components);
     }
   }
+  for (const type of types) components.use(receiptOf(type));
   const tags = [...new Set(routes.map(({ tag }) => tag))];
   return {
     openapi: '3.1.0',

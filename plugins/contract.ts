@@ -43,17 +43,10 @@ export type { EventRule } from './events.ts';
 export { kindOf, LogName } from './log-choice.ts';
 export { ApiError } from './problem.ts';
 export type { ApiErrorCode, ApiErrorOptions } from './problem.ts';
-export {
-  asSchema,
-  DisclosureSchema,
-  EntityName,
-  Millis,
-  receiptMembers,
-  ReceiptSchema,
-  SessionKey,
-  SessionRef,
-  SurfaceName,
-} from './schemas.ts';
+export { documentMembers, LookupDocument } from './proof-document.ts';
+export * from './receipt-schema.ts';
+export { asSchema, EntityName, Millis, SessionKey, SessionRef, SurfaceName } from './schemas.ts';
+export { memberShapes } from './shape-of.ts';
 export { SLUG, slugOf } from './slug.ts';
 export type { Json, JsonObject } from '../log/index.ts';
 export type {

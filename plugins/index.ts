@@ -28,7 +28,6 @@ export { default as relay } from './relay/index.ts';
 export { default as restraint } from './restraint/index.ts';
 export type { RestraintApi } from './restraint/index.ts';
 export { readCatalog } from './catalog.ts';
-export { receiptMembers } from './schemas.ts';
 
 /** Every plugin that the gateway loads by itself. */
 export const PLUGINS: readonly Plugin[] = [

@@ -7,6 +7,7 @@ import { route } from './contract.ts';
 import type { JsonObject, PluginHost, Route, RouteContext } from './contract.ts';
 import { scale, SCALE_INPUT, scaleModelOf } from './scale.ts';
 import { servedCatalog } from './served-catalog.ts';
+import { memberShapes } from './shape-of.ts';
 
 /** Where a layer's catalog stands and under which paths it is served. */
 export interface Layer {
@@ -20,13 +21,14 @@ export interface Layer {
   readonly path?: string;
   /** Members of the moment, which the file cannot know; they replace those of the same name. */
   readonly current?: (ctx: RouteContext) => object | Promise<object>;
+  /** Schemas of members of the moment that are more than the file shows. */
+  readonly currentMembers?: Readonly<Record<string, TSchema>>;
 }
 
-const CatalogSchema = Type.Object({
+/** Members that every catalog has; the others are as its file has them. */
+const catalogMembers = {
   schema: Type.String(),
-  layer: Type.Optional(
-    Type.Object({ id: Type.String(), order: Type.Integer(), role: Type.String() }),
-  ),
+  layer: Type.Object({ id: Type.String(), order: Type.Integer(), role: Type.String() }),
   url: Type.String({ format: 'uri' }),
   apis: Type.Record(
     Type.String(),
@@ -36,7 +38,7 @@ const CatalogSchema = Type.Object({
       url: Type.String({ format: 'uri-template', description: 'RFC 6570, where it has a part.' }),
     }),
   ),
-});
+};
 
 const ScaleSchema = Type.Object({
   schema: Type.String(),
@@ -61,8 +63,11 @@ export function layerRoutes(layer: Layer): readonly Route[] {
     : [catalogRoute(layer), scaleRoute(layer, catalog)];
 }
 
-function catalogRoute({ host, file, base, tag, path = `${base}/catalog`, current }: Layer): Route {
+function catalogRoute(layer: Layer): Route {
+  const { host, file, base, tag, path = `${base}/catalog`, current, currentMembers } = layer;
   const served = servedCatalog(host, file, path);
+  const { layer: placed, ...always } = catalogMembers;
+  const shared = served['layer'] === undefined ? always : { layer: placed, ...always };
   return route({
     method: 'GET',
     path,
@@ -71,8 +76,8 @@ function catalogRoute({ host, file, base, tag, path = `${base}/catalog`, current
     access: 'read',
     responses: {
       200: {
-        description: `${served['schema'] as string}: these members, and those of the layer, as the example shows.`,
-        schema: CatalogSchema,
+        description: `${served['schema'] as string}.`,
+        schema: Type.Object({ ...memberShapes([served]), ...shared, ...currentMembers }),
         example: served,
       },
     },

@@ -62,8 +62,8 @@ interface Documented {
 
 /** The routes never change while the service runs. */
 function documentedBy(gateway: Gateway): Documented {
-  const { base_url } = gateway;
-  const { paths, components } = openApi({ base_url, routes: gateway.routes() });
+  const { base_url, types } = gateway;
+  const { paths, components } = openApi({ base_url, routes: gateway.routes(), types });
   const operations = Object.entries(paths as JsonObject).flatMap(([path, item]) =>
     Object.entries(item as JsonObject).map(([method, value]) => {
       const declared = value as JsonObject;

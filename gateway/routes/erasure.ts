@@ -3,12 +3,13 @@
 
 import { Type } from 'typebox';
 import { readEntry } from '../../log/index.ts';
-import { ApiError, ReceiptSchema, route } from '../../plugins/contract.ts';
+import { ApiError, described, receiptOf, route } from '../../plugins/contract.ts';
 import type { Route } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
 import { erase } from '../tenants/erase.ts';
 import type { Holds } from '../tenants/erase.ts';
 import { findEntry } from './receipt-answer.ts';
+import { erasureType } from '../tenants/erasure.ts';
 
 const Erasure = Type.Object(
   {
@@ -18,7 +19,7 @@ const Erasure = Type.Object(
     erasure_entry_id: Type.String({ format: 'uuid' }),
     erased_at_ms: Type.Integer({ minimum: 0 }),
     verify_url: Type.String({ format: 'uri' }),
-    receipt: { ...ReceiptSchema, description: 'Of the erasure.' },
+    receipt: described(receiptOf(erasureType), 'Of the erasure.'),
   },
   { $id: 'DisclosuresErased' },
 );

@@ -4,6 +4,7 @@
 import { hash } from 'node:crypto';
 import { canonical } from '../../log/index.ts';
 import type { Json, JsonObject, Log } from '../../log/index.ts';
+import { receiptOf } from '../../plugins/contract.ts';
 import type { EntryType } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
 import { allLogs, jwks, purposeKeys } from './keys.ts';
@@ -13,18 +14,21 @@ import { placeOf, tlogProofOf } from './receipt-answer.ts';
 /** The entry that commits to a kit: hex of SHA-256(JCS(kit without `receipt`)). */
 export const KIT_TYPE = 'kit.document.v1';
 
-export const KIT_TYPES: readonly EntryType[] = [
-  {
-    name: KIT_TYPE,
-    schema: {
-      type: 'object',
-      properties: { document_sha256: { type: 'string', pattern: '^[0-9a-f]{64}$' } },
-      required: ['document_sha256'],
-      additionalProperties: false,
-    },
-    keys: [],
+const kitType: EntryType = {
+  name: KIT_TYPE,
+  schema: {
+    type: 'object',
+    properties: { document_sha256: { type: 'string', pattern: '^[0-9a-f]{64}$' } },
+    required: ['document_sha256'],
+    additionalProperties: false,
   },
-];
+  keys: [],
+};
+
+export const KIT_TYPES: readonly EntryType[] = [kitType];
+
+/** The receipt that travels with a kit. */
+export const KitReceipt = receiptOf(kitType);
 
 /** How far back the kit looks for an entry that is not the log's own. */
 const SAMPLE_SPAN = 1000;

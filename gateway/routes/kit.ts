@@ -3,14 +3,14 @@
 
 import { Type } from 'typebox';
 import type { JsonObject } from '../../log/index.ts';
-import { ApiError, route } from '../../plugins/contract.ts';
+import { ApiError, EntryReceipt, route } from '../../plugins/contract.ts';
 import type { Route } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
 import type { StaticFile } from '../static/statics.ts';
-import { documentHash, KIT_TYPE, kitDocument, kitFoundation } from './kit-document.ts';
+import { documentHash, KIT_TYPE, kitDocument, KitReceipt, kitFoundation } from './kit-document.ts';
 import { allLogs } from './keys.ts';
 import { placeOf } from './receipt-answer.ts';
-import { EntryReceipt, Jwks, Note, PurposeJwk } from './schemas.ts';
+import { Jwks, Note, PurposeJwk } from './schemas.ts';
 import { sendBytes } from './send.ts';
 
 /** A checkpoint makes every kit another document, so age alone renews it no more often than this. */
@@ -37,7 +37,7 @@ const Kit = Type.Object(
     verify_steps: Type.Array(Type.String()),
     vectors: Type.Array(
       Type.Object({
-        receipt: Type.Unknown(),
+        receipt: EntryReceipt,
         tlog_proof: Type.String(),
         tampered: Type.Optional(Type.String({ description: 'The member that was changed.' })),
         expected: Type.Boolean(),
@@ -61,7 +61,7 @@ const Kit = Type.Object(
       }),
       Type.Null(),
     ]),
-    receipt: EntryReceipt,
+    receipt: KitReceipt,
   },
   {
     $id: 'OfflineVerifyKit',

@@ -8,16 +8,7 @@ import type { ChainKey, JsonObject, Log } from '../../log/index.ts';
 import { ApiError } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
 import { publishedSize, windowClosed } from './published.ts';
-import {
-  Count,
-  Hash,
-  Hex32,
-  integerOf,
-  integerText,
-  Note,
-  Path,
-  refusedParameter,
-} from './schemas.ts';
+import { integerOf, integerText, refusedParameter } from './schemas.ts';
 
 const MAX_LIMIT = 100;
 
@@ -34,44 +25,6 @@ export const LookupQuery = Type.Object({
     integerText('A published size: the window ends at its map head at the latest.'),
   ),
 });
-
-const Opened = Type.Object(
-  { index: Count, entry: Type.String({ description: 'The exact text of the entry.' }), path: Path },
-  { $id: 'OpenedEntry' },
-);
-
-const Siblings = Type.Array(Type.Union([Hash, Type.Literal('')]), { maxItems: 256 });
-
-export const LookupDocument = Type.Object(
-  {
-    schema: Type.Literal('svc-absence-witness-v1'),
-    question: Type.Object({ key: Type.Array(Type.String()), from_ms: Count, to_ms: Count }),
-    verdict: Type.String({ description: 'PRESENT, ABSENT, UNDECLARED or UNDERSAMPLED.' }),
-    checkpoint: Note,
-    map_head: Opened,
-    proof: Type.Union([
-      Type.Object({
-        type: Type.Literal('never'),
-        siblings: Siblings,
-        foreign: Type.Optional(Type.Object({ skey: Type.String(), vhash: Type.String() })),
-      }),
-      Type.Object({
-        type: Type.Literal('tail'),
-        siblings: Siblings,
-        head: Type.Object({
-          count: Count,
-          last_index: Count,
-          last_ms: Count,
-          last_leaf_hash: Type.Union([Hash, Hex32]),
-        }),
-      }),
-      Type.Object({ type: Type.Literal('gap'), successor: Opened }),
-    ]),
-    entries: Type.Optional(Type.Array(Opened, { maxItems: MAX_LIMIT })),
-    more: Type.Optional(Type.Literal(true)),
-  },
-  { $id: 'LookupDocument' },
-);
 
 /** The document that answers the query; waits up to `wait_ms` for the window to close. */
 export async function lookupDocument(

@@ -82,7 +82,10 @@ export function operatorRoutes(gateway: Gateway): readonly Route[] {
       summary: 'This interface as OpenAPI 3.1.0',
       access: 'read',
       responses: {
-        200: { description: 'The document.', schema: Type.Object({ openapi: Type.String() }) },
+        200: {
+          description: 'The document.',
+          schema: Type.Object({ openapi: Type.String() }, { additionalProperties: true }),
+        },
         304: { description: 'As before.' },
       },
       handle(ctx) {
@@ -96,7 +99,8 @@ export function operatorRoutes(gateway: Gateway): readonly Route[] {
 
 /** The routes never change while the service runs. */
 function documentOf(gateway: Gateway): { readonly bytes: Buffer; readonly etag: string } {
-  const { base_url } = gateway;
-  const bytes = Buffer.from(JSON.stringify(openApi({ base_url, routes: gateway.routes() })));
+  const { base_url, types } = gateway;
+  const routes = gateway.routes();
+  const bytes = Buffer.from(JSON.stringify(openApi({ base_url, routes, types })));
   return { bytes, etag: `"${hash('sha256', bytes, 'hex')}"` };
 }

@@ -2,14 +2,14 @@
 // interface.md, Core; behaviour.md §1.4, §1.5.
 
 import { Type } from 'typebox';
-import { ApiError, kindOf, LogName, route } from '../../plugins/contract.ts';
+import { ApiError, EntryReceipt, kindOf, LogName, route } from '../../plugins/contract.ts';
 import type { Caller, Route } from '../../plugins/contract.ts';
 import type { Kind } from '../../log/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { checkReceipt, disclosuresFor, findEntry, placeOf } from './receipt-answer.ts';
 import { HTML, sendPage } from '../../plugins/page.ts';
 import { receiptPage } from './receipt-page.ts';
-import { EntryReceipt, Note } from './schemas.ts';
+import { Note } from './schemas.ts';
 
 const TAG = 'Receipts';
 

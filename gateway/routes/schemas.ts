@@ -4,7 +4,6 @@ import { Type } from 'typebox';
 import type { TLiteral, TString, TUnion } from 'typebox';
 import { LogError } from '../../log/index.ts';
 import { ApiError } from '../../plugins/contract.ts';
-import { receiptMembers } from '../../plugins/index.ts';
 
 /** Milliseconds of UTC. */
 export const Milliseconds = Type.Integer({ minimum: 0, description: 'Milliseconds, UTC.' });
@@ -76,12 +75,6 @@ export const Jwks = Type.Object(
   { keys: Type.Array(Type.Union([Jwk, PurposeJwk])) },
   { $id: 'Jwks' },
 );
-
-/** The receipt of any entry (behaviour.md §1.1); members of its type stand beside these. */
-export const EntryReceipt = Type.Object(receiptMembers, {
-  $id: 'EntryReceipt',
-  description: 'A signed statement with what is derived from it.',
-});
 
 /** The number that a query parameter spells; `parameter_invalid` with its name beyond 2^53 - 1. */
 export function integerOf(text: string, param: string): number {

@@ -3,7 +3,7 @@
 
 import { Type } from 'typebox';
 import { LogError } from '../../log/index.ts';
-import { ApiError, route } from '../contract.ts';
+import { ApiError, documentMembers, route } from '../contract.ts';
 import type { PluginHost, Route } from '../contract.ts';
 import { Millis, SessionKey } from '../contract.ts';
 
@@ -15,18 +15,13 @@ const Decimal = Type.String({ pattern: '^(0|[1-9][0-9]{0,14})$' });
 
 const SessionDocument = Type.Object(
   {
-    schema: Type.Literal('svc-absence-witness-v1'),
+    ...documentMembers,
     question: Type.Object({
       key: SessionKey,
       from_ms: Millis,
       to_ms: Millis,
     }),
     verdict: Type.Enum(['PRESENT', 'ABSENT']),
-    checkpoint: Type.String(),
-    map_head: Type.Object({}),
-    proof: Type.Object({}),
-    entries: Type.Optional(Type.Array(Type.Object({}))),
-    more: Type.Optional(Type.Literal(true)),
   },
   { $id: 'SessionDocument' },
 );

@@ -5,10 +5,10 @@ import { Type } from 'typebox';
 import { declares, smallestInterval, spanOf } from '../../log/index.ts';
 import { ApiError, route } from '../contract.ts';
 import type { ChainKey, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
-import { EntityName, Millis, ReceiptSchema, SurfaceName } from '../contract.ts';
+import { EntityName, Millis, receiptOf, SurfaceName } from '../contract.ts';
 import { tally, uncovered } from './coverage.ts';
 import type { Beat, Window } from './coverage.ts';
-import { MAX_LISTED, REPORT, ReportMembers } from './entries.ts';
+import { MAX_LISTED, REPORT, ReportMembers, reportType } from './entries.ts';
 
 /** Entries of a chain that one report reads; a longer window is several reports. */
 const MAX_READ = 10_000;
@@ -25,7 +25,7 @@ const ReportAnswer = Type.Object(
     ok: Type.Literal(true),
     report: ReportMembers,
     does_not_assert: Type.Array(Type.String()),
-    receipt: ReceiptSchema,
+    receipt: receiptOf(reportType),
   },
   { $id: 'SpoliationReport' },
 );

@@ -11,31 +11,32 @@ import type {
   LogView,
   PluginHost,
 } from '../contract.ts';
-import { EntityName, Millis, ReceiptSchema, SurfaceName } from '../contract.ts';
+import {
+  described,
+  documentMembers,
+  EntityName,
+  Millis,
+  receiptOf,
+  SurfaceName,
+} from '../contract.ts';
 import type { Route } from '../contract.ts';
 import { packed, unpacked, worded } from './document.ts';
 import type { Worded } from './document.ts';
-import { Hex32, SurfaceKey, VERDICTS, WITNESS } from './entries.ts';
+import { Hex32, SurfaceKey, WITNESS, witnessType } from './entries.ts';
 
 /** Most surfaces of one request; each has a document and an entry. */
 const MAX_SURFACES = 16;
 
-/** A document of formats.md §6; what its parts are made of, the format says. */
+/** A document of formats.md §6. */
 const DocumentSchema = Type.Object(
   {
-    schema: Type.Literal('svc-absence-witness-v1'),
+    ...documentMembers,
     question: Type.Object({ key: SurfaceKey, from_ms: Millis, to_ms: Millis }),
-    verdict: Type.Enum([...VERDICTS]),
-    checkpoint: Type.String(),
-    map_head: Type.Object({}),
-    proof: Type.Object({}),
-    entries: Type.Optional(Type.Array(Type.Object({}))),
-    more: Type.Optional(Type.Literal(true)),
     declared: Type.Optional(Type.Object({})),
     coverage: Type.Optional(Type.Object({})),
     statement: Type.String({ description: 'In plain words; proves nothing.' }),
     does_not_assert: Type.Array(Type.String()),
-    receipt: { ...ReceiptSchema, description: 'Of the entry that commits to the document.' },
+    receipt: described(receiptOf(witnessType), 'Of the entry that commits to the document.'),
   },
   { $id: 'AbsenceDocument' },
 );

@@ -5,11 +5,19 @@ import { Type } from 'typebox';
 import { isInForce, runSince } from '../../log/index.ts';
 import { ApiError, route } from '../contract.ts';
 import type { AnsweredEntry, Caller, Draft, JsonObject, PluginHost, Route } from '../contract.ts';
-import { EntityName, Millis, ReceiptSchema, SurfaceName } from '../contract.ts';
+import { asSchema, described, EntityName, Millis, receiptOf, SurfaceName } from '../contract.ts';
 import { entityOf } from './entities.ts';
 import { manifestMembers, saysTheSame, wantedManifest } from './manifest.ts';
 import type { Presets } from './manifest.ts';
-import { Count, headHash, Hex32, logOf, ManifestSchema, membersOf } from './published.ts';
+import {
+  Count,
+  headHash,
+  Hex32,
+  logOf,
+  ManifestReceipt,
+  ManifestSchema,
+  membersOf,
+} from './published.ts';
 
 const MANIFEST = 'astl.manifest.v1';
 const MAX_SURFACES = 256;
@@ -25,6 +33,8 @@ const NyquistFloor = Type.Object({
   min_detectable_gap_ms: Type.Union([Millis, Type.Null()]),
 });
 
+const ClaimMembers = Type.Object({ entity: EntityName, action: Type.Literal('claim') });
+
 const PublishAnswer = Type.Object(
   {
     ok: Type.Literal(true),
@@ -33,11 +43,13 @@ const PublishAnswer = Type.Object(
     index: Count,
     manifest: ManifestSchema,
     nyquist_floor: Type.Union([NyquistFloor, Type.Null()]),
-    receipt: ReceiptSchema,
-    claim: Type.Optional({
-      ...ReceiptSchema,
-      description: 'The receipt of the claim, when this manifest claimed the entity.',
-    }),
+    receipt: ManifestReceipt,
+    claim: Type.Optional(
+      described(
+        receiptOf({ name: 'astl.entity.v1', schema: asSchema(ClaimMembers) }),
+        'The receipt of the claim, when this manifest claimed the entity.',
+      ),
+    ),
   },
   { $id: 'ManifestPublished' },
 );
@@ -177,18 +189,22 @@ function floorOf({ heartbeat_interval_ms, min_detectable_gap_ms }: JsonObject): 
   };
 }
 
+const HeartbeatMembers = Type.Object({
+  entity: EntityName,
+  surface: SurfaceName,
+  interval_ms: Millis,
+  run_since_ms: { ...Millis, description: 'Since when no heartbeat of the run was late.' },
+  acts_total: Type.Optional(Count),
+});
+
 const HeartbeatAnswer = Type.Object(
   {
     ok: Type.Literal(true),
     heartbeat: Type.Object({
-      entity: EntityName,
-      surface: SurfaceName,
-      interval_ms: Millis,
-      run_since_ms: { ...Millis, description: 'Since when no heartbeat of the run was late.' },
+      ...HeartbeatMembers.properties,
       due_ms: { ...Millis, description: 'The next one continues the run up to here.' },
-      acts_total: Type.Optional(Count),
     }),
-    receipt: ReceiptSchema,
+    receipt: receiptOf({ name: 'astl.heartbeat.v1', schema: asSchema(HeartbeatMembers) }),
   },
   { $id: 'HeartbeatReceipt' },
 );

@@ -5,7 +5,7 @@ import { Type } from 'typebox';
 import { isInForce, toBase64, toHex } from '../../log/index.ts';
 import type { Manifest } from '../../log/index.ts';
 import type { JsonObject, Kind, LogView, PluginHost } from '../contract.ts';
-import { EntityName, Millis, ReceiptSchema, SurfaceName } from '../contract.ts';
+import { asSchema, EntityName, Millis, receiptOf, SurfaceName } from '../contract.ts';
 
 export const Hex32 = Type.String({ pattern: '^[0-9a-f]{64}$' });
 export const Count = Type.Integer({ minimum: 0 });
@@ -26,6 +26,12 @@ export const ManifestSchema = Type.Object(
   },
   { $id: 'Manifest' },
 );
+
+/** The receipt of a manifest. */
+export const ManifestReceipt = receiptOf({
+  name: 'astl.manifest.v1',
+  schema: asSchema(ManifestSchema),
+});
 
 /** Proof that the entry and the head hash are of the log: both lead to the checkpoint. */
 const ManifestProof = Type.Object(
@@ -52,7 +58,7 @@ export const ShownManifest = Type.Object(
     }),
     superseded_by: Type.Union([Hex32, Type.Null()]),
     manifest: ManifestSchema,
-    receipt: ReceiptSchema,
+    receipt: ManifestReceipt,
     proof: ManifestProof,
   },
   { $id: 'ShownManifest' },

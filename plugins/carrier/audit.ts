@@ -4,8 +4,8 @@
 import { Type } from 'typebox';
 import { toBase64 } from '../../log/index.ts';
 import type { AnsweredEntry, Json, JsonObject, Kind, LogView, PluginHost } from '../contract.ts';
-import { Millis, ReceiptSchema } from '../contract.ts';
-import { ACTIONS, PARTS, REASONS } from './entries.ts';
+import { EntryReceipt, Millis, receiptOf } from '../contract.ts';
+import { ACTIONS, decisionType, PARTS, REASONS } from './entries.ts';
 import type { Decision } from './entries.ts';
 import { carrierCatalog } from './terms.ts';
 
@@ -18,7 +18,7 @@ const AuditItem = Type.Object({
   type: Type.String(),
   issued_at_ms: Millis,
   verify_url: Uri,
-  receipt: ReceiptSchema,
+  receipt: EntryReceipt,
   inclusion_proof: Type.Union([Type.Array(Type.String()), Type.Null()], {
     description: 'Base64, leaf side first, under `checkpoint`; null where that does not cover it.',
   }),
@@ -54,7 +54,7 @@ export const CheckAnswer = Type.Object(
       description: 'The signed note under which the audit is proven.',
     }),
     does_not_assert: Type.Array(Type.String()),
-    receipt: ReceiptSchema,
+    receipt: receiptOf(decisionType),
   },
   { $id: 'CarrierCheck' },
 );

@@ -2,11 +2,11 @@
 // Carrier; behaviour.md §8.3.
 
 import { Type } from 'typebox';
-import { ApiError, EntityName, Millis, ReceiptSchema, route, SLUG, slugOf } from '../contract.ts';
+import { ApiError, EntityName, Millis, receiptOf, route, SLUG, slugOf } from '../contract.ts';
 import type { AnsweredEntry, JsonObject, Kind, PluginHost, Route } from '../contract.ts';
 import { historyUrl, logOf } from './audit.ts';
 import { coveredSize, slugRef } from './deciding.ts';
-import { MANDATE, mandateRow } from './entries.ts';
+import { MANDATE, mandateRow, mandateType } from './entries.ts';
 import type { Mandate, MandateRow } from './entries.ts';
 import { carrierCatalog, DAY_MS, termsHash, termsOf } from './terms.ts';
 
@@ -43,7 +43,7 @@ const Enrolled = Type.Object(
     valid_from_ms: Millis,
     valid_until_ms: Millis,
     bundle: Bundle,
-    receipt: ReceiptSchema,
+    receipt: receiptOf(mandateType),
   },
   { $id: 'CarrierEnrolled' },
 );

@@ -2,6 +2,8 @@
 // proof clearing window; behaviour.md §10.3.
 
 import { Type } from 'typebox';
+import type { TSchema } from 'typebox';
+import { memberShapes } from '../contract.ts';
 import type { JsonObject, PluginHost } from '../contract.ts';
 import { skusOf } from './commands.ts';
 
@@ -23,6 +25,16 @@ const SETTING_OF: Readonly<Record<string, string>> = {
   clearing_annual: 'CLEARING_ANNUAL_LINK',
   clearing_quarterly: 'CLEARING_QUARTERLY_LINK',
 };
+
+/** A window as the catalog shows it: with its payment link where it is ready. */
+export function skuMembers(host: PluginHost): Record<string, TSchema> {
+  const skus = skusOf(host.catalog('clearing.json') as JsonObject);
+  const sku = {
+    ...memberShapes(skus),
+    payment_link: Type.Optional(Type.String({ format: 'uri' })),
+  };
+  return { skus: Type.Array(Type.Object(sku)) };
+}
 
 /** What the catalog's file cannot know. */
 export function readiness(host: PluginHost): JsonObject {

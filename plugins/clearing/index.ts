@@ -4,7 +4,7 @@
 import { definePlugin } from '../contract.ts';
 import type { PluginHost } from '../contract.ts';
 import { layerRoutes } from '../layer-routes.ts';
-import { ClearingSettings, readiness } from './catalog.ts';
+import { ClearingSettings, readiness, skuMembers } from './catalog.ts';
 import { clearingCommands } from './commands.ts';
 import { grantType, slotType } from './entries.ts';
 import { clearingRoutes } from './routes.ts';
@@ -36,6 +36,7 @@ export default definePlugin({
       base: '/api/v1/clearing',
       tag: 'clearing',
       current: () => readiness(host),
+      currentMembers: skuMembers(host),
     }),
     ...clearingRoutes(host, slotsOf(host)),
   ],

@@ -13,9 +13,9 @@ import {
 } from '../../log/index.ts';
 import type { ReceiptResult, Trust } from '../../log/verify.ts';
 import { verifyReceipt } from '../../log/verify.ts';
-import { ReceiptSchema } from '../contract.ts';
+import { receiptOf } from '../contract.ts';
 import type { Json, JsonObject } from '../contract.ts';
-import { SLOT } from './entries.ts';
+import { SLOT, slotType } from './entries.ts';
 import { dueOf, LEAF, slotLeafHash } from './net.ts';
 import type { Net, SlotLeaf } from './net.ts';
 import type { NettedWeek } from './slots.ts';
@@ -45,7 +45,7 @@ export const ProofAnswer = Type.Object(
     leaf_index: Count,
     size: { ...Count, description: 'Leaves of the slot.' },
     path: Type.Array(Type.String(), { description: 'Base64, leaf side first.' }),
-    slot: ReceiptSchema,
+    slot: receiptOf(slotType),
   },
   {
     $id: 'ClearingProof',

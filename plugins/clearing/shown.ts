@@ -4,9 +4,9 @@
 import { Type } from 'typebox';
 import { LogError, toBase64, toHex } from '../../log/index.ts';
 import { usd } from '../clear/index.ts';
-import { ApiError, ReceiptSchema } from '../contract.ts';
+import { ApiError, receiptOf } from '../contract.ts';
 import type { JsonObject, Kind, LogView } from '../contract.ts';
-import { SlotMembers } from './entries.ts';
+import { SlotMembers, slotType } from './entries.ts';
 import type { Slot, Slots } from './slots.ts';
 import { WEEK, windowOf } from './weeks.ts';
 
@@ -46,7 +46,7 @@ export const LatestAnswer = Type.Object(
     cleared_micro_usd: Type.String(),
     cleared_usd: Type.String(),
     checkpoint: Type.String({ description: 'Signed note over the slot and everything before it.' }),
-    slot: Type.Union([ReceiptSchema, Type.Null()], { description: "The slot's receipt." }),
+    slot: Type.Union([receiptOf(slotType), Type.Null()], { description: "The slot's receipt." }),
     consistency: Type.Union(
       [
         Type.Object({

@@ -4,11 +4,11 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { canonical } from '../../log/index.ts';
-import { ApiError, Millis, ReceiptSchema, route } from '../contract.ts';
+import { ApiError, Millis, receiptOf, route } from '../contract.ts';
 import type { Caller, Json, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
 import { entryName, indexNamed } from '../finding.ts';
 import { ARTICLE_12 } from './catalogs.ts';
-import { EVENT, EventMembers, OTHER_EVENT } from './entries.ts';
+import { EVENT, EventMembers, eventType, OTHER_EVENT } from './entries.ts';
 
 /** The session of events and reports that name none (interface.md). */
 export const DEFAULT_SESSION = 'default';
@@ -19,7 +19,7 @@ const EventAnswer = Type.Object(
     entry_id: Type.String({ format: 'uuid' }),
     verify_url: Type.String({ format: 'uri' }),
     ...EventMembers.properties,
-    receipt: ReceiptSchema,
+    receipt: receiptOf(eventType),
   },
   { $id: 'Article12Event' },
 );

@@ -3,14 +3,15 @@
 
 import { readFileSync } from 'node:fs';
 import { Type } from 'typebox';
-import type { TSchema } from 'typebox';
-import { ApiError, route } from '../contract.ts';
-import type { Caller, JsonObject, LogView, PluginHost, Route, RouteContext } from '../contract.ts';
+import type { TObject, TProperties, TSchema } from 'typebox';
+import { ApiError, described, LookupDocument, receiptOf, route } from '../contract.ts';
+import type { Caller, EntryType, JsonObject, LogView, PluginHost } from '../contract.ts';
+import type { Route, RouteContext } from '../contract.ts';
 import { sendPage } from '../page.ts';
 import restraint from '../restraint/index.ts';
 import { PACK_SELECTORS, packOf, REPORT_SELECTORS, reportOf } from './documents.ts';
 import type { SealTime, Subject } from './documents.ts';
-import { PACK, REPORT } from './entries.ts';
+import { PACK, packType, REPORT, reportType } from './entries.ts';
 import { DEFAULT_SESSION } from './event.ts';
 import { reportPage, STYLE_PATH } from './page.ts';
 import { Sealer } from './sealed.ts';
@@ -58,7 +59,7 @@ export function documentRoutes(host: PluginHost): readonly Route[] {
         session_id: Type.Optional({ ...Name, description: `\`${DEFAULT_SESSION}\` unless given.` }),
         format: formatOf(['json', 'txt', 'html']),
       }),
-      responses: { 200: { description: 'The report.', schema: ReportSchema } },
+      responses: { 200: { description: 'The report.', schema: served(ReportSchema, reportType) } },
       async handle(ctx) {
         const { session_id = DEFAULT_SESSION, format } = ctx.state.query;
         const wanted = checkFormat(format, ['json', 'txt', 'html']);
@@ -77,7 +78,7 @@ export function documentRoutes(host: PluginHost): readonly Route[] {
       description: SEALED,
       params: Type.Object({ session_id: Name }),
       query: Type.Object({ format: formatOf(['json', 'txt']) }),
-      responses: { 200: { description: 'The pack.', schema: PackSchema } },
+      responses: { 200: { description: 'The pack.', schema: served(PackSchema, packType) } },
       async handle(ctx) {
         const wanted = checkFormat(ctx.state.query.format, ['json', 'txt']);
         const { session_id } = ctx.state.params;
@@ -88,6 +89,18 @@ export function documentRoutes(host: PluginHost): readonly Route[] {
     styleRoute(),
   ];
 }
+
+/** A document's published shape with what it is of: the shape leaves the documents within it open. */
+function served<T extends TProperties>(shape: TObject<T>, type: EntryType): TSchema {
+  const members = {
+    completeness_proof: described(LookupDocument, wordsOf(shape, 'completeness_proof')),
+    receipt: described(receiptOf(type), wordsOf(shape, 'receipt')),
+  };
+  return Type.Unsafe({ ...shape, properties: { ...shape.properties, ...members } });
+}
+
+const wordsOf = ({ properties }: TObject, name: string): string =>
+  (properties[name] as { readonly description?: string }).description ?? '';
 
 const formatOf = (formats: readonly string[]): TSchema =>
   Type.Optional(

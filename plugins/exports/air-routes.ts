@@ -3,40 +3,24 @@
 
 import { Type } from 'typebox';
 import { isJsonObject, parseJson, toBase64 } from '../../log/index.ts';
-import { ApiError, kindOf, LogName, route } from '../contract.ts';
+import {
+  ApiError,
+  described,
+  EntryReceipt,
+  kindOf,
+  LogName,
+  LookupDocument,
+  route,
+} from '../contract.ts';
 import type { JsonObject, LogView, Route } from '../contract.ts';
 import { findEntry } from '../finding.ts';
 import { recordText, sessionBatch, sessionChain } from './air/session.ts';
 import type { AirService } from './air/session.ts';
+import { AirRecord } from './air/record-schema.ts';
 import { airStatement, coseView } from './air/statement.ts';
 
 /** How long a request waits for the checkpoint over what it exports. */
 const COVERED_MS = 10_000;
-
-const Integrity = Type.Object({
-  content_hash: Type.String(),
-  prev_chain_hash: Type.String(),
-  chain_hash: Type.String(),
-  sequence_number: Type.Integer({ minimum: 0 }),
-  signature: Type.String({ description: 'ES256 over the chain hash: r and s, base64.' }),
-});
-
-const AirRecord = Type.Object(
-  {
-    schema_version: Type.Literal('air-1.0'),
-    record_id: Type.String({ format: 'uuid' }),
-    agent_id: Type.String(),
-    action_type: Type.String(),
-    action_timestamp_ms: Type.Integer(),
-    integrity: Integrity,
-  },
-  {
-    $id: 'AirRecord',
-    description:
-      'AgentInteractionRecord of air-1.0, made from the entry alone. The agent is the session; its records are ' +
-      'numbered and chained in the order of the log.',
-  },
-);
 
 const AirKey = Type.Object({
   kty: Type.Literal('EC'),
@@ -62,7 +46,7 @@ const AirExport = Type.Object(
         'of the log entry whose leaf hash is `outcome_hash`.',
     }),
     entry: Type.String({ description: 'The exact text of the entry.' }),
-    receipt: Type.Object({}, { description: 'The receipt of the entry with its proof.' }),
+    receipt: described(EntryReceipt, 'Of the entry, with its proof.'),
     key: AirKey,
   },
   { $id: 'AirExport' },
@@ -78,13 +62,10 @@ const AirSession = Type.Object(
     count: Type.Integer({ minimum: 0 }),
     size: Type.Integer({ minimum: 0 }),
     checkpoint: Type.String(),
-    completeness_proof: Type.Object(
-      {},
-      {
-        description:
-          'A document of the log (svc-absence-witness-v1) on the chain of the session at its last moment: ' +
-          '`count` of the head, or `seq` of the successor, is how many entries there are.',
-      },
+    completeness_proof: described(
+      LookupDocument,
+      'A document of the log (svc-absence-witness-v1) on the chain of the session at its last moment: ' +
+        '`count` of the head, or `seq` of the successor, is how many entries there are.',
     ),
     key: AirKey,
     records: Type.Array(

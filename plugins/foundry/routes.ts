@@ -8,7 +8,13 @@ import { layerRoutes } from '../layer-routes.ts';
 import { COUNTED, countsName } from './counts.ts';
 import { NEWEST_SETTLEMENTS } from './trigger/entries.ts';
 import { entryAt } from './trigger/feed.ts';
-import { settlementShown } from './trigger/fire.ts';
+import { settlementShown, SettlementShown } from './trigger/fire.ts';
+
+const Recent = Type.Object({
+  trigger_id: Type.String(),
+  template_id: Type.String(),
+  ...SettlementShown.properties,
+});
 
 /** GET /api/v1/foundry/catalog.json, with settlements of the log that the caller's key is of. */
 export function catalogRoutes(host: PluginHost): readonly Route[] {
@@ -18,6 +24,7 @@ export function catalogRoutes(host: PluginHost): readonly Route[] {
     base: '/api/v1/foundry',
     path: '/api/v1/foundry/catalog.json',
     tag: 'foundry',
+    currentMembers: { recent_settlements: Type.Array(Recent) },
     current: ({ state }) => ({ recent_settlements: newestSettlements(host, state.caller) }),
   });
 }

@@ -16,6 +16,8 @@ const Entry = Type.Object({
 const Scoreboard = Type.Object(
   {
     schema: Type.Literal('svc-issuer-pays-scoreboard-v1'),
+    title: Type.String(),
+    grades: Type.Array(Type.Object({ grade: Type.String(), criteria_met: Type.Integer() })),
     as_of: Type.String({ format: 'date' }),
     operator: Type.Object({
       grade: Type.String(),

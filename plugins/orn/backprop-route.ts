@@ -1,12 +1,12 @@
 // POST /api/v1/orn/backprop. behaviour.md §10.4, §14; domain-standards.md §7.2.
 
 import { Type } from 'typebox';
-import { ApiError, ReceiptSchema, route } from '../contract.ts';
+import { ApiError, receiptOf, route } from '../contract.ts';
 import type { JsonObject, PluginHost, Route } from '../contract.ts';
 import { DecimalText, millionthsOf, statedMicroUsd, UsdInput, usdText } from './amounts.ts';
 import { backprop, backwards, cycleOf, MODES } from './backprop.ts';
 import type { ToolEdge } from './backprop.ts';
-import { BACKPROP, BackpropMembers, DOES_NOT_ASSERT } from './entries.ts';
+import { BACKPROP, BackpropMembers, backpropType, DOES_NOT_ASSERT } from './entries.ts';
 import { ONE } from './game.ts';
 import { End, MAX_EDGES, MAX_NAMED, Named, onlyEntry, placeOf, placesOf } from './members.ts';
 
@@ -22,7 +22,7 @@ const BackpropAnswer = Type.Object(
     ),
     does_not_assert: Type.Array(Type.String()),
     verify_url: Type.String({ format: 'uri' }),
-    receipt: ReceiptSchema,
+    receipt: receiptOf(backpropType),
   },
   { $id: 'BackpropAllocation' },
 );

@@ -3,7 +3,7 @@
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { ApiError, ReceiptSchema, route } from '../contract.ts';
+import { ApiError, receiptOf, route } from '../contract.ts';
 import type { AnsweredEntry, JsonObject, PluginHost, Route } from '../contract.ts';
 import {
   DecimalText,
@@ -14,7 +14,7 @@ import {
   usdText,
 } from './amounts.ts';
 import { rounded } from './apportion.ts';
-import { AVERAGE, DOES_NOT_ASSERT } from './entries.ts';
+import { AVERAGE, averageType, DOES_NOT_ASSERT } from './entries.ts';
 import { adjust } from './general-average.ts';
 import type { Average } from './general-average.ts';
 import { End, MAX_NAMED, Named, onlyEntry, placeOf, placesOf } from './members.ts';
@@ -43,7 +43,7 @@ const AverageAnswer = Type.Object(
     },
     does_not_assert: Type.Array(Type.String()),
     verify_url: Type.String({ format: 'uri' }),
-    receipt: ReceiptSchema,
+    receipt: receiptOf(averageType),
   },
   { $id: 'GeneralAverage' },
 );

@@ -1,10 +1,10 @@
 // POST /api/v1/orn/sharp. interface.md, ORN; behaviour.md §10.4, §14.
 
 import { Type } from 'typebox';
-import { ReceiptSchema, route } from '../contract.ts';
+import { receiptOf, route } from '../contract.ts';
 import type { AnsweredEntry, JsonObject, PluginHost, Route } from '../contract.ts';
 import { DecimalText, millionthsOf, UsdInput, usdText } from './amounts.ts';
-import { DOES_NOT_ASSERT, SHARP, SharpMembers } from './entries.ts';
+import { DOES_NOT_ASSERT, SHARP, SharpMembers, sharpType } from './entries.ts';
 import { gameOf, ValueFunction } from './game-request.ts';
 import { MAX_NAMED, Named, onlyEntry } from './members.ts';
 import { SharpPool } from './sharp-pool.ts';
@@ -32,7 +32,7 @@ const SharpAnswer = Type.Object(
     ),
     does_not_assert: Type.Array(Type.String()),
     verify_url: Type.String({ format: 'uri' }),
-    receipt: ReceiptSchema,
+    receipt: receiptOf(sharpType),
   },
   { $id: 'SharpAllocation' },
 );

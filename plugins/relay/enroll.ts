@@ -2,9 +2,9 @@
 // taken without a key yields to a tenant with one, so that nobody can sit on a partner's name.
 
 import { Type } from 'typebox';
-import { ApiError, ReceiptSchema, route, slugOf } from '../contract.ts';
+import { ApiError, receiptOf, route, slugOf } from '../contract.ts';
 import type { Json, PluginHost, Route } from '../contract.ts';
-import { PARTNER, partnerRow, Slug } from './entries.ts';
+import { PARTNER, partnerRow, partnerType, Slug } from './entries.ts';
 import type { PartnerRow } from './entries.ts';
 import type { Links } from './links.ts';
 
@@ -27,7 +27,7 @@ const Enrolled = Type.Object(
     slug: Slug,
     status_url: Type.String({ format: 'uri' }),
     links: Type.Array(Type.Object(withoutVisits)),
-    receipt: ReceiptSchema,
+    receipt: receiptOf(partnerType),
   },
   { $id: 'RelayEnrolled' },
 );

@@ -5,12 +5,12 @@ import { Type } from 'typebox';
 import { trustedKeyOf } from '../../log/verify.ts';
 import { ApiError, route } from '../contract.ts';
 import type { Caller, JsonObject, PluginHost, Route } from '../contract.ts';
-import { ReceiptSchema } from '../contract.ts';
+import { entryTypeOf, receiptOf } from '../contract.ts';
 import gate, { PermitRefused, USE } from '../gate/index.ts';
 import { actionOf } from './action.ts';
 import type { Action } from './action.ts';
 import { challengeHeaders, PROOF_HEADER, requiredOf, STANDARD_PATH, STATUS } from './challenge.ts';
-import { ACT, ActMembers } from './entries.ts';
+import { ACT, ActMembers, actType } from './entries.ts';
 import { readHeader } from './header.ts';
 import type { DeclaredAction } from './manifest.ts';
 import { verifyPermit } from './permit.ts';
@@ -32,14 +32,48 @@ const ActAnswer = Type.Object(
     ok: Type.Literal(true),
     act: Type.Object({ entry_id: Type.String(), ...ActMembers.properties }),
     verify_url: Type.String({ format: 'uri' }),
-    receipt: ReceiptSchema,
-    permit_use_receipt: ReceiptSchema,
+    receipt: receiptOf(actType),
+    permit_use_receipt: receiptOf(entryTypeOf(gate, USE)),
   },
   { $id: 'RequiredReceiptAct' },
 );
 
+const text = Type.String();
+
+/** The error envelope, and how to go on: what requiredOf says. */
 const Challenge = Type.Object(
-  { error: Type.Object({}), required: Type.Object({}) },
+  {
+    error: Type.Object({
+      type: text,
+      code: Type.Literal('receipt_required'),
+      message: text,
+      param: Type.Optional(text),
+      request_id: text,
+    }),
+    required: Type.Object({
+      action: text,
+      action_hash: text,
+      canonical_action: Type.Record(text, Type.Unknown()),
+      manifest: text,
+      challenge_header: text,
+      proof_header: text,
+      header: text,
+      profile: text,
+      assurance_class: text,
+      acceptable_issuers: Type.Array(
+        Type.Object({ origin: text, tenant_refs: Type.Optional(Type.Array(text)) }),
+      ),
+      max_age_sec: Type.Integer(),
+      single_use: Type.Boolean(),
+      gate_request: Type.Object({ action_type: text, scope: text }),
+      gate: Type.Optional(Type.String({ format: 'uri' })),
+      how: text,
+      learn_more: text,
+      refused: Type.Optional(
+        Type.String({ description: 'Why the receipt that came was not taken.' }),
+      ),
+    }),
+  },
   { $id: 'ReceiptRequired' },
 );
 

@@ -5,9 +5,9 @@
 import { Type } from 'typebox';
 import { ApiError, route } from '../contract.ts';
 import type { JsonObject, LogView, PluginHost, Route } from '../contract.ts';
-import { Millis, ReceiptSchema } from '../contract.ts';
+import { Millis, receiptOf } from '../contract.ts';
 import { BADGE, badgeSvg } from './badge.ts';
-import { CHECKS, NEWEST_RUN, RUN, RunMembers } from './entries.ts';
+import { CHECKS, NEWEST_RUN, RUN, RunMembers, runType } from './entries.ts';
 import type { Run } from './entries.ts';
 
 const PATH = '/api/v1/require-receipt/conformance';
@@ -26,7 +26,7 @@ const Shown = Type.Object(
     valid_until_ms: Type.Union([Millis, Absent]),
     checks: Type.Union([RunMembers.properties.checks, Absent]),
     basis: Type.String(),
-    receipt: Type.Union([ReceiptSchema, Absent]),
+    receipt: Type.Union([receiptOf(runType), Absent]),
   },
   { $id: 'RequireReceiptConformance' },
 );
@@ -87,7 +87,7 @@ export function conformanceRoutes(host: PluginHost): readonly Route[] {
         200: {
           description: 'The run is logged.',
           schema: Type.Object(
-            { ok: Type.Literal(true), conformant: Type.Boolean(), receipt: ReceiptSchema },
+            { ok: Type.Literal(true), conformant: Type.Boolean(), receipt: receiptOf(runType) },
             { $id: 'RequireReceiptConformanceLogged' },
           ),
         },

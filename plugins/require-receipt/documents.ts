@@ -1,7 +1,7 @@
 // What this service publishes about RR-1: its action manifest and the standard's text. behaviour.md §8.2.
 
 import { Type } from 'typebox';
-import { route } from '../contract.ts';
+import { memberShapes, route } from '../contract.ts';
 import type { PluginHost, Route } from '../contract.ts';
 import { sendPage } from '../page.ts';
 import { readCatalogBytes } from '../catalog.ts';
@@ -12,22 +12,21 @@ import { manifestOf } from './manifest.ts';
 const CACHE = 'public, max-age=300';
 const MARKDOWN = 'text/markdown; charset=utf-8';
 
-const Manifest = Type.Object(
-  {
-    '@version': Type.String(),
-    service: Type.Object({}),
-    receipt_required: Type.Object({}),
-    defaults: Type.Object({}),
-    actions: Type.Array(Type.Object({})),
-  },
-  {
-    $id: 'AgentActions',
-    description: 'Its JSON Schema is catalogs/require-receipt/agent-actions.schema.json.',
-  },
-);
-
 /** The routes of the manifest and the standard. */
 export function documentRoutes(host: PluginHost): readonly Route[] {
+  const manifest = manifestOf(
+    {
+      name: 'actlog',
+      issuer: host.log('live').origin,
+      manifest_url: host.url(MANIFEST_PATH),
+      spec: host.url(STANDARD_PATH),
+    },
+    [OWN_ACT],
+  );
+  const Manifest = Type.Object(memberShapes([manifest]), {
+    $id: 'AgentActions',
+    description: 'Its JSON Schema is catalogs/require-receipt/agent-actions.schema.json.',
+  });
   const standard = Buffer.from(readCatalogBytes('require-receipt/standard.md'));
   return [
     route({
@@ -39,13 +38,7 @@ export function documentRoutes(host: PluginHost): readonly Route[] {
       responses: { 200: { description: 'The action manifest.', schema: Manifest } },
       handle(ctx) {
         ctx.set('Cache-Control', CACHE);
-        const service = {
-          name: 'actlog',
-          issuer: host.log('live').origin,
-          manifest_url: host.url(MANIFEST_PATH),
-          spec: host.url(STANDARD_PATH),
-        };
-        ctx.body = manifestOf(service, [OWN_ACT]);
+        ctx.body = manifest;
       },
     }),
     route({

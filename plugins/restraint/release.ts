@@ -2,9 +2,9 @@
 // log. The seal stays what it was; only its hold ends. FRCP 37(e); behaviour.md §7.9.
 
 import { Type } from 'typebox';
-import { ApiError, ReceiptSchema, route } from '../contract.ts';
+import { ApiError, receiptOf, route } from '../contract.ts';
 import type { JsonObject, LogView, PluginHost, Route } from '../contract.ts';
-import { holdRow, RELEASE, SEAL } from './entries.ts';
+import { holdRow, RELEASE, releaseType, SEAL } from './entries.ts';
 
 const ReleaseAnswer = Type.Object(
   {
@@ -12,7 +12,7 @@ const ReleaseAnswer = Type.Object(
     seal_id: Type.String({ format: 'uuid' }),
     retention_hold: Type.Literal(false),
     verify_url: Type.String({ format: 'uri' }),
-    receipt: ReceiptSchema,
+    receipt: receiptOf(releaseType),
   },
   { $id: 'SpoliationSealReleased' },
 );

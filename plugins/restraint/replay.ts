@@ -4,8 +4,8 @@
 import { Type } from 'typebox';
 import { ApiError, route } from '../contract.ts';
 import type { Caller, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
-import { ReceiptSchema } from '../contract.ts';
-import { CCR, CCR_DOES_NOT_ASSERT, RECORD } from './entries.ts';
+import { receiptOf } from '../contract.ts';
+import { CCR, CCR_DOES_NOT_ASSERT, ccrType, RECORD } from './entries.ts';
 import { causeOf, checkObject, Counterfactual, counterfactualOf } from './routes.ts';
 
 /** What a re-evaluation gets. */
@@ -61,7 +61,7 @@ const ReplayAnswer = Type.Object(
     ccr_id: Type.String({ format: 'uuid' }),
     ...Counterfactual.properties,
     verify_url: Type.String({ format: 'uri' }),
-    receipt: ReceiptSchema,
+    receipt: receiptOf(ccrType),
   },
   { $id: 'CounterfactualReplay' },
 );

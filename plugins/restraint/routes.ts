@@ -7,15 +7,15 @@ import { canonical } from '../../log/index.ts';
 import { actingEntity } from '../astl/index.ts';
 import { ApiError, route } from '../contract.ts';
 import type { Caller, Draft, Json, JsonObject, PluginHost, Route } from '../contract.ts';
-import { EntityName, Millis, ReceiptSchema, SurfaceName } from '../contract.ts';
+import { described, EntityName, Millis, receiptOf, SurfaceName } from '../contract.ts';
 import { defaultActionRef } from '../pdtr/index.ts';
 import { restraintObject, RestraintObject } from './answer.ts';
-import { CCR, CCR_DOES_NOT_ASSERT, CcrMembers } from './entries.ts';
+import { CCR, CCR_DOES_NOT_ASSERT, CcrMembers, ccrType, recordType } from './entries.ts';
 import { restraintDraft } from './record.ts';
 import type { RestraintCause } from './record.ts';
 
 const RestraintAnswer = Type.Object(
-  { ok: Type.Literal(true), restraint: RestraintObject, receipt: ReceiptSchema },
+  { ok: Type.Literal(true), restraint: RestraintObject, receipt: receiptOf(recordType) },
   { $id: 'RestraintAnswer' },
 );
 
@@ -35,8 +35,8 @@ const AtomAnswer = Type.Object(
     verify_url: Type.String({ format: 'uri' }),
     counterfactual: Counterfactual,
     restraint: RestraintObject,
-    receipt: { ...ReceiptSchema, description: 'Of the counterfactual record.' },
-    restraint_receipt: ReceiptSchema,
+    receipt: described(receiptOf(ccrType), 'Of the counterfactual record.'),
+    restraint_receipt: receiptOf(recordType),
   },
   { $id: 'RestraintAtom' },
 );

@@ -6,8 +6,8 @@ import { Type } from 'typebox';
 import { canonical, toBase64, toHex } from '../../log/index.ts';
 import { ApiError, route } from '../contract.ts';
 import type { Caller, ChainKey, Json, LogView, PluginHost, Route } from '../contract.ts';
-import { Millis, ReceiptSchema } from '../contract.ts';
-import { Hex32, SEAL, SEAL_DOES_NOT_ASSERT, SealMembers } from './entries.ts';
+import { Millis, receiptOf } from '../contract.ts';
+import { Hex32, SEAL, SEAL_DOES_NOT_ASSERT, SealMembers, sealType } from './entries.ts';
 
 /** How long a request waits for the checkpoint over what was logged before it. */
 const COVERED_MS = 10_000;
@@ -37,7 +37,7 @@ const SealAnswer = Type.Object(
       description: `The first ${String(MAX_LISTED)} preserved entries, under the checkpoint.`,
     }),
     does_not_assert: Type.Array(Type.String()),
-    receipt: ReceiptSchema,
+    receipt: receiptOf(sealType),
   },
   { $id: 'SpoliationSeal' },
 );

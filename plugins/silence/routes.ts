@@ -1,7 +1,7 @@
 // POST /silence-receipt. interface.md, Core; behaviour.md §7.8.
 
 import { Type } from 'typebox';
-import { route } from '../contract.ts';
+import { described, LookupDocument, receiptOf, route, SessionRef } from '../contract.ts';
 import type {
   AnsweredEntry,
   ChainKey,
@@ -11,9 +11,8 @@ import type {
   PluginHost,
   Route,
 } from '../contract.ts';
-import { ReceiptSchema, SessionRef } from '../contract.ts';
 import { documentHash, packed, unpacked } from '../absence/index.ts';
-import { DOES_NOT_ASSERT, RECEIPT, SilenceMembers } from './entries.ts';
+import { DOES_NOT_ASSERT, RECEIPT, SilenceMembers, silenceType } from './entries.ts';
 import { heartbeatsOf } from './heartbeats.ts';
 import { completeness, sessionState } from './rules.ts';
 
@@ -63,16 +62,13 @@ export function silenceRoutes(host: PluginHost): readonly Route[] {
             {
               ok: Type.Literal(true),
               silence: Silence,
-              completeness_proof: Type.Object(
-                { schema: Type.Literal('svc-absence-witness-v1'), verdict: Type.String() },
-                {
-                  description:
-                    'A document on the chain of the session, from its last entry on; its closing proof counts all of ' +
-                    'them. `actlog verify` checks it offline; the entry has its SHA-256 as document_sha256.',
-                },
+              completeness_proof: described(
+                LookupDocument,
+                'A document on the chain of the session, from its last entry on; its closing proof counts all of ' +
+                  'them. `actlog verify` checks it offline; the entry has its SHA-256 as document_sha256.',
               ),
               does_not_assert: Type.Array(Type.String()),
-              receipt: ReceiptSchema,
+              receipt: receiptOf(silenceType),
             },
             { $id: 'SilenceReceipt' },
           ),

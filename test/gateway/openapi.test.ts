@@ -7,7 +7,7 @@ import { openApi } from '../../gateway/openapi.ts';
 import { codesOf } from '../../gateway/openapi-errors.ts';
 import { PROBLEMS } from '../../gateway/problems.ts';
 import type { JsonObject } from '../../log/encoding/json-types.ts';
-import { route } from '../../plugins/contract.ts';
+import { asSchema, route } from '../../plugins/contract.ts';
 import type { Route } from '../../plugins/contract.ts';
 
 const Party = Type.Object({ name: Type.String() }, { $id: 'Party' });
@@ -76,6 +76,27 @@ describe('gateway/openapi', () => {
     const ref = { $ref: '#/components/schemas/Party' };
     assert.deepEqual((components.schemas['Deal']?.['properties'] as JsonObject)['buyer'], ref);
     assert.deepEqual((components.schemas['Deal']?.['properties'] as JsonObject)['seller'], ref);
+  });
+
+  it('has the receipts of the types that it is given, each with the members of its own', () => {
+    const schema = asSchema(Type.Object({ price: Type.Integer() }));
+    const types = [{ name: 'deals.deal.v1', schema, keys: [] }];
+    const { components } = openApi({
+      base_url: 'https://log.example',
+      routes: [get],
+      types,
+    }) as unknown as Document;
+    const receipt = components.schemas['DealsDealV1Receipt'];
+    assert.deepEqual((receipt?.['properties'] as JsonObject)['price'], { type: 'integer' });
+    assert.ok((receipt?.['required'] as readonly string[]).includes('price'));
+  });
+
+  it('leaves an object open of which it names no member', () => {
+    const body = Type.Object({ any: Type.Object({}), some: Type.Object({ a: Type.String() }) });
+    const { paths } = made({ ...post, body });
+    const text = JSON.stringify(paths['/api/v1/deals/{deal_id}']?.['post']?.['requestBody']);
+    assert.equal(text.match(/"additionalProperties":true/g)?.length, 1);
+    assert.match(text, /"any":\{"type":"object","properties":\{\},"additionalProperties":true\}/);
   });
 
   it('every reference in it resolves', () => {

@@ -12,9 +12,9 @@ import {
   toHex,
 } from '../../../log/index.ts';
 import type { CosePublicJwk } from '../../../log/index.ts';
-import { ApiError, ReceiptSchema, route } from '../../contract.ts';
+import { ApiError, receiptOf, route } from '../../contract.ts';
 import type { Route } from '../../contract.ts';
-import { ISSUER } from '../entries.ts';
+import { ISSUER, issuerType } from '../entries.ts';
 import { EXAMPLE_ISSUER, EXAMPLE_JWK } from './example.ts';
 import { issuerHash, publicKeyHex } from './signed-statement.ts';
 
@@ -46,7 +46,7 @@ const Answer = Type.Object(
       description: 'RFC 9679, hex: the kid that statements may name.',
     }),
     status: Type.Enum(['active', 'revoked']),
-    receipt: ReceiptSchema,
+    receipt: receiptOf(issuerType),
   },
   { $id: 'ScittIssuer' },
 );

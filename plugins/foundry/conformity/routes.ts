@@ -2,18 +2,29 @@
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { ApiError, ReceiptSchema, route } from '../../contract.ts';
+import { ApiError, receiptOf, route, SessionRef } from '../../contract.ts';
 import type { AnsweredEntry, Caller, Draft, JsonObject } from '../../contract.ts';
 import type { PluginHost, Route, RowReader } from '../../contract.ts';
 import { sessionState } from '../../silence/index.ts';
 import { foundryCatalog } from '../catalog.ts';
 import { EntryId, Hex32, lastEntry, Name } from '../members.ts';
-import { committedAt, CONFORMITY } from './entries.ts';
+import { committedAt, CONFORMITY, conformityType } from './entries.ts';
 import { categoryOf, documentHash, packOf } from './pack.ts';
 import type { Evidence, PackParts } from './pack.ts';
 
 /** How long a request waits for the checkpoint that covers the session. */
 const WAIT_MS = 10_000;
+
+const Index = Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]);
+
+const Evidence = Type.Object({
+  status: Type.Enum(['met', 'not_evidenced']),
+  note: Type.Optional(Type.String({ description: 'Where no session is named.' })),
+  session_ref: Type.Optional(SessionRef),
+  events: Type.Optional(Type.Integer({ minimum: 0 })),
+  first_index: Type.Optional(Index),
+  last_index: Type.Optional(Index),
+});
 
 const PackAnswer = Type.Object(
   {
@@ -26,13 +37,24 @@ const PackAnswer = Type.Object(
       regulation: Type.String(),
       category_id: Type.String(),
       label: Type.String(),
-      annex_iii: Type.Object({ listed: Type.Boolean() }),
-      article_12: Type.Object({ text: Type.String() }),
+      annex_iii: Type.Object({
+        listed: Type.Boolean(),
+        point: Type.Union([Type.String(), Type.Null()]),
+        points: Type.Array(Type.String()),
+      }),
+      article_12: Type.Object({
+        text: Type.String(),
+        applies: Type.Enum(['voluntarily', 'where the system is high-risk']),
+        automatic_recording: Type.String(),
+        evidence: Evidence,
+      }),
       risk_controls: Type.Array(Type.Object({ control: Type.String(), status: Type.String() })),
+      system: Type.Optional(Type.Object({ name: Type.String(), version: Type.String() })),
+      origin: Type.String(),
       does_not_assert: Type.Array(Type.String()),
     }),
     verify_url: Type.String({ format: 'uri' }),
-    receipt: ReceiptSchema,
+    receipt: receiptOf(conformityType),
   },
   { $id: 'ConformityPack' },
 );

@@ -3,12 +3,12 @@
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { ApiError, ReceiptSchema, route } from '../../contract.ts';
+import { ApiError, receiptOf, route } from '../../contract.ts';
 import type { AnsweredEntry, Caller, Draft, Json, JsonObject } from '../../contract.ts';
 import type { PluginHost, Route } from '../../contract.ts';
 import { DECIMAL, decimalText, exactOf } from '../decimal.ts';
 import { EntryId, lastEntry } from '../members.ts';
-import { booksOf, CUSTODY, CustodyMembers, DOES_NOT_ASSERT } from './entries.ts';
+import { booksOf, CUSTODY, CustodyMembers, custodyType, DOES_NOT_ASSERT } from './entries.ts';
 import { EVENT_TYPES, parityOf } from './parity.ts';
 
 const { holds, breach } = CustodyMembers.properties;
@@ -31,7 +31,7 @@ const CustodyAnswer = Type.Object(
     }),
     does_not_assert: Type.Array(Type.String()),
     verify_url: Type.String({ format: 'uri' }),
-    receipt: ReceiptSchema,
+    receipt: receiptOf(custodyType),
   },
   { $id: 'CustodyAttestation' },
 );

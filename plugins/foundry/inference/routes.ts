@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox';
 import { isJsonObject } from '../../../log/index.ts';
-import { ApiError, ReceiptSchema, route } from '../../contract.ts';
+import { ApiError, receiptOf, route } from '../../contract.ts';
 import type { Json, JsonObject, PluginHost, Route, RouteContext } from '../../contract.ts';
 import { EntryId, Hex32, lastEntry } from '../members.ts';
 import { chunksOf, SEAL_MODEL, suppliedCompletion } from './completion.ts';
@@ -11,6 +11,7 @@ import { failureOf, proofOf, sealDraft } from './seal.ts';
 import { relay, Relay } from './stream.ts';
 import { ask, Patience, upstreamOf } from './upstream.ts';
 import type { Exchange, Streaming, UpstreamOptions } from './upstream.ts';
+import { sealType } from './entries.ts';
 
 const completionBody = ({ limits }: PluginHost) => {
   const Text = Type.String({ minLength: 1, maxLength: limits.string_chars });
@@ -45,9 +46,13 @@ const CompletionAnswer = Type.Object(
       response_hash: Hex32,
       verify_url: Type.String({ format: 'uri' }),
     }),
-    receipt: ReceiptSchema,
+    receipt: receiptOf(sealType),
   },
-  { $id: 'SealedCompletion', description: 'The completion as it came, and the proof of it.' },
+  {
+    $id: 'SealedCompletion',
+    description: 'The completion as it came, and the proof of it.',
+    additionalProperties: true,
+  },
 );
 
 interface CompletionRequest {

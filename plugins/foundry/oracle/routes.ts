@@ -1,11 +1,17 @@
 // POST /api/v1/oracle/aggregate and /api/v1/oracle/resolve. interface.md, Foundry; behaviour.md §10.5, §14.
 
 import { Type } from 'typebox';
-import { ApiError, ReceiptSchema, route } from '../../contract.ts';
+import { ApiError, receiptOf, route } from '../../contract.ts';
 import type { AnsweredEntry, JsonObject, PluginHost, Route, RowReader } from '../../contract.ts';
 import { DecimalInput, decimalText, exactOf } from '../decimal.ts';
 import { EntryId, lastEntry } from '../members.ts';
-import { aggregateAt, AggregateMembers, DOES_NOT_ASSERT } from './entries.ts';
+import {
+  aggregateAt,
+  AggregateMembers,
+  aggregateType,
+  DOES_NOT_ASSERT,
+  resolutionType,
+} from './entries.ts';
 import { RESOLUTION, ResolutionMembers } from './entries.ts';
 import type { AggregateRow } from './entries.ts';
 import { AggregateBody, aggregated } from './request.ts';
@@ -20,7 +26,7 @@ const AggregateAnswer = Type.Object(
     ...shown,
     does_not_assert: Type.Array(Type.String()),
     verify_url: Type.String({ format: 'uri' }),
-    receipt: ReceiptSchema,
+    receipt: receiptOf(aggregateType),
   },
   { $id: 'OracleAggregate' },
 );
@@ -30,7 +36,7 @@ const ResolutionAnswer = Type.Object(
     ok: Type.Literal(true),
     ...ResolutionMembers.properties,
     resolution_entry_id: EntryId,
-    receipt: ReceiptSchema,
+    receipt: receiptOf(resolutionType),
   },
   { $id: 'OracleResolution' },
 );

@@ -2,13 +2,13 @@
 
 import { Type } from 'typebox';
 import classify from '../../classify/index.ts';
-import { ReceiptSchema, route } from '../../contract.ts';
+import { EntryReceipt, receiptOf, route } from '../../contract.ts';
 import type { PluginHost, Route } from '../../contract.ts';
 import { custodyBody } from '../custody/routes.ts';
 import { DecimalInput } from '../decimal.ts';
 import { EntryId, lastEntry } from '../members.ts';
 import { ReadingsInput } from '../oracle/request.ts';
-import { PipelineMembers } from './entries.ts';
+import { PipelineMembers, pipelineType } from './entries.ts';
 import { runDrafts } from './steps.ts';
 import type { RunRequest } from './steps.ts';
 
@@ -20,8 +20,8 @@ const RunAnswer = Type.Object(
     ok: Type.Boolean({ description: 'No step failed.' }),
     run_entry_id: EntryId,
     ...PipelineMembers.properties,
-    receipts: Type.Array(ReceiptSchema, { description: 'Of the steps, in their order.' }),
-    receipt: ReceiptSchema,
+    receipts: Type.Array(EntryReceipt, { description: 'Of the steps, in their order.' }),
+    receipt: receiptOf(pipelineType),
   },
   { $id: 'PipelineRun' },
 );

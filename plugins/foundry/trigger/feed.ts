@@ -6,8 +6,8 @@ import type { AnsweredEntry, JsonObject, LogView, PluginHost, Route } from '../.
 import { feedRoute } from '../../paging.ts';
 import { foundryCatalog } from '../catalog.ts';
 import { EntryId, Name } from '../members.ts';
-import { EVENTS } from './entries.ts';
-import { settlementShown } from './fire.ts';
+import { ConditionMembers, EVENTS } from './entries.ts';
+import { settlementShown, SettlementShown } from './fire.ts';
 import { ObligationSurface, surfaceOf } from './publish.ts';
 
 const Event = Type.Object(
@@ -20,9 +20,9 @@ const Event = Type.Object(
     trigger_id: EntryId,
     template_id: Name,
     state: Type.Enum(['ARMED', 'FIRED']),
-    condition: Type.Object({}),
+    condition: ConditionMembers,
     obligation_surface: Type.Optional(ObligationSurface),
-    settlement: Type.Optional(Type.Object({})),
+    settlement: Type.Optional(SettlementShown),
     permalink: Type.String({ format: 'uri' }),
   },
   { $id: 'TriggerEvent' },

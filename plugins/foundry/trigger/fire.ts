@@ -1,12 +1,13 @@
 // POST /api/v1/foundry/trigger/fire. interface.md, States and transitions; behaviour.md §10.6, §14.
 
 import { Type } from 'typebox';
-import { ApiError, ReceiptSchema, route } from '../../contract.ts';
+import { ApiError, receiptOf, route } from '../../contract.ts';
 import type { AnsweredEntry, Draft, JsonObject, LogView, PluginHost } from '../../contract.ts';
 import type { Route, RowReader, SequencePoint } from '../../contract.ts';
 import { DecimalInput, decimalText, exactOf, microUsdOf, usdText } from '../decimal.ts';
 import { EntryId, lastEntry, Name } from '../members.ts';
 import { EVALUATION, EvaluationMembers, SETTLEMENT, SettlementMembers } from './entries.ts';
+import { evaluationType, settlementType } from './entries.ts';
 import type { TriggerRow } from './entries.ts';
 import { decide, Repeated } from './evaluation.ts';
 import type { Decision, Firing } from './evaluation.ts';
@@ -17,6 +18,23 @@ import type { ClearRate } from './fee.ts';
 const MOST_MICRO_USD = BigInt(Number.MAX_SAFE_INTEGER);
 
 const { trigger_id: _, state: __, reason, ...evaluation } = EvaluationMembers.properties;
+
+/** A settlement as answers, the feed and the catalog show it. */
+export const SettlementShown = Type.Object(
+  {
+    settlement_entry_id: EntryId,
+    action: Name,
+    enabled_exposure_usd: Type.String(),
+    enabled_exposure_micro_usd: Type.Integer(),
+    fee_bps: Type.Number(),
+    fee_source: SettlementMembers.properties.fee_source,
+    fee_usd: Type.String(),
+    fee_micro_usd: Type.Integer(),
+    fired_at_ms: Type.Integer(),
+    verify_url: Type.String({ format: 'uri' }),
+  },
+  { $id: 'TriggerSettlement' },
+);
 
 const FireAnswer = Type.Object(
   {
@@ -29,21 +47,8 @@ const FireAnswer = Type.Object(
       consecutive: Type.Integer(),
       reason: Type.Union([reason, Type.Null()]),
     }),
-    settlement: Type.Optional(
-      Type.Object({
-        settlement_entry_id: EntryId,
-        action: Name,
-        enabled_exposure_usd: Type.String(),
-        enabled_exposure_micro_usd: Type.Integer(),
-        fee_bps: Type.Number(),
-        fee_source: SettlementMembers.properties.fee_source,
-        fee_usd: Type.String(),
-        fee_micro_usd: Type.Integer(),
-        fired_at_ms: Type.Integer(),
-        verify_url: Type.String({ format: 'uri' }),
-      }),
-    ),
-    receipt: ReceiptSchema,
+    settlement: Type.Optional(SettlementShown),
+    receipt: Type.Union([receiptOf(evaluationType), receiptOf(settlementType)]),
   },
   { $id: 'TriggerFired' },
 );

@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { ApiError, Millis, ReceiptSchema, route } from '../../contract.ts';
+import { ApiError, Millis, receiptOf, route } from '../../contract.ts';
 import type { AnsweredEntry, Draft, JsonObject, PluginHost, Route } from '../../contract.ts';
 import { foundryCatalog } from '../catalog.ts';
 import type { Template } from '../catalog.ts';
@@ -10,7 +10,7 @@ import { DecimalInput, decimalText, exactOf, microUsdOf } from '../decimal.ts';
 import { EntryId, lastEntry, Name } from '../members.ts';
 import { COMPARATORS } from './condition.ts';
 import type { Condition } from './condition.ts';
-import { ConditionMembers, TRIGGER } from './entries.ts';
+import { ConditionMembers, TRIGGER, triggerType } from './entries.ts';
 
 /** What an obligation may call and up to where. interface.md, Trigger templates. */
 export const ObligationSurface = Type.Object(
@@ -69,7 +69,7 @@ const PublishAnswer = Type.Object(
     enabled_exposure_micro_usd: Type.Integer(),
     obligation_surface: ObligationSurface,
     verify_url: Type.String({ format: 'uri' }),
-    receipt: ReceiptSchema,
+    receipt: receiptOf(triggerType),
   },
   { $id: 'TriggerPublished' },
 );

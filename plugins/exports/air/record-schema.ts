@@ -1,0 +1,76 @@
+// The schema of an AgentInteractionRecord of air-1.0 as the service writes it. reference/domain-standards.md §2.1.
+
+import { Type } from 'typebox';
+
+const text = Type.String();
+const textOrNull = Type.Union([text, Type.Null()]);
+const millis = Type.Integer({ minimum: 0 });
+
+const Integrity = Type.Object({
+  content_hash: text,
+  prev_chain_hash: text,
+  chain_hash: text,
+  sequence_number: Type.Integer({ minimum: 0 }),
+  signature: Type.String({ description: 'ES256 over the chain hash: r and s, base64.' }),
+});
+
+const Reference = Type.Object({ ref_type: text, ref_value: text, ref_system: textOrNull });
+
+const Redaction = Type.Object({
+  field_path: text,
+  original_hash: text,
+  policy_id: text,
+  timestamp_ms: millis,
+});
+
+/** Members of air-1.0 of which an entry of the log says nothing. */
+const unsaid = {
+  agent_did: Type.Null(),
+  agent_workload_id: Type.Null(),
+  auth_context: Type.Null(),
+  consumer_instructions: Type.Null(),
+  delegation_chain: Type.Null(),
+  input_summary: Type.Null(),
+  intent_attestation: Type.Null(),
+  outcome_summary: Type.Null(),
+  tool_calls: Type.Array(Type.Unknown(), { maxItems: 0 }),
+  trace_id: Type.Null(),
+  workflow_id: Type.Null(),
+};
+
+/** A record with its integrity. */
+export const AirRecord = Type.Object(
+  {
+    schema_version: Type.Literal('air-1.0'),
+    record_id: Type.String({ format: 'uuid' }),
+    agent_id: text,
+    agent_version: text,
+    session_id: text,
+    parent_record_id: textOrNull,
+    action_type: text,
+    action_subtype: textOrNull,
+    action_timestamp_ms: Type.Integer(),
+    captured_timestamp_ms: millis,
+    written_timestamp_ms: millis,
+    operator_id: text,
+    operator_pubkey_id: text,
+    principal_id: textOrNull,
+    jurisdiction: text,
+    retention_class: text,
+    input_hash: text,
+    reasoning_hash: textOrNull,
+    outcome_hash: text,
+    outcome_state: text,
+    policy_refs: Type.Array(text),
+    external_refs: Type.Array(Reference),
+    redaction_receipts: Type.Array(Redaction),
+    ...unsaid,
+    integrity: Integrity,
+  },
+  {
+    $id: 'AirRecord',
+    description:
+      'AgentInteractionRecord of air-1.0, made from the entry alone. The agent is the session; its records are ' +
+      'numbered and chained in the order of the log.',
+  },
+);

@@ -1,0 +1,59 @@
+// Tests of plugins/receipt-schema.ts and plugins/shape-of.ts.
+
+import assert from 'node:assert/strict';
+import { Type } from 'typebox';
+import { asSchema, entryTypeOf, receiptOf } from '../../plugins/contract.ts';
+import type { JsonObject } from '../../plugins/contract.ts';
+import { PLUGINS } from '../../plugins/index.ts';
+import { shapeOf } from '../../plugins/shape-of.ts';
+import { answerCheck } from '../support/closed.ts';
+
+describe('plugins/receipt-schema', () => {
+  const members = Type.Object({ of: Type.Integer(), note: Type.Optional(Type.String()) });
+  const type = { name: 'pdtr.a_word.v2', schema: asSchema(members), keys: [] };
+
+  it('is named for the type, has its members beside the shared ones, and keeps what is optional', () => {
+    const { $id, required, properties } = receiptOf(type) as unknown as {
+      readonly $id: string;
+      readonly required: readonly string[];
+      readonly properties: JsonObject;
+    };
+    assert.equal($id, 'PdtrAWordV2Receipt');
+    assert.deepEqual(properties['type'], { type: 'string', const: 'pdtr.a_word.v2' });
+    assert.ok(required.includes('signature') && required.includes('of'));
+    assert.ok('note' in properties && !required.includes('note'));
+  });
+
+  it('gives every type of every plugin a name of its own', () => {
+    const types = PLUGINS.flatMap((plugin) => plugin.types);
+    const names = types.map((one) => (receiptOf(one) as unknown as { readonly $id: string }).$id);
+    assert.equal(new Set(names).size, types.length);
+  });
+
+  it('finds the type of a plugin by its name, and says where there is none', () => {
+    const plugin = { name: 'pdtr', types: [type] };
+    assert.equal(entryTypeOf(plugin, type.name), type);
+    assert.throws(
+      () => entryTypeOf(plugin, 'pdtr.none.v1'),
+      /pdtr has no entry type pdtr\.none\.v1/,
+    );
+  });
+});
+
+describe('plugins/shape-of', () => {
+  const document = { a: [{ b: 1 }, { b: 'x', c: null }], d: true, e: [] };
+
+  it('takes the document and others like it, and nothing with another member', () => {
+    const check = answerCheck(shapeOf(document));
+    check(document);
+    check({ a: [], d: false, e: [7] });
+    for (const other of [
+      { ...document, f: 1 },
+      { ...document, d: 'true' },
+      { ...document, a: [{ c: null }] },
+      { a: document.a, d: true },
+    ]) {
+      assert.throws(() => check(other), JSON.stringify(other));
+    }
+  });
+});
