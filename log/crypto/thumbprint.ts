@@ -42,7 +42,7 @@ export function publicKeyOfJwk(jwk: unknown): Uint8Array {
 /** RFC 7638 thumbprint (43 base64url characters): the kid of a receipt key. */
 export function thumbprint(suite: Suite, jwk: unknown): string {
   publicKeyOfJwk(jwk);
-  const { crv, kty, x } = jwk as Ed25519Jwk;
+  const { x } = jwk as Ed25519Jwk;
   // RFC 7638 §3: the required members in the order of their names, nothing between them.
-  return toBase64Url(suite.sha256(utf8(JSON.stringify({ crv, kty, x }))));
+  return toBase64Url(suite.sha256(utf8(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`)));
 }

@@ -1,6 +1,7 @@
 // Byte strings: joined, compared, as integers and as text. formats.md, Notation. Browser-safe.
 
 import { LogError } from '../errors.ts';
+import { cut } from './room.ts';
 
 export { fromBase64, fromBase64Url, fromHex, toBase64, toBase64Url, toHex } from './spelling.ts';
 
@@ -45,10 +46,15 @@ export function compare(a: Uint8Array, b: Uint8Array): number {
   return a.length - b.length;
 }
 
-/** UTF-8; a lone surrogate is `encoding_invalid`, since the encoder would turn it into another string. */
+/**
+ * UTF-8; a lone surrogate is `encoding_invalid`, since the encoder would turn it into another string. The bytes may
+ * be a view of a larger array that holds other texts.
+ */
 export function utf8(text: string): Uint8Array {
   if (!text.isWellFormed()) throw invalid('text has a lone surrogate');
-  return encoder.encode(text);
+  const bytes = cut(text.length);
+  // What is not ASCII has more bytes than units.
+  return encoder.encodeInto(text, bytes).read === text.length ? bytes : encoder.encode(text);
 }
 
 /** Text of well-formed UTF-8 without a byte order mark; else `encoding_invalid`. */
@@ -83,6 +89,13 @@ export function u64(n: number): Uint8Array {
   return bigEndian(n, 8, Number.MAX_SAFE_INTEGER);
 }
 
+/** The big-endian u32 that stands first; missing bytes are 0. */
+export function readU32(bytes: Uint8Array): number {
+  let n = 0;
+  for (let i = 0; i < 4; i++) n = n * 256 + byteAt(bytes, i);
+  return n;
+}
+
 /** The big-endian u64 at an offset; missing bytes and values over 2^53 − 1 are `encoding_invalid`. */
 export function readU64(bytes: Uint8Array, offset: number): number {
   if (offset < 0 || offset + 8 > bytes.length) throw invalid('a u64 needs 8 bytes');
@@ -94,16 +107,19 @@ export function readU64(bytes: Uint8Array, offset: number): number {
 
 /** `first`, then for each text its u16 byte length and its UTF-8; over 65,535 bytes is `encoding_invalid`. */
 export function lp(first: Uint8Array, ...texts: readonly string[]): Uint8Array {
+  const encoded = texts.map(utf8);
   let at = first.length;
-  const bytes = new Uint8Array(texts.reduce((most, { length }) => most + 2 + 3 * length, at));
+  const bytes = cut(encoded.reduce((sum, { length }) => sum + 2 + length, at));
   bytes.set(first);
-  for (const text of texts) {
-    if (!text.isWellFormed()) throw invalid('text has a lone surrogate');
-    const { written } = encoder.encodeInto(text, bytes.subarray(at + 2));
-    bytes.set(u16(written), at);
-    at += 2 + written;
+  for (const text of encoded) {
+    const { length } = text;
+    if (length > 0xffff) throw invalid('text is over 65,535 bytes');
+    bytes[at] = length >> 8;
+    bytes[at + 1] = length;
+    bytes.set(text, at + 2);
+    at += 2 + length;
   }
-  return bytes.subarray(0, at);
+  return bytes;
 }
 
 function bigEndian(n: number, width: number, max: number): Uint8Array {

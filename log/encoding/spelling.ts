@@ -2,6 +2,7 @@
 // What is decoded may be hostile: two texts for the same bytes would be two names for one thing.
 
 import { LogError } from '../errors.ts';
+import { cut } from './room.ts';
 
 const HEX = '0123456789abcdef';
 const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
@@ -73,20 +74,23 @@ function decodeSextets(
   table: Uint8Array,
   length: number | undefined,
 ): Uint8Array {
-  const bytes = new Uint8Array(Math.floor((digits * 3) / 4));
+  const bytes = cut(Math.floor((digits * 3) / 4));
   checkLength(bytes, length, 'base64');
   let group = 0;
-  let bits = 0;
   let at = 0;
-  for (let i = 0; i < digits; i++) {
-    group = ((group << 6) | digit(table, text, i)) & 0xffff;
-    bits += 6;
-    if (bits >= 8) {
-      bits -= 8;
-      bytes[at++] = group >> bits;
-    }
+  for (let i = 0; i < digits; i += 4) {
+    group =
+      (digit(table, text, i) << 18) |
+      (digit(table, text, i + 1) << 12) |
+      (i + 2 < digits ? digit(table, text, i + 2) << 6 : 0) |
+      (i + 3 < digits ? digit(table, text, i + 3) : 0);
+    // Beyond the end nothing is written.
+    bytes[at++] = group >> 16;
+    bytes[at++] = group >> 8;
+    bytes[at++] = group;
   }
-  if ((group & ((1 << bits) - 1)) !== 0) throw invalid('base64 has spare bits that are not zero');
+  const spare = 8 * (at - bytes.length);
+  if ((group & ((1 << spare) - 1)) !== 0) throw invalid('base64 has spare bits that are not zero');
   return bytes;
 }
 

@@ -46,10 +46,11 @@ export const uuidV7 = pattern(
 export const typeName = pattern(/^[a-z][a-z0-9-]*\.[a-z][a-z0-9_]*\.v[1-9][0-9]*$/u);
 
 /** A declared chain kind: `<plugin>.<word>`. */
-export const declaredKind = pattern(/^[a-z][a-z0-9-]*\.[a-z][a-z0-9_]*$/u);
+// Pure: what a bundle has no use for shall not stand in it.
+export const declaredKind = /* @__PURE__ */ pattern(/^[a-z][a-z0-9-]*\.[a-z][a-z0-9_]*$/u);
 
 /** A tenant_ref: 22 random base64url characters. */
-export const tenantRef = pattern(/^[A-Za-z0-9_-]{22}$/u);
+export const tenantRef = /* @__PURE__ */ pattern(/^[A-Za-z0-9_-]{22}$/u);
 
 /** A SHA-256 in lower-case hex. */
 export const hashHex = actionRef;
@@ -74,7 +75,7 @@ export const BUILTIN_TYPES = [
 /** The name of a built-in type. */
 export type BuiltinType = (typeof BUILTIN_TYPES)[number];
 
-const builtinNames: ReadonlySet<string> = new Set(BUILTIN_TYPES);
+const builtinNames: ReadonlySet<string> = /* @__PURE__ */ new Set(BUILTIN_TYPES);
 
 /** Whether the core itself defines this type. */
 export function isBuiltin(type: string): type is BuiltinType {

@@ -1,7 +1,7 @@
 // Head records: one per chain, the value under its key in the head map. formats.md §3. Browser-safe.
 
 import type { Suite } from '../crypto/suite.ts';
-import { concat, readU64, u8 } from '../encoding/bytes.ts';
+import { concat, readU64 } from '../encoding/bytes.ts';
 import { LogError } from '../errors.ts';
 import type { Head } from '../types.ts';
 
@@ -9,7 +9,7 @@ import type { Head } from '../types.ts';
 export const HEAD_BYTES = 57;
 
 const VERSION = 1;
-const HEAD_TAG = u8(4);
+const HEAD_TAG = Uint8Array.of(4);
 const TWO_32 = 2 ** 32;
 
 /** u8 1 ‖ u64 count ‖ u64 last_index ‖ u64 last_ms ‖ last_leaf_hash[32], 57 bytes. */

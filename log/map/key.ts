@@ -4,7 +4,7 @@
 import { portable } from '../crypto/portable.ts';
 import type { Suite } from '../crypto/suite.ts';
 import { thumbprint } from '../crypto/thumbprint.ts';
-import { lp, u8 } from '../encoding/bytes.ts';
+import { lp } from '../encoding/bytes.ts';
 import type { Json, JsonObject } from '../encoding/json-types.ts';
 import { LogError } from '../errors.ts';
 import type { ChainKey } from '../types.ts';
@@ -17,7 +17,7 @@ export const MAX_LINKS = 8;
 /** The most bytes of one member of a key: its length is a u16. */
 const MAX_MEMBER_BYTES = 65_535;
 
-const CHAIN_KEY_TAG = u8(5);
+const CHAIN_KEY_TAG = Uint8Array.of(5);
 
 /** The chain kinds of the core, each with the grammar of its members in order. */
 export const KINDS: ReadonlyMap<string, readonly Grammar[]> = new Map([

@@ -90,9 +90,9 @@ export function openCheckpoint(
   const cosigners = (keys.cosigners ?? []).map((key) => asVerifier(suite, key));
   checkCosigners(log, cosigners);
   const { text, verified } = openNote(suite, note, [log, ...cosigners]);
-  const checkpoint = parseCheckpoint(text);
-  if (checkpoint.origin !== keys.origin) throw invalid('checkpoint is of another origin');
-  if (checkpoint.size === 0 && !equal(checkpoint.root, suite.sha256(new Uint8Array(0)))) {
+  const { origin, size, root } = parseCheckpoint(text);
+  if (origin !== keys.origin) throw invalid('checkpoint is of another origin');
+  if (size === 0 && !equal(root, suite.sha256(new Uint8Array(0)))) {
     throw invalid('checkpoint of size 0 has not the empty root');
   }
   if (!verified.some(({ verifier }) => verifier === log)) {
@@ -104,7 +104,8 @@ export function openCheckpoint(
     const { name, key_id } = verifier;
     cosignatures.push({ name, key_id, time_s, map: isMapCosigner(name) });
   }
-  return { ...checkpoint, cosignatures, text };
+  // Not a spread: the runtime takes a microsecond to add members to one.
+  return { origin, size, root, cosignatures, text };
 }
 
 /** A cosignature does not name its cosigner: a key under two names would count twice. */

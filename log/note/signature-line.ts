@@ -1,6 +1,6 @@
 // The signature lines of a note: `— <name> <base64(key id ‖ signature)>`. C2SP signed-note.
 
-import { concat, fromBase64, toBase64, u32 } from '../encoding/bytes.ts';
+import { concat, fromBase64, readU32, toBase64, u32 } from '../encoding/bytes.ts';
 import { LogError } from '../errors.ts';
 import { isKeyName } from './vkey.ts';
 
@@ -32,16 +32,18 @@ export function signatureLine(name: string, key_id: number, signature: Uint8Arra
 /** Reads a line without its newline; `note_invalid` when it is not one. */
 export function parseSignatureLine(line: string): SignatureLine {
   if (!line.startsWith(START)) throw invalid('signature line does not begin with an em dash');
-  const [name = '', base64 = '', ...rest] = line.slice(START.length).split(' ');
-  if (rest.length > 0 || !isKeyName(name)) throw invalid('signature line has no good key name');
+  // A second space would stand in the base64, which has none.
+  const border = line.indexOf(' ', START.length);
+  const name = line.slice(START.length, border);
+  if (border < 0 || !isKeyName(name)) throw invalid('signature line has no good key name');
   let bytes: Uint8Array;
   try {
-    bytes = fromBase64(base64);
+    bytes = fromBase64(line.slice(border + 1));
   } catch (cause) {
     throw invalid('signature line does not end in base64', { cause });
   }
   if (bytes.length <= KEY_ID_BYTES) throw invalid('signature line has no signature');
-  const key_id = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
+  const key_id = readU32(bytes);
   return { name, key_id, signature: bytes.subarray(KEY_ID_BYTES) };
 }
 

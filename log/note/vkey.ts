@@ -1,6 +1,6 @@
 // Verifier keys `<name>+<8 hex key id>+<base64(type ‖ public key)>`. C2SP signed-note.
 
-import { concat, fromBase64, toBase64, u8, utf8 } from '../encoding/bytes.ts';
+import { concat, fromBase64, readU32, toBase64, u8, utf8 } from '../encoding/bytes.ts';
 import { LogError } from '../errors.ts';
 import type { Suite } from '../crypto/suite.ts';
 
@@ -34,8 +34,7 @@ export function isKeyName(name: string): boolean {
 
 /** The key id that a signature line carries. */
 export function keyId(suite: Suite, name: string, type: KeyType, publicKey: Uint8Array): number {
-  const hash = suite.sha256(concat(utf8(`${name}\n`), u8(type), publicKey));
-  return new DataView(hash.buffer, hash.byteOffset).getUint32(0);
+  return readU32(suite.sha256(concat(utf8(`${name}\n`), Uint8Array.of(type), publicKey)));
 }
 
 /** A verifier of its parts; `key_invalid` for a name or a key that does not fit. */

@@ -63,13 +63,13 @@ export function checkAbsence(
     openTree(suite, trust, string(parsed.checkpoint, 'checkpoint')),
   );
   const mapHead = step('step 2', () => openMapHead(suite, trust, tree, parsed.map_head ?? null));
-  const vouched = step('step 3', () => {
+  const { witnessed, map_verified, quorum_ms } = step('step 3', () => {
     if (question.to_ms > mapHead.ms) throw refused('window is not closed at the map head');
-    const { quorum_ms, ...seen } = checkWitnesses(trust, tree.cosignatures, mapHead.ms - SKEW_MS);
-    if (quorum_ms === null && question.to_ms > (options.now_ms ?? Date.now()) + SKEW_MS) {
+    const seen = checkWitnesses(trust, tree.cosignatures, mapHead.ms - SKEW_MS);
+    if (seen.quorum_ms === null && question.to_ms > (options.now_ms ?? Date.now()) + SKEW_MS) {
       throw refused('window is not closed at the clock of the verifier');
     }
-    return { ...seen, lag_ms: quorum_ms === null ? null : quorum_ms - mapHead.ms };
+    return seen;
   });
 
   const ground: Ground = { suite, trust, tree, mapHead };
@@ -92,7 +92,15 @@ export function checkAbsence(
   step('receipt', () => {
     checkReceipt(suite, trust, parsed);
   });
-  return { verdict, proof: closing.type, entries, as_of_ms: mapHead.ms, ...vouched };
+  return {
+    verdict,
+    proof: closing.type,
+    entries,
+    as_of_ms: mapHead.ms,
+    witnessed,
+    map_verified,
+    lag_ms: quorum_ms === null ? null : quorum_ms - mapHead.ms,
+  };
 }
 
 function openMapHead(

@@ -4,6 +4,7 @@ import type { Suite } from '../crypto/suite.ts';
 import { equal, fromHex } from '../encoding/bytes.ts';
 import type { Json, JsonObject } from '../encoding/json-types.ts';
 import { checkMember, checkNonMember, MAX_SIBLINGS } from '../map/check.ts';
+import type { MapLeaf } from '../map/check.ts';
 import { vhash } from '../map/head.ts';
 import { skey } from '../map/key.ts';
 import type { ChainKey, Head } from '../types.ts';
@@ -34,7 +35,7 @@ export type Closing =
  * @throws LogError of the check that failed
  */
 export function readClosing(ground: Ground, key: ChainKey, proof: Json | undefined): Closing {
-  const type = typeof proof === 'object' && proof !== null ? (proof as JsonObject).type : undefined;
+  const { type } = (proof ?? {}) as JsonObject;
   switch (type) {
     case 'never':
       checkNever(ground, key, exactObject(proof, 'proof', ['type', 'siblings'], ['foreign']));
@@ -100,23 +101,20 @@ const HEAD = ['count', 'last_index', 'last_ms', 'last_leaf_hash'] as const;
 
 function checkNever(ground: Ground, key: ChainKey, proof: JsonObject): void {
   const { suite } = ground;
-  const question = {
+  checkNonMember(suite, {
     root: mapRoot(ground),
     skey: skey(suite, ground.trust.origin, key),
     siblings: siblings(proof),
-  };
-  if (proof.foreign === undefined) {
-    checkNonMember(suite, question);
-    return;
-  }
-  const foreign = exactObject(proof.foreign, 'foreign leaf', ['skey', 'vhash']);
-  checkNonMember(suite, {
-    ...question,
-    foreign: {
-      skey: hash(foreign.skey, 'skey of the foreign leaf'),
-      vhash: hash(foreign.vhash, 'vhash of the foreign leaf'),
-    },
+    foreign: proof.foreign === undefined ? undefined : readForeign(proof.foreign),
   });
+}
+
+function readForeign(leaf: Json): MapLeaf {
+  const foreign = exactObject(leaf, 'foreign leaf', ['skey', 'vhash']);
+  return {
+    skey: hash(foreign.skey, 'skey of the foreign leaf'),
+    vhash: hash(foreign.vhash, 'vhash of the foreign leaf'),
+  };
 }
 
 function readTail(ground: Ground, key: ChainKey, proof: JsonObject): Head {

@@ -2,7 +2,7 @@
 // Says nothing of whether the entry belongs where it stands: that is openEntry's and replay's part.
 
 import { fromBase64, utf8 } from '../encoding/bytes.ts';
-import { canonical } from '../encoding/canonical.ts';
+import { canonical, isCanonical } from '../encoding/canonical.ts';
 import { isJsonObject, parseJson } from '../encoding/json.ts';
 import type { Json, JsonObject } from '../encoding/json-types.ts';
 import type { Suite } from '../crypto/suite.ts';
@@ -37,7 +37,7 @@ export function readEntry(suite: Suite, text: string): EntryParts {
   checkSize(leaf.length - 1);
   if (!isJsonObject(value)) throw new LogError('json_invalid', 'entry is not an object');
   const signature = readSignature(value.signature);
-  if (canonical(value) !== text) throw new LogError('entry_invalid', 'entry is not canonical');
+  if (!isCanonical(text, value)) throw new LogError('entry_invalid', 'entry is not canonical');
   const { signature: member, ...statement } = value;
   // What is left of a canonical text without a member is canonical too; its like may stand deeper within.
   const [before = '', after = '', ...more] = text.split(`"signature":"${member as string}"`);

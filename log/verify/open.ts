@@ -1,6 +1,7 @@
 // The *opened* rule and the links of opened entries. formats.md §6.2, §6.4 and §3.
 
 import type { Suite } from '../crypto/suite.ts';
+import { isJsonObject } from '../encoding/json.ts';
 import type { Json, JsonObject } from '../encoding/json-types.ts';
 import { checkInclusion } from '../merkle/check.ts';
 import { sameKey } from '../map/key.ts';
@@ -86,7 +87,7 @@ export function linkOn(entry: OpenedEntry, key: ChainKey): OpenedLink {
 }
 
 function isLinkOn(link: Json, key: ChainKey): boolean {
-  if (typeof link !== 'object' || link === null || !('key' in link)) return false;
-  const other = link.key;
+  if (!isJsonObject(link)) return false;
+  const { key: other } = link;
   return Array.isArray(other) && sameKey(other as ChainKey, key);
 }

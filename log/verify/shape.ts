@@ -2,6 +2,7 @@
 // Everything that comes in here was chosen by whoever wants to be believed.
 
 import { fromBase64 } from '../encoding/bytes.ts';
+import { isJsonObject } from '../encoding/json.ts';
 import type { Json, JsonObject } from '../encoding/json-types.ts';
 import { LogError } from '../errors.ts';
 
@@ -17,19 +18,16 @@ export function exactObject(
   required: readonly string[],
   optional: readonly string[] = [],
 ): JsonObject {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw refused(`${what} is not an object`);
-  }
-  const object = value as JsonObject;
+  if (!isJsonObject(value)) throw refused(`${what} is not an object`);
   for (const name of required) {
-    if (!Object.hasOwn(object, name)) throw refused(`${what} has no ${name}`);
+    if (!Object.hasOwn(value, name)) throw refused(`${what} has no ${name}`);
   }
-  for (const name of Object.keys(object)) {
+  for (const name of Object.keys(value)) {
     if (!required.includes(name) && !optional.includes(name)) {
       throw refused(`${what} has a member it may not have`);
     }
   }
-  return object;
+  return value;
 }
 
 /** The value as an integer from 0 to 2^53 − 1. */

@@ -2,7 +2,7 @@
 
 import { toHex, utf8 } from '../encoding/bytes.ts';
 import { canonical } from '../encoding/canonical.ts';
-import type { Json, JsonObject } from '../encoding/json-types.ts';
+import type { Json } from '../encoding/json-types.ts';
 import type { Suite } from '../crypto/suite.ts';
 import { checkFollows, checkNext, readClosing } from './chain.ts';
 import type { Ground } from './chain.ts';
@@ -99,12 +99,10 @@ function readManifest(suite: Suite, window: SurfaceWindow, entry: OpenedEntry): 
   const { statement } = entry;
   if (entry.type !== 'astl.manifest.v1') throw refused('declared shows an entry of another type');
   if (statement.entity !== window.entity) throw refused('a manifest is of another entity');
-  const own: JsonObject = Object.fromEntries(
-    MANIFEST.filter((name) => Object.hasOwn(statement, name)).map((name) => [
-      name,
-      statement[name] ?? null,
-    ]),
-  );
+  const own: Record<string, Json> = {};
+  for (const name of MANIFEST) {
+    if (Object.hasOwn(statement, name)) own[name] = statement[name] ?? null;
+  }
   if (toHex(suite.sha256(utf8(canonical(own)))) !== statement.surface_manifest_hash) {
     throw refused('surface_manifest_hash of a manifest is wrong');
   }

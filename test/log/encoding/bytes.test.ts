@@ -36,6 +36,21 @@ describe('log/encoding/bytes', () => {
     );
   });
 
+  it('gives each text bytes that no other text is written to', () => {
+    const text = fc.string({ unit: 'grapheme', maxLength: 400 });
+    fc.assert(
+      fc.property(fc.array(text, { minLength: 1, maxLength: 100 }), (texts) => {
+        const encoded = texts.map(utf8);
+        const named = texts.map((s) => lp(u8(7), s, s));
+        for (const [i, s] of texts.entries()) {
+          assert.deepEqual(Buffer.from(encoded[i]!), Buffer.from(s));
+          assert.deepEqual(fromUtf8(named[i]!.subarray(3, 3 + encoded[i]!.length)), s);
+        }
+      }),
+    );
+    assert.equal(utf8('a'.repeat(100_000)).length, 100_000);
+  });
+
   it('reads well-formed UTF-8 without a byte order mark, and writes no other', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (s) => {

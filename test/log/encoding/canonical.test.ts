@@ -6,7 +6,7 @@ import canonicalize from 'canonicalize';
 import fc from 'fast-check';
 
 import { fromHex, utf8 } from '../../../log/encoding/bytes.ts';
-import { canonical } from '../../../log/encoding/canonical.ts';
+import { canonical, isCanonical } from '../../../log/encoding/canonical.ts';
 import type { Json, JsonObject } from '../../../log/encoding/json-types.ts';
 import { parseJson } from '../../../log/encoding/json.ts';
 import { ownVectors, sharedVectors } from '../../support/vectors.ts';
@@ -30,6 +30,54 @@ describe('log/encoding/canonical', () => {
         assert.deepEqual(parseJson(text, { fractions: true, maxDepth: 64 }), unsigned(v as Json));
       }),
     );
+  });
+
+  it('knows a text that is canonical from every other text of its value', () => {
+    const unit = fc.constantFrom(
+      'a',
+      'B',
+      '1',
+      '9',
+      ':',
+      ' ',
+      '\\',
+      '"',
+      '\n',
+      '\u20ac',
+      '\u{1f600}',
+    );
+    const string = fc.string({ unit, maxLength: 3 });
+    const { value } = fc.letrec((tie) => ({
+      value: fc.oneof({ maxDepth: 3 }, string, fc.maxSafeInteger(), tie('list'), tie('object')),
+      list: fc.array(tie('value'), { maxLength: 3 }),
+      object: fc.dictionary(string, tie('value'), { maxKeys: 4 }),
+    }));
+    fc.assert(
+      fc.property(value, fc.boolean(), fc.constantFrom(undefined, 1), (made, inOrder, space) => {
+        const v = made as Json;
+        const text = JSON.stringify(inOrder ? JSON.parse(canonical(v)) : reversed(v), null, space);
+        assert.equal(isCanonical(text, parseJson(text)), text === canonical(v), text);
+        assert.equal(isCanonical(canonical(v), parseJson(canonical(v))), true);
+      }),
+    );
+    for (const text of [
+      '{"b":1,"1":2}',
+      '{"9":1,"10":2}',
+      '{"a":"\\u0062"}',
+      '{"a": 1}',
+      '{"b":1,"a":2}',
+    ]) {
+      assert.equal(isCanonical(text, parseJson(text)), false, text);
+    }
+    for (const text of [
+      '{"1":2,"b":1}',
+      '{"10":2,"9":1}',
+      '{"-":1}',
+      '"a b"',
+      '{"":1,"a":"\\n"}',
+    ]) {
+      assert.equal(isCanonical(text, parseJson(text)), true, text);
+    }
   });
 
   it('sorts members by UTF-16 units and prints minus zero as 0', () => {
