@@ -168,6 +168,89 @@ pagesSuite('/verify', (sight) => {
     await page.context().close();
   });
 
+  it('checks a pre-dispute bundle with the receipt of its mandate, and refuses other terms', async () => {
+    const { running } = sight();
+    const enrolled = await running.post(
+      '/carrier/v1/enroll',
+      { company: 'Page Tests' },
+      { key: running.live, headers: { Prefer: 'wait=20' } },
+    );
+    assert.equal(enrolled.status, 200, enrolled.text);
+    const page = await openReady();
+    assert.equal(await show(page, enrolled.text), 'VALID');
+    assert.equal(await outcome(page, 'terms'), 'ok');
+    assert.equal(await outcome(page, 'inclusion'), 'ok');
+    const { bundle } = enrolled.json;
+    const terms = { ...bundle.terms, findings_window_days: 1 };
+    const changed = { ...enrolled.json, bundle: { ...bundle, terms } };
+    assert.equal(await show(page, JSON.stringify(changed)), 'INVALID');
+    assert.equal(await outcome(page, 'terms'), 'failed');
+    assert.equal(await show(page, JSON.stringify(bundle)), 'UNKNOWN');
+    assert.match((await page.textContent('#result')) ?? '', /whole answer of the enrollment/);
+    calm(page);
+    await page.context().close();
+  });
+
+  it('checks several files, and each document of a witness about several surfaces', async () => {
+    const { running } = sight();
+    const fileOf = (name: string, text: string) => ({
+      ...{ name, mimeType: 'application/json' },
+      buffer: Buffer.from(text),
+    });
+    const ofAll = (page: Page): Promise<string[]> =>
+      page.$$eval('[data-one]', (all) =>
+        all.map(
+          (one) => one.querySelector<HTMLElement>('[data-verdict]')?.dataset['verdict'] ?? '',
+        ),
+      );
+    const good = await receipt();
+    const page = await openReady();
+    const changed = { ...good, issued_at_ms: good.issued_at_ms + 1 };
+    const kit = await running.get('/export/offline-verify-kit.json');
+    const both = await verdictAfter(page, () =>
+      page.setInputFiles('#file', [
+        fileOf('good.json', JSON.stringify(good)),
+        fileOf('changed.json', JSON.stringify(changed)),
+      ]),
+    );
+    assert.equal(both, 'INVALID');
+    assert.deepEqual(await ofAll(page), ['VALID', 'INVALID']);
+    assert.match((await page.textContent('#result')) ?? '', /1 of 2 hold/);
+    await accessible(page);
+
+    const { json, text } = await running.post(
+      '/api/v1/absence/witness',
+      { entity: 'page-tests', surfaces: ['a', 'b'], from_ms: 1, to_ms: 2 },
+      { key: running.live },
+    );
+    assert.equal(json.witnesses?.length, 2, text);
+    assert.equal(await show(page, text, 'witness.json'), 'VALID');
+    assert.deepEqual(await ofAll(page), ['UNDECLARED', 'UNDECLARED']);
+    await page.click('summary');
+    await page.fill('#key', '["surface","page-tests","b"]');
+    await page.fill('#from', '1');
+    await page.fill('#to', '2');
+    assert.equal(await show(page, text, 'witness.json'), 'UNDECLARED');
+    await page.fill('#key', '["surface","page-tests","c"]');
+    assert.equal(await show(page, text, 'witness.json'), 'UNKNOWN');
+
+    // What comes with a kit is checked with that kit.
+    await page.fill('#key', '');
+    await page.fill('#from', '');
+    await page.fill('#to', '');
+    const withKit = await verdictAfter(page, () =>
+      page.setInputFiles('#file', [
+        fileOf('good.json', JSON.stringify(good)),
+        fileOf('kit.json', kit.text),
+      ]),
+    );
+    assert.equal(withKit, 'VALID');
+    assert.equal(await page.locator('[data-one]').count(), 0);
+    assert.match((await page.textContent('[data-kit]')) ?? '', /^a kit of yours/);
+    calm(page);
+    await page.context().close();
+  });
+
   it('comes to the verdict of the CLI on every vector, and draws the window', async () => {
     const { origin, vkey, jwk, witnesses, checkpoints, documents, refused } = VECTORS;
     const names = witnesses.map(({ name }, i) => [name, `w${String(i)}`] as const);

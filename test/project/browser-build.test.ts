@@ -25,6 +25,12 @@ describe('the browser verifier (skipped until `npm run build` has made dist/)', 
     assert.ok(length <= 20 * 1024, `${String(length)} bytes`);
   });
 
+  it('leaves what more the page /verify does to its own script, at most 44 KiB gzipped', () => {
+    const page = new URL('../../dist/static/verify-page.js', import.meta.url);
+    const { length } = gzipSync(readFileSync(page), { level: 9 });
+    assert.ok(length <= 44 * 1024, `${String(length)} bytes`);
+  });
+
   it('gives every absence document its verdict', () => {
     for (const { name, doc, result } of vectors.documents) {
       assert.deepEqual(built.verifyAbsence(doc, questionOf(doc), vectorTrust), result, name);

@@ -3,10 +3,16 @@
 
 import { isJsonObject, LogError, parseJson } from '../../log/index.ts';
 import type { JsonObject } from '../../log/index.ts';
-import { MAX_BYTES, shapeOf, SIGN1 } from '../../gateway/static/verify/shown.ts';
+import {
+  BUNDLE,
+  mandateOf,
+  MAX_BYTES,
+  shapeOf,
+  SIGN1,
+  witnessesOf,
+} from '../../gateway/static/verify/shown.ts';
 import type { Shown as OnPage } from '../../gateway/static/verify/shown.ts';
 import { CommandError, EXIT } from '../command-line.ts';
-import { BUNDLE } from './mandate.ts';
 import { SEALED_DOCUMENTS } from './sealed-document.ts';
 
 export { MAX_BYTES } from '../../gateway/static/verify/shown.ts';
@@ -17,7 +23,6 @@ export type Shown =
   | { readonly kind: 'clearing'; readonly proof: JsonObject }
   | { readonly kind: 'air_session'; readonly document: JsonObject }
   | { readonly kind: 'sealed'; readonly document: JsonObject }
-  | { readonly kind: 'mandate'; readonly bundle: JsonObject; readonly receipt: JsonObject }
   | { readonly kind: 'kit'; readonly kit: JsonObject };
 
 /**
@@ -46,9 +51,7 @@ export function recogniseBytes(bytes: Uint8Array): Shown {
 export function severalOf(bytes: Uint8Array): readonly JsonObject[] | null {
   const text = Buffer.from(bytes).toString('utf8');
   if (!/^\s*\{/.test(text) || !text.includes('"witnesses"')) return null;
-  const { witnesses, schema, signature } = parsed(text);
-  if (!Array.isArray(witnesses) || schema !== undefined || signature !== undefined) return null;
-  return witnesses.filter(isJsonObject);
+  return witnessesOf(parsed(text));
 }
 
 function recogniseJson(text: string): Shown {
@@ -66,10 +69,8 @@ function recogniseJson(text: string): Shown {
       EXIT.unknown,
     );
   }
-  const { bundle, receipt } = value;
-  if (isJsonObject(bundle) && bundle['schema'] === BUNDLE && isJsonObject(receipt)) {
-    return { kind: 'mandate', bundle, receipt };
-  }
+  const mandate = mandateOf(value);
+  if (mandate !== null) return mandate;
   if (schema === BUNDLE) {
     throw new CommandError(
       'a bundle is checked with the receipt of its mandate: give the whole answer of the enrollment',

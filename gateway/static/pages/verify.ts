@@ -1,14 +1,15 @@
 // /verify: reads what the user shows, checks it here, and shows what came of it. behaviour.md §1.1, §2.5.
 
 import { LogError } from '../../../log/verify.ts';
-import type { Question } from '../../../log/verify.ts';
+import type { Json, JsonObject, Question } from '../../../log/verify.ts';
 import { byId, make, texts } from '../dom.ts';
 import { check, claimedOrigin } from '../verify/check.ts';
 import { compareWithLast } from '../verify/consistency.ts';
 import { checkAir, checkCose, coseOrigin } from '../verify/cose.ts';
 import type { Finding } from '../verify/finding.ts';
-import { lineOf, resultOf, undecided } from '../verify/result.ts';
-import { KINDS, recognise, Unknown } from '../verify/shown.ts';
+import { lineOf, resultOf, severalOf, undecided } from '../verify/result.ts';
+import type { Shape } from '../verify/result.ts';
+import { KINDS, objectOf, recogniseAll, SIGN1, Unknown } from '../verify/shown.ts';
 import type { Shown } from '../verify/shown.ts';
 import { findKit, originsOf, pin, trustOf, unpin } from '../verify/trust.ts';
 import type { FoundKit } from '../verify/trust.ts';
@@ -20,10 +21,22 @@ const form = byId('verify', HTMLFormElement);
 const thing = byId('thing', HTMLTextAreaElement);
 const file = byId('file', HTMLInputElement);
 const result = byId('result', HTMLElement);
-/** The bytes of a chosen file, as long as the text area is not edited. */
-let bytes: Uint8Array | null = null;
+/** The chosen files, as long as the text area is not edited. */
+let files: readonly Piece[] | null = null;
 let found: FoundKit = { pinned: null, conflict: null, offline: true, served: [] };
 let runs = 0;
+
+/** Bytes that the user shows. */
+interface Piece {
+  readonly name: string;
+  readonly bytes: Uint8Array;
+}
+
+/** What bytes were read as, or why they could not be. */
+interface Read {
+  readonly name: string;
+  readonly shown: Shown | Error;
+}
 
 /** Shows the parts and says that this run is over. */
 function show(...parts: readonly HTMLElement[]): void {
@@ -32,15 +45,60 @@ function show(...parts: readonly HTMLElement[]): void {
 }
 
 async function verify(): Promise<void> {
+  const pieces = files ?? [{ name: '', bytes: new TextEncoder().encode(thing.value) }];
+  const read = pieces.flatMap(({ name, bytes }) => readPiece(name, bytes));
+  // A kit first: what is shown with it is checked with it.
+  const kits = read.filter(isKit);
+  const things = read.filter((one) => !isKit(one));
+  const results: Shape[] = [];
+  for (const { name, shown } of [...kits, ...things]) {
+    results.push({ name, ...(await resultFor(shown)) });
+  }
+  const told = things.length === 0 ? results.slice(-1) : results.slice(kits.length);
+  const [only, ...others] = told;
+  show(...(others.length === 0 ? (only?.parts ?? []) : severalOf(told)));
+}
+
+const isKit = ({ shown }: Read): boolean => !(shown instanceof Error) && shown.kind === 'kit';
+
+/** What a file or the text area holds; a witness about several surfaces is as many things. */
+function readPiece(name: string, bytes: Uint8Array): Read[] {
   try {
-    const shown = recognise(bytes ?? new TextEncoder().encode(thing.value));
+    const all = recogniseAll(bytes);
+    const documents = all.length === 1 ? all : aboutAsked(all);
+    return documents.map((shown, i) => ({
+      name: all.length === 1 ? name : `${name} ${String(i + 1)}`.trim(),
+      shown,
+    }));
+  } catch (error) {
+    return [{ name, shown: error as Error }];
+  }
+}
+
+/** Of documents about several surfaces, those that the user's question is about; all of them without one. */
+function aboutAsked(documents: readonly Shown[]): readonly Shown[] {
+  const asked = askedQuestion();
+  if (asked === null) return documents;
+  const key = JSON.stringify(asked.key);
+  const about = documents.filter(
+    (one) => one.kind === 'absence' && JSON.stringify(questionKey(one.document)) === key,
+  );
+  if (about.length === 0) throw new Unknown(`None of these documents is about ${key}.`);
+  return about;
+}
+
+const questionKey = (document: JsonObject | string): Json | undefined =>
+  typeof document === 'string' ? undefined : objectOf(document.question).key;
+
+/** What came of one thing. */
+async function resultFor(shown: Shown | Error): Promise<Omit<Shape, 'name'>> {
+  try {
+    if (shown instanceof Error) throw shown;
     if (shown.kind === 'kit') {
       found = { ...found, pinned: pin(shown.text, 'file'), conflict: null };
       showTrust();
-      show(
-        undecided('This is a kit: it is pinned now, and what you show next is checked with it.'),
-      );
-      return;
+      const words = 'This is a kit: it is pinned now, and what you show next is checked with it.';
+      return { valid: null, parts: [undecided(words)] };
     }
     const { pinned } = found;
     if (pinned === null) {
@@ -57,17 +115,18 @@ async function verify(): Promise<void> {
     if (valid && seen !== undefined) {
       const line = await compareWithLast(seen.note, trust, found.served.includes(seen.origin));
       parts[1]?.querySelector('.checks')?.append(lineOf(line));
-      if (line.outcome === 'failed') parts.unshift(split());
+      if (line.outcome === 'failed') {
+        parts.unshift(split());
+        return { valid: false, parts };
+      }
     }
-    show(...parts);
+    return { valid, parts };
   } catch (error) {
-    if (error instanceof LogError) {
-      show(undecided(`This cannot be read: ${error.message}.`));
-    } else if (error instanceof Unknown) {
-      show(undecided(error.message));
-    } else {
-      throw error;
-    }
+    const known = error instanceof LogError || error instanceof Unknown;
+    if (!known) throw error;
+    const unread = error instanceof LogError;
+    const words = unread ? `This cannot be read: ${error.message}.` : error.message;
+    return { valid: null, parts: [undecided(words)] };
   }
 }
 
@@ -159,12 +218,20 @@ async function lookUp(): Promise<void> {
   await verify();
 }
 
-async function take(chosen: File | undefined): Promise<void> {
-  if (chosen === undefined) return;
-  bytes = new Uint8Array(await chosen.arrayBuffer());
+async function take(chosen: FileList | null | undefined): Promise<void> {
+  const taken = await Promise.all(
+    Array.from(chosen ?? [], async (one) => ({
+      name: one.name,
+      bytes: new Uint8Array(await one.arrayBuffer()),
+    })),
+  );
+  const [first, ...others] = taken;
+  if (first === undefined) return;
+  files = taken;
+  const { name, bytes } = first;
   const text = new TextDecoder().decode(bytes.subarray(0, SHOWN_CHARS));
-  thing.value =
-    bytes[0] === 0xd2 ? `(${chosen.name}: ${String(bytes.length)} bytes of COSE)` : text;
+  const binary = bytes[0] === SIGN1 ? `(${name}: ${String(bytes.length)} bytes of COSE)` : text;
+  thing.value = others.length === 0 ? binary : `(${taken.map((one) => one.name).join(', ')})`;
   await verify();
 }
 
@@ -172,13 +239,13 @@ form.addEventListener('submit', (event) => {
   event.preventDefault();
   void verify();
 });
-thing.addEventListener('input', () => (bytes = null));
-file.addEventListener('change', () => void take(file.files?.[0]).then(() => (file.value = '')));
+thing.addEventListener('input', () => (files = null));
+file.addEventListener('change', () => void take(file.files).then(() => (file.value = '')));
 form.addEventListener('dragover', (event) => event.preventDefault());
 form.addEventListener('drop', (event) => {
   if (event.dataTransfer?.files.length === 0) return;
   event.preventDefault();
-  void take(event.dataTransfer?.files[0]);
+  void take(event.dataTransfer?.files);
 });
 byId('unpin', HTMLButtonElement).addEventListener('click', () => {
   unpin();

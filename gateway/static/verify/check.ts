@@ -20,6 +20,7 @@ import type { Json, JsonObject, Question, Trust } from '../../../log/verify.ts';
 import { absenceLines, absenceWords } from './absence-words.ts';
 import { refusal } from './finding.ts';
 import type { Finding, Line, Way } from './finding.ts';
+import { mandateLine } from './mandate.ts';
 import { momentsOf } from './moments.ts';
 import { objectOf, readObject, textOf, Unknown } from './shown.ts';
 import type { Shown } from './shown.ts';
@@ -53,6 +54,7 @@ export function claimedOrigin(shown: Shown): string {
   const firstLine = (note: string): string => note.split('\n', 1)[0] ?? '';
   switch (shown.kind) {
     case 'receipt':
+    case 'mandate':
       return textOf(parsed(shown.receipt).origin);
     case 'absence':
       return firstLine(textOf(parsed(shown.document).checkpoint));
@@ -79,6 +81,8 @@ export function check(
   switch (shown.kind) {
     case 'receipt':
       return checkReceipt(shown.receipt, trust, shown.tlogProof);
+    case 'mandate':
+      return checkMandate(shown.bundle, shown.receipt, trust);
     case 'absence':
       return checkAbsence(shown.document, trust, beside.question);
     case 'inclusion':
@@ -122,6 +126,15 @@ function checkReceipt(receipt: Json, trust: Trust, tlogProof: string | undefined
     statement,
     ...(size === undefined ? {} : placed(trust, leaf, index, place.note, place.path)),
   };
+}
+
+function checkMandate(bundle: JsonObject, receipt: JsonObject, trust: Trust): Finding {
+  const signed = checkReceipt(receipt, trust, undefined);
+  if (!signed.valid) return signed;
+  const lines = [...signed.lines, mandateLine(bundle, receipt)];
+  if (lines.at(-1)?.outcome === 'failed') return refusal(lines);
+  const summary = `${signed.summary} It commits to the terms of the bundle.`;
+  return { ...signed, lines, summary };
 }
 
 /** What the receipt itself says that it does not say, under its signature. */

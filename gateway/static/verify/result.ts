@@ -65,6 +65,38 @@ export const undecided = (message: string): HTMLElement =>
     make('p', {}, message),
   );
 
+/** The result of one of several things. */
+export interface Shape {
+  readonly name: string;
+  /** Null where it could not be checked. */
+  readonly valid: boolean | null;
+  readonly parts: readonly HTMLElement[];
+}
+
+/** The results of several things under one word about all of them. */
+export function severalOf(results: readonly Shape[]): HTMLElement[] {
+  const good = results.filter(({ valid }) => valid === true).length;
+  const bad = results.some(({ valid }) => valid === false);
+  const all = good === results.length;
+  const [verdict, tone] = all
+    ? ['VALID', 'good']
+    : bad
+      ? ['INVALID', 'bad']
+      : ['UNKNOWN', 'unknown'];
+  return [
+    make(
+      'div',
+      { class: `verdict ${tone}`, 'data-verdict': verdict, 'data-of': String(results.length) },
+      make('h2', {}, `${String(good)} of ${String(results.length)} hold`),
+      make('p', {}, 'Each was checked by itself, in this browser.'),
+    ),
+    ...results.map(({ name, parts }, i) => {
+      const title = name === '' ? String(i + 1) : name;
+      return make('section', { class: 'one', 'data-one': title }, make('h2', {}, title), ...parts);
+    }),
+  ];
+}
+
 function section(title: string, ...children: readonly Node[]): HTMLElement {
   return make('section', {}, make('h2', {}, title), ...children);
 }

@@ -9,11 +9,15 @@ export const MAX_BYTES = 24 * 1024 * 1024;
 /** First byte of a COSE_Sign1 with its tag, which no UTF-8 text begins with. */
 export const SIGN1 = 0xd2;
 
+/** Schema of the bundle that a carrier and its insured keep. */
+export const BUNDLE = 'svc-carrier-pre-dispute-v1';
+
 /** What came. */
 export type Shown =
   | { readonly kind: 'receipt'; readonly receipt: JsonObject | string; readonly tlogProof?: string }
   | { readonly kind: 'absence'; readonly document: JsonObject | string }
   | { readonly kind: 'inclusion'; readonly answer: JsonObject }
+  | { readonly kind: 'mandate'; readonly bundle: JsonObject; readonly receipt: JsonObject }
   | { readonly kind: 'air'; readonly document: JsonObject }
   | { readonly kind: 'cose'; readonly bytes: Uint8Array }
   | { readonly kind: 'tlog_proof'; readonly text: string }
@@ -25,6 +29,7 @@ export const KINDS: Readonly<Record<Shown['kind'], string>> = {
   receipt: 'a receipt',
   absence: 'an absence document',
   inclusion: 'an entry with its inclusion proof',
+  mandate: 'a pre-dispute bundle with the receipt of its mandate',
   air: 'an AIR export',
   cose: 'a COSE message',
   tlog_proof: 'a tlog-proof',
@@ -44,6 +49,41 @@ export function recognise(bytes: Uint8Array): Shown {
   if (/^\s*\{/.test(text)) return recogniseJson(text);
   if (text.includes('\n\n— ')) return { kind: 'checkpoint', text };
   throw new Unknown('This is no receipt, absence document, proof, checkpoint or kit.');
+}
+
+/**
+ * Reads bytes as what they hold: one thing, or the documents of a witness about several surfaces.
+ *
+ * @throws as `recognise`
+ */
+export function recogniseAll(bytes: Uint8Array): readonly Shown[] {
+  if (bytes[0] !== SIGN1) {
+    const text = new TextDecoder().decode(bytes);
+    const several = /^\s*\{/.test(text) ? witnessesOf(readObject(text)) : null;
+    if (several !== null && several.length > 0) {
+      return several.map((document) => ({ kind: 'absence', document }));
+    }
+  }
+  return [recognise(bytes)];
+}
+
+/** The absence documents of a witness about several surfaces; null for anything else. */
+export function witnessesOf({
+  witnesses,
+  schema,
+  signature,
+}: JsonObject): readonly JsonObject[] | null {
+  if (!Array.isArray(witnesses) || schema !== undefined || signature !== undefined) return null;
+  return (witnesses as readonly Json[]).filter(isJsonObject);
+}
+
+/** The answer of an enrollment: a bundle and the receipt of its mandate; null for anything else. */
+export function mandateOf({
+  bundle,
+  receipt,
+}: JsonObject): Extract<Shown, { kind: 'mandate' }> | null {
+  if (objectOf(bundle).schema !== BUNDLE || receipt === undefined) return null;
+  return isJsonObject(receipt) ? { kind: 'mandate', bundle: objectOf(bundle), receipt } : null;
 }
 
 /** Nothing that can be checked here; the message says what would help. */
@@ -90,6 +130,13 @@ function recogniseJson(text: string): Shown {
   const value = readObject(text);
   const { schema } = value;
   if (schema === 'svc-offline-verify-kit-v1') return { kind: 'kit', text };
+  const mandate = mandateOf(value);
+  if (mandate !== null) return mandate;
+  if (schema === BUNDLE) {
+    throw new Unknown(
+      'A bundle is checked with the receipt of its mandate: show the whole answer of the enrollment.',
+    );
+  }
   const shape = shapeOf(value, text);
   // A document with a receipt in it is more than that receipt.
   const more = shape?.kind === 'receipt' && shape.receipt !== text && schema !== undefined;

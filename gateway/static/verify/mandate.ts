@@ -1,13 +1,10 @@
 // A pre-dispute bundle with the receipt of its mandate: what both sides keep is what the log committed to.
 // behaviour.md §8.3; plugins/carrier/terms.ts.
 
-import { canonical, LogError, native, toHex } from '../../log/index.ts';
-import type { Json, JsonObject } from '../../log/index.ts';
-import type { Line } from '../../gateway/static/verify/finding.ts';
-import { objectOf } from './reading.ts';
-
-/** Schema of the bundle. */
-export const BUNDLE = 'svc-carrier-pre-dispute-v1';
+import { canonical, LogError, portable, toHex, utf8 } from '../../../log/verify.ts';
+import type { Json, JsonObject } from '../../../log/verify.ts';
+import type { Line } from './finding.ts';
+import { objectOf } from './shown.ts';
 
 /** Whether the bundle is of the mandate that a receipt, which holds, is of. */
 export function mandateLine(bundle: JsonObject, receipt: JsonObject): Line {
@@ -28,14 +25,14 @@ function difference(bundle: JsonObject, receipt: JsonObject): string | null {
   const committed = receipt['terms_sha256'];
   if (digestOf(terms) !== committed) return 'the mandate commits to other terms';
   if (terms_sha256 !== committed) return 'terms_sha256 is not what the mandate commits to';
-  const disclosed = objectOf(objectOf(receipt['disclosures'] ?? null)['slug'] ?? null)['value'];
+  const disclosed = objectOf(objectOf(receipt['disclosures'])['slug'])['value'];
   if (disclosed !== undefined && slug !== disclosed) return 'the slug is not that of the mandate';
   return null;
 }
 
 function digestOf(terms: Json): string | null {
   try {
-    return toHex(native.sha256(Buffer.from(canonical(terms))));
+    return toHex(portable.sha256(utf8(canonical(terms))));
   } catch (error) {
     if (error instanceof LogError) return null;
     throw error;
