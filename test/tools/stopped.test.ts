@@ -104,7 +104,7 @@ describe('actlog on a stopped data folder', function () {
       await test.log.operator.backup(backup);
       await test.log.append([act(3, 'a')]);
       await test.publish();
-      size = await writeMirror(test.log, join(data, 'mirror'));
+      size = await writeMirror(test.log, join(data, 'mirror', 'log', 'live', '1'));
       await test.stop();
       await rm(test.folder, { recursive: true });
       await cp(backup, test.folder, { recursive: true });
@@ -163,7 +163,7 @@ describe('actlog on a stopped data folder', function () {
       assertSaid(await run('restore'), 2, /--log/);
       assertSaid(await run('restore', '--log', 'live'), 2, /either --from MIRROR or --successor/);
       assertSaid(await run('restore', '--log', 'live', '--successor'), 2, /needs --number/);
-      assertSaid(await run('restore', '--log', 'live', '--from', data), 2, /it is no mirror/);
+      assertSaid(await run('restore', '--log', 'live', '--from', data), 2, /has no log .*no file/s);
       const unreachable = 'http://127.0.0.1:9/log/live/1';
       assertSaid(
         await run('restore', '--log', 'sandbox', '--from', unreachable),

@@ -1,6 +1,8 @@
 // `actlog restore`: catches a rolled-back database up from a mirror, or opens a successor log.
 
 import { Option, type Command } from 'commander';
+import { native } from '../../log/crypto/native.ts';
+import { parseVkey } from '../../log/note/vkey.ts';
 import { logNumbers } from '../../log/open.ts';
 import type { Kind } from '../../log/types.ts';
 import { broughtTypes } from '../brought-types.ts';
@@ -30,7 +32,7 @@ export function addRestore(program: Command): void {
     .option('--number <n>', 'its number; the newest unless given')
     .option(
       '--from <mirror>',
-      'address or folder of a mirror: the C2SP prefix that has checkpoint and tile/',
+      'a service, an export folder, or the C2SP prefix of the log: an address or a folder',
     )
     .option(
       '--successor',
@@ -39,7 +41,8 @@ export function addRestore(program: Command): void {
     .addHelpText(
       'after',
       `
-  actlog restore --log live --from https://mirror.example/log/live/1
+  actlog restore --log live --from https://mirror.example
+  actlog restore --log live --from /var/www/actlog
   actlog restore --log live --number 1 --successor
 
 Catching up verifies every entry, writes what is missing, and must reach the signed checkpoint and the acknowledged
@@ -81,7 +84,8 @@ async function catchUp({ log, from = '' }: RestoreCommand, config: Config, numbe
   const place = dataLog(config, log, number);
   const { vkey, why } = await vkeyOf(config, place);
   if (vkey === undefined) throw new CommandError(`the mirror cannot be checked: ${why ?? ''}`);
-  const mirror = await openMirror(from);
+  const { name: origin } = parseVkey(native, vkey);
+  const mirror = await openMirror(from, { origin, kind: log, number });
   const bar = progress(`${log}/${String(number)}`);
   try {
     const restored = await restore({
@@ -93,7 +97,7 @@ async function catchUp({ log, from = '' }: RestoreCommand, config: Config, numbe
       onProgress: bar.at,
     });
     bar.end();
-    const { origin, from: before, to } = restored;
+    const { from: before, to } = restored;
     console.log(
       before === to
         ? `${origin} has all ${String(to)} entries: there was nothing to restore`
