@@ -5,7 +5,7 @@ import { derivedMembers, LogError, readEntry, toBase64 } from '../log/index.ts';
 import type { Appended, Disclosure, Log } from '../log/index.ts';
 import type { AnsweredEntry, Json, JsonObject } from '../plugins/contract.ts';
 import type { Gateway } from './gateway.ts';
-import { answerJson, answerText } from './json-answer.ts';
+import { answerText, printAnswer } from './json-answer.ts';
 import type { RequestContext } from './request.ts';
 import { isShared } from './tenants/tenants.ts';
 
@@ -68,7 +68,7 @@ export async function answer(
     const receipt = Object.assign(entry, derived[i]);
     return { index, entry_id, issued_at_ms, statement, receipt };
   });
-  answerJson(ctx, route.respond(answered, disclosures, state, kept));
+  answerText(ctx, printAnswer(route.respond(answered, disclosures, state, kept)));
 }
 
 function derivedOf(

@@ -1,6 +1,7 @@
 // Bodies in the form that Koa sends as they are: text or Buffer. Koa would print a Uint8Array as JSON, and an
 // object a second time to measure it.
 
+import { ReadyJson } from '../plugins/contract.ts';
 import type { RequestContext } from './request.ts';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
@@ -8,6 +9,23 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 /** Answers with a value as JSON. */
 export function answerJson(ctx: RequestContext, value: object): void {
   answerText(ctx, JSON.stringify(value));
+}
+
+/** The JSON of an answer in which members may be text already. */
+export function printAnswer(answer: object): string {
+  let text = '';
+  for (const [name, member] of Object.entries(answer)) {
+    // As the runtime prints members: what is no JSON value is left out.
+    const value = (member instanceof ReadyJson ? printReady(member) : JSON.stringify(member)) as
+      string | undefined;
+    if (value !== undefined) text += `${text === '' ? '' : ','}${JSON.stringify(name)}:${value}`;
+  }
+  return `{${text}}`;
+}
+
+function printReady({ text, more }: ReadyJson): string {
+  const rest = printAnswer(more);
+  return rest === '{}' ? text : `${text.slice(0, -1)},${rest.slice(1)}`;
 }
 
 /** Answers with what is JSON text already. */

@@ -34,16 +34,16 @@ export async function absence(
   const manifests = await declaring;
   if (manifests === null) return found;
   const { declared, spans } = manifests;
-  if (!declares(spans, question)) return { ...found, declared, verdict: 'UNDECLARED' };
+  // Not spreads: the runtime takes a microsecond to add members to one.
+  const as = (verdict: string, more: JsonObject = {}): JsonObject =>
+    Object.assign({}, found, { declared, verdict }, more);
+  if (!declares(spans, question)) return as('UNDECLARED');
   const interval_ms = smallestInterval(spans);
-  if (interval_ms === null) return { ...found, declared, verdict: 'ABSENT' };
+  if (interval_ms === null) return as('ABSENT');
   const coverage = await coverageOf(core, visible, question, interval_ms);
-  return {
-    ...found,
-    declared,
-    ...(coverage === null ? {} : { coverage: { heartbeat: coverage.heartbeat } }),
-    verdict: coverage?.covers === true ? 'ABSENT' : 'UNDERSAMPLED',
-  };
+  if (coverage === null) return as('UNDERSAMPLED');
+  const { heartbeat, covers } = coverage;
+  return as(covers ? 'ABSENT' : 'UNDERSAMPLED', { coverage: { heartbeat } });
 }
 
 /** The manifest before the window and those in it, closed; null where none stands before the window. */

@@ -44,6 +44,7 @@ export { kindOf, LogName } from './log-choice.ts';
 export { ApiError } from './problem.ts';
 export type { ApiErrorCode, ApiErrorOptions } from './problem.ts';
 export { documentMembers, LookupDocument } from './proof-document.ts';
+export { ReadyJson } from './ready-json.ts';
 export * from './receipt-schema.ts';
 export { asSchema, EntityName, Millis, SessionKey, SessionRef, SurfaceName } from './schemas.ts';
 export { memberShapes } from './shape-of.ts';

@@ -1,7 +1,7 @@
 // An absence document as the service hands it out: what the log proved, in plain words beside it, and how it is
 // kept for an Idempotency-Key. formats.md §6; behaviour.md §9.3, §9.5.
 
-import { hash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { canonical, FORMAT, toBase64 } from '../../log/index.ts';
 import type { Json, JsonObject, LogView } from '../contract.ts';
 import type { Verdict } from './entries.ts';
@@ -17,6 +17,8 @@ const DOES_NOT_ASSERT: readonly string[] = Object.freeze([
 /** The document with `statement` and `does_not_assert`, and what its entry commits to. */
 export interface Worded {
   readonly document: JsonObject;
+  /** The document as JSON, with the members of its canonical text in their order. */
+  readonly text: string;
   readonly document_sha256: string;
   readonly verdict: Verdict;
   readonly checkpoint_size: number;
@@ -24,17 +26,44 @@ export interface Worded {
 
 /** Puts the words to a document of the log. */
 export function worded(origin: string, found: JsonObject): Worded {
-  const document = {
-    ...found,
-    statement: statementOf(origin, found),
-    does_not_assert: DOES_NOT_ASSERT,
-  };
+  const words = { statement: statementOf(origin, found), does_not_assert: DOES_NOT_ASSERT };
+  const document = Object.assign({}, found, words);
+  const rest = restOf(document);
+  const note = found['checkpoint'] as string;
   return {
     document,
-    document_sha256: documentHash(document),
+    text: `{"checkpoint":${asciiOf(note)},${rest}`,
+    // In two parts: the em dashes of the first would make one text of them two bytes a character.
+    document_sha256: createHash('sha256')
+      .update(`{"checkpoint":${canonical(note)},`)
+      .update(rest)
+      .digest('hex'),
     verdict: found['verdict'] as Verdict,
     checkpoint_size: indexOf(found['map_head']) + 1,
   };
+}
+
+/** The JSON text of a document that was worded before: the same bytes as then. */
+export function documentText(document: JsonObject): string {
+  return `{"checkpoint":${asciiOf(document['checkpoint'] as string)},${restOf(document)}`;
+}
+
+/** What follows the checkpoint in the canonical text of a document: no other member of one comes before that. */
+const restOf = (document: JsonObject): string => membersOf(document, 'checkpoint');
+
+/** Of the last note: documents of one tree have the same. */
+let noted = { note: '', ascii: '' };
+
+/** A note as JSON in ASCII, and of one byte a character in memory too: so is then all that it becomes a part of. */
+function asciiOf(note: string): string {
+  if (noted.note !== note) {
+    const escaped = JSON.stringify(note).replace(
+      /[^ -~]/g,
+      (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    );
+    noted = { note, ascii: Buffer.from(escaped, 'latin1').toString('latin1') };
+  }
+  return noted.ascii;
 }
 
 /** Hex of SHA-256 of the canonical document; it has no receipt yet. */
@@ -56,11 +85,17 @@ function textOf(value: Json): string {
     return text;
   }
   if (Array.isArray(value)) return `[${(value as readonly Json[]).map(textOf).join(',')}]`;
-  const object = value as JsonObject;
-  const members = Object.keys(object)
-    .sort()
-    .map((name) => `${canonical(name)}:${textOf(object[name] as Json)}`);
-  return `{${members.join(',')}}`;
+  return `{${membersOf(value as JsonObject)}`;
+}
+
+/** The members of an object in their canonical order, without one of them, and the brace that closes it. */
+function membersOf(object: JsonObject, without?: string): string {
+  let text = '';
+  for (const name of Object.keys(object).sort()) {
+    if (name === without) continue;
+    text += `${text === '' ? '' : ','}${canonical(name)}:${textOf(object[name] as Json)}`;
+  }
+  return `${text}}`;
 }
 
 const indexOf = (opened: Json | undefined): number => (opened as { index: number }).index;

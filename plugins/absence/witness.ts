@@ -2,7 +2,7 @@
 // own. interface.md, Absence; behaviour.md §9.2 to §9.5, §14; formats.md §6.
 
 import { Type } from 'typebox';
-import { ApiError, route } from '../contract.ts';
+import { ApiError, ReadyJson, route } from '../contract.ts';
 import type {
   AnsweredEntry,
   ChainKey,
@@ -20,7 +20,7 @@ import {
   SurfaceName,
 } from '../contract.ts';
 import type { Route } from '../contract.ts';
-import { packed, unpacked, worded } from './document.ts';
+import { documentText, packed, unpacked, worded } from './document.ts';
 import type { Worded } from './document.ts';
 import { Hex32, SurfaceKey, WITNESS, witnessType } from './entries.ts';
 
@@ -75,8 +75,7 @@ const Body = Type.Object(
 );
 
 /** What `respond` needs beside the entries: the documents, whole or packed for a later day. */
-type Kept =
-  { readonly documents: readonly JsonObject[] } | { readonly packed: readonly JsonObject[] };
+type Kept = { readonly texts: readonly string[] } | { readonly packed: readonly JsonObject[] };
 
 /** The route that issues witnesses. */
 export function witnessRoute(host: PluginHost): Route {
@@ -130,17 +129,16 @@ export function witnessRoute(host: PluginHost): Route {
           ...(decision === undefined ? {} : { decision }),
         },
       }));
-      const documents = shown.map(({ document }) => document);
-      const now: Kept = { documents };
+      const now: Kept = { texts: shown.map(({ text }) => text) };
       await ctx.state.append(drafts, {
-        keep: { now, later: () => ({ packed: documents.map(packed) }) },
+        keep: { now, later: () => ({ packed: shown.map(({ document }) => packed(document)) }) },
       });
     },
     respond(entries, _disclosures, { body, caller }, kept) {
-      const documents = entries.map((entry, i) => ({
-        ...documentAt(host.logs(caller.kind), kept as Kept, entry, i),
-        receipt: entry.receipt,
-      }));
+      const documents = entries.map((entry, i) => {
+        const text = textAt(host.logs(caller.kind), kept as Kept, entry, i);
+        return new ReadyJson(text, { receipt: entry.receipt });
+      });
       const [first] = documents;
       return {
         ok: true,
@@ -213,15 +211,15 @@ function gateOf(entries: readonly AnsweredEntry[]): { decision: string; reasons:
   return { decision: decisionOf(asked), reasons };
 }
 
-function documentAt(
+function textAt(
   logs: readonly LogView[],
   kept: Kept,
   { statement }: AnsweredEntry,
   i: number,
-): JsonObject {
-  if ('documents' in kept) return kept.documents[i] ?? {};
+): string {
+  if ('texts' in kept) return kept.texts[i] ?? '{}';
   const log = logs.find(({ origin }) => origin === statement['origin']);
   if (log === undefined) throw new Error('the log of a kept document is not served');
   const size = statement['checkpoint_size'] as number;
-  return unpacked(log, kept.packed[i] as Json, size) as JsonObject;
+  return documentText(unpacked(log, kept.packed[i] as Json, size) as JsonObject);
 }

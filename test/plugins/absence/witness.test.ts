@@ -74,6 +74,17 @@ describe('POST /api/v1/absence/witness', () => {
     assert.equal(after.witness.proof.type, 'tail');
   });
 
+  it('answers in ASCII, though the checkpoint in the document is not', async () => {
+    const asked = { entity: ENTITY, surface: 'policy_bind', ...quiet };
+    const answer = await served.witness(asked, {});
+    assert.match(answer.text, /^[ -~]+$/);
+    assert.match(answer.json.witness.checkpoint, /^\u2014 /m);
+    const both = { entity: ENTITY, surfaces: ['policy_bind', 'premium_commit'], ...quiet };
+    const { json } = await served.witness(both);
+    assert.equal(json.witnesses.length, 2);
+    for (const document of json.witnesses) verified(document);
+  });
+
   it('says in plain words what was seen, by whom, and what it does not say', async () => {
     const { witness } = await ask(quiet);
     const { statement, does_not_assert } = witness;
