@@ -60,6 +60,9 @@ export const receiptMembers = {
   event_at_ms: Type.Optional(Millis),
   toll: Type.Optional(Type.String()),
   toll_micro_usd: Type.Optional(Type.Integer({ minimum: 0 })),
+  cleared_micro_usd: Type.Optional(
+    Type.Integer({ description: 'The exposure that the act cleared.' }),
+  ),
   log: Type.Object(
     {
       origin: Type.String(),
