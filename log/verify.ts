@@ -13,7 +13,7 @@ import type { Question } from './verify/document.ts';
 import { readEntry } from './verify/entry.ts';
 import { openEntry as open } from './verify/open.ts';
 import type { OpenedEntry, TreeHead } from './verify/open.ts';
-import { list, path } from './verify/shape.ts';
+import { hash, list } from './verify/shape.ts';
 import type { Trust } from './verify/trust.ts';
 import { checkWitnesses, openTree } from './verify/witnessed.ts';
 
@@ -128,7 +128,7 @@ export function verifyConsistency(
     fromRoot: older.root,
     toRoot: newer.root,
     // Twice the longest inclusion path is more than any consistency path has.
-    path: list(proof, 'path', 106).flatMap((node) => path([node], 'path')),
+    path: list(proof, 'path', 106).map((node) => hash(node, 'path')),
   });
   return { from: older, to: newer };
 }

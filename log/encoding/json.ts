@@ -62,9 +62,11 @@ function sourceOf(text: string | Uint8Array, maxBytes: number): string {
       throw invalid('text is not utf-8 without a byte order mark', { cause });
     }
   }
-  // A byte order mark needs no rule here: outside a string the parser refuses it.
-  checkText(text);
-  if (text.length * 3 > maxBytes) {
+  // A byte order mark needs no rule here: outside a string the parser refuses it. So it does a lone surrogate, and
+  // within one it is found in the value, unless an escape of its other half stands beside it.
+  const long = text.length * 3 > maxBytes;
+  if (long || text.includes('\\u')) checkText(text);
+  if (long) {
     checkBytes(text.length > maxBytes ? text.length : utf8(text).length, maxBytes);
   }
   return text;

@@ -149,8 +149,8 @@ function surfaceWindow({ key, from_ms, to_ms }: Question): SurfaceWindow | null 
 
 /** `receipt` is a receipt of an entry that commits to the document without it. */
 function checkReceipt(suite: Suite, trust: Trust, document: JsonObject): void {
+  if (document.receipt === undefined) return;
   const { receipt, ...rest } = document;
-  if (receipt === undefined) return;
   if (!isJsonObject(receipt)) throw refused('receipt is not an object');
   const { valid, statement } = verifyReceipt(receipt, trust, { suite });
   if (!valid) throw refused('receipt does not hold');

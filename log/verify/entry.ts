@@ -40,12 +40,14 @@ export function readEntry(suite: Suite, text: string): EntryParts {
   if (!isCanonical(text, value)) throw new LogError('entry_invalid', 'entry is not canonical');
   const { signature: member, ...statement } = value;
   // What is left of a canonical text without a member is canonical too; its like may stand deeper within.
-  const [before = '', after = '', ...more] = text.split(`"signature":"${member as string}"`);
-  const plain = more.length === 0 && after.startsWith(',');
+  const piece = `"signature":"${member as string}"`;
+  const at = text.indexOf(piece);
+  const end = at + piece.length;
+  const plain = text[end] === ',' && !text.includes(piece, end);
   return {
     text,
     statement,
-    message: utf8(plain ? before + after.slice(1) : canonical(statement)),
+    message: utf8(plain ? text.slice(0, at) + text.slice(end + 1) : canonical(statement)),
     signature,
     leafHash: suite.sha256(leaf),
   };

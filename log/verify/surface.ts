@@ -67,10 +67,10 @@ export function readDeclared(ground: Ground, window: SurfaceWindow, value: Json)
   if (closing.type === 'gap' && closing.successor.ms <= window.to_ms) {
     throw refused('successor of the last manifest is not after the window');
   }
-  const intervals = spans.flatMap(({ interval_ms }) => interval_ms ?? []);
+  const interval_ms = Math.min(...spans.map((span) => span.interval_ms ?? Infinity));
   return {
     window: spans.every(({ lists }) => lists) && covers(spans, window),
-    interval_ms: intervals.length === 0 ? null : Math.min(...intervals),
+    interval_ms: interval_ms === Infinity ? null : interval_ms,
   };
 }
 

@@ -42,7 +42,7 @@ export function checkWitnesses(
 ): { witnessed: number; map_verified: number; quorum_ms: number | null } {
   const map_verified = cosignatures.filter(({ map }) => map).length;
   const { policy } = trust;
-  if ((policy?.quorum ?? null) === null || policy === undefined) {
+  if (policy === undefined || policy.quorum === null) {
     return { witnessed: 0, map_verified, quorum_ms: null };
   }
   const inTime = cosignatures.filter(({ map, time_s }) => !map && time_s * 1000 >= since_ms);
