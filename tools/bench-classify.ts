@@ -92,6 +92,10 @@ function checkOwnSets(engine: Engine): void {
     ...figures(score('field', scoreAlarm)),
     topic: figuresByTag(score('field', scoreAlarm)),
   };
+  report['varied'] = {
+    ...figures(score('varied', scoreAlarm)),
+    topic: figuresByTag(score('varied', scoreAlarm)),
+  };
 }
 
 function checkSpeed(engine: Engine): void {

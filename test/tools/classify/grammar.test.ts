@@ -1,6 +1,7 @@
 // Tests of tools/classify/grammar.ts and of the sets it makes.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ownRows } from '../../../tools/classify/corpus.ts';
@@ -39,5 +40,15 @@ describe('the own sets', () => {
       [],
     );
     assert.ok(held.size > 1000);
+  });
+
+  it('keep the twins of a varied sentence on one side', () => {
+    const splits = new Map<string, Set<string>>();
+    for (const line of readFileSync(join(FOLDER, 'varied.jsonl'), 'utf8').trim().split('\n')) {
+      const { pair, split } = JSON.parse(line) as Record<'pair' | 'split', string>;
+      splits.set(pair, (splits.get(pair) ?? new Set()).add(split));
+    }
+    const torn = [...splits].filter(([, sides]) => sides.size !== 1).map(([pair]) => pair);
+    assert.deepEqual(torn, []);
   });
 });
