@@ -56,8 +56,12 @@ export function preimageOf(profile: Profile, tuple: ActionTuple): JsonObject | n
     }
     case 'x402-settlement-binding-v0':
       return {
-        ...{ actionType: action_type, agentId: agent_id, scope },
-        ...{ seq, terminal, timestampMs: timestamp_ms },
+        actionType: action_type,
+        agentId: agent_id,
+        scope,
+        seq,
+        terminal,
+        timestampMs: timestamp_ms,
       };
   }
 }

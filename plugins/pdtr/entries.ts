@@ -3,7 +3,7 @@
 // behaviour.md §7.3 to §7.5.
 
 import { Type } from 'typebox';
-import type { EntryType, JsonObject, RowWriter, Sequenced } from '../contract.ts';
+import type { EntryType, JsonObject, RowReader, RowWriter, Sequenced } from '../contract.ts';
 import { asSchema, EntityName, Millis, SessionRef, SurfaceName } from '../contract.ts';
 import { PROFILES } from './action-ref.ts';
 
@@ -82,33 +82,54 @@ export interface BoundRow {
   readonly timestamp_ms: number;
 }
 
-/** Who bound a payment. */
-export interface PayersRow {
-  /** tenant_ref of the first. */
-  readonly first: string;
+/** A payment: who bound it first, and that tenant's newest bind of it. Most payments have this row alone. */
+export interface PaymentRow {
+  readonly tenant_ref: string;
+  readonly newest: BoundRow;
+  /** Other tenants bound it too. */
   readonly several: boolean;
 }
 
-/** Row of a tenant's newest bind of a payment. */
-export const newestRow = (tenant_ref: string, payment_hash: string): string =>
-  `pdtr/newest/${tenant_ref}/${payment_hash}`;
-/** Row of the bind with this seq; a tenant has one. */
-export const seqRow = (tenant_ref: string, payment_hash: string, seq: number): string =>
-  `pdtr/bound/${tenant_ref}/${String(seq)}/${payment_hash}`;
-/** Row of those who bound a payment. */
-export const payersRow = (payment_hash: string): string => `pdtr/payers/${payment_hash}`;
+/** Row of a payment. */
+export const paymentRow = (payment_hash: string): string => `pdtr/payment/${payment_hash}`;
+/** Row of the newest bind of a tenant that was not the first to bind the payment. */
+export const laterPayerRow = (tenant_ref: string, payment_hash: string): string =>
+  `pdtr/payer/${tenant_ref}/${payment_hash}`;
+/** Row of a tenant's bind with this seq, once it has a newer one. */
+export const olderBindRow = (tenant_ref: string, payment_hash: string, seq: number): string =>
+  `pdtr/older/${tenant_ref}/${String(seq)}/${payment_hash}`;
+
+/** A payment as it is known to a tenant: the row of all, and the tenant's own newest bind. */
+export function boundPayment(
+  rows: Pick<RowReader, 'get'>,
+  tenant_ref: string,
+  payment_hash: string,
+): { readonly payment: PaymentRow | undefined; readonly newest: BoundRow | undefined } {
+  const payment = rows.get(paymentRow(payment_hash)) as unknown as PaymentRow | undefined;
+  if (payment === undefined) return { payment, newest: undefined };
+  if (payment.tenant_ref === tenant_ref) return { payment, newest: payment.newest };
+  if (!payment.several) return { payment, newest: undefined };
+  const later = rows.get(laterPayerRow(tenant_ref, payment_hash));
+  return { payment, newest: later as unknown as BoundRow | undefined };
+}
 
 function project({ index, statement }: Sequenced, rows: RowWriter): void {
   const { action_ref, action_ref_claimed = null, seq, terminal, timestamp_ms } = statement;
   const tenant_ref = statement['tenant_ref'] as string;
   const payment_hash = statement['payment_hash'] as string;
-  const row = { index, action_ref, claimed: action_ref_claimed, seq, terminal, timestamp_ms };
-  rows.put(newestRow(tenant_ref, payment_hash), row as JsonObject);
-  rows.put(seqRow(tenant_ref, payment_hash, seq as number), row as JsonObject);
-  const payers = rows.get(payersRow(payment_hash)) as unknown as PayersRow | undefined;
-  const first = payers?.first ?? tenant_ref;
-  const several = (payers?.several ?? false) || first !== tenant_ref;
-  rows.put(payersRow(payment_hash), { first, several } satisfies PayersRow);
+  const bind = { index, action_ref, claimed: action_ref_claimed, seq, terminal, timestamp_ms };
+  const { payment, newest } = boundPayment(rows, tenant_ref, payment_hash);
+  if (newest !== undefined) {
+    rows.put(olderBindRow(tenant_ref, payment_hash, newest.seq), newest as unknown as JsonObject);
+  }
+  const first = payment?.tenant_ref ?? tenant_ref;
+  if (first === tenant_ref) {
+    const several = payment?.several ?? false;
+    rows.put(paymentRow(payment_hash), { tenant_ref, newest: bind as JsonObject, several });
+    return;
+  }
+  rows.put(paymentRow(payment_hash), { ...payment, several: true } as unknown as JsonObject);
+  rows.put(laterPayerRow(tenant_ref, payment_hash), bind as JsonObject);
 }
 
 /** `pdtr.twin.v1`. */

@@ -5,8 +5,8 @@ import { ApiError } from '../contract.ts';
 import type { RowReader } from '../contract.ts';
 import type { Act, ToldAct } from './act.ts';
 import { defaultActionRef } from './action-ref.ts';
-import { newestRow, payersRow, seqRow } from './entries.ts';
-import type { BoundRow, PayersRow } from './entries.ts';
+import { boundPayment, olderBindRow } from './entries.ts';
+import type { BoundRow } from './entries.ts';
 
 /** A bind to be judged. */
 export interface Bind {
@@ -23,10 +23,11 @@ export interface Bind {
  */
 export function standingBind(rows: RowReader, bind: Bind): number | null {
   const { tenant_ref, payment_hash, act } = bind;
-  const newest = rowOf(rows, newestRow(tenant_ref, payment_hash));
+  const { newest } = boundPayment(rows, tenant_ref, payment_hash);
   if (newest === undefined) return null;
   const { seq } = act.tuple;
-  const same = rowOf(rows, seqRow(tenant_ref, payment_hash, seq));
+  const older = seq < newest.seq ? olderBindRow(tenant_ref, payment_hash, seq) : null;
+  const same = older === null ? undefined : (rows.get(older) as unknown as BoundRow | undefined);
   if (same !== undefined && repeats(bind, same)) return same.index;
   if (!newest.terminal && seq > newest.seq) return null;
   if (repeats(bind, newest)) return newest.index;
@@ -40,8 +41,8 @@ export function standingBind(rows: RowReader, bind: Bind): number | null {
 
 /** Whether another tenant has bound the payment. */
 export function isContested(rows: RowReader, tenant_ref: string, payment_hash: string): boolean {
-  const payers = rows.get(payersRow(payment_hash)) as unknown as PayersRow | undefined;
-  return payers !== undefined && (payers.several || payers.first !== tenant_ref);
+  const { payment } = boundPayment(rows, tenant_ref, payment_hash);
+  return payment !== undefined && (payment.several || payment.tenant_ref !== tenant_ref);
 }
 
 /** Whether a bind says nothing that the standing one does not: members left to their defaults never conflict. */
@@ -57,6 +58,3 @@ function repeats({ act, told }: Bind, row: BoundRow): boolean {
   const then = { ...act.tuple, timestamp_ms: row.timestamp_ms };
   return defaultActionRef(then) === row.action_ref;
 }
-
-const rowOf = (rows: RowReader, key: string): BoundRow | undefined =>
-  rows.get(key) as unknown as BoundRow | undefined;
