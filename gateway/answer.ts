@@ -3,16 +3,17 @@
 
 import { derivedMembers, LogError, readEntry, toBase64 } from '../log/index.ts';
 import type { Appended, Disclosure, Log } from '../log/index.ts';
-import type { AnsweredEntry, Json, JsonObject } from '../plugins/contract.ts';
+import { ReadyJson } from '../plugins/contract.ts';
+import type { AnsweredEntry, AnsweredReceipt, Json, JsonObject } from '../plugins/contract.ts';
 import type { Gateway } from './gateway.ts';
 import { answerText, printAnswer } from './json-answer.ts';
 import type { RequestContext } from './request.ts';
 import { isShared } from './tenants/tenants.ts';
 
 /** What an answer is made of. */
-export type StoredEntry = Pick<
+type StoredEntry = Pick<
   Appended,
-  'index' | 'entry_id' | 'issued_at_ms' | 'leaf_hash' | 'text'
+  'index' | 'entry_id' | 'issued_at_ms' | 'leaf_hash' | 'text' | 'statement'
 >;
 type Disclosed = readonly Readonly<Record<string, Disclosure>>[];
 
@@ -30,7 +31,7 @@ export async function answerStored(
     const { statement } = readEntry(text);
     const entry_id = statement['entry_id'] as string;
     const issued_at_ms = statement['issued_at_ms'] as number;
-    return { index, entry_id, issued_at_ms, text, leaf_hash: log.leafHash(index) };
+    return { index, entry_id, issued_at_ms, text, leaf_hash: log.leafHash(index), statement };
   });
   const opened = await Promise.all(
     // Those of a shared tenant were never kept.
@@ -63,13 +64,46 @@ export async function answer(
   }
   if (route?.respond === undefined)
     throw new Error('a route that appends declares respond or flat');
-  const answered = entries.map(({ index, entry_id, issued_at_ms, text }, i): AnsweredEntry => {
-    const { entry, statement } = readEntry(text);
-    const receipt = Object.assign(entry, derived[i]);
+  const answered = entries.map((entry, i): AnsweredEntry => {
+    const { index, entry_id, issued_at_ms } = entry;
+    const statement = inOrder(entry) ? entry.statement : readEntry(entry.text).statement;
+    const receipt = new ReceiptText(entry, derived[i] ?? {});
     return { index, entry_id, issued_at_ms, statement, receipt };
   });
   answerText(ctx, printAnswer(route.respond(answered, disclosures, state, kept)));
 }
+
+/** The receipt that routes pass on: the entry's own text and what is derived of it. */
+class ReceiptText extends ReadyJson implements AnsweredReceipt {
+  readonly entry_hash: string;
+  readonly permalink: string;
+  readonly verify_url: string;
+
+  constructor({ text }: StoredEntry, derived: JsonObject) {
+    super(text, derived);
+    const { entry_hash, permalink, verify_url } = derived as unknown as AnsweredReceipt;
+    this.entry_hash = entry_hash;
+    this.permalink = permalink;
+    this.verify_url = verify_url;
+  }
+}
+
+/** Members that routes do not show by themselves. */
+const OF_THE_LOG: ReadonlySet<string> = new Set(['commitments', 'links']);
+
+/**
+ * Whether a statement, as it was placed, prints member by member as its text has it: an object within it may have
+ * its members in another order, and then a replay would answer other bytes.
+ */
+const inOrder = ({ statement }: StoredEntry): boolean =>
+  Object.keys(statement).every((name) => {
+    const value = statement[name] ?? null;
+    return !isObject(value) || OF_THE_LOG.has(name) || isPlainList(value);
+  });
+
+const isObject = (value: Json): boolean => typeof value === 'object' && value !== null;
+
+const isPlainList = (value: Json): boolean => Array.isArray(value) && !value.some(isObject);
 
 function derivedOf(
   { base_url }: Gateway,

@@ -85,9 +85,15 @@ export interface AnsweredEntry {
   readonly issued_at_ms: number;
   /** The statement: what the entry says, without its signature. */
   readonly statement: JsonObject;
-  /** The receipt: statement, signature, entry_hash, permalink, verify_url, disclosures, log (behaviour.md §1.1). */
-  readonly receipt: JsonObject;
+  /** Stands for the receipt wherever an answer is to hold it. */
+  readonly receipt: AnsweredReceipt;
 }
+
+/**
+ * The receipt of an entry in an answer: it goes out as the entry's own text with the members that are derived of it
+ * (behaviour.md §1.1), of which these can be read here. What the entry says stands in `statement`.
+ */
+export type AnsweredReceipt = Readonly<Record<'entry_hash' | 'permalink' | 'verify_url', string>>;
 
 /** What `ctx.state` holds in a handler. */
 export interface RouteState<P = unknown, Q = unknown, B = unknown> extends RouteRequest<P, Q, B> {

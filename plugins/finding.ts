@@ -2,7 +2,16 @@
 // closes it. behaviour.md §1.4; formats.md §6.
 
 import { fromHex } from '../log/index.ts';
-import type { ChainKey, JsonObject, Kind, Link, LogView, PluginHost } from './contract.ts';
+import type {
+  AnsweredEntry,
+  AnsweredReceipt,
+  ChainKey,
+  JsonObject,
+  Kind,
+  Link,
+  LogView,
+  PluginHost,
+} from './contract.ts';
 
 const ENTRY_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const HASH = /^[0-9a-f]{64}$/;
@@ -28,6 +37,14 @@ export function findEntry(
     if (index !== null) return { log, index };
   }
   return null;
+}
+
+/** An entry of the log as answers have it. */
+export function answeredEntry(log: LogView, index: number): AnsweredEntry {
+  const receipt = log.receipt(index);
+  if (receipt === null) throw new Error(`entry ${String(index)} has no receipt`);
+  const { entry_id, issued_at_ms } = receipt as { entry_id: string; issued_at_ms: number };
+  return { index, entry_id, issued_at_ms, statement: receipt, receipt: receipt as AnsweredReceipt };
 }
 
 /** How many entries a chain has up to the end of an absence document's window, by what closes it there. */

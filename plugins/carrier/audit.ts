@@ -80,7 +80,7 @@ export function checkAnswer(
     slug,
     mandate_id: mandate_id ?? null,
     entry_id,
-    verify_url: receipt['verify_url'] ?? '',
+    verify_url: receipt.verify_url,
     checked_at: new Date(issued_at_ms).toISOString(),
     rules: resultsOf(catalog.rules, reasons),
     audit: rests_on.map((part) => auditItem(host, log, part, checkpoint_size)),

@@ -91,7 +91,7 @@ export function eventRoute(host: PluginHost): Route {
         .filter((name) => statement[name] !== undefined)
         .map((name) => [name, statement[name]]);
       const own = Object.fromEntries(shown) as JsonObject;
-      return { ok: true, entry_id, verify_url: receipt['verify_url'], ...own, receipt };
+      return { ok: true, entry_id, verify_url: receipt.verify_url, ...own, receipt };
     },
   });
 }

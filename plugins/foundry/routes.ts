@@ -4,10 +4,10 @@
 import { Type } from 'typebox';
 import { ApiError, kindOf, route } from '../contract.ts';
 import type { Caller, JsonObject, PluginHost, Route } from '../contract.ts';
+import { answeredEntry } from '../finding.ts';
 import { layerRoutes } from '../layer-routes.ts';
 import { COUNTED, countsName } from './counts.ts';
 import { NEWEST_SETTLEMENTS } from './trigger/entries.ts';
-import { entryAt } from './trigger/feed.ts';
 import { settlementShown, SettlementShown } from './trigger/fire.ts';
 
 const Recent = Type.Object({
@@ -33,7 +33,7 @@ function newestSettlements(host: PluginHost, caller: Caller): JsonObject[] {
   const log = host.log(kindOf(undefined, caller));
   const indexes = (log.row(NEWEST_SETTLEMENTS) ?? []) as readonly number[];
   return indexes.map((index) => {
-    const entry = entryAt(log, index);
+    const entry = answeredEntry(log, index);
     const { trigger_id = '', template_id = '' } = entry.statement;
     return { trigger_id, template_id, ...settlementShown(entry) };
   });

@@ -84,7 +84,7 @@ export function decisionAnswer(entries: readonly AnsweredEntry[]): JsonObject {
     ok: true,
     outcome,
     decision_entry_id: entry_id,
-    verify_url: receipt['verify_url'] ?? '',
+    verify_url: receipt.verify_url,
     action_ref,
     ...(expires_at_ms === undefined
       ? {}

@@ -5,6 +5,7 @@ import { Type } from 'typebox';
 import { ApiError, route } from '../contract.ts';
 import type { Caller, Draft, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
 import { ReceiptSchema } from '../contract.ts';
+import { answeredEntry } from '../finding.ts';
 import { CAUSES, restraintDraft } from '../restraint/index.ts';
 import { decisionAmong, decisionAnswer, decisionAnswerMembers, PermitObject } from './answer.ts';
 import { gateCatalog } from './asking.ts';
@@ -166,16 +167,12 @@ export function holdRoutes(host: PluginHost): readonly Route[] {
 }
 
 function endOf(log: LogView, index: number): JsonObject {
-  const receipt = log.receipt(index);
-  if (receipt === null) throw new Error('the end of a hold is missing');
-  const { entry_id, issued_at_ms } = receipt as { entry_id: string; issued_at_ms: number };
-  const { outcome, permit } = decisionAnswer([
-    { index, entry_id, issued_at_ms, statement: receipt, receipt },
-  ]);
+  const entry = answeredEntry(log, index);
+  const { outcome, permit } = decisionAnswer([entry]);
   return {
     outcome: outcome ?? null,
     ...(permit === undefined ? {} : { permit }),
-    decision_receipt: receipt,
+    decision_receipt: entry.receipt,
   };
 }
 

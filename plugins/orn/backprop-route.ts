@@ -129,7 +129,7 @@ export function backpropRoute(_host: PluginHost): Route {
           retained_usd: usdText(retained[at]),
         })),
         does_not_assert: Object.values(DOES_NOT_ASSERT),
-        verify_url: receipt['verify_url'],
+        verify_url: receipt.verify_url,
         receipt,
       };
     },

@@ -193,6 +193,6 @@ function averageShown(
     })),
     outside_usd: usdText(statement['outside_micro_usd']),
     does_not_assert: Object.values(DOES_NOT_ASSERT),
-    verify_url: receipt['verify_url'] ?? '',
+    verify_url: receipt.verify_url,
   };
 }

@@ -152,6 +152,6 @@ function slicesShown(
           },
         }),
     does_not_assert: Object.values(DOES_NOT_ASSERT),
-    verify_url: receipt['verify_url'] ?? '',
+    verify_url: receipt.verify_url,
   };
 }

@@ -84,7 +84,7 @@ export function settlementOf(
   const profile = statement['action_ref_profile'];
   const settlement = {
     entry_id,
-    verify_url: receipt['verify_url'] ?? '',
+    verify_url: receipt.verify_url,
     twin_verify_url: host.url(twinPath(entry_id, statement['sandbox'] === true)),
     payment_hash: requestedPayment(body).spelling,
     payment_hash_normalized: statement['payment_hash'] ?? '',

@@ -149,7 +149,7 @@ export function actRoute(host: PluginHost): Route {
       return {
         ok: true,
         act: { entry_id: act.entry_id, action_ref, action_hash, permit_id, permit_use_id },
-        verify_url: act.receipt['verify_url'],
+        verify_url: act.receipt.verify_url,
         receipt: act.receipt,
         permit_use_receipt: use.receipt,
       };

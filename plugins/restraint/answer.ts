@@ -31,10 +31,10 @@ export function restraintObject({
 }: AnsweredEntry): JsonObject {
   const own = Object.keys(shown).filter((name) => statement[name] !== undefined);
   const { origin } = statement as { readonly origin: string };
-  const { entry_hash } = receipt as { readonly entry_hash: string };
+  const { entry_hash } = receipt;
   return {
     entry_id,
-    verify_url: receipt['verify_url'] ?? '',
+    verify_url: receipt.verify_url,
     commit_anchor: `${origin}#${String(index)}:${entry_hash}`,
     ...Object.fromEntries(own.map((name) => [name, statement[name] ?? null])),
     does_not_assert: Object.values(RECORD_DOES_NOT_ASSERT),

@@ -73,7 +73,7 @@ export function releaseRoute(host: PluginHost): Route {
         ok: true,
         seal_id: statement['seal_id'],
         retention_hold: false,
-        verify_url: receipt['verify_url'],
+        verify_url: receipt.verify_url,
         receipt,
       };
     },

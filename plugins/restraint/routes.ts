@@ -132,7 +132,7 @@ export function restraintRoutes(host: PluginHost): readonly Route[] {
         return {
           ok: true,
           ccr_id: ccr.entry_id,
-          verify_url: ccr.receipt['verify_url'],
+          verify_url: ccr.receipt.verify_url,
           counterfactual: counterfactualOf(ccr.statement),
           restraint: restraintObject(restraint),
           receipt: ccr.receipt,

@@ -128,7 +128,7 @@ export function sealRoute(host: PluginHost): Route {
       return {
         ok: true,
         seal_id: entry_id,
-        verify_url: receipt['verify_url'],
+        verify_url: receipt.verify_url,
         seal: Object.fromEntries(shown.map((name) => [name, statement[name]])),
         ...(kept ?? { checkpoint: null, preserved: [] }),
         does_not_assert: Object.values(SEAL_DOES_NOT_ASSERT),

@@ -167,7 +167,7 @@ function packShown(
   return {
     ...{ pack_entry_id: entry_id, category_id, pack_sha256 },
     pack: packOf(foundryCatalog(host), withSystem(parts, system)),
-    verify_url: receipt['verify_url'] ?? '',
+    verify_url: receipt.verify_url,
   };
 }
 

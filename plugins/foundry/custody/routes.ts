@@ -134,7 +134,7 @@ function custodyShown({ entry_id, statement, receipt }: AnsweredEntry): JsonObje
       ...(reason === undefined ? {} : { breach: reason }),
     },
     does_not_assert: Object.values(DOES_NOT_ASSERT),
-    verify_url: receipt['verify_url'] ?? '',
+    verify_url: receipt.verify_url,
   };
 }
 

@@ -67,7 +67,7 @@ export function proofOf({ statement, entry_id, receipt }: AnsweredEntry): JsonOb
   const { request_hash = '', response_hash = '' } = statement;
   const proof = {
     ...{ entry_id, session_root, session_size, outcome, request_hash, response_hash },
-    verify_url: receipt['verify_url'] ?? '',
+    verify_url: receipt.verify_url,
   };
   return { proof, receipt };
 }

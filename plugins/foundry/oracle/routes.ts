@@ -58,7 +58,7 @@ function aggregateShown({ entry_id, statement, receipt }: AnsweredEntry): JsonOb
     aggregate_entry_id: entry_id,
     ...Object.fromEntries(members),
     does_not_assert: Object.values(DOES_NOT_ASSERT),
-    verify_url: receipt['verify_url'] ?? '',
+    verify_url: receipt.verify_url,
   };
 }
 

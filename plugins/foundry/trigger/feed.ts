@@ -2,7 +2,8 @@
 
 import { Type } from 'typebox';
 import { Millis } from '../../contract.ts';
-import type { AnsweredEntry, JsonObject, LogView, PluginHost, Route } from '../../contract.ts';
+import type { JsonObject, LogView, PluginHost, Route } from '../../contract.ts';
+import { answeredEntry } from '../../finding.ts';
 import { feedRoute } from '../../paging.ts';
 import { foundryCatalog } from '../catalog.ts';
 import { EntryId, Name } from '../members.ts';
@@ -45,7 +46,7 @@ export function triggerFeedRoute(host: PluginHost): Route {
 }
 
 function eventOf(log: LogView, index: number): JsonObject {
-  const entry = entryAt(log, index);
+  const entry = answeredEntry(log, index);
   const { statement, entry_id, issued_at_ms, receipt } = entry;
   const { trigger_id = '', template_id = '', state = '', condition = {} } = statement;
   const armed = state === 'ARMED';
@@ -56,15 +57,6 @@ function eventOf(log: LogView, index: number): JsonObject {
     ...(armed
       ? { obligation_surface: surfaceOf(statement) }
       : { settlement: settlementShown(entry) }),
-    permalink: receipt['permalink'] ?? '',
+    permalink: receipt.permalink,
   };
-}
-
-/** An entry of the log as answers have it. */
-export function entryAt(log: LogView, index: number): AnsweredEntry {
-  const receipt = log.receipt(index);
-  if (receipt === null) throw new Error(`entry ${String(index)} has no receipt`);
-  const entry_id = receipt['entry_id'] as string;
-  const issued_at_ms = receipt['issued_at_ms'] as number;
-  return { index, entry_id, issued_at_ms, statement: receipt, receipt };
 }

@@ -277,6 +277,6 @@ export function settlementShown({
     fee_usd: usdText(BigInt(fee)),
     fee_micro_usd: fee,
     fired_at_ms: issued_at_ms,
-    verify_url: receipt['verify_url'] ?? '',
+    verify_url: receipt.verify_url,
   };
 }

@@ -188,6 +188,6 @@ function publishedOf({ statement, receipt }: AnsweredEntry): JsonObject {
   return {
     ...{ trigger_id, state, template_id, condition, default_action, enabled_exposure_micro_usd },
     obligation_surface: surfaceOf(statement),
-    verify_url: receipt['verify_url'] ?? '',
+    verify_url: receipt.verify_url,
   };
 }
