@@ -12,8 +12,9 @@ import { leafHashOf, readEntry } from './statement.ts';
 import type { Link, Sequenced } from './types.ts';
 
 /** The next entry of a core, with what it leaves in the core's and the plugins' rows under this round. */
-export function adopt(core: Core, bytes: Uint8Array, round: number): Entry {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+export function adopt(core: Core, entry: Uint8Array, round: number): Entry {
+  const bytes = Buffer.from(entry.buffer, entry.byteOffset, entry.byteLength);
+  const text = bytes.toString('utf8');
   const { statement, signature } = readEntry(text);
   const links = (statement['links'] as unknown as readonly Link[] | undefined) ?? [];
   const sequenced: Sequenced = {

@@ -11,6 +11,7 @@ import type { Fold } from './map/fold.ts';
 import { decodeHead } from './map/head.ts';
 import { RightEdge } from './merkle/edge.ts';
 import { TileHashes } from './merkle/tile-hashes.ts';
+import { RecentEntries, type Written } from './recent-entries.ts';
 import { Rows } from './rows.ts';
 import { KeyRows, START, SurfaceRows, Tenants, type Position } from './state.ts';
 import { leafHashOf, readEntry } from './statement.ts';
@@ -36,6 +37,9 @@ export interface PendingHead {
 
 /** How many durable heads are remembered without asking the store. */
 const REMEMBERED_HEADS = 32_768;
+
+/** How many bytes of entries that were read are remembered. */
+const READ_BYTES = 8 * 1024 * 1024;
 
 /** What a core is made of. */
 export interface CoreParts {
@@ -65,6 +69,12 @@ export class Core {
   /** Of the chains that moved last: most entries stand on a chain that has just had one. */
   readonly #durableHeads = new LRUCache<string, PendingHead>({ max: REMEMBERED_HEADS });
   readonly tiles: TileHashes;
+  readonly recent = new RecentEntries();
+  /** Of those read last, compared with their leaf hashes: a decision, a policy is read again and again. */
+  readonly #read = new LRUCache<number, Buffer>({
+    maxSize: READ_BYTES,
+    sizeCalculation: ({ length }) => length,
+  });
   edge = new RightEdge();
   /** As of everything placed, durable or not. */
   position: Position = START;
@@ -117,12 +127,16 @@ export class Core {
 
   /** The bytes of a durable entry, compared with its leaf hash; a hole or damage is `store_corrupt`. */
   entryBytes(index: number): Buffer {
+    const recent = this.recent.at(index);
+    if (recent !== undefined) return recent;
     const bytes = this.#storedBytes(index);
     if (!equal(leafHashOf(bytes), this.tiles.subtree(0, index))) throw damaged(index);
     return bytes;
   }
 
   #storedBytes(index: number): Buffer {
+    const recent = this.recent.at(index);
+    if (recent !== undefined) return recent;
     const bytes = this.store.get(entryKey(index));
     if (bytes === undefined) throw damaged(index);
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -130,7 +144,12 @@ export class Core {
 
   /** The text of a durable entry; throws as `entryBytes` does. */
   entryText(index: number): string {
-    return this.entryBytes(index).toString('utf8');
+    let bytes = this.recent.at(index) ?? this.#read.get(index);
+    if (bytes === undefined) {
+      bytes = this.entryBytes(index);
+      this.#read.set(index, bytes);
+    }
+    return bytes.toString('utf8');
   }
 
   statementAt(index: number): JsonObject {
@@ -171,9 +190,10 @@ export class Core {
     };
   }
 
-  /** A round is durable. */
-  settle(round: number, size: number): void {
+  /** A round is durable, and with it the entries that it wrote. */
+  settle(round: number, size: number, written: readonly Written[] = []): void {
     this.durable = size;
+    for (const entry of written) this.recent.add(entry);
     this.coreRows.settle(round);
     this.pluginRows.settle(round);
     for (const [id, head] of this.heads.written(round)) {

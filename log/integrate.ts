@@ -17,6 +17,7 @@ import {
   tileKey,
 } from './store/layout.ts';
 import { put, write, type Write } from './store/store.ts';
+import type { Written } from './recent-entries.ts';
 import type { Appended, AttachedRow, Head } from './types.ts';
 import type { Position } from './state.ts';
 
@@ -26,6 +27,8 @@ const NOTHING = new Uint8Array(0);
 export interface Integrated {
   readonly writes: Write[];
   readonly entries: readonly Appended[];
+  /** The same, as they are on disk. */
+  readonly written: readonly Written[];
   /** n × (skey[32] ‖ vhash[32]), each chain once. */
   readonly updates: Uint8Array;
 }
@@ -33,7 +36,7 @@ export interface Integrated {
 /** An entry as it will stand: text, hash, what it moved. */
 export interface Entry {
   readonly appended: Appended;
-  readonly bytes: Uint8Array;
+  readonly bytes: Buffer;
   readonly moved: readonly Moved[];
 }
 
@@ -72,9 +75,11 @@ export function integrate(
   attached: readonly AttachedRow[],
 ): Integrated {
   const writes: Write[] = [];
+  const written: Written[] = [];
   const heads = new Map<string, { skey: Uint8Array; head: Head }>();
   for (const { appended, bytes, moved } of entries) {
-    const { index, issued_at_ms, leaf_hash } = appended;
+    const { index, entry_id, issued_at_ms, leaf_hash } = appended;
+    written.push({ index, entry_id, bytes });
     core.edge.append(leaf_hash);
     writes.push(put(entryKey(index), bytes), put(leafKey(leaf_hash), indexValue(index)));
     for (const { skey, id, link } of moved) {
@@ -110,5 +115,5 @@ export function integrate(
   writes.push(...core.coreRows.writes(round), ...core.pluginRows.writes(round));
   for (const { key, value } of attached) writes.push(write(rowKey(ATTACHED_ROW, key), value));
   writes.push(put(metaKey('state'), Buffer.from(JSON.stringify(position))));
-  return { writes, entries: entries.map(({ appended }) => appended), updates };
+  return { writes, entries: entries.map(({ appended }) => appended), written, updates };
 }

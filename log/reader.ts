@@ -68,13 +68,15 @@ export class Reader {
   }
 
   entry(index: number): string | null {
-    const bytes = this.#entryBytes(index);
-    return bytes === null ? null : bytes.toString('utf8');
+    const { core } = this.#engine();
+    return isIndex(index) && index < core.durable ? core.entryText(index) : null;
   }
 
   indexOfEntry(entry_id: string): number | null {
     if (!UUID.test(entry_id)) return null;
-    return this.#ids.find(entry_id, this.#engine().core.durable);
+    const { recent, durable } = this.#engine().core;
+    const found = recent.indexOf(entry_id);
+    return found === undefined ? this.#ids.find(entry_id, durable) : found;
   }
 
   indexOfHash(leaf_hash: Uint8Array): number | null {

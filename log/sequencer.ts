@@ -7,7 +7,14 @@ import { LogError } from './errors.ts';
 import { integrate, sealed, type Integrated } from './integrate.ts';
 import { place, type Placed } from './placing.ts';
 import { signedBytes, statementText } from './statement.ts';
-import type { AppendOptions, Appended, AttachedRow, Draft, Sequenced } from './types.ts';
+import type {
+  AppendOptions,
+  Appended,
+  AttachedRow,
+  Draft,
+  PendingRow,
+  Sequenced,
+} from './types.ts';
 import type { Position } from './state.ts';
 
 /** Rounds between their first placed entry and their batch on disk. */
@@ -36,7 +43,7 @@ interface Round {
   readonly groups: { waiting: Waiting; from: number; to: number }[];
   readonly refused: { waiting: Waiting; error: unknown }[];
   readonly placed: Placed[];
-  readonly attached: AttachedRow[];
+  readonly attached: PendingRow[];
   position: Position;
 }
 
@@ -236,13 +243,16 @@ export class Sequencer {
     // An ordinary round signs at once; a map head's signing cuts the fold, so it must wait its turn.
     const signatures = round.placed.length > 0 ? sign() : null;
     signatures?.catch(() => undefined);
+    const rows = Promise.all(round.attached.map(settledRow));
+    rows.catch(() => undefined);
     const integrated = before.then(async () => {
       const signed = await (signatures ?? sign());
+      const attached = await rows;
       if (this.#failure !== null) throw unavailable(this.#failure);
       const entries = round.placed.map((placed, i) =>
         sealed(placed, signed[i] ?? new Uint8Array(64)),
       );
-      const result = integrate(this.#core, round.id, entries, round.position, round.attached);
+      const result = integrate(this.#core, round.id, entries, round.position, attached);
       if (result.updates.length > 0) this.#core.fold.apply(result.updates);
       return result;
     });
@@ -261,8 +271,8 @@ export class Sequencer {
     return written;
   }
 
-  #settle(round: Round, { entries }: Integrated): void {
-    this.#core.settle(round.id, round.position.size);
+  #settle(round: Round, { entries, written }: Integrated): void {
+    this.#core.settle(round.id, round.position.size, written);
     this.#rounds.delete(round);
     for (const { waiting, from, to } of round.groups) waiting.resolve(entries.slice(from, to));
     for (const { waiting, error } of round.refused) waiting.reject(error);
@@ -282,6 +292,11 @@ export class Sequencer {
     this.#onFailure(error);
   }
 }
+
+const settledRow = async ({ key, value }: PendingRow): Promise<AttachedRow> => ({
+  key,
+  value: await value,
+});
 
 const unavailable = (cause: unknown): LogError =>
   cause instanceof LogError && cause.code === 'log_unavailable'

@@ -91,6 +91,12 @@ export interface AttachedRow {
   readonly value: Uint8Array | null;
 }
 
+/** The same, while its value is being made: the group's round waits for it, and fails with it. */
+export interface PendingRow {
+  readonly key: string;
+  readonly value: AttachedRow['value'] | Promise<Uint8Array>;
+}
+
 /** How a group is appended. */
 export interface AppendOptions {
   /** Runs at the sequence point, before the group takes its place; throws to refuse the whole group. */
@@ -102,7 +108,7 @@ export interface AppendOptions {
   readonly attach?: (
     entries: readonly Sequenced[],
     disclosures: readonly Readonly<Record<string, Disclosure>>[],
-  ) => readonly AttachedRow[];
+  ) => readonly PendingRow[];
 }
 
 /** A published tree head. */
