@@ -2,7 +2,7 @@
 // answer. It leaves when the log's batch and the disclosure keys are durable.
 
 import { LogError } from '../log/index.ts';
-import type { Appended, AttachedRow, Draft } from '../log/index.ts';
+import type { Appended, AttachedRow, Draft, PendingRow } from '../log/index.ts';
 import type { GroupOptions, Json } from '../plugins/contract.ts';
 import { answer, answerStored } from './answer.ts';
 import { recordRows } from './idempotency.ts';
@@ -34,7 +34,7 @@ export async function appendAndAnswer(
     entries = await log.append(group, {
       ...options,
       attach: (placed, disclosures) => {
-        const rows: AttachedRow[] = [];
+        const rows: PendingRow[] = [];
         if (keeps) {
           placed.forEach(({ entry_id }, i) => {
             const opened = disclosures[i];

@@ -136,7 +136,7 @@ export const SETTINGS = {
   ),
   WEBHOOK_TIMEOUT_MS: integer(15_000, 50, 60_000, 'How long the receiver of a webhook may take.'),
   WEBHOOK_CONNECTIONS: integer(8, 1, 64, 'Webhooks that are on their way to one host at a time.'),
-  THREADS: oneOf(['on', 'off'], 'Signing and map folding in their own threads.'),
+  THREADS: oneOf(['on', 'off'], 'Signing, map folding and sealing in their own threads.'),
   PLUGINS: list('Plugins beside the built-in ones: paths or package names.'),
   LOG_LEVEL: oneOf(
     ['info', 'trace', 'debug', 'warn', 'error', 'fatal', 'silent'],

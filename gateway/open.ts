@@ -104,7 +104,9 @@ async function open(
     options.logger.warn({ err: error }, 'counts are kept in memory until the disk takes them');
   });
   closers.push(() => counters.close());
-  const disclosures = await Disclosures.open(join(config.DATA_DIR, 'private'));
+  const disclosures = await Disclosures.open(join(config.DATA_DIR, 'private'), {
+    threads: config.THREADS !== 'off',
+  });
   closers.push(() => disclosures.close());
   const tenants = await Tenants.load(store, now);
   const threads = openThreads({ inline: config.THREADS === 'off' });

@@ -18,7 +18,7 @@ import {
 } from './store/layout.ts';
 import { put, write, type Write } from './store/store.ts';
 import type { Written } from './recent-entries.ts';
-import type { Appended, AttachedRow, Head } from './types.ts';
+import type { Appended, AttachedRow, Head, PendingRow } from './types.ts';
 import type { Position } from './state.ts';
 
 const NOTHING = new Uint8Array(0);
@@ -65,6 +65,10 @@ export function sealed(placed: Placed, signature: Uint8Array): Entry {
     moved,
   };
 }
+
+/** Attached rows once all of their values are made. */
+export const rowsMade = (rows: readonly PendingRow[]): Promise<AttachedRow[]> =>
+  Promise.all(rows.map(async ({ key, value }) => ({ key, value: await value })));
 
 /** Appends the entries to the right edge and lists every write of the round's batch. */
 export function integrate(

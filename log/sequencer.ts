@@ -4,17 +4,10 @@
 import type { SignPool } from './crypto/sign-pool.ts';
 import type { Core } from './core.ts';
 import { LogError } from './errors.ts';
-import { integrate, sealed, type Integrated } from './integrate.ts';
+import { integrate, rowsMade, sealed, type Integrated } from './integrate.ts';
 import { place, type Placed } from './placing.ts';
 import { signedBytes, statementText } from './statement.ts';
-import type {
-  AppendOptions,
-  Appended,
-  AttachedRow,
-  Draft,
-  PendingRow,
-  Sequenced,
-} from './types.ts';
+import type { AppendOptions, Appended, Draft, PendingRow, Sequenced } from './types.ts';
 import type { Position } from './state.ts';
 
 /** Rounds between their first placed entry and their batch on disk. */
@@ -206,12 +199,8 @@ export class Sequencer {
       }
       const { attach } = waiting.options;
       if (attach !== undefined) {
-        round.attached.push(
-          ...attach(
-            group,
-            round.placed.slice(from).map((placed) => placed.disclosures),
-          ),
-        );
+        const opened = round.placed.slice(from).map(({ disclosures }) => disclosures);
+        round.attached.push(...attach(group, opened));
       }
       round.groups.push({ waiting, from, to: round.placed.length });
     } catch (error) {
@@ -243,7 +232,7 @@ export class Sequencer {
     // An ordinary round signs at once; a map head's signing cuts the fold, so it must wait its turn.
     const signatures = round.placed.length > 0 ? sign() : null;
     signatures?.catch(() => undefined);
-    const rows = Promise.all(round.attached.map(settledRow));
+    const rows = rowsMade(round.attached);
     rows.catch(() => undefined);
     const integrated = before.then(async () => {
       const signed = await (signatures ?? sign());
@@ -292,11 +281,6 @@ export class Sequencer {
     this.#onFailure(error);
   }
 }
-
-const settledRow = async ({ key, value }: PendingRow): Promise<AttachedRow> => ({
-  key,
-  value: await value,
-});
 
 const unavailable = (cause: unknown): LogError =>
   cause instanceof LogError && cause.code === 'log_unavailable'

@@ -2,14 +2,10 @@
 // for each entry. The sealed text goes into the log's batch as a row of its own; the keys stand in a database
 // beside it that no backup holds, so that destroying a key destroys the text wherever it is (behaviour.md §1.2).
 
-import { createCipheriv, createDecipheriv } from 'node:crypto';
-import { randomPiece } from '../../log/index.ts';
-import type { AttachedRow, Disclosure, Log } from '../../log/index.ts';
+import type { Disclosure, Log, PendingRow } from '../../log/index.ts';
+import { SealPool } from './seal-pool.ts';
+import { openSealed } from './sealing.ts';
 import { SyncedLevel } from './synced-level.ts';
-
-const KEY_BYTES = 32;
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
 
 /** What opens one entry's commitments, by member. */
 export type EntryDisclosures = Readonly<Record<string, Disclosure>>;
@@ -19,50 +15,51 @@ const rowKey = (entry_id: string): string => `disclosure/${entry_id}`;
 /** Sealed disclosures and their keys. */
 export class Disclosures {
   readonly #db: SyncedLevel<Uint8Array>;
+  readonly #pool: SealPool;
   #waiting: { key: string; value: Uint8Array }[] = [];
-  /** Keys handed out, and how many of them are on disk. */
+  /** Keys that sealed a text, and how many of them are on disk. */
   #sealed = 0;
   #written = 0;
   #flush: Promise<void> | null = null;
   #scheduled = false;
 
-  private constructor(db: SyncedLevel<Uint8Array>) {
+  private constructor(db: SyncedLevel<Uint8Array>, pool: SealPool) {
     this.#db = db;
+    this.#pool = pool;
   }
 
-  /** Opens the key database in a folder, which is made when missing. */
-  static async open(folder: string): Promise<Disclosures> {
-    return new Disclosures(await SyncedLevel.open<Uint8Array>(folder, 'view'));
+  /** Opens the key database in a folder, which is made when missing; seals on a thread of its own, or here. */
+  static async open(folder: string, options: { readonly threads: boolean }): Promise<Disclosures> {
+    return new Disclosures(
+      await SyncedLevel.open<Uint8Array>(folder, 'view'),
+      new SealPool(options),
+    );
   }
 
   /**
-   * Seals an entry's disclosures: the row to commit with the entry. Its key is on disk once the next
-   * `flushed` resolves; an answer must wait for that as for the entry itself.
+   * Seals an entry's disclosures: the row to commit with the entry. Once it is there, the next `flushed` puts its
+   * key on disk; an answer must wait for that as for the entry itself.
    */
-  seal(entry_id: string, disclosures: EntryDisclosures): AttachedRow {
-    const secret = randomPiece(KEY_BYTES + NONCE_BYTES);
-    const key = secret.subarray(0, KEY_BYTES);
-    const nonce = secret.subarray(KEY_BYTES);
-    const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(entry_id));
-    const sealed = cipher.update(JSON.stringify(disclosures), 'utf8');
-    cipher.final(); // GCM is a stream: nothing is left, but the tag
+  seal(entry_id: string, disclosures: EntryDisclosures): PendingRow {
+    return { key: rowKey(entry_id), value: this.#seal(entry_id, JSON.stringify(disclosures)) };
+  }
+
+  async #seal(entry_id: string, text: string): Promise<Uint8Array> {
+    const { key, value } = await this.#pool.seal(entry_id, text);
     this.#waiting.push({ key: entry_id, value: key });
     this.#sealed += 1;
     this.#schedule();
-    return {
-      key: rowKey(entry_id),
-      value: Buffer.concat([nonce, cipher.getAuthTag(), sealed]),
-    };
+    return value;
   }
 
-  /** Resolves when every key handed out so far is on disk. One synced write serves all who wait. */
+  /** Resolves when every key that sealed a row so far is on disk. One synced write serves all who wait. */
   async flushed(): Promise<void> {
     const needed = this.#sealed;
     // A write that is under way may have started before our keys stood in line: then the next one has them.
     while (this.#written < needed) await (this.#flush ??= this.#write());
   }
 
-  /** Writes beside the log's own batch: once the round is made, for all of its entries together. */
+  /** Writes beside the log's own batch: once a round is sealed, for all of its entries together. */
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
@@ -102,12 +99,7 @@ export class Disclosures {
     if (sealed === undefined) return {};
     const key = this.#db.get(entry_id);
     if (key === undefined) return {};
-    const nonce = sealed.subarray(0, NONCE_BYTES);
-    const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
-    decipher.setAAD(Buffer.from(entry_id));
-    decipher.setAuthTag(sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
-    const text = decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES), undefined, 'utf8');
-    return JSON.parse(text + decipher.final('utf8')) as EntryDisclosures;
+    return JSON.parse(openSealed(entry_id, { key, value: sealed })) as EntryDisclosures;
   }
 
   /** Whether the texts behind an entry were kept: sealed, whether or not their key still is. */
@@ -126,6 +118,7 @@ export class Disclosures {
     try {
       await this.flushed();
     } finally {
+      await this.#pool.close();
       await this.#db.close();
     }
   }

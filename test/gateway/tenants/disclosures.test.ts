@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ClassicLevel } from 'classic-level';
 import { Disclosures } from '../../../gateway/tenants/disclosures.ts';
+import type { EntryDisclosures } from '../../../gateway/tenants/disclosures.ts';
 import type { AttachedRow, Log } from '../../../log/index.ts';
 
 /** The attached rows of a log, and nothing else of it. */
@@ -19,9 +20,14 @@ const opened = { message: { salt: '00'.repeat(16), value: 'the private text é' 
 describe('disclosures', () => {
   let folder: string;
   let disclosures: Disclosures;
+  const reopened = (): Promise<Disclosures> => Disclosures.open(folder, { threads: false });
+  const sealed = async (entry_id: string, texts: EntryDisclosures): Promise<AttachedRow> => {
+    const { key, value } = disclosures.seal(entry_id, texts);
+    return { key, value: await value };
+  };
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'actlog-private-'));
-    disclosures = await Disclosures.open(folder);
+    disclosures = await reopened();
   });
   afterEach(async () => {
     await disclosures.close();
@@ -29,36 +35,36 @@ describe('disclosures', () => {
   });
 
   it('open again with their key, also after a restart', async () => {
-    const row = disclosures.seal('entry-1', opened);
+    const row = await sealed('entry-1', opened);
     await disclosures.flushed();
     assert.deepEqual(await disclosures.open(holding(row), 'entry-1'), opened);
     await disclosures.close();
-    disclosures = await Disclosures.open(folder);
+    disclosures = await reopened();
     assert.deepEqual(await disclosures.open(holding(row), 'entry-1'), opened);
   });
 
-  it('hide the text, and never twice alike', () => {
-    const [a, b] = [disclosures.seal('entry-1', opened), disclosures.seal('entry-1', opened)];
+  it('hide the text, and never twice alike', async () => {
+    const [a, b] = [await sealed('entry-1', opened), await sealed('entry-1', opened)];
     assert.ok(a.value !== null && b.value !== null);
     assert.equal(Buffer.from(a.value).includes('private'), false);
     assert.notDeepEqual(a.value, b.value);
   });
 
   it('are nothing where the row or the key is gone', async () => {
-    const row = disclosures.seal('entry-1', opened);
+    const row = await sealed('entry-1', opened);
     await disclosures.flushed();
     assert.deepEqual(await disclosures.open(holding(), 'entry-1'), {});
     await disclosures.close();
     const db = new ClassicLevel<string, Uint8Array>(folder, { valueEncoding: 'view' });
     await db.del('entry-1');
     await db.close();
-    disclosures = await Disclosures.open(folder);
+    disclosures = await reopened();
     assert.deepEqual(await disclosures.open(holding(row), 'entry-1'), {});
   });
 
   it('refuse every flipped bit, and the row of another entry', async () => {
-    const row = disclosures.seal('entry-1', opened);
-    disclosures.seal('entry-2', opened);
+    const row = await sealed('entry-1', opened);
+    await sealed('entry-2', opened);
     await disclosures.flushed();
     const bytes = Buffer.from(row.value ?? []);
     for (let bit = 0; bit < bytes.length * 8; bit += 1) {
@@ -75,7 +81,7 @@ describe('disclosures', () => {
   });
 
   it('leave no byte of a destroyed key on the disk, and the others as they are', async () => {
-    const [row, other] = [disclosures.seal('entry-1', opened), disclosures.seal('entry-2', opened)];
+    const [row, other] = [await sealed('entry-1', opened), await sealed('entry-2', opened)];
     await disclosures.flushed();
     await disclosures.close();
     const db = new ClassicLevel<string, Uint8Array>(folder, { valueEncoding: 'view' });
@@ -91,7 +97,7 @@ describe('disclosures', () => {
     };
     assert.equal(key.length, 32);
     assert.equal(await onDisk(), true);
-    disclosures = await Disclosures.open(folder);
+    disclosures = await reopened();
     await disclosures.destroy('entry-1');
     assert.deepEqual(await disclosures.open(holding(row), 'entry-1'), {});
     assert.deepEqual(await disclosures.open(holding(other), 'entry-2'), opened);
@@ -101,16 +107,18 @@ describe('disclosures', () => {
   });
 
   it('have all their keys on disk once flushed, whatever was under way', async () => {
-    const rows: AttachedRow[] = [];
+    const rows: Promise<AttachedRow>[] = [];
     const waits: Promise<void>[] = [];
     for (let i = 0; i < 200; i += 1) {
-      rows.push(disclosures.seal(`entry-${String(i)}`, opened));
-      waits.push(disclosures.flushed());
+      const row = sealed(`entry-${String(i)}`, opened);
+      rows.push(row);
+      waits.push(row.then(() => disclosures.flushed()));
       if (i % 7 === 0) await new Promise(setImmediate);
     }
     await Promise.all(waits);
+    const held = holding(...(await Promise.all(rows)));
     for (let i = 0; i < 200; i += 1) {
-      assert.deepEqual(await disclosures.open(holding(...rows), `entry-${String(i)}`), opened);
+      assert.deepEqual(await disclosures.open(held, `entry-${String(i)}`), opened);
     }
   });
 });

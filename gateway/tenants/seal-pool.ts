@@ -1,0 +1,83 @@
+// Seals private texts off the event loop, where a cipher for each entry is dear: the texts of one turn go to the
+// thread in one message, and come back sealed before the entries of their round are signed.
+
+import type { Worker } from 'node:worker_threads';
+import { startThread } from '../../log/index.ts';
+import { sealBatch, splitSealed } from './sealing.ts';
+import type { Private, Sealed, SealedBatch } from './sealing.ts';
+
+interface Asked extends Private {
+  readonly resolve: (sealed: Sealed) => void;
+}
+
+/** Seals texts; it never fails, since what its thread cannot do is done here. */
+export class SealPool {
+  readonly #threads: boolean;
+  #worker: Worker | null = null;
+  /** Of this turn, and those that the thread has, batch by batch. */
+  #turn: Asked[] = [];
+  #sent: (readonly Asked[])[] = [];
+
+  constructor({ threads }: { readonly threads: boolean }) {
+    this.#threads = threads;
+  }
+
+  /** Seals the text of an entry under a key of its own. */
+  seal(entry_id: string, text: string): Promise<Sealed> {
+    return new Promise((resolve) => {
+      if (this.#turn.push({ entry_id, text, resolve }) === 1) {
+        queueMicrotask(() => {
+          this.#send();
+        });
+      }
+    });
+  }
+
+  /** Ends the thread. */
+  async close(): Promise<void> {
+    const worker = this.#worker;
+    this.#lose(worker);
+    await worker?.terminate();
+  }
+
+  #send(): void {
+    const turn = this.#turn;
+    this.#turn = [];
+    if (!this.#threads) {
+      answer(turn, sealBatch(turn));
+      return;
+    }
+    const worker = (this.#worker ??= this.#start());
+    worker.ref(); // a process waits for what it seals
+    this.#sent.push(turn);
+    worker.postMessage(turn.map(({ entry_id, text }) => ({ entry_id, text })));
+  }
+
+  #start(): Worker {
+    const worker = startThread(import.meta.url, './seal-thread');
+    worker.unref(); // an idle pool keeps no process alive
+    worker.on('message', (batch: SealedBatch) => {
+      answer(this.#sent.shift() ?? [], batch);
+      if (this.#sent.length === 0) worker.unref();
+    });
+    const lost = (): void => {
+      this.#lose(worker);
+    };
+    worker.on('error', lost);
+    worker.on('exit', lost);
+    return worker;
+  }
+
+  /** A thread that died is replaced at the next text; what it had is sealed here. */
+  #lose(worker: Worker | null): void {
+    if (worker !== this.#worker) return;
+    this.#worker = null;
+    const sent = this.#sent;
+    this.#sent = [];
+    for (const turn of sent) answer(turn, sealBatch(turn));
+  }
+}
+
+function answer(turn: readonly Asked[], batch: SealedBatch): void {
+  for (const [i, sealed] of splitSealed(batch).entries()) turn[i]?.resolve(sealed);
+}
