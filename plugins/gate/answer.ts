@@ -3,11 +3,11 @@
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
 import type { AnsweredEntry, JsonObject, RouteRequest } from '../contract.ts';
-import { Millis, ReceiptSchema } from '../contract.ts';
-import { RECORD, restraintObject, RestraintObject } from '../restraint/index.ts';
+import { described, entryTypeOf, Millis, receiptOf } from '../contract.ts';
+import restraint, { RECORD, restraintObject, RestraintObject } from '../restraint/index.ts';
 import { preimageOf } from './asking.ts';
 import type { GateCatalog, GateRequest } from './asking.ts';
-import { DECISION, DecisionMembers, OUTCOMES, USE } from './entries.ts';
+import { DECISION, DecisionMembers, decisionType, OUTCOMES, USE, useType } from './entries.ts';
 
 const Id = Type.String({ format: 'uuid' });
 
@@ -34,9 +34,9 @@ export const decisionAnswerMembers: Record<string, TSchema> = {
   hold_id: Type.Optional({ ...Id, description: 'Of the hold that the decision is, or ends.' }),
   reasons: DecisionMembers.properties.reasons,
   policy_version: DecisionMembers.properties.policy_version,
-  receipt: { ...ReceiptSchema, description: 'Of the decision; where it permits, the permit.' },
+  receipt: described(receiptOf(decisionType), 'Of the decision; where it permits, the permit.'),
   restraint: Type.Optional(RestraintObject),
-  restraint_receipt: Type.Optional(ReceiptSchema),
+  restraint_receipt: Type.Optional(receiptOf(entryTypeOf(restraint, RECORD))),
 };
 
 const gateMembers: Record<string, TSchema> = {
@@ -50,10 +50,9 @@ const gateMembers: Record<string, TSchema> = {
     },
     { description: 'Of action_ref; ask again with these to ask about the same act.' },
   ),
-  permit_use_receipt: Type.Optional({
-    ...ReceiptSchema,
-    description: 'That the receipt shown is used up.',
-  }),
+  permit_use_receipt: Type.Optional(
+    described(receiptOf(useType), 'That the receipt shown is used up.'),
+  ),
 };
 
 /** The answer of execute-gate. */

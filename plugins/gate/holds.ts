@@ -4,14 +4,14 @@
 import { Type } from 'typebox';
 import { ApiError, route } from '../contract.ts';
 import type { Caller, Draft, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
-import { ReceiptSchema } from '../contract.ts';
+import { described, receiptOf } from '../contract.ts';
 import { answeredEntry } from '../finding.ts';
 import { CAUSES, restraintDraft } from '../restraint/index.ts';
 import { decisionAmong, decisionAnswer, decisionAnswerMembers, PermitObject } from './answer.ts';
 import { gateCatalog } from './asking.ts';
 import type { GateCatalog } from './asking.ts';
 import { expiryMembers, policyMembers } from './drafts.ts';
-import { DECISION, DecisionMembers, RESOLUTION } from './entries.ts';
+import { DECISION, DecisionMembers, decisionType, RESOLUTION, resolutionType } from './entries.ts';
 import { gateRow, holdRow, openHolds, policyRow } from './rows.ts';
 import type { HoldRow, PolicyRow } from './rows.ts';
 
@@ -24,7 +24,7 @@ const ResolutionAnswer = Type.Object(
     ...decisionAnswerMembers,
     state: State,
     resolution_entry_id: Type.String({ format: 'uuid' }),
-    resolution_receipt: ReceiptSchema,
+    resolution_receipt: receiptOf(resolutionType),
   },
   { $id: 'GateHoldResolution' },
 );
@@ -35,13 +35,15 @@ const HoldAnswer = Type.Object(
     hold_id: Type.String({ format: 'uuid' }),
     state: State,
     action_ref,
-    receipt: { ...ReceiptSchema, description: 'Of the decision that held the act.' },
+    receipt: described(receiptOf(decisionType), 'Of the decision that held the act.'),
     outcome: Type.Optional(decisionAnswerMembers['outcome'] ?? Type.String()),
     permit: Type.Optional(PermitObject),
-    decision_receipt: Type.Optional({
-      ...ReceiptSchema,
-      description: 'Of the decision that ended the hold; of a release it is the permit.',
-    }),
+    decision_receipt: Type.Optional(
+      described(
+        receiptOf(decisionType),
+        'Of the decision that ended the hold; of a release it is the permit.',
+      ),
+    ),
   },
   { $id: 'GateHold' },
 );
@@ -49,7 +51,9 @@ const HoldAnswer = Type.Object(
 const OpenHolds = Type.Object(
   {
     ok: Type.Literal(true),
-    holds: Type.Array(ReceiptSchema, { description: 'Decisions that hold an act, oldest first.' }),
+    holds: Type.Array(receiptOf(decisionType), {
+      description: 'Decisions that hold an act, oldest first.',
+    }),
     next: Type.Union([Type.String(), Type.Null()], { description: 'Send it as `after`.' }),
   },
   { $id: 'GateOpenHolds' },

@@ -4,10 +4,10 @@
 import { Type } from 'typebox';
 import { ApiError, route } from '../contract.ts';
 import type { JsonObject, PluginHost, Route } from '../contract.ts';
-import { Millis, ReceiptSchema } from '../contract.ts';
+import { Millis, receiptOf } from '../contract.ts';
 import { defaultActionRef } from '../pdtr/index.ts';
 import { preimageOf, gateCatalog } from './asking.ts';
-import { DecisionMembers, UseMembers } from './entries.ts';
+import { DecisionMembers, UseMembers, useType } from './entries.ts';
 import { PermitRefused, permitUse } from './permit.ts';
 
 const Id = Type.String({ format: 'uuid' });
@@ -20,7 +20,7 @@ const UseAnswer = Type.Object(
     action_ref: DecisionMembers.properties.action_ref,
     consumer: UseMembers.properties.consumer,
     verify_url: Type.String({ format: 'uri' }),
-    receipt: ReceiptSchema,
+    receipt: receiptOf(useType),
   },
   { $id: 'GatePermitUse' },
 );

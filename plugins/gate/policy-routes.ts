@@ -4,8 +4,8 @@
 import { Type } from 'typebox';
 import { ApiError, route } from '../contract.ts';
 import type { JsonObject, PluginHost, Route } from '../contract.ts';
-import { ReceiptSchema } from '../contract.ts';
-import { DecisionMembers, POLICY } from './entries.ts';
+import { receiptOf } from '../contract.ts';
+import { DecisionMembers, POLICY, policyType } from './entries.ts';
 import { PolicyMembers } from './grammar.ts';
 import { policyAt, policyHash, policyOf } from './policies.ts';
 import { gateRow, policyRow, versionRow } from './rows.ts';
@@ -20,7 +20,7 @@ const policyMembers = {
     description: 'SHA-256 over the canonical form of policy.',
   }),
   policy: PolicyMembers,
-  receipt: ReceiptSchema,
+  receipt: receiptOf(policyType),
 };
 
 const PutAnswer = Type.Object(
@@ -35,7 +35,7 @@ const GetAnswer = Type.Object(
     policy_version: policyMembers.policy_version,
     policy_sha256: Type.Union([policyMembers.policy_sha256, Absent]),
     policy: Type.Union([PolicyMembers, Absent]),
-    receipt: Type.Union([ReceiptSchema, Absent]),
+    receipt: Type.Union([receiptOf(policyType), Absent]),
   },
   { $id: 'GatePolicy' },
 );

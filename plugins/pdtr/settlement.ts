@@ -10,11 +10,11 @@ import type {
   PluginHost,
   RouteRequest,
 } from '../contract.ts';
-import { ReceiptSchema } from '../contract.ts';
+import { described, receiptOf } from '../contract.ts';
 import { preimageBehind } from './act.ts';
 import { DEFAULT_PROFILE } from './action-ref.ts';
 import type { BindRequest } from './bind.ts';
-import { NOT_SUPPLIED, TWIN, TwinMembers } from './entries.ts';
+import { NOT_SUPPLIED, notSuppliedType, TWIN, TwinMembers, twinType } from './entries.ts';
 import { requestedPayment } from './payment.ts';
 
 const Uri = Type.String({ format: 'uri' });
@@ -45,11 +45,13 @@ export const SettlementAnswer = Type.Object(
   {
     ok: Type.Literal(true),
     settlement: Settlement,
-    receipt: ReceiptSchema,
-    decision_receipt: Type.Optional({
-      ...ReceiptSchema,
-      description: 'That no decision was supplied, where this bind logged so.',
-    }),
+    receipt: receiptOf(twinType),
+    decision_receipt: Type.Optional(
+      described(
+        receiptOf(notSuppliedType),
+        'That no decision was supplied, where this bind logged so.',
+      ),
+    ),
   },
   { $id: 'SettlementAnswer' },
 );
@@ -60,7 +62,7 @@ export const TwinAnswer = Type.Object(
     ok: Type.Literal(true),
     twin_receipt: Type.Literal(true),
     ...settlementMembers,
-    receipt: ReceiptSchema,
+    receipt: receiptOf(twinType),
   },
   { $id: 'TwinReceipt' },
 );

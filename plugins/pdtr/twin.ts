@@ -4,9 +4,9 @@
 import { Type } from 'typebox';
 import { native, toBase64 } from '../../log/index.ts';
 import { trustedKeyOf, verifyReceipt } from '../../log/verify.ts';
-import { ApiError, kindOf, LogName, ReceiptSchema, route } from '../contract.ts';
+import { ApiError, EntryReceipt, kindOf, LogName, receiptOf, route } from '../contract.ts';
 import type { Json, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
-import { Hex32, NOT_SUPPLIED, PaymentHash, TWIN } from './entries.ts';
+import { Hex32, NOT_SUPPLIED, PaymentHash, TWIN, twinType } from './entries.ts';
 
 /** How long a request waits for the checkpoint over the entries. */
 const COVERED_MS = 10_000;
@@ -31,8 +31,8 @@ const TwinVerified = Type.Object(
       description:
         'Every bind of the payment, by every tenant, with the proof that none is left out.',
     }),
-    receipt: ReceiptSchema,
-    decision: Type.Union([ReceiptSchema, Type.Null()]),
+    receipt: receiptOf(twinType),
+    decision: Type.Union([EntryReceipt, Type.Null()]),
   },
   { $id: 'TwinVerified' },
 );
