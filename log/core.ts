@@ -38,8 +38,8 @@ export interface PendingHead {
 /** How many durable heads are remembered without asking the store. */
 const REMEMBERED_HEADS = 32_768;
 
-/** How many bytes of entries that were read are remembered. */
-const READ_BYTES = 8 * 1024 * 1024;
+/** How many bytes of entries that were read are remembered: few, since an export reads all of a session once. */
+const READ_BYTES = 256 * 1024;
 
 /** What a core is made of. */
 export interface CoreParts {
