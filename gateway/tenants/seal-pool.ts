@@ -57,6 +57,8 @@ export class SealPool {
     const worker = startThread(import.meta.url, './seal-thread');
     worker.unref(); // an idle pool keeps no process alive
     worker.on('message', (batch: SealedBatch) => {
+      // What a lost thread had was sealed here, and its place in the line is another's now.
+      if (worker !== this.#worker) return;
       answer(this.#sent.shift() ?? [], batch);
       if (this.#sent.length === 0) worker.unref();
     });

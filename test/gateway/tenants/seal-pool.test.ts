@@ -39,6 +39,16 @@ for (const threads of [true, false]) {
       assert.equal(openSealed('entry-1', await sealed), 'the text');
     });
 
+    it('loses nothing with its thread, and mixes nothing up with the next one', async () => {
+      const lost = pool.seal('entry-1', 'with the first');
+      await Promise.resolve(); // by now the thread has it
+      const closed = pool.close();
+      const next = pool.seal('entry-2', 'with the second');
+      await closed;
+      assert.equal(openSealed('entry-1', await lost), 'with the first');
+      assert.equal(openSealed('entry-2', await next), 'with the second');
+    });
+
     it('goes on after it has been closed', async () => {
       await pool.close();
       assert.equal(openSealed('entry-1', await pool.seal('entry-1', 'later')), 'later');
