@@ -6,7 +6,7 @@ import type { Appended, Disclosure, Log } from '../log/index.ts';
 import { ReadyJson } from '../plugins/contract.ts';
 import type { AnsweredEntry, AnsweredReceipt, Json, JsonObject } from '../plugins/contract.ts';
 import type { Gateway } from './gateway.ts';
-import { answerText, printAnswer } from './json-answer.ts';
+import { answerText, printAnswer, printReady } from './json-answer.ts';
 import type { RequestContext } from './request.ts';
 import { isShared } from './tenants/tenants.ts';
 
@@ -52,22 +52,24 @@ export async function answer(
 ): Promise<void> {
   const { state } = ctx;
   const proofs = state.wait_ms > 0 ? await proofsOf(ctx, log, entries) : null;
-  const derived = entries.map((entry, i) =>
-    derivedOf(state.gateway, log, entry, disclosures[i], proofs?.[i]),
+  const receipts = entries.map(
+    (entry, i) =>
+      new ReceiptText(entry, derivedOf(state.gateway, log, entry, disclosures[i], proofs?.[i])),
   );
   const route = state.matched?.route;
   ctx.status = 200;
   if (route?.flat === true) {
-    const [text = '{}', more = {}] = [entries[0]?.text, derived[0]];
-    answerText(ctx, `${text.slice(0, -1)},${JSON.stringify(more).slice(1)}`);
+    const [receipt] = receipts;
+    if (receipt === undefined) throw new Error('a flat answer is the receipt of an entry');
+    answerText(ctx, printReady(receipt));
     return;
   }
   if (route?.respond === undefined)
     throw new Error('a route that appends declares respond or flat');
-  const answered = entries.map((entry, i): AnsweredEntry => {
+  const answered = receipts.map((receipt): AnsweredEntry => {
+    const { entry } = receipt;
     const { index, entry_id, issued_at_ms } = entry;
     const statement = inOrder(entry) ? entry.statement : readEntry(entry.text).statement;
-    const receipt = new ReceiptText(entry, derived[i] ?? {});
     return { index, entry_id, issued_at_ms, statement, receipt };
   });
   answerText(ctx, printAnswer(route.respond(answered, disclosures, state, kept)));
@@ -75,12 +77,14 @@ export async function answer(
 
 /** The receipt that routes pass on: the entry's own text and what is derived of it. */
 class ReceiptText extends ReadyJson implements AnsweredReceipt {
+  readonly entry: StoredEntry;
   readonly entry_hash: string;
   readonly permalink: string;
   readonly verify_url: string;
 
-  constructor({ text }: StoredEntry, derived: JsonObject) {
-    super(text, derived);
+  constructor(entry: StoredEntry, derived: JsonObject) {
+    super(entry.text, derived);
+    this.entry = entry;
     const { entry_hash, permalink, verify_url } = derived as unknown as AnsweredReceipt;
     this.entry_hash = entry_hash;
     this.permalink = permalink;

@@ -23,7 +23,8 @@ export function printAnswer(answer: object): string {
   return `{${text}}`;
 }
 
-function printReady({ text, more }: ReadyJson): string {
+/** The JSON of what is text already, with what stands beside it. */
+export function printReady({ text, more }: ReadyJson): string {
   const rest = printAnswer(more);
   return rest === '{}' ? text : `${text.slice(0, -1)},${rest.slice(1)}`;
 }

@@ -135,8 +135,6 @@ export class Core {
   }
 
   #storedBytes(index: number): Buffer {
-    const recent = this.recent.at(index);
-    if (recent !== undefined) return recent;
     const bytes = this.store.get(entryKey(index));
     if (bytes === undefined) throw damaged(index);
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -34,6 +34,8 @@ export { openSignPool } from './crypto/sign-pool.ts';
 export type { SignPool } from './crypto/sign-pool.ts';
 export type { Suite } from './crypto/suite.ts';
 export { thumbprint } from './crypto/thumbprint.ts';
+export { packBatch } from './crypto/sign-batch.ts';
+export type { Batch } from './crypto/sign-batch.ts';
 export { startThread } from './thread.ts';
 export { checkInclusion } from './merkle/check.ts';
 export type { InclusionClaim } from './merkle/check.ts';

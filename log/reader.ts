@@ -113,16 +113,14 @@ export class Reader {
   }
 
   bundle(n: number, width: number): Promise<Uint8Array | null> {
-    const { publisher } = this.#engine();
+    const { core, publisher } = this.#engine();
     if (!isTile(publisher.visible.size, 0, n, width)) return Promise.resolve(null);
     const full = width === TILE_WIDTH;
     const known = full ? this.#bundles.get(n) : undefined;
     if (known !== undefined) return Promise.resolve(known);
     const entries: Buffer[] = [];
     for (let i = 0; i < width; i += 1) {
-      const entry = this.#entryBytes(n * 256 + i);
-      if (entry === null) return Promise.resolve(null);
-      entries.push(entry);
+      entries.push(core.entryBytes(n * TILE_WIDTH + i));
     }
     const bundle = encodeBundle(entries);
     if (full) this.#bundles.set(n, bundle);
@@ -205,11 +203,5 @@ export class Reader {
       rows.push([readRowKey(key), value]);
     }
     return rows;
-  }
-
-  #entryBytes(index: number): Buffer | null {
-    const { core } = this.#engine();
-    if (!Number.isSafeInteger(index) || index < 0 || index >= core.durable) return null;
-    return core.entryBytes(index);
   }
 }

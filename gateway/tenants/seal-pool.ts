@@ -3,8 +3,9 @@
 
 import type { Worker } from 'node:worker_threads';
 import { startThread } from '../../log/index.ts';
+import type { Batch } from '../../log/index.ts';
 import { sealBatch, splitSealed } from './sealing.ts';
-import type { Private, Sealed, SealedBatch } from './sealing.ts';
+import type { Private, Sealed } from './sealing.ts';
 
 interface Asked extends Private {
   readonly resolve: (sealed: Sealed) => void;
@@ -56,7 +57,7 @@ export class SealPool {
   #start(): Worker {
     const worker = startThread(import.meta.url, './seal-thread');
     worker.unref(); // an idle pool keeps no process alive
-    worker.on('message', (batch: SealedBatch) => {
+    worker.on('message', (batch: Batch) => {
       // What a lost thread had was sealed here, and its place in the line is another's now.
       if (worker !== this.#worker) return;
       answer(this.#sent.shift() ?? [], batch);
@@ -80,6 +81,6 @@ export class SealPool {
   }
 }
 
-function answer(turn: readonly Asked[], batch: SealedBatch): void {
+function answer(turn: readonly Asked[], batch: Batch): void {
   for (const [i, sealed] of splitSealed(batch).entries()) turn[i]?.resolve(sealed);
 }

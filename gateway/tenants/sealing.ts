@@ -2,7 +2,8 @@
 // with the entry's id as associated data. A batch is one buffer, which can move between threads.
 
 import { createCipheriv, createDecipheriv } from 'node:crypto';
-import { randomPiece } from '../../log/index.ts';
+import { packBatch, randomPiece } from '../../log/index.ts';
+import type { Batch } from '../../log/index.ts';
 
 const CIPHER = 'aes-256-gcm';
 const KEY_BYTES = 32;
@@ -15,42 +16,27 @@ export interface Private {
   readonly text: string;
 }
 
-/** For each text its key[32], then nonce[12] ‖ tag[16] ‖ sealed text; and how long each is. */
-export interface SealedBatch {
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly lengths: Uint32Array<ArrayBuffer>;
-}
-
 /** One sealed text: nonce ‖ tag ‖ sealed text, and the key that opens it. */
 export interface Sealed {
   readonly key: Uint8Array;
   readonly value: Uint8Array;
 }
 
-/** Seals texts, each under a key that nobody had before. */
-export function sealBatch(texts: readonly Private[]): SealedBatch {
-  const parts = texts.flatMap(({ entry_id, text }) => {
+/** Seals texts, each under a key that nobody had before: key[32] ‖ nonce[12] ‖ tag[16] ‖ sealed text of each. */
+export function sealBatch(texts: readonly Private[]): Batch {
+  const sealed = texts.map(({ entry_id, text }) => {
     const secret = randomPiece(KEY_BYTES + NONCE_BYTES);
     const [key, nonce] = [secret.subarray(0, KEY_BYTES), secret.subarray(KEY_BYTES)];
     const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(entry_id));
-    const sealed = cipher.update(text, 'utf8');
+    const hidden = cipher.update(text, 'utf8');
     cipher.final(); // GCM is a stream: nothing is left, but the tag
-    return [secret, cipher.getAuthTag(), sealed];
+    return Buffer.concat([secret, cipher.getAuthTag(), hidden]);
   });
-  const lengths = new Uint32Array(texts.length);
-  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const [i, part] of parts.entries()) {
-    bytes.set(part, at);
-    at += part.length;
-    const text = Math.floor(i / 3);
-    lengths[text] = (lengths[text] ?? 0) + part.length;
-  }
-  return { bytes, lengths };
+  return packBatch(sealed);
 }
 
 /** Views of the single texts of a batch. */
-export function splitSealed({ bytes, lengths }: SealedBatch): Sealed[] {
+export function splitSealed({ bytes, lengths }: Batch): Sealed[] {
   let at = 0;
   return Array.from(lengths, (length) => {
     const [from, to] = [at, (at += length)];
