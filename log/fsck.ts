@@ -56,14 +56,15 @@ export interface FsckResult {
 /**
  * Checks one log.
  *
- * @throws LogError `not_found` without a database, `log_locked` while the log is open
+ * @throws LogError `not_found` without a database, `log_locked` while the log is open, `store_corrupt` when a block
+ *   of its files does not have its checksum
  */
 export async function fsck(options: FsckOptions): Promise<FsckResult> {
   const folder = join(options.folder, 'db');
   await access(folder).catch(() => {
     throw new LogError('not_found', `${folder} does not exist: there is no log to check`);
   });
-  const store = await openStore(folder);
+  const store = await openStore(folder, { compare: true });
   try {
     return await check(store, options);
   } finally {

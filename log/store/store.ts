@@ -3,8 +3,10 @@
 
 import { ClassicLevel } from 'classic-level';
 import { LogError } from '../errors.ts';
+import { howLeft, markInUse, unmark } from './in-use.ts';
 import { metaKey, STORE_VERSION } from './layout.ts';
 import { seal, unseal } from './seal.ts';
+import { checkTables } from './tables.ts';
 
 /** One write of a batch. */
 export type Write =
@@ -50,8 +52,18 @@ const codeOf = (error: unknown): string | undefined => {
   return own !== undefined && own !== 'LEVEL_DATABASE_NOT_OPEN' ? own : codeOf(error.cause);
 };
 
-/** Opens the LevelDB database in a folder; `log_locked` when another process has it, `store_corrupt` when it does not read. */
-export async function openStore(folder: string): Promise<Store> {
+/**
+ * Opens the LevelDB database in a folder. All checksums of its tables are compared before, where that is asked for
+ * and where the program that had it open last did not close it: a damaged block may be what ended it.
+ *
+ * @throws LogError `log_locked` when another process has it, `store_corrupt` when it does not read
+ */
+export async function openStore(
+  folder: string,
+  { compare = false }: { readonly compare?: boolean } = {},
+): Promise<Store> {
+  const left = await howLeft(folder);
+  if (left === 'unclosed' || (compare && left === 'closed')) await checkTables(folder);
   const db: Level = new ClassicLevel(folder, {
     keyEncoding: 'view',
     valueEncoding: 'view',
@@ -64,11 +76,12 @@ export async function openStore(folder: string): Promise<Store> {
   } catch (error) {
     throw translate(error, folder);
   }
+  await markInUse(folder);
   const store = new LevelStore(db, folder);
   try {
     await checkVersion(store, folder);
   } catch (error) {
-    await db.close();
+    await store.close();
     throw error;
   }
   return store;
@@ -178,6 +191,8 @@ class LevelStore implements Store {
   }
 
   async close(): Promise<void> {
+    // Closed a second time, the folder may be another's already.
+    if (this.#db.status === 'open') await unmark(this.#folder);
     await this.#db.close();
   }
 }

@@ -1,0 +1,78 @@
+// Run as a process of its own by damaged-block.test.ts, which LevelDB may end: reads each data folder that it is
+// told of, compares what it answers with what was there (the file that it is given), and tells what came of it.
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fsck } from '../../log/fsck.ts';
+import { LogError } from '../../log/index.ts';
+import { KeptLog } from '../log/kept-log.ts';
+
+/** What was in the log, as it was before anything was damaged. */
+export interface Good {
+  readonly entries: readonly string[];
+  readonly notes: readonly (readonly [number, string])[];
+  readonly now_ms: number;
+}
+
+export type Found = 'refused to open' | 'named on reading' | 'named by fsck' | 'nothing was lost';
+
+/** What came of one folder: how damage showed and in which words, or what a damage was not named by. */
+export type Told =
+  { readonly found: Found; readonly message?: string } | { readonly wrong: string };
+
+function named(error: unknown): string {
+  assert.ok(error instanceof LogError, `not a LogError: ${String(error)}`);
+  assert.ok(
+    ['store_corrupt', 'log_rolled_back', 'log_unavailable'].includes(error.code),
+    `${error.code}: ${error.message}`,
+  );
+  return error.message;
+}
+
+/** Reads everything back; a wrong answer fails, a named damage is the other good end. */
+async function readAll(folder: string, good: Good): Promise<Told> {
+  const { entries, now_ms } = good;
+  let message: string | undefined;
+  const tell = (error: unknown): void => {
+    message = named(error);
+  };
+  const image = { folder, notes: new Map(good.notes), now_ms };
+  const kept = await KeptLog.open({}, image).catch(tell);
+  if (kept === undefined) return { found: 'refused to open', message: message ?? '' };
+  const { log } = kept;
+  const tryTo = (read: () => void): void => {
+    try {
+      read();
+    } catch (error) {
+      if (error instanceof assert.AssertionError) throw error;
+      tell(error);
+    }
+  };
+  for (const [index, text] of entries.entries()) {
+    tryTo(() => assert.equal(log.entry(index), text, `entry ${String(index)}`));
+  }
+  for (const [size, text] of good.notes) {
+    tryTo(() => assert.equal(log.checkpointAt(size), text, `note ${String(size)}`));
+  }
+  for (let n = 0; n < 3; n += 1) tryTo(() => void log.tile(0, n, n < 2 ? 256 : 1));
+  await kept.stop().catch(tell);
+  if (message !== undefined) return { found: 'named on reading', message };
+  const result = await fsck({
+    folder: join(folder, 'live', '1'),
+    checkpoint_file: join(folder, 'checkpoints', 'live-1.checkpoint'),
+    vkey: log.vkey,
+  }).catch((error: unknown) => ({ count: named(error).length }));
+  return { found: result.count > 0 ? 'named by fsck' : 'nothing was lost' };
+}
+
+if (process.send !== undefined) {
+  // A log that was refused may have left a thread.
+  process.on('disconnect', () => process.exit());
+  const good = JSON.parse(await readFile(process.argv[2] ?? '', 'utf8')) as Good;
+  process.on('message', (folder: string) => {
+    void readAll(folder, good)
+      .catch((error: unknown): Told => ({ wrong: String(error) }))
+      .then((told) => process.send?.(told));
+  });
+}

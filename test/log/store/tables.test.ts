@@ -1,0 +1,114 @@
+// The checksums of a database's tables: every byte of a file counts, and who is asked to compare them.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { LogError } from '../../../log/index.ts';
+import { openStore, put } from '../../../log/store/store.ts';
+import { blocksOf, checkTables } from '../../../log/store/tables.ts';
+import { code } from '../kept-log.ts';
+
+/** The padding of a footer, between its two handles and its last eight bytes, holds nothing. */
+const FOOTER_BYTES = 48;
+const MAGIC_BYTES = 8;
+
+describe('tables of a database', () => {
+  let folder: string;
+  let name: string;
+  let bytes: Buffer;
+  const path = (file: string): string => join(folder, file);
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'actlog-tables-'));
+    const store = await openStore(folder);
+    await store.write(
+      Array.from({ length: 200 }, (_, i) =>
+        put(Buffer.from(`x${String(i).padStart(9, '0')}`), Buffer.alloc(40, i)),
+      ),
+    );
+    await store.compact({ gte: Uint8Array.of(0), lt: Uint8Array.of(255) });
+    await store.close();
+    [name = ''] = (await readdir(folder)).filter((one) => one.endsWith('.ldb'));
+    bytes = await readFile(path(name));
+  });
+  afterEach(async () => {
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const bend = async (at: number): Promise<void> => {
+    const bent = Buffer.from(bytes);
+    bent[at]! ^= 1;
+    await writeFile(path(name), bent);
+  };
+
+  it('hold where nothing was changed, block after block up to the lists of them', async () => {
+    await checkTables(folder);
+    const blocks = [...blocksOf(bytes)].sort((a, b) => a.offset - b.offset);
+    assert.ok(blocks.length > 3, 'several blocks');
+    assert.equal(blocks[0]?.offset, 0);
+    for (const [n, { offset, size }] of blocks.slice(0, -1).entries()) {
+      assert.equal(blocks[n + 1]?.offset, offset + size + 5);
+    }
+  });
+
+  it('do not hold with a byte changed, and the file and the place are named', async () => {
+    for (let at = 0; at < bytes.length; at += at < bytes.length - 100 ? 29 : 1) {
+      await bend(at);
+      const error = await checkTables(folder).then(
+        () => null,
+        (thrown: unknown) => thrown as LogError,
+      );
+      if (error === null) {
+        assert.ok(at >= bytes.length - FOOTER_BYTES && at < bytes.length - MAGIC_BYTES, String(at));
+        continue;
+      }
+      code('store_corrupt')(error);
+      const [, file, place] = /table (\S+) in .* at byte (\d+): stop/.exec(error.message) ?? [];
+      assert.equal(file, name);
+      assert.ok(
+        Number(place) <= at || at >= bytes.length - FOOTER_BYTES,
+        `${error.message}, ${String(at)}`,
+      );
+    }
+  });
+
+  it('do not hold when a file ends early', async () => {
+    for (const length of [0, 1, 47, 48, bytes.length - 1]) {
+      await writeFile(path(name), bytes.subarray(0, length));
+      await assert.rejects(checkTables(folder), code('store_corrupt'), String(length));
+    }
+  });
+
+  it('are compared when it is asked for, and after a program that did not close them', async () => {
+    await bend(5);
+    await (await openStore(folder)).close();
+    await assert.rejects(openStore(folder, { compare: true }), code('store_corrupt'));
+    await writeFile(path('IN_USE'), '');
+    await assert.rejects(openStore(folder), code('store_corrupt'));
+    await writeFile(path(name), bytes);
+    const store = await openStore(folder);
+    assert.equal(await readFile(path('IN_USE'), 'utf8'), String(process.pid));
+    await store.close();
+    assert.ok(!(await readdir(folder)).includes('IN_USE'), 'nobody has it open');
+  });
+
+  it('are not read while another process has them open', async () => {
+    const other = spawn(process.execPath, ['-e', 'process.stdin.resume()'], {
+      stdio: ['pipe', 'ignore', 'inherit'],
+    });
+    const gone = once(other, 'exit');
+    try {
+      await bend(5);
+      await writeFile(path('IN_USE'), String(other.pid));
+      await (await openStore(folder, { compare: true })).close();
+    } finally {
+      other.kill('SIGKILL');
+      await gone;
+    }
+    await writeFile(path('IN_USE'), String(other.pid));
+    await assert.rejects(openStore(folder), code('store_corrupt'), 'it runs no more');
+  });
+});
