@@ -32,7 +32,6 @@ export async function appendAndAnswer(
   let acknowledged = false;
   try {
     entries = await log.append(group, {
-      ...options,
       attach: (placed, disclosures) => {
         const rows: PendingRow[] = [];
         if (keeps) {
@@ -45,6 +44,7 @@ export async function appendAndAnswer(
         const indexes = placed.map(({ index }) => index);
         return [...rows, ...notices.rows(placed, disclosures), ...recordOf(ctx, indexes, kept)];
       },
+      ...options,
     });
     if (keeps) await gateway.disclosures.flushed();
     acknowledged = true;

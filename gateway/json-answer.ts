@@ -32,7 +32,7 @@ export function printReady({ text, more }: ReadyJson): string {
 /** Answers with what is JSON text already. */
 export function answerText(ctx: RequestContext, json: string): void {
   ctx.res.setHeader('Content-Type', JSON_TYPE);
-  ctx.body = json;
+  ctx.response.body = json;
 }
 
 /** Puts the body that a handler set into its final form. */

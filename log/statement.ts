@@ -13,8 +13,9 @@ import type { Appended, Disclosure, Link } from './types.ts';
 /** The largest entry, in bytes (C2SP tlog-tiles: a u16 length in the bundle). */
 export const MAX_ENTRY_BYTES = 65_535;
 
-/** The text of a statement, cut where `signature` stands in an entry; neither part is empty. */
+/** The text of a statement, and its two parts before and behind `signature` in an entry; neither is empty. */
 export interface StatementText {
+  readonly text: string;
   readonly head: string;
   readonly tail: string;
 }
@@ -68,11 +69,13 @@ export function statementText(statement: JsonObject, links?: readonly Link[]): S
     if (name < 'signature') head += head === '' ? `{${member}` : `,${member}`;
     else tail += `,${member}`;
   }
-  return { head, tail: `${tail}}` };
+  const text = `${head}${tail}}`;
+  // Parts of the one text, not of what it was put together of: each use would go through all those pieces again.
+  return { text, head: text.slice(0, head.length), tail: text.slice(head.length) };
 }
 
 /** The bytes that the receipt key signs. */
-export const signedBytes = ({ head, tail }: StatementText): Buffer => Buffer.from(head + tail);
+export const signedBytes = ({ text }: StatementText): Buffer => Buffer.from(text);
 
 /** The entry: JCS of the statement with its signature (base64 of 64 bytes). */
 export const entryText = ({ head, tail }: StatementText, signature: string): string =>
@@ -176,15 +179,14 @@ export function derivedMembers(
   { base_url, sandbox }: ReceiptLinks,
   disclosures?: Readonly<Record<string, Disclosure | Erased>>,
 ): JsonObject {
-  const derived = {
+  const opened = disclosures !== undefined && Object.keys(disclosures).length > 0;
+  return {
     entry_hash: toHex(leaf_hash),
     permalink: `${base_url}/r/${entry_id}${sandbox ? '?log=sandbox' : ''}`,
     verify_url: `${base_url}/verify?entry_id=${entry_id}${sandbox ? '&log=sandbox' : ''}`,
+    ...(opened ? { disclosures: disclosures as unknown as JsonObject } : {}),
+    log: { origin, index },
   };
-  const log = { origin, index };
-  if (disclosures === undefined || Object.keys(disclosures).length === 0)
-    return { ...derived, log };
-  return { ...derived, disclosures: disclosures as unknown as JsonObject, log };
 }
 
 /**

@@ -72,23 +72,27 @@ export type Share = ReturnType<typeof shareOf> | null;
 /** A sum with one more act. */
 export function withAct(usage: Usage, act: Act, share: Share): Usage {
   const { toll, toll_micro_usd, cleared_micro_usd } = act;
-  const counted = {
-    ...usage,
+  const after = share === null ? usage : withShare(usage, cleared_micro_usd, share);
+  return {
     acts: usage.acts + 1,
     tolls_micro_usd: add(usage.tolls_micro_usd, toll_micro_usd),
     tolls: withToll(usage.tolls, [toll, 1, String(toll_micro_usd)]),
+    cleared_micro_usd: after.cleared_micro_usd,
+    fees_micro_usd: after.fees_micro_usd,
+    tiers: after.tiers,
   };
-  if (share === null) return counted;
+}
+
+type Shares = Pick<Usage, 'cleared_micro_usd' | 'fees_micro_usd' | 'tiers'>;
+
+function withShare(usage: Shares, micro_usd: number, share: NonNullable<Share>): Shares {
   const { tier, fee_micro_usd } = share;
   const [taken, exposure, fees] = usage.tiers[tier] ?? [0, '0', '0'];
+  const counted = [taken + 1, add(exposure, micro_usd), add(fees, fee_micro_usd)] as const;
   return {
-    ...counted,
-    cleared_micro_usd: add(usage.cleared_micro_usd, cleared_micro_usd),
+    cleared_micro_usd: add(usage.cleared_micro_usd, micro_usd),
     fees_micro_usd: add(usage.fees_micro_usd, fee_micro_usd),
-    tiers: {
-      ...usage.tiers,
-      [tier]: [taken + 1, add(exposure, cleared_micro_usd), add(fees, fee_micro_usd)],
-    },
+    tiers: { ...usage.tiers, [tier]: counted },
   };
 }
 

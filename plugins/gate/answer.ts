@@ -71,8 +71,11 @@ export function decisionAmong(entries: readonly AnsweredEntry[]): AnsweredEntry 
   return decision;
 }
 
-/** What a decision's group says, whatever asked for it. */
-export function decisionAnswer(entries: readonly AnsweredEntry[]): JsonObject {
+/** What a decision's group says, whatever asked for it, and `more` that this one is told. */
+export function decisionAnswer(
+  entries: readonly AnsweredEntry[],
+  more: JsonObject = {},
+): JsonObject {
   const decision = decisionAmong(entries);
   const { statement, receipt, entry_id, issued_at_ms } = decision;
   const { outcome = null, action_ref = null, reasons = [], policy_version = 0 } = statement;
@@ -103,6 +106,7 @@ export function decisionAnswer(entries: readonly AnsweredEntry[]): JsonObject {
     ...(restraint === undefined
       ? {}
       : { restraint: restraintObject(restraint), restraint_receipt: restraint.receipt }),
+    ...more,
   };
 }
 
@@ -115,9 +119,8 @@ export function gateAnswer(
   const { statement } = decisionAmong(entries);
   const use = entries.find((entry) => entry.statement['type'] === USE);
   const timestamp_ms = statement['timestamp_ms'] as number;
-  return {
-    ...decisionAnswer(entries),
+  return decisionAnswer(entries, {
     preimage: preimageOf(body, catalog, timestamp_ms),
     ...(use === undefined ? {} : { permit_use_receipt: use.receipt }),
-  };
+  });
 }

@@ -79,7 +79,6 @@ function decisionDraft({ asked, verdict, inForce, catalog, tolls, use }: Decidin
   const { outcome, reasons } = verdict;
   const { event_at_ms } = request;
   const members: JsonObject = {
-    outcome,
     action_ref,
     timestamp_ms: preimage.timestamp_ms,
     basis: 'policy',
@@ -96,6 +95,7 @@ function decisionDraft({ asked, verdict, inForce, catalog, tolls, use }: Decidin
   return {
     type: DECISION,
     members: ({ surfaces, issued_at_ms }) => ({
+      outcome,
       ...members,
       ...expiryMembers(outcome, issued_at_ms, catalog),
       ...(entity === undefined || surface === undefined

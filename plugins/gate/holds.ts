@@ -105,12 +105,11 @@ export function holdRoutes(host: PluginHost): readonly Route[] {
         const resolution = entries.find(({ statement }) => statement['type'] === RESOLUTION);
         if (resolution === undefined) throw new Error('a hold ends with a resolution');
         const { statement } = decisionAmong(entries);
-        return {
-          ...decisionAnswer(entries),
+        return decisionAnswer(entries, {
           state: statement['outcome'] === 'PERMIT' ? 'released' : 'refused',
           resolution_entry_id: resolution.entry_id,
           resolution_receipt: resolution.receipt,
-        };
+        });
       },
     }),
     route({

@@ -20,8 +20,14 @@ const parsed = new WeakMap<LogView, Map<number, Policy>>();
 /** The policy of a tenant as of the newest durable entry; null while it has none. */
 export function policyInForce(log: LogView, tenant_ref: string): InForce | null {
   const row = log.row(policyRow(tenant_ref)) as unknown as PolicyRow | undefined;
-  return row === undefined ? null : { ...row, policy: policyAt(log, row.index) };
+  return row === undefined ? null : inForceOf(log, row);
 }
+
+/** A policy in force, out of its row. */
+export const inForceOf = (log: LogView, row: PolicyRow): InForce => ({
+  policy: policyAt(log, row.index),
+  ...row,
+});
 
 /** The policy that an entry is. */
 export function policyAt(log: LogView, index: number): Policy {

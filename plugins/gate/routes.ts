@@ -14,7 +14,7 @@ import { decisionDrafts } from './drafts.ts';
 import type { Deciding } from './drafts.ts';
 import { PermitRefused, permitUse } from './permit.ts';
 import type { PermitUse } from './permit.ts';
-import { policyAt, policyInForce } from './policies.ts';
+import { inForceOf, policyInForce } from './policies.ts';
 import type { InForce } from './policies.ts';
 import { actRow, gateRow, inputsOf, permitRow, policyRow } from './rows.ts';
 import type { ActRow, PermitRow, PolicyRow } from './rows.ts';
@@ -116,7 +116,7 @@ function decider(host: PluginHost, catalog: GateCatalog) {
         }
         if (!(error instanceof OtherPolicy)) throw challenged(asking, inForce, error);
         const { row } = error;
-        inForce = row === undefined ? null : { ...row, policy: policyAt(log, row.index) };
+        inForce = row === undefined ? null : inForceOf(log, row);
       }
     }
   };

@@ -62,12 +62,13 @@ export function actOf(told: ToldAct, caller: Caller, now_ms: number): Act {
   const claimed = told.action_ref ?? null;
   const computed = defaultActionRef(tuple);
   const settlement_action_ref = settlementActionRef(tuple);
-  const act = { tuple, defaulted, settlement_action_ref, claimed };
-  const own = { ...act, action_ref: computed, verified: true };
-  if (claimed === null) return { ...own, profile: null };
+  const act = (action_ref: string, profile: Profile | null, verified: boolean): Act => {
+    return { tuple, defaulted, action_ref, settlement_action_ref, claimed, profile, verified };
+  };
+  if (claimed === null) return act(computed, null, true);
   const refs = actionRefs(tuple);
   const profile = profileOf(claimed, refs);
-  if (profile !== null) return { ...own, profile };
+  if (profile !== null) return act(computed, profile, true);
   if (defaulted.length === 0) {
     const values = Object.entries(refs)
       .filter(([, ref]) => ref !== null)
@@ -83,7 +84,7 @@ export function actOf(told: ToldAct, caller: Caller, now_ms: number): Act {
   }
   // Nobody can recompute what was not told. A bare digest is taken at its word for the default profile's.
   const kept = /^[0-9a-f]{64}$/.test(claimed) ? claimed : computed;
-  return { ...act, action_ref: kept, profile, verified: false };
+  return act(kept, null, false);
 }
 
 /**

@@ -70,19 +70,19 @@ function twinDraft(binding: Binding, decision: Decision): Draft {
   return {
     type: TWIN,
     members({ rows, surfaces, group, issued_at_ms }): JsonObject {
-      const members: Record<string, Json> = { ...own };
       const entry_id =
         decision.source === 'not_supplied' ? group.at(-1)?.entry_id : decision.entry_id;
-      if (entry_id !== undefined) members['decision_entry_id'] = entry_id;
-      members['contested'] = isContested(rows, tenant_ref, payment_hash);
-      if (entity !== undefined && surface !== undefined) {
-        members['surface'] = surface;
-        members['surface_declared'] = isDeclared(surfaces, entity, surface, issued_at_ms);
-      }
-      return members;
+      return {
+        contested: isContested(rows, tenant_ref, payment_hash),
+        ...own,
+        ...(entry_id === undefined ? {} : { decision_entry_id: entry_id }),
+        ...(entity === undefined || surface === undefined
+          ? {}
+          : { surface, surface_declared: isDeclared(surfaces, entity, surface, issued_at_ms) }),
+      };
     },
     private: hidden(binding, decision),
-    toll: cleared === null ? toll : { ...toll, cleared_micro_usd: cleared },
+    toll: cleared === null ? toll : { cleared_micro_usd: cleared, ...toll },
     ...(event_at_ms === undefined ? {} : { event_at_ms }),
   };
 }
