@@ -43,6 +43,7 @@ async function bundle(file: string, contents: string): Promise<void> {
     platform: 'browser',
     target: 'es2022',
     legalComments: 'inline',
+    minifySyntax: true,
     logLevel: 'warning',
   });
   const { code = '' } = await minify(joined.outputFiles[0]?.text ?? '', {

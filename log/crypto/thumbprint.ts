@@ -41,8 +41,13 @@ export function publicKeyOfJwk(jwk: unknown): Uint8Array {
 
 /** RFC 7638 thumbprint (43 base64url characters): the kid of a receipt key. */
 export function thumbprint(suite: Suite, jwk: unknown): string {
+  return toBase64Url(thumbprintBytes(suite, jwk));
+}
+
+/** Its 32 bytes. */
+export function thumbprintBytes(suite: Suite, jwk: unknown): Uint8Array {
   publicKeyOfJwk(jwk);
   const { x } = jwk as Ed25519Jwk;
   // RFC 7638 §3: the required members in the order of their names, nothing between them.
-  return toBase64Url(suite.sha256(utf8(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`)));
+  return suite.sha256(utf8(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`));
 }

@@ -8,6 +8,7 @@ const HEX = '0123456789abcdef';
 const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 const BASE64_URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 const NOT_A_DIGIT = 255;
+const PADDING = 0x3d;
 
 const hexDigits = digitTable(HEX);
 const base64Digits = digitTable(BASE64);
@@ -25,10 +26,15 @@ export function toHex(bytes: Uint8Array): string {
 export function fromHex(text: string, length?: number): Uint8Array {
   if (text.length % 2 !== 0) throw invalid('hex has an odd number of digits');
   const bytes = new Uint8Array(text.length / 2);
-  checkLength(bytes, length, 'hex');
+  checkLength(bytes.length, length, 'hex');
+  let all = 0;
   for (let i = 0; i < bytes.length; i++) {
-    bytes[i] = (digit(hexDigits, text, 2 * i) << 4) | digit(hexDigits, text, 2 * i + 1);
+    const high = valueAt(hexDigits, text, 2 * i);
+    const low = valueAt(hexDigits, text, 2 * i + 1);
+    all |= high | low;
+    bytes[i] = (high << 4) | low;
   }
+  checkDigits(all);
   return bytes;
 }
 
@@ -38,11 +44,15 @@ export function toBase64(bytes: Uint8Array): string {
   return text.padEnd(Math.ceil(text.length / 4) * 4, '=');
 }
 
-/** Bytes of padded base64 whose spare bits are zero, exactly `length` of them; else `encoding_invalid`. */
-export function fromBase64(text: string, length?: number): Uint8Array {
+/**
+ * Bytes of padded base64 whose spare bits are zero, exactly `length` of them; else `encoding_invalid`. They are
+ * written to `into`, which has that length, or stand in memory of their own.
+ */
+export function fromBase64(text: string, length?: number, into?: Uint8Array): Uint8Array {
   if (text.length % 4 !== 0) throw invalid('base64 is not padded to a multiple of 4');
-  const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
-  return decodeSextets(text, text.length - padding, base64Digits, length);
+  let digits = text.length;
+  for (let i = 0; i < 2 && text.charCodeAt(digits - 1) === PADDING; i++) digits--;
+  return decodeSextets(text, digits, base64Digits, length, into);
 }
 
 /** Base64url of RFC 4648 §5, unpadded. */
@@ -72,24 +82,29 @@ function decodeSextets(
   text: string,
   digits: number,
   table: Uint8Array,
-  length: number | undefined,
+  length?: number,
+  into?: Uint8Array,
 ): Uint8Array {
-  const bytes = cut(Math.floor((digits * 3) / 4));
-  checkLength(bytes, length, 'base64');
+  const size = Math.floor((digits * 3) / 4);
+  checkLength(size, length, 'base64');
+  const bytes = into ?? cut(size);
   let group = 0;
   let at = 0;
+  let all = 0;
   for (let i = 0; i < digits; i += 4) {
-    group =
-      (digit(table, text, i) << 18) |
-      (digit(table, text, i + 1) << 12) |
-      (i + 2 < digits ? digit(table, text, i + 2) << 6 : 0) |
-      (i + 3 < digits ? digit(table, text, i + 3) : 0);
+    const a = valueAt(table, text, i);
+    const b = valueAt(table, text, i + 1);
+    const c = i + 2 < digits ? valueAt(table, text, i + 2) : 0;
+    const d = i + 3 < digits ? valueAt(table, text, i + 3) : 0;
+    all |= a | b | c | d;
+    group = (a << 18) | (b << 12) | (c << 6) | d;
     // Beyond the end nothing is written.
     bytes[at++] = group >> 16;
     bytes[at++] = group >> 8;
     bytes[at++] = group;
   }
-  const spare = 8 * (at - bytes.length);
+  checkDigits(all);
+  const spare = 8 * (at - size);
   if ((group & ((1 << spare) - 1)) !== 0) throw invalid('base64 has spare bits that are not zero');
   return bytes;
 }
@@ -100,10 +115,13 @@ function digitTable(alphabet: string): Uint8Array {
   return table;
 }
 
-function digit(table: Uint8Array, text: string, i: number): number {
-  const value = table[text.charCodeAt(i)] ?? NOT_A_DIGIT;
-  if (value === NOT_A_DIGIT) throw invalid(`no digit at ${String(i)}`);
-  return value;
+function valueAt(table: Uint8Array, text: string, i: number): number {
+  return table[text.charCodeAt(i)] ?? NOT_A_DIGIT;
+}
+
+/** Of all values at once: a digit's has six bits at most. */
+function checkDigits(all: number): void {
+  if (all > 63) throw invalid('text has a character that is no digit');
 }
 
 /** 0 beyond the end: the last group may be short. */
@@ -111,9 +129,9 @@ function byteAt(bytes: Uint8Array, i: number): number {
   return bytes[i] ?? 0;
 }
 
-function checkLength(bytes: Uint8Array, length: number | undefined, what: string): void {
-  if (length !== undefined && bytes.length !== length) {
-    throw invalid(`${what} is ${String(bytes.length)} bytes, not ${String(length)}`);
+function checkLength(size: number, length: number | undefined, what: string): void {
+  if (length !== undefined && size !== length) {
+    throw invalid(`${what} is ${String(size)} bytes, not ${String(length)}`);
   }
 }
 

@@ -5,10 +5,11 @@
 import type { Suite } from '../crypto/suite.ts';
 import { equal } from '../encoding/bytes.ts';
 import { LogError } from '../errors.ts';
-import { pairHash } from '../merkle/hash.ts';
+import { climb, pairHash } from '../merkle/hash.ts';
+import type { Node } from '../merkle/hash.ts';
 
 /** Siblings from the root down; null exactly where the sibling is the empty map. */
-export type Siblings = readonly (Uint8Array | null)[];
+export type Siblings = readonly (Node | null)[];
 
 /** What stands in a slot of the map. */
 export interface MapLeaf {
@@ -18,7 +19,7 @@ export interface MapLeaf {
 
 /** The way from the root to the slot of a key, and what stands there; null is an empty slot. */
 export interface MapProof {
-  readonly siblings: Siblings;
+  readonly siblings: readonly (Uint8Array | null)[];
   readonly leaf: MapLeaf | null;
 }
 
@@ -32,6 +33,11 @@ export function emptyMap(): Uint8Array {
   return new Uint8Array(MAP_HASH_BYTES);
 }
 
+/** The same in base64. */
+const EMPTY_TEXT = `${'A'.repeat(43)}=`;
+
+const NODE_TAG = 3;
+
 const leafPair = pairHash(2);
 
 /** H(02, skey ‖ vhash). */
@@ -40,7 +46,7 @@ export function mapLeafHash(suite: Suite, leaf: MapLeaf): Uint8Array {
 }
 
 /** H(03, left ‖ right). */
-export const mapNodeHash = pairHash(3);
+export const mapNodeHash = /* @__PURE__ */ pairHash(NODE_TAG);
 
 /**
  * The map with this root holds skey with this vhash.
@@ -99,14 +105,9 @@ function rootFrom(
   skey: Uint8Array,
   siblings: Siblings,
 ): Uint8Array {
-  const hash = slot.slice();
-  const empty = emptyMap();
-  for (let d = siblings.length - 1; d >= 0; d--) {
-    const sibling = siblings[d] ?? empty;
-    if (bitAt(skey, d) === 0) mapNodeHash(suite, hash, sibling, hash);
-    else mapNodeHash(suite, sibling, hash, hash);
-  }
-  return hash;
+  const depth = siblings.length - 1;
+  const up = siblings.toReversed();
+  return climb(suite, NODE_TAG, slot, up, (level) => bitAt(skey, depth - level) === 1);
 }
 
 function checkSiblings(siblings: Siblings): void {
@@ -116,15 +117,14 @@ function checkSiblings(siblings: Siblings): void {
     );
   }
   for (const sibling of siblings) {
-    if (sibling === null) continue;
-    checkHash(sibling, 'sibling');
-    if (isEmpty(sibling)) throw invalid('an empty sibling is spelled out');
+    if (sibling !== null && isEmpty(sibling)) throw invalid('an empty sibling is spelled out');
   }
   // A lone key sits at its shallowest depth, so what ends a path has a neighbour.
   if (siblings.at(-1) === null) throw invalid('the last sibling is empty');
 }
 
-function isEmpty(hash: Uint8Array): boolean {
+function isEmpty(hash: Node): boolean {
+  if (typeof hash === 'string') return hash === EMPTY_TEXT;
   for (const byte of hash) if (byte !== 0) return false;
   return true;
 }

@@ -10,7 +10,7 @@ import { skey } from '../map/key.ts';
 import type { ChainKey, Head } from '../types.ts';
 import { linkOn, openEntry } from './open.ts';
 import type { OpenedEntry, OpenedLink, TreeHead } from './open.ts';
-import { count, exactObject, hash, list, refused, string } from './shape.ts';
+import { count, exactObject, hash, refused, string, strings } from './shape.ts';
 import type { Trust } from './trust.ts';
 
 /** What every step of a document rests on. */
@@ -137,10 +137,9 @@ function readTail(ground: Ground, key: ChainKey, proof: JsonObject): Head {
   return head;
 }
 
-function siblings(proof: JsonObject): (Uint8Array | null)[] {
-  return list(proof.siblings, 'siblings', MAX_SIBLINGS).map((sibling) =>
-    sibling === '' ? null : hash(sibling, 'sibling'),
-  );
+function siblings(proof: JsonObject): (string | null)[] {
+  const texts = strings(proof.siblings, 'siblings', MAX_SIBLINGS);
+  return texts.map((text) => (text === '' ? null : text));
 }
 
 function mapRoot(ground: Ground): Uint8Array {

@@ -5,7 +5,7 @@ import { parseJson } from '../encoding/json.ts';
 import type { Json, JsonObject } from '../encoding/json-types.ts';
 import { checkKey, sameKey } from '../map/key.ts';
 import type { ChainKey } from '../types.ts';
-import { count, exactObject, list, refused, string } from './shape.ts';
+import { count, exactObject, refused, string, strings } from './shape.ts';
 import type { Trust } from './trust.ts';
 
 /** What is asked: a chain and a window of log time, closed at both ends. */
@@ -44,9 +44,7 @@ export function readDocument(document: Json): JsonObject {
   if (parsed.schema !== 'svc-absence-witness-v1') throw refused('schema is another one');
   if (parsed.statement !== undefined) string(parsed.statement, 'statement');
   if (parsed.does_not_assert !== undefined) {
-    for (const line of list(parsed.does_not_assert, 'does_not_assert', MAX_LINES)) {
-      string(line, 'does_not_assert');
-    }
+    strings(parsed.does_not_assert, 'does_not_assert', MAX_LINES);
   }
   return parsed;
 }

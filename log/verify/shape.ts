@@ -51,6 +51,13 @@ export function list(value: Json | undefined, what: string, limit: number): read
   return value as readonly Json[];
 }
 
+/** The value as a list of at most `limit` strings. */
+export function strings(value: Json | undefined, what: string, limit: number): readonly string[] {
+  const texts = list(value, what, limit);
+  for (const text of texts) string(text, what);
+  return texts as readonly string[];
+}
+
 /** The value as 32 bytes in base64. */
 export function hash(value: Json | undefined, what: string): Uint8Array {
   try {
@@ -63,7 +70,7 @@ export function hash(value: Json | undefined, what: string): Uint8Array {
 /** Longest path of a tree whose size is a safe integer (RFC 9162 §2.1.3). */
 const MAX_PATH = 53;
 
-/** An inclusion path: base64, leaf side first. */
-export function path(value: Json | undefined, what: string): Uint8Array[] {
-  return list(value, what, MAX_PATH).map((node) => hash(node, what));
+/** An inclusion path: texts, leaf side first, which are decoded only where they are hashed. */
+export function path(value: Json | undefined, what: string): readonly string[] {
+  return strings(value, what, MAX_PATH);
 }

@@ -1,8 +1,9 @@
 // What a verifier knows beforehand and never takes from what it checks (formats.md §6).
 
 import type { Ed25519Jwk } from '../crypto/thumbprint.ts';
-import { publicKeyOfJwk, thumbprint } from '../crypto/thumbprint.ts';
+import { publicKeyOfJwk, thumbprintBytes } from '../crypto/thumbprint.ts';
 import type { Suite } from '../crypto/suite.ts';
+import { equal, fromBase64Url } from '../encoding/bytes.ts';
 import { LogError } from '../errors.ts';
 import type { Policy } from '../note/quorum.ts';
 import type { ReceiptKey } from '../types.ts';
@@ -44,7 +45,8 @@ export const SKEW_MS = 60_000;
 /**
  * The trusted key of a kid with its 32 bytes.
  *
- * @throws LogError `key_invalid` when it is unknown or no Ed25519 key of that thumbprint
+ * @throws LogError `key_invalid` when it is unknown or no Ed25519 key of that thumbprint; `encoding_invalid` for
+ * a trusted kid that is not base64url
  */
 export function keyOf(
   suite: Suite,
@@ -53,7 +55,7 @@ export function keyOf(
 ): { readonly key: TrustedKey; readonly publicKey: Uint8Array } {
   const key = trust.keys.find((candidate) => candidate.kid === kid);
   if (key === undefined) throw new LogError('key_invalid', 'kid is not a trusted receipt key');
-  if (thumbprint(suite, key.jwk) !== kid) {
+  if (!equal(fromBase64Url(kid), thumbprintBytes(suite, key.jwk))) {
     throw new LogError('key_invalid', 'kid is not the thumbprint of its trusted key');
   }
   return { key, publicKey: publicKeyOfJwk(key.jwk) };

@@ -4,8 +4,16 @@ import assert from 'node:assert/strict';
 
 import { native } from '../../../log/crypto/native.ts';
 import { portable } from '../../../log/crypto/portable.ts';
-import { toHex, utf8 } from '../../../log/encoding/bytes.ts';
-import { EMPTY_ROOT, HASH_BYTES, leafHash, leafOf, nodeHash } from '../../../log/merkle/hash.ts';
+import { toBase64, toHex, utf8 } from '../../../log/encoding/bytes.ts';
+import {
+  climb,
+  EMPTY_ROOT,
+  HASH_BYTES,
+  leafHash,
+  leafOf,
+  nodeHash,
+  NODE_TAG,
+} from '../../../log/merkle/hash.ts';
 
 describe('log/merkle/hash', () => {
   it('tags leaves with 00 and nodes with 01', () => {
@@ -35,9 +43,53 @@ describe('log/merkle/hash', () => {
 
   it('makes a node of two hashes only', () => {
     const hash = new Uint8Array(HASH_BYTES);
+    const refused = { name: 'LogError', code: 'proof_invalid' };
     for (const length of [0, HASH_BYTES - 1, HASH_BYTES + 1]) {
-      assert.throws(() => nodeHash(native, new Uint8Array(length), hash), RangeError);
-      assert.throws(() => nodeHash(native, hash, new Uint8Array(length)), RangeError);
+      assert.throws(() => nodeHash(native, new Uint8Array(length), hash), refused);
+      assert.throws(() => nodeHash(native, hash, new Uint8Array(length)), refused);
+    }
+  });
+
+  it('climbs over siblings in bytes and in base64 to what pairs of pairs are', () => {
+    const node: Uint8Array = new Uint8Array(HASH_BYTES).fill(9);
+    const hashes = [1, 0, 2, 3].map((n) => new Uint8Array(HASH_BYTES).fill(n));
+    for (const suite of [native, portable]) {
+      for (let turns = 0; turns < 2 ** hashes.length; turns += 1) {
+        const isLeft = (level: number): boolean => ((turns >> level) & 1) === 1;
+        const root = hashes.reduce(
+          (below, sibling, i) =>
+            isLeft(i) ? nodeHash(suite, sibling, below) : nodeHash(suite, below, sibling),
+          node,
+        );
+        const mixed = hashes.map((hash, i) => (i === 1 ? null : i === 2 ? hash : toBase64(hash)));
+        assert.deepEqual(climb(suite, NODE_TAG, node, hashes, isLeft), root);
+        assert.deepEqual(climb(suite, NODE_TAG, node, hashes.map(toBase64), isLeft), root);
+        assert.deepEqual(climb(suite, NODE_TAG, node, mixed, isLeft), root);
+      }
+    }
+    const same = climb(native, NODE_TAG, node, [], () => true);
+    assert.deepEqual(same, node);
+    assert.notEqual(same, node, 'a copy');
+  });
+
+  it('climbs over no text that is not the one base64 of 32 bytes', () => {
+    const node = new Uint8Array(HASH_BYTES);
+    const text = toBase64(node.fill(255));
+    const others = [
+      '',
+      'AA==',
+      `${text}AAAA`,
+      text.slice(0, 43),
+      text.replace('/', '_'),
+      `${text}\n`,
+    ];
+    for (const other of [...others, `${text.slice(0, 42)}9=`, `\u012f${text.slice(1)}`]) {
+      for (const path of [[other], [text, other], [other, text]]) {
+        assert.throws(() => climb(native, NODE_TAG, node, path, () => true), {
+          name: 'LogError',
+          code: 'proof_invalid',
+        });
+      }
     }
   });
 
