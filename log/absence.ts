@@ -9,7 +9,7 @@ import { skey } from './map/key.ts';
 import { chainEnd, openAt } from './parts.ts';
 import type { Visible } from './publisher.ts';
 import { declares, smallestInterval, spanOf, type Span } from './surfaces/spans.ts';
-import type { ChainRow } from './types.ts';
+import type { ChainRow, Opened } from './types.ts';
 
 /** Manifests of one entity in one window; more than these make the document UNDECLARED. */
 const MAX_MANIFESTS = 100;
@@ -72,9 +72,20 @@ async function manifestsOf(
   const manifests = shown.map(({ index }) => openAt(core, index, visible));
   return {
     declared: { closing: closing as unknown as Json, manifests: manifests as unknown as Json },
-    // Of the log's own entries, which were compared with their hashes when they were opened.
-    spans: manifests.map(({ entry }) => spanOf(JSON.parse(entry) as JsonObject, surface)),
+    spans: manifests.map((opened) => spanOf(statementOf(opened), surface)),
   };
+}
+
+/** Of manifests that answers under one tree share. */
+const statements = new WeakMap<Opened, JsonObject>();
+
+/** The log's own entries: they were compared with their hashes when they were opened. */
+function statementOf(opened: Opened): JsonObject {
+  const known = statements.get(opened);
+  if (known !== undefined) return known;
+  const made = JSON.parse(opened.entry) as JsonObject;
+  statements.set(opened, made);
+  return made;
 }
 
 /** A heartbeat whose run covers the window, or the newest of those that could have. */

@@ -107,17 +107,24 @@ export function readU64(bytes: Uint8Array, offset: number): number {
 
 /** `first`, then for each text its u16 byte length and its UTF-8; over 65,535 bytes is `encoding_invalid`. */
 export function lp(first: Uint8Array, ...texts: readonly string[]): Uint8Array {
-  const encoded = texts.map(utf8);
+  return lpOf(first, texts) ?? lpOf(first, texts.map(utf8))!;
+}
+
+/** Null where a text is not ASCII. The texts are mostly short names, and calling the encoder costs more than they. */
+function lpOf(first: Uint8Array, texts: readonly (string | Uint8Array)[]): Uint8Array | null {
   let at = first.length;
-  const bytes = cut(encoded.reduce((sum, { length }) => sum + 2 + length, at));
+  const bytes = cut(texts.reduce((sum, { length }) => sum + 2 + length, at));
   bytes.set(first);
-  for (const text of encoded) {
+  for (const text of texts) {
     const { length } = text;
     if (length > 0xffff) throw invalid('text is over 65,535 bytes');
-    bytes[at] = length >> 8;
-    bytes[at + 1] = length;
-    bytes.set(text, at + 2);
-    at += 2 + length;
+    bytes[at++] = length >> 8;
+    bytes[at++] = length;
+    for (let i = 0; i < length; i++) {
+      const unit = typeof text === 'string' ? text.charCodeAt(i) : byteAt(text, i);
+      if (unit > 0x7f && typeof text === 'string') return null;
+      bytes[at++] = unit;
+    }
   }
   return bytes;
 }

@@ -29,15 +29,11 @@ export function worded(origin: string, found: JsonObject): Worded {
   const words = { statement: statementOf(origin, found), does_not_assert: DOES_NOT_ASSERT };
   const document = Object.assign({}, found, words);
   const rest = restOf(document);
-  const note = found['checkpoint'] as string;
+  const { ascii, hashed } = beginningOf(found['checkpoint'] as string);
   return {
     document,
-    text: `{"checkpoint":${asciiOf(note)},${rest}`,
-    // In two parts: the em dashes of the first would make one text of them two bytes a character.
-    document_sha256: createHash('sha256')
-      .update(`{"checkpoint":${canonical(note)},`)
-      .update(rest)
-      .digest('hex'),
+    text: ascii + rest,
+    document_sha256: createHash('sha256').update(hashed).update(rest).digest('hex'),
     verdict: found['verdict'] as Verdict,
     checkpoint_size: indexOf(found['map_head']) + 1,
   };
@@ -45,25 +41,33 @@ export function worded(origin: string, found: JsonObject): Worded {
 
 /** The JSON text of a document that was worded before: the same bytes as then. */
 export function documentText(document: JsonObject): string {
-  return `{"checkpoint":${asciiOf(document['checkpoint'] as string)},${restOf(document)}`;
+  return beginningOf(document['checkpoint'] as string).ascii + restOf(document);
 }
 
 /** What follows the checkpoint in the canonical text of a document: no other member of one comes before that. */
 const restOf = (document: JsonObject): string => membersOf(document, 'checkpoint');
 
-/** Of the last note: documents of one tree have the same. */
-let noted = { note: '', ascii: '' };
+/** A document up to and with its checkpoint, as it is sent and as it is hashed. */
+interface Beginning {
+  readonly note: string;
+  /** Of one byte a character in memory too: so is then all that it becomes a part of. */
+  readonly ascii: string;
+  readonly hashed: Buffer;
+}
 
-/** A note as JSON in ASCII, and of one byte a character in memory too: so is then all that it becomes a part of. */
-function asciiOf(note: string): string {
-  if (noted.note !== note) {
-    const escaped = JSON.stringify(note).replace(
-      /[^ -~]/g,
-      (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-    );
-    noted = { note, ascii: Buffer.from(escaped, 'latin1').toString('latin1') };
-  }
-  return noted.ascii;
+/** Of the last note: documents of one tree have the same. */
+let beginning: Beginning = { note: '', ascii: '', hashed: Buffer.alloc(0) };
+
+function beginningOf(note: string): Beginning {
+  if (beginning.note === note) return beginning;
+  const text = `{"checkpoint":${canonical(note)},`;
+  const escaped = text.replace(
+    /[^ -~]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  const ascii = Buffer.from(escaped, 'latin1').toString('latin1');
+  beginning = { note, ascii, hashed: Buffer.from(text) };
+  return beginning;
 }
 
 /** Hex of SHA-256 of the canonical document; it has no receipt yet. */
@@ -106,26 +110,45 @@ const time = (ms: number): string => {
 };
 
 function statementOf(origin: string, found: JsonObject): string {
-  const { question, verdict, map_head, checkpoint, entries, more } = found;
+  const { question, verdict, checkpoint, entries, more } = found;
   const { key, from_ms, to_ms } = question as unknown as {
     readonly key: readonly string[];
     readonly from_ms: number;
     readonly to_ms: number;
   };
   const [, entity = '', surface = ''] = key;
-  const head = map_head as unknown as { readonly index: number; readonly entry: string };
-  const { issued_at_ms } = JSON.parse(head.entry) as { readonly issued_at_ms: number };
   const count = Array.isArray(entries) ? entries.length : 0;
   const chain = `surface ${surface} of entity ${entity}`;
   const window = `with a log time from ${time(from_ms)} to ${time(to_ms)}`;
+  if (ofTree.note !== checkpoint) ofTree = sentencesOf(origin, found);
   return [
-    `According to log ${origin} at size ${String(head.index + 1)}, whose map head is of ${time(issued_at_ms)}:`,
+    ofTree.opening,
     finding(verdict as Verdict, { chain, window, count, more: more === true }),
     eventTimes(verdict as Verdict, from_ms, to_ms),
-    ...vouchersOf(origin, checkpoint as string),
+    ...ofTree.vouchers,
   ]
     .filter((sentence) => sentence !== '')
     .join(' ');
+}
+
+interface TreeSentences {
+  readonly note: string;
+  readonly opening: string;
+  readonly vouchers: readonly string[];
+}
+
+/** Of the last note: documents of one tree have the same, and the last entry of a tree is its map head. */
+let ofTree: TreeSentences = { note: '', opening: '', vouchers: [] };
+
+function sentencesOf(origin: string, { checkpoint, map_head }: JsonObject): TreeSentences {
+  const note = checkpoint as string;
+  const head = map_head as unknown as { readonly index: number; readonly entry: string };
+  const { issued_at_ms } = JSON.parse(head.entry) as { readonly issued_at_ms: number };
+  return {
+    note,
+    opening: `According to log ${origin} at size ${String(head.index + 1)}, whose map head is of ${time(issued_at_ms)}:`,
+    vouchers: vouchersOf(origin, note),
+  };
 }
 
 interface Seen {
@@ -162,16 +185,8 @@ function eventTimes(verdict: Verdict, from_ms: number, to_ms: number): string {
     : `${rule} the window is too short to cover any claimed time of an act for certain.`;
 }
 
-/** Of the last note: documents of one tree have the same. */
-let vouched = { note: '', sentences: [] as readonly string[] };
-
-function vouchersOf(origin: string, note: string): readonly string[] {
-  if (vouched.note !== note) vouched = { note, sentences: vouchers(origin, note) };
-  return vouched.sentences;
-}
-
 /** Who else vouches for the checkpoint: the signature lines of its note beside the log's own. */
-function vouchers(origin: string, note: string): string[] {
+function vouchersOf(origin: string, note: string): string[] {
   const names = [...note.matchAll(/^— (\S+) \S+$/gmu)]
     .map(([, name = '']) => name)
     .filter((name) => name !== origin);
