@@ -3,10 +3,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
-
-const TSX = import.meta.resolve('tsx');
-const ACTLOG = fileURLToPath(new URL('../../tools/actlog.ts', import.meta.url));
+import { ACTLOG } from '../support/actlog.ts';
 
 /** A server process that answers. */
 export interface ServerProcess {
@@ -30,7 +27,7 @@ export async function startProcess(
   data: string,
   settings: Readonly<Record<string, string>> = {},
 ): Promise<ServerProcess> {
-  const child = spawn(process.execPath, ['--import', TSX, ACTLOG, 'serve', '--data', data], {
+  const child = spawn(process.execPath, [...ACTLOG, 'serve', '--data', data], {
     env: { ...process.env, PORT: '0', HOST: '127.0.0.1', LOG_ORIGIN: 'log.example', ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -63,14 +60,9 @@ export async function startProcess(
 /** Runs `actlog` in a folder. */
 export function actlog(folder: string, ...args: readonly string[]): Promise<Ran> {
   return new Promise((resolve) => {
-    execFile(
-      process.execPath,
-      ['--import', TSX, ACTLOG, ...args],
-      { cwd: folder },
-      (error, stdout, stderr) => {
-        const code = error === null ? 0 : Number(error.code);
-        resolve({ code, output: stdout + stderr });
-      },
-    );
+    execFile(process.execPath, [...ACTLOG, ...args], { cwd: folder }, (error, stdout, stderr) => {
+      const code = error === null ? 0 : Number(error.code);
+      resolve({ code, output: stdout + stderr });
+    });
   });
 }

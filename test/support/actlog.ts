@@ -1,10 +1,11 @@
-// Runs the command line as a process of its own, from source, as a user would.
+// Runs the command line as a process of its own, as a user would: built, when the build is as new as the source.
 
 import { spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { programOf } from '../../tools/bench/program.ts';
 import type { Body } from './body.ts';
 
-const PROGRAM = fileURLToPath(new URL('../../tools/actlog.ts', import.meta.url));
+/** What node is given to run it. */
+export const ACTLOG = programOf('tools/actlog').args;
 
 /** What a run left. */
 export interface Ran {
@@ -42,14 +43,11 @@ export function actlog(args: readonly string[], options: RunOptions = {}): Promi
 export function start(args: readonly string[], { env = {}, cwd }: RunOptions = {}) {
   const { PATH = '', HOME = '', NODE_V8_COVERAGE } = process.env;
   const kept = { PATH, HOME, ...(NODE_V8_COVERAGE === undefined ? {} : { NODE_V8_COVERAGE }) };
-  return spawn(process.execPath, ['--import', TSX, PROGRAM, ...args], {
+  return spawn(process.execPath, [...ACTLOG, ...args], {
     env: { ...kept, NODE_NO_WARNINGS: '1', ...env },
     ...(cwd === undefined ? {} : { cwd }),
   });
 }
-
-/** By its address: the run may be in another folder. */
-const TSX = import.meta.resolve('tsx');
 
 function jsonOf(text: string): unknown {
   try {

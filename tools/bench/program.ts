@@ -16,17 +16,20 @@ export const NODE_ARGS: readonly string[] = ['--max-semi-space-size=64'];
 
 const FOLDERS = ['log', 'plugins', 'gateway', 'tools'];
 
-/** Chooses how a module of this project runs, for example `tools/actlog`. */
+/** Chooses how a module of this project runs, for example `tools/actlog`; coverage is counted on the source. */
 export function programOf(module: string): Program {
   if (!import.meta.url.endsWith('.ts')) {
     return { args: [fileURLToPath(new URL(`../../${module}.js`, import.meta.url))], built: true };
   }
   const root = fileURLToPath(new URL('../..', import.meta.url));
   const built = join(root, 'dist', `${module}.js`);
-  if (existsSync(built) && statSync(built).mtimeMs >= Math.max(...FOLDERS.flatMap(timesIn(root)))) {
-    return { args: [built], built: true };
+  if (process.env.NODE_V8_COVERAGE === undefined && existsSync(built)) {
+    const newest = Math.max(...FOLDERS.flatMap(timesIn(root)));
+    if (statSync(built).mtimeMs >= newest) return { args: [built], built: true };
   }
-  return { args: ['--import', 'tsx', join(root, `${module}.ts`)], built: false };
+  // By its address: it may be run in another folder.
+  const tsx = import.meta.resolve('tsx');
+  return { args: ['--import', tsx, join(root, `${module}.ts`)], built: false };
 }
 
 const timesIn =
