@@ -2,6 +2,7 @@
 // object a second time to measure it.
 
 import { ReadyJson } from '../plugins/contract.ts';
+import { memberName } from '../log/index.ts';
 import type { RequestContext } from './request.ts';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
@@ -14,13 +15,14 @@ export function answerJson(ctx: RequestContext, value: object): void {
 /** The JSON of an answer in which members may be text already. */
 export function printAnswer(answer: object): string {
   let text = '';
-  for (const [name, member] of Object.entries(answer)) {
+  for (const name of Object.keys(answer)) {
+    const member = (answer as Readonly<Record<string, unknown>>)[name];
     // As the runtime prints members: what is no JSON value is left out.
     const value = (member instanceof ReadyJson ? printReady(member) : JSON.stringify(member)) as
       string | undefined;
-    if (value !== undefined) text += `${text === '' ? '' : ','}${JSON.stringify(name)}:${value}`;
+    if (value !== undefined) text += `${text === '' ? '{' : ','}${memberName(name)}${value}`;
   }
-  return `{${text}}`;
+  return text === '' ? '{}' : `${text}}`;
 }
 
 /** The JSON of what is text already, with what stands beside it. */

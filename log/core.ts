@@ -195,7 +195,8 @@ export class Core {
     this.coreRows.settle(round);
     this.pluginRows.settle(round);
     for (const [id, head] of this.heads.written(round)) {
-      if (head !== null) this.#durableHeads.set(id, head);
+      // A chain of one entry, such as a payment's, most often stays one.
+      if (head !== null && head.count > 1) this.#durableHeads.set(id, head);
     }
     this.heads.settle(round);
   }

@@ -25,6 +25,7 @@ export {
 } from './encoding/bytes.ts';
 export { canonical } from './encoding/canonical.ts';
 export { isJsonObject, parseJson } from './encoding/json.ts';
+export { memberName } from './encoding/member-name.ts';
 export type { Json, JsonObject } from './encoding/json-types.ts';
 export { generateKey, readKeyFile, writeKeyFile } from './crypto/keys.ts';
 export type { KeyAlgorithm } from './crypto/keys.ts';

@@ -15,14 +15,13 @@ const ROUNDS_IN_FLIGHT = 3;
 /** Entries in one round: fewer make more syncs, more let one round hold all callers, and nothing overlaps. */
 const ROUND_ENTRIES = 128;
 /** Groups that are worth a round beside those in flight: each round has its messages, its tile, its sync. */
-const OVERLAP_GROUPS = 24;
+const OVERLAP_GROUPS = 40;
 
 /** Up to here the callers are few: when all of them wait for one round, nothing overlaps. */
 const FEW_GROUPS = 64;
 
-/** How many of the waiting groups the next round takes: of few, half, which is signed while the others are placed. */
-const shareOf = (waiting: number): number =>
-  waiting > FEW_GROUPS ? waiting : Math.max(OVERLAP_GROUPS, Math.ceil(waiting / 2));
+/** How many of the waiting groups the next round takes: of few not all, so that it is signed while others are placed. */
+const shareOf = (waiting: number): number => (waiting > FEW_GROUPS ? waiting : OVERLAP_GROUPS);
 
 interface Waiting {
   readonly drafts: readonly Draft[];

@@ -4,6 +4,7 @@
 import { createHmac, hash } from 'node:crypto';
 import { lp, toHex } from './encoding/bytes.ts';
 import { canonical } from './encoding/canonical.ts';
+import { memberName } from './encoding/member-name.ts';
 import { randomPiece } from './crypto/random.ts';
 import type { Json, JsonObject } from './encoding/json-types.ts';
 import { LogError } from './errors.ts';
@@ -29,19 +30,6 @@ const scalar = (value: Json): string | null => {
   return null;
 };
 
-/** `"name":` of the members that statements have: a handful of names, written for every entry. */
-const named = new Map<string, string>();
-/** Names come from schemas, and a schema may let any through. */
-const MOST_NAMED = 4096;
-
-function prefixOf(name: string): string {
-  const known = named.get(name);
-  if (known !== undefined) return known;
-  const prefix = `${JSON.stringify(name)}:`;
-  if (named.size < MOST_NAMED) named.set(name, prefix);
-  return prefix;
-}
-
 /** The member `links` in canonical form: its members stand in their order, and all of them are known. */
 function linksText(links: readonly Link[]): string {
   const texts = links.map(({ key, prev_index, prev_ms, seq }) => {
@@ -64,7 +52,7 @@ export function statementText(statement: JsonObject, links?: readonly Link[]): S
     }
     const value = statement[name] as Json;
     const own = links !== undefined && name === 'links' ? linksText(links) : scalar(value);
-    const member = prefixOf(name) + (own ?? canonical(value));
+    const member = memberName(name) + (own ?? canonical(value));
     // entry_id stands before signature and type after it, so both parts have a member.
     if (name < 'signature') head += head === '' ? `{${member}` : `,${member}`;
     else tail += `,${member}`;

@@ -158,6 +158,25 @@ describe('a body', () => {
     assert.match(await readAll(ask(104_857_600)), /^HTTP\/1\.1 413 /);
   });
 
+  it('comes with its headers in one piece, in chunks, or behind another request', async () => {
+    const socket = connect(running.port, '127.0.0.1');
+    const post = (rest: string): string =>
+      `POST /notes/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${rest}`;
+    const chunks = ['{"te', 'xt":"', 'x"}'].map((part) => `${String(part.length)}\r\n${part}\r\n`);
+    socket.write(
+      post('Content-Length: 12\r\n\r\n{"text":"x"}') +
+        post(`Transfer-Encoding: chunked\r\n\r\n${chunks.join('')}0\r\n\r\n`) +
+        post('Content-Length: 0\r\n\r\n') +
+        post('Connection: close\r\nContent-Length: 12\r\n\r\n{"text":'),
+    );
+    socket.once('data', () => socket.write('"x"}'));
+    const statuses = (await readAll(socket)).matchAll(/HTTP\/1\.1 (\d+) /g);
+    assert.deepEqual(
+      [...statuses].map(([, status]) => status),
+      ['200', '200', '400', '200'],
+    );
+  });
+
   it('that ends early leaves the server as it was', async () => {
     const socket = connect(running.port, '127.0.0.1');
     const total = running.gateway.logs.live.row('notes/total');
