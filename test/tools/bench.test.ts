@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { interleave, median, reaches, stealMeter } from '../../tools/bench/figure.ts';
+import { interleave, median, quotient, reaches, stealMeter } from '../../tools/bench/figure.ts';
 import type { Figure } from '../../tools/bench/figure.ts';
 import { NODE_ARGS, programOf } from '../../tools/bench/program.ts';
 import { runBenches } from '../../tools/bench/run.ts';
@@ -54,6 +54,19 @@ describe('bench figures', () => {
     const parts = await interleave(3, { a: measure('a'), b: measure('b') });
     assert.deepEqual(turns, ['a', 'b', 'a', 'b', 'a', 'b']);
     assert.deepEqual(parts, { a: 3, b: 4 });
+  });
+
+  it('are quotients within a turn, each side first in every other one', async () => {
+    const order: string[] = [];
+    const from = (name: string, values: number[]) => () => {
+      order.push(name);
+      return Promise.resolve(values.shift() ?? 0);
+    };
+    const [over, under] = [from('over', [3, 90, 24]), from('under', [2, 30, 12])];
+    assert.deepEqual(await quotient(3, over, under), { over: 24, under: 12, ratio: 2 });
+    assert.deepEqual(order, ['over', 'under', 'under', 'over', 'over', 'under']);
+    const slow = await quotient(3, from('over', [3, 8, 30]), from('under', [1, 10, 20]));
+    assert.deepEqual(slow, { over: 8, under: 10, ratio: 1.5 }, 'not of the medians');
   });
 
   it('say the steal time as a share, where there is /proc', () => {

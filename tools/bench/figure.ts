@@ -88,3 +88,36 @@ export async function interleave<Name extends string>(
     number
   >;
 }
+
+/** Medians of two measurements taken in turns, and of their quotient within each turn. */
+export interface Quotient {
+  readonly over: number;
+  readonly under: number;
+  readonly ratio: number;
+}
+
+/**
+ * Measures two things in turns, each first in every other one. The quotient is that of the turns, not of the
+ * medians: a slow spell of the machine that is longer than a turn meets both of its measurements.
+ */
+export async function quotient(
+  turns: number,
+  over: () => Promise<number>,
+  under: () => Promise<number>,
+): Promise<Quotient> {
+  const seen: { readonly over: number; readonly under: number }[] = [];
+  for (let turn = 0; turn < turns; turn += 1) {
+    if (turn % 2 === 0) {
+      const first = await over();
+      seen.push({ over: first, under: await under() });
+    } else {
+      const first = await under();
+      seen.push({ over: await over(), under: first });
+    }
+  }
+  return {
+    over: median(seen.map((turn) => turn.over)),
+    under: median(seen.map((turn) => turn.under)),
+    ratio: median(seen.map((turn) => turn.over / turn.under)),
+  };
+}
