@@ -5,7 +5,7 @@
 import type { Suite } from '../crypto/suite.ts';
 import { equal } from '../encoding/bytes.ts';
 import { LogError } from '../errors.ts';
-import { climb, HASH_BYTES, nodeHash, NODE_TAG } from './hash.ts';
+import { climb, EMPTY_ROOT, HASH_BYTES, nodeHash, NODE_TAG } from './hash.ts';
 import type { Node } from './hash.ts';
 
 /** That the leaf with this hash stands at `index` in the tree of `size`; the path is leaf side first. */
@@ -84,8 +84,7 @@ export function checkConsistency(suite: Suite, claim: ConsistencyClaim): void {
   checkSize(from, 'from');
   checkSize(to, 'to');
   if (from > to) throw refused(`from ${String(from)} is over to ${String(to)}`);
-  const empty = suite.sha256(new Uint8Array(0));
-  if ((from === 0 && !equal(fromRoot, empty)) || (to === 0 && !equal(toRoot, empty))) {
+  if ((from === 0 && !equal(fromRoot, EMPTY_ROOT)) || (to === 0 && !equal(toRoot, EMPTY_ROOT))) {
     throw refused('size 0 has another root');
   }
   if (from === to) {

@@ -62,8 +62,13 @@ export async function openStore(
   folder: string,
   { compare = false }: { readonly compare?: boolean } = {},
 ): Promise<Store> {
-  const left = await howLeft(folder);
-  if (left === 'unclosed' || (compare && left === 'closed')) await checkTables(folder);
+  try {
+    // Before there is a database object, since one opens by itself.
+    const left = await howLeft(folder);
+    if (left === 'unclosed' || (compare && left === 'closed')) await checkTables(folder);
+  } catch (error) {
+    throw translate(error, folder);
+  }
   const db: Level = new ClassicLevel(folder, {
     keyEncoding: 'view',
     valueEncoding: 'view',

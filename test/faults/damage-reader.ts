@@ -62,17 +62,18 @@ async function readAll(folder: string, good: Good): Promise<Told> {
     folder: join(folder, 'live', '1'),
     checkpoint_file: join(folder, 'checkpoints', 'live-1.checkpoint'),
     vkey: log.vkey,
-  }).catch((error: unknown) => ({ count: named(error).length }));
+  }).catch((error: unknown) => {
+    named(error);
+    return { count: 1 };
+  });
   return { found: result.count > 0 ? 'named by fsck' : 'nothing was lost' };
 }
 
-if (process.send !== undefined) {
-  // A log that was refused may have left a thread.
-  process.on('disconnect', () => process.exit());
-  const good = JSON.parse(await readFile(process.argv[2] ?? '', 'utf8')) as Good;
-  process.on('message', (folder: string) => {
-    void readAll(folder, good)
-      .catch((error: unknown): Told => ({ wrong: String(error) }))
-      .then((told) => process.send?.(told));
-  });
-}
+// A log that was refused may have left a thread.
+process.on('disconnect', () => process.exit());
+const good = JSON.parse(await readFile(process.argv[2] ?? '', 'utf8')) as Good;
+process.on('message', (folder: string) => {
+  void readAll(folder, good)
+    .catch((error: unknown): Told => ({ wrong: String(error) }))
+    .then((told) => process.send?.(told));
+});

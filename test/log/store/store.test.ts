@@ -1,7 +1,7 @@
 // The database: batches, scans and copies, and what it says when it does not open.
 
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile, readdir } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -142,6 +142,15 @@ describe('store', () => {
     await assert.rejects(openStore(join(folder, 'db')), code('store_corrupt'));
     await rm(join(folder, 'db'), { recursive: true });
     store = await openStore(join(folder, 'db'));
+  });
+
+  it('says of a folder that is none, or whose files are none, that it does not answer', async () => {
+    const other = join(folder, 'other');
+    await writeFile(other, '');
+    await assert.rejects(openStore(other), code('log_unavailable'));
+    await store.close();
+    await mkdir(join(folder, 'db', '000009.ldb'));
+    await assert.rejects(openStore(join(folder, 'db'), { compare: true }), code('log_unavailable'));
   });
 
   it('does not answer once it is closed', async () => {
