@@ -1,9 +1,10 @@
 // The keys that plugins sign with: one for each name and kind of log, in files of their own beside the logs' keys
 // and with the same protection. behaviour.md §2.2, §2.3. What was signed by an older key stays checkable: its file
-// stays, and the one with the highest number signs. A rotation makes the next number.
+// stays, and the one with the highest number signs. A rotation makes the next number. A revoked key's file stays too,
+// under a name that nothing reads: its number is never taken again, and the key is published no more.
 
 import { createPublicKey, sign } from 'node:crypto';
-import { mkdir, readdir, stat } from 'node:fs/promises';
+import { mkdir, readdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { calculateJwkThumbprint } from 'jose';
@@ -22,6 +23,7 @@ export interface PluginKey {
   readonly algorithm: KeyAlgorithm;
   readonly jwks: boolean;
   readonly signer: PluginSigner;
+  readonly path: string;
   /** When its file was made. */
   readonly since_ms: number;
 }
@@ -32,6 +34,11 @@ interface KeyPlace {
   readonly passphrase: string | undefined;
   readonly pool: SignPool;
 }
+
+/** What follows the name of a key in that of its file: of one in use, and of any that there ever was. */
+const IN_USE = /^-([1-9][0-9]{0,8})\.pem$/;
+const ANY = /^-([1-9][0-9]{0,8})\.(?:revoked\.)?pem$/;
+const REVOKED = '.revoked.pem';
 
 /** How long a key that was replaced goes on signing beside the new one, where a format takes several signatures. */
 const OVERLAP_MS = 86_400_000;
@@ -104,13 +111,34 @@ export class PluginKeys {
   async rotate(plugin: string, name: string, kind: Kind): Promise<string> {
     const last = this.#of(plugin, name, kind).at(-1);
     if (last === undefined) throw new Error(`${plugin} declares no key ${name}`);
+    const { folder } = this.#place;
     const prefix = `${plugin}-${name}-${kind}`;
-    const numbers = numbersOf(await readdir(this.#place.folder), prefix);
-    const file = `${prefix}-${String((numbers.at(-1) ?? 0) + 1)}`;
+    const number = Math.max(...numbersOf(await readdir(folder), prefix, ANY)) + 1;
+    const file = `${prefix}-${String(number)}`;
     await makeKey(this.#place, file, last.algorithm);
     const made = await readKey(this.#place, file, last);
     this.#keys.splice(this.#keys.indexOf(last) + 1, 0, made);
     return made.signer.kid;
+  }
+
+  /**
+   * Withdraws a key that was stolen: it signs nothing more and is published no more, so that what it signed no longer
+   * holds, whoever signed it. Where it is the one that signs, a successor is made before: a crash between the two
+   * leaves both, and the same call again ends it.
+   *
+   * @returns the kid that signs from now on; `undefined` where no key of the name has this one
+   */
+  async revoke(plugin: string, name: string, kind: Kind, kid: string): Promise<string | undefined> {
+    const keys = this.#of(plugin, name, kind);
+    const stolen = keys.find(({ signer }) => signer.kid === kid);
+    if (stolen === undefined) return undefined;
+    const signs =
+      stolen === keys.at(-1)
+        ? await this.rotate(plugin, name, kind)
+        : this.signers(plugin, name, kind)[0].kid;
+    await rename(stolen.path, stolen.path.replace(/\.pem$/, REVOKED));
+    this.#keys.splice(this.#keys.indexOf(stolen), 1);
+    return signs;
   }
 
   #of(plugin: string, name: string, kind: Kind): PluginKey[] {
@@ -121,10 +149,10 @@ export class PluginKeys {
 }
 
 /** The numbers of the files of a key, lowest first. */
-function numbersOf(files: readonly string[], prefix: string): number[] {
+function numbersOf(files: readonly string[], prefix: string, form = IN_USE): number[] {
   return files
     .filter((file) => file.startsWith(`${prefix}-`))
-    .map((file) => /^-([1-9][0-9]{0,8})\.pem$/.exec(file.slice(prefix.length))?.[1])
+    .map((file) => form.exec(file.slice(prefix.length))?.[1])
     .filter((number) => number !== undefined)
     .map(Number)
     .sort((a, b) => a - b);
@@ -170,5 +198,5 @@ async function readKey(
     },
   };
   const { mtimeMs } = await stat(path);
-  return { plugin, name, kind, algorithm, jwks, signer, since_ms: mtimeMs };
+  return { plugin, name, kind, algorithm, jwks, signer, path, since_ms: mtimeMs };
 }

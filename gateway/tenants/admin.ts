@@ -5,7 +5,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Kind, Log } from '../../log/index.ts';
 import type { Json, Role } from '../../plugins/contract.ts';
-import type { PluginKeys } from '../plugin-keys.ts';
+import type { PluginKey, PluginKeys } from '../plugin-keys.ts';
 import type { Webhooks } from '../webhooks/webhooks.ts';
 import type { GatewayStore } from './store.ts';
 import { AdminError } from './tenants.ts';
@@ -69,10 +69,15 @@ export function adminVerbs(
       return { revoked: text(args, 'kid') };
     },
     'purpose-key rotate': async (args) => {
-      const use = text(args, 'use');
-      const one = gateway.keys.all().find(({ name }) => name === use);
-      if (one === undefined) throw new AdminError(`there is no key for ${use}`);
-      return { kid: await gateway.keys.rotate(one.plugin, use, kindOf(args)) };
+      const { plugin, name } = purposeOf(gateway.keys, args);
+      return { kid: await gateway.keys.rotate(plugin, name, kindOf(args)) };
+    },
+    'purpose-key revoke': async (args) => {
+      const { plugin, name } = purposeOf(gateway.keys, args);
+      const kid = text(args, 'kid');
+      const signs = await gateway.keys.revoke(plugin, name, kindOf(args), kid);
+      if (signs === undefined) throw new AdminError(`there is no ${name} key ${kid}`);
+      return { revoked: kid, kid: signs };
     },
     'webhooks list': async (args) =>
       gateway.webhooks.dead.list(args['limit'] === undefined ? 1000 : millis(args, 'limit')),
@@ -97,6 +102,14 @@ export function adminVerbs(
       return { folder, sizes };
     },
   };
+}
+
+/** The plugin and the name of the keys for a use. */
+function purposeOf(keys: PluginKeys, args: AdminArgs): Pick<PluginKey, 'plugin' | 'name'> {
+  const use = text(args, 'use');
+  const one = keys.all().find(({ name }) => name === use);
+  if (one === undefined) throw new AdminError(`there is no key for ${use}`);
+  return one;
 }
 
 function text(args: AdminArgs, name: string): string {

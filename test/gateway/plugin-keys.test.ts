@@ -20,6 +20,9 @@ const plugin = definePlugin({
   routes: () => [],
 });
 
+const kidsOf = (keys: PluginKeys): string[] =>
+  keys.signers('signing', 'first', 'live').map(({ kid }) => kid);
+
 describe('gateway/plugin-keys', () => {
   let folder: string;
   beforeEach(async () => (folder = await mkdtemp(join(tmpdir(), 'actlog-keys-'))));
@@ -68,6 +71,30 @@ describe('gateway/plugin-keys', () => {
     assert.notEqual(signers[0].kid, old.kid);
     assert.equal(signers[1]?.kid, old.kid);
     await assert.rejects(PluginKeys.open([plugin], folder), { code: 'key_invalid' });
+  });
+
+  it('withdraws a key for good: its successor signs, and its number is not taken again', async () => {
+    const keys = await PluginKeys.open([plugin], folder);
+    const [stolen] = keys.signers('signing', 'first', 'live');
+    const signs = await keys.revoke('signing', 'first', 'live', stolen.kid);
+    assert.deepEqual(kidsOf(keys), [signs]);
+    assert.notEqual(signs, stolen.kid);
+    assert.equal(await keys.revoke('signing', 'first', 'live', stolen.kid), undefined);
+    assert.equal(await keys.revoke('signing', 'first', 'sandbox', signs ?? ''), undefined);
+
+    const third = await keys.rotate('signing', 'first', 'live');
+    assert.equal(await keys.revoke('signing', 'first', 'live', signs ?? ''), third);
+    const again = await PluginKeys.open([plugin], folder);
+    assert.deepEqual(kidsOf(again), [third]);
+    const fourth = await again.revoke('signing', 'first', 'live', third);
+    assert.deepEqual(kidsOf(again), [fourth]);
+    const names = (await readdir(folder)).filter((name) => name.startsWith('signing-first-live'));
+    assert.deepEqual(names.sort(), [
+      'signing-first-live-1.revoked.pem',
+      'signing-first-live-2.revoked.pem',
+      'signing-first-live-3.revoked.pem',
+      'signing-first-live-4.pem',
+    ]);
   });
 
   it('refuses a file that others may read, and a key of another kind', async () => {

@@ -62,6 +62,14 @@ describe('actlog serve, and what works beside it', function () {
     return file;
   }
 
+  /** The kids of the JWKS. */
+  async function publishedKids(): Promise<readonly string[]> {
+    const { keys } = JSON.parse(await answer('/crypto/jwks.json')) as {
+      keys: readonly { readonly kid: string }[];
+    };
+    return keys.map(({ kid }) => kid);
+  }
+
   const silence = (session_id: string) =>
     keep(`${session_id}.json`, '/silence-receipt', { session_id, context: 'waited' });
   const run = (...args: string[]): Promise<Ran> => actlog(args);
@@ -266,6 +274,7 @@ describe('actlog serve, and what works beside it', function () {
         [['keys', 'rotate', 'key_none', '--grace', 'soon'], /soon is no span of time/],
         [['keys', 'rotate'], /name an API key, or give --use/],
         [['keys', 'rotate', '--use', 'air'], /--use needs --log/],
+        [['keys', 'revoke', 'x', '--use', 'air', '--log', 'live'], /there is no air key x/],
       ] as const) {
         const { code, stderr } = await beside(...args);
         assert.ok(code === 1 || code === 2);
@@ -298,6 +307,17 @@ describe('actlog serve, and what works beside it', function () {
       const { stdout } = await beside(...args);
       assert.match(stdout, /^the air key of the live log is \S{43} from now on$/m);
       assert.ok(!stdout.includes(json.kid));
+    });
+
+    it('withdraws a stolen signing key: the JWKS names it no more', async () => {
+      const use = ['--use', 'webhook', '--log', 'live'];
+      const { json } = await beside('keys', 'rotate', ...use, '--json');
+      assert.ok((await publishedKids()).includes(json.kid));
+      const { stdout, stderr } = await beside('keys', 'revoke', json.kid, ...use);
+      const successor = /^the webhook key of the live log is (\S{43})$/m.exec(stdout)?.[1];
+      const kids = await publishedKids();
+      assert.ok(successor !== undefined && kids.includes(successor), stderr);
+      assert.ok(!kids.includes(json.kid));
     });
 
     it('vouches for the clock', async () => {

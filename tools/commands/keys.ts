@@ -27,10 +27,14 @@ interface ListedKey {
   readonly key?: string;
 }
 
-interface RotateOptions {
-  readonly grace: string;
+/** Names a signing key beside the receipt keys. */
+interface UseOptions {
   readonly use?: string;
   readonly log?: string;
+}
+
+interface RotateOptions extends UseOptions {
+  readonly grace: string;
   readonly json?: boolean;
 }
 
@@ -134,12 +138,23 @@ function addChanges(keys: Command): void {
         },
       ),
     );
-  withData(keys.command('revoke <key_id>'))
-    .description('Ends an API key for good, at once.')
+  withData(keys.command('revoke <id>'))
+    .description(
+      'Ends an API key for good, at once. With --use, withdraws the signing key with this kid: it is published no ' +
+        'more, and nothing that it signed holds; where it is the one that signs, a new one takes its place.',
+    )
+    .addOption(new Option('--use <use>', 'what the signing key is for').choices(USES))
+    .addOption(kindOption('whose signing key', '--log'))
     .action(
-      acting(EXIT.failed, async (key_id: string, options: DataOptions) => {
-        await administer(options, 'keys revoke', { key_id });
-        console.log(`${key_id} is revoked`);
+      acting(EXIT.failed, async (id: string, options: DataOptions & UseOptions) => {
+        const { use, log } = options;
+        if (use === undefined) await administer(options, 'keys revoke', { key_id: id });
+        else {
+          const args = { use, kind: kindOfUse(log), kid: id };
+          const { kid } = await administer<{ kid: string }>(options, 'purpose-key revoke', args);
+          console.log(`the ${use} key of the ${args.kind} log is ${kid}`);
+        }
+        console.log(`${id} is revoked`);
         return EXIT.ok;
       }),
     );
@@ -177,14 +192,16 @@ async function rotateUse(
   options: DataOptions & Pick<RotateOptions, 'log' | 'json'>,
   use: string,
 ): Promise<number> {
-  if (options.log === undefined) throw new CommandError('--use needs --log live or --log sandbox');
-  const rotated = await administer<{ kid: string }>(options, 'purpose-key rotate', {
-    use,
-    kind: options.log,
-  });
+  const args = { use, kind: kindOfUse(options.log) };
+  const rotated = await administer<{ kid: string }>(options, 'purpose-key rotate', args);
   if (options.json === true) console.log(JSON.stringify(rotated, null, 2));
-  else console.log(`the ${use} key of the ${options.log} log is ${rotated.kid} from now on`);
+  else console.log(`the ${use} key of the ${args.kind} log is ${rotated.kid} from now on`);
   return EXIT.ok;
+}
+
+function kindOfUse(log: string | undefined): string {
+  if (log === undefined) throw new CommandError('--use needs --log live or --log sandbox');
+  return log;
 }
 
 function kindOption(description: string, flag = '--kind'): Option {
