@@ -6,10 +6,19 @@ import { ConfigError, SETTINGS } from './config.ts';
 import type { ConfigSources, SettingRow } from './config.ts';
 import { schemaCompiler } from './validation.ts';
 
+interface SettingSchema {
+  readonly type?: string;
+  readonly title?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly anyOf?: readonly { readonly const?: unknown }[];
+  readonly writeOnly?: boolean;
+  readonly default?: unknown;
+  readonly description?: string;
+}
+
 interface SettingsSchema {
-  readonly properties?: Readonly<
-    Record<string, { type?: string; pattern?: string; default?: unknown; description?: string }>
-  >;
+  readonly properties?: Readonly<Record<string, SettingSchema>>;
 }
 
 const membersOf = (plugin: Plugin) =>
@@ -32,8 +41,9 @@ export function pluginSettings(
         );
       }
       declared.add(name);
-      const value = sources.env[name] ?? sources.rest[name] ?? schema.default;
-      if (value !== undefined && value !== '') values[name] = value;
+      const text = sources.env[name] ?? sources.rest[name];
+      const value = text === undefined || text === '' ? schema.default : valueOf(schema, text);
+      if (value !== undefined) values[name] = value;
     }
     if (plugin.settings !== undefined) {
       try {
@@ -54,9 +64,23 @@ export function pluginSettingRows(plugins: readonly Plugin[]): SettingRow[] {
   return plugins.flatMap((plugin) =>
     membersOf(plugin).map(([name, schema]) => ({
       name,
-      type: schema.type ?? 'string',
-      standard: typeof schema.default === 'string' ? schema.default : '',
+      type: typeOf(schema),
+      standard: ['string', 'number'].includes(typeof schema.default) ? String(schema.default) : '',
       description: schema.description ?? '',
     })),
   );
+}
+
+/** Environment and file hold texts; one that is no integer stays what it is, for the schema to refuse. */
+const valueOf = ({ type }: SettingSchema, text: string): unknown =>
+  type === 'integer' && /^-?\d{1,15}$/.test(text) ? Number(text) : text;
+
+/** What the table says of the values of a setting. */
+function typeOf(schema: SettingSchema): string {
+  const { type = 'string', title, anyOf, minimum, maximum } = schema;
+  if (title !== undefined) return title;
+  if (schema.writeOnly === true) return 'secret';
+  if (anyOf !== undefined) return anyOf.map((one) => String(one.const)).join(' \\| ');
+  if (minimum === undefined || maximum === undefined) return type;
+  return `${type} ${String(minimum)}..${String(maximum)}`;
 }

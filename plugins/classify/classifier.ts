@@ -22,6 +22,7 @@ export const NAME = '^[A-Za-z0-9][A-Za-z0-9:._-]{0,255}$';
 export const ClassifierSettings = Type.Object({
   CLASSIFIER_URL: Type.Optional(
     Type.String({
+      title: 'http(s) address',
       pattern: '^https?://',
       description:
         'OpenAI-compatible moderation (…/moderations) or chat endpoint that judges in place of the embedded classifier.',
@@ -29,18 +30,20 @@ export const ClassifierSettings = Type.Object({
   ),
   CLASSIFIER_MODEL: Type.Optional(
     Type.String({
+      title: 'name',
       pattern: NAME,
       default: 'omni-moderation-latest',
       description: 'Model that the endpoint is asked for; it stands in each statement.',
     }),
   ),
   CLASSIFIER_API_KEY: Type.Optional(
-    Type.String({ description: 'Bearer token for the endpoint; never logged.' }),
+    Type.String({ writeOnly: true, description: 'Bearer token for the endpoint; never logged.' }),
   ),
   CLASSIFIER_TIMEOUT_MS: Type.Optional(
-    Type.String({
-      pattern: '^[1-9][0-9]{1,5}$',
-      default: '10000',
+    Type.Integer({
+      minimum: 10,
+      maximum: 600_000,
+      default: 10_000,
       description: 'How long the endpoint may take; after that the result is ERROR.',
     }),
   ),
@@ -73,7 +76,7 @@ function hosted(
   const ask = createAdapter({
     url,
     model,
-    timeoutMs: Number(settings['CLASSIFIER_TIMEOUT_MS']),
+    timeoutMs: settings['CLASSIFIER_TIMEOUT_MS'] as number,
     fetch,
     ...(apiKey === undefined ? {} : { apiKey }),
   });

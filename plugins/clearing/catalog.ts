@@ -10,6 +10,7 @@ import { skusOf } from './commands.ts';
 const link = (label: string) =>
   Type.Optional(
     Type.String({
+      title: 'https address',
       pattern: '^https://',
       description: `Payment link of the ${label} clearing window; without it the window is not ready.`,
     }),

@@ -47,6 +47,7 @@ export default definePlugin<ExportsApi>({
   settings: Type.Object({
     AIR_JURISDICTION: Type.Optional(
       Type.String({
+        title: 'country code',
         pattern: '^[A-Z]{2}$',
         description:
           'Jurisdiction in AIR exports, ISO 3166-1 alpha-2; `ZZ` (unknown) unless given.',

@@ -166,7 +166,7 @@ async function judgedInTime(
     const answer = classify.judge(message, domain);
     if (!(answer instanceof Promise)) return { judged: answer, late: false };
     const limit = new Promise<null>((resolve) => {
-      timer = setTimeout(resolve, Number(settings['GATE_TIMEOUT_MS']), null);
+      timer = setTimeout(resolve, settings['GATE_TIMEOUT_MS'] as number, null);
     });
     const judged = await Promise.race([answer, limit]);
     return { judged, late: judged === null };

@@ -51,9 +51,10 @@ export default definePlugin<GateApi>({
   types: [decisionType, policyType, resolutionType, useType],
   settings: Type.Object({
     GATE_TIMEOUT_MS: Type.Optional(
-      Type.String({
-        pattern: '^[1-9][0-9]{1,5}$',
-        default: '5000',
+      Type.Integer({
+        minimum: 10,
+        maximum: 600_000,
+        default: 5000,
         description: 'How long a message may take to classify; after that the gate is silent.',
       }),
     ),

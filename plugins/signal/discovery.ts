@@ -9,6 +9,7 @@ import type { PluginHost, Route } from '../contract.ts';
 export const DiscoverySettings = Type.Object({
   X402_OWNERSHIP_PROOFS: Type.Optional(
     Type.String({
+      title: 'comma list',
       pattern: '^0x[0-9a-fA-F]+(,0x[0-9a-fA-F]+)*$',
       description:
         'Signatures of the paying addresses over this origin, with commas between, for /.well-known/x402.',

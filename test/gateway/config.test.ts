@@ -89,20 +89,25 @@ describe('configuration', () => {
   it('gives a plugin the settings that it declares, validated', () => {
     const settings = Type.Object({
       NOTES_COLOUR: Type.Optional(
-        Type.String({ pattern: '^(red|blue)$', description: 'A colour.' }),
+        Type.Union([Type.Literal('red'), Type.Literal('blue')], { description: 'A colour.' }),
       ),
       NOTES_PLACE: Type.String({ default: 'here' }),
+      NOTES_LINES: Type.Integer({ minimum: 1, maximum: 90, default: 40, description: 'Lines.' }),
     });
     const plugin = { ...notes(), settings };
     const read = (env: Record<string, string>) =>
       pluginSettings([plugin], readConfig(env, file({ NOTES_COLOUR: 'red' }))).get('notes');
-    assert.deepEqual(read({}), { NOTES_COLOUR: 'red', NOTES_PLACE: 'here' });
-    assert.deepEqual(read({ NOTES_COLOUR: 'blue' }), { NOTES_COLOUR: 'blue', NOTES_PLACE: 'here' });
+    const standard = { NOTES_COLOUR: 'red', NOTES_PLACE: 'here', NOTES_LINES: 40 };
+    assert.deepEqual(read({}), standard);
+    assert.deepEqual(read({ NOTES_COLOUR: 'blue' }), { ...standard, NOTES_COLOUR: 'blue' });
+    assert.deepEqual(read({ NOTES_LINES: '90' }), { ...standard, NOTES_LINES: 90 });
     assert.throws(() => read({ NOTES_COLOUR: 'green' }), refusal(/plugin notes: NOTES_COLOUR/));
-    assert.match(
-      configTable(pluginSettingRows([plugin])),
-      /\| `NOTES_COLOUR` \| string \| {2}\| A colour\. \|/,
-    );
+    for (const lines of ['91', '0', '4e1', 'many']) {
+      assert.throws(() => read({ NOTES_LINES: lines }), refusal(/plugin notes: NOTES_LINES/));
+    }
+    const table = configTable(pluginSettingRows([plugin]));
+    assert.match(table, /\| `NOTES_COLOUR` \| red \\\| blue \| {2}\| A colour\. \|/);
+    assert.match(table, /\| `NOTES_LINES` \| integer 1\.\.90 \| `40` \| Lines\. \|/);
   });
 
   it('refuses a plugin that declares a setting of the gateway', () => {

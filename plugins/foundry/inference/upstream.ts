@@ -11,6 +11,7 @@ import { eventsOf } from './events.ts';
 export const InferenceSettings = Type.Object({
   INFERENCE_UPSTREAM_URL: Type.Optional(
     Type.String({
+      title: 'http(s) address',
       pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$',
       description:
         'OpenAI-compatible endpoint that /api/v1/inference/chat/completions passes requests to; its base (…/v1) or …/chat/completions.',
@@ -20,15 +21,15 @@ export const InferenceSettings = Type.Object({
     Type.String({ writeOnly: true, description: 'Bearer token for the upstream; never logged.' }),
   ),
   INFERENCE_TIMEOUT_MS: Type.Optional(
-    Type.String({
-      pattern: '^[1-9][0-9]{1,6}$',
-      default: '60000',
+    Type.Integer({
+      minimum: 10,
+      maximum: 3_600_000,
+      default: 60_000,
       description: 'How long the upstream may be silent.',
     }),
   ),
   INFERENCE_ANONYMOUS: Type.Optional(
-    Type.String({
-      pattern: '^(allow|deny)$',
+    Type.Union([Type.Literal('deny'), Type.Literal('allow')], {
       default: 'deny',
       description: 'Whether requests without a key reach the upstream, which the operator pays.',
     }),
@@ -74,7 +75,7 @@ export function upstreamOf(
   return {
     url: whole ? base : `${base.replace(/\/+$/, '')}/chat/completions`,
     ...(api_key === undefined ? {} : { api_key }),
-    timeout_ms: Number(settings['INFERENCE_TIMEOUT_MS']),
+    timeout_ms: settings['INFERENCE_TIMEOUT_MS'] as number,
     fetch: ask,
   };
 }
