@@ -1,0 +1,74 @@
+// What a monitor calls trouble, which passes, and never a violation: silence, torn answers, keys that it does not know.
+
+import assert from 'node:assert/strict';
+import { formatCheckpoint } from '../../../log/note/checkpoint.ts';
+import { formatNote, signatureLine } from '../../../log/note/note.ts';
+import { Forge } from '../../support/forge.ts';
+import { forgeVkey } from '../../support/serve-log.ts';
+import { Monitor, grow } from './monitored.ts';
+
+describe('a monitor of silence and noise', () => {
+  let monitor: Monitor;
+  beforeEach(async () => {
+    monitor = await Monitor.start();
+  });
+  afterEach(() => monitor.close());
+
+  it('calls it trouble when nobody answers, and goes on when somebody does', async () => {
+    const forge = new Forge().usual();
+    monitor.server.put(forge);
+    monitor.server.interfere = () => 503;
+    assert.equal(await monitor.look(), 'trouble');
+    monitor.server.interfere = (path) => (path.includes('entries') ? 500 : 0);
+    assert.equal(await monitor.look(), 'trouble');
+    monitor.server.interfere = () => 0;
+    assert.equal(await monitor.look(), 'ok');
+    assert.equal(monitor.told.violations.length, 0);
+  });
+
+  it('calls it trouble when the note is of another key', async () => {
+    const forge = new Forge().usual();
+    monitor.server.put(forge).note = formatNote(
+      formatCheckpoint({ origin: forge.origin, size: 6, root: forge.root() }),
+      [signatureLine(forge.origin, 7, new Uint8Array(64))],
+    );
+    assert.equal(await monitor.look(), 'trouble');
+    assert.match(monitor.told.troubles.join(), /is not signed by log\.example/);
+  });
+
+  it('calls it trouble when a bundle is torn once, and checks it whole the next time', async () => {
+    const forge = new Forge().usual();
+    const served = monitor.server.put(forge);
+    await monitor.look();
+    const whole = monitor.server.put(grow(forge, 2));
+    assert.notEqual(whole, served);
+    const { texts } = whole;
+    whole.texts = texts.with(7, (texts[7] ?? '').replace('PERMIT', 'DENY'));
+    monitor.server.interfere = (path) => {
+      // Torn when it is asked for first, whole at the second look.
+      if (
+        path.includes('entries') &&
+        monitor.server.asked.filter((one) => one === path).length > 1
+      ) {
+        whole.texts = texts;
+      }
+      return 0;
+    };
+    assert.equal(await monitor.look(), 'trouble');
+    assert.equal(await monitor.look(), 'ok');
+    assert.equal(monitor.told.looks.at(-1)?.size, 9);
+  });
+
+  it('refuses another key than the pinned one', async () => {
+    const forge = new Forge().usual();
+    monitor.server.put(forge);
+    await monitor.look();
+    await monitor.again({ vkey: [forgeVkey('other.example/log/live/1')] });
+    await assert.rejects(monitor.look(), { name: 'CommandError', message: /is pinned to/ });
+  });
+
+  it('asks for a key when nobody names one', async () => {
+    monitor.server.put(new Forge('log.example/log/live/7').usual());
+    await assert.rejects(monitor.look(), { message: /nothing says which key live\/1 signs with/ });
+  });
+});
