@@ -1,0 +1,75 @@
+// A gateway with carriers, for tests: keys of tenants of their own, and what is asked of the gate with them.
+
+import assert from 'node:assert/strict';
+import type { JsonObject } from '../../../log/index.ts';
+import { run } from '../../gateway/running.ts';
+import type { Answer, Ask, Running } from '../../gateway/running.ts';
+
+export const DAY_MS = 86_400_000;
+/** A message that classify finds a VIOLATION in, and one that it finds nothing in. */
+export const VIOLATION = 'We do not hire people over 50.';
+export const HARMLESS = 'Schedule the interview for Monday';
+
+type Role = 'carrier' | 'insured';
+
+/** A gateway, and the requests of the carrier layer by name. */
+export class Carriers {
+  readonly running: Running;
+  #tenants = 0;
+
+  private constructor(running: Running) {
+    this.running = running;
+  }
+
+  static async start(): Promise<Carriers> {
+    return new Carriers(await run());
+  }
+
+  /** A live key of a tenant of its own: findings of one test are none of another's. */
+  newKey(role: Role = 'carrier'): Promise<string> {
+    this.#tenants += 1;
+    return this.keyOf(`carrier-${String(this.#tenants)}`, role);
+  }
+
+  /** A live key of the tenant that is named. */
+  async keyOf(tenant: string, role: Role): Promise<string> {
+    const { key } = await this.running.gateway.tenants.issue({ tenant, kind: 'live', role });
+    return key;
+  }
+
+  enroll(key: string, company: string, more: object = {}): Promise<Answer> {
+    return this.running.post('/carrier/v1/enroll', { company, ...more }, { key });
+  }
+
+  comply(key: string, slug: string, query = ''): Promise<Answer> {
+    return this.running.get(`/carrier/v1/insured/${slug}/compliance${query}`, { key });
+  }
+
+  bind(key: string, body: object, ask: Ask = {}): Promise<Answer> {
+    const asked = { policy_id: 'POL-1', ...body };
+    return this.running.post('/pas/v1/bind-check', asked, { key, ...ask });
+  }
+
+  /** The receipt of a classification, which must be one. */
+  async classify(key: string, message: string, more: object = {}): Promise<JsonObject> {
+    const body = { message, ...more };
+    const { json, text } = await this.running.post('/api/v1/classify', body, { key });
+    assert.ok(json.classification, text);
+    return json as JsonObject;
+  }
+
+  /** The text of an entry of the live log; empty when there is none. */
+  entryText(index: number): string {
+    return this.running.gateway.logs.live.entry(index) ?? '';
+  }
+
+  close(): Promise<void> {
+    return this.running.close();
+  }
+}
+
+/** The decision of an answer, which must be 200, and its reasons. */
+export const decided = ({ status, json, text }: Answer): [string, string[]] => {
+  assert.equal(status, 200, text);
+  return [json.decision as string, json.reasons as string[]];
+};
