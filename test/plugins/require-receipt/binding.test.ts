@@ -1,0 +1,78 @@
+// What a permit of the middleware is bound to: the act, its target and its body, as service and agent each make them.
+
+import assert from 'node:assert/strict';
+import {
+  actionOf,
+  gateRequestFor,
+  requireReceipt,
+} from '../../../plugins/require-receipt/middleware.ts';
+import { expressService, REFUND } from './services.ts';
+import type { Service } from './services.ts';
+import { AUDIENCE, BODY, Keys, log, post } from './refunds.ts';
+
+describe('actlog/require-receipt: binding', () => {
+  let keys: Keys;
+  let service: Service;
+  before(async () => {
+    keys = await Keys.serve();
+    service = await expressService(keys.options());
+  });
+  after(async () => {
+    await service.close();
+    await keys.close();
+  });
+
+  it('asks an agent for what it is doing, which the agent can check', async () => {
+    const { json } = await post(`${service.url}/refunds`, BODY);
+    const made = { audience: AUDIENCE, method: 'post', target: '/refunds' };
+    const { gate_request } = json.required;
+    assert.deepEqual(gateRequestFor(json, made), gate_request);
+    const whole = { ...made, action_type: 'payment.refund', fields: BODY };
+    assert.deepEqual(gateRequestFor(json, whole), gate_request);
+    for (const change of [
+      { audience: 'https://other.example' },
+      { method: 'PUT' },
+      { target: '/refunds?all=1' },
+      { action_type: 'payment.release' },
+      { fields: { ...BODY, amount: 13 } },
+    ]) {
+      assert.throws(() => gateRequestFor(json, { ...whole, ...change }), /another act/);
+    }
+    const { required } = json;
+    const action_hash = `sha256:${'0'.repeat(64)}`;
+    assert.throws(() => gateRequestFor({ required: { ...required, action_hash } }, made), /not of/);
+    const added = { ...required.canonical_action, more: 1 };
+    const lied = { required: { ...required, canonical_action: added } };
+    assert.throws(() => gateRequestFor(lied, made), /not of/);
+    for (const none of [null, {}, { required: 7 }, { required: {} }]) {
+      assert.throws(() => gateRequestFor(none, made), Error);
+    }
+  });
+
+  it('refuses to bind a body that nobody has parsed', async () => {
+    const url = `${service.url}/unparsed`;
+    assert.equal((await post(url, BODY)).status, 500);
+    assert.equal((await post(url, undefined)).status, 428);
+  });
+
+  it('binds what it is told to, and nothing else of the body', async () => {
+    const receipts = requireReceipt({ ...keys.options(), jwks: log.jwks() });
+    const refund = receipts.protect(REFUND).fetch(
+      () => Response.json({ ok: true }),
+      async (request) => ({ order: ((await request.json()) as { order: string }).order }),
+    );
+    const ask = (body: object, receipt: string): Promise<Response> =>
+      refund(
+        new Request('https://service.example/refunds', {
+          method: 'POST',
+          body: JSON.stringify(body),
+          headers: { 'X-Receipt': receipt },
+        }),
+      );
+    const audience = AUDIENCE;
+    const request = { audience, action_type: 'payment.refund', method: 'POST', target: '/refunds' };
+    const receipt = log.header(actionOf({ ...request, fields: { order: 'A-7' } }));
+    assert.equal((await ask({ order: 'A-8' }, receipt)).status, 428);
+    assert.equal((await ask({ order: 'A-7', note: 'x' }, receipt)).status, 200);
+  });
+});
