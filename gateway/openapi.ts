@@ -143,14 +143,20 @@ function responses(route: Route, components: SchemaComponents): JsonObject {
     names.map((name) => [name, { $ref: `#/components/headers/${name}` }]),
   );
   return Object.fromEntries(
-    Object.entries(route.responses).map(([status, { description, schema, type, example }]) => {
-      const media = {
-        ...(schema === undefined ? {} : { schema: components.use(schema) }),
-        ...(example === undefined ? {} : { example }),
-      };
-      const contentType = type ?? (schema === undefined ? undefined : 'application/json');
-      const content = contentType === undefined ? {} : { content: { [contentType]: media } };
-      return [status, { description, headers, ...content }];
-    }),
+    Object.entries(route.responses).map(
+      ([status, { description, schema, type, page, example }]) => {
+        const media = {
+          ...(schema === undefined ? {} : { schema: components.use(schema) }),
+          ...(example === undefined ? {} : { example }),
+        };
+        const contentType = type ?? (schema === undefined ? undefined : 'application/json');
+        const content = {
+          ...(contentType === undefined ? {} : { [contentType]: media }),
+          ...(page === undefined ? {} : { [page]: {} }),
+        };
+        const body = Object.keys(content).length === 0 ? {} : { content };
+        return [status, { description, headers, ...body }];
+      },
+    ),
   );
 }

@@ -130,8 +130,9 @@ export type RouteContext<P = unknown, Q = unknown, B = unknown> = ParameterizedC
 export interface RouteResponse {
   readonly description: string;
   readonly schema?: TSchema;
-  /** Content type; application/json where there is a schema. */
+  /** Content type, application/json where there is a schema; `page`: of the page that browsers get in its place. */
   readonly type?: string;
+  readonly page?: string;
   readonly example?: Json;
 }
 

@@ -41,7 +41,9 @@ const NotFound = Type.Object(
   { $id: 'ReceiptNotFound' },
 );
 
-/** /receipt/lookup and /r/{entry_id}. */
+const LookedUp = Type.Union([Found, NotFound]);
+
+/** /receipt/lookup, /verify and /r/{entry_id}. */
 export function receiptRoutes(gateway: Gateway): readonly Route[] {
   return [
     route({
@@ -58,7 +60,7 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
         log: LogName,
       }),
       responses: {
-        200: { description: 'Found or not.', schema: Type.Union([Found, NotFound]) },
+        200: { description: 'Found or not.', schema: LookedUp },
       },
       async handle(ctx) {
         const { query, caller } = ctx.state;
@@ -81,7 +83,9 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
           Type.String({ maxLength: 64, description: 'Slug of the partner whose link led here.' }),
         ),
       }),
-      responses: { 200: { description: 'The page.', type: HTML } },
+      responses: {
+        200: { description: 'The page, or what is found.', schema: LookedUp, page: HTML },
+      },
       async handle(ctx) {
         const { query, caller } = ctx.state;
         const { entry_id, log } = query;
@@ -110,7 +114,9 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
       params: Type.Object({ entry_id: Type.String({ maxLength: 512 }) }),
       query: Type.Object({ log: LogName }),
       description: 'A page for browsers; JSON for whoever does not ask for HTML first.',
-      responses: { 200: { description: 'The receipt with its proof.', schema: EntryReceipt } },
+      responses: {
+        200: { description: 'The receipt with its proof.', schema: EntryReceipt, page: HTML },
+      },
       errors: ['resource_missing'],
       async handle(ctx) {
         const { params, query, caller } = ctx.state;

@@ -3,7 +3,7 @@
 import { Type } from 'typebox';
 import { memberShapes, route } from '../contract.ts';
 import type { PluginHost, Route } from '../contract.ts';
-import { sendPage } from '../page.ts';
+import { HTML, sendPage } from '../page.ts';
 import { readCatalogBytes } from '../catalog.ts';
 import { OWN_ACT } from './act.ts';
 import { MANIFEST_PATH, STANDARD_PATH } from './challenge.ts';
@@ -48,7 +48,7 @@ export function documentRoutes(host: PluginHost): readonly Route[] {
       summary: 'The standard: receipt required (RR-1)',
       access: 'read',
       description: 'A page for browsers; Markdown for whoever does not ask for HTML first.',
-      responses: { 200: { description: 'The text.', type: MARKDOWN } },
+      responses: { 200: { description: 'The text.', type: MARKDOWN, page: HTML } },
       handle(ctx) {
         ctx.set('Cache-Control', CACHE);
         ctx.vary('Accept');

@@ -68,6 +68,7 @@ describe('every GET that answers JSON', function () {
     queries = {
       ...(Object.fromEntries(proofs) as Record<string, Record<string, string>>),
       '/receipt/lookup': { entry_id },
+      '/verify': { entry_id },
       '/api/v1/astl/lookup': { entity: 'acme' },
       '/api/v1/astl/verify': {
         surface_manifest_hash: published.surface_manifest_hash as string,

@@ -113,6 +113,21 @@ describe('gateway/openapi', () => {
     }
   });
 
+  it('shows the page that an answer can also be beside its schema', () => {
+    const schema = Type.Object({ ok: Type.Boolean() });
+    const both = {
+      ...get,
+      responses: { 200: { description: 'Both.', schema, page: 'text/html' } },
+    };
+    const { responses } = made(both).paths['/files/{path}']?.['get'] as {
+      responses: Record<string, { content: JsonObject }>;
+    };
+    assert.deepEqual(Object.keys(responses['200']?.content ?? {}), [
+      'application/json',
+      'text/html',
+    ]);
+  });
+
   it('refuses one name for two schemas and one place for two routes', () => {
     const other = { ...post, path: '/x', aliases: [], body: Type.Object({}, { $id: 'Deal' }) };
     assert.throws(() => made(post, other), /two schemas have the \$id Deal/);
