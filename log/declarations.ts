@@ -176,6 +176,11 @@ export class Declarations {
     }
   }
 
+  /** Whether the log declares a type of this name. */
+  has(name: string): boolean {
+    return this.#declared.has(name);
+  }
+
   /** The type of an entry; `type_undeclared` when the log does not have it. */
   of(name: string): Declared {
     const declared = this.#declared.get(name);

@@ -18,6 +18,7 @@ import { rootAt } from './merkle/prove.ts';
 import { parseCheckpoint } from './note/checkpoint.ts';
 import { Publisher, type PublisherOptions, type Visible } from './publisher.ts';
 import { checkPredecessor } from './replay/life.ts';
+import { checkRowForms } from './row-forms.ts';
 import { Sequencer } from './sequencer.ts';
 import { readEntry } from './statement.ts';
 import {
@@ -112,6 +113,7 @@ async function startOn(store: Store, options: EngineOptions): Promise<Engine> {
       `the plugin rows of ${origin} are half rebuilt: run "actlog reindex" again, it starts over`,
     );
   }
+  await checkRowForms(core, options.types);
   const remembered = await readCheckpointFile(options.checkpoint_file);
   checkNotBehind(core, remembered, options.checkpoint_file);
 

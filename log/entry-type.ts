@@ -40,6 +40,12 @@ export interface EntryType {
   /** Pure: writes the plugin's rows in the entry's own batch, so that a replay rebuilds them. */
   readonly project?: (entry: Sequenced, rows: RowWriter) => void;
   /**
+   * The form of the rows that `project` and `watch` write; 1 unless given. A release that writes other rows for the
+   * same entries raises it: a database with rows of the form before does not open until `actlog reindex` has
+   * rebuilt them.
+   */
+  readonly row_form?: number;
+  /**
    * Follows every entry of a tenant behind this type's declaration, built-in ones too. One type of a
    * plugin has it, in one version: another would see each entry again.
    */

@@ -16,6 +16,7 @@ import { Scratch } from './fsck/scratch.ts';
 import { EMPTY_ROOT } from './merkle/hash.ts';
 import { Replay } from './replay.ts';
 import { originParts } from './replay/life.ts';
+import { formsIn } from './row-forms.ts';
 import { SignatureChecks } from './signature-checks.ts';
 import type { Position } from './state.ts';
 import { ENTRY, entryKey, metaKey, readIndex } from './store/layout.ts';
@@ -76,6 +77,11 @@ async function check(store: Store, options: FsckOptions): Promise<FsckResult> {
   const differences = new Differences();
   if (store.get(metaKey('reindex')) !== undefined) {
     differences.add('state', 'reindex', 'a reindex was interrupted: run it again');
+  }
+  try {
+    formsIn(store);
+  } catch (error) {
+    differences.add('state', 'rows', (error as Error).message);
   }
   const { checkpoint_file } = options;
   const outside =

@@ -9,6 +9,7 @@ import { LogError } from './errors.ts';
 import { openFold } from './map/fold.ts';
 import { project } from './projection.ts';
 import { originParts } from './replay/life.ts';
+import { rebuiltForms } from './row-forms.ts';
 import { readEntry } from './statement.ts';
 import { entryKey, metaKey, PLUGIN_ROW, readRowKey, rowKey } from './store/layout.ts';
 import { openStore, put, write, type Store, type Write } from './store/store.ts';
@@ -70,7 +71,7 @@ async function rebuild(store: Store, { types, onProgress }: ReindexOptions): Pro
     core.settle(round, core.durable);
     onProgress?.(to, core.durable);
   }
-  await store.write([write(metaKey('reindex'), null)]);
+  await store.write([rebuiltForms(store, types), write(metaKey('reindex'), null)]);
   return { size: core.durable, untouched: [...untouched] };
 }
 

@@ -19,6 +19,7 @@ import { TILE_WIDTH, tileWidth } from './merkle/tile.ts';
 import type { Mirror } from './mirror.ts';
 import { openCheckpoint, parseCheckpoint, type Checkpoint } from './note/checkpoint.ts';
 import { Replay, Violation } from './replay.ts';
+import { checkRowForms } from './row-forms.ts';
 import { SignatureChecks } from './signature-checks.ts';
 import { leafHashOf } from './statement.ts';
 import {
@@ -64,6 +65,7 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
       `${options.checkpoint_file} is missing: nothing says how far the log had come`,
     );
   }
+  const { types = [] } = options;
   const store = await openStore(join(options.folder, 'db'));
   const fold = openFold({ threads: false });
   const core = new Core({
@@ -72,10 +74,11 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
     store,
     clock: new LogClock(systemTime),
     fold: fold.trie(remembered.origin),
-    types: options.types ?? [],
+    types,
   });
   try {
     await core.load();
+    await checkRowForms(core, types);
     return await catchUp(core, store, remembered, options);
   } finally {
     await store.close();

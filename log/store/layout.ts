@@ -118,5 +118,8 @@ export const rowKey = (letter: number, key: string): Buffer => {
 export const readRowKey = (key: Uint8Array): string =>
   Buffer.from(key.buffer, key.byteOffset + 1, key.byteLength - 1).toString('utf8');
 
-/** Key of a named value of the store itself; `reindex` stands while plugin rows are being rebuilt. */
-export const metaKey = (name: 'version' | 'state' | 'reindex'): Buffer => rowKey(META, name);
+/**
+ * Key of a named value of the store itself; `reindex` stands while plugin rows are being rebuilt, `rows` says in
+ * which form they are.
+ */
+export const metaKey = (name: 'version' | 'state' | 'reindex' | 'rows'): Buffer => rowKey(META, name);

@@ -138,6 +138,7 @@ export const twinType: EntryType = {
   schema: asSchema(TwinMembers),
   keys: [],
   project,
+  row_form: 2, // since one row holds a payment that one tenant bound once
 };
 
 /** `pdtr.decision_not_supplied.v1`. */

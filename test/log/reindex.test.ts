@@ -6,7 +6,8 @@ import { reindex } from '../../log/reindex.ts';
 import { metaKey, PLUGIN_ROW, rowKey } from '../../log/store/layout.ts';
 import { openStore, put, write } from '../../log/store/store.ts';
 import type { Write } from '../../log/store/store.ts';
-import { act, DEMO_TYPES } from '../support/demo-types.ts';
+import type { EntryType } from '../../log/index.ts';
+import { act, DEMO_ACT, DEMO_TYPES } from '../support/demo-types.ts';
 import { openTestLog } from '../support/open-test-log.ts';
 import type { TestLog } from '../support/open-test-log.ts';
 
@@ -61,6 +62,56 @@ describe('reindex', () => {
     assert.deepEqual(again.log.row('demo/last'), { index: 1502 });
     await again.check();
     await again.stop();
+  });
+
+  describe('of rows in the form of another release', () => {
+    const FORMED = [{ ...DEMO_ACT, row_form: 2 }];
+    const open = (types: readonly EntryType[]): Promise<TestLog> =>
+      openTestLog({ data: test.data, types });
+    const outdated = { code: 'store_corrupt', message: /rows of demo .*actlog reindex/ };
+
+    it('is asked for by a log that is opened with them, and wanted once', async () => {
+      await assert.rejects(open(FORMED), outdated);
+      await reindex({ folder: test.folder, types: FORMED });
+      const again = await open(FORMED);
+      await again.log.append([act(1, 'case-1')]);
+      await again.stop();
+      assert.deepEqual(await found(), []);
+    });
+
+    it('is asked for by the release before too, which would not know the new form', async () => {
+      await reindex({ folder: test.folder, types: FORMED });
+      await assert.rejects(open(DEMO_TYPES), outdated);
+      await reindex({ folder: test.folder, types: DEMO_TYPES });
+      await (await open(DEMO_TYPES)).stop();
+    });
+
+    it('keeps what is known of a plugin that is not loaded', async () => {
+      await reindex({ folder: test.folder, types: FORMED });
+      await reindex({ folder: test.folder, types: [] });
+      await (await open([])).stop();
+      await assert.rejects(open(DEMO_TYPES), outdated);
+    });
+
+    it('is told of by fsck where the record of them is damaged', async () => {
+      await change(put(metaKey('rows'), Buffer.from('{"demo.act.v1":"2"}')));
+      const [difference, ...more] = await found();
+      assert.deepEqual(difference, {
+        ...{ part: 'state', where: 'rows' },
+        detail: 'the record of the forms of plugin rows is damaged',
+      });
+      assert.deepEqual(more, []);
+      await assert.rejects(open(FORMED), { code: 'store_corrupt' });
+    });
+
+    it('is not asked for where the type is new to the log', async () => {
+      const fresh = await openTestLog({ types: FORMED });
+      await fresh.log.append([act(1, 'case-1')]);
+      await fresh.stop();
+      await (await openTestLog({ data: fresh.data, types: FORMED })).stop();
+      await assert.rejects(openTestLog({ data: fresh.data, types: DEMO_TYPES }), outdated);
+      await fresh.close();
+    });
   });
 
   it('refuses a folder without a log', async () => {
