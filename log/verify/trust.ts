@@ -42,6 +42,9 @@ export function trustedKeyOf({ kid, jwk, status, revoked_index }: ReceiptKey): T
 /** How far the clocks of the log and of a verifier may be apart; a constant of format 1. */
 export const SKEW_MS = 60_000;
 
+/** The bytes of keys whose kid was found to be their thumbprint: a trust is used for many checks. */
+const known = new WeakMap<TrustedKey, Uint8Array>();
+
 /**
  * The trusted key of a kid with its 32 bytes.
  *
@@ -55,10 +58,15 @@ export function keyOf(
 ): { readonly key: TrustedKey; readonly publicKey: Uint8Array } {
   const key = trust.keys.find((candidate) => candidate.kid === kid);
   if (key === undefined) throw new LogError('key_invalid', 'kid is not a trusted receipt key');
-  if (!equal(fromBase64Url(kid), thumbprintBytes(suite, key.jwk))) {
-    throw new LogError('key_invalid', 'kid is not the thumbprint of its trusted key');
+  let publicKey = known.get(key);
+  if (publicKey === undefined) {
+    if (!equal(fromBase64Url(kid), thumbprintBytes(suite, key.jwk))) {
+      throw new LogError('key_invalid', 'kid is not the thumbprint of its trusted key');
+    }
+    publicKey = publicKeyOfJwk(key.jwk);
+    known.set(key, publicKey);
   }
-  return { key, publicKey: publicKeyOfJwk(key.jwk) };
+  return { key, publicKey };
 }
 
 /**

@@ -85,7 +85,14 @@ describe('the members of an absence document', () => {
     refuses(good, /revoked before the entry/, revoked({ revoked_at_ms: log.ms }));
     refuses(good, /revoked before the entry/, revoked({}));
     check(good, { keys: [{ ...trust.keys[0]!, status: 'retired' }] });
-    refuses(good, /thumbprint/, { keys: [{ kid: RECEIPT_KEY.kid, jwk: seedKey(0x44).jwk }] });
+  });
+
+  it('remembers the bytes of a good key only', () => {
+    check(good);
+    const other = { keys: [{ kid: RECEIPT_KEY.kid, jwk: seedKey(0x44).jwk }] };
+    refuses(good, /thumbprint/, other);
+    refuses(good, /thumbprint/, other);
+    check(good);
   });
 
   it('needs a receipt to be of the document', () => {
