@@ -12,8 +12,9 @@ export function answerJson(ctx: RequestContext, value: object): void {
   answerText(ctx, JSON.stringify(value));
 }
 
-/** The JSON of an answer in which members may be text already. */
+/** The JSON of an answer that may be text already, or have members that are. */
 export function printAnswer(answer: object): string {
+  if (answer instanceof ReadyJson) return printReady(answer);
   let text = '';
   for (const name of Object.keys(answer)) {
     const member = (answer as Readonly<Record<string, unknown>>)[name];

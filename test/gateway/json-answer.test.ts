@@ -40,6 +40,7 @@ describe('the JSON of an answer', () => {
         const whole = JSON.parse(JSON.stringify({ ...own, ...rest })) as unknown;
         const expected = { ...(JSON.parse(JSON.stringify(others)) as object), ready: whole };
         assert.deepEqual(JSON.parse(answer), expected);
+        assert.deepEqual(JSON.parse(printAnswer(ready)), whole);
         assert.deepEqual(JSON.parse(printAnswer({ list: [ready] })), { list: [whole] });
         const within = new ReadyJson('{"outer":1}', { ready });
         assert.deepEqual(JSON.parse(printAnswer({ within })), {
