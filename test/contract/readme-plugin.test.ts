@@ -1,0 +1,33 @@
+// The plugin that README.md shows keeps the contract, as it stands there.
+
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Plugin } from '../../plugins/contract.ts';
+import { pluginContract } from './plugin-contract.ts';
+
+const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
+const shown = /^import \{ definePlugin.*?(?=^```$)/ms.exec(readme)?.[0];
+assert.ok(shown !== undefined, 'README.md shows a plugin');
+
+pluginContract(await pluginOf(shown), {
+  bodies: { '/notes': () => Promise.resolve({ topic: 'contract', text: 'hello' }) },
+});
+
+/** The plugin that a module is; it imports the sources in place of the package. */
+async function pluginOf(source: string): Promise<Plugin> {
+  const folder = await mkdtemp(join(tmpdir(), 'actlog-readme-'));
+  try {
+    const file = join(folder, 'notes.mjs');
+    const contract = new URL('../../plugins/contract.ts', import.meta.url).href;
+    const text = source
+      .replace("'actlog/plugin'", `'${contract}'`)
+      .replace("'typebox'", `'${import.meta.resolve('typebox')}'`);
+    await writeFile(file, text);
+    return ((await import(pathToFileURL(file).href)) as { default: Plugin }).default;
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
