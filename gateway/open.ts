@@ -1,7 +1,6 @@
 // Opens everything that the gateway stands on: stores, threads, logs, plugins. Nothing listens yet, so that
 // administration without a server uses the same door.
 
-import { readFileSync } from 'node:fs';
 import { chmod, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
@@ -17,7 +16,6 @@ import {
 import type { Kind, Log, Threads, TimeSource } from '../log/index.ts';
 import { exported, PLUGINS, readCatalog, relay, restraint } from '../plugins/index.ts';
 import type { Command, Json, Plugin, Route } from '../plugins/contract.ts';
-import { ConfigError } from './config.ts';
 import { demoCalls } from './demo/calls.ts';
 import { demoPages } from './demo/pages.ts';
 import type { Config, ConfigSources } from './config.ts';
@@ -26,6 +24,7 @@ import { openEgress } from './egress/egress.ts';
 import type { Resolve } from './egress/egress.ts';
 import type { Gateway } from './gateway.ts';
 import { orderPlugins, setUpPlugins } from './host.ts';
+import { passphraseOf } from './passphrase.ts';
 import { PluginKeys } from './plugin-keys.ts';
 import { observeLogs, observeWitnesses, openMetrics } from './metrics.ts';
 import { externalPlugins } from './external-plugins.ts';
@@ -260,17 +259,4 @@ function logOptions(config: Config, base_url: string, time: TimeSource, threads:
     threads,
     ...(passphrase === undefined ? {} : { passphrase }),
   };
-}
-
-function passphraseOf(config: Config): string | undefined {
-  if (config.KEY_PASSPHRASE_FILE === '') return undefined;
-  try {
-    const passphrase = readFileSync(config.KEY_PASSPHRASE_FILE, 'utf8').replace(/\r?\n$/, '');
-    if (passphrase !== '') return passphrase;
-  } catch (cause) {
-    throw new ConfigError(`KEY_PASSPHRASE_FILE cannot be read: ${(cause as Error).message}`, {
-      cause,
-    });
-  }
-  throw new ConfigError('KEY_PASSPHRASE_FILE is empty');
 }

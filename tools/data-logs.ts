@@ -1,9 +1,9 @@
 // The logs of a data folder, for commands that work on them while no server has them open.
 
-import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '../gateway/config.ts';
+import { passphraseOf } from '../gateway/passphrase.ts';
 import { readKeyFile, Signer } from '../log/crypto/keys.ts';
 import { native } from '../log/crypto/native.ts';
 import { logNumbers } from '../log/open.ts';
@@ -49,12 +49,6 @@ export function dataLog(config: Config, kind: Kind, number: number): DataLog {
   };
 }
 
-/** The passphrase of the key files, when there is one. */
-export async function passphraseOf(config: Config): Promise<string | undefined> {
-  if (config.KEY_PASSPHRASE_FILE === '') return undefined;
-  return (await readFile(config.KEY_PASSPHRASE_FILE, 'utf8')).replace(/\r?\n$/, '');
-}
-
 /** The verifier key of a log, from its checkpoint key; or why it cannot be had here. */
 export async function vkeyOf(
   config: Config,
@@ -65,7 +59,7 @@ export async function vkeyOf(
     const remembered = await readCheckpointFile(checkpoint_file);
     if (remembered === null) return { why: `its checkpoint file is missing` };
     const file = join(config.DATA_DIR, 'keys', name);
-    const key = new Signer(await readKeyFile(file, await passphraseOf(config)));
+    const key = new Signer(await readKeyFile(file, passphraseOf(config)));
     return { vkey: formatVkey(native, remembered.origin, LOG_KEY, key.publicKey) };
   } catch (error) {
     return { why: `${name}: ${(error as Error).message}` };

@@ -1,6 +1,7 @@
 // `actlog restore`: catches a rolled-back database up from a mirror, or opens a successor log.
 
 import { Option, type Command } from 'commander';
+import { passphraseOf } from '../../gateway/passphrase.ts';
 import { native } from '../../log/crypto/native.ts';
 import { parseVkey } from '../../log/note/vkey.ts';
 import { logNumbers } from '../../log/open.ts';
@@ -8,7 +9,7 @@ import type { Kind } from '../../log/types.ts';
 import { broughtTypes } from '../brought-types.ts';
 import { acting, CommandError, EXIT, settingsOf, withData } from '../command-line.ts';
 import type { DataOptions } from '../command-line.ts';
-import { dataLog, passphraseOf, threads, vkeyOf } from '../data-logs.ts';
+import { dataLog, threads, vkeyOf } from '../data-logs.ts';
 import { progress } from '../progress.ts';
 
 interface RestoreCommand extends DataOptions {
@@ -116,7 +117,7 @@ async function succeed({ log }: RestoreCommand, config: Config, number: number) 
   const { WitnessNetwork } = await import('../../gateway/witnesses/witness-network.ts');
   const { pino } = await import('pino');
   const witnesses = WitnessNetwork.open(config, Date.now, pino({ level: 'silent' }));
-  const passphrase = await passphraseOf(config);
+  const passphrase = passphraseOf(config);
   const shared = openThreads({ inline: true });
   try {
     const { origin, vkey, published, predecessor, orderly } = await openSuccessor({
