@@ -4,6 +4,9 @@ import { CommandError, EXIT } from './command-line.ts';
 
 const TIMEOUT_MS = 30_000;
 
+/** Longest offline kit that is fetched or read, bytes: as much as the verifier takes. */
+export const MAX_KIT_BYTES = 4 * 1024 * 1024;
+
 /**
  * The body of a 200 answer, at most `maxBytes` of it.
  *

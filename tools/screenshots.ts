@@ -1,8 +1,6 @@
 // `npm run screenshots`: the pictures of the README, taken of a service of its own in Debian's Chromium.
 
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,19 +8,12 @@ import { pino } from 'pino';
 import { chromium } from 'playwright-core';
 import { readConfig } from '../gateway/config.ts';
 import { startServer } from '../gateway/server.ts';
+import { freePort } from './bench/child.ts';
 
 const FOLDER = fileURLToPath(new URL('../test/pages/', import.meta.url));
 const size = { width: 1000, height: 720 };
 
 /** The address stands in receipts, so the port must be known before the service starts. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 const data = await mkdtemp(join(tmpdir(), 'actlog-screenshots-'));
 const port = await freePort();
 const base = `http://127.0.0.1:${String(port)}`;

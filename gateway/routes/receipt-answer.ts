@@ -2,9 +2,9 @@
 // it commits to, and the checks of behaviour.md §1.5.
 
 import { formatTlogProof, fromBase64, fromHex, native, toBase64 } from '../../log/index.ts';
-import type { Disclosure, Erased, JsonObject, Kind, Log, ReceiptKey } from '../../log/index.ts';
-import { verifyReceipt } from '../../log/verify.ts';
-import type { CheckName, TrustedKey } from '../../log/verify.ts';
+import type { Disclosure, Erased, JsonObject, Kind, Log } from '../../log/index.ts';
+import { trustedKeyOf, verifyReceipt } from '../../log/verify.ts';
+import type { CheckName } from '../../log/verify.ts';
 import { ApiError } from '../../plugins/contract.ts';
 import type { Caller } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
@@ -91,7 +91,7 @@ export interface CheckedReceipt {
 export function checkReceipt(log: Log, receipt: JsonObject, place: Place | null): CheckedReceipt {
   const shown = place === null ? {} : { log: { ...(receipt['log'] as JsonObject), ...place } };
   const { origin, vkey } = log;
-  const trust = { origin, vkey, keys: log.receiptKeys().map(trusted) };
+  const trust = { origin, vkey, keys: log.receiptKeys().map(trustedKeyOf) };
   const { checks } = verifyReceipt({ ...receipt, ...shown }, trust, { suite: native });
   const ok = (name: CheckName): boolean =>
     checks.some((check) => check.name === name && check.outcome === 'ok');
@@ -115,8 +115,4 @@ export function checkReceipt(log: Log, receipt: JsonObject, place: Place | null)
 export function tlogProofOf(index: number, { checkpoint, inclusion_proof }: Place): string {
   const path = inclusion_proof.map((hash) => fromBase64(hash, 32));
   return formatTlogProof({ index, path, checkpoint });
-}
-
-function trusted({ kid, jwk, status, revoked_index }: ReceiptKey): TrustedKey {
-  return { kid, jwk, status, ...(revoked_index === undefined ? {} : { revoked_index }) };
 }

@@ -109,7 +109,8 @@ async function start(
   };
 }
 
-async function freePort(): Promise<number> {
+/** A port of this machine that nobody has just now. */
+export async function freePort(): Promise<number> {
   const probe = createServer();
   probe.listen(0, '127.0.0.1');
   await once(probe, 'listening');

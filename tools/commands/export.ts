@@ -17,7 +17,6 @@ interface ExportCommand extends DataOptions {
 
 /** Where the kit of a service stands, there and in the export. */
 const KIT_PATH = 'export/offline-verify-kit.json';
-const MAX_KIT_BYTES = 4 * 1024 * 1024;
 
 /** Declares the command. */
 export function addExport(program: Command): void {
@@ -127,7 +126,7 @@ async function one(
 
 /** The kit of the service goes with its logs, so that a copy can be followed like the service. */
 async function kitOf(target: string, base: URL): Promise<void> {
-  const { fetchText } = await import('../fetch-text.ts');
+  const { fetchText, MAX_KIT_BYTES } = await import('../fetch-text.ts');
   const { StaticFiles } = await import('../export/static-files.ts');
   let kit: string;
   try {

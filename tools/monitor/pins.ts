@@ -6,10 +6,8 @@ import { isJsonObject, LogError, native, parseJson } from '../../log/index.ts';
 import type { Json, Kind } from '../../log/index.ts';
 import { parseVkey } from '../../log/note/vkey.ts';
 import { CommandError, EXIT } from '../command-line.ts';
-import { fetchText } from '../fetch-text.ts';
+import { fetchText, MAX_KIT_BYTES } from '../fetch-text.ts';
 import { MirrorTrouble } from '../mirror/limits.ts';
-
-const MAX_KIT_BYTES = 4 * 1024 * 1024;
 
 /** What the caller trusts. */
 export interface PinOptions {

@@ -8,9 +8,8 @@ import { parsePolicy } from '../../log/note/policy.ts';
 import { trustFromKit } from '../../log/verify.ts';
 import type { Trust } from '../../log/verify.ts';
 import { CommandError, EXIT } from '../command-line.ts';
-import { fetchText } from '../fetch-text.ts';
+import { fetchText, MAX_KIT_BYTES } from '../fetch-text.ts';
 
-const MAX_KIT_BYTES = 4 * 1024 * 1024;
 const KIT_PATH = '/export/offline-verify-kit.json';
 
 /** A kit and where it came from. */

@@ -6,7 +6,7 @@ import type { Line } from './finding.ts';
 
 /** One sentence or two, for people. */
 export function absenceWords(question: Question, result: AbsenceResult): string {
-  const about = `${chainOf(question)} from ${time(question.from_ms)} to ${time(question.to_ms)} of log time`;
+  const about = `${chainOf(question)} from ${timeWords(question.from_ms)} to ${timeWords(question.to_ms)} of log time`;
   switch (result.verdict) {
     case 'PRESENT':
       return `PRESENT: ${entriesOf(result.entries)} shown of ${about}. Each is in the log, and none stands between them.`;
@@ -64,7 +64,8 @@ const declaredWords = ({ key: [kind] }: Question): string =>
     ? ' A manifest in force declared the surface all along, and the heartbeats that it promises cover the window.'
     : '';
 
-function time(ms: number): string {
+/** A time of log as ISO 8601; as its milliseconds where that is no date. */
+export function timeWords(ms: number): string {
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? `${String(ms)} ms` : date.toISOString();
 }

@@ -3,6 +3,7 @@
 
 import { make } from '../dom.ts';
 import { draw } from '../svg.ts';
+import { timeWords } from './absence-words.ts';
 import type { Moment } from './moments.ts';
 
 const WIDTH = 340;
@@ -55,9 +56,4 @@ export function timeline(moments: readonly Moment[], empty: boolean): HTMLElemen
     svg,
     make('figcaption', { class: 'hint' }, `${words} In order, not to scale.`),
   );
-}
-
-function timeWords(ms: number): string {
-  const date = new Date(ms);
-  return Number.isNaN(date.getTime()) ? `${String(ms)} ms` : date.toISOString();
 }
