@@ -39,7 +39,7 @@ const ajv = new Ajv2020({
 const compiled = new LRUCache<string, ValidateFunction>({ max: 1024 });
 
 /** Builds the validator of a declared schema; `entry_invalid` when it is no JSON Schema 2020-12. */
-export function compileSchema(schema: JsonObject): ValidateFunction {
+function compileSchema(schema: JsonObject): ValidateFunction {
   if (Object.hasOwn(schema, '$async')) {
     throw new LogError('entry_invalid', 'a schema has $async, which is not of 2020-12');
   }

@@ -8,7 +8,7 @@ import { messageId } from './message.ts';
 import type { Subscriptions } from './subscriptions.ts';
 
 /** How long a dead letter is kept. */
-export const KEPT_MS = 30 * 86_400_000;
+const KEPT_MS = 30 * 86_400_000;
 const PAGE = 1000;
 
 /** A dead letter as the operator sees it: never with its address. */

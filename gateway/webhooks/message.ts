@@ -19,7 +19,7 @@ export interface Message {
 }
 
 /** Receivers take about this much (Standard Webhooks, "Payload size"). */
-export const MAX_BODY_BYTES = 20_000;
+const MAX_BODY_BYTES = 20_000;
 
 /** The message of an event: `data` shows the receipt as the world sees it, or where it is when it is large. */
 export function messageOf(type: string, receipt: JsonObject): Message {

@@ -11,7 +11,7 @@ export const DELAYS_MS: readonly number[] = [
 ];
 
 /** At most this share is added to a wait, so that what failed together does not come back together. */
-export const JITTER = 0.2;
+const JITTER = 0.2;
 
 /** Longest that a receiver may ask us to wait. */
 const MAX_RETRY_AFTER_MS = 24 * HOUR;

@@ -180,7 +180,7 @@ export function checkBuiltin(statement: JsonObject): void {
 }
 
 /** Sorted by code units and unique, each of the surface grammar. Throws `entry_invalid`. */
-export function checkSurfaceList(value: Json | undefined): asserts value is readonly string[] {
+function checkSurfaceList(value: Json | undefined): asserts value is readonly string[] {
   if (!Array.isArray(value)) throw invalid('surfaces is not an array');
   let before = '';
   for (const surface of value as readonly Json[]) {

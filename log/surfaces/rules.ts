@@ -53,7 +53,7 @@ export function runSince(prev: Heartbeat | null, interval_ms: number, now_ms: nu
  *
  * @throws LogError `entity_unclaimed`, `entity_forbidden`
  */
-export function checkEntityWriter(statement: JsonObject, reader: SurfaceReader): void {
+function checkEntityWriter(statement: JsonObject, reader: SurfaceReader): void {
   const { entity, tenant_ref } = statement;
   if (typeof entity !== 'string') return;
   const owner = reader.owner(entity);
@@ -68,7 +68,7 @@ export function checkEntityWriter(statement: JsonObject, reader: SurfaceReader):
  *
  * @throws LogError `entry_invalid`, `entity_unclaimed`, `entity_forbidden`
  */
-export function checkClaim(statement: JsonObject, reader: SurfaceReader): void {
+function checkClaim(statement: JsonObject, reader: SurfaceReader): void {
   checkBuiltin(statement);
   if (statement.action !== 'claim') {
     checkEntityWriter(statement, reader);
@@ -82,7 +82,7 @@ export function checkClaim(statement: JsonObject, reader: SurfaceReader): void {
  *
  * @throws LogError `entry_invalid`, `entity_unclaimed`, `entity_forbidden`
  */
-export function checkManifest(statement: JsonObject, reader: SurfaceReader): void {
+function checkManifest(statement: JsonObject, reader: SurfaceReader): void {
   checkBuiltin(statement);
   checkEntityWriter(statement, reader);
   // Manifests are rare: the portable hash serves, and the rule needs no suite.
@@ -96,7 +96,7 @@ export function checkManifest(statement: JsonObject, reader: SurfaceReader): voi
  *
  * @throws LogError `entry_invalid`, `entity_unclaimed`, `entity_forbidden`
  */
-export function checkHeartbeat(statement: JsonObject, reader: SurfaceReader): void {
+function checkHeartbeat(statement: JsonObject, reader: SurfaceReader): void {
   checkBuiltin(statement);
   checkEntityWriter(statement, reader);
   const prev = reader.heartbeat(textOf(statement, 'entity'), textOf(statement, 'surface'));

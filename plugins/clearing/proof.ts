@@ -22,7 +22,7 @@ import type { NettedWeek } from './slots.ts';
 import { WEEK } from './weeks.ts';
 
 /** Names the members of a proof. */
-export const PROOF = 'svc-clearing-proof-v1';
+const PROOF = 'svc-clearing-proof-v1';
 
 const Digits = Type.String({ pattern: '^-?(0|[1-9][0-9]*)$' });
 const Count = Type.Integer({ minimum: 0 });

@@ -42,7 +42,7 @@ export const KINDS: Readonly<Record<Shown['kind'], string>> = {
  *
  * @throws LogError for JSON that breaks the rules of receipts, `Unknown` for what is none of these
  */
-export function recognise(bytes: Uint8Array): Shown {
+function recognise(bytes: Uint8Array): Shown {
   if (bytes[0] === SIGN1) return { kind: 'cose', bytes };
   const text = new TextDecoder().decode(bytes);
   if (text.startsWith('c2sp.org/tlog-proof@v1\n')) return { kind: 'tlog_proof', text };
