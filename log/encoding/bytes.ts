@@ -120,9 +120,14 @@ function lpOf(first: Uint8Array, texts: readonly (string | Uint8Array)[]): Uint8
     if (length > 0xffff) throw invalid('text is over 65,535 bytes');
     bytes[at++] = length >> 8;
     bytes[at++] = length;
+    if (typeof text !== 'string') {
+      bytes.set(text, at);
+      at += length;
+      continue;
+    }
     for (let i = 0; i < length; i++) {
-      const unit = typeof text === 'string' ? text.charCodeAt(i) : byteAt(text, i);
-      if (unit > 0x7f && typeof text === 'string') return null;
+      const unit = text.charCodeAt(i);
+      if (unit > 0x7f) return null;
       bytes[at++] = unit;
     }
   }
