@@ -22,7 +22,7 @@ import signal from './signal/index.ts';
 import silence from './silence/index.ts';
 import stack from './stack/index.ts';
 
-export { default as classify } from './classify/index.ts';
+export { countsEver, countsOfLastDay, holds, INVARIANT } from './classify/index.ts';
 export { default as exported } from './exports/index.ts';
 export { default as relay } from './relay/index.ts';
 export { default as restraint } from './restraint/index.ts';

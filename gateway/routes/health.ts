@@ -2,7 +2,7 @@
 
 import type { Log } from '../../log/index.ts';
 import type { Gateway } from '../gateway.ts';
-import { classifiedEver, holds } from './classified.ts';
+import { countsEver, holds } from '../../plugins/index.ts';
 
 /** One part of the service; ids are stable. */
 export interface Component {
@@ -29,7 +29,7 @@ export function componentsOf(gateway: Gateway): readonly Component[] {
     {
       id: 'classification',
       name: 'Classification',
-      fault: holds(classifiedEver(live)) ? null : 'attempts are not the sum of their outcomes',
+      fault: holds(countsEver(live)) ? null : 'attempts are not the sum of their outcomes',
       vital: false,
     },
   ];

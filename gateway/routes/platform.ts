@@ -3,10 +3,10 @@
 import { Type } from 'typebox';
 import { toBase64 } from '../../log/index.ts';
 import type { Log } from '../../log/index.ts';
+import { countsEver, countsOfLastDay, holds, INVARIANT } from '../../plugins/index.ts';
 import { route } from '../../plugins/contract.ts';
 import type { Route } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
-import { classifiedEver, classifiedLastDay, holds, INVARIANT } from './classified.ts';
 import { componentsOf, witnessesOf } from './health.ts';
 import { operatorRoutes } from './operator.ts';
 import { statusOf } from './status.ts';
@@ -147,14 +147,14 @@ export function platformRoutes(gateway: Gateway): readonly Route[] {
       },
       async handle(ctx) {
         const { live, sandbox } = gateway.logs;
-        const classifications = classifiedEver(live);
+        const classifications = countsEver(live);
         ctx.set('Cache-Control', 'no-store');
         ctx.body = {
           chain_depth: live.size(),
           audit_log_entries: live.size(),
           invariant: { formula: INVARIANT, holds: holds(classifications) },
           classifications,
-          last_24_hours: await classifiedLastDay(live, gateway.now()),
+          last_24_hours: await countsOfLastDay(live, gateway.now()),
           checkpoint: checkpointOf(live),
           sandbox: { chain_depth: sandbox.size() },
         };

@@ -1,8 +1,9 @@
-// The entry of a classification and the counts that follow from it. behaviour.md §6.2, §13; formats.md §2.
+// The entry of a classification. behaviour.md §6.2; formats.md §2.
 
 import { Type } from 'typebox';
-import type { EntryType, EventRule, RowWriter, Sequenced } from '../contract.ts';
+import type { EntryType, EventRule } from '../contract.ts';
 import { asSchema, EntityName, SessionRef, SurfaceName } from '../contract.ts';
+import { countResult } from './counts.ts';
 
 /** Name of the entry type. */
 export const RESULT = 'classify.result.v1';
@@ -41,49 +42,12 @@ export const ResultMembers = Type.Object(
   { additionalProperties: false },
 );
 
-/** Counts of classifications: `attempts` is counted for itself, so that the invariant can fail. */
-export interface Counts {
-  readonly attempts: number;
-  readonly safe: number;
-  readonly violation: number;
-  readonly crisis: number;
-  readonly error: number;
-}
-
-/** Nothing counted yet. */
-export const NO_COUNTS: Counts = { attempts: 0, safe: 0, violation: 0, crisis: 0, error: 0 };
-
-const HOUR_MS = 3_600_000;
-
-/** Row of all counts since entry 0. */
-export const TOTALS = 'totals';
-/** Prefix of the rows of an hour's counts; see `hourRow`. */
-export const HOURS = 'hours/';
-
-/** Row of the counts of the hour that a time lies in; names sort by time. */
-export const hourRow = (ms: number): string =>
-  `${HOURS}${String(Math.floor(ms / HOUR_MS)).padStart(9, '0')}`;
-
-function count(rows: RowWriter, row: string, outcome: keyof Counts): void {
-  const key = `classify/${row}`;
-  const before = (rows.get(key) ?? NO_COUNTS) as unknown as Counts;
-  const after = { ...before, attempts: before.attempts + 1, [outcome]: before[outcome] + 1 };
-  rows.put(key, after);
-}
-
-function project(entry: Sequenced, rows: RowWriter): void {
-  const result = entry.statement['classification'] as (typeof RESULTS)[number];
-  const outcome = result.toLowerCase() as keyof Counts;
-  count(rows, TOTALS, outcome);
-  count(rows, hourRow(entry.issued_at_ms), outcome);
-}
-
 /** `classify.result.v1`. */
 export const resultType: EntryType = {
   name: RESULT,
   schema: asSchema(ResultMembers),
   keys: [],
-  project,
+  project: countResult,
 };
 
 const EVENTS: Readonly<Record<string, string>> = {

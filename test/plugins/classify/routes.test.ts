@@ -4,8 +4,7 @@
 import assert from 'node:assert/strict';
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import canonicalize from 'canonicalize';
-import { classify as plugin } from '../../../plugins/index.ts';
-import type { PluginHost } from '../../../plugins/contract.ts';
+import { countsEver, countsOfLastDay } from '../../../plugins/classify/index.ts';
 import { codeOf } from '../../gateway/middleware/envelope.ts';
 import { run } from '../../gateway/running.ts';
 import type { Running } from '../../gateway/running.ts';
@@ -163,24 +162,13 @@ describe('POST /api/v1/classify', () => {
     await fresh.post('/api/v1/classify', { message: '' }, { key: fresh.live });
     await fresh.post('/api/v1/classify', { message: 'hello' }, { key: fresh.live });
     await fresh.post('/api/v1/classify', { message: 'hello' }, { key: fresh.sandbox });
-    const host = {
-      now: () => fresh.clock.wall(),
-      log: (kind: 'live' | 'sandbox') => ({
-        row: (key: string) => fresh.gateway.logs[kind].row(`classify/${key}`),
-        rows: (prefix: string) => fresh.gateway.logs[kind].rows(`classify/${prefix}`),
-      }),
-    } as unknown as PluginHost;
-    const api = plugin.api?.(host);
-    assert.ok(api);
-    assert.deepEqual(api.totals('live'), {
-      attempts: 2,
-      safe: 1,
-      violation: 0,
-      crisis: 0,
-      error: 1,
-    });
-    assert.equal(api.totals('sandbox').attempts, 1);
-    assert.equal((await api.lastDay('live')).attempts, 2);
+    const { live, sandbox } = fresh.gateway.logs;
+    const counts = { attempts: 2, safe: 1, violation: 0, crisis: 0, error: 1 };
+    assert.deepEqual(countsEver(live), counts);
+    assert.equal(countsEver(sandbox).attempts, 1);
+    const now_ms = fresh.clock.wall();
+    assert.deepEqual(await countsOfLastDay(live, now_ms), counts);
+    assert.equal((await countsOfLastDay(live, now_ms + 86_400_000)).attempts, 0);
     await fresh.close();
   });
 });
