@@ -22,7 +22,10 @@ interface GrantOptions extends TenantOptions {
 
 /** Declares the commands. */
 export function addClearing(program: Command): void {
-  const clear = program.command('clear').description('What tenants may spend.');
+  const clear = program
+    .command('clear')
+    .summary('limit what a tenant spends')
+    .description('What tenants may spend.');
   ofTenant(clear.command('ceiling'))
     .description("Sets a tenant's monthly ceiling; without --acts and --usd it is lifted.")
     .option('--acts <number>', 'governed acts of a month')
@@ -40,7 +43,10 @@ export function addClearing(program: Command): void {
       }),
     );
 
-  const clearing = program.command('clearing').description('Weekly slots and windows.');
+  const clearing = program
+    .command('clearing')
+    .summary('close weekly slots and grant windows')
+    .description('Weekly slots and windows.');
   withData(clearing.command('close'))
     .description('Closes the slot of every week that is over; a running server does so by itself.')
     .action(

@@ -12,7 +12,10 @@ interface ListedTenant {
 
 /** Declares the commands. */
 export function addTenants(program: Command): void {
-  const tenants = program.command('tenants').description('The tenants of a data folder.');
+  const tenants = program
+    .command('tenants')
+    .summary('list tenants and what logs call them')
+    .description('The tenants of a data folder.');
   withData(tenants.command('list'))
     .description('Lists the tenants with the names that the logs know them by.')
     .option('--json', 'print JSON')
@@ -36,6 +39,7 @@ export function addTenants(program: Command): void {
     );
   const clock = program
     .command('clock')
+    .summary('vouch for the clock after it jumped')
     .description('The clock that the logs take their times from.');
   withData(clock.command('confirm'))
     .description(
