@@ -77,18 +77,22 @@ export async function answer(
 
 /** The receipt that routes pass on: the entry's own text and what is derived of it. */
 class ReceiptText extends ReadyJson implements AnsweredReceipt {
-  readonly entry: StoredEntry;
+  readonly #entry: StoredEntry;
   readonly entry_hash: string;
   readonly permalink: string;
   readonly verify_url: string;
 
   constructor(entry: StoredEntry, derived: JsonObject) {
     super(entry.text, derived);
-    this.entry = entry;
+    this.#entry = entry;
     const { entry_hash, permalink, verify_url } = derived as unknown as AnsweredReceipt;
     this.entry_hash = entry_hash;
     this.permalink = permalink;
     this.verify_url = verify_url;
+  }
+
+  get entry(): StoredEntry {
+    return this.#entry;
   }
 }
 

@@ -8,13 +8,22 @@ import type { JsonObject } from '../log/index.ts';
  * an answer; as a member of the answer itself it goes out as the text that it is.
  */
 export class ReadyJson {
-  /** JSON of an object with at least one member. */
-  readonly text: string;
-  readonly more: object;
+  // Not members that a spread would take into an answer.
+  readonly #text: string;
+  readonly #more: object;
 
   constructor(text: string, more: object) {
-    this.text = text;
-    this.more = more;
+    this.#text = text;
+    this.#more = more;
+  }
+
+  /** JSON of an object with at least one member. */
+  get text(): string {
+    return this.#text;
+  }
+
+  get more(): object {
+    return this.#more;
   }
 
   /** Where the text cannot be taken over as it is. */

@@ -49,4 +49,8 @@ describe('the JSON of an answer', () => {
       }),
     );
   });
+
+  it('shows nothing of how a text is kept to a plugin that spreads it', () => {
+    assert.deepEqual(Object.assign({}, new ReadyJson(`{"own":1}`, { more: 2 })), {});
+  });
 });
