@@ -3,7 +3,7 @@
 import type { Log } from '../log/index.ts';
 import type { LogView } from '../plugins/contract.ts';
 import type { Gateway } from './gateway.ts';
-import { windowClosed } from './routes/published.ts';
+import { covering, windowClosed } from './routes/published.ts';
 import { erasureOf } from './tenants/erasure.ts';
 
 /** A view of a log for the plugin of this name. */
@@ -28,6 +28,7 @@ export function logView(gateway: Gateway, log: Log, plugin: string): LogView {
     lookup: (question, page) => log.lookup(question, page),
     chain: (question, page) => log.chain(question, page),
     absence: (question) => log.absence(question),
+    covering: (size) => covering(log, size),
     windowClosed: (to_ms, wait_ms) =>
       windowClosed(log, to_ms, { wait_ms, now: () => gateway.now() }),
     surfaces: () => log.surfaces(),

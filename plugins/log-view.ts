@@ -1,6 +1,6 @@
 // The read door of a log, as the host gives it to a plugin.
 
-import type { JsonObject, Log } from '../log/index.ts';
+import type { JsonObject, Log, Published } from '../log/index.ts';
 
 /** That the texts behind an entry were destroyed, by the entry that says so (behaviour.md §1.2). */
 export interface Erasure {
@@ -45,6 +45,11 @@ export interface LogView extends Pick<
   erasure(entry_id: string): Erasure | null;
   /** The receipt of an entry as the world sees it, without disclosures; null beyond the log. */
   receipt(index: number): JsonObject | null;
+  /**
+   * The newest publication once it covers so many entries, at once where it does; `log_unavailable` when the log
+   * publishes none within ten seconds.
+   */
+  covering(size: number): Promise<Published>;
   /**
    * Resolves when nothing more can come into a window that ends at `to_ms`; `window_not_closed` with a
    * Retry-After when that is not within `wait_ms`.

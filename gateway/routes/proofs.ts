@@ -10,7 +10,7 @@ import type { Gateway } from '../gateway.ts';
 import { logAt, LOG_TAG, PLACES } from './log.ts';
 import { lookupDocument, LookupQuery } from './lookup.ts';
 import { proofText } from './proof-text.ts';
-import { coveredBy, publishedSize } from './published.ts';
+import { covering, publishedSize } from './published.ts';
 import { Count, Hex32, integerOf, integerText, Note, Path } from './schemas.ts';
 import { sendText } from './send.ts';
 
@@ -117,7 +117,7 @@ async function inclusionProof(log: Log, query: InclusionQuestion): Promise<strin
   const index = indexOf(log, query);
   const size =
     query.size === undefined
-      ? (await coveredBy(log, index)).size
+      ? (await covering(log, index + 1)).size
       : publishedSize(log, query.size, 'size');
   if (index >= size) {
     throw new ApiError('parameter_invalid', 'size does not reach the entry', { param: 'size' });

@@ -33,12 +33,12 @@ export function noteOf(log: Log, size: number): string {
   return note;
 }
 
-/** The newest checkpoint once it covers the entry; `log_unavailable` when none comes in time. */
-export async function coveredBy(log: Log, index: number): Promise<Published> {
+/** The newest checkpoint once it covers so many entries; `log_unavailable` when none comes in time. */
+export async function covering(log: Log, size: number): Promise<Published> {
   const newest = log.published();
-  if (newest.size > index) return newest;
+  if (newest.size >= size) return newest;
   try {
-    return await log.whenPublished(index + 1, AbortSignal.timeout(PROOF_WAIT_MS));
+    return await log.whenPublished(size, AbortSignal.timeout(PROOF_WAIT_MS));
   } catch (cause) {
     throw new ApiError('log_unavailable', 'the log is not publishing at the moment', { cause });
   }

@@ -9,7 +9,7 @@ import { ApiError } from '../../plugins/contract.ts';
 import type { Caller } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
 import { erasureOf } from '../tenants/erasure.ts';
-import { coveredBy } from './published.ts';
+import { covering } from './published.ts';
 
 const HASH = /^[0-9a-f]{64}$/;
 
@@ -38,7 +38,7 @@ export function findEntry(gateway: Gateway, kind: Kind, name: string): FoundEntr
 /** Waits for a checkpoint over the entry; null where the log is not publishing at the moment. */
 export async function placeOf(log: Log, index: number): Promise<Place | null> {
   try {
-    const { size, note } = await coveredBy(log, index);
+    const { size, note } = await covering(log, index + 1);
     return { checkpoint: note, inclusion_proof: log.inclusion(index, size).map(toBase64) };
   } catch (error) {
     // The entry is durable and signed: its receipt is shown without a place.

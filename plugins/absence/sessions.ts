@@ -7,8 +7,6 @@ import { ApiError, documentMembers, route } from '../contract.ts';
 import type { PluginHost, Route } from '../contract.ts';
 import { Millis, SessionKey } from '../contract.ts';
 
-/** How long a request waits for the checkpoint over what was logged before it. */
-const COVERED_MS = 10_000;
 const MAX_LIMIT = 100;
 
 const Decimal = Type.String({ pattern: '^(0|[1-9][0-9]{0,14})$' });
@@ -65,7 +63,7 @@ export function sessionRoute(host: PluginHost): Route {
           param: 'limit',
         });
       }
-      const { map_head_ms } = await log.whenPublished(log.size(), AbortSignal.timeout(COVERED_MS));
+      const { map_head_ms } = await log.covering(log.size());
       const from_ms = Number(query.from_ms ?? 0);
       const to_ms = Number(query.to_ms ?? map_head_ms);
       if (query.to_ms !== undefined) await log.windowClosed(to_ms, wait_ms);

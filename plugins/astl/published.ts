@@ -10,9 +10,6 @@ import { asSchema, EntityName, Millis, receiptOf, SurfaceName } from '../contrac
 export const Hex32 = Type.String({ pattern: '^[0-9a-f]{64}$' });
 export const Count = Type.Integer({ minimum: 0 });
 
-/** How long an answer waits for the checkpoint over a manifest. */
-const COVERED_MS = 10_000;
-
 /** A manifest as it stands in its entry. */
 export const ManifestSchema = Type.Object(
   {
@@ -135,7 +132,7 @@ export async function shownManifest(host: PluginHost, found: Found): Promise<Jso
   const { log, index } = found;
   const receipt = log.receipt(index);
   if (receipt === null) throw new Error(`entry ${String(index)} has no receipt`);
-  const { size, note } = await log.whenPublished(index + 1, AbortSignal.timeout(COVERED_MS));
+  const { size, note } = await log.covering(index + 1);
   return {
     origin: log.origin,
     index,

@@ -2,16 +2,13 @@
 // behaviour.md §10.3.
 
 import { Type } from 'typebox';
-import { LogError, toBase64, toHex } from '../../log/index.ts';
+import { toBase64, toHex } from '../../log/index.ts';
 import { usd } from '../clear/index.ts';
-import { ApiError, receiptOf } from '../contract.ts';
+import { receiptOf } from '../contract.ts';
 import type { JsonObject, Kind, LogView } from '../contract.ts';
 import { SlotMembers, slotType } from './entries.ts';
 import type { Slot, Slots } from './slots.ts';
 import { WEEK, windowOf } from './weeks.ts';
-
-/** How long an answer waits for the checkpoint over a slot that has just been closed. */
-const COVERED_MS = 10_000;
 
 const Path = Type.Array(Type.String(), { description: 'Base64, in the order of RFC 9162.' });
 export const Week = Type.String({ pattern: WEEK });
@@ -93,25 +90,9 @@ export async function provenSlot({ log, row }: Slot): Promise<JsonObject> {
   const { index } = row;
   const receipt = log.receipt(index);
   if (receipt === null) throw new Error(`the slot ${row.week} has no entry`);
-  const { size, note } = await covering(log, index);
+  const { size, note } = await log.covering(index + 1);
   const inclusion_proof = log.inclusion(index, size).map(toBase64);
   return { ...receipt, log: { origin: log.origin, index, checkpoint: note, inclusion_proof } };
-}
-
-async function covering(
-  log: LogView,
-  index: number,
-): Promise<{ readonly size: number; readonly note: string }> {
-  const newest = log.published();
-  if (newest.size > index) return newest;
-  try {
-    return await log.whenPublished(index + 1, AbortSignal.timeout(COVERED_MS));
-  } catch (cause) {
-    if (cause instanceof LogError || (cause as Error).name === 'TimeoutError') {
-      throw new ApiError('log_unavailable', 'the log is not publishing at the moment', { cause });
-    }
-    throw cause;
-  }
 }
 
 /** The newest slot with everything beside it; members are null, or of nothing, before the first. */
@@ -136,7 +117,7 @@ export async function latestOf(slots: Slots, kind: Kind, newest: LogView): Promi
     };
   }
   const { log, row } = last;
-  const { size, note } = await covering(log, row.index);
+  const { size, note } = await log.covering(row.index + 1);
   const slot = await provenSlot(last);
   const { week, from_ms, to_ms, root, tenants, acts, sum_cleared_micro_usd } = statementOf(last);
   return {

@@ -1,14 +1,12 @@
 // Reads a session whole, page by page, up to one map head, and the document by which anyone checks offline that
 // nothing of it is left out. formats.md §6; behaviour.md §12.4.
 
-import { LogError, RightEdge, toHex } from '../../log/index.ts';
+import { RightEdge, toHex } from '../../log/index.ts';
 import { ApiError } from '../contract.ts';
 import type { ChainKey, JsonObject, LogView } from '../contract.ts';
 import { countOf } from '../finding.ts';
 import { Tally } from './tally.ts';
 
-/** How long a request waits for the checkpoint over what was logged before it. */
-const COVERED_MS = 10_000;
 /** Entries read at a stretch: other requests come between. */
 const PAGE = 250;
 /** Entries that one document shows. */
@@ -42,7 +40,7 @@ export async function readSession(
   const key: ChainKey = ['session', session_ref];
   let wanted = log.size();
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    const { size, map_head_ms: to_ms } = await published(log, wanted);
+    const { size, map_head_ms: to_ms } = await log.covering(wanted);
     const { tally, root, shown_from_ms } = await passOver(log, key, to_ms, selectors);
     // More entries of the last millisecond than a document shows: the next map head is later than they.
     if (shown_from_ms > to_ms) {
@@ -90,21 +88,9 @@ async function passOver(
   return { tally, root: edge.root(), shown_from_ms };
 }
 
-async function published(
-  log: LogView,
-  size: number,
-): Promise<{ readonly size: number; readonly map_head_ms: number; readonly note: string }> {
-  try {
-    return await log.whenPublished(size, AbortSignal.timeout(COVERED_MS));
-  } catch (cause) {
-    if (cause instanceof LogError) throw cause;
-    throw new ApiError('log_unavailable', 'the log is not publishing at the moment', { cause });
-  }
-}
-
 /** The receipt of an entry with its place under a checkpoint, which it waits for. */
 export async function placedReceipt(log: LogView, index: number): Promise<JsonObject> {
-  const { size, note } = await published(log, index + 1);
+  const { size, note } = await log.covering(index + 1);
   const receipt = log.receipt(index);
   if (receipt === null) throw new Error(`entry ${String(index)} has no receipt`);
   const inclusion_proof = log

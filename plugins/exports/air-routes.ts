@@ -19,9 +19,6 @@ import type { AirService } from './air/session.ts';
 import { AirRecord } from './air/record-schema.ts';
 import { airStatement, coseView } from './air/statement.ts';
 
-/** How long a request waits for the checkpoint over what it exports. */
-const COVERED_MS = 10_000;
-
 const AirKey = Type.Object({
   kty: Type.Literal('EC'),
   crv: Type.Literal('P-256'),
@@ -80,17 +77,6 @@ const AirSession = Type.Object(
   { $id: 'AirSession' },
 );
 
-/** The newest size once it covers the entry; `log_unavailable` when the log is not publishing. */
-export async function coveringSize(log: LogView, index: number): Promise<number> {
-  const { size } = log.published();
-  if (size > index) return size;
-  try {
-    return (await log.whenPublished(index + 1, AbortSignal.timeout(COVERED_MS))).size;
-  } catch (cause) {
-    throw new ApiError('log_unavailable', 'the log is not publishing at the moment', { cause });
-  }
-}
-
 /** The routes of the records. */
 export function airRoutes(service: AirService): readonly Route[] {
   const { host } = service;
@@ -125,14 +111,8 @@ export function airRoutes(service: AirService): readonly Route[] {
           );
         }
         const log = host.log(caller.kind);
-        const signal = AbortSignal.timeout(COVERED_MS);
         const session_ref = caller.sessionRef(params.session_id);
-        const session = await sessionChain(log, session_ref, signal).catch((cause: unknown) => {
-          if (!signal.aborted) throw cause;
-          throw new ApiError('log_unavailable', 'the log is not publishing at the moment', {
-            cause,
-          });
-        });
+        const session = await sessionChain(log, session_ref, await log.covering(log.size()));
         ctx.set('Cache-Control', 'no-store');
         ctx.type = 'application/json; charset=utf-8';
         ctx.body = sessionBatch(service, log, session, query.proofs === 'true');
@@ -171,7 +151,7 @@ export async function airExport(
   index: number,
 ): Promise<JsonObject> {
   const { host, chains, receipts } = service;
-  const size = await coveringSize(log, index);
+  const { size } = await log.covering(index + 1);
   const [signer] = host.signers(log.kind, 'air');
   const placed = await chains.record(log, index);
   const text = recordText(placed, await signer.sign(placed.place.chain_hash));

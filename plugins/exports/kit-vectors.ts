@@ -3,7 +3,7 @@
 
 import { decodeSign1, encodeSign1, fromBase64, toBase64 } from '../../log/index.ts';
 import type { JsonObject, LogView } from '../contract.ts';
-import { airExport, coveringSize } from './air-routes.ts';
+import { airExport } from './air-routes.ts';
 import type { AirService } from './air/session.ts';
 
 /** The vectors of an entry: `air` is an export whole, `cose_b64` a message, `tampered` what was changed. */
@@ -16,7 +16,7 @@ export async function exportVectors(
   const record = air['record'] as JsonObject;
   const jurisdiction = record['jurisdiction'] === 'DE' ? 'FR' : 'DE';
   const statement = air['cose_sign1_b64'] as string;
-  const size = await coveringSize(log, index);
+  const { size } = await log.covering(index + 1);
   const entry = air['entry'] as string;
   const later = entry.replace('"issued_at_ms":', '"issued_at_ms":1');
   const receipt = toBase64(await service.receipts.inclusion(log, index, size, entry));

@@ -4,7 +4,6 @@
 import { native, toBase64 } from '../../log/index.ts';
 import { trustedKeyOf, verifyConsistency, verifyReceipt } from '../../log/verify.ts';
 import type { CheckName } from '../../log/verify.ts';
-import { ApiError } from '../contract.ts';
 import type { JsonObject, LogView } from '../contract.ts';
 
 /** How one criterion came out. */
@@ -25,9 +24,6 @@ export type Criterion =
   | 'time_order'
   | 'independence';
 
-/** How long a sample waits for the checkpoint over a fresh entry. */
-const COVERED_MS = 10_000;
-
 /** Strings that an entry may have in clear (formats.md §2, §3). */
 const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9:._-]{0,255}$/;
 /** Members whose grammar is wider: the log's own, and the payment of a bind. */
@@ -41,7 +37,7 @@ export async function measure(
 ): Promise<Readonly<Record<Criterion, Measured>>> {
   const receipt = log.receipt(index);
   if (receipt === null) throw new Error(`entry ${String(index)} has no receipt`);
-  const { size, note, map_head_ms, cosignatures } = await covering(log, index);
+  const { size, note, map_head_ms, cosignatures } = await log.covering(index + 1);
   const place = { checkpoint: note, inclusion_proof: log.inclusion(index, size).map(toBase64) };
   const shown = { ...receipt, log: { ...(receipt['log'] as JsonObject), ...place } };
   const { checks } = verifyReceipt(shown, trustOf(log), { suite: native });
@@ -65,14 +61,6 @@ export async function measure(
       ? { met: false, detail: "the grade is the issuer's own word" }
       : { met: true, detail: 'the grade comes from an assessor' },
   };
-}
-
-async function covering(log: LogView, index: number) {
-  try {
-    return await log.whenPublished(index + 1, AbortSignal.timeout(COVERED_MS));
-  } catch (cause) {
-    throw new ApiError('log_unavailable', 'the log is not publishing at the moment', { cause });
-  }
 }
 
 const trustOf = (log: LogView) => ({

@@ -8,9 +8,6 @@ import { ApiError, EntryReceipt, kindOf, LogName, receiptOf, route } from '../co
 import type { Json, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
 import { Hex32, NOT_SUPPLIED, PaymentHash, TWIN, twinType } from './entries.ts';
 
-/** How long a request waits for the checkpoint over the entries. */
-const COVERED_MS = 10_000;
-
 const CheckSchema = Type.Object({ name: Type.String(), ok: Type.Boolean(), detail: Type.String() });
 
 const TwinVerified = Type.Object(
@@ -85,7 +82,7 @@ async function verified(
   const linked = twin['decision_linked'] === true;
   const noted = twin['decision_source'] === 'not_supplied';
   const decidedAt = linked || noted ? log.indexOfEntry(twin['decision_entry_id'] as string) : null;
-  const { size, note } = await log.whenPublished(index + 1, AbortSignal.timeout(COVERED_MS));
+  const { size, note } = await log.covering(index + 1);
   const proven = (at: number): JsonObject => {
     const receipt = log.receipt(at);
     if (receipt === null) throw new Error(`entry ${String(at)} has no receipt`);

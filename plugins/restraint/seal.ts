@@ -9,8 +9,6 @@ import type { Caller, ChainKey, Json, LogView, PluginHost, Route } from '../cont
 import { Millis, receiptOf } from '../contract.ts';
 import { Hex32, SEAL, SEAL_DOES_NOT_ASSERT, SealMembers, sealType } from './entries.ts';
 
-/** How long a request waits for the checkpoint over what was logged before it. */
-const COVERED_MS = 10_000;
 /** Entries that a seal counts, and those that its answer lists with proofs. */
 const MAX_COUNTED = 100_000;
 const MAX_LISTED = 100;
@@ -87,10 +85,7 @@ export function sealRoute(host: PluginHost): Route {
       }
       const log = host.log(caller.kind);
       const sessions = [...new Set(session_ids.map((id) => caller.sessionRef(id)))];
-      const { size, note, map_head_ms } = await log.whenPublished(
-        log.size(),
-        AbortSignal.timeout(COVERED_MS),
-      );
+      const { size, note, map_head_ms } = await log.covering(log.size());
       const window = { from_ms: from_ms ?? 0, to_ms: Math.min(to_ms ?? map_head_ms, map_head_ms) };
       const indexes = (await standing(log, await chainsOf(log, caller, sessions), window)).filter(
         (index) => index < size,

@@ -16,9 +16,6 @@ import { DOES_NOT_ASSERT, RECEIPT, SilenceMembers, silenceType } from './entries
 import { heartbeatsOf } from './heartbeats.ts';
 import { completeness, sessionState } from './rules.ts';
 
-/** How long a request waits for the checkpoint that covers what was logged before it. */
-const WAIT_MS = 10_000;
-
 /** The proof of an answer: whole at once, packed behind an Idempotency-Key. */
 type Kept = { readonly document: JsonObject } | { readonly packed: Json };
 
@@ -78,8 +75,7 @@ export function silenceRoutes(host: PluginHost): readonly Route[] {
       handle: async (ctx) => {
         const { body, caller } = ctx.state;
         const log = host.log(caller.kind);
-        const signal = AbortSignal.timeout(WAIT_MS);
-        const session = await sessionState(log, caller.sessionRef(body.session_id), signal);
+        const session = await sessionState(log, caller.sessionRef(body.session_id));
         const [proof, heartbeats] = await Promise.all([
           completeness(log, session),
           heartbeatsOf(log, caller, session),

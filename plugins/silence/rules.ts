@@ -26,12 +26,8 @@ type Proof =
   | { readonly type: 'gap'; readonly successor: Opened };
 
 /** Reads the session's chain under a checkpoint that covers everything acknowledged before the call. */
-export async function sessionState(
-  log: LogView,
-  session_ref: string,
-  signal: AbortSignal,
-): Promise<SessionState> {
-  const { size, map_head_ms: to_ms } = await log.whenPublished(log.size(), signal);
+export async function sessionState(log: LogView, session_ref: string): Promise<SessionState> {
+  const { size, map_head_ms: to_ms } = await log.covering(log.size());
   const key: ChainKey = ['session', session_ref];
   const closing = await chainUpTo(log, key, to_ms);
   const state = { key, to_ms, checkpoint_size: size, ...closing };

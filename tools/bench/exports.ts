@@ -34,7 +34,7 @@ export const exportSession: Bench = {
         url: (path) => `https://bench.example${path}`,
       } as Partial<PluginHost> as PluginHost;
       const view = log as unknown as LogView;
-      const session = await sessionChain(view, SESSION, AbortSignal.timeout(60_000));
+      const session = await sessionChain(view, SESSION, await log.whenPublished(log.size()));
       // The thread that signs runs in an idle server too.
       await host.signers('live', 'air')[0].signAll([Buffer.alloc(32)]);
       globalThis.gc?.();

@@ -3,6 +3,7 @@
 
 import { Readable } from 'node:stream';
 import { toBase64 } from '../../../log/index.ts';
+import type { Published } from '../../../log/index.ts';
 import type { ChainKey, JsonObject, LogView, PluginHost } from '../../contract.ts';
 import { countOf } from '../../finding.ts';
 import type { Receipts } from '../receipts.ts';
@@ -31,13 +32,12 @@ export interface SessionChain {
   readonly completeness_proof: JsonObject;
 }
 
-/** Reads the session's chain under a checkpoint over everything that was acknowledged before. */
+/** Reads the session's chain under a publication. */
 export async function sessionChain(
   log: LogView,
   session_ref: string,
-  signal: AbortSignal,
+  { size, note, map_head_ms }: Published,
 ): Promise<SessionChain> {
-  const { size, note, map_head_ms } = await log.whenPublished(log.size(), signal);
   const key: ChainKey = ['session', session_ref];
   // The last moment alone: whatever stands in it, what closes it counts the chain up to there.
   const document = await log.lookup({ key, from_ms: map_head_ms, to_ms: map_head_ms });

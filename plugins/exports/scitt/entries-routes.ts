@@ -6,7 +6,6 @@ import { Type } from 'typebox';
 import { ApiError, kindOf, LogName, route } from '../../contract.ts';
 import type { Caller, LogView, PluginHost, Route, RouteContext } from '../../contract.ts';
 import { findEntry } from '../../finding.ts';
-import { coveringSize } from '../air-routes.ts';
 import { issuerKeys, STATEMENT, statementRow } from '../entries.ts';
 import type { IssuerRow } from '../entries.ts';
 import type { Receipts } from '../receipts.ts';
@@ -176,7 +175,7 @@ async function answerReceipt(
   status: { readonly done: number; readonly waiting: number },
 ): Promise<void> {
   ctx.set('Cache-Control', 'no-store');
-  const size = await coveringSize(log, index).catch((error: unknown) => {
+  const covered = await log.covering(index + 1).catch((error: unknown) => {
     if (error instanceof ApiError && error.code === 'log_unavailable') return null;
     throw error;
   });
@@ -185,7 +184,7 @@ async function answerReceipt(
     throw new ApiError('log_unavailable', 'the log takes no entries at the moment');
   const { entry_id } = JSON.parse(entry) as { readonly entry_id: string };
   ctx.set('Location', `/entries/${entry_id}${log.kind === 'sandbox' ? '?log=sandbox' : ''}`);
-  if (size === null) {
+  if (covered === null) {
     // Durable all the same: who comes back finds the receipt.
     ctx.set('Retry-After', '5');
     ctx.body = '';
@@ -193,7 +192,7 @@ async function answerReceipt(
     ctx.status = status.waiting;
     return;
   }
-  const bytes = await receipts.inclusion(log, index, size, entry);
+  const bytes = await receipts.inclusion(log, index, covered.size, entry);
   ctx.status = status.done;
   ctx.set('Content-Type', COSE);
   ctx.body = Buffer.from(bytes);

@@ -12,9 +12,6 @@ import { committedAt, CONFORMITY, conformityType } from './entries.ts';
 import { categoryOf, documentHash, packOf } from './pack.ts';
 import type { Evidence, PackParts } from './pack.ts';
 
-/** How long a request waits for the checkpoint that covers the session. */
-const WAIT_MS = 10_000;
-
 const Index = Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]);
 
 const Evidence = Type.Object({
@@ -130,8 +127,7 @@ function withSystem(parts: PackParts, system: PackRequest['system']): PackParts 
 async function evidenceOf(host: PluginHost, caller: Caller, session_id: string): Promise<Evidence> {
   const log = host.log(caller.kind);
   const session_ref = caller.sessionRef(session_id);
-  const signal = AbortSignal.timeout(WAIT_MS);
-  const { key, to_ms, count, last_index } = await sessionState(log, session_ref, signal);
+  const { key, to_ms, count, last_index } = await sessionState(log, session_ref);
   const [first] = count === 0 ? [] : await log.chain({ key, from_ms: 0, to_ms }, { limit: 1 });
   return { session_ref, events: count, first_index: first?.index ?? null, last_index };
 }
