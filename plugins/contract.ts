@@ -46,7 +46,7 @@ export type { ApiErrorCode, ApiErrorOptions } from './problem.ts';
 export { documentMembers, LookupDocument } from './proof-document.ts';
 export { ReadyJson } from './ready-json.ts';
 export * from './receipt-schema.ts';
-export { asSchema, EntityName, Millis, SessionKey, SessionRef, SurfaceName } from './schemas.ts';
+export * from './schemas.ts';
 export { memberShapes } from './shape-of.ts';
 export { SLUG, slugOf } from './slug.ts';
 export type { Json, JsonObject } from '../log/index.ts';

@@ -2,11 +2,9 @@
 // formats.md §6.
 
 import { Type } from 'typebox';
-import { Millis } from './schemas.ts';
+import { Count, Hex32, Millis } from './schemas.ts';
 
-const Count = Type.Integer({ minimum: 0 });
 const Hash = Type.String({ pattern: '^[A-Za-z0-9+/]{43}=$', description: 'Base64.' });
-const Hex32 = Type.String({ pattern: '^[0-9a-f]{64}$' });
 
 /** An entry with its path to the checkpoint of the document. */
 export const OpenedEntry = Type.Object(

@@ -23,8 +23,28 @@ export const SessionKey = Type.Unsafe<readonly ['session', string]>({
   maxItems: 2,
 });
 
+/** 32 bytes in hex. */
+export const Hex32 = Type.String({ pattern: '^[0-9a-f]{64}$' });
+
+/** An entry id, UUIDv7. */
+export const EntryId = Type.String({
+  pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$',
+});
+
+/** An identifier that may stand in clear: of an act, a rule, a currency. */
+export const Identifier = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9:._-]{0,255}$' });
+
+/** A count, an index or a size. */
+export const Count = Type.Integer({ minimum: 0 });
+
+/** A count in an entry: no further than an integer of JSON goes. */
+export const SafeCount = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+
 /** Milliseconds of UTC. */
 export const Millis = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+
+/** The schema, or null. */
+export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
 /** A TypeBox schema as the plain JSON that is declared in the log. */
 export function asSchema(schema: TSchema): JsonObject {

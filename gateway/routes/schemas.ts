@@ -3,15 +3,12 @@
 import { Type } from 'typebox';
 import type { TLiteral, TString, TUnion } from 'typebox';
 import { LogError } from '../../log/index.ts';
-import { ApiError } from '../../plugins/contract.ts';
+import { ApiError, Count, Hex32 } from '../../plugins/contract.ts';
+
+export { Count, Hex32 };
 
 /** Milliseconds of UTC. */
 export const Milliseconds = Type.Integer({ minimum: 0, description: 'Milliseconds, UTC.' });
-
-/** A count, an index or a size. */
-export const Count = Type.Integer({ minimum: 0 });
-
-export const Hex32 = Type.String({ pattern: '^[0-9a-f]{64}$' });
 
 /** Base64 of a 32-byte hash. */
 export const Hash = Type.String({

@@ -3,7 +3,7 @@
 
 import { Type } from 'typebox';
 import type { EntryType, JsonObject } from '../contract.ts';
-import { asSchema, EntityName, Millis, SurfaceName } from '../contract.ts';
+import { asSchema, Count, EntityName, Hex32, Millis, SurfaceName } from '../contract.ts';
 
 /** Name of the entry type of a witness. */
 export const WITNESS = 'absence.witness.v1';
@@ -15,9 +15,6 @@ export const VERDICTS = ['PRESENT', 'UNDECLARED', 'UNDERSAMPLED', 'ABSENT'] as c
 
 /** One of the verdicts. */
 export type Verdict = (typeof VERDICTS)[number];
-
-export const Count = Type.Integer({ minimum: 0 });
-export const Hex32 = Type.String({ pattern: '^[0-9a-f]{64}$' });
 
 /** `["surface", entity, surface]`; TypeBox writes tuples as draft 7 does, the log's schemas are of 2020-12. */
 export const SurfaceKey = Type.Unsafe<readonly ['surface', string, string]>({

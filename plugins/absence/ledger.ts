@@ -6,11 +6,11 @@ import type { Static } from 'typebox';
 import { LogError, native } from '../../log/index.ts';
 import { parsePolicy, trustedKeyOf, verifyAbsence } from '../../log/verify.ts';
 import type { AbsenceResult, Trust } from '../../log/verify.ts';
-import { ApiError, Millis, route } from '../contract.ts';
+import { ApiError, Count, Hex32, Millis, route } from '../contract.ts';
 import type { Json, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
 import { sendPage } from '../page.ts';
 import { limitOf, pageLimit } from '../paging.ts';
-import { Count, Hex32, ledgerOf, ledgerRow, SurfaceKey, VERDICTS } from './entries.ts';
+import { ledgerOf, ledgerRow, SurfaceKey, VERDICTS } from './entries.ts';
 
 const VERIFY_PATH = '/standards/absence-ledger/verify';
 

@@ -2,7 +2,7 @@
 // own. interface.md, Absence; behaviour.md §9.2 to §9.5, §14; formats.md §6.
 
 import { Type } from 'typebox';
-import { ApiError, ReadyJson, route } from '../contract.ts';
+import { ApiError, Hex32, ReadyJson, route } from '../contract.ts';
 import type {
   AnsweredEntry,
   ChainKey,
@@ -22,7 +22,7 @@ import {
 import type { Route } from '../contract.ts';
 import { documentText, packed, unpacked, worded } from './document.ts';
 import type { Worded } from './document.ts';
-import { Hex32, SurfaceKey, WITNESS, witnessType } from './entries.ts';
+import { SurfaceKey, WITNESS, witnessType } from './entries.ts';
 
 /** Most surfaces of one request; each has a document and an entry. */
 const MAX_SURFACES = 16;

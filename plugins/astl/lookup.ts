@@ -1,18 +1,20 @@
 // GET /api/v1/astl/lookup and the append-only feed /api/v1/astl/log.json. interface.md, ASTL; behaviour.md §9.1.
 
 import { Type } from 'typebox';
-import { ApiError, EntityName, kindOf, LogName, Millis, route, SurfaceName } from '../contract.ts';
+import {
+  ApiError,
+  Count,
+  EntityName,
+  Hex32,
+  kindOf,
+  LogName,
+  Millis,
+  route,
+  SurfaceName,
+} from '../contract.ts';
 import type { JsonObject, LogView, PluginHost, Route } from '../contract.ts';
 import { feedRoute } from '../paging.ts';
-import {
-  byEntity,
-  byHash,
-  Count,
-  headHash,
-  Hex32,
-  shownManifest,
-  ShownManifest,
-} from './published.ts';
+import { byEntity, byHash, headHash, shownManifest, ShownManifest } from './published.ts';
 
 const FoundManifest = Type.Object(
   { found: Type.Literal(true), ...ShownManifest.properties },

@@ -3,21 +3,13 @@
 
 import { Type } from 'typebox';
 import { isInForce, runSince } from '../../log/index.ts';
-import { ApiError, route } from '../contract.ts';
+import { ApiError, Count, Hex32, route } from '../contract.ts';
 import type { AnsweredEntry, Caller, Draft, JsonObject, PluginHost, Route } from '../contract.ts';
 import { asSchema, described, EntityName, Millis, receiptOf, SurfaceName } from '../contract.ts';
 import { entityOf } from './entities.ts';
 import { manifestMembers, saysTheSame, wantedManifest } from './manifest.ts';
 import type { Presets } from './manifest.ts';
-import {
-  Count,
-  headHash,
-  Hex32,
-  logOf,
-  ManifestReceipt,
-  ManifestSchema,
-  membersOf,
-} from './published.ts';
+import { headHash, logOf, ManifestReceipt, ManifestSchema, membersOf } from './published.ts';
 
 const MANIFEST = 'astl.manifest.v1';
 const MAX_SURFACES = 256;

@@ -5,10 +5,7 @@ import { Type } from 'typebox';
 import { isInForce, toBase64, toHex } from '../../log/index.ts';
 import type { Manifest } from '../../log/index.ts';
 import type { JsonObject, Kind, LogView, PluginHost } from '../contract.ts';
-import { asSchema, EntityName, Millis, receiptOf, SurfaceName } from '../contract.ts';
-
-export const Hex32 = Type.String({ pattern: '^[0-9a-f]{64}$' });
-export const Count = Type.Integer({ minimum: 0 });
+import { asSchema, Count, EntityName, Hex32, Millis, receiptOf, SurfaceName } from '../contract.ts';
 
 /** A manifest as it stands in its entry. */
 export const ManifestSchema = Type.Object(

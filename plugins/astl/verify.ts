@@ -4,9 +4,9 @@
 import { Type } from 'typebox';
 import { LogError, manifestHash, native } from '../../log/index.ts';
 import { trustedKeyOf, verifyReceipt } from '../../log/verify.ts';
-import { ApiError, kindOf, LogName, route } from '../contract.ts';
+import { ApiError, Count, Hex32, kindOf, LogName, route } from '../contract.ts';
 import type { JsonObject, Kind, PluginHost, Route } from '../contract.ts';
-import { byHash, Count, Hex32, ManifestSchema, membersOf, shownManifest } from './published.ts';
+import { byHash, ManifestSchema, membersOf, shownManifest } from './published.ts';
 import type { Found } from './published.ts';
 
 const Checked = Type.Object(

@@ -5,7 +5,7 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import type { EntryType, JsonObject, RowWriter, Sequenced } from '../contract.ts';
-import { asSchema, EntityName, Millis, SessionRef } from '../contract.ts';
+import { asSchema, Count, EntityName, EntryId, Hex32, Millis, SessionRef } from '../contract.ts';
 import { findings } from './findings.ts';
 
 /** Name of the entry type of an enrollment. */
@@ -31,12 +31,6 @@ export type Reason = (typeof REASONS)[number];
 
 /** What an entry is to a decision. */
 export const PARTS = ['mandate', 'crisis', 'violation', 'evidence'] as const;
-
-const EntryId = Type.String({
-  pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$',
-});
-const Count = Type.Integer({ minimum: 0 });
-const Hex32 = Type.String({ pattern: '^[0-9a-f]{64}$' });
 
 const MandateMembers = Type.Object(
   {

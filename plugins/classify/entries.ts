@@ -2,17 +2,16 @@
 
 import { Type } from 'typebox';
 import type { EntryType, EventRule } from '../contract.ts';
-import { asSchema, EntityName, SessionRef, SurfaceName } from '../contract.ts';
+import { asSchema, EntityName, Identifier, SessionRef, SurfaceName } from '../contract.ts';
 import { countResult } from './counts.ts';
 
-/** Name of the entry type. */
+/** Identifier of the entry type. */
 export const RESULT = 'classify.result.v1';
 
 /** The four results, in the order of the interface. */
 export const RESULTS = ['SAFE', 'VIOLATION', 'CRISIS', 'ERROR'] as const;
 
 const Milli = Type.Integer({ minimum: 0, maximum: 1000 });
-const Name = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9:._-]{0,255}$' });
 
 /** What an entry says about a message, beside the common members. The message is a commitment. */
 export const ResultMembers = Type.Object(
@@ -20,18 +19,18 @@ export const ResultMembers = Type.Object(
     classification: Type.Enum([...RESULTS]),
     classifier: Type.Object(
       {
-        id: Name,
-        version: Name,
+        id: Identifier,
+        version: Identifier,
         /** Of the embedded classifier; a hosted model shows none. */
         weights_sha256: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
       },
       { additionalProperties: false },
     ),
-    domain: Name,
+    domain: Identifier,
     score_milli: Milli,
     violation_milli: Milli,
     crisis_milli: Milli,
-    rule_ids: Type.Array(Name),
+    rule_ids: Type.Array(Identifier),
     language_unsupported: Type.Boolean(),
     session_ref: Type.Optional(SessionRef),
     entity: Type.Optional(EntityName),

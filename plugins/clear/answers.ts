@@ -6,13 +6,13 @@ import { usd } from './meter.ts';
 import { TIERS, tierOf } from './tiers.ts';
 import { add } from './usage.ts';
 import type { Usage } from './usage.ts';
+import { Count } from '../contract.ts';
 
 const Micro = Type.String({
   pattern: '^-?(0|[1-9][0-9]*)$',
   description: 'Integer micro-USD, in digits: a sum may be more than a JSON number holds exactly.',
 });
 const Usd = Type.String({ description: 'USD with six decimals, the same amount.' });
-const Count = Type.Integer({ minimum: 0 });
 const Month = Type.String({ pattern: MONTH });
 const bound = Type.Union([Micro, Type.Null()]);
 

@@ -3,7 +3,7 @@
 import { Type } from 'typebox';
 import { add } from '../clear/index.ts';
 import type { EntryType, RowWriter, Sequenced } from '../contract.ts';
-import { asSchema, Millis } from '../contract.ts';
+import { asSchema, Hex32, Millis, SafeCount } from '../contract.ts';
 import { begin, creditOf, creditRow, LAST, ledger, orderRow, SLOTS } from './ledger.ts';
 import type { SlotRow } from './ledger.ts';
 import { WEEK, weekOf } from './weeks.ts';
@@ -13,8 +13,6 @@ export const SLOT = 'clearing.slot.v1';
 /** Name of the entry type of a grant. */
 export const GRANT = 'clearing.grant.v1';
 
-const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
-const Hex32 = Type.String({ pattern: '^[0-9a-f]{64}$' });
 const Week = Type.String({ pattern: WEEK });
 const Digits = Type.String({
   pattern: '^-?(0|[1-9][0-9]{0,30})$',
@@ -31,15 +29,15 @@ export const SlotMembers = Type.Object(
     to_ms: Millis,
     /** Root of the tree over the tenants' leaves. */
     root: Hex32,
-    tenants: { ...Count, description: 'Leaves of the tree.' },
-    acts: Count,
+    tenants: { ...SafeCount, description: 'Leaves of the tree.' },
+    acts: SafeCount,
     sum_tolls_micro_usd: Digits,
     sum_credits_micro_usd: Digits,
     sum_fees_micro_usd: Digits,
     sum_cleared_micro_usd: Digits,
     sum_net_micro_usd: Digits,
     /** A published checkpoint over all entries of the week. */
-    checkpoint_size: Count,
+    checkpoint_size: SafeCount,
     checkpoint_root: Hex32,
   },
   { additionalProperties: false },
@@ -51,7 +49,7 @@ const GrantMembers = Type.Object(
     weeks: Type.Integer({ minimum: 1, maximum: 520 }),
     from_week: Week,
     through_week: Week,
-    credits_micro_usd: Count,
+    credits_micro_usd: SafeCount,
     /** Of what the operator calls the order; an order grants once. */
     order_sha256: Type.Optional(Hex32),
   },

@@ -13,7 +13,7 @@ import {
 } from '../../log/index.ts';
 import type { ReceiptResult, Trust } from '../../log/verify.ts';
 import { verifyReceipt } from '../../log/verify.ts';
-import { receiptOf } from '../contract.ts';
+import { Count, receiptOf } from '../contract.ts';
 import type { Json, JsonObject } from '../contract.ts';
 import { SLOT, slotType } from './entries.ts';
 import { dueOf, LEAF, slotLeafHash } from './net.ts';
@@ -25,7 +25,6 @@ import { WEEK } from './weeks.ts';
 const PROOF = 'svc-clearing-proof-v1';
 
 const Digits = Type.String({ pattern: '^-?(0|[1-9][0-9]*)$' });
-const Count = Type.Integer({ minimum: 0 });
 
 /** A proof as it is served. */
 export const ProofAnswer = Type.Object(

@@ -4,7 +4,7 @@
 import { Type } from 'typebox';
 import { toBase64, toHex } from '../../log/index.ts';
 import { usd } from '../clear/index.ts';
-import { receiptOf } from '../contract.ts';
+import { Nullable, receiptOf } from '../contract.ts';
 import type { JsonObject, Kind, LogView } from '../contract.ts';
 import { SlotMembers, slotType } from './entries.ts';
 import type { Slot, Slots } from './slots.ts';
@@ -12,9 +12,6 @@ import { WEEK, windowOf } from './weeks.ts';
 
 const Path = Type.Array(Type.String(), { description: 'Base64, in the order of RFC 9162.' });
 export const Week = Type.String({ pattern: WEEK });
-const Nullable = <T extends ReturnType<typeof Type.String>>(schema: T) =>
-  Type.Union([schema, Type.Null()]);
-
 /** What a slot says, without its proof. */
 export const SlotShown = Type.Object(
   {

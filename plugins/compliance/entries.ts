@@ -3,7 +3,7 @@
 
 import { Type } from 'typebox';
 import type { EntryType, JsonObject } from '../contract.ts';
-import { asSchema, Millis, SessionKey, SessionRef } from '../contract.ts';
+import { asSchema, Count, Millis, SessionKey, SessionRef } from '../contract.ts';
 
 /** Name of the entry type of an Article 12 event. */
 export const EVENT = 'compliance.event.v1';
@@ -14,7 +14,6 @@ export const PACK = 'compliance.naic_pack.v1';
 
 const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
 const Word = Type.String({ pattern: '^[a-z][a-z0-9_]{0,63}$' });
-const Count = Type.Integer({ minimum: 0 });
 
 /** The word that stands for an event type which no catalog lists: its text is a commitment. */
 export const OTHER_EVENT = 'other';

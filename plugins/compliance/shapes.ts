@@ -3,15 +3,12 @@
 
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
-import { Millis, SessionRef } from '../contract.ts';
+import { Count, Hex32, Millis, Nullable, SessionRef } from '../contract.ts';
 import { STATUSES } from './catalogs.ts';
 
-const Count = Type.Integer({ minimum: 0 });
 const Time = Type.String({ description: 'RFC 3339, UTC.' });
-const Hex32 = Type.String({ pattern: '^[0-9a-f]{64}$' });
 const EntryId = Type.String({ format: 'uuid' });
 const Counts = Type.Record(Type.String(), Count);
-const orNull = (schema: TSchema): TSchema => Type.Union([schema, Type.Null()]);
 
 const exactly = <T extends Record<string, TSchema>>(members: T, options: object = {}) =>
   Type.Object(members, { additionalProperties: false, ...options });
@@ -19,8 +16,8 @@ const exactly = <T extends Record<string, TSchema>>(members: T, options: object 
 /** The entries behind a statement. */
 const EvidenceSchema = exactly({
   count: Count,
-  first_entry_id: orNull(EntryId),
-  last_entry_id: orNull(EntryId),
+  first_entry_id: Nullable(EntryId),
+  last_entry_id: Nullable(EntryId),
   entry_ids: Type.Array(EntryId, { maxItems: 20, description: 'The first ones.' }),
 });
 
@@ -32,8 +29,8 @@ const about = {
   tenant_ref: Type.String({ pattern: '^[A-Za-z0-9_-]{22}$' }),
   sandbox: Type.Boolean(),
   period: exactly({
-    from: orNull({ ...Time, description: 'Of the first entry.' }),
-    to: orNull({ ...Time, description: 'Of the last entry.' }),
+    from: Nullable({ ...Time, description: 'Of the first entry.' }),
+    to: Nullable({ ...Time, description: 'Of the last entry.' }),
     as_of_ms: { ...Millis, description: 'Log time up to which the session was read.' },
   }),
   entries: Count,
@@ -111,7 +108,7 @@ export const ReportSchema = exactly(
       articles: Type.Array(Type.String()),
       text: Type.String(),
       retain_until: Time,
-      hold_entry_id: orNull({
+      hold_entry_id: Nullable({
         ...EntryId,
         description: 'Of the spoliation seal over the session: until it is released nothing goes.',
       }),
@@ -122,11 +119,11 @@ export const ReportSchema = exactly(
       exactly({
         entry_id: EntryId,
         at: Time,
-        kind: orNull(Type.String()),
+        kind: Nullable(Type.String()),
         clocks: Type.Record(Type.String(), Time),
-        applies: orNull(Type.String()),
-        reported_entry_id: orNull(EntryId),
-        reported_at: orNull(Time),
+        applies: Nullable(Type.String()),
+        reported_entry_id: Nullable(EntryId),
+        reported_at: Nullable(Time),
         reported_in_time: Type.Boolean(),
       }),
     ),

@@ -4,14 +4,12 @@
 
 import { Type } from 'typebox';
 import type { EntryType, JsonObject, RowWriter, Sequenced } from '../contract.ts';
-import { asSchema } from '../contract.ts';
+import { asSchema, Hex32 } from '../contract.ts';
 
 /** Name of the entry type of an issuer's key. */
 export const ISSUER = 'exports.issuer.v1';
 /** Name of the entry type of a registered statement. */
 export const STATEMENT = 'exports.statement.v1';
-
-const Hex32 = Type.String({ pattern: '^[0-9a-f]{64}$' });
 
 /** What an issuer entry says; `issuer` itself is a commitment. */
 const IssuerMembers = Type.Object(

@@ -3,17 +3,27 @@
 
 import { Type } from 'typebox';
 import type { EntryType, JsonObject } from '../contract.ts';
-import { asSchema, EntityName, Millis, SessionRef, SurfaceName } from '../contract.ts';
+import {
+  asSchema,
+  EntityName,
+  EntryId,
+  Hex32,
+  Identifier,
+  Millis,
+  SafeCount,
+  SessionRef,
+  SurfaceName,
+} from '../contract.ts';
 import { PolicyMembers } from './grammar.ts';
 import { projectDecision, projectPolicy, projectUse } from './rows.ts';
 
-/** Name of the entry type of a decision. */
+/** Identifier of the entry type of a decision. */
 export const DECISION = 'gate.decision.v1';
-/** Name of the entry type of a policy. */
+/** Identifier of the entry type of a policy. */
 export const POLICY = 'gate.policy.v1';
-/** Name of the entry type that says what a human made of a hold. */
+/** Identifier of the entry type that says what a human made of a hold. */
 export const RESOLUTION = 'gate.hold_resolution.v1';
-/** Name of the entry type that uses up a permit. */
+/** Identifier of the entry type that uses up a permit. */
 export const USE = 'gate.permit_use.v1';
 
 /** What a gate answers. */
@@ -24,13 +34,6 @@ export type Outcome = (typeof OUTCOMES)[number];
 
 /** How far an act can be undone. */
 export const REVERSIBILITIES = ['reversible', 'hard_to_reverse', 'irreversible'] as const;
-
-const EntryId = Type.String({
-  pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$',
-});
-const Hex32 = Type.String({ pattern: '^[0-9a-f]{64}$' });
-const Name = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9:._-]{0,255}$' });
-const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 /** What a decision says beside the common members; what the caller wrote is commitments. */
 export const DecisionMembers = Type.Object(
@@ -46,22 +49,22 @@ export const DecisionMembers = Type.Object(
       Type.String({ pattern: '^[a-z][a-z0-9_]{0,63}(:[a-z0-9][a-z0-9._-]{0,63})?$' }),
     ),
     /** 0 while the tenant has none. */
-    policy_version: Count,
+    policy_version: SafeCount,
     policy_entry_id: Type.Optional(EntryId),
-    amount_atomic: Type.Optional(Count),
+    amount_atomic: Type.Optional(SafeCount),
     /** As the catalog lists it; `other` where it does not, and then a commitment names it. */
-    currency: Type.Optional(Name),
+    currency: Type.Optional(Identifier),
     reversibility: Type.Optional(Type.Enum([...REVERSIBILITIES])),
     /** Stands where there was a message. */
     classification: Type.Optional(Type.Enum(['SAFE', 'VIOLATION', 'CRISIS', 'ERROR'])),
     /** Absent where the classifier did not answer in time. */
     classifier: Type.Optional(
       Type.Object(
-        { id: Name, version: Name, weights_sha256: Type.Optional(Hex32) },
+        { id: Identifier, version: Identifier, weights_sha256: Type.Optional(Hex32) },
         { additionalProperties: false },
       ),
     ),
-    classification_rule_ids: Type.Optional(Type.Array(Name)),
+    classification_rule_ids: Type.Optional(Type.Array(Identifier)),
     /** Stands on a PERMIT: from then on it permits nothing. */
     permit_expires_at_ms: Type.Optional(Millis),
     /** The permit that was shown, and used up by this decision. */
@@ -95,7 +98,7 @@ export const UseMembers = Type.Object(
     permit_id: EntryId,
     action_ref: Hex32,
     /** Who consumed it: the plugin that asked. */
-    consumer: Name,
+    consumer: Identifier,
     permit_issued_at_ms: Millis,
   },
   { additionalProperties: false },
@@ -103,7 +106,7 @@ export const UseMembers = Type.Object(
 
 const policySchema: JsonObject = asSchema(
   Type.Object(
-    { ...PolicyMembers.properties, policy_version: Count, policy_sha256: Hex32 },
+    { ...PolicyMembers.properties, policy_version: SafeCount, policy_sha256: Hex32 },
     { additionalProperties: false },
   ),
 );

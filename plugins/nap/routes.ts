@@ -2,11 +2,10 @@
 
 import { Type } from 'typebox';
 import clear, { add, MONTH, monthOf, usd } from '../clear/index.ts';
-import { route } from '../contract.ts';
+import { Count, route } from '../contract.ts';
 import type { JsonObject, PluginHost, Route } from '../contract.ts';
 import { negativeActs, skusOf } from './usage.ts';
 
-const Count = Type.Integer({ minimum: 0 });
 const Micro = Type.String({ description: 'Integer micro-USD, in digits.' });
 const sums = { acts: Count, micro_usd: Micro, usd: Type.String() };
 

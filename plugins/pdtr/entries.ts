@@ -4,18 +4,24 @@
 
 import { Type } from 'typebox';
 import type { EntryType, JsonObject, RowReader, RowWriter, Sequenced } from '../contract.ts';
-import { asSchema, EntityName, Millis, SessionRef, SurfaceName } from '../contract.ts';
+import {
+  asSchema,
+  EntityName,
+  Hex32,
+  Identifier,
+  Millis,
+  SessionRef,
+  SurfaceName,
+} from '../contract.ts';
 import { PROFILES } from './action-ref.ts';
 
-/** Name of the entry type of a bind. */
+/** Identifier of the entry type of a bind. */
 export const TWIN = 'pdtr.twin.v1';
-/** Name of the entry type that stands where a decision would. */
+/** Identifier of the entry type that stands where a decision would. */
 export const NOT_SUPPLIED = 'pdtr.decision_not_supplied.v1';
 
 const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
-export const Hex32 = Type.String({ pattern: '^[0-9a-f]{64}$' });
 export const PaymentHash = Type.String({ pattern: '^[A-Za-z0-9:_+/=.-]{16,128}$' });
-const Name = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9:._-]{0,255}$' });
 
 /** Members of an act that a bind may leave to their defaults. */
 export const DEFAULTED = ['agent_id', 'action_type', 'scope', 'timestamp_ms'] as const;
@@ -46,14 +52,14 @@ export const TwinMembers = Type.Object(
     decision_entry_id: Type.Optional(Type.String({ pattern: `^(${UUID}|[0-9a-f]{64})$` })),
     decision_linked: Type.Boolean(),
     decision_source: Type.Enum(['entry_id', 'session', 'not_supplied']),
-    decision_type: Type.Optional(Name),
-    decision_outcome: Type.Optional(Name),
+    decision_type: Type.Optional(Identifier),
+    decision_outcome: Type.Optional(Identifier),
     settlement_status: Type.Literal('claimed'),
     /** Another tenant bound this payment before. */
     contested: Type.Boolean(),
     amount_atomic: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
-    currency: Type.Optional(Name),
-    settlement_rail: Type.Optional(Name),
+    currency: Type.Optional(Identifier),
+    settlement_rail: Type.Optional(Identifier),
     session_ref: Type.Optional(SessionRef),
     entity: Type.Optional(EntityName),
     surface: Type.Optional(SurfaceName),

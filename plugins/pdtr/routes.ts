@@ -4,7 +4,7 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { actingEntity } from '../astl/index.ts';
-import { route } from '../contract.ts';
+import { Nullable, route } from '../contract.ts';
 import type { JsonObject, PluginHost, Route, RouteContext } from '../contract.ts';
 import { EntityName, Millis, SurfaceName } from '../contract.ts';
 import { sessionDecision } from './session-decision.ts';
@@ -188,9 +188,6 @@ function listedIn(catalog: JsonObject): Listed {
     currencies: new Map(currencies.map(({ code, ...rest }) => [code, rest])),
   };
 }
-
-const Nullable = <T extends ReturnType<typeof Type.String>>(schema: T) =>
-  Type.Union([schema, Type.Null()]);
 
 const VerifyAnswer = Type.Object(
   {

@@ -4,9 +4,9 @@
 import { Type } from 'typebox';
 import { native, toBase64 } from '../../log/index.ts';
 import { trustedKeyOf, verifyReceipt } from '../../log/verify.ts';
-import { ApiError, EntryReceipt, kindOf, LogName, receiptOf, route } from '../contract.ts';
+import { ApiError, EntryReceipt, Hex32, kindOf, LogName, receiptOf, route } from '../contract.ts';
 import type { Json, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
-import { Hex32, NOT_SUPPLIED, PaymentHash, TWIN, twinType } from './entries.ts';
+import { NOT_SUPPLIED, PaymentHash, TWIN, twinType } from './entries.ts';
 
 const CheckSchema = Type.Object({ name: Type.String(), ok: Type.Boolean(), detail: Type.String() });
 

@@ -2,15 +2,13 @@
 // interface.md, partner relay; behaviour.md §10.1.
 
 import { Type } from 'typebox';
-import { ApiError, kindOf, LogName, Millis, route } from '../contract.ts';
+import { ApiError, Count, kindOf, LogName, Millis, route } from '../contract.ts';
 import type { Kind, PluginHost, Route } from '../contract.ts';
 import { limitOf, pageLimit } from '../paging.ts';
 import { TrackedLinkSchema } from './enroll.ts';
 import { PARTNERS, Slug, TOTAL } from './entries.ts';
 import type { PartnerRow } from './entries.ts';
 import type { Links } from './links.ts';
-
-const Count = Type.Integer({ minimum: 0 });
 
 const Status = Type.Object(
   {

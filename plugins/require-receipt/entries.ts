@@ -4,16 +4,12 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import type { EntryType, JsonObject } from '../contract.ts';
-import { asSchema, Millis } from '../contract.ts';
+import { asSchema, EntryId, Millis } from '../contract.ts';
 
 /** Name of the entry type of an act under a permit. */
 export const ACT = 'require-receipt.act.v1';
 /** Name of the entry type of a conformance run. */
 export const RUN = 'require-receipt.conformance.v1';
-
-const EntryId = Type.String({
-  pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$',
-});
 
 /** What an act says beside the common members; what it was about is a commitment. */
 export const ActMembers = Type.Object(

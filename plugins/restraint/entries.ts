@@ -3,15 +3,19 @@
 
 import { Type } from 'typebox';
 import type { EntryType } from '../contract.ts';
-import { asSchema, EntityName, Millis, SessionRef, SurfaceName } from '../contract.ts';
+import {
+  asSchema,
+  Count,
+  EntityName,
+  EntryId,
+  Hex32,
+  Millis,
+  SessionRef,
+  SurfaceName,
+} from '../contract.ts';
 
 /** Name of the entry type of a restraint. */
 export const RECORD = 'restraint.record.v1';
-
-export const Hex32 = Type.String({ pattern: '^[0-9a-f]{64}$' });
-const EntryId = Type.String({
-  pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$',
-});
 
 /** The modalities that a restraint may have. */
 const MODALITIES = ['OMISSIBLE', 'FORBIDDEN', 'OBLIGATORY_REFRAIN'] as const;
@@ -93,7 +97,6 @@ export const SEAL_DOES_NOT_ASSERT = {
   trigger: 'that the event took place, or that a duty to preserve arose from it',
 } as const;
 
-const Count = Type.Integer({ minimum: 0 });
 const Bound = Type.Union([Millis, Type.Null()]);
 
 /** What a seal says; trigger event and systems are commitments. */

@@ -4,10 +4,10 @@
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import { canonical, toBase64, toHex } from '../../log/index.ts';
-import { ApiError, route } from '../contract.ts';
+import { ApiError, Hex32, route } from '../contract.ts';
 import type { Caller, ChainKey, Json, LogView, PluginHost, Route } from '../contract.ts';
 import { Millis, receiptOf } from '../contract.ts';
-import { Hex32, SEAL, SEAL_DOES_NOT_ASSERT, SealMembers, sealType } from './entries.ts';
+import { SEAL, SEAL_DOES_NOT_ASSERT, SealMembers, sealType } from './entries.ts';
 
 /** Entries that a seal counts, and those that its answer lists with proofs. */
 const MAX_COUNTED = 100_000;

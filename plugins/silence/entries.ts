@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox';
 import type { EntryType } from '../contract.ts';
-import { asSchema, EntityName, Millis, SessionKey, SurfaceName } from '../contract.ts';
+import { asSchema, Count, EntityName, Millis, SessionKey, SurfaceName } from '../contract.ts';
 
 /** Name of the entry type. */
 export const RECEIPT = 'silence.receipt.v1';
@@ -15,8 +15,6 @@ export const DOES_NOT_ASSERT = {
   truth_of_context: 'that the committed context is true',
   uncovered_silence: 'that a recorder was running where `coverage` is not COVERED',
 } as const;
-
-const Count = Type.Integer({ minimum: 0 });
 
 /**
  * What heartbeats say of the silence. COVERED: on each declared surface one unbroken run reaches over it

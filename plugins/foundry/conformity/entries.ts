@@ -1,20 +1,17 @@
 // The entry that commits to a conformity pack. behaviour.md §2.2, §10.9.
 
 import { Type } from 'typebox';
-import { asSchema, SessionRef } from '../../contract.ts';
+import { asSchema, Hex32, Identifier, Nullable, SafeCount, SessionRef } from '../../contract.ts';
 import type { EntryType, RowReader, RowWriter, Sequenced } from '../../contract.ts';
 import { count, tenantOf } from '../counts.ts';
-import { Hex32, Name, Nullable } from '../members.ts';
 
-/** Name of the entry type. */
+/** Identifier of the entry type. */
 export const CONFORMITY = 'foundry.conformity.v1';
-
-const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 /** What the entry says; the system's name and version are a commitment. */
 const ConformityMembers = Type.Object(
   {
-    category_id: Name,
+    category_id: Identifier,
     annex_iii_listed: Type.Boolean(),
     pack_sha256: { ...Hex32, description: 'Over the canonical form of the pack.' },
     /** The session that the pack speaks of; the entry is not on its chain. */
@@ -28,9 +25,9 @@ const ConformityMembers = Type.Object(
         maxItems: 2,
       }),
     ),
-    events: Count,
-    first_index: Nullable(Count),
-    last_index: Nullable(Count),
+    events: SafeCount,
+    first_index: Nullable(SafeCount),
+    last_index: Nullable(SafeCount),
   },
   { additionalProperties: false },
 );

@@ -2,12 +2,20 @@
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { ApiError, receiptOf, route, SessionRef } from '../../contract.ts';
+import {
+  ApiError,
+  EntryId,
+  Hex32,
+  Identifier,
+  receiptOf,
+  route,
+  SessionRef,
+} from '../../contract.ts';
 import type { AnsweredEntry, Caller, Draft, JsonObject } from '../../contract.ts';
 import type { PluginHost, Route, RowReader } from '../../contract.ts';
 import { sessionState } from '../../silence/index.ts';
 import { foundryCatalog } from '../catalog.ts';
-import { EntryId, Hex32, lastEntry, Name } from '../members.ts';
+import { lastEntry } from '../last-entry.ts';
 import { committedAt, CONFORMITY, conformityType } from './entries.ts';
 import { categoryOf, documentHash, packOf } from './pack.ts';
 import type { Evidence, PackParts } from './pack.ts';
@@ -27,7 +35,7 @@ const PackAnswer = Type.Object(
   {
     ok: Type.Literal(true),
     pack_entry_id: EntryId,
-    category_id: Name,
+    category_id: Identifier,
     pack_sha256: Hex32,
     pack: Type.Object({
       schema: Type.String(),

@@ -2,16 +2,15 @@
 // behaviour.md §14; formats.md §2.
 
 import { Type } from 'typebox';
-import { asSchema } from '../../contract.ts';
+import { asSchema, Identifier } from '../../contract.ts';
 import type { EntryType, RowReader, RowWriter, Sequenced } from '../../contract.ts';
 import { count } from '../counts.ts';
 import { DecimalText, exact } from '../decimal.ts';
 import type { Exact } from '../decimal.ts';
-import { Name } from '../members.ts';
 import { BREACHES, EVENT_TYPES } from './parity.ts';
 import type { Books } from './parity.ts';
 
-/** Name of the entry type. */
+/** Identifier of the entry type. */
 export const CUSTODY = 'foundry.custody.v1';
 
 /** What an attestation leaves open. */
@@ -28,7 +27,7 @@ export const CustodyMembers = Type.Object(
   {
     event_type: Type.Enum([...EVENT_TYPES]),
     /** `asset:<tenant_ref>:<asset id>`: an asset is its tenant's, and nobody else moves it. */
-    asset_ref: Name,
+    asset_ref: Identifier,
     quantity: DecimalText,
     supply_before: DecimalText,
     supply_after: DecimalText,

@@ -3,11 +3,11 @@
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { ApiError, receiptOf, route } from '../../contract.ts';
+import { ApiError, EntryId, receiptOf, route } from '../../contract.ts';
 import type { AnsweredEntry, Caller, Draft, Json, JsonObject } from '../../contract.ts';
 import type { PluginHost, Route } from '../../contract.ts';
 import { DECIMAL, decimalText, exactOf } from '../decimal.ts';
-import { EntryId, lastEntry } from '../members.ts';
+import { lastEntry } from '../last-entry.ts';
 import { booksOf, CUSTODY, CustodyMembers, custodyType, DOES_NOT_ASSERT } from './entries.ts';
 import { EVENT_TYPES, parityOf } from './parity.ts';
 

@@ -1,14 +1,13 @@
 // The seal of one exchange with a model, and the tree of its session. behaviour.md §10.8; formats.md §2.
 
 import { Type } from 'typebox';
-import { asSchema, SessionRef } from '../../contract.ts';
+import { asSchema, Hex32, Identifier, SafeCount, SessionRef } from '../../contract.ts';
 import type { EntryType, RowReader, RowWriter, Sequenced } from '../../contract.ts';
 import { count } from '../counts.ts';
-import { Hex32, Name } from '../members.ts';
 import { grown, peaksOf, peaksRow } from './session-tree.ts';
 import type { Leaf, Peaks } from './session-tree.ts';
 
-/** Name of the entry type. */
+/** Identifier of the entry type. */
 export const SEAL = 'foundry.inference.v1';
 
 /** How an exchange ended; only `completed` is an answer. */
@@ -32,21 +31,19 @@ export const DOES_NOT_ASSERT = {
   truth: 'that what the answer says is true',
 } as const;
 
-const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
-
 /** What a seal says; request and response are a commitment. */
 const SealMembers = Type.Object(
   {
     session_ref: Type.Optional(SessionRef),
     source: Type.Enum(['upstream', 'caller']),
     /** `other` where its name cannot stand here. */
-    model: Name,
+    model: Identifier,
     streamed: Type.Boolean(),
     outcome: Type.Enum([...OUTCOMES]),
     upstream_status: Type.Optional(Type.Integer({ minimum: 100, maximum: 999 })),
     request_hash: { ...Hex32, description: 'SHA-256(salt, canonical request).' },
     response_hash: { ...Hex32, description: 'SHA-256(salt, canonical response).' },
-    session_size: Count,
+    session_size: SafeCount,
     session_root: {
       ...Hex32,
       description:

@@ -2,9 +2,9 @@
 
 import { Type } from 'typebox';
 import { isJsonObject } from '../../../log/index.ts';
-import { ApiError, receiptOf, route } from '../../contract.ts';
+import { ApiError, EntryId, Hex32, receiptOf, route } from '../../contract.ts';
 import type { Json, JsonObject, PluginHost, Route, RouteContext } from '../../contract.ts';
-import { EntryId, Hex32, lastEntry } from '../members.ts';
+import { lastEntry } from '../last-entry.ts';
 import { chunksOf, SEAL_MODEL, suppliedCompletion } from './completion.ts';
 import type { Outcome } from './entries.ts';
 import { failureOf, proofOf, sealDraft } from './seal.ts';

@@ -2,17 +2,16 @@
 // dispute. What follows: where a tenant's feed stands. behaviour.md §10.5; formats.md §2.
 
 import { Type } from 'typebox';
-import { asSchema, Millis } from '../../contract.ts';
+import { asSchema, EntryId, Identifier, Millis, Nullable, SafeCount } from '../../contract.ts';
 import type { EntryType, JsonObject, RowReader, RowWriter, Sequenced } from '../../contract.ts';
 import { count, tenantOf } from '../counts.ts';
 import { DecimalText } from '../decimal.ts';
-import { EntryId, Name, Nullable } from '../members.ts';
 import { METHOD, REASONS, STANDINGS, STATES } from './aggregate.ts';
 import type { State } from './aggregate.ts';
 
-/** Name of the entry type of an aggregate. */
+/** Identifier of the entry type of an aggregate. */
 export const AGGREGATE = 'foundry.aggregate.v1';
-/** Name of the entry type of a resolution. */
+/** Identifier of the entry type of a resolution. */
 export const RESOLUTION = 'foundry.resolution.v1';
 
 /** What an aggregate leaves open. */
@@ -21,7 +20,6 @@ export const DOES_NOT_ASSERT = {
   value_true: 'that the value is true, only that it follows from the readings by the method',
 } as const;
 
-const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const RatioText = Type.Union([
   DecimalText,
   Type.Enum(['1/2', '1/3', '1/4', '2/3'], { description: 'A fraction.' }),
@@ -29,13 +27,13 @@ const RatioText = Type.Union([
 
 const ReadingMembers = Type.Object(
   {
-    source_id: Name,
+    source_id: Identifier,
     value: DecimalText,
     observed_at_ms: Millis,
     /** True where the request did not say when. */
     observed_at_defaulted: Type.Boolean(),
-    weight_milli: Count,
-    max_age_ms: Count,
+    weight_milli: SafeCount,
+    max_age_ms: SafeCount,
     standing: Type.Enum([...STANDINGS]),
   },
   { additionalProperties: false },
@@ -44,7 +42,7 @@ const ReadingMembers = Type.Object(
 /** What an aggregate says beside the common members: who has it recomputes it. */
 export const AggregateMembers = Type.Object(
   {
-    feed_id: Name,
+    feed_id: Identifier,
     method: Type.Literal(METHOD),
     as_of_ms: { ...Millis, description: 'The time at which the readings were fresh or not.' },
     state: Type.Enum([...STATES]),
@@ -53,19 +51,19 @@ export const AggregateMembers = Type.Object(
     value: Nullable(DecimalText),
     median: Nullable(DecimalText),
     spread: Nullable(DecimalText),
-    fresh_weight_milli: Count,
-    rejected_weight_milli: Count,
+    fresh_weight_milli: SafeCount,
+    rejected_weight_milli: SafeCount,
     readings: Type.Array(ReadingMembers),
     thresholds: Type.Object(
       {
-        min_readings: Count,
-        min_survivors: Count,
+        min_readings: SafeCount,
+        min_survivors: SafeCount,
         mad_threshold: DecimalText,
         mad_zero_tolerance: DecimalText,
         trim_each_tail: DecimalText,
         dispute_tolerance: DecimalText,
         max_rejected_weight: RatioText,
-        future_skew_ms: Count,
+        future_skew_ms: SafeCount,
       },
       { additionalProperties: false },
     ),
@@ -78,7 +76,7 @@ export const AggregateMembers = Type.Object(
 export const ResolutionMembers = Type.Object(
   {
     aggregate_entry_id: EntryId,
-    feed_id: Name,
+    feed_id: Identifier,
     state: Type.Literal('RESOLVED'),
     value: DecimalText,
   },

@@ -2,12 +2,11 @@
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { ApiError, Millis } from '../../contract.ts';
+import { ApiError, Identifier, Millis } from '../../contract.ts';
 import type { Draft, JsonObject, PluginHost } from '../../contract.ts';
 import { foundryCatalog } from '../catalog.ts';
 import type { FoundryCatalog } from '../catalog.ts';
 import { DecimalInput, decimalText, exact, exactOf } from '../decimal.ts';
-import { Name } from '../members.ts';
 import { aggregate, METHOD, thresholdsOf } from './aggregate.ts';
 import type { Aggregate, Reading } from './aggregate.ts';
 import { AGGREGATE, DOES_NOT_ASSERT } from './entries.ts';
@@ -27,7 +26,7 @@ export const ReadingsInput = Type.Array(
 /** Body of POST /api/v1/oracle/aggregate. */
 export const AggregateBody = Type.Object(
   {
-    feed_id: { ...Name, description: 'An identifier; it stands in the log in clear.' },
+    feed_id: { ...Identifier, description: 'An identifier; it stands in the log in clear.' },
     readings: ReadingsInput,
     max_age_ms: Type.Optional(
       Type.Integer({

@@ -1,10 +1,10 @@
 // POST /api/v1/oracle/aggregate and /api/v1/oracle/resolve. interface.md, Foundry; behaviour.md §10.5, §14.
 
 import { Type } from 'typebox';
-import { ApiError, receiptOf, route } from '../../contract.ts';
+import { ApiError, EntryId, receiptOf, route } from '../../contract.ts';
 import type { AnsweredEntry, JsonObject, PluginHost, Route, RowReader } from '../../contract.ts';
 import { DecimalInput, decimalText, exactOf } from '../decimal.ts';
-import { EntryId, lastEntry } from '../members.ts';
+import { lastEntry } from '../last-entry.ts';
 import {
   aggregateAt,
   AggregateMembers,

@@ -1,10 +1,9 @@
 // The entry of a pipeline run: what became of each step, by the entries that the steps left. behaviour.md §10.7.
 
 import { Type } from 'typebox';
-import { asSchema } from '../../contract.ts';
+import { asSchema, EntryId } from '../../contract.ts';
 import type { EntryType } from '../../contract.ts';
 import { count } from '../counts.ts';
-import { EntryId } from '../members.ts';
 
 /** Name of the entry type. */
 export const PIPELINE = 'foundry.pipeline.v1';

@@ -2,11 +2,11 @@
 
 import { Type } from 'typebox';
 import classify from '../../classify/index.ts';
-import { EntryReceipt, receiptOf, route } from '../../contract.ts';
+import { EntryId, EntryReceipt, receiptOf, route } from '../../contract.ts';
 import type { PluginHost, Route } from '../../contract.ts';
 import { custodyBody } from '../custody/routes.ts';
 import { DecimalInput } from '../decimal.ts';
-import { EntryId, lastEntry } from '../members.ts';
+import { lastEntry } from '../last-entry.ts';
 import { ReadingsInput } from '../oracle/request.ts';
 import { PipelineMembers, pipelineType } from './entries.ts';
 import { runDrafts } from './steps.ts';

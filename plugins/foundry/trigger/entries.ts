@@ -2,20 +2,19 @@
 // makes it FIRED, once and for ever. behaviour.md §10.6; formats.md §3 (trigger_id).
 
 import { Type } from 'typebox';
-import { asSchema, Millis } from '../../contract.ts';
+import { asSchema, EntryId, Identifier, Millis, Nullable } from '../../contract.ts';
 import type { EntryType, Json, JsonObject, RowReader, RowWriter } from '../../contract.ts';
 import type { Sequenced } from '../../contract.ts';
 import { count, tenantOf } from '../counts.ts';
 import { DecimalText } from '../decimal.ts';
-import { EntryId, Name, Nullable } from '../members.ts';
 import { COMPARATORS, runWith, UNMET } from './condition.ts';
 import type { Condition } from './condition.ts';
 
-/** Name of the entry type of a trigger that is published. */
+/** Identifier of the entry type of a trigger that is published. */
 export const TRIGGER = 'foundry.trigger.v1';
-/** Name of the entry type of an evaluation that did not fire. */
+/** Identifier of the entry type of an evaluation that did not fire. */
 export const EVALUATION = 'foundry.evaluation.v1';
-/** Name of the entry type of a trigger that fired. */
+/** Identifier of the entry type of a trigger that fired. */
 export const SETTLEMENT = 'foundry.settlement.v1';
 
 const MicroUsd = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
@@ -24,7 +23,7 @@ const Run = Type.Integer({ minimum: 0, maximum: 1000 });
 /** A condition in a statement. */
 export const ConditionMembers = Type.Object(
   {
-    metric: Name,
+    metric: Identifier,
     comparator: Type.Enum([...COMPARATORS]),
     threshold: DecimalText,
     window_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 31_536_000 })),
@@ -37,16 +36,16 @@ export const ConditionMembers = Type.Object(
 const TriggerMembers = Type.Object(
   {
     trigger_id: EntryId,
-    template_id: Name,
+    template_id: Identifier,
     state: Type.Literal('ARMED'),
     condition: ConditionMembers,
-    default_action: Name,
-    callable_actions: Type.Array(Name),
+    default_action: Identifier,
+    callable_actions: Type.Array(Identifier),
     exposure_ceiling_micro_usd: MicroUsd,
     enabled_exposure_micro_usd: MicroUsd,
     fee_bps: Nullable({ ...DecimalText, description: 'Null: the rate of the clear tier.' }),
-    regulatory_hooks: Type.Array(Name),
-    feed_id: Type.Optional(Name),
+    regulatory_hooks: Type.Array(Identifier),
+    feed_id: Type.Optional(Identifier),
     expires_at_ms: Type.Optional(Millis),
   },
   { additionalProperties: false },
@@ -77,8 +76,8 @@ export const SettlementMembers = Type.Object(
   {
     ...evaluated,
     state: Type.Literal('FIRED'),
-    template_id: Name,
-    action: Name,
+    template_id: Identifier,
+    action: Identifier,
     enabled_exposure_micro_usd: MicroUsd,
     fee_bps: DecimalText,
     fee_source: Type.Enum(['obligation', 'clear_tier']),

@@ -1,12 +1,11 @@
 // GET /signal/trigger/feed.json: what was armed and what fired, in the order of the log. interface.md, Foundry.
 
 import { Type } from 'typebox';
-import { Millis } from '../../contract.ts';
+import { EntryId, Identifier, Millis } from '../../contract.ts';
 import type { JsonObject, LogView, PluginHost, Route } from '../../contract.ts';
 import { answeredEntry } from '../../finding.ts';
 import { feedRoute } from '../../paging.ts';
 import { foundryCatalog } from '../catalog.ts';
-import { EntryId, Name } from '../members.ts';
 import { ConditionMembers, EVENTS } from './entries.ts';
 import { settlementShown, SettlementShown } from './fire.ts';
 import { ObligationSurface, surfaceOf } from './publish.ts';
@@ -19,7 +18,7 @@ const Event = Type.Object(
     entry_id: EntryId,
     issued_at_ms: Millis,
     trigger_id: EntryId,
-    template_id: Name,
+    template_id: Identifier,
     state: Type.Enum(['ARMED', 'FIRED']),
     condition: ConditionMembers,
     obligation_surface: Type.Optional(ObligationSurface),

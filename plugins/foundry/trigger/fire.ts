@@ -1,11 +1,11 @@
 // POST /api/v1/foundry/trigger/fire. interface.md, States and transitions; behaviour.md §10.6, §14.
 
 import { Type } from 'typebox';
-import { ApiError, receiptOf, route } from '../../contract.ts';
+import { ApiError, EntryId, Identifier, receiptOf, route } from '../../contract.ts';
 import type { AnsweredEntry, Draft, JsonObject, LogView, PluginHost } from '../../contract.ts';
 import type { Route, RowReader, SequencePoint } from '../../contract.ts';
 import { DecimalInput, decimalText, exactOf, microUsdOf, usdText } from '../decimal.ts';
-import { EntryId, lastEntry, Name } from '../members.ts';
+import { lastEntry } from '../last-entry.ts';
 import { EVALUATION, EvaluationMembers, SETTLEMENT, SettlementMembers } from './entries.ts';
 import { evaluationType, settlementType } from './entries.ts';
 import type { TriggerRow } from './entries.ts';
@@ -23,7 +23,7 @@ const { trigger_id: _, state: __, reason, ...evaluation } = EvaluationMembers.pr
 export const SettlementShown = Type.Object(
   {
     settlement_entry_id: EntryId,
-    action: Name,
+    action: Identifier,
     enabled_exposure_usd: Type.String(),
     enabled_exposure_micro_usd: Type.Integer(),
     fee_bps: Type.Number(),

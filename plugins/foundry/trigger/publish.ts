@@ -2,12 +2,12 @@
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { ApiError, Millis, receiptOf, route } from '../../contract.ts';
+import { ApiError, EntryId, Identifier, Millis, receiptOf, route } from '../../contract.ts';
 import type { AnsweredEntry, Draft, JsonObject, PluginHost, Route } from '../../contract.ts';
 import { foundryCatalog } from '../catalog.ts';
 import type { Template } from '../catalog.ts';
 import { DecimalInput, decimalText, exactOf, microUsdOf } from '../decimal.ts';
-import { EntryId, lastEntry, Name } from '../members.ts';
+import { lastEntry } from '../last-entry.ts';
 import { COMPARATORS } from './condition.ts';
 import type { Condition } from './condition.ts';
 import { ConditionMembers, TRIGGER, triggerType } from './entries.ts';
@@ -15,16 +15,16 @@ import { ConditionMembers, TRIGGER, triggerType } from './entries.ts';
 /** What an obligation may call and up to where. interface.md, Trigger templates. */
 export const ObligationSurface = Type.Object(
   {
-    callable_actions: Type.Array(Name),
+    callable_actions: Type.Array(Identifier),
     exposure_ceiling_usd: Type.Number(),
     fee_bps: Type.Union([Type.Number(), Type.Null()]),
-    regulatory_hooks: Type.Array(Name),
+    regulatory_hooks: Type.Array(Identifier),
   },
   { $id: 'ObligationSurface' },
 );
 
-const Identifier = {
-  ...Name,
+const ClearName = {
+  ...Identifier,
   description: 'An identifier; it stands in the log in clear.',
 };
 
@@ -35,7 +35,7 @@ const PublishBody = Type.Object(
     condition: Type.Optional(
       Type.Object(
         {
-          metric: Identifier,
+          metric: ClearName,
           comparator: Type.Enum([...COMPARATORS]),
           threshold: DecimalInput,
           window_s: Type.Optional(ConditionMembers.properties.window_s),
@@ -46,7 +46,7 @@ const PublishBody = Type.Object(
     ),
     enabled_exposure_usd: Type.Optional(DecimalInput),
     feed_id: Type.Optional({
-      ...Identifier,
+      ...ClearName,
       description:
         'Then only aggregates of this feed fire the trigger, and none while it is disputed.',
     }),
@@ -63,9 +63,9 @@ const PublishAnswer = Type.Object(
     ok: Type.Literal(true),
     trigger_id: EntryId,
     state: Type.Literal('ARMED'),
-    template_id: Name,
+    template_id: Identifier,
     condition: ConditionMembers,
-    default_action: Name,
+    default_action: Identifier,
     enabled_exposure_micro_usd: Type.Integer(),
     obligation_surface: ObligationSurface,
     verify_url: Type.String({ format: 'uri' }),
