@@ -34,8 +34,7 @@ import type { ApiErrorCode } from './problem.ts';
 
 export type { Access, Caller, Role } from './caller.ts';
 export type { Counters } from './counters.ts';
-export { command } from './command.ts';
-export type { Command, CommandState } from './command.ts';
+export * from './command.ts';
 export type { Egress } from './egress.ts';
 export type { KeyDeclaration, PluginSigner } from './keys.ts';
 export type { Erasure, LogView } from './log-view.ts';
@@ -47,6 +46,7 @@ export { documentMembers, LookupDocument } from './proof-document.ts';
 export { ReadyJson } from './ready-json.ts';
 export * from './receipt-schema.ts';
 export * from './schemas.ts';
+export * from './statement-at.ts';
 export { memberShapes } from './shape-of.ts';
 export { SLUG, slugOf } from './slug.ts';
 export type { Json, JsonObject } from '../log/index.ts';

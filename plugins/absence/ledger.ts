@@ -8,7 +8,7 @@ import { parsePolicy, trustedKeyOf, verifyAbsence } from '../../log/verify.ts';
 import type { AbsenceResult, Trust } from '../../log/verify.ts';
 import { ApiError, Count, Hex32, Millis, route } from '../contract.ts';
 import type { Json, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
-import { sendPage } from '../page.ts';
+import { HTML, sendPage } from '../page.ts';
 import { limitOf, pageLimit } from '../paging.ts';
 import { ledgerOf, ledgerRow, SurfaceKey, VERDICTS } from './entries.ts';
 
@@ -127,6 +127,7 @@ export function ledgerRoutes(host: PluginHost): readonly Route[] {
             verify: Type.Object({ method: Type.String(), url: Type.String({ format: 'uri' }) }),
             offline: Type.String(),
           }),
+          page: HTML,
         },
       },
       handle(ctx) {

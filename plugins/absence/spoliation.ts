@@ -3,7 +3,7 @@
 
 import { Type } from 'typebox';
 import { declares, smallestInterval, spanOf } from '../../log/index.ts';
-import { ApiError, route } from '../contract.ts';
+import { ApiError, namedStatement, route } from '../contract.ts';
 import type { ChainKey, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
 import { EntityName, Millis, receiptOf, SurfaceName } from '../contract.ts';
 import { tally, uncovered } from './coverage.ts';
@@ -128,14 +128,14 @@ async function declaredIn(
   const rows = await rowsOf(log, ['manifest', entity], { from_ms: 0, to_ms });
   const before = rows.findLastIndex(({ ms }) => ms < from_ms);
   if (before < 0) return { declared: false, interval_ms: null };
-  const spans = rows.slice(before).map(({ index }) => spanOf(statementAt(log, index), surface));
+  const spans = rows.slice(before).map(({ index }) => spanOf(namedStatement(log, index), surface));
   return { declared: declares(spans, { from_ms, to_ms }), interval_ms: smallestInterval(spans) };
 }
 
 async function beatsOf(log: LogView, { entity, surface }: Asked, window: Window): Promise<Beat[]> {
   const rows = await rowsOf(log, ['heartbeat', entity, surface], window);
   return rows.map(({ index, ms }) => {
-    const { interval_ms, acts_total } = statementAt(log, index);
+    const { interval_ms, acts_total } = namedStatement(log, index);
     return {
       ms,
       interval_ms: interval_ms as number,
@@ -163,10 +163,4 @@ async function rowsOf(
       throw new ApiError('parameter_invalid', message, { param: 'to_ms' });
     }
   }
-}
-
-function statementAt(log: LogView, index: number): JsonObject {
-  const text = log.entry(index);
-  if (text === null) throw new Error(`entry ${String(index)} of a chain is missing`);
-  return JSON.parse(text) as JsonObject;
 }

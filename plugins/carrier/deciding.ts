@@ -2,16 +2,8 @@
 // the answer in the log is missed. What fails on our side says BLOCK in its error. behaviour.md §8.3.
 
 import { fromBase64Url, LogError, toHex } from '../../log/index.ts';
-import { ApiError } from '../contract.ts';
-import type {
-  Caller,
-  Draft,
-  Json,
-  JsonObject,
-  LogView,
-  PluginHost,
-  Sequenced,
-} from '../contract.ts';
+import { ApiError, statementAt } from '../contract.ts';
+import type { Caller, Draft, Json, LogView, PluginHost, Sequenced } from '../contract.ts';
 import { entryName, indexNamed } from '../finding.ts';
 import { DECISION, mandateRow } from './entries.ts';
 import type { ACTIONS, Decision, MandateRow } from './entries.ts';
@@ -138,9 +130,8 @@ function knownBefore(host: PluginHost, log: LogView, subject: Subject): Before {
 function namedBy(log: LogView, subject: Subject, named: string): Seen | null {
   const name = entryName(named);
   const index = name === null ? null : indexNamed(log, name);
-  const text = index === null ? null : log.entry(index);
-  if (index === null || text === null) return null;
-  const statement = JSON.parse(text) as JsonObject;
+  const statement = index === null ? null : statementAt(log, index);
+  if (index === null || statement === null) return null;
   const { type, entry_id, issued_at_ms } = statement as unknown as Sequenced;
   const isTheirs =
     subject.entity === null

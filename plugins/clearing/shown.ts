@@ -4,7 +4,7 @@
 import { Type } from 'typebox';
 import { toBase64, toHex } from '../../log/index.ts';
 import { usd } from '../clear/index.ts';
-import { Nullable, receiptOf } from '../contract.ts';
+import { namedStatement, Nullable, receiptOf } from '../contract.ts';
 import type { JsonObject, Kind, LogView } from '../contract.ts';
 import { SlotMembers, slotType } from './entries.ts';
 import type { Slot, Slots } from './slots.ts';
@@ -62,11 +62,7 @@ export const LatestAnswer = Type.Object(
 );
 
 /** The statement of a slot. */
-function statementOf({ log, row }: Slot): JsonObject {
-  const text = log.entry(row.index);
-  if (text === null) throw new Error(`the slot ${row.week} has no entry`);
-  return JSON.parse(text) as JsonObject;
-}
+const statementOf = ({ log, row }: Slot): JsonObject => namedStatement(log, row.index);
 
 /** A slot in a list. */
 export function slotShown(slot: Slot): JsonObject {

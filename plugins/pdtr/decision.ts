@@ -1,7 +1,8 @@
 // The decision behind a payment: the one that the request names, else the session's newest, else none, and
 // then that stands in the log. Nothing here ever decides. behaviour.md §7.5.
 
-import type { Caller, JsonObject, LogView } from '../contract.ts';
+import { statementAt } from '../contract.ts';
+import type { Caller, LogView } from '../contract.ts';
 import { entryName, indexNamed } from '../finding.ts';
 import type { SessionDecision } from './session-decision.ts';
 
@@ -50,9 +51,4 @@ export function decisionOfSession(newest: SessionDecision | undefined): Decision
   if (newest === undefined) return NO_DECISION;
   const { entry_id, type, outcome, surface } = newest;
   return { source: 'session', linked: true, entry_id, type, outcome, surface };
-}
-
-function statementAt(log: LogView, index: number): JsonObject | null {
-  const text = log.entry(index);
-  return text === null ? null : (JSON.parse(text) as JsonObject);
 }

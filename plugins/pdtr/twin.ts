@@ -4,7 +4,16 @@
 import { Type } from 'typebox';
 import { native, toBase64 } from '../../log/index.ts';
 import { trustedKeyOf, verifyReceipt } from '../../log/verify.ts';
-import { ApiError, EntryReceipt, Hex32, kindOf, LogName, receiptOf, route } from '../contract.ts';
+import {
+  ApiError,
+  EntryReceipt,
+  Hex32,
+  kindOf,
+  LogName,
+  receiptOf,
+  route,
+  statementAt,
+} from '../contract.ts';
 import type { Json, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
 import { NOT_SUPPLIED, PaymentHash, TWIN, twinType } from './entries.ts';
 
@@ -147,9 +156,4 @@ function decisionChecks(log: LogView, twin: JsonObject, decision: JsonObject | n
     { name: 'decision_first', ok: before, detail: 'the decision stands before the payment' },
     { name: 'same_tenant', ok: tenant, detail: 'decision and payment are of one tenant' },
   ];
-}
-
-function statementAt(log: LogView, index: number): JsonObject | null {
-  const text = log.entry(index);
-  return text === null ? null : (JSON.parse(text) as JsonObject);
 }

@@ -2,7 +2,7 @@
 // log. The seal stays what it was; only its hold ends. FRCP 37(e); behaviour.md §7.9.
 
 import { Type } from 'typebox';
-import { ApiError, receiptOf, route } from '../contract.ts';
+import { ApiError, receiptOf, route, statementAt } from '../contract.ts';
 import type { JsonObject, LogView, PluginHost, Route } from '../contract.ts';
 import { holdRow, RELEASE, releaseType, SEAL } from './entries.ts';
 
@@ -82,8 +82,7 @@ export function releaseRoute(host: PluginHost): Route {
 
 function sealAt(log: LogView, seal_id: string): { index: number; statement: JsonObject } {
   const index = log.indexOfEntry(seal_id);
-  const text = index === null ? null : log.entry(index);
-  const statement = text === null ? null : (JSON.parse(text) as JsonObject);
+  const statement = index === null ? null : statementAt(log, index);
   if (index === null || statement?.['type'] !== SEAL) {
     throw new ApiError('resource_missing', 'the log has no such seal', { param: 'seal_id' });
   }

@@ -2,7 +2,7 @@
 // made it; both outcomes are logged. behaviour.md §7.7, §14.
 
 import { Type } from 'typebox';
-import { ApiError, route } from '../contract.ts';
+import { ApiError, route, statementAt } from '../contract.ts';
 import type { Caller, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
 import { receiptOf } from '../contract.ts';
 import { CCR, CCR_DOES_NOT_ASSERT, ccrType, RECORD } from './entries.ts';
@@ -130,9 +130,8 @@ export function replayRoute(host: PluginHost, evaluators: Evaluators): Route {
 function ownDecision(log: LogView, caller: Caller, entry_id: string): JsonObject {
   const param = 'entry_id';
   const index = log.indexOfEntry(entry_id.toLowerCase());
-  const text = index === null ? null : log.entry(index);
-  if (text === null) throw new ApiError('resource_missing', 'no entry has this id', { param });
-  const statement = JSON.parse(text) as JsonObject;
+  const statement = index === null ? null : statementAt(log, index);
+  if (statement === null) throw new ApiError('resource_missing', 'no entry has this id', { param });
   if (statement['tenant_ref'] === caller.tenant_ref) return statement;
   throw new ApiError('tenant_forbidden', 'the entry belongs to another tenant', { param });
 }

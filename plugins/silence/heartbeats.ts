@@ -2,6 +2,7 @@
 // that absence documents are checked by. behaviour.md §7.8, §9.4; formats.md §6.6, §6.7.
 
 import { declares, smallestInterval, spanOf } from '../../log/index.ts';
+import { namedStatement } from '../contract.ts';
 import type { Caller, ChainKey, JsonObject, LogView } from '../contract.ts';
 import { MAX_SURFACES } from './entries.ts';
 import type { COVERAGES } from './entries.ts';
@@ -35,7 +36,9 @@ export async function heartbeatsOf(
     { limit: MAX_MANIFESTS },
   );
   const before = manifests.findLastIndex(({ ms }) => ms < window.from_ms);
-  const inForce = manifests.slice(Math.max(before, 0)).map(({ index }) => statementAt(log, index));
+  const inForce = manifests
+    .slice(Math.max(before, 0))
+    .map(({ index }) => namedStatement(log, index));
   const declared = before >= 0 && manifests.length < MAX_MANIFESTS ? inForce : [];
   const surfaces = await Promise.all(
     manifest.surfaces
@@ -56,7 +59,7 @@ async function entityOfSession(
   caller: Caller,
   last_index: number | null,
 ): Promise<string | null> {
-  const named = last_index === null ? undefined : statementAt(log, last_index)['entity'];
+  const named = last_index === null ? undefined : namedStatement(log, last_index)['entity'];
   if (typeof named === 'string') return named;
   if (caller.key_id === null) return null;
   const [only, another] = await log.entitiesOf(caller.tenant_ref, 2);
@@ -74,9 +77,9 @@ async function surfaceIn(
   const interval_ms = smallestInterval(spans);
   const key: ChainKey = ['heartbeat', entity, surface];
   const { count, last_index, last_ms } = await chainUpTo(log, key, window.to_ms);
-  const newest = last_index === null ? null : statementAt(log, last_index);
+  const newest = last_index === null ? null : namedStatement(log, last_index);
   const [first] = await log.chain({ key, ...window }, { limit: 1 });
-  const since = first === undefined ? count : linkOn(statementAt(log, first.index), key).seq;
+  const since = first === undefined ? count : linkOn(namedStatement(log, first.index), key).seq;
   const run_since_ms = newest === null ? null : (newest['run_since_ms'] as number);
   const isDeclared = interval_ms !== null && declares(spans, window);
   const isCovered =
@@ -96,10 +99,4 @@ async function surfaceIn(
 function worst(found: readonly Coverage[]): Coverage {
   if (found.includes('UNDERSAMPLED')) return 'UNDERSAMPLED';
   return found.includes('UNDECLARED') ? 'UNDECLARED' : 'COVERED';
-}
-
-function statementAt(log: LogView, index: number): JsonObject {
-  const text = log.entry(index);
-  if (text === null) throw new Error(`entry ${String(index)} of a chain is missing`);
-  return JSON.parse(text) as JsonObject;
 }
