@@ -25,11 +25,12 @@ export const OPTIONS: LearnOptions = {
   bits: 18,
   models: HEADS.length,
   epochs: 10,
-  rate: 0.12,
+  rate: 0.2,
   decay: 1e-5,
   seed: 20261121,
-  runs: 3,
-  drop: 0.3,
+  runs: 6,
+  // Violation only: the two others rank new texts a little worse for it.
+  scaled: [0],
 };
 
 const EMPTY_HEAD = {
@@ -175,31 +176,31 @@ export type Thresholds = Pick<
 >;
 
 /**
- * In the order of HEADS, on the scale of the margin. Chosen on predictions for training rows by the model of the fold that
- * left them out, on DiaSafety's `val` split, and with the totals (not the texts) of the test splits in sight: see the card.
+ * In the order of HEADS, on the scale of the margin. Chosen by a rule stated beforehand, on predictions for training and
+ * validation rows by the model of the fold that left them out: see the card.
  */
 export const THRESHOLDS: readonly Thresholds[] = [
   {
-    threshold: -1.65,
-    threshold_short: -0.2,
+    threshold: -1.9,
+    threshold_short: 0.35,
     threshold_bare: -0.3,
-    threshold_short_bare: 0.6,
-    threshold_request: 1.6,
-    threshold_trade: 0.45,
+    threshold_short_bare: 0.5,
+    threshold_request: 1.05,
+    threshold_trade: 0.65,
   },
   {
-    threshold: -0.4,
+    threshold: -0.2,
     threshold_short: -0.4,
-    threshold_bare: 0.6,
-    threshold_short_bare: 0.6,
-    threshold_request: 0.6,
+    threshold_bare: -0.15,
+    threshold_short_bare: 0.8,
+    threshold_request: -0.05,
     threshold_trade: 0,
   },
   {
-    threshold: -2.4,
-    threshold_short: -0.4,
-    threshold_bare: -1.2,
-    threshold_short_bare: -0.3,
+    threshold: -2.55,
+    threshold_short: -0.5,
+    threshold_bare: -1.7,
+    threshold_short_bare: 0,
     threshold_request: 1.5,
     threshold_trade: 0,
   },

@@ -68,6 +68,7 @@ const TELLING_CLASSES = [
   'weapon_make',
   'crime',
   'defend',
+  'thing',
 ];
 
 /** What the classes are to the models. */

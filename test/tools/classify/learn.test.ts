@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { exponential, logistic } from '../../../plugins/classify/engine/arithmetic.ts';
-import { generator, learn } from '../../../tools/classify/learn.ts';
+import { generator, learn, tellingScales } from '../../../tools/classify/learn.ts';
 import { areaUnderCurve, figures } from '../../../tools/classify/measure.ts';
 
 const OPTIONS = {
@@ -13,7 +13,7 @@ const OPTIONS = {
   decay: 0,
   seed: 7,
   runs: 2,
-  drop: 0.1,
+  scaled: [],
 };
 const sample = (rows: number[], target: number) => ({
   rows: Int32Array.from(rows),
@@ -28,6 +28,17 @@ describe('learning', () => {
     assert.ok((first.weights[1] ?? 0) > 0.5 && (first.weights[4] ?? 0) < -0.5);
     assert.deepEqual(learn(samples, OPTIONS), first);
     assert.notDeepEqual(learn(samples, { ...OPTIONS, seed: 8 }).weights, first.weights);
+  });
+
+  it('scales a feature by what it tells apart', () => {
+    const samples = [sample([1, 2], 1), sample([1, 3], 1), sample([4, 2], 0), sample([4, 3], 0)];
+    const scales = tellingScales(samples, { ...OPTIONS, scaled: [0] });
+    assert.equal(scales[1], scales[4]);
+    assert.ok((scales[1] ?? 0) > 1);
+    assert.ok((scales[2] ?? 1) < 0.3);
+    assert.ok(tellingScales(samples, OPTIONS).every((scale) => scale === 1));
+    const { weights } = learn(samples, { ...OPTIONS, scaled: [0] });
+    assert.ok((weights[1] ?? 0) > 0.5 && (weights[4] ?? 0) < -0.5);
   });
 
   it('leaves a model alone where a sample has no weight', () => {
