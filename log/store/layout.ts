@@ -122,4 +122,5 @@ export const readRowKey = (key: Uint8Array): string =>
  * Key of a named value of the store itself; `reindex` stands while plugin rows are being rebuilt, `rows` says in
  * which form they are.
  */
-export const metaKey = (name: 'version' | 'state' | 'reindex' | 'rows'): Buffer => rowKey(META, name);
+export const metaKey = (name: 'version' | 'state' | 'reindex' | 'rows'): Buffer =>
+  rowKey(META, name);

@@ -176,8 +176,8 @@ export type Thresholds = Pick<
 >;
 
 /**
- * In the order of HEADS, on the scale of the margin. Chosen by a rule stated beforehand, on predictions for training and
- * validation rows by the model of the fold that left them out: see the card.
+ * In the order of HEADS, on the scale of the margin. Chosen by rules stated beforehand, on predictions for training and
+ * validation rows by the model of the fold that left them out; the later rules knew the totals of earlier states: see the card.
  */
 export const THRESHOLDS: readonly Thresholds[] = [
   {
