@@ -5,15 +5,15 @@
 import type { Core } from './core.ts';
 import { pluginOf } from './declarations.ts';
 import { LogError } from './errors.ts';
-import { metaKey } from './store/layout.ts';
-import { write, type Store, type Write } from './store/store.ts';
+import { metaKey, PLUGIN_ROW, rowKey } from './store/layout.ts';
+import { write, type Range, type Store, type Write } from './store/store.ts';
 import type { EntryType } from './types.ts';
 
 type Forms = Readonly<Record<string, number>>;
 
 /**
- * Holds the rows of an opened database to the types that plugins bring, before anything reads or writes one. Types
- * that the log does not declare yet have no rows: theirs will be of the form that is brought.
+ * Holds the rows of an opened database to the types that plugins bring, before anything reads or writes one. Where
+ * there are none yet they will be of the form that is brought.
  *
  * @throws LogError `store_corrupt` where rows are of another form: `actlog reindex` rebuilds them
  */
@@ -26,17 +26,28 @@ export async function checkRowForms(
     const known = recorded[name] ?? (declarations.has(name) ? 1 : row_form);
     return known !== row_form;
   });
-  if (other.length > 0) {
-    const plugins = [...new Set(other.map(({ name }) => pluginOf(name)))].join(', ');
+  for (const plugin of new Set(other.map(({ name }) => pluginOf(name)))) {
+    if (await isEmpty(store.scan(rowsOf(plugin)))) continue;
     throw new LogError(
       'store_corrupt',
-      `${origin} has rows of ${plugins} in the form of another release: run "actlog reindex", which rebuilds them ` +
+      `${origin} has rows of ${plugin} in the form of another release: run "actlog reindex", which rebuilds them ` +
         'from the entries',
     );
   }
-  if (types.some(({ name, row_form = 1 }) => row_form > 1 && recorded[name] === undefined)) {
+  if (types.some(({ name, row_form = 1 }) => row_form !== (recorded[name] ?? 1))) {
     await store.write([recordForms(recorded, types)]);
   }
+}
+
+/** Of all rows of a plugin. */
+const rowsOf = (plugin: string): Range => ({
+  gte: rowKey(PLUGIN_ROW, `${plugin}/`),
+  lt: rowKey(PLUGIN_ROW, `${plugin}0`), // the character after the slash
+});
+
+async function isEmpty(rows: AsyncIterable<unknown>): Promise<boolean> {
+  for await (const _ of rows) return false;
+  return true;
 }
 
 /** For the batch that ends a rebuild: the rows of these types are of the form that is brought. */

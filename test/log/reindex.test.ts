@@ -93,6 +93,16 @@ describe('reindex', () => {
       await assert.rejects(open(DEMO_TYPES), outdated);
     });
 
+    it('is not asked for where no row is to be rebuilt', async () => {
+      const fresh = await openTestLog({ types: DEMO_TYPES });
+      await fresh.stop();
+      const formed = await openTestLog({ data: fresh.data, types: FORMED });
+      await formed.log.append([act(1, 'case-1')]);
+      await formed.stop();
+      await assert.rejects(openTestLog({ data: fresh.data, types: DEMO_TYPES }), outdated);
+      await fresh.close();
+    });
+
     it('is told of by fsck where the record of them is damaged', async () => {
       await change(put(metaKey('rows'), Buffer.from('{"demo.act.v1":"2"}')));
       const [difference, ...more] = await found();
