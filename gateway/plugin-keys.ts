@@ -8,7 +8,14 @@ import { mkdir, readdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { calculateJwkThumbprint } from 'jose';
-import { generateKey, openSignPool, publicJwk, readKeyFile, writeKeyFile } from '../log/index.ts';
+import {
+  generateKey,
+  openSignPool,
+  publicJwk,
+  readKeyFile,
+  syncFolder,
+  writeKeyFile,
+} from '../log/index.ts';
 import type { KeyAlgorithm, Kind, SignPool } from '../log/index.ts';
 import type { Plugin, PluginSigner } from '../plugins/contract.ts';
 
@@ -137,6 +144,7 @@ export class PluginKeys {
         ? await this.rotate(plugin, name, kind)
         : this.signers(plugin, name, kind)[0].kid;
     await rename(stolen.path, stolen.path.replace(/\.pem$/, REVOKED));
+    await syncFolder(this.#place.folder);
     this.#keys.splice(this.#keys.indexOf(stolen), 1);
     return signs;
   }

@@ -58,3 +58,4 @@ export type { Cosigned } from './note/checkpoint.ts';
 export { parseVkey } from './note/vkey.ts';
 export { countQuorum, parsePolicy } from './note/policy.ts';
 export type { CosignerName, Policy, PolicyKey } from './note/policy.ts';
+export { syncFolder } from './sync-folder.ts';

@@ -8,6 +8,7 @@ import { open, unlink } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { LogError } from '../errors.ts';
+import { syncFolder } from '../sync-folder.ts';
 import { native } from './native.ts';
 import { publicKeyOfJwk, thumbprint } from './thumbprint.ts';
 import type { Ed25519Jwk } from './thumbprint.ts';
@@ -85,12 +86,7 @@ export async function writeKeyFile(
     await unlink(path); // half a key would block the next start
     throw error;
   }
-  const folder = await open(dirname(path), 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
+  await syncFolder(dirname(path));
 }
 
 /**

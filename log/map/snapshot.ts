@@ -12,6 +12,7 @@ import { open, rename } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { equal, readU64, u64 } from '../encoding/bytes.ts';
+import { syncFolder } from '../sync-folder.ts';
 import { Records } from './records.ts';
 import { HeadTrie, INNER_WORDS, LEAF_WORDS } from './trie.ts';
 import type { TrieRecords } from './trie.ts';
@@ -57,12 +58,7 @@ export async function saveSnapshot(
     await file.close();
   }
   await rename(beside, path);
-  const folder = await open(dirname(path), 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
+  await syncFolder(dirname(path));
 }
 
 /**

@@ -7,6 +7,7 @@ import { LogError } from '../errors.ts';
 import { isJsonObject, parseJson } from '../encoding/json.ts';
 import type { Json } from '../encoding/json-types.ts';
 import { fromBase64 } from '../encoding/bytes.ts';
+import { syncFolder } from '../sync-folder.ts';
 
 /** The last note that may have left the process, and a size and root that callers hold receipts for. */
 export interface Remembered {
@@ -70,10 +71,5 @@ export async function writeCheckpointFile(path: string, remembered: Remembered):
     await file.close();
   }
   await rename(temporary, path);
-  const directory = await open(folder, 'r');
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
+  await syncFolder(folder);
 }
