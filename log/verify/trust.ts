@@ -42,8 +42,11 @@ export function trustedKeyOf({ kid, jwk, status, revoked_index }: ReceiptKey): T
 /** How far the clocks of the log and of a verifier may be apart; a constant of format 1. */
 export const SKEW_MS = 60_000;
 
-/** The bytes of keys whose kid was found to be their thumbprint: a trust is used for many checks. */
-const known = new WeakMap<TrustedKey, Uint8Array>();
+/** Keys whose kid was found to be their thumbprint, as they were then: a trust is used for many checks. */
+const known = new WeakMap<
+  TrustedKey,
+  { readonly kid: string; readonly x: unknown; readonly publicKey: Uint8Array }
+>();
 
 /**
  * The trusted key of a kid with its 32 bytes.
@@ -58,14 +61,14 @@ export function keyOf(
 ): { readonly key: TrustedKey; readonly publicKey: Uint8Array } {
   const key = trust.keys.find((candidate) => candidate.kid === kid);
   if (key === undefined) throw new LogError('key_invalid', 'kid is not a trusted receipt key');
-  let publicKey = known.get(key);
-  if (publicKey === undefined) {
-    if (!equal(fromBase64Url(kid), thumbprintBytes(suite, key.jwk))) {
-      throw new LogError('key_invalid', 'kid is not the thumbprint of its trusted key');
-    }
-    publicKey = publicKeyOfJwk(key.jwk);
-    known.set(key, publicKey);
+  const { x } = key.jwk;
+  const before = known.get(key);
+  if (before?.kid === kid && before.x === x) return { key, publicKey: before.publicKey };
+  if (!equal(fromBase64Url(kid), thumbprintBytes(suite, key.jwk))) {
+    throw new LogError('key_invalid', 'kid is not the thumbprint of its trusted key');
   }
+  const publicKey = publicKeyOfJwk(key.jwk);
+  known.set(key, { kid, x, publicKey });
   return { key, publicKey };
 }
 
