@@ -92,6 +92,10 @@ describe('the members of an absence document', () => {
     const other = { keys: [{ kid: RECEIPT_KEY.kid, jwk: seedKey(0x44).jwk }] };
     refuses(good, /thumbprint/, other);
     refuses(good, /thumbprint/, other);
+    const changed = { ...trust.keys[0]! };
+    check(good, { keys: [changed] });
+    Object.assign(changed, { jwk: seedKey(0x44).jwk });
+    refuses(good, /thumbprint/, { keys: [changed] });
     check(good);
   });
 
