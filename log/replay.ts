@@ -18,7 +18,7 @@ import { RuleBroken, Violation } from './replay/violation.ts';
 import type { Rule } from './replay/violation.ts';
 import type { ChainKey, Head, ReceiptKey } from './types.ts';
 
-export { RULES, Violation } from './replay/violation.ts';
+export { Violation } from './replay/violation.ts';
 export type { Rule } from './replay/violation.ts';
 export type { HeadMap } from './replay/chains.ts';
 export type { MapHead } from './replay/log-state.ts';

@@ -134,13 +134,6 @@ export function fit(
   return learn(samples, options);
 }
 
-/** The margin of one row under learned weights. */
-export function margin(learned: Learned, rows: Int32Array, model: number): number {
-  let sum = 0;
-  for (const row of rows) sum += learned.weights[row * HEADS.length + model] ?? 0;
-  return sum / Math.sqrt(rows.length) + (learned.biases[model] ?? 0);
-}
-
 /** int8 weights with one scale for each model. */
 export function quantise(learned: Learned): { bytes: Int8Array; scales: number[] } {
   const models = HEADS.length;
