@@ -1,4 +1,4 @@
-// A signed round becomes writes: entries, finding rows, tiles, heads, rows. In order, once a round.
+// Signed rounds become one batch of writes: entries, finding rows, tiles, heads, rows. In order, each round once.
 
 import type { Core } from './core.ts';
 import { native } from './crypto/native.ts';
@@ -18,12 +18,12 @@ import {
 } from './store/layout.ts';
 import { put, write, type Write } from './store/store.ts';
 import type { Written } from './recent-entries.ts';
+import type { Round } from './round.ts';
 import type { Appended, AttachedRow, Head, PendingRow } from './types.ts';
-import type { Position } from './state.ts';
 
 const NOTHING = new Uint8Array(0);
 
-/** What a round leaves: its batch, its entries, and the heads that the map must take over. */
+/** What rounds leave: their batch, their entries, and the heads that the map must take over. */
 export interface Integrated {
   readonly writes: Write[];
   readonly entries: readonly Appended[];
@@ -70,12 +70,11 @@ export function sealed(placed: Placed, signature: Uint8Array): Entry {
 export const rowsMade = (rows: readonly PendingRow[]): Promise<AttachedRow[]> =>
   Promise.all(rows.map(async ({ key, value }) => ({ key, value: await value })));
 
-/** Appends the entries to the right edge and lists every write of the round's batch. */
+/** Appends the entries of rounds that follow each other to the right edge, and lists every write of their batch. */
 export function integrate(
   core: Core,
-  round: number,
+  rounds: readonly Pick<Round, 'id' | 'position'>[],
   entries: readonly Entry[],
-  position: Position,
   attached: readonly AttachedRow[],
 ): Integrated {
   const writes: Write[] = [];
@@ -116,8 +115,11 @@ export function integrate(
   for (const { level, n, hashes } of core.edge.takeDirty()) {
     writes.push(put(tileKey(level, n), hashes));
   }
-  writes.push(...core.coreRows.writes(round), ...core.pluginRows.writes(round));
+  for (const { id } of rounds) {
+    writes.push(...core.coreRows.writes(id), ...core.pluginRows.writes(id));
+  }
   for (const { key, value } of attached) writes.push(write(rowKey(ATTACHED_ROW, key), value));
+  const position = rounds.at(-1)?.position ?? core.position;
   writes.push(put(metaKey('state'), Buffer.from(JSON.stringify(position))));
   return { writes, entries: entries.map(({ appended }) => appended), written, updates };
 }

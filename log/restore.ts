@@ -232,7 +232,7 @@ async function bringIn(
 ): Promise<void> {
   core.begin();
   const adopted = entries.map((bytes) => adopt(core, bytes, round));
-  const { writes } = integrate(core, round, adopted, core.position, []);
+  const { writes } = integrate(core, [{ id: round, position: core.position }], adopted, []);
   await store.write(writes);
   core.settle(round, core.position.size);
 }

@@ -23,8 +23,8 @@ export class Rows {
   readonly #store: Store;
   readonly #letter: number;
   readonly #remembered = new LRUCache<string, Remembered>({ maxSize: REMEMBERED_BYTES });
-  /** Bytes of the rows that a round writes, until it is durable. */
-  readonly #sizes = new Map<number, Map<string, number>>();
+  /** Bytes of the rows that rounds write, until they are durable; oldest first. */
+  readonly #sizes: { readonly round: number; readonly sizes: Map<string, number> }[] = [];
 
   constructor(store: Store, letter: number) {
     this.#store = store;
@@ -59,7 +59,7 @@ export class Rows {
   /** The writes that a round adds to its batch. */
   *writes(round: number): Iterable<Write> {
     const sizes = new Map<string, number>();
-    this.#sizes.set(round, sizes);
+    this.#sizes.push({ round, sizes });
     for (const [key, value] of this.pending.written(round)) {
       const bytes = value === null ? null : Buffer.from(JSON.stringify(value));
       sizes.set(key, bytes?.length ?? 0);
@@ -69,8 +69,7 @@ export class Rows {
 
   /** The round is durable: the disk answers for its rows from now on. */
   settle(round: number): void {
-    const sizes = this.#sizes.get(round);
-    this.#sizes.delete(round);
+    const sizes = this.#sizes[0]?.round === round ? this.#sizes.shift()?.sizes : undefined;
     for (const [key, value] of this.pending.written(round)) {
       // A row that nobody has read is most often one that nobody will: remembering each would cost more than
       // it saves, and push out those that are read.

@@ -1,43 +1,31 @@
 // The only writer. Pool → place → sign → integrate → one synced batch → the callers' promises.
-// Rounds overlap: while one is signed or synced, the next is placed; batches go out strictly in order.
+// Rounds overlap: while some are signed or synced (committer.ts), the next is placed.
 
-import type { SignPool } from './crypto/sign-pool.ts';
+import { Committer } from './committer.ts';
 import type { Core } from './core.ts';
+import type { SignPool } from './crypto/sign-pool.ts';
 import { LogError } from './errors.ts';
-import { integrate, rowsMade, sealed, type Integrated } from './integrate.ts';
 import { place, type Placed } from './placing.ts';
+import { newRound, type Round, type Waiting } from './round.ts';
 import { signedBytes, statementText } from './statement.ts';
-import type { AppendOptions, Appended, Draft, PendingRow, Sequenced } from './types.ts';
-import type { Position } from './state.ts';
+import type { AppendOptions, Appended, Draft, Sequenced } from './types.ts';
 
 /** Rounds between their first placed entry and their batch on disk. */
-const ROUNDS_IN_FLIGHT = 3;
-/** Entries in one round: fewer make more syncs, more let one round hold all callers, and nothing overlaps. */
+const ROUNDS_IN_FLIGHT = 8;
+/** Rounds that the signing thread has: one that it signs, and one for when it is done. */
+const ROUNDS_UNSIGNED = 2;
+/** Entries in one round: more let one round hold all callers, and nothing overlaps. */
 const ROUND_ENTRIES = 128;
-/** Groups that are worth a round beside those in flight: each round has its messages, its tile, its sync. */
+/** Groups that are worth a round beside those in flight while more may come: each round has its messages. */
 const OVERLAP_GROUPS = 40;
+/** Groups that are worth one when a turn of the loop brings no more, and this thread would have nothing to do. */
+const QUIET_GROUPS = 16;
 
 /** Up to here the callers are few: when all of them wait for one round, nothing overlaps. */
 const FEW_GROUPS = 64;
 
 /** How many of the waiting groups the next round takes: of few not all, so that it is signed while others are placed. */
 const shareOf = (waiting: number): number => (waiting > FEW_GROUPS ? waiting : OVERLAP_GROUPS);
-
-interface Waiting {
-  readonly drafts: readonly Draft[];
-  readonly options: AppendOptions;
-  readonly resolve: (entries: readonly Appended[]) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-interface Round {
-  readonly id: number;
-  readonly groups: { waiting: Waiting; from: number; to: number }[];
-  readonly refused: { waiting: Waiting; error: unknown }[];
-  readonly placed: Placed[];
-  readonly attached: PendingRow[];
-  position: Position;
-}
 
 /** A map head in the making: its place is fixed, its root comes from the fold. */
 interface MapHead {
@@ -49,21 +37,25 @@ interface MapHead {
 /** Orders, signs and commits. A failed batch ends it: the log then loads a new core and a new sequencer. */
 export class Sequencer {
   readonly #core: Core;
-  readonly #pool: SignPool;
+  readonly #committer: Committer;
   readonly #maxWaiting: number;
   readonly #onFailure: (error: unknown) => void;
   #waiting: Waiting[] = [];
-  #rounds = new Set<Round>();
   #nextRound = 1;
-  #pumping = false;
-  /** Settles when the newest round is integrated, and when it is on disk. */
-  #integrated: Promise<unknown> = Promise.resolve();
-  #written: Promise<unknown> = Promise.resolve();
-  #failure: unknown = null;
+  #scheduled = false;
 
   constructor(core: Core, pool: SignPool, maxWaiting: number, onFailure: (error: unknown) => void) {
     this.#core = core;
-    this.#pool = pool;
+    this.#committer = new Committer(
+      core,
+      pool,
+      () => {
+        this.#pump(OVERLAP_GROUPS);
+      },
+      (error) => {
+        this.#fail(error);
+      },
+    );
     this.#maxWaiting = maxWaiting;
     this.#onFailure = onFailure;
   }
@@ -74,7 +66,8 @@ export class Sequencer {
   }
 
   append(drafts: readonly Draft[], options: AppendOptions): Promise<readonly Appended[]> {
-    if (this.#failure !== null) return Promise.reject(unavailable(this.#failure));
+    const { failure } = this.#committer;
+    if (failure !== null) return Promise.reject(failure);
     if (this.#waiting.length >= this.#maxWaiting) {
       return Promise.reject(
         new LogError(
@@ -91,7 +84,8 @@ export class Sequencer {
 
   /** Appends a map head over everything placed so far; resolves when it is on disk. */
   async mapHead(): Promise<MapHead> {
-    if (this.#failure !== null) throw unavailable(this.#failure);
+    const { failure } = this.#committer;
+    if (failure !== null) throw failure;
     const core = this.#core;
     const round = this.#newRound();
     const undo = core.begin();
@@ -104,12 +98,14 @@ export class Sequencer {
       provisional = place(core, { type: 'log.map_head.v1', members }, [], round.id);
     } catch (error) {
       undo();
-      this.#rounds.delete(round);
       throw error;
     }
     round.position = core.position;
     let folded = { version: 0, keys: 0 };
-    const finished = this.#run(round, async () => {
+    const finished = new Promise<readonly Appended[]>((resolve, reject) => {
+      round.groups.push({ waiting: { resolve, reject }, from: 0, to: 1 });
+    });
+    this.#committer.takeLate(round, async () => {
       // Every round before this one has been folded in by now, and none after it.
       const cut = await core.fold.cut();
       folded = { version: cut.version, keys: cut.keys };
@@ -120,37 +116,50 @@ export class Sequencer {
       const text = statementText(statement);
       const sequenced = { ...provisional.sequenced, statement };
       round.placed.push({ ...provisional, sequenced, text, signed: signedBytes(text) });
-      return this.#sign(round);
+      return this.#committer.sign(round);
     });
     this.#schedule();
-    const [appended] = (await finished).entries;
+    const [appended] = await finished;
     if (appended === undefined) throw new Error('a map head round has one entry');
     return { ...folded, appended };
   }
 
   /** Waits until everything handed in is on disk or refused. */
   async drain(): Promise<void> {
-    while (this.#waiting.length > 0 || this.#rounds.size > 0) {
-      await this.#written.catch(() => undefined);
+    while (this.#waiting.length > 0 || this.#committer.inFlight > 0) {
+      await this.#committer.drain();
       await new Promise(setImmediate);
     }
   }
 
   #schedule(): void {
-    if (this.#pumping) return;
-    this.#pumping = true;
-    // After the I/O of this turn: requests that came together go into one round.
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    this.#afterThisTurn();
+  }
+
+  /** After the I/O of this turn, and of the next while each brings more: requests that come together share a round. */
+  #afterThisTurn(): void {
+    const seen = this.#waiting.length;
     setImmediate(() => {
-      this.#pumping = false;
-      this.#pump();
+      const more = this.#waiting.length > seen && this.#waiting.length < OVERLAP_GROUPS;
+      if (more && this.#committer.inFlight > 0) {
+        this.#afterThisTurn();
+        return;
+      }
+      this.#scheduled = false;
+      this.#pump(QUIET_GROUPS);
     });
   }
 
-  #pump(): void {
+  /** Places what waits, if it is `enough` to be worth a round beside those in flight. */
+  #pump(enough: number): void {
+    const committer = this.#committer;
     while (
-      this.#failure === null &&
-      this.#rounds.size < ROUNDS_IN_FLIGHT &&
-      this.#waiting.length >= (this.#rounds.size === 0 ? 1 : OVERLAP_GROUPS)
+      committer.failure === null &&
+      committer.inFlight < ROUNDS_IN_FLIGHT &&
+      committer.unsigned < ROUNDS_UNSIGNED &&
+      this.#waiting.length >= (committer.inFlight === 0 ? 1 : enough)
     ) {
       const round = this.#newRound();
       const share = this.#waiting.splice(0, shareOf(this.#waiting.length));
@@ -162,21 +171,13 @@ export class Sequencer {
       // Groups of many entries fill a round early: the rest goes back to the front of the line.
       if (taken < share.length) this.#waiting.unshift(...share.slice(taken));
       round.position = this.#core.position;
-      this.#run(round, () => this.#sign(round)).catch(() => undefined);
+      committer.take(round);
     }
   }
 
   #newRound(): Round {
-    const round: Round = {
-      id: this.#nextRound,
-      groups: [],
-      refused: [],
-      placed: [],
-      attached: [],
-      position: this.#core.position,
-    };
+    const round = newRound(this.#nextRound, this.#core.position);
     this.#nextRound += 1;
-    this.#rounds.add(round);
     return round;
   }
 
@@ -205,89 +206,15 @@ export class Sequencer {
     } catch (error) {
       undo();
       round.placed.length = from;
-      // Told when the round is on disk: what the refusal rests on must be durable as well.
       round.refused.push({ waiting, error });
     }
   }
 
-  async #sign(round: Round): Promise<Uint8Array[]> {
-    const signatures: Uint8Array[] = [];
-    // A rotation changes the key inside a round; runs of one key go out as one batch.
-    for (let from = 0; from < round.placed.length;) {
-      const kid = round.placed[from]?.kid ?? '';
-      let to = from;
-      while (round.placed[to]?.kid === kid) to += 1;
-      const messages = round.placed.slice(from, to).map(({ signed }) => signed);
-      signatures.push(...(await this.#pool.signAll(kid, messages)));
-      from = to;
-    }
-    return signatures;
-  }
-
-  /** Commit points, in order. A crash before the batch is on disk leaves nothing of the round, after it all. */
-  #run(round: Round, sign: () => Promise<Uint8Array[]>): Promise<Integrated> {
-    const before = this.#integrated;
-    const writtenBefore = this.#written;
-    // An ordinary round signs at once; a map head's signing cuts the fold, so it must wait its turn.
-    const signatures = round.placed.length > 0 ? sign() : null;
-    signatures?.catch(() => undefined);
-    const rows = rowsMade(round.attached);
-    rows.catch(() => undefined);
-    const integrated = before.then(async () => {
-      const signed = await (signatures ?? sign());
-      const attached = await rows;
-      if (this.#failure !== null) throw unavailable(this.#failure);
-      const entries = round.placed.map((placed, i) =>
-        sealed(placed, signed[i] ?? new Uint8Array(64)),
-      );
-      const result = integrate(this.#core, round.id, entries, round.position, attached);
-      if (result.updates.length > 0) this.#core.fold.apply(result.updates);
-      return result;
-    });
-    const written = Promise.all([writtenBefore, integrated]).then(async ([, result]) => {
-      if (this.#failure !== null) throw unavailable(this.#failure);
-      const empty = result.entries.length === 0 && round.attached.length === 0;
-      if (!empty) await this.#core.store.write(result.writes);
-      this.#settle(round, result);
-      return result;
-    });
-    this.#integrated = integrated;
-    this.#written = written;
-    written.catch((error: unknown) => {
-      this.#fail(error);
-    });
-    return written;
-  }
-
-  #settle(round: Round, { entries, written }: Integrated): void {
-    this.#core.settle(round.id, round.position.size, written);
-    this.#rounds.delete(round);
-    for (const { waiting, from, to } of round.groups) waiting.resolve(entries.slice(from, to));
-    for (const { waiting, error } of round.refused) waiting.reject(error);
-    this.#pump();
-  }
-
   #fail(error: unknown): void {
-    if (this.#failure !== null) return;
-    this.#failure = error;
-    const reason = unavailable(error);
-    for (const { groups, refused } of this.#rounds) {
-      for (const { waiting } of [...groups, ...refused]) waiting.reject(reason);
-    }
-    for (const waiting of this.#waiting) waiting.reject(reason);
-    this.#rounds.clear();
+    const { failure } = this.#committer;
+    const waiting = this.#waiting;
     this.#waiting = [];
+    for (const { reject } of waiting) reject(failure);
     this.#onFailure(error);
   }
 }
-
-const unavailable = (cause: unknown): LogError =>
-  cause instanceof LogError && cause.code === 'log_unavailable'
-    ? cause
-    : new LogError(
-        'log_unavailable',
-        'the log could not write; an idempotency key finds what became of a request',
-        {
-          cause,
-        },
-      );

@@ -73,13 +73,15 @@ class InlinePool implements SignPool {
 }
 
 interface Waiting {
+  readonly id: number;
   readonly resolve: (signatures: Uint8Array[]) => void;
   readonly reject: (error: LogError) => void;
 }
 
 class ThreadPool implements SignPool {
   readonly #keys = new Keys();
-  readonly #waiting = new Map<number, Waiting>();
+  /** In the order in which the thread answers. No map: the tables that one outgrows keep alive what they held. */
+  #waiting: Waiting[] = [];
   #worker: Worker | null = null;
   #nextId = 0;
   #closed = false;
@@ -98,8 +100,8 @@ class ThreadPool implements SignPool {
     this.#nextId += 1;
     const request: SignRequest = { keyId, id, batch };
     return new Promise((resolve, reject) => {
-      if (this.#waiting.size === 0) worker.ref(); // a process waits for its signatures
-      this.#waiting.set(id, { resolve, reject });
+      if (this.#waiting.length === 0) worker.ref(); // a process waits for its signatures
+      this.#waiting.push({ id, resolve, reject });
       worker.postMessage(request, [batch.bytes.buffer, batch.lengths.buffer]);
     });
   }
@@ -131,9 +133,10 @@ class ThreadPool implements SignPool {
   }
 
   #settle(worker: Worker, answer: SignAnswer): void {
-    const waiting = this.#waiting.get(answer.id);
-    this.#waiting.delete(answer.id);
-    if (this.#waiting.size === 0) worker.unref();
+    // What a lost thread had was rejected, and its place in the line is another's now.
+    if (worker !== this.#worker || this.#waiting[0]?.id !== answer.id) return;
+    const waiting = this.#waiting.shift();
+    if (this.#waiting.length === 0) worker.unref();
     if ('error' in answer) waiting?.reject(unavailable(answer.error));
     else waiting?.resolve(splitSignatures(answer.signatures));
   }
@@ -141,8 +144,8 @@ class ThreadPool implements SignPool {
   #lose(worker: Worker | null, reason: string): void {
     if (worker !== this.#worker) return; // its batches are settled, another has taken its place
     this.#worker = null;
-    const lost = [...this.#waiting.values()];
-    this.#waiting.clear();
+    const lost = this.#waiting;
+    this.#waiting = [];
     for (const { reject } of lost) reject(unavailable(reason));
   }
 }
