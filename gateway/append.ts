@@ -1,5 +1,5 @@
 // An append of a route, whole: registration, the group with its idempotency record and sealed disclosures, the
-// answer. It leaves when the log's batch and the disclosure keys are durable.
+// answer. It leaves when the log's batch is durable; the keys of its disclosures are before it is placed.
 
 import { LogError } from '../log/index.ts';
 import type { Appended, AttachedRow, Draft, PendingRow } from '../log/index.ts';
@@ -24,7 +24,8 @@ export async function appendAndAnswer(
   if (registered !== true) await registered;
   const { tenant_ref } = caller;
   const group = drafts.map((draft) => ({ tenant_ref, ...draft }));
-  const keeps = !isShared(caller.tenant) && drafts.some((draft) => draft.private !== undefined);
+  const hidden = isShared(caller.tenant) ? 0 : drafts.filter(hides).length;
+  const keys = hidden === 0 ? null : await gateway.disclosures.reserve(hidden);
 
   const notices = gateway.webhooks.notices(log, caller.tenant);
   const kept = state.claim === null ? undefined : keep?.later();
@@ -34,11 +35,11 @@ export async function appendAndAnswer(
     entries = await log.append(group, {
       attach: (placed, disclosures) => {
         const rows: PendingRow[] = [];
-        if (keeps) {
+        if (keys !== null) {
           placed.forEach(({ entry_id }, i) => {
             const opened = disclosures[i];
             if (opened === undefined || Object.keys(opened).length === 0) return;
-            rows.push(gateway.disclosures.seal(entry_id, opened));
+            rows.push(keys.seal(entry_id, opened));
           });
         }
         const indexes = placed.map(({ index }) => index);
@@ -46,7 +47,6 @@ export async function appendAndAnswer(
       },
       ...options,
     });
-    if (keeps) await gateway.disclosures.flushed();
     acknowledged = true;
   } catch (error) {
     // A refused group leaves nothing: the handler may try another. What became of one that the log
@@ -55,6 +55,7 @@ export async function appendAndAnswer(
     throw error;
   } finally {
     notices.settled(acknowledged);
+    keys?.release();
   }
   await answer(
     ctx,
@@ -64,6 +65,8 @@ export async function appendAndAnswer(
     keep?.now,
   );
 }
+
+const hides = ({ private: values }: Draft): boolean => values !== undefined;
 
 /** Answers with entries that stand already; an Idempotency-Key names them from now on. */
 export async function answerWith(ctx: RequestContext, indexes: readonly number[]): Promise<void> {

@@ -3,6 +3,8 @@
 // beside it that no backup holds, so that destroying a key destroys the text wherever it is (behaviour.md §1.2).
 
 import type { Disclosure, Log, PendingRow } from '../../log/index.ts';
+import { KEY_ID_BYTES, keyRow, KeyStock } from './key-stock.ts';
+import type { StockedKey } from './key-stock.ts';
 import { SealPool } from './seal-pool.ts';
 import { openSealed } from './sealing.ts';
 import { SyncedLevel } from './synced-level.ts';
@@ -10,22 +12,28 @@ import { SyncedLevel } from './synced-level.ts';
 /** What opens one entry's commitments, by member. */
 export type EntryDisclosures = Readonly<Record<string, Disclosure>>;
 
-const rowKey = (entry_id: string): string => `disclosure/${entry_id}`;
+/** Row of a sealed text: id of its key[16] ‖ what `sealBatch` made of it. */
+const rowKey = (entry_id: string): string => `sealed/${entry_id}`;
+
+/** Row of a text sealed by a release that kept the key under the entry's id, and the row without the key's. */
+const olderRowKey = (entry_id: string): string => `disclosure/${entry_id}`;
+
+/** A sealed text, and the row of its key. */
+interface SealedRow {
+  readonly keyRow: string;
+  readonly sealed: Uint8Array;
+}
 
 /** Sealed disclosures and their keys. */
 export class Disclosures {
   readonly #db: SyncedLevel<Uint8Array>;
   readonly #pool: SealPool;
-  #waiting: { key: string; value: Uint8Array }[] = [];
-  /** Keys that sealed a text, and how many of them are on disk. */
-  #sealed = 0;
-  #written = 0;
-  #flush: Promise<void> | null = null;
-  #scheduled = false;
+  readonly #stock: KeyStock;
 
   private constructor(db: SyncedLevel<Uint8Array>, pool: SealPool) {
     this.#db = db;
     this.#pool = pool;
+    this.#stock = new KeyStock(db);
   }
 
   /** Opens the key database in a folder, which is made when missing; seals on a thread of its own, or here. */
@@ -37,54 +45,11 @@ export class Disclosures {
   }
 
   /**
-   * Seals an entry's disclosures: the row to commit with the entry. Once it is there, the next `flushed` puts its
-   * key on disk; an answer must wait for that as for the entry itself.
+   * Takes keys for so many entries, which are on disk by then; `log_unavailable` when the disk refuses. What is not
+   * used goes back.
    */
-  seal(entry_id: string, disclosures: EntryDisclosures): PendingRow {
-    return { key: rowKey(entry_id), value: this.#seal(entry_id, JSON.stringify(disclosures)) };
-  }
-
-  async #seal(entry_id: string, text: string): Promise<Uint8Array> {
-    const { key, value } = await this.#pool.seal(entry_id, text);
-    this.#waiting.push({ key: entry_id, value: key });
-    this.#sealed += 1;
-    this.#schedule();
-    return value;
-  }
-
-  /** Resolves when every key that sealed a row so far is on disk. One synced write serves all who wait. */
-  async flushed(): Promise<void> {
-    const needed = this.#sealed;
-    // A write that is under way may have started before our keys stood in line: then the next one has them.
-    while (this.#written < needed) await (this.#flush ??= this.#write());
-  }
-
-  /** Writes beside the log's own batch: once a round is sealed, for all of its entries together. */
-  #schedule(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
-      // Who waits in `flushed` hears of a failure; the keys stay in line.
-      if (this.#waiting.length > 0) (this.#flush ??= this.#write()).catch(() => undefined);
-    });
-  }
-
-  async #write(): Promise<void> {
-    const batch = this.#waiting;
-    this.#waiting = [];
-    try {
-      await this.#db.put(batch);
-      this.#written += batch.length;
-      // Keys that came meanwhile go out at once: their entries are being signed and written now.
-      if (this.#waiting.length > 0) this.#schedule();
-    } catch (error) {
-      // Their entries may be durable already: the next flush tries again.
-      this.#waiting = [...batch, ...this.#waiting];
-      throw error;
-    } finally {
-      this.#flush = null;
-    }
+  async reserve(count: number): Promise<Reserved> {
+    return new Reserved(this.#pool, this.#stock, [...(await this.#stock.take(count))]);
   }
 
   /** The disclosures of an entry; none where there never were any, or their key is destroyed. */
@@ -95,31 +60,65 @@ export class Disclosures {
   }
 
   #opened(log: Log, entry_id: string): EntryDisclosures {
-    const sealed = log.attached(rowKey(entry_id));
-    if (sealed === undefined) return {};
-    const key = this.#db.get(entry_id);
-    if (key === undefined) return {};
-    return JSON.parse(openSealed(entry_id, { key, value: sealed })) as EntryDisclosures;
+    const row = sealedRow(log, entry_id);
+    const key = row === null ? undefined : this.#db.get(row.keyRow);
+    if (row === null || key === undefined) return {};
+    return JSON.parse(openSealed(entry_id, key, row.sealed)) as EntryDisclosures;
   }
 
   /** Whether the texts behind an entry were kept: sealed, whether or not their key still is. */
   kept(log: Log, entry_id: string): boolean {
-    return log.attached(rowKey(entry_id)) !== undefined;
+    return sealedRow(log, entry_id) !== null;
   }
 
   /** Destroys the key of an entry, and with it the text wherever its sealed form lies. */
-  async destroy(entry_id: string): Promise<void> {
-    await this.flushed();
-    await this.#db.erase(entry_id);
+  async destroy(log: Log, entry_id: string): Promise<void> {
+    const row = sealedRow(log, entry_id);
+    if (row !== null) await this.#db.erase(row.keyRow);
   }
 
-  /** Writes what waits and closes. */
+  /** Drops the keys that nobody used, and closes. */
   async close(): Promise<void> {
-    try {
-      await this.flushed();
-    } finally {
-      await this.#pool.close();
-      await this.#db.close();
-    }
+    await this.#pool.close();
+    await this.#stock.close();
+    await this.#db.close();
   }
+}
+
+/** Keys for the entries of one group. */
+export class Reserved {
+  readonly #pool: SealPool;
+  readonly #stock: KeyStock;
+  readonly #keys: StockedKey[];
+
+  constructor(pool: SealPool, stock: KeyStock, keys: StockedKey[]) {
+    this.#pool = pool;
+    this.#stock = stock;
+    this.#keys = keys;
+  }
+
+  /** Seals an entry's disclosures: the row to commit with the entry. */
+  seal(entry_id: string, disclosures: EntryDisclosures): PendingRow {
+    const key = this.#keys.pop();
+    if (key === undefined) throw new Error('more is sealed than keys were taken for');
+    return { key: rowKey(entry_id), value: this.#seal(entry_id, key, JSON.stringify(disclosures)) };
+  }
+
+  async #seal(entry_id: string, { id, key }: StockedKey, text: string): Promise<Uint8Array> {
+    return Buffer.concat([id, await this.#pool.seal(entry_id, key, text)]);
+  }
+
+  /** Gives back the keys that sealed nothing. */
+  release(): void {
+    this.#stock.putBack(this.#keys.splice(0));
+  }
+}
+
+function sealedRow(log: Log, entry_id: string): SealedRow | null {
+  const row = log.attached(rowKey(entry_id));
+  if (row !== undefined) {
+    return { keyRow: keyRow(row.subarray(0, KEY_ID_BYTES)), sealed: row.subarray(KEY_ID_BYTES) };
+  }
+  const older = log.attached(olderRowKey(entry_id));
+  return older === undefined ? null : { keyRow: entry_id, sealed: older };
 }

@@ -81,7 +81,7 @@ async function append(
 /** Destroys the key and takes the row away; does nothing where both are gone. */
 async function finish(gateway: Gateway, log: Log, entry_id: string): Promise<void> {
   if (log.attached(PENDING + entry_id) === undefined) return;
-  await gateway.disclosures.destroy(entry_id);
+  await gateway.disclosures.destroy(log, entry_id);
   await log.putAttached([{ key: PENDING + entry_id, value: null }]);
 }
 

@@ -4,11 +4,12 @@
 import type { Worker } from 'node:worker_threads';
 import { startThread } from '../../log/index.ts';
 import type { Batch } from '../../log/index.ts';
-import { sealBatch, splitSealed } from './sealing.ts';
-import type { Private, Sealed } from './sealing.ts';
+import { KEY_BYTES, sealBatch, splitSealed } from './sealing.ts';
+import type { Private, Unsealed } from './sealing.ts';
 
 interface Asked extends Private {
-  readonly resolve: (sealed: Sealed) => void;
+  readonly key: Uint8Array;
+  readonly resolve: (sealed: Uint8Array) => void;
 }
 
 /** Seals texts; it never fails, since what its thread cannot do is done here. */
@@ -23,10 +24,10 @@ export class SealPool {
     this.#threads = threads;
   }
 
-  /** Seals the text of an entry under a key of its own. */
-  seal(entry_id: string, text: string): Promise<Sealed> {
+  /** Seals the text of an entry under its key, which is wiped then: see `sealBatch`. */
+  seal(entry_id: string, key: Uint8Array, text: string): Promise<Uint8Array> {
     return new Promise((resolve) => {
-      if (this.#turn.push({ entry_id, text, resolve }) === 1) {
+      if (this.#turn.push({ entry_id, text, key, resolve }) === 1) {
         queueMicrotask(() => {
           this.#send();
         });
@@ -45,13 +46,14 @@ export class SealPool {
     const turn = this.#turn;
     this.#turn = [];
     if (!this.#threads) {
-      answer(turn, sealBatch(turn));
+      answer(turn, sealBatch(unsealedOf(turn)));
       return;
     }
     const worker = (this.#worker ??= this.#start());
     worker.ref(); // a process waits for what it seals
     this.#sent.push(turn);
-    worker.postMessage(turn.map(({ entry_id, text }) => ({ entry_id, text })));
+    const unsealed = unsealedOf(turn);
+    worker.postMessage(unsealed, [unsealed.keys.buffer]);
   }
 
   #start(): Worker {
@@ -77,10 +79,20 @@ export class SealPool {
     this.#worker = null;
     const sent = this.#sent;
     this.#sent = [];
-    for (const turn of sent) answer(turn, sealBatch(turn));
+    for (const turn of sent) answer(turn, sealBatch(unsealedOf(turn)));
   }
 }
 
+/** What the thread is told: the keys together, since a message with each would cost as much as a seal. */
+function unsealedOf(turn: readonly Asked[]): Unsealed {
+  const keys = new Uint8Array(turn.length * KEY_BYTES);
+  for (const [i, { key }] of turn.entries()) keys.set(key, i * KEY_BYTES);
+  return { texts: turn.map(({ entry_id, text }) => ({ entry_id, text })), keys };
+}
+
 function answer(turn: readonly Asked[], batch: Batch): void {
-  for (const [i, sealed] of splitSealed(batch).entries()) turn[i]?.resolve(sealed);
+  for (const [i, sealed] of splitSealed(batch).entries()) {
+    turn[i]?.key.fill(0);
+    turn[i]?.resolve(sealed);
+  }
 }

@@ -2,12 +2,12 @@
 
 import { parentPort } from 'node:worker_threads';
 import { sealBatch } from './sealing.ts';
-import type { Private } from './sealing.ts';
+import type { Unsealed } from './sealing.ts';
 
 if (parentPort === null) throw new Error('seal-thread.ts runs as a worker of seal-pool.ts');
 const port = parentPort;
 
-port.on('message', (texts: readonly Private[]) => {
-  const batch = sealBatch(texts);
+port.on('message', (unsealed: Unsealed) => {
+  const batch = sealBatch(unsealed);
   port.postMessage(batch, [batch.bytes.buffer, batch.lengths.buffer]);
 });

@@ -107,7 +107,7 @@ export async function openGatewayStore(folder: string): Promise<GatewayStore> {
       subscriptions.set(record.id, record);
     },
     async deleteSubscription(id) {
-      await db.delete(`subscription/${id}`);
+      await db.delete([`subscription/${id}`]);
       subscriptions.delete(id);
     },
     async copyTo(target) {

@@ -36,9 +36,11 @@ export class SyncedLevel<V> {
     });
   }
 
-  /** Deletes the row, if it is there. `log_unavailable` when the disk refuses. */
-  delete(key: string): Promise<void> {
-    return this.#write((batch) => batch.del(key));
+  /** Deletes the rows that are there. `log_unavailable` when the disk refuses. */
+  delete(keys: readonly string[]): Promise<void> {
+    return this.#write((batch) => {
+      for (const key of keys) batch.del(key);
+    });
   }
 
   /** The chained form of a batch: it costs a fraction of the array form. */
