@@ -96,7 +96,7 @@ function surge(file: string): Row[] {
     text: line['text'] ?? '',
     domain: 'general',
     targets: [line['original'] === 'Toxic' ? 1 : 0, 0, 0],
-    weights: [line['original'] === 'Toxic' ? 12 : 5, 0.05, 0.3],
+    weights: [line['original'] === 'Toxic' ? 17 : 7, 0.05, 0.3],
     split: 'train',
     fold: draw(`surge ${line['text'] ?? ''}`) % 5,
     tag: line['original'] ?? '',
@@ -209,7 +209,12 @@ export function ownRows(folder: string): Row[] {
   for (const line of lines(join(folder, 'varied.jsonl'))) rows.push(fresh('varied', line));
   for (const line of lines(join(folder, 'hiring-voices.jsonl')))
     rows.push(fresh('voices', { ...line, topic: 'hiring' }));
-  for (const line of lines(join(folder, 'guarded.jsonl'))) rows.push(guarded(line));
+  for (const line of lines(join(folder, 'hiring-colleagues.jsonl')))
+    rows.push(fresh('colleagues', { ...line, topic: 'hiring' }));
+  for (const line of lines(join(folder, 'guarded.jsonl'))) rows.push(guarded('guarded', line));
+  for (const line of lines(join(folder, 'everyday.jsonl'))) rows.push(guarded('everyday', line));
+  for (const line of lines(join(folder, 'machine.jsonl')))
+    rows.push(own('machine', line, [0, 0, 0], [2, 1, 2]));
   const held = rows.filter(({ split }) => split === 'test').map(({ text }) => bare(text));
   for (const grammar of GRAMMARS) rows.push(...made(folder, grammar, held));
   return rows;
@@ -255,12 +260,13 @@ function fresh(set: string, line: Line): Row {
   return { ...row, tag: set === 'field' ? `${topic} ${line['language'] ?? 'en'}` : topic };
 }
 
-/** Alarming words in lawful company, and the same words in earnest: what a guard must tell apart. */
-function guarded(line: Line): Row {
+/** Alarming words in lawful company, plain prose, and the same words in earnest: what a guard must tell apart. */
+function guarded(set: string, line: Line): Row {
   const bad = line['label'] === 'VIOLATION';
   const crisis = line['label'] === 'CRISIS';
+  if (line['domain'] !== 'general') return fresh(set, { ...line, topic: line['domain'] ?? '' });
   const weights = bad || crisis ? [4, 1, 4] : [8, 2, 8];
-  return own('guarded', line, [bad ? 1 : 0, bad ? null : 0, crisis ? 1 : 0], weights);
+  return own(set, line, [bad ? 1 : 0, bad ? null : 0, crisis ? 1 : 0], weights);
 }
 
 function own(
