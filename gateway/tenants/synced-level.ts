@@ -63,6 +63,9 @@ export class SyncedLevel<V> {
   async erase(key: string): Promise<void> {
     try {
       if (this.#doubtful) await this.#reopen();
+      // A row that is still in memory goes to a table first: written there together with its deletion, it would
+      // stand in one that no compaction of this range takes up.
+      await this.#db.compactRange(key, key);
       await this.#db.del(key, { sync: true });
       await this.#db.compactRange(key, key);
     } catch (cause) {

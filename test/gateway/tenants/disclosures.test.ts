@@ -24,12 +24,34 @@ describe('disclosures', () => {
   let disclosures: Disclosures;
   const reopened = (): Promise<Disclosures> => Disclosures.open(folder, { threads: false });
   /** Rows of the key database, while nobody has it open. */
-  const stored = async (change?: (db: ClassicLevel<string, Uint8Array>) => Promise<unknown>) => {
-    const db = new ClassicLevel<string, Uint8Array>(folder, { valueEncoding: 'view' });
+  const stored = async (
+    change?: (db: ClassicLevel<string, Uint8Array>) => Promise<unknown>,
+    at = folder,
+  ) => {
+    const db = new ClassicLevel<string, Uint8Array>(at, { valueEncoding: 'view' });
     await change?.(db);
     const rows = new Map(await db.iterator().all());
     await db.close();
     return rows;
+  };
+  /** What a machine that dies now would find: the files as they are, while the database is open. */
+  const copied = async <T>(see: (copy: string) => Promise<T>): Promise<T> => {
+    const copy = await mkdtemp(join(tmpdir(), 'actlog-private-'));
+    try {
+      for (const name of (await readdir(folder)).filter((name) => name !== 'LOCK')) {
+        await copyFile(join(folder, name), join(copy, name));
+      }
+      return await see(copy);
+    } finally {
+      await rm(copy, { recursive: true });
+    }
+  };
+  const onDisk = async (bytes: Buffer): Promise<boolean> => {
+    const files = await Promise.all(
+      // A file that the database gave up meanwhile holds nothing.
+      (await readdir(folder)).map((name) => readFile(join(folder, name)).catch(() => Buffer.of())),
+    );
+    return files.some((file) => file.includes(bytes));
   };
   const keyOf = ({ value }: AttachedRow): string => Buffer.from(value!).toString('hex', 0, 16);
   const sealed = async (entry_id: string, texts: EntryDisclosures): Promise<AttachedRow> => {
@@ -91,21 +113,13 @@ describe('disclosures', () => {
     const [row, other] = [await sealed('entry-1', opened), await sealed('entry-2', opened)];
     await disclosures.close();
     const key = Buffer.from((await stored()).get(keyOf(row)) ?? []);
-    const onDisk = async (): Promise<boolean> => {
-      const names = await readdir(folder);
-      const files = await Promise.all(
-        // A file that the database gave up meanwhile holds nothing.
-        names.map((name) => readFile(join(folder, name)).catch(() => Buffer.alloc(0))),
-      );
-      return files.some((bytes) => bytes.includes(key));
-    };
     assert.equal(key.length, 32);
-    assert.equal(await onDisk(), true);
+    assert.equal(await onDisk(key), true);
     disclosures = await reopened();
     await disclosures.destroy(holding(row, other), 'entry-1');
     assert.deepEqual(await disclosures.open(holding(row), 'entry-1'), {});
     assert.deepEqual(await disclosures.open(holding(other), 'entry-2'), opened);
-    assert.equal(await onDisk(), false);
+    assert.equal(await onDisk(key), false);
     assert.equal(disclosures.kept(holding(row), 'entry-1'), true);
     assert.equal(disclosures.kept(holding(), 'entry-1'), false);
   });
@@ -135,18 +149,21 @@ describe('disclosures', () => {
 
   it('have their key on disk before they are sealed', async () => {
     const row = await sealed('entry-1', opened);
-    const copy = await mkdtemp(join(tmpdir(), 'actlog-private-'));
-    try {
-      // What a machine that dies now would find: the files as they are, while the database is open.
-      for (const name of (await readdir(folder)).filter((name) => name !== 'LOCK')) {
-        await copyFile(join(folder, name), join(copy, name));
-      }
+    await copied(async (copy) => {
       const after = await Disclosures.open(copy, { threads: false });
       assert.deepEqual(await after.open(holding(row), 'entry-1'), opened);
       await after.close();
-    } finally {
-      await rm(copy, { recursive: true });
-    }
+    });
+  });
+
+  it('leave no byte of a key that is destroyed soon after it was drawn', async () => {
+    const row = await sealed('entry-1', opened);
+    const rows = await copied((copy) => stored(undefined, copy));
+    const key = Buffer.from(rows.get(keyOf(row)) ?? []);
+    assert.equal(key.length, 32);
+    assert.equal(await onDisk(key), true);
+    await disclosures.destroy(holding(row), 'entry-1');
+    assert.equal(await onDisk(key), false);
   });
 
   it('open and are destroyed as a release before has sealed them', async () => {
