@@ -24,8 +24,10 @@ export async function appendAndAnswer(
   if (registered !== true) await registered;
   const { tenant_ref } = caller;
   const group = drafts.map((draft) => ({ tenant_ref, ...draft }));
-  const hidden = isShared(caller.tenant) ? 0 : drafts.filter(hides).length;
-  const keys = hidden === 0 ? null : await gateway.disclosures.reserve(hidden);
+  const withPrivate = isShared(caller.tenant)
+    ? 0
+    : drafts.filter((draft) => draft.private !== undefined).length;
+  const keys = withPrivate === 0 ? null : await gateway.disclosures.reserve(withPrivate);
 
   const notices = gateway.webhooks.notices(log, caller.tenant);
   const kept = state.claim === null ? undefined : keep?.later();
@@ -65,8 +67,6 @@ export async function appendAndAnswer(
     keep?.now,
   );
 }
-
-const hides = ({ private: values }: Draft): boolean => values !== undefined;
 
 /** Answers with entries that stand already; an Idempotency-Key names them from now on. */
 export async function answerWith(ctx: RequestContext, indexes: readonly number[]): Promise<void> {

@@ -5,9 +5,9 @@
 import { writeSync } from 'node:fs';
 import { openLog, openThreads } from '../../log/index.ts';
 import { ENTRY, NOTE as NOTE_ROW } from '../../log/store/layout.ts';
-import { openStore } from '../../log/store/store.ts';
 import type { Store, Write } from '../../log/store/store.ts';
 import { note, NOTE, TENANT } from '../log/kept-log.ts';
+import { openWithWrite } from '../log/store/with-write.ts';
 
 const [folder = '', point = '', nth = '1'] = process.argv.slice(2);
 let left = Number(nth);
@@ -32,24 +32,13 @@ function kindOf(writes: readonly Write[]): string {
   return writes.some(({ key }) => key[0] === NOTE_ROW) ? 'note' : 'other';
 }
 
-async function open(path: string): Promise<Store> {
-  const store = await openStore(path);
-  const write = async (writes: readonly Write[]): Promise<void> => {
+const open = (path: string): Promise<Store> =>
+  openWithWrite(path, async (writes, write) => {
     const kind = kindOf(writes);
     at(`before-${kind}`);
-    await store.write(writes);
+    await write(writes);
     at(`after-${kind}`);
-  };
-  return {
-    get: (key) => store.get(key),
-    write,
-    scan: (range) => store.scan(range),
-    scanKeys: (range) => store.scanKeys(range),
-    compact: (range) => store.compact(range),
-    copy: () => store.copy(),
-    close: () => store.close(),
-  };
-}
+  });
 
 const say = (what: object): void => {
   writeSync(1, `${JSON.stringify(what)}\n`);

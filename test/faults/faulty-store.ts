@@ -1,8 +1,8 @@
 // A real database whose batches fail when a test says so: before anything is on disk, or after all is.
 
-import { openStore } from '../../log/store/store.ts';
-import type { Store, Write } from '../../log/store/store.ts';
 import { LogError } from '../../log/errors.ts';
+import type { Store, Write } from '../../log/store/store.ts';
+import { openWithWrite } from '../log/store/with-write.ts';
 
 /** How a batch fails: nothing of it written, or all of it and the answer lost. */
 export type Failing = 'before' | 'after';
@@ -16,25 +16,14 @@ export class FaultyStore {
   /** Batches that were asked for. */
   batches = 0;
 
-  readonly open = async (folder: string): Promise<Store> => {
-    const store = await openStore(folder);
-    const write = async (writes: readonly Write[]): Promise<void> => {
+  readonly open = (folder: string): Promise<Store> =>
+    openWithWrite(folder, async (writes, write) => {
       this.batches += 1;
       const failing = this.rule(writes);
       if (failing === 'before') throw broken();
-      await store.write(writes);
+      await write(writes);
       if (failing === 'after') throw broken();
-    };
-    return {
-      get: (key) => store.get(key),
-      write,
-      scan: (range) => store.scan(range),
-      scanKeys: (range) => store.scanKeys(range),
-      compact: (range) => store.compact(range),
-      copy: () => store.copy(),
-      close: () => store.close(),
-    };
-  };
+    });
 
   /** The next batch that has a row under this letter fails, once. */
   failNext(letter: number, failing: Failing): void {

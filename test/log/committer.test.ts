@@ -6,33 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openLog, openThreads } from '../../log/index.ts';
 import { ENTRY } from '../../log/store/layout.ts';
-import { openStore } from '../../log/store/store.ts';
-import type { Store, Write } from '../../log/store/store.ts';
 import { note, NOTE, TENANT } from './kept-log.ts';
-
-/** A real database that lets batches wait until a test says so, and tells how many entries each has. */
-class SlowStore {
-  readonly entries: number[] = [];
-  disk: Promise<void> = Promise.resolve();
-
-  readonly open = async (folder: string): Promise<Store> => {
-    const store = await openStore(folder);
-    const write = async (writes: readonly Write[]): Promise<void> => {
-      this.entries.push(writes.filter(({ key }) => key[0] === ENTRY).length);
-      await this.disk;
-      await store.write(writes);
-    };
-    return {
-      get: (key) => store.get(key),
-      write,
-      scan: (range) => store.scan(range),
-      scanKeys: (range) => store.scanKeys(range),
-      compact: (range) => store.compact(range),
-      copy: () => store.copy(),
-      close: () => store.close(),
-    };
-  };
-}
+import { openWithWrite } from './store/with-write.ts';
 
 const turns = async (count: number): Promise<void> => {
   for (let i = 0; i < count; i += 1) await new Promise(setImmediate);
@@ -46,7 +21,9 @@ describe('committer', () => {
   afterEach(() => rm(folder, { recursive: true }));
 
   it('writes all rounds that were signed while the disk was busy as one batch', async () => {
-    const slow = new SlowStore();
+    /** Entries in each batch; a batch waits for the disk. */
+    const batches: number[] = [];
+    let disk: Promise<void> = Promise.resolve();
     const log = await openLog({
       data: folder,
       kind: 'live',
@@ -55,15 +32,20 @@ describe('committer', () => {
       threads: openThreads({ inline: true }),
       checkpoint_interval_ms: 3_600_000,
       types: [NOTE],
-      store: slow.open,
+      store: (path) =>
+        openWithWrite(path, async (writes, write) => {
+          batches.push(writes.filter(({ key }) => key[0] === ENTRY).length);
+          await disk;
+          await write(writes);
+        }),
     });
     await log.declare([NOTE]);
     await log.registerTenant(TENANT, '0'.repeat(64));
     let free = (): void => undefined;
-    slow.disk = new Promise((resolve) => {
+    disk = new Promise((resolve) => {
       free = resolve;
     });
-    slow.entries.length = 0;
+    batches.length = 0;
     const size = log.size();
     let answered = 0;
     const append = async (count: number): Promise<readonly number[]> => {
@@ -76,18 +58,18 @@ describe('committer', () => {
     };
     const first = append(1);
     await turns(10);
-    assert.deepEqual(slow.entries, [1]);
+    assert.deepEqual(batches, [1]);
     const second = append(20);
     await turns(20);
     const third = append(30);
     await turns(20);
     // Signed, and not on disk: nobody is told, and no second batch begins.
-    assert.deepEqual(slow.entries, [1]);
+    assert.deepEqual(batches, [1]);
     assert.equal(answered, 0);
     assert.equal(log.size(), size);
     free();
     const indexes = (await Promise.all([first, second, third])).flat();
-    assert.deepEqual(slow.entries, [1, 50]);
+    assert.deepEqual(batches, [1, 50]);
     assert.deepEqual(
       indexes,
       indexes.map((_, i) => size + i),
