@@ -1,0 +1,170 @@
+// actlog verify on what a server hands out, with the kit that it gave.
+
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { actlog, type Ran } from '../support/actlog.ts';
+
+import { Served } from './served.ts';
+
+describe('actlog serve, and what works beside it', function () {
+  this.timeout(240_000);
+  let served: Served;
+  before(async () => {
+    served = await Served.start();
+  });
+  after(() => served.stop());
+
+  const run = (...args: string[]): Promise<Ran> => actlog(args);
+
+  describe('verify', () => {
+    let kit: string;
+
+    before(async () => {
+      kit = await served.keep('kit.json', '/export/offline-verify-kit.json');
+    });
+
+    it('accepts a receipt with its proof, offline, check by check', async () => {
+      const receipt = await served.silence('s-1');
+      const { code, stdout } = await run('verify', receipt, '--kit', kit);
+      assert.equal(code, 0, stdout);
+      assert.match(stdout, / {2}ok +signature +key /);
+      assert.match(stdout, / {2}ok +inclusion +entry \d+ of \d+/);
+      assert.match(stdout, / {2}not shown +cosignatures/);
+      assert.match(stdout, /^VALID: the log signed this entry, and it is in the tree of/m);
+      assert.match(stdout, /^trust: .*kit\.json \(policy_source: operator\)$/m);
+    });
+
+    it('refuses a receipt that was changed, and names the check', async () => {
+      const receipt = await readFile(await served.silence('s-2'), 'utf8');
+      const changed = receipt.replace(/"issued_at_ms":\d+/, '"issued_at_ms":1700000000001');
+      const { code, json } = await actlog(['verify', '-', '--kit', kit, '--json'], {
+        stdin: changed,
+      });
+      assert.equal(code, 1);
+      assert.equal(json.valid, false);
+      const failed = json.checks.filter(({ outcome }: { outcome: string }) => outcome === 'failed');
+      assert.deepEqual(
+        failed.map(({ name }: { name: string }) => name),
+        ['entry_hash', 'inclusion', 'signature'],
+      );
+    });
+
+    it('fetches receipt and kit when it is given an address, and says whom that trusts', async () => {
+      const { receipt } = JSON.parse(await readFile(await served.silence('s-3'), 'utf8'));
+      const { code, stdout } = await run('verify', `${served.url}/r/${receipt.entry_id}`);
+      assert.equal(code, 0, stdout);
+      assert.match(stdout, /fetched just now: its operator vouches for itself/);
+      const page = await run('verify', receipt.verify_url);
+      assert.equal(page.code, 0, page.stderr);
+    });
+
+    it('takes a lookup answer, a tlog-proof, a checkpoint, an inclusion proof and the kit', async () => {
+      const { receipt } = JSON.parse(await readFile(await served.silence('s-4'), 'utf8'));
+      const found = await served.keep('found.json', `/receipt/lookup?entry_id=${receipt.entry_id}`);
+      const { proof, receipt: plain } = JSON.parse(await readFile(found, 'utf8'));
+      const proofFile = join(served.folder, 'entry.tlog-proof');
+      const plainFile = join(served.folder, 'plain.json');
+      await writeFile(proofFile, proof.tlog_proof);
+      await writeFile(plainFile, JSON.stringify(plain));
+      const index = String(receipt.log.index);
+      const inclusion = await served.keep(
+        'inclusion.json',
+        `/log/live/proof/inclusion?index=${index}`,
+      );
+      const checkpoint = await served.keep('checkpoint', '/log/live/checkpoint');
+      for (const args of [
+        [found],
+        [proofFile, '--receipt', plainFile],
+        [plainFile, '--proof', proofFile],
+        [inclusion],
+        [checkpoint],
+      ]) {
+        const { code, stdout, stderr } = await run('verify', ...args, '--kit', kit);
+        assert.equal(code, 0, stdout + stderr);
+      }
+      const { code, stdout } = await run('verify', kit);
+      assert.equal(code, 0, stdout);
+      assert.match(stdout, /vector +1 is refused, as the kit says/);
+    });
+
+    it('checks absence only against a question that the caller states', async () => {
+      const { receipt } = JSON.parse(await readFile(await served.silence('s-5'), 'utf8'));
+      const session = receipt.subject_key as string[];
+      const asked = encodeURIComponent(JSON.stringify(session));
+      const window = { from: 1_000_000_000_000, to: 1_000_000_001_000 };
+      const document = await served.keep(
+        'absent.json',
+        `/log/live/proof/lookup?key=${asked}&from_ms=${window.from}&to_ms=${window.to}`,
+      );
+      const unasked = await run('verify', document, '--kit', kit);
+      assert.equal(unasked.code, 2);
+      assert.match(unasked.stderr, /a question that you have not asked/);
+      const question = ['--key', JSON.stringify(session), '--from', String(window.from)];
+      const own = await run(
+        'verify',
+        document,
+        '--kit',
+        kit,
+        ...question,
+        '--to',
+        String(window.to),
+      );
+      assert.equal(own.code, 0, own.stdout);
+      assert.match(own.stdout, /^VALID: ABSENT/m);
+      const other = await run(
+        'verify',
+        document,
+        '--kit',
+        kit,
+        ...question,
+        '--to',
+        '1000000009999',
+      );
+      assert.equal(other.code, 1);
+      assert.match(other.stdout, /answers another question/);
+      const taken = await run('verify', document, '--kit', kit, '--as-asked');
+      assert.equal(taken.code, 0);
+      assert.match(taken.stdout, /question, taken from the document/);
+    });
+
+    it('takes the document about the surface that is asked about from an answer that has several', async () => {
+      const window = { from_ms: 1_000_000_000_000, to_ms: 1_000_000_001_000 };
+      const asked = { entity: 'acme', surfaces: ['policy_bind', 'data_export'], ...window };
+      const file = await served.keep('several.json', '/api/v1/absence/witness', asked);
+      const about = (surface: string) => ['--key', JSON.stringify(['surface', 'acme', surface])];
+      const { from_ms, to_ms } = window;
+      const when = ['--from', String(from_ms), '--to', String(to_ms)];
+      const one = await run('verify', file, '--kit', kit, ...about('data_export'), ...when);
+      assert.equal(one.code, 0, one.stdout + one.stderr);
+      assert.match(one.stdout, /^VALID: UNDECLARED: nothing was logged for surface data_export/m);
+      const each = await run('verify', file, '--kit', kit, '--as-asked');
+      assert.equal(each.code, 0, each.stdout + each.stderr);
+      assert.equal(each.stdout.match(/^VALID: UNDECLARED/gm)?.length, 2);
+      const other = await run('verify', file, '--kit', kit, ...about('offer_extend'), ...when);
+      assert.equal(other.code, 2);
+      assert.match(other.stderr, /holds 2 absence documents, and none is about .*offer_extend/);
+      const unasked = await run('verify', file, '--kit', kit);
+      assert.equal(unasked.code, 2);
+      assert.match(unasked.stderr, /say by --key which you ask about/);
+    });
+
+    it('cannot tell without a kit, without a thing, or of what it does not know', async () => {
+      const receipt = await served.silence('s-6');
+      const stray = join(served.folder, 'stray.txt');
+      await writeFile(stray, 'hello');
+      for (const [args, said] of [
+        [[receipt], /a kit says which keys to trust/],
+        [[stray, '--kit', kit], /no receipt, absence document/],
+        [['missing.json', '--kit', kit], /ENOENT/],
+        [[receipt, '--kit', stray], /./],
+        [[], /missing required argument/],
+      ] as const) {
+        const { code, stderr } = await run('verify', ...args);
+        assert.equal(code, 2, stderr);
+        assert.match(stderr, said);
+        assert.doesNotMatch(stderr, /\n {4}at /);
+      }
+    });
+  });
+});
