@@ -9,13 +9,13 @@ import { toBase64 } from '../../log/encoding/bytes.ts';
 import { manifestHash, runSince } from '../../log/index.ts';
 import type { ChainKey, Draft, Json, JsonObject } from '../../log/index.ts';
 import { LogError, trustedKeyOf, verifyAbsence } from '../../log/verify.ts';
-import type { Question, Trust } from '../../log/verify.ts';
+import type { Question, Trust, Verdict } from '../../log/verify.ts';
 import { openTestLog } from '../support/open-test-log.ts';
 import type { TestLog } from '../support/open-test-log.ts';
 import { steps, window } from './random-histories.ts';
 import type { Step } from './random-histories.ts';
 import { ACT, scan, told, VERDICTS } from './scanned-verdict.ts';
-import type { Asked, Told, Verdict } from './scanned-verdict.ts';
+import type { Asked, Told } from './scanned-verdict.ts';
 
 const CASES = Number(process.env['ABSENCE_CASES'] ?? 300);
 const WINDOWS = 10;

@@ -2,6 +2,7 @@
 // statement and millisecond by millisecond, and shares nothing with the verifier. formats.md §6.
 
 import type { EntryType, JsonObject } from '../../log/index.ts';
+import type { Verdict } from '../../log/verify.ts';
 
 /** The type of an act on a surface; its members alone put it on the chain of that surface. */
 export const ACT: EntryType = {
@@ -36,8 +37,7 @@ export interface Scanned {
   readonly verdict: Verdict;
 }
 
-export type Verdict = (typeof VERDICTS)[number];
-export const VERDICTS = ['PRESENT', 'UNDECLARED', 'UNDERSAMPLED', 'ABSENT'] as const;
+export const VERDICTS: readonly Verdict[] = ['PRESENT', 'UNDECLARED', 'UNDERSAMPLED', 'ABSENT'];
 
 const ms = (statement: JsonObject): number => statement.issued_at_ms as number;
 

@@ -1,0 +1,72 @@
+// Services that RR-1 is tried on, the log whose permits they take, and what each of the five checks must say.
+
+import type { IncomingHttpHeaders } from 'node:http';
+import express from 'express';
+import { readHeader } from '../../../plugins/require-receipt/header.ts';
+import type { Presented } from '../../../plugins/require-receipt/header.ts';
+import type { GuardOptions } from '../../../plugins/require-receipt/middleware.ts';
+import type { Conformance } from '../../../tools/conformance/run.ts';
+import { GateLog } from '../../plugins/require-receipt/permits.ts';
+import { expressService, listening } from '../../plugins/require-receipt/services.ts';
+import type { Service } from '../../plugins/require-receipt/services.ts';
+import { TENANT } from '../../support/forge.ts';
+
+export const log = new GateLog();
+export const AUDIENCE = 'https://shop.example';
+/** A guard that believes that log, at its time. */
+export const options: GuardOptions = {
+  log: log.vkey,
+  jwks: log.jwks(),
+  tenants: [TENANT],
+  audience: AUDIENCE,
+  service: { name: 'Refunds' },
+  now: () => log.ms,
+};
+
+/** Names of the checks by what came of them. */
+export const outcomes = ({ checks }: Conformance): Record<string, string> =>
+  Object.fromEntries(checks.map(({ name, outcome }) => [name, outcome]));
+
+/** All five checks pass. */
+export const ALL = {
+  manifest_valid: 'passed',
+  challenge_on_missing: 'passed',
+  runs_on_valid: 'passed',
+  replay_refused: 'passed',
+  forged_refused: 'passed',
+};
+
+/** A service that says what RR-1 asks for, and does with receipts what a test says. */
+export async function careless(
+  take: (presented: Presented) => boolean,
+  challenge: {
+    readonly status?: number;
+    readonly header?: string | null;
+    readonly body?: object;
+  } = {},
+  asked: IncomingHttpHeaders[] = [],
+): Promise<Pick<Service, 'url' | 'close'>> {
+  const real = await expressService(options);
+  const manifest: unknown = await (
+    await fetch(`${real.url}/.well-known/agent-actions.json`)
+  ).json();
+  await real.close();
+  const app = express();
+  app.use((req, _res, next) => {
+    asked.push(req.headers);
+    next();
+  });
+  app.get('/.well-known/agent-actions.json', (_req, res) => void res.json(manifest));
+  app.post('/refunds', express.json(), (req, res) => {
+    const presented = readHeader(req.get('X-Receipt') ?? '');
+    if (presented !== null && take(presented)) {
+      res.json({ ok: true });
+      return;
+    }
+    const { status = 428, header, body = { required: {} } } = challenge;
+    const wanted = `action="payment.refund", action_hash="sha256:${'0'.repeat(64)}", proof="X-Receipt"`;
+    if (header !== null) res.set('Receipt-Required', header ?? wanted);
+    res.set('Cache-Control', 'no-store').status(status).json(body);
+  });
+  return listening(app);
+}
