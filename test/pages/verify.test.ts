@@ -1,94 +1,12 @@
-// /verify as a person uses it: the page itself checks everything, and comes to the verdict that `actlog` comes to.
+// /verify as a person uses it: it checks the receipt of its address or a file, also offline, and remembers the log.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import type { Page } from 'playwright-core';
-import { portable } from '../../log/crypto/portable.ts';
-import type { Json } from '../../log/index.ts';
-import { verdicts } from '../../tools/verify/vectors.ts';
 import { accessible, calm, fits, pagesSuite, picture, validHtml } from './browser.ts';
-
-const VECTORS = JSON.parse(
-  readFileSync(new URL('../vectors/absence.json', import.meta.url), 'utf8'),
-) as Vectors;
-const HOSTILE = '<img src=x onerror=alert(1)>"\'&amp;{{7*7}}';
-
-interface Vector {
-  readonly name: string;
-  readonly doc?: { readonly question: Question };
-  readonly text?: string;
-  readonly question?: Question;
-}
-
-interface Question {
-  readonly key: readonly string[];
-  readonly from_ms: number;
-  readonly to_ms: number;
-}
-
-interface Vectors {
-  readonly origin: string;
-  readonly vkey: string;
-  readonly jwk: object;
-  readonly witnesses: readonly { readonly name: string; readonly vkey: string }[];
-  readonly checkpoints: readonly string[];
-  readonly documents: readonly Vector[];
-  readonly refused: readonly Vector[];
-}
-
-/** What the tests read of a receipt. */
-interface Receipt {
-  readonly entry_id: string;
-  readonly index: number;
-  readonly issued_at_ms: number;
-}
+import { HOSTILE, openReady, outcome, receipt, show, verdictAfter } from './verify-page.ts';
 
 pagesSuite('/verify', (sight) => {
-  const EVENT = { decision_reason: 'no consent', action_not_taken: HOSTILE };
-
-  /** A restraint receipt of the live log, under a checkpoint. */
-  async function receipt(members: object = {}): Promise<Receipt> {
-    const { running } = sight();
-    const { status, json } = await running.post(
-      '/api/v1/restraint',
-      { ...EVENT, ...members },
-      { key: running.live, headers: { Prefer: 'wait=20' } },
-    );
-    assert.equal(status, 200);
-    return json.receipt as Receipt;
-  }
-
-  /** Runs what `act` starts, and gives the verdict that the page then shows. */
-  async function verdictAfter(page: Page, act: () => Promise<unknown>): Promise<string> {
-    const before = await page.getAttribute('#result', 'data-run');
-    await act();
-    await page.waitForFunction(
-      (run) => document.querySelector<HTMLElement>('#result')?.dataset['run'] !== run,
-      before ?? undefined,
-    );
-    return (await page.getAttribute('#result [data-verdict]', 'data-verdict')) ?? '';
-  }
-
-  const show = (page: Page, text: string | Uint8Array, name = 'shown.json'): Promise<string> =>
-    verdictAfter(page, () =>
-      page.setInputFiles('#file', {
-        name,
-        mimeType: 'application/octet-stream',
-        buffer: Buffer.from(text),
-      }),
-    );
-
-  async function openReady(path = '/verify', options = {}): Promise<Page> {
-    const page = await sight().open(path, options);
-    await page.waitForSelector('html[data-ready]');
-    return page;
-  }
-
-  const outcome = (page: Page, check: string): Promise<string | null> =>
-    page.getAttribute(`[data-check="${check}"]`, 'data-outcome');
-
   it('checks the receipt of its address, draws its way, and remembers the log', async () => {
-    const { entry_id } = await receipt();
+    const { entry_id } = await receipt(sight().running);
     const { running } = sight();
     const path = `/verify?entry_id=${entry_id}`;
     for (const colorScheme of ['light', 'dark'] as const) {
@@ -104,7 +22,7 @@ pagesSuite('/verify', (sight) => {
       await picture(page, `verify-receipt-${colorScheme}`);
       calm(page);
       if (colorScheme === 'light') {
-        await receipt();
+        await receipt(sight().running);
         await verdictAfter(page, () => page.click('button[type=submit]'));
         await page.reload();
         await page.waitForSelector('[data-check="same_log_as_before"][data-outcome="ok"]');
@@ -117,8 +35,8 @@ pagesSuite('/verify', (sight) => {
   });
 
   it('finds a changed receipt out, shows hostile text as text, and works offline', async () => {
-    const good = await receipt({ action_not_taken: HOSTILE });
-    const page = await openReady('/verify', { viewport: { width: 360, height: 740 } });
+    const good = await receipt(sight().running);
+    const page = await openReady(sight(), '/verify', { viewport: { width: 360, height: 740 } });
     await page.context().setOffline(true);
     assert.equal(await show(page, JSON.stringify(good)), 'VALID');
     await fits(page);
@@ -131,165 +49,6 @@ pagesSuite('/verify', (sight) => {
     assert.equal(await show(page, HOSTILE), 'UNKNOWN');
     assert.equal(await show(page, '{"schema":"<b>","a":1,"a":2}'), 'UNKNOWN');
     assert.equal(await page.locator('#result img, #result b').count(), 0);
-    await page.context().close();
-  });
-
-  it('checks proofs, checkpoints, AIR exports and COSE messages', async () => {
-    const { running } = sight();
-    const { entry_id, ...rest } = await receipt();
-    const whole = JSON.stringify({ entry_id, ...rest });
-    const page = await openReady();
-    const lookup = await running.get(`/receipt/lookup?entry_id=${entry_id}`);
-    assert.equal(await show(page, lookup.text), 'VALID');
-    const proof = await running.get(`/r/${entry_id}/tlog-proof`);
-    assert.equal(await show(page, proof.text), 'UNKNOWN');
-    await page.click('summary');
-    await page.fill('#beside', whole);
-    assert.equal(await show(page, proof.text), 'VALID');
-    await page.fill('#beside', '');
-    const checkpoint = await running.get('/log/live/checkpoint');
-    assert.equal(await show(page, checkpoint.text), 'VALID');
-    assert.equal(await show(page, checkpoint.text.replace(/\n\d+\n/, '\n7\n')), 'INVALID');
-    const inclusion = await running.get(`/log/live/proof/inclusion?index=${String(rest.index)}`);
-    assert.equal(await show(page, inclusion.text), 'VALID');
-
-    const air = await running.get(`/export/scitt/air/${entry_id}.json`);
-    assert.equal(await show(page, air.text), 'VALID', (await page.textContent('#result')) ?? '');
-    assert.equal(await outcome(page, 'cose_signature'), 'ok');
-    const changed = structuredClone(air.json);
-    changed.record.action_timestamp_ms = 1;
-    assert.equal(await show(page, JSON.stringify(changed)), 'INVALID');
-    const cose = Buffer.from(air.json.cose_sign1_b64 as string, 'base64');
-    assert.equal(await show(page, cose, 'air.cose'), 'VALID');
-    assert.equal(await outcome(page, 'inclusion'), 'ok');
-    cose[cose.length - 1]! ^= 1;
-    assert.equal(await show(page, cose, 'air.cose'), 'INVALID');
-    calm(page);
-    await page.context().close();
-  });
-
-  it('checks a pre-dispute bundle with the receipt of its mandate, and refuses other terms', async () => {
-    const { running } = sight();
-    const enrolled = await running.post(
-      '/carrier/v1/enroll',
-      { company: 'Page Tests' },
-      { key: running.live, headers: { Prefer: 'wait=20' } },
-    );
-    assert.equal(enrolled.status, 200, enrolled.text);
-    const page = await openReady();
-    assert.equal(await show(page, enrolled.text), 'VALID');
-    assert.equal(await outcome(page, 'terms'), 'ok');
-    assert.equal(await outcome(page, 'inclusion'), 'ok');
-    const { bundle } = enrolled.json;
-    const terms = { ...bundle.terms, findings_window_days: 1 };
-    const changed = { ...enrolled.json, bundle: { ...bundle, terms } };
-    assert.equal(await show(page, JSON.stringify(changed)), 'INVALID');
-    assert.equal(await outcome(page, 'terms'), 'failed');
-    assert.equal(await show(page, JSON.stringify(bundle)), 'UNKNOWN');
-    assert.match((await page.textContent('#result')) ?? '', /whole answer of the enrollment/);
-    calm(page);
-    await page.context().close();
-  });
-
-  it('checks several files, and each document of a witness about several surfaces', async () => {
-    const { running } = sight();
-    const fileOf = (name: string, text: string) => ({
-      ...{ name, mimeType: 'application/json' },
-      buffer: Buffer.from(text),
-    });
-    const ofAll = (page: Page): Promise<string[]> =>
-      page.$$eval('[data-one]', (all) =>
-        all.map(
-          (one) => one.querySelector<HTMLElement>('[data-verdict]')?.dataset['verdict'] ?? '',
-        ),
-      );
-    const good = await receipt();
-    const page = await openReady();
-    const changed = { ...good, issued_at_ms: good.issued_at_ms + 1 };
-    const kit = await running.get('/export/offline-verify-kit.json');
-    const both = await verdictAfter(page, () =>
-      page.setInputFiles('#file', [
-        fileOf('good.json', JSON.stringify(good)),
-        fileOf('changed.json', JSON.stringify(changed)),
-      ]),
-    );
-    assert.equal(both, 'INVALID');
-    assert.deepEqual(await ofAll(page), ['VALID', 'INVALID']);
-    assert.match((await page.textContent('#result')) ?? '', /1 of 2 hold/);
-    await accessible(page);
-
-    const { json, text } = await running.post(
-      '/api/v1/absence/witness',
-      { entity: 'page-tests', surfaces: ['a', 'b'], from_ms: 1, to_ms: 2 },
-      { key: running.live },
-    );
-    assert.equal(json.witnesses?.length, 2, text);
-    assert.equal(await show(page, text, 'witness.json'), 'VALID');
-    assert.deepEqual(await ofAll(page), ['UNDECLARED', 'UNDECLARED']);
-    await page.click('summary');
-    await page.fill('#key', '["surface","page-tests","b"]');
-    await page.fill('#from', '1');
-    await page.fill('#to', '2');
-    assert.equal(await show(page, text, 'witness.json'), 'UNDECLARED');
-    await page.fill('#key', '["surface","page-tests","c"]');
-    assert.equal(await show(page, text, 'witness.json'), 'UNKNOWN');
-
-    // What comes with a kit is checked with that kit.
-    await page.fill('#key', '');
-    await page.fill('#from', '');
-    await page.fill('#to', '');
-    const withKit = await verdictAfter(page, () =>
-      page.setInputFiles('#file', [
-        fileOf('good.json', JSON.stringify(good)),
-        fileOf('kit.json', kit.text),
-      ]),
-    );
-    assert.equal(withKit, 'VALID');
-    assert.equal(await page.locator('[data-one]').count(), 0);
-    assert.match((await page.textContent('[data-kit]')) ?? '', /^a kit of yours/);
-    calm(page);
-    await page.context().close();
-  });
-
-  it('comes to the verdict of the CLI on every vector, and draws the window', async () => {
-    const { origin, vkey, jwk, witnesses, checkpoints, documents, refused } = VECTORS;
-    const names = witnesses.map(({ name }, i) => [name, `w${String(i)}`] as const);
-    const kit = {
-      schema: 'svc-offline-verify-kit-v1',
-      logs: [{ origin, vkey, checkpoint: checkpoints[0] }],
-      keys: { keys: [{ ...jwk, origin }] },
-      policy: [
-        ...witnesses.map((witness, i) => `witness w${String(i)} ${witness.vkey}`),
-        `group all 2 ${names
-          .filter(([name]) => !name.endsWith('/map'))
-          .map(([, w]) => w)
-          .join(' ')}`,
-        'quorum all',
-      ].join('\n'),
-    };
-    const page = await openReady();
-    await show(page, JSON.stringify(kit), 'kit.json');
-    assert.match((await page.textContent('[data-kit]')) ?? '', /^a kit of yours/);
-    const expected = new Map(
-      verdicts(VECTORS as unknown as Json, portable).map((one) => [one['name'], one]),
-    );
-    await page.click('summary');
-    for (const { name, doc, text, question } of [...documents, ...refused]) {
-      const { key = '', from_ms = '', to_ms = '' } = question ?? {};
-      await page.fill('#key', key === '' ? '' : JSON.stringify(key));
-      await page.fill('#from', String(from_ms));
-      await page.fill('#to', String(to_ms));
-      const verdict = await show(page, text ?? JSON.stringify(doc));
-      const known = expected.get(name);
-      if (known?.['verdict'] !== undefined) assert.equal(verdict, known['verdict'], name);
-      else assert.ok(['INVALID', 'UNKNOWN'].includes(verdict), `${name}: ${verdict}`);
-      if (name === 'absent-never-with-coverage') {
-        assert.match((await page.getAttribute('svg.timeline', 'aria-label')) ?? '', /is empty/);
-        await accessible(page);
-        await picture(page, 'verify-absence');
-      }
-    }
-    calm(page);
     await page.context().close();
   });
 
