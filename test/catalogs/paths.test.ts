@@ -73,7 +73,7 @@ describe('the paths of the catalogs', () => {
   }
 
   it("every path of the interface's list is answered", async () => {
-    const { prose } = copiedSections()['Catalog and product paths'] ?? { prose: '' };
+    const { prose } = copiedSections['Catalog and product paths'] ?? { prose: '' };
     const listed = [...prose.matchAll(/\/[A-Za-z0-9./_{}-]*[A-Za-z0-9}]/g)].map(([path]) => path);
     assert.ok(listed.length > 50, String(listed.length));
     const missing: string[] = [];

@@ -26,9 +26,9 @@ export function interfaceSections(): Readonly<Record<string, Section>> | null {
 }
 
 /** The project's own copy of the same. */
-export function copiedSections(): Readonly<Record<string, Section>> {
-  return JSON.parse(readFileSync(COPY, 'utf8')) as Readonly<Record<string, Section>>;
-}
+export const copiedSections = JSON.parse(readFileSync(COPY, 'utf8')) as Readonly<
+  Record<string, Section>
+>;
 
 /** The sections of a Markdown text, by heading. */
 function sectionsOf(markdown: string): Readonly<Record<string, Section>> {
@@ -61,9 +61,23 @@ function sectionOf(lines: readonly string[]): Section {
 }
 
 /** A row as an object by column name. */
-export function rowsOf(table: Table | undefined): readonly Readonly<Record<string, string>>[] {
+function rowsOf(table: Table | undefined): readonly Readonly<Record<string, string>>[] {
   if (table === undefined) throw new Error('the section has no such table');
   return table.rows.map((row) =>
     Object.fromEntries(table.columns.map((column, at) => [column, row[at] ?? ''])),
   );
 }
+
+/** The one section of the copy whose heading starts so. */
+export function section(start: string): Section {
+  const found = Object.entries(copiedSections).find(([heading]) => heading.startsWith(start));
+  if (found === undefined) throw new Error(`the interface has no ${start}`);
+  return found[1];
+}
+
+/** The rows of a section's table, the first unless another is meant. */
+export const rows = (start: string, at = 0): ReturnType<typeof rowsOf> =>
+  rowsOf(section(start).tables[at]);
+
+/** The words of a list in prose. */
+export const list = (text: string | undefined): string[] => (text ?? '').split(', ');
