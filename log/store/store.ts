@@ -37,8 +37,6 @@ export interface Store {
   write(writes: readonly Write[], options?: { readonly sync?: boolean }): Promise<void>;
   scan(range: Range): AsyncIterable<[Uint8Array, Uint8Array]>;
   scanKeys(range: Range): Promise<Uint8Array[]>;
-  /** Frees the space of deleted keys, so that they are gone from the files too. */
-  compact(range: { gte: Uint8Array; lt: Uint8Array }): Promise<void>;
   /** A consistent copy of everything, as pairs in order, while writes go on. */
   copy(): AsyncIterable<[Uint8Array, Uint8Array]>;
   close(): Promise<void>;
@@ -178,10 +176,6 @@ class LevelStore implements Store {
     } finally {
       await rows.close();
     }
-  }
-
-  async compact(range: { gte: Uint8Array; lt: Uint8Array }): Promise<void> {
-    await this.#db.compactRange(range.gte, range.lt);
   }
 
   async *copy(): AsyncIterable<[Uint8Array, Uint8Array]> {

@@ -9,9 +9,9 @@ import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openStore } from '../../log/store/store.ts';
 import { blocksOf } from '../../log/store/tables.ts';
 import { KeptLog, note } from '../log/kept-log.ts';
+import { intoTables } from '../support/into-tables.ts';
 import type { Found, Good, Told } from './damage-reader.ts';
 
 /** Places in each file; the last ones of a table are its index and footer. */
@@ -32,11 +32,7 @@ async function good(compacted: boolean): Promise<Good & { readonly data: string 
   const entries = Array.from({ length: kept.log.size() }, (_, i) => kept.log.entry(i) ?? '');
   const notes = [...kept.notes];
   await kept.stop();
-  if (compacted) {
-    const store = await openStore(db(kept.folder));
-    await store.compact({ gte: Uint8Array.of(0), lt: Uint8Array.of(255) });
-    await store.close();
-  }
+  if (compacted) await intoTables(db(kept.folder));
   return { data: kept.folder, entries, notes, now_ms: kept.time.wall() };
 }
 

@@ -11,8 +11,6 @@ import { openStore, put, write, type Store } from '../../../log/store/store.ts';
 import { code } from '../kept-log.ts';
 
 const key = (text: string): Buffer => Buffer.from(text);
-const texts = (keys: readonly Uint8Array[]): string[] =>
-  keys.map((one) => Buffer.from(one).toString());
 
 describe('store', () => {
   let folder: string;
@@ -108,14 +106,6 @@ describe('store', () => {
       copied.map(([one]) => one),
       copied.map(([one]) => one).sort(),
     );
-  });
-
-  it('forgets deleted rows when they are compacted', async () => {
-    await store.write([put(key('x1'), key('secret')), put(key('x2'), key('kept'))]);
-    await store.write([write(key('x1'), null)]);
-    const range = { gte: key('x'), lt: key('y') };
-    await store.compact(range);
-    assert.deepEqual(texts(await store.scanKeys(range)), ['x2']);
   });
 
   it('is locked for others while it is open', async () => {

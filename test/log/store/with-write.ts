@@ -17,7 +17,6 @@ export async function openWithWrite(folder: string, writing: Writing): Promise<S
     write: (writes) => writing(writes, (all) => store.write(all)),
     scan: (range) => store.scan(range),
     scanKeys: (range) => store.scanKeys(range),
-    compact: (range) => store.compact(range),
     copy: () => store.copy(),
     close: () => store.close(),
   };
