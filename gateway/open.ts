@@ -7,6 +7,7 @@ import type { Logger } from 'pino';
 import {
   LogError,
   logNumbers,
+  LOG_KINDS,
   openLog,
   openThreads,
   readEntry,
@@ -60,8 +61,6 @@ export interface OpenedGateway {
   close(): Promise<void>;
 }
 
-const KINDS: readonly Kind[] = ['live', 'sandbox'];
-
 /** Opens a gateway on its data folder. Whatever was open when a step fails is closed again. */
 export async function openGateway(
   sources: ConfigSources,
@@ -114,7 +113,7 @@ async function open(
   const base_url = baseUrl(config);
   const types = [...GATEWAY_TYPES, ...plugins.flatMap((plugin) => plugin.types)];
   const served = { live: [] as Log[], sandbox: [] as Log[] };
-  for (const kind of KINDS) {
+  for (const kind of LOG_KINDS) {
     const there = numbers(config.DATA_DIR, kind);
     for (const number of there) {
       const opening = openLog({

@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import { calculateJwkThumbprint } from 'jose';
 import {
   generateKey,
+  LOG_KINDS,
   openSignPool,
   publicJwk,
   readKeyFile,
@@ -20,7 +21,6 @@ import type { KeyAlgorithm, Kind, SignPool } from '../log/index.ts';
 import type { Plugin, PluginSigner } from '../plugins/contract.ts';
 
 const signing = promisify(sign);
-const KINDS: readonly Kind[] = ['live', 'sandbox'];
 
 /** One key as it is published. */
 export interface PluginKey {
@@ -77,7 +77,7 @@ export class PluginKeys {
     const keys: PluginKey[] = [];
     for (const plugin of plugins) {
       for (const declared of plugin.keys ?? []) {
-        for (const kind of KINDS) {
+        for (const kind of LOG_KINDS) {
           const prefix = `${plugin.name}-${declared.name}-${kind}`;
           const there = numbersOf(files, prefix);
           if (there.length === 0) await makeKey(place, `${prefix}-1`, declared.algorithm);

@@ -2,13 +2,12 @@
 
 import type { JsonObject, Json } from './encoding/json-types.ts';
 import type { EntryType, RowReader } from './entry-type.ts';
+import type { Kind } from './kinds.ts';
 import type { SurfaceReader } from './surfaces/shapes.ts';
 
 export type { EntryType, RowReader, RowWriter, Watch } from './entry-type.ts';
+export type { Kind } from './kinds.ts';
 export type { Heartbeat, Manifest, SurfaceReader } from './surfaces/shapes.ts';
-
-/** The two kinds of log; nothing crosses between them. */
-export type Kind = 'live' | 'sandbox';
 
 /** A chain key: kind and members, for example `["surface", entity, surface]` (formats.md §3). */
 export type ChainKey = readonly string[];

@@ -49,7 +49,7 @@ export * from './schemas.ts';
 export * from './statement-at.ts';
 export { memberShapes } from './shape-of.ts';
 export { SLUG, slugOf } from './slug.ts';
-export type { Json, JsonObject } from '../log/index.ts';
+export { LOG_KINDS, type Json, type JsonObject } from '../log/index.ts';
 export type {
   ChainKey,
   Disclosure,

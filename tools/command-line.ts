@@ -1,7 +1,8 @@
 // What every command shares: exit codes, the settings of a data folder, and expected failures in words.
 
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import type { Config, SETTINGS } from '../gateway/config.ts';
+import { LOG_KINDS } from '../log/kinds.ts';
 
 /** Exit codes. `fsck` and `verify` use 0 to 2, `monitor` all but 1. */
 export const EXIT = { ok: 0, failed: 1, unknown: 2, violation: 3, trouble: 4 } as const;
@@ -59,6 +60,16 @@ export function withData(command: Command): Command {
     .option('--config <file>', 'JSON file of settings, as for serve; the environment wins')
     .option('--data <folder>', 'data folder (DATA_DIR, ./data unless set)');
 }
+
+/** The option that names one kind of log. */
+export const kindOption = (description: string, flag = '--kind'): Option =>
+  new Option(`${flag} <kind>`, description).choices(LOG_KINDS);
+
+/** `--log`, which narrows a command to one kind of log; `both` unless given. */
+export const logsOption = (): Option =>
+  kindOption('which logs', '--log')
+    .choices([...LOG_KINDS, 'both'])
+    .default('both');
 
 /** Settings as `serve` would read them, and the environment that gives the same settings again. */
 export async function settingsOf(

@@ -7,9 +7,10 @@ import { passphraseOf } from '../gateway/passphrase.ts';
 import { readKeyFile, Signer } from '../log/crypto/keys.ts';
 import { native } from '../log/crypto/native.ts';
 import { logNumbers } from '../log/open.ts';
+import { LOG_KINDS } from '../log/kinds.ts';
+import type { Kind } from '../log/kinds.ts';
 import { formatVkey, LOG_KEY } from '../log/note/vkey.ts';
 import { readCheckpointFile } from '../log/store/checkpoint-file.ts';
-import type { Kind } from '../log/types.ts';
 import { CommandError, EXIT } from './command-line.ts';
 
 /** One log of a data folder. */
@@ -21,12 +22,10 @@ export interface DataLog {
   readonly checkpoint_file: string;
 }
 
-const KINDS: readonly Kind[] = ['live', 'sandbox'];
-
 /** All logs that the configuration's data folder has, of one kind or of both, oldest first. */
 export function dataLogs(config: Config, only?: string): DataLog[] {
   const logs: DataLog[] = [];
-  for (const kind of KINDS) {
+  for (const kind of LOG_KINDS) {
     if (only !== undefined && only !== 'both' && only !== kind) continue;
     for (const number of logNumbers(config.DATA_DIR, kind)) {
       logs.push(dataLog(config, kind, number));

@@ -3,6 +3,7 @@
 
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { LOG_KINDS } from '../../log/index.ts';
 import type { Kind, Log } from '../../log/index.ts';
 import type { Json, Role } from '../../plugins/contract.ts';
 import type { PluginKey, PluginKeys } from '../plugin-keys.ts';
@@ -138,7 +139,7 @@ function oneOf<const T extends string>(
 }
 
 function kindOf(args: AdminArgs): Kind {
-  const kind = oneOf(args, 'kind', ['live', 'sandbox']);
+  const kind = oneOf(args, 'kind', LOG_KINDS);
   if (kind === undefined) throw new AdminError('kind is missing: live or sandbox');
   return kind;
 }

@@ -1,8 +1,8 @@
 // Webhooks as the rest of the gateway sees them: which rows commit with an entry, the queues of all logs, the
 // subscriptions, and what the operator does to messages that were given up. behaviour.md §11.
 
-import type { Disclosure, Json, Log, Sequenced } from '../../log/index.ts';
-import type { AttachedRow } from '../../log/index.ts';
+import { LOG_KINDS } from '../../log/index.ts';
+import type { AttachedRow, Disclosure, Json, Log, Sequenced } from '../../log/index.ts';
 import type { EventRule } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
 import type { PluginKeys } from '../plugin-keys.ts';
@@ -72,7 +72,7 @@ export class Webhooks {
     );
     const logs = [...ground.served.live, ...ground.served.sandbox];
     this.#queues = new Map(logs.map((log) => [log, this.#queueOf(log, delivery)]));
-    this.#feeds = (['live', 'sandbox'] as const).flatMap((kind) => {
+    this.#feeds = LOG_KINDS.flatMap((kind) => {
       const log = ground.served[kind].at(-1);
       return log === undefined ? [] : [new CheckpointFeed(ground, log, subscriptions, delivery)];
     });

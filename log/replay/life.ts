@@ -2,12 +2,13 @@
 
 import { isJsonObject } from '../encoding/json.ts';
 import type { Json, JsonObject } from '../encoding/json-types.ts';
+import type { Kind } from '../kinds.ts';
 import { RuleBroken } from './violation.ts';
 
 /** The parts of an origin. */
 export interface OriginParts {
   readonly host: string;
-  readonly kind: 'live' | 'sandbox';
+  readonly kind: Kind;
   readonly number: number;
 }
 

@@ -1,7 +1,7 @@
 // What the operator says about a tenant's spending. behaviour.md §10.2.
 
 import { Type } from 'typebox';
-import { command } from '../contract.ts';
+import { command, LOG_KINDS } from '../contract.ts';
 import type { Command } from '../contract.ts';
 import { CEILING } from './entries.ts';
 
@@ -14,7 +14,7 @@ export const ceilingCommand: Command = command({
   args: Type.Object(
     {
       tenant: Type.String(),
-      kind: Type.Enum(['live', 'sandbox']),
+      kind: Type.Enum(LOG_KINDS),
       acts: Type.Optional(Limit),
       micro_usd: Type.Optional(Limit),
     },

@@ -3,8 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
-import { command } from '../contract.ts';
-import { ApiError } from '../contract.ts';
+import { ApiError, command, LOG_KINDS } from '../contract.ts';
 import type { Command, JsonObject, Kind, PluginHost } from '../contract.ts';
 import { closeDue } from './close.ts';
 import { GRANT } from './entries.ts';
@@ -14,7 +13,6 @@ import { weekAfter, weekOf } from './weeks.ts';
 
 /** A week ends once in a week; a late slot is a late answer to whoever waits for it. */
 const LOOK_MS = 60_000;
-const KINDS: readonly Kind[] = ['live', 'sandbox'];
 const MICRO = 1_000_000;
 
 interface Sku {
@@ -39,7 +37,7 @@ export function clearingCommands(host: PluginHost, slots: Slots): readonly Comma
       every_ms: LOOK_MS,
       async perform({ append }) {
         const closed: Record<Kind, readonly string[]> = { live: [], sandbox: [] };
-        for (const kind of KINDS) closed[kind] = await closeDue(host, slots, append, kind);
+        for (const kind of LOG_KINDS) closed[kind] = await closeDue(host, slots, append, kind);
         return { closed };
       },
     }),
@@ -54,7 +52,7 @@ function grantCommand(host: PluginHost): Command {
     args: Type.Object(
       {
         tenant: Type.String(),
-        kind: Type.Enum(['live', 'sandbox']),
+        kind: Type.Enum(LOG_KINDS),
         sku: Type.Enum(skus.map(({ id }) => id)),
         order: Type.Optional(
           Type.String({

@@ -1,5 +1,6 @@
 // The partner whose link led to a page, as the page's footer shows it.
 
+import { LOG_KINDS } from '../contract.ts';
 import type { PluginHost } from '../contract.ts';
 import { PARTNERS } from './entries.ts';
 import { linksOf } from './links.ts';
@@ -17,7 +18,7 @@ const LONGEST = 64;
 /** The partner of a slug, in the live log before the sandbox; null where nobody has it. */
 export function shownPartner(host: PluginHost, slug: string): ShownPartner | null {
   if (slug.length > LONGEST || !SLUG.test(slug)) return null;
-  for (const kind of ['live', 'sandbox'] as const) {
+  for (const kind of LOG_KINDS) {
     if (host.logs(kind).some((log) => log.row(PARTNERS + slug) !== undefined)) {
       return { name: slug, slug, status_url: linksOf(host).statusUrl(kind, slug) };
     }

@@ -3,9 +3,8 @@
 // wants their own runs `actlog conformance`. behaviour.md §8.2.
 
 import { Type } from 'typebox';
-import { ApiError, route } from '../contract.ts';
+import { ApiError, LOG_KINDS, Millis, receiptOf, route } from '../contract.ts';
 import type { JsonObject, LogView, PluginHost, Route } from '../contract.ts';
-import { Millis, receiptOf } from '../contract.ts';
 import { BADGE, badgeSvg } from './badge.ts';
 import { CHECKS, NEWEST_RUN, RUN, RunMembers, runType } from './entries.ts';
 import type { Run } from './entries.ts';
@@ -36,7 +35,7 @@ const BASIS =
 
 /** The routes of conformance. */
 export function conformanceRoutes(host: PluginHost): readonly Route[] {
-  const Query = Type.Object({ log: Type.Optional(Type.Enum(['live', 'sandbox'])) });
+  const Query = Type.Object({ log: Type.Optional(Type.Enum(LOG_KINDS)) });
   return [
     route({
       method: 'GET',

@@ -7,6 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fsck } from '../../log/fsck.ts';
+import { LOG_KINDS } from '../../log/index.ts';
 import type { Kind } from '../../log/index.ts';
 import { Auditor, expect, toldOf } from '../../tools/hammer/auditor.ts';
 import type { Told } from '../../tools/hammer/auditor.ts';
@@ -23,7 +24,6 @@ const LIFE_MS = [20, 700] as const;
 const SAMPLE = 12;
 /** fsck after every so many kills, and at the end. */
 const FSCK_EVERY = 20;
-const KINDS: readonly Kind[] = ['live', 'sandbox'];
 
 /** What a run saw. */
 export interface CrashReport {
@@ -157,7 +157,7 @@ export async function crashRun(
   const data = await mkdtemp(join(tmpdir(), 'actlog-crash-'));
   const place: ServerPlace = { data, port: await freePort() };
   let server = await ChildServer.start(place);
-  const sides = KINDS.map((kind) => new Side(kind, server.url, server.keys.get(kind) ?? ''));
+  const sides = LOG_KINDS.map((kind) => new Side(kind, server.url, server.keys.get(kind) ?? ''));
   const count = { unanswered: 0, bound: 0, fscks: 0 };
   const report = (done: number): CrashReport => ({
     ...count,

@@ -1,9 +1,16 @@
 // `actlog clear` and `actlog clearing`: ceilings, credits of windows, and closing slots by hand.
 // behaviour.md §10.2, §10.3.
 
-import { Option, type Command } from 'commander';
+import type { Command } from 'commander';
 import { administer } from '../administer.ts';
-import { acting, CommandError, EXIT, withData, type DataOptions } from '../command-line.ts';
+import {
+  acting,
+  CommandError,
+  EXIT,
+  kindOption,
+  withData,
+  type DataOptions,
+} from '../command-line.ts';
 
 interface TenantOptions extends DataOptions {
   readonly tenant: string;
@@ -70,9 +77,7 @@ export function addClearing(program: Command): void {
 function ofTenant(command: Command): Command {
   return withData(command)
     .requiredOption('--tenant <name>', 'whose it is')
-    .addOption(
-      new Option('--kind <kind>', 'which log').choices(['live', 'sandbox']).default('live'),
-    );
+    .addOption(kindOption('which log').default('live'));
 }
 
 function count(text: string): number {

@@ -1,8 +1,9 @@
 // `actlog export`: the logs as static files that any web server can serve.
 
 import { join, resolve } from 'node:path';
-import { Option, type Command } from 'commander';
-import { acting, CommandError, EXIT, settingsOf, withData } from '../command-line.ts';
+import type { Command } from 'commander';
+import type { Kind } from '../../log/kinds.ts';
+import { acting, CommandError, EXIT, logsOption, settingsOf, withData } from '../command-line.ts';
 import type { DataOptions } from '../command-line.ts';
 import { dataLogs, vkeyOf } from '../data-logs.ts';
 import type { ExportOptions } from '../export/export-log.ts';
@@ -10,7 +11,7 @@ import { progress } from '../progress.ts';
 
 interface ExportCommand extends DataOptions {
   readonly from?: string;
-  readonly log: 'live' | 'sandbox' | 'both';
+  readonly log: Kind | 'both';
   readonly vkey?: readonly string[];
   readonly kit?: string;
 }
@@ -31,9 +32,7 @@ export function addExport(program: Command): void {
       '--from <address>',
       'a service, one log of it, or a C2SP prefix; without it the data folder, which nobody may be serving',
     )
-    .addOption(
-      new Option('--log <kind>', 'which logs').choices(['live', 'sandbox', 'both']).default('both'),
-    )
+    .addOption(logsOption())
     .option('--vkey <vkey...>', 'verifier keys of the logs, as C2SP writes them; with --from')
     .option('--kit <file>', 'offline verification kit that has them; with --from')
     .addHelpText(

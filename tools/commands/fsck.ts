@@ -1,9 +1,15 @@
 // `actlog fsck`: checks the databases of a stopped data folder against their own entries.
 
 import type { Command } from 'commander';
-import { Option } from 'commander';
 import type { FsckResult } from '../../log/fsck.ts';
-import { acting, EXIT, settingsOf, withData, type DataOptions } from '../command-line.ts';
+import {
+  acting,
+  EXIT,
+  logsOption,
+  settingsOf,
+  withData,
+  type DataOptions,
+} from '../command-line.ts';
 import { broughtTypes } from '../brought-types.ts';
 import { dataLogs, threads, vkeyOf, type DataLog } from '../data-logs.ts';
 import { progress } from '../progress.ts';
@@ -21,9 +27,7 @@ export function addFsck(program: Command): void {
       'Derives everything again from the entries (rules, signatures, tree, heads, rows, map roots) and ' +
         'compares it with what is stored and with the checkpoint file. Repairs nothing.',
     )
-    .addOption(
-      new Option('--log <kind>', 'which logs').choices(['live', 'sandbox', 'both']).default('both'),
-    )
+    .addOption(logsOption())
     .option('--json', 'print JSON')
     .addHelpText(
       'after',

@@ -2,7 +2,14 @@
 
 import { Option, type Command } from 'commander';
 import { administer, printTable } from '../administer.ts';
-import { acting, CommandError, EXIT, withData, type DataOptions } from '../command-line.ts';
+import {
+  acting,
+  CommandError,
+  EXIT,
+  kindOption,
+  withData,
+  type DataOptions,
+} from '../command-line.ts';
 import { parseInstant, parseSpan } from '../duration.ts';
 
 interface IssueOptions extends DataOptions {
@@ -38,7 +45,6 @@ interface RotateOptions extends UseOptions {
   readonly json?: boolean;
 }
 
-const KINDS = ['live', 'sandbox'];
 /** Signing keys beside the receipt keys. */
 const USES = ['webhook', 'air', 'cose'];
 
@@ -202,10 +208,6 @@ async function rotateUse(
 function kindOfUse(log: string | undefined): string {
   if (log === undefined) throw new CommandError('--use needs --log live or --log sandbox');
   return log;
-}
-
-function kindOption(description: string, flag = '--kind'): Option {
-  return new Option(`${flag} <kind>`, description).choices(KINDS);
 }
 
 /** A span counts from now. */

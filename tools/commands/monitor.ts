@@ -1,7 +1,8 @@
 // `actlog monitor`: follows the logs of a service over HTTP and checks every rule of every entry.
 
-import { Option, type Command } from 'commander';
-import { acting, EXIT } from '../command-line.ts';
+import type { Command } from 'commander';
+import type { Kind } from '../../log/kinds.ts';
+import { acting, EXIT, logsOption } from '../command-line.ts';
 import { threads } from '../data-logs.ts';
 import { parseSpan } from '../duration.ts';
 import type { Line, Outcome } from '../monitor/line.ts';
@@ -10,7 +11,7 @@ import type { MonitorExtras } from '../monitor/extras.ts';
 
 interface MonitorCommand extends MonitorExtras {
   readonly once?: boolean;
-  readonly log: 'live' | 'sandbox' | 'both';
+  readonly log: Kind | 'both';
   readonly vkey?: readonly string[];
   readonly kit?: string;
   readonly interval: string;
@@ -33,9 +34,7 @@ export function addMonitor(program: Command): void {
       'where cursors, pinned keys and findings are kept',
       'actlog-monitor',
     )
-    .addOption(
-      new Option('--log <kind>', 'which logs').choices(['live', 'sandbox', 'both']).default('both'),
-    )
+    .addOption(logsOption())
     .option('--vkey <vkey...>', 'verifier keys of the logs, as C2SP writes them')
     .option('--kit <file>', 'offline verification kit that has them; kept earlier, or an address')
     .option('--interval <span>', 'between two looks', '10s')

@@ -1,8 +1,15 @@
 // `actlog reindex`: rebuilds the rows of plugins from the entries of a stopped data folder.
 
-import { Option, type Command } from 'commander';
+import type { Command } from 'commander';
 import { broughtTypes } from '../brought-types.ts';
-import { acting, EXIT, settingsOf, withData, type DataOptions } from '../command-line.ts';
+import {
+  acting,
+  EXIT,
+  logsOption,
+  settingsOf,
+  withData,
+  type DataOptions,
+} from '../command-line.ts';
 import { dataLogs } from '../data-logs.ts';
 import { progress } from '../progress.ts';
 
@@ -15,9 +22,7 @@ export function addReindex(program: Command): void {
         'plugin whose rules have changed, or after fsck named plugin rows. Interrupted, it starts over; until ' +
         'it has come to its end the log does not open. Rows of plugins that are not loaded stay.',
     )
-    .addOption(
-      new Option('--log <kind>', 'which logs').choices(['live', 'sandbox', 'both']).default('both'),
-    )
+    .addOption(logsOption())
     .action(
       acting(EXIT.failed, async (options: DataOptions & { log: string }) => {
         const { reindex } = await import('../../log/reindex.ts');

@@ -1,13 +1,13 @@
 // `actlog restore`: catches a rolled-back database up from a mirror, or opens a successor log.
 
-import { Option, type Command } from 'commander';
+import type { Command } from 'commander';
 import { passphraseOf } from '../../gateway/passphrase.ts';
 import { native } from '../../log/crypto/native.ts';
 import { parseVkey } from '../../log/note/vkey.ts';
 import { logNumbers } from '../../log/open.ts';
-import type { Kind } from '../../log/types.ts';
+import type { Kind } from '../../log/kinds.ts';
 import { broughtTypes } from '../brought-types.ts';
-import { acting, CommandError, EXIT, settingsOf, withData } from '../command-line.ts';
+import { acting, CommandError, EXIT, kindOption, settingsOf, withData } from '../command-line.ts';
 import type { DataOptions } from '../command-line.ts';
 import { dataLog, threads, vkeyOf } from '../data-logs.ts';
 import { progress } from '../progress.ts';
@@ -27,9 +27,7 @@ export function addRestore(program: Command): void {
       'A database that stands behind its checkpoint file does not open: writing on would fork the log. ' +
         'Stop the server, then either catch it up from a mirror that has the entries since, or open a successor.',
     )
-    .addOption(
-      new Option('--log <kind>', 'which log').choices(['live', 'sandbox']).makeOptionMandatory(),
-    )
+    .addOption(kindOption('which log', '--log').makeOptionMandatory())
     .option('--number <n>', 'its number; the newest unless given')
     .option(
       '--from <mirror>',

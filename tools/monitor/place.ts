@@ -1,6 +1,6 @@
 // What a person points the monitor at: a service with its logs, one log of it, or a C2SP prefix anywhere.
 
-import { parseCheckpoint } from '../../log/index.ts';
+import { LOG_KINDS, parseCheckpoint } from '../../log/index.ts';
 import type { Kind } from '../../log/index.ts';
 import { CommandError, EXIT } from '../command-line.ts';
 import { MirrorTrouble } from '../mirror/limits.ts';
@@ -20,7 +20,7 @@ export interface Place {
 /** `…/log/live/1` and `…/log/live` name a log; other addresses a service, or a prefix if they have a checkpoint. */
 export async function placeOf(
   address: string,
-  only: 'live' | 'sandbox' | 'both',
+  only: Kind | 'both',
   options: HttpMirrorOptions,
 ): Promise<Place> {
   if (!URL.canParse(address) || !/^https?:/.test(address)) {
@@ -36,7 +36,7 @@ export async function placeOf(
     if (note !== null) return prefix(single, note);
     await single.close();
   }
-  const kinds = (['live', 'sandbox'] as const).filter((known) =>
+  const kinds = LOG_KINDS.filter((known) =>
     kind === undefined ? only === 'both' || only === known : known === kind,
   );
   return {

@@ -3,14 +3,13 @@
 
 import { Type } from 'typebox';
 import { coseKey, coseThumbprint, encodeCbor, native, toBase64Url } from '../../../log/index.ts';
-import { ApiError, kindOf, LogName, route } from '../../contract.ts';
-import type { Kind, PluginHost, Route } from '../../contract.ts';
+import { ApiError, kindOf, LOG_KINDS, LogName, route } from '../../contract.ts';
+import type { PluginHost, Route } from '../../contract.ts';
 import type { Receipts } from '../receipts.ts';
 import { conciseProblem, PROBLEM_TYPE } from './problem.ts';
 
 const CBOR = 'application/cbor';
 const CACHE = 'public, max-age=300';
-const KINDS: readonly Kind[] = ['live', 'sandbox'];
 const KEYS = ['cose', 'air'] as const;
 const Size = Type.String({ pattern: '^[1-9][0-9]{0,14}$' });
 
@@ -18,7 +17,7 @@ const Size = Type.String({ pattern: '^[1-9][0-9]{0,14}$' });
 export function keyRoutes(host: PluginHost, receipts: Receipts): readonly Route[] {
   // Asked for each time: a key that was rotated in is there at once.
   const byKid = () => {
-    const keys = KINDS.flatMap((kind) => KEYS.flatMap((name) => host.signers(kind, name)));
+    const keys = LOG_KINDS.flatMap((kind) => KEYS.flatMap((name) => host.signers(kind, name)));
     return new Map(
       keys.map(({ jwk }) => [toBase64Url(coseThumbprint(native, jwk)), coseKey(native, jwk)]),
     );
