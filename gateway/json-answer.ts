@@ -8,7 +8,7 @@ import type { RequestContext } from './request.ts';
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** Answers with a value as JSON. */
-export function answerJson(ctx: RequestContext, value: object): void {
+function answerJson(ctx: RequestContext, value: object): void {
   answerText(ctx, JSON.stringify(value));
 }
 

@@ -57,6 +57,7 @@ export { isMapCosigner, openCheckpoint, parseCheckpoint } from './note/checkpoin
 export { formatAddCheckpoint } from './note/add-checkpoint.ts';
 export type { Cosigned } from './note/checkpoint.ts';
 export { parseVkey } from './note/vkey.ts';
-export { countQuorum, parsePolicy } from './note/policy.ts';
-export type { CosignerName, Policy, PolicyKey } from './note/policy.ts';
+export { parsePolicy } from './note/policy.ts';
+export { countQuorum } from './note/quorum.ts';
+export type { CosignerName, Policy, PolicyKey } from './note/quorum.ts';
 export { syncFolder } from './sync-folder.ts';

@@ -7,7 +7,7 @@ import { Count, Hex32, Millis } from './schemas.ts';
 const Hash = Type.String({ pattern: '^[A-Za-z0-9+/]{43}=$', description: 'Base64.' });
 
 /** An entry with its path to the checkpoint of the document. */
-export const OpenedEntry = Type.Object(
+const OpenedEntry = Type.Object(
   {
     index: Count,
     entry: Type.String({ description: 'The exact text of the entry.' }),

@@ -8,7 +8,7 @@ import type { Plugin } from './contract.ts';
 import { Millis } from './schemas.ts';
 
 /** What opens one commitment. */
-export const DisclosureSchema = Type.Object(
+const DisclosureSchema = Type.Object(
   { salt: Type.String({ pattern: '^[0-9a-f]{32}$' }), value: Type.Unknown() },
   { $id: 'Disclosure' },
 );
@@ -74,10 +74,7 @@ export const receiptMembers = {
   ),
 };
 
-/** A receipt of any type, written out where it stands; its own members are not named. */
-export const ReceiptSchema = Type.Object(receiptMembers, { additionalProperties: true });
-
-/** The same under a name. */
+/** A receipt of any type; its own members are not named. */
 export const EntryReceipt = Type.Object(receiptMembers, {
   $id: 'EntryReceipt',
   additionalProperties: true,

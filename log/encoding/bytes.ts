@@ -36,16 +36,6 @@ export function equal(a: Uint8Array, b: Uint8Array): boolean {
   return difference === 0;
 }
 
-/** Lexicographic order of unsigned bytes: negative, 0 or positive. A prefix stands first. */
-export function compare(a: Uint8Array, b: Uint8Array): number {
-  const length = Math.min(a.length, b.length);
-  for (let i = 0; i < length; i++) {
-    const difference = byteAt(a, i) - byteAt(b, i);
-    if (difference !== 0) return difference;
-  }
-  return a.length - b.length;
-}
-
 /**
  * UTF-8; a lone surrogate is `encoding_invalid`, since the encoder would turn it into another string. The bytes may
  * be a view of a larger array that holds other texts.

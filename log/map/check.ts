@@ -36,6 +36,7 @@ export function emptyMap(): Uint8Array {
 /** The same in base64. */
 const EMPTY_TEXT = `${'A'.repeat(43)}=`;
 
+/** A node is H(03, left ‖ right). */
 const NODE_TAG = 3;
 
 const leafPair = pairHash(2);
@@ -44,9 +45,6 @@ const leafPair = pairHash(2);
 export function mapLeafHash(suite: Suite, leaf: MapLeaf): Uint8Array {
   return leafPair(suite, leaf.skey, leaf.vhash);
 }
-
-/** H(03, left ‖ right). */
-export const mapNodeHash = /* @__PURE__ */ pairHash(NODE_TAG);
 
 /**
  * The map with this root holds skey with this vhash.

@@ -9,7 +9,7 @@ import { COSIGNER_KEY, makeVerifier } from './vkey.ts';
 
 const TIME_BYTES = 8;
 /** u64 time ‖ Ed25519 signature. */
-export const COSIGNATURE_BYTES = TIME_BYTES + 64;
+const COSIGNATURE_BYTES = TIME_BYTES + 64;
 
 /**
  * The bytes that a cosigner signs. `checkpoint` is the whole note text with its last newline, without

@@ -33,7 +33,7 @@ export interface OpenedNote {
 
 /** Longest note and most signature lines that are read; those of Go's note package. */
 export const MAX_NOTE_BYTES = 1_000_000;
-export const MAX_SIGNATURES = 100;
+const MAX_SIGNATURES = 100;
 
 /** A control character below U+0020 that is no newline: all others begin with the space. */
 const CONTROL = /[^\n -\uffff]/;

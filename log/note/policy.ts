@@ -9,9 +9,6 @@ import type { Policy, PolicyKey, Quorum } from './quorum.ts';
 import { COSIGNER_KEY, LOG_KEY, parseVkey } from './vkey.ts';
 import type { KeyType, Verifier } from './vkey.ts';
 
-export { countQuorum, quorumTime } from './quorum.ts';
-export type { CosignerName, Policy, PolicyKey, Quorum } from './quorum.ts';
-
 const MAX_POLICY_LENGTH = 262_144;
 /** Of logs, of witnesses and of groups each. */
 const MAX_NAMES = 256;

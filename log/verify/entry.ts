@@ -54,7 +54,7 @@ export function readEntry(suite: Suite, text: string): EntryParts {
 }
 
 /** `entry_too_large` over 65,535 bytes. */
-export function checkSize(bytes: number): void {
+function checkSize(bytes: number): void {
   if (bytes > MAX_ENTRY_BYTES) {
     throw new LogError(
       'entry_too_large',
@@ -64,7 +64,7 @@ export function checkSize(bytes: number): void {
 }
 
 /** The 64 bytes of a `signature` member, else `encoding_invalid`. */
-export function readSignature(value: Json | undefined): Uint8Array {
+function readSignature(value: Json | undefined): Uint8Array {
   if (typeof value !== 'string') throw new LogError('encoding_invalid', 'entry has no signature');
   return fromBase64(value, 64);
 }

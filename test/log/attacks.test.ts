@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { native } from '../../log/crypto/native.ts';
 import { concat, toBase64, toHex, u8 } from '../../log/encoding/bytes.ts';
 import type { Json, JsonObject } from '../../log/encoding/json-types.ts';
-import { checkMember, mapLeafHash, mapNodeHash } from '../../log/map/check.ts';
+import { checkMember, mapLeafHash } from '../../log/map/check.ts';
 import { vhash } from '../../log/map/head.ts';
 import { skey } from '../../log/map/key.ts';
 import { checkInclusion } from '../../log/merkle/check.ts';
@@ -24,6 +24,7 @@ import {
   trust,
 } from '../support/absence-documents.ts';
 import { OTHER, refuses as breaks } from '../support/break-rule.ts';
+import { mapNode } from '../support/definitions.ts';
 import { ACT, DECISION, ENTITY, Forge, name43, seedKey, START_MS } from '../support/forge.ts';
 
 const ACT_AT = START_MS + 4000;
@@ -236,7 +237,7 @@ describe('attacks on absence', () => {
     const sibling = new Uint8Array(32).fill(2);
     const proofOf = (depth: number) => {
       let root = mapLeafHash(native, leaf);
-      for (let d = 0; d < depth; d++) root = mapNodeHash(native, root, sibling);
+      for (let d = 0; d < depth; d++) root = mapNode(root, sibling);
       return { ...leaf, root, siblings: Array.from({ length: depth }, () => sibling) };
     };
     checkMember(native, proofOf(256));

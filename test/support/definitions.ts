@@ -5,6 +5,10 @@ import { concat, u8 } from '../../log/encoding/bytes.ts';
 import { bitAt } from '../../log/map/check.ts';
 import { nodeHash } from '../../log/merkle/hash.ts';
 
+/** Hash of a node of the map (formats.md §4). */
+export const mapNode = (left: Uint8Array, right: Uint8Array): Uint8Array =>
+  native.sha256(concat(u8(3), left, right));
+
 /** Root of the part of the map below depth d (formats.md §4). */
 export function mapHash(
   leaves: readonly { skey: Uint8Array; hash: Uint8Array }[],
@@ -18,7 +22,7 @@ export function mapHash(
       leaves.filter((leaf) => bitAt(leaf.skey, d) === bit),
       d + 1,
     );
-  return native.sha256(concat(u8(3), side(0), side(1)));
+  return mapNode(side(0), side(1));
 }
 
 function half(n: number): number {

@@ -18,7 +18,7 @@ export const NOW_S = 1_790_000_000;
 export const signer = seededSigner(40);
 export const vkey = formatVkey(native, NAME, COSIGNER_KEY, signer.publicKey);
 /** Content type of the size that a 409 tells. */
-export const SIZE_TYPE = 'text/x.tlog.size';
+const SIZE_TYPE = 'text/x.tlog.size';
 
 /** A served witness over a folder of its own. */
 export class Served {

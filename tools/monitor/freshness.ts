@@ -1,8 +1,7 @@
 // Whether a checkpoint is cosigned as a policy asks, and not too long ago. C2SP tlog-policy; formats.md §5.
 
 import { LogError, native, openCheckpoint } from '../../log/index.ts';
-import { countQuorum } from '../../log/note/policy.ts';
-import { quorumTime, type Policy } from '../../log/note/quorum.ts';
+import { countQuorum, quorumTime, type Policy } from '../../log/note/quorum.ts';
 
 /** What is wrong with the cosignatures of a checkpoint. */
 export interface Unwitnessed {

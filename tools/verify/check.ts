@@ -117,7 +117,7 @@ export function check(
 const NATIVE = { suite: native };
 
 /** Checks a receipt, with the proof that came beside it. */
-export function checkReceipt(receipt: Json, trust: Trust, tlogProof: string | undefined): Outcome {
+function checkReceipt(receipt: Json, trust: Trust, tlogProof: string | undefined): Outcome {
   const result = verifyReceipt(receipt, trust, {
     suite: native,
     ...(tlogProof === undefined ? {} : { tlogProof }),

@@ -4,14 +4,9 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { native } from '../../../log/crypto/native.ts';
 import { concat, toHex, utf8 } from '../../../log/encoding/bytes.ts';
-import {
-  checkMember,
-  checkNonMember,
-  emptyMap,
-  mapLeafHash,
-  mapNodeHash,
-} from '../../../log/map/check.ts';
+import { checkMember, checkNonMember, emptyMap, mapLeafHash } from '../../../log/map/check.ts';
 import type { MapLeaf, Siblings } from '../../../log/map/check.ts';
+import { mapNode } from '../../support/definitions.ts';
 import { naiveProof, naiveRoot } from './recursive-map.ts';
 
 const refused = { name: 'LogError', code: 'proof_invalid' };
@@ -120,7 +115,7 @@ describe('map/check: forged absence', () => {
     // Both children of the root are this one leaf hash, so only rule B tells the sides apart.
     const leaf = { skey: keyAt('1'), vhash: valueOf(keyAt('1')) };
     const hash = mapLeafHash(native, leaf);
-    const root = mapNodeHash(native, hash, hash);
+    const root = mapNode(hash, hash);
     absent(keyAt('1', 'other'), [hash], leaf, root);
     refuses(() => {
       absent(keyAt('0'), [hash], leaf, root);
@@ -143,10 +138,7 @@ describe('map/check: forged absence', () => {
     const left = mapLeafHash(native, { skey: present, vhash: valueOf(present) });
     const right = own.siblings.at(-1);
     assert.ok(right);
-    assert.deepEqual(
-      native.sha256(concat(Uint8Array.of(3), left, right)),
-      mapNodeHash(native, left, right),
-    );
+    assert.deepEqual(native.sha256(concat(Uint8Array.of(3), left, right)), mapNode(left, right));
     for (const bits of ['100', '10', '101']) {
       refuses(() => {
         absent(keyAt(bits, 'x'), own.siblings.slice(0, 2), { skey: left, vhash: right });
@@ -158,9 +150,9 @@ describe('map/check: forged absence', () => {
     const a = keyAt('10');
     const left = concat(a.subarray(0, 31), Uint8Array.of(1));
     const right = valueOf(a);
-    const node = mapNodeHash(native, left, right);
-    const other = mapNodeHash(native, right, right);
-    const root = mapNodeHash(native, other, node);
+    const node = mapNode(left, right);
+    const other = mapNode(right, right);
+    const root = mapNode(other, node);
     refuses(() => {
       absent(keyAt('10', 'x'), [other], { skey: left, vhash: right }, root);
     });
@@ -198,7 +190,7 @@ describe('map/check: forged absence', () => {
       absent(missing, [...empty.siblings, null]);
     });
     const leaf = { skey: keyAt('1'), vhash: valueOf(keyAt('1')) };
-    const root = mapNodeHash(native, emptyMap(), mapLeafHash(native, leaf));
+    const root = mapNode(emptyMap(), mapLeafHash(native, leaf));
     refuses(() => {
       member(leaf.skey, [null], leaf.vhash, root);
     });
