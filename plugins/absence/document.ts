@@ -25,49 +25,65 @@ export interface Worded {
 }
 
 /** Puts the words to a document of the log. */
-export function worded(origin: string, found: JsonObject): Worded {
-  const words = { statement: statementOf(origin, found), does_not_assert: DOES_NOT_ASSERT };
-  const document = Object.assign({}, found, words);
+export function worded(found: JsonObject): Worded {
+  const { ascii, hashed, opening, vouchers } = underNote(found);
+  const statement = [opening, ...sentencesOf(found), ...vouchers].join(' ');
+  const document = Object.assign({}, found, { statement, does_not_assert: DOES_NOT_ASSERT });
   const rest = restOf(document);
-  const { ascii, hashed } = beginningOf(found['checkpoint'] as string);
   return {
     document,
     text: ascii + rest,
     document_sha256: createHash('sha256').update(hashed).update(rest).digest('hex'),
     verdict: found['verdict'] as Verdict,
-    checkpoint_size: indexOf(found['map_head']) + 1,
+    checkpoint_size: openedOf(found['map_head']).index + 1,
   };
 }
 
 /** The JSON text of a document that was worded before: the same bytes as then. */
 export function documentText(document: JsonObject): string {
-  return beginningOf(document['checkpoint'] as string).ascii + restOf(document);
+  return underNote(document).ascii + restOf(document);
 }
 
 /** What follows the checkpoint in the canonical text of a document: no other member of one comes before that. */
 const restOf = (document: JsonObject): string => membersOf(document, 'checkpoint');
 
-/** A document up to and with its checkpoint, as it is sent and as it is hashed. */
-interface Beginning {
+/** What all documents under one note have. */
+interface UnderNote {
   readonly note: string;
-  /** Of one byte a character in memory too: so is then all that it becomes a part of. */
+  /** The text up to and with the note as it is sent. Of one byte a character in memory too: so is then all of it. */
   readonly ascii: string;
+  /** The same as it is hashed. */
   readonly hashed: Buffer;
+  /** The first sentence: the last entry of a tree is its map head. */
+  readonly opening: string;
+  /** The last ones. */
+  readonly vouchers: readonly string[];
 }
 
-/** Of the last note: documents of one tree have the same. */
-let beginning: Beginning = { note: '', ascii: '', hashed: Buffer.alloc(0) };
+/** Of the last note. */
+let last: UnderNote | undefined;
 
-function beginningOf(note: string): Beginning {
-  if (beginning.note === note) return beginning;
+function underNote({ checkpoint, map_head }: JsonObject): UnderNote {
+  const note = checkpoint as string;
+  if (last?.note === note) return last;
   const text = `{"checkpoint":${canonical(note)},`;
   const escaped = text.replace(
     /[^ -~]/g,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
-  const ascii = Buffer.from(escaped, 'latin1').toString('latin1');
-  beginning = { note, ascii, hashed: Buffer.from(text) };
-  return beginning;
+  const { index, entry } = openedOf(map_head);
+  const { origin, issued_at_ms } = JSON.parse(entry) as {
+    readonly origin: string;
+    readonly issued_at_ms: number;
+  };
+  last = {
+    note,
+    ascii: Buffer.from(escaped, 'latin1').toString('latin1'),
+    hashed: Buffer.from(text),
+    opening: `According to log ${origin} at size ${String(index + 1)}, whose map head is of ${time(issued_at_ms)}:`,
+    vouchers: vouchersOf(origin, note),
+  };
+  return last;
 }
 
 /** Hex of SHA-256 of the canonical document; it has no receipt yet. */
@@ -102,15 +118,16 @@ function membersOf(object: JsonObject, without?: string): string {
   return `${text}}`;
 }
 
-const indexOf = (opened: Json | undefined): number => (opened as { index: number }).index;
+const openedOf = (opened: Json | undefined): { readonly index: number; readonly entry: string } =>
+  opened as unknown as { readonly index: number; readonly entry: string };
 
 const time = (ms: number): string => {
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? `${String(ms)} ms` : date.toISOString();
 };
 
-function statementOf(origin: string, found: JsonObject): string {
-  const { question, verdict, checkpoint, entries, more } = found;
+/** What was found, and which claimed times the window covers. */
+function sentencesOf({ question, verdict, entries, more }: JsonObject): string[] {
   const { key, from_ms, to_ms } = question as unknown as {
     readonly key: readonly string[];
     readonly from_ms: number;
@@ -120,35 +137,8 @@ function statementOf(origin: string, found: JsonObject): string {
   const count = Array.isArray(entries) ? entries.length : 0;
   const chain = `surface ${surface} of entity ${entity}`;
   const window = `with a log time from ${time(from_ms)} to ${time(to_ms)}`;
-  if (ofTree.note !== checkpoint) ofTree = sentencesOf(origin, found);
-  return [
-    ofTree.opening,
-    finding(verdict as Verdict, { chain, window, count, more: more === true }),
-    eventTimes(verdict as Verdict, from_ms, to_ms),
-    ...ofTree.vouchers,
-  ]
-    .filter((sentence) => sentence !== '')
-    .join(' ');
-}
-
-interface TreeSentences {
-  readonly note: string;
-  readonly opening: string;
-  readonly vouchers: readonly string[];
-}
-
-/** Of the last note: documents of one tree have the same, and the last entry of a tree is its map head. */
-let ofTree: TreeSentences = { note: '', opening: '', vouchers: [] };
-
-function sentencesOf(origin: string, { checkpoint, map_head }: JsonObject): TreeSentences {
-  const note = checkpoint as string;
-  const head = map_head as unknown as { readonly index: number; readonly entry: string };
-  const { issued_at_ms } = JSON.parse(head.entry) as { readonly issued_at_ms: number };
-  return {
-    note,
-    opening: `According to log ${origin} at size ${String(head.index + 1)}, whose map head is of ${time(issued_at_ms)}:`,
-    vouchers: vouchersOf(origin, note),
-  };
+  const found = finding(verdict as Verdict, { chain, window, count, more: more === true });
+  return verdict === 'ABSENT' ? [found, eventTimes(from_ms, to_ms)] : [found];
 }
 
 interface Seen {
@@ -175,8 +165,7 @@ function finding(verdict: Verdict, { chain, window, count, more }: Seen): string
 }
 
 /** The claimed event times that a window of log time covers (formats.md §6). */
-function eventTimes(verdict: Verdict, from_ms: number, to_ms: number): string {
-  if (verdict !== 'ABSENT') return '';
+function eventTimes(from_ms: number, to_ms: number): string {
   const from = from_ms + FORMAT.skew_ms;
   const to = to_ms - FORMAT.max_lag_ms;
   const rule = 'Log time is when the log took an entry, which may be up to a day after its act:';

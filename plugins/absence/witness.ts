@@ -114,7 +114,7 @@ export function witnessRoute(host: PluginHost): Route {
         const key: ChainKey = ['surface', entity, surface];
         const found = await log.absence({ key, from_ms, to_ms });
         if (hash !== undefined) checkInForce(found, hash);
-        shown.push(worded(log.origin, found));
+        shown.push(worded(found));
       }
       const decision = body.gate === true ? decisionOf(shown) : undefined;
       const drafts = shown.map(({ document, document_sha256, verdict, checkpoint_size }) => ({
