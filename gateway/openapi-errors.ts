@@ -16,6 +16,15 @@ const HEADERS: JsonObject = {
     description: '`true` when an earlier request with the same Idempotency-Key got this answer.',
     schema: { type: 'string', const: 'true' },
   },
+  'Preference-Applied': {
+    description: '`wait=N` where the answer has the checkpoint that was waited for.',
+    schema: { type: 'string' },
+  },
+  'Receipt-Required': {
+    description:
+      'The RR-1 challenge: `action`, `action_hash`, `manifest`, `proof` and more, each `name="text"`.',
+    schema: { type: 'string' },
+  },
   'Retry-After': { description: 'Seconds.', schema: integer },
   'WWW-Authenticate': { description: 'RFC 6750 §3.', schema: { type: 'string' } },
   RateLimit: { description: 'What is left of the window.', schema: { type: 'string' } },
@@ -73,8 +82,15 @@ export function codesOf(route: Route): readonly ApiErrorCode[] {
 const needsMessage = (body: object): boolean =>
   'required' in body && (body.required as readonly string[]).includes('message');
 
+/** An answer as the document has it. */
+export interface DocumentedAnswer {
+  readonly description: string;
+  readonly headers: JsonObject;
+  readonly content?: JsonObject;
+}
+
 /** One answer for each status that the codes of the route have. */
-export function errorResponses(route: Route): JsonObject {
+export function errorResponses(route: Route): Record<string, DocumentedAnswer> {
   const byStatus = new Map<number, string[]>();
   for (const code of codesOf(route)) {
     const { status } = PROBLEMS[code];
@@ -87,6 +103,7 @@ export function errorResponses(route: Route): JsonObject {
         'X-Request-Id',
         ...([409, 429, 503].includes(status) ? ['Retry-After'] : []),
         ...(status === 401 ? ['WWW-Authenticate'] : []),
+        ...(status === 428 ? ['Receipt-Required'] : []),
       ];
       const answer = {
         description: codes.map((code) => `\`${code}\``).join(', '),

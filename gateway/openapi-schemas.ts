@@ -62,7 +62,7 @@ function openWhereEmpty(schema: JsonObject): JsonObject {
 
 /** One parameter of an operation for each member of an object schema. */
 export function parametersOf(
-  place: 'path' | 'query',
+  place: 'path' | 'query' | 'header',
   schema: TSchema | undefined,
   components: SchemaComponents,
 ): readonly JsonObject[] {

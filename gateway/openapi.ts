@@ -5,6 +5,7 @@ import type { JsonObject } from '../log/index.ts';
 import { receiptOf } from '../plugins/contract.ts';
 import type { EntryType, Route } from '../plugins/contract.ts';
 import { errorResponses, SHARED_COMPONENTS } from './openapi-errors.ts';
+import type { DocumentedAnswer } from './openapi-errors.ts';
 import { parametersOf, SchemaComponents } from './openapi-schemas.ts';
 
 /** What the document is made from. */
@@ -95,9 +96,11 @@ function operation(route: Route, path: string, components: SchemaComponents): Js
   const parameters = [
     ...parametersOf('path', route.params, components),
     ...parametersOf('query', route.query, components),
-    ...(route.idempotent === true
-      ? ['idempotency_key', 'prefer'].map((name) => ({ $ref: `#/components/parameters/${name}` }))
-      : []),
+    ...parametersOf('header', route.headers, components),
+    ...[
+      ...(route.idempotent === true ? ['idempotency_key'] : []),
+      ...(mayAppend(route) ? ['prefer'] : []),
+    ].map((name) => ({ $ref: `#/components/parameters/${name}` })),
   ];
   return {
     operationId: operationId(route.method, path),
@@ -108,8 +111,24 @@ function operation(route: Route, path: string, components: SchemaComponents): Js
     security: needsKey ? keyed : [{}, ...keyed],
     ...(parameters.length === 0 ? {} : { parameters }),
     ...requestBody(route, components),
-    responses: { ...responses(route, components), ...errorResponses(route) },
+    responses: documentedResponses(route, components),
   };
+}
+
+const mayAppend = ({ idempotent, appends }: Route): boolean =>
+  idempotent === true || appends === true;
+
+/** What the route declares and what it may fail with; an error that it declares keeps its own schema. */
+function documentedResponses(route: Route, components: SchemaComponents): JsonObject {
+  const shown: Record<string, DocumentedAnswer> = responses(route, components);
+  for (const [status, answer] of Object.entries(errorResponses(route))) {
+    const { description, content } = shown[status] ?? {};
+    shown[status] =
+      description === undefined || content === undefined
+        ? answer
+        : { ...answer, description: `${description} ${answer.description}`, content };
+  }
+  return shown as unknown as JsonObject;
 }
 
 function operationId(method: string, path: string): string {
@@ -133,12 +152,16 @@ function requestBody(route: Route, components: SchemaComponents): JsonObject {
   };
 }
 
-function responses(route: Route, components: SchemaComponents): JsonObject {
+function responses(route: Route, components: SchemaComponents): Record<string, DocumentedAnswer> {
   const shared = [
     'X-Request-Id',
     ...(route.budget === 'none' ? [] : ['RateLimit', 'RateLimit-Policy']),
   ];
-  const names = [...shared, ...(route.idempotent === true ? ['Idempotent-Replayed'] : [])];
+  const names = [
+    ...shared,
+    ...(route.idempotent === true ? ['Idempotent-Replayed'] : []),
+    ...(mayAppend(route) ? ['Preference-Applied'] : []),
+  ];
   const headers = Object.fromEntries(
     names.map((name) => [name, { $ref: `#/components/headers/${name}` }]),
   );

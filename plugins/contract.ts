@@ -171,10 +171,9 @@ export interface RouteDeclaration<
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
-  /**
-   * Content type of a body that is bytes and not JSON: the handler gets a Uint8Array. The route has no `body`
-   * schema then, and its `example` is the body in base64.
-   */
+  /** Request headers that the handler reads, for the OpenAPI document: a TypeBox object by header name, unchecked. */
+  readonly headers?: TSchema;
+  /** Content type of a body of bytes: the handler gets a Uint8Array; `example` is then the body in base64. */
   readonly bytes?: string;
   /** How errors of this route are answered where its standard has a form of its own; else the envelope. */
   problem?(problem: RouteProblem): { readonly type: string; readonly body: Uint8Array };

@@ -1,6 +1,7 @@
 // The 428 of an act that the tenant's policy permits only to who shows a receipt. Its header and its words are those
 // of the plugin that keeps RR-1, which says so by `challenges`. behaviour.md §8.2; RFC 6585 §3.
 
+import { Type } from 'typebox';
 import { isJsonObject, parseJson } from '../../log/index.ts';
 import { ApiError } from '../contract.ts';
 import type { Json, JsonObject, PluginHost } from '../contract.ts';
@@ -25,6 +26,61 @@ export type Challenger = (act: ChallengedAct) => {
   readonly headers: Readonly<Record<string, string>>;
   readonly required: JsonObject;
 };
+
+const Text = Type.String();
+const Maybe = Type.Optional(Text);
+
+/** The answer: the error envelope, and how to go on; what is optional are the words of the challenger. */
+export const GateChallenge = Type.Object(
+  {
+    error: Type.Object({
+      type: Text,
+      code: Type.Literal('receipt_required'),
+      message: Text,
+      param: Text,
+      request_id: Text,
+    }),
+    required: Type.Object({
+      action: Text,
+      action_hash: Type.String({ description: '`sha256:` and the action_ref of the act.' }),
+      gate_request: Type.Object({
+        action_type: Text,
+        agent_id: Text,
+        scope: Text,
+        timestamp_ms: Type.Integer(),
+      }),
+      how: Text,
+      canonical_action: Type.Optional(Type.Record(Text, Type.Unknown())),
+      manifest: Maybe,
+      challenge_header: Maybe,
+      proof_header: Maybe,
+      header: Maybe,
+      profile: Maybe,
+      assurance_class: Maybe,
+      acceptable_issuers: Type.Optional(
+        Type.Array(Type.Object({ origin: Text, tenant_refs: Type.Optional(Type.Array(Text)) })),
+      ),
+      max_age_sec: Type.Optional(Type.Integer()),
+      single_use: Type.Optional(Type.Boolean()),
+      gate: Type.Optional(Type.String({ format: 'uri' })),
+      learn_more: Maybe,
+      refused: Type.Optional(
+        Type.String({ description: 'Why the receipt that came was not taken.' }),
+      ),
+    }),
+  },
+  { $id: 'GateReceiptRequired' },
+);
+
+/** The request header that carries a receipt, where the body has none. */
+export const ReceiptHeader = Type.Object({
+  'X-Receipt': Type.Optional(
+    Type.String({
+      description:
+        'base64url of the JSON of a receipt, or of `{"receipt": …}`; the member `receipt` goes first.',
+    }),
+  ),
+});
 
 /** Challengers of each gateway's host. */
 const CHALLENGERS = new WeakMap<PluginHost, Challenger>();

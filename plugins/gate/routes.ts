@@ -8,7 +8,7 @@ import type { GroupOptions, JsonObject, PluginHost, Route, RouteContext } from '
 import { BindGateAnswer, GateAnswer, gateAnswer } from './answer.ts';
 import { asked, gateBody, gateCatalog } from './asking.ts';
 import type { Asked, GateCatalog, GateRequest } from './asking.ts';
-import { challenge, receiptOfHeader } from './challenge.ts';
+import { challenge, GateChallenge, ReceiptHeader, receiptOfHeader } from './challenge.ts';
 import { decide, requiredReceipt } from './decide.ts';
 import { decisionDrafts } from './drafts.ts';
 import type { Deciding } from './drafts.ts';
@@ -55,9 +55,13 @@ export function gateRoutes(host: PluginHost): readonly Route[] {
     access: 'open',
     idempotent: true,
     body: gateBody(host),
+    headers: ReceiptHeader,
     errors: ['action_ref_mismatch', 'receipt_required', 'permit_used', 'tenant_forbidden'],
     example: EXAMPLE,
   } as const;
+  const refusal = {
+    428: { description: 'The policy wants a receipt for this act.', schema: GateChallenge },
+  };
   const catalog = gateCatalog(host);
   const handle = decider(host, catalog);
   const description =
@@ -71,7 +75,7 @@ export function gateRoutes(host: PluginHost): readonly Route[] {
       path: '/api/v1/execute-gate',
       summary: 'Ask whether an act may be done',
       description,
-      responses: { 200: { description: 'The decision.', schema: GateAnswer } },
+      responses: { 200: { description: 'The decision.', schema: GateAnswer }, ...refusal },
       handle: (ctx) => failingClosed(handle(ctx), { outcome: 'SILENCE' }),
       respond: (entries, _disclosures, request) => gateAnswer(catalog, entries, request),
     }),
@@ -80,7 +84,7 @@ export function gateRoutes(host: PluginHost): readonly Route[] {
       path: '/api/v1/execute-gate/bind',
       summary: 'Ask whether a policy may be bound',
       description: `PERMIT is ALLOW, all else BLOCK. ${description}`,
-      responses: { 200: { description: 'The decision.', schema: BindGateAnswer } },
+      responses: { 200: { description: 'The decision.', schema: BindGateAnswer }, ...refusal },
       handle: (ctx) => failingClosed(handle(ctx), { outcome: 'SILENCE', decision: 'BLOCK' }),
       respond(entries, _disclosures, request) {
         const answer = gateAnswer(catalog, entries, request);

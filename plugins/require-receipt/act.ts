@@ -100,6 +100,14 @@ export function actRoute(host: PluginHost): Route {
       },
       { $id: 'RequiredReceiptActRequest' },
     ),
+    headers: Type.Object({
+      [PROOF_HEADER]: Type.Optional(
+        Type.String({
+          description:
+            'base64url of `{"receipt", "preimage"}`: a PERMIT of the gate for this act, with its proof.',
+        }),
+      ),
+    }),
     responses: {
       200: { description: 'The act is done.', schema: ActAnswer },
       [STATUS]: { description: 'RR-1 challenge.', schema: Challenge },

@@ -156,6 +156,35 @@ describe('gateway/openapi', () => {
     assert.equal((written?.['requestBody'] as JsonObject)['required'], true);
   });
 
+  it('says which headers a route reads, and that a GET which appends may wait', () => {
+    const headers = Type.Object({ 'X-Deal': Type.Optional(Type.String()) });
+    const written = made({ ...post, headers }).paths['/api/v1/deals/{deal_id}']?.['post'];
+    const [, deal] = written?.['parameters'] as readonly JsonObject[];
+    assert.deepEqual(
+      [deal?.['name'], deal?.['in'], deal?.['required']],
+      ['X-Deal', 'header', false],
+    );
+    const read = made({ ...get, appends: true }).paths['/files/{path}']?.['get'];
+    const names = (read?.['parameters'] as readonly JsonObject[]).map(({ $ref }) => $ref);
+    assert.deepEqual(names.slice(3), ['#/components/parameters/prefer']);
+  });
+
+  it('keeps the schema of an error that the route declares', () => {
+    const schema = Type.Object(
+      { error: Type.Object({}), required: Type.Object({}) },
+      { $id: 'Ask' },
+    );
+    const responses = { ...post.responses, 409: { description: 'Ask first.', schema } };
+    const { responses: shown } = made({ ...post, responses }).paths['/api/v1/deals/{deal_id}']?.[
+      'post'
+    ] as { responses: Record<string, { description: string; headers: object; content: object }> };
+    const answer = shown['409'];
+    assert.match(answer?.description ?? '', /^Ask first\..*`permit_used`/);
+    const $ref = '#/components/schemas/Ask';
+    assert.deepEqual(answer?.content, { 'application/json': { schema: { $ref } } });
+    assert.ok('Retry-After' in answer.headers);
+  });
+
   it('lets a public read go without a key and asks for one where the route does', () => {
     const read = made(get).paths['/files/{path}']?.['get'];
     const written = made(post).paths['/api/v1/deals/{deal_id}']?.['post'];

@@ -7,6 +7,7 @@ import type { PluginHost } from '../../../plugins/contract.ts';
 import gate, { PermitRefused } from '../../../plugins/gate/index.ts';
 import type { GateApi } from '../../../plugins/gate/index.ts';
 import { problem } from '../astl/surfaces.ts';
+import { answerCheck } from '../../support/closed.ts';
 import { Clock, run } from '../../gateway/running.ts';
 import type { Answer } from '../../gateway/running.ts';
 import { GATE, PAY, POLICY, serveGate } from './asking.ts';
@@ -242,6 +243,29 @@ describe('an act that needs a receipt', () => {
     );
     const statuses = asks.map((answer) => answer.status).sort();
     assert.deepEqual(statuses, [200, ...Array.from({ length: 7 }, () => 409)]);
+  });
+
+  it('is challenged as the OpenAPI document says, which names the header of the receipt', async () => {
+    const { paths, components } = (await served.running.get('/openapi.json')).json;
+    for (const path of [GATE, `${GATE}/bind`, '/api/v1/require-receipt/act']) {
+      const { parameters, responses } = paths[path].post;
+      assert.ok(
+        parameters.some((one: JsonObject) => one['in'] === 'header' && one['name'] === 'X-Receipt'),
+        path,
+      );
+      const { headers, content } = responses['428'];
+      assert.ok('Receipt-Required' in headers, path);
+      const { $ref } = content['application/json'].schema;
+      const name = String($ref).split('/').at(-1) ?? '';
+      assert.ok('required' in components.schemas[name].properties, `${path}: ${name}`);
+    }
+    const declared = served.running.gateway.routes().find(({ path }) => path === GATE);
+    const check = answerCheck(declared?.responses[428]?.schema ?? {});
+    for (const receipt of [undefined, 'none']) {
+      const { status, json } = await served.ask({ ...SECRET, timestamp_ms: 5, receipt });
+      assert.equal(status, 428);
+      check(json);
+    }
   });
 
   it('is challenged again for a receipt that is none, however it is sent', async () => {
