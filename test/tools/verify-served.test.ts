@@ -128,6 +128,41 @@ describe('actlog serve, and what works beside it', function () {
       assert.match(taken.stdout, /question, taken from the document/);
     });
 
+    it('answers a question about a window by an absence document only', async () => {
+      const key = ['--key', '["surface","acme","policy_bind"]'];
+      const asked = [...key, '--from', '1000000000000', '--to', '1000000001000'];
+      const witness = await served.keep('another-schema.json', '/api/v1/absence/witness', {
+        entity: 'acme',
+        surface: 'policy_bind',
+        from_ms: 1_000_000_000_000,
+        to_ms: 1_000_000_001_000,
+      });
+      const { witness: document } = JSON.parse(await readFile(witness, 'utf8'));
+      await writeFile(witness, JSON.stringify({ ...document, schema: 'another' }));
+      for (const file of [witness, await served.silence('s-7'), kit]) {
+        const { code, stdout, stderr } = await run('verify', file, '--kit', kit, ...asked);
+        assert.equal(code, 2, stdout);
+        assert.match(stderr, /--key asks about an absence document, and this is a (receipt|kit)/);
+      }
+      await writeFile(witness, JSON.stringify(document));
+      const mine = await run('verify', witness, '--kit', kit, '--as-asked', ...key);
+      assert.equal(mine.code, 0, mine.stdout + mine.stderr);
+      const to = ['--to', '1000000000999'];
+      const another = await run('verify', witness, '--kit', kit, '--as-asked', ...to);
+      assert.equal(another.code, 1);
+      assert.match(another.stdout, /answers another question/);
+    });
+
+    it('takes no proof or receipt beside what has no use for one', async () => {
+      const receipt = await served.silence('s-8');
+      const checkpoint = await served.keep('checkpoint.txt', '/log/live/checkpoint');
+      for (const option of ['--proof', '--receipt']) {
+        const { code, stderr } = await run('verify', checkpoint, '--kit', kit, option, receipt);
+        assert.equal(code, 2);
+        assert.match(stderr, new RegExp(`${option} asks about .* and this is a checkpoint`));
+      }
+    });
+
     it('takes the document about the surface that is asked about from an answer that has several', async () => {
       const window = { from_ms: 1_000_000_000_000, to_ms: 1_000_000_001_000 };
       const asked = { entity: 'acme', surfaces: ['policy_bind', 'data_export'], ...window };

@@ -87,6 +87,7 @@ async function verify(what: string, options: VerifyOptions): Promise<number> {
     shown.kind === 'kit'
       ? { kit: shown.kit, source: what, fetched: address !== null }
       : await readKit(options, address);
+  refuseUnasked(shown, options);
   if (shown.kind === 'kit') {
     const origins = originsOf(kit);
     const trusts = await Promise.all(origins.map((origin) => trustOf(kit, origin, options)));
@@ -111,6 +112,28 @@ function askedAbout(
     `this answer holds ${String(documents.length)} absence documents, and ${hint}: ${keys.join(' ')}`,
     EXIT.unknown,
   );
+}
+
+/**
+ * An option that the thing cannot answer is not passed over: whoever asks about a window would take a good
+ * receipt, in an answer whose document is of no known form, for the proof.
+ */
+function refuseUnasked({ kind }: Shown, options: VerifyOptions): void {
+  const refuse = (option: string, about: string): never => {
+    const what = kind.replace('_', '-');
+    throw new CommandError(`${option} asks about ${about}, and this is a ${what}`, EXIT.unknown);
+  };
+  for (const name of ['key', 'from', 'to'] as const) {
+    if (options[name] !== undefined && kind !== 'absence') {
+      refuse(`--${name}`, 'an absence document');
+    }
+  }
+  if (options.receipt !== undefined && kind !== 'tlog_proof' && kind !== 'cose') {
+    refuse('--receipt', 'a tlog-proof or a COSE receipt');
+  }
+  if (options.proof !== undefined && kind !== 'receipt' && kind !== 'mandate') {
+    refuse('--proof', 'a receipt');
+  }
 }
 
 /** Checks what is neither a kit nor several things, and prints what came of it. */
@@ -171,7 +194,13 @@ function questionOf(options: VerifyOptions, document: Json): Question | undefine
   const parsed = (typeof document === 'string' ? JSON.parse(document) : document) as {
     question?: Question;
   };
-  return parsed.question;
+  if (parsed.question === undefined) return undefined;
+  return {
+    ...parsed.question, // what the caller did ask stands
+    ...(key === undefined ? {} : { key: keyOf(key) }),
+    ...(from === undefined ? {} : { from_ms: parseInstant(from) }),
+    ...(to === undefined ? {} : { to_ms: parseInstant(to) }),
+  };
 }
 
 function keyOf(text: string): ChainKey {
