@@ -98,6 +98,6 @@ export function preimageBehind(
 ): JsonObject | null {
   const tuple = tupleOf(told, caller, timestamp_ms);
   if (defaultActionRef(tuple) !== action_ref) return null;
-  const { action_type, agent_id, scope } = tuple;
-  return { action_type, agent_id, scope, timestamp_ms: tuple.timestamp_ms };
+  const { agent_id, action_type, scope } = tuple;
+  return { agent_id, action_type, scope, timestamp_ms: tuple.timestamp_ms };
 }

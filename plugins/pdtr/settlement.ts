@@ -82,6 +82,7 @@ export function settlementOf(
   const twin = entries[place];
   if (twin === undefined) throw new Error('a bind has a twin');
   const { statement, receipt, entry_id } = twin;
+  const opened = disclosures[place];
   const own = Object.keys(others).filter((name) => statement[name] !== undefined);
   const profile = statement['action_ref_profile'];
   const settlement = {
@@ -93,8 +94,9 @@ export function settlementOf(
     action_ref: statement['action_ref'] ?? '',
     profile: DEFAULT_PROFILE,
     ...(profile === undefined ? {} : { action_ref_profile: profile }),
-    preimage: preimageOf(statement, disclosures[place], body, caller),
-    decision_entry_id: statement['decision_entry_id'] ?? body.entry_id ?? null,
+    preimage: preimageOf(statement, opened, body, caller),
+    // A name that cannot stand in the log is what the twin's own bind wrote, not what this request asks.
+    decision_entry_id: statement['decision_entry_id'] ?? opened?.['entry_id']?.value ?? null,
     ...Object.fromEntries(own.map((name) => [name, statement[name] ?? null])),
   };
   const note = entries.find((entry) => entry.statement['type'] === NOT_SUPPLIED);

@@ -39,9 +39,14 @@ describe('bind-payment: the decision', () => {
       [foreign['decision_linked'], foreign['decision_entry_id'], foreign['decision_outcome']],
       [false, json.entry_id, undefined],
     );
-    const words = await served.bind({ payment_hash: fresh(), ...ACT, entry_id: 'zebra said yes' });
+    const payment_hash = fresh();
+    const words = await served.bind({ payment_hash, ...ACT, entry_id: 'zebra said yes' });
     assert.equal(words.json.settlement.decision_entry_id, 'zebra said yes');
     assert.equal(words.json.settlement.decision_linked, false);
+    for (const entry_id of ['zebra said no', undefined]) {
+      const again = await served.bound({ payment_hash, ...ACT, entry_id });
+      assert.equal(again['decision_entry_id'], 'zebra said yes', 'the twin has its own bind’s');
+    }
     assert.doesNotMatch(served.log().entry(words.json.receipt.index) ?? '', /zebra/);
     const itself = await served.bound({
       payment_hash: fresh(),
