@@ -39,7 +39,7 @@ function anonymous(schema: unknown): unknown {
 }
 
 function failure(errors: readonly ErrorObject[], place: string): ApiError {
-  const [error] = errors;
+  const error = telling(errors);
   if (error === undefined) return new ApiError('parameter_invalid', `${place} is not valid`);
   const path = memberPath(error.instancePath);
   if (error.keyword === 'required') {
@@ -57,14 +57,31 @@ function failure(errors: readonly ErrorObject[], place: string): ApiError {
   return new ApiError('parameter_invalid', `${path} ${reason}`, { param: path });
 }
 
-/** What could have stood at the place of an error, in words: the values of an enumeration, the types of a union. */
-function expected(errors: readonly ErrorObject[], first: ErrorObject): string | null {
-  // The errors of a union are those of its branches, in order, then its own.
+/** The error to speak of: of a union, that of the branch which takes values of this type, where one does. */
+function telling(errors: readonly ErrorObject[]): ErrorObject | undefined {
+  const [first] = errors;
+  if (first === undefined) return undefined;
+  const { instancePath } = first;
+  const fits = branchesOf(errors, first).find(
+    (error) => error.instancePath !== instancePath || !CHOICES.has(error.keyword),
+  );
+  return fits ?? first;
+}
+
+/** Keywords that say which values there are: they fail where a branch is not meant. */
+const CHOICES: ReadonlySet<string> = new Set(['type', 'const', 'enum']);
+
+/** The errors of a union are those of its branches, in order, then its own. */
+function branchesOf(errors: readonly ErrorObject[], first: ErrorObject): readonly ErrorObject[] {
   const union = errors.findIndex(
     ({ keyword, instancePath }) => keyword === 'anyOf' && instancePath === first.instancePath,
   );
-  const branches = union < 0 ? [first] : errors.slice(0, union);
-  const choices = branches.map((branch) =>
+  return union < 0 ? [first] : errors.slice(0, union);
+}
+
+/** What could have stood at the place of an error, in words: the values of an enumeration, the types of a union. */
+function expected(errors: readonly ErrorObject[], first: ErrorObject): string | null {
+  const choices = branchesOf(errors, first).map((branch) =>
     branch.instancePath === first.instancePath ? choicesOf(branch) : null,
   );
   if (choices.includes(null)) return null;
@@ -75,7 +92,7 @@ function expected(errors: readonly ErrorObject[], first: ErrorObject): string | 
 }
 
 function choicesOf({ keyword, params, parentSchema }: ErrorObject): readonly string[] | null {
-  if (!['type', 'const', 'enum'].includes(keyword)) return null;
+  if (!CHOICES.has(keyword)) return null;
   // A literal has a type too: what is said of it is its value.
   const { const: only, enum: among = only === undefined ? undefined : [only] } = parentSchema ?? {};
   if (Array.isArray(among)) return among.map((value) => JSON.stringify(value));

@@ -43,7 +43,10 @@ describe('validation', () => {
     const Rule = Type.Object(
       {
         effect: Type.Enum(['allow', 'deny', 'hold']),
-        value: Type.Optional(Type.Union([Type.String({ pattern: '^[0-9]+$' }), Type.Number()])),
+        value: Type.Optional(
+          Type.Union([Type.String({ pattern: '^[0-9]+$' }), Type.Number({ minimum: 0 })]),
+        ),
+        place: Type.Optional(Type.Union([Type.Null(), Type.Object({ row: Type.Integer() })])),
         mode: Type.Optional(Type.Union([Type.Literal('on'), Type.Literal('off'), Type.Null()])),
         ok: Type.Optional(Type.Literal(true)),
       },
@@ -66,6 +69,12 @@ describe('validation', () => {
       said({ value: 'x' }),
       'rules.0.value: rules.0.value must match pattern "^[0-9]+$"',
     );
+    assert.equal(said({ value: -1 }), 'rules.0.value: rules.0.value must be >= 0');
+    assert.equal(
+      said({ place: { row: 'x' } }),
+      'rules.0.place.row: rules.0.place.row must be integer',
+    );
+    assert.equal(said({ place: {} }), 'rules.0.place.row: rules.0.place.row is missing');
     assert.equal(said({ mode: 1 }), 'rules.0.mode: rules.0.mode must be "on", "off" or null');
     assert.equal(said({ ok: false }), 'rules.0.ok: rules.0.ok must be true');
     assert.equal(said({ efect: 1 }), 'rules.0.efect: rules.0.efect is no member of rules.0');
