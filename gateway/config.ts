@@ -79,6 +79,12 @@ export const SETTINGS = {
     60_000,
     'Reads a minute of checkpoints, tiles and bundles, for each IP address.',
   ),
+  MAX_SESSION_READS: integer(
+    2,
+    1,
+    1000,
+    'Answers over a whole session that each key, or each IP address without one, may have under way.',
+  ),
   MAX_BODY_BYTES: integer(262_144, 1024, 16_777_216, 'Largest request body.'),
   MAX_MESSAGE_BYTES: integer(
     32_768,
@@ -113,6 +119,12 @@ export const SETTINGS = {
     100,
     600_000,
     'How long a client may take to send a whole request.',
+  ),
+  SEND_TIMEOUT_MS: integer(
+    30_000,
+    100,
+    600_000,
+    'How long a client may take nothing of an answer that waits for it.',
   ),
   KEEP_ALIVE_TIMEOUT_MS: integer(10_000, 100, 600_000, 'How long an idle connection stays open.'),
   SHUTDOWN_TIMEOUT_MS: integer(10_000, 0, 600_000, 'How long a stop waits for requests in flight.'),

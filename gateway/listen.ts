@@ -28,10 +28,12 @@ export async function listen(config: Config, handler: Handler): Promise<Listenin
     requireHostHeader: false,
   });
   server.maxConnections = config.MAX_CONNECTIONS;
+  server.timeout = config.SEND_TIMEOUT_MS;
   let stopping = false;
   const serve: Handler = (req, res) => {
     // A connection that is kept alive would hold the stop up until it idles out.
     if (stopping) res.setHeader('Connection', 'close');
+    res.on('timeout', endStalled);
     return handler(req, res);
   };
   server.on('request', serve);
@@ -54,6 +56,11 @@ export async function listen(config: Config, handler: Handler): Promise<Listenin
       return stop(server, config.SHUTDOWN_TIMEOUT_MS);
     },
   };
+}
+
+/** Who reads nothing would hold its connection, and what the answer holds, for ever; who waits for us may wait. */
+function endStalled(socket: Socket): void {
+  if (socket.writableLength > 0) socket.destroy();
 }
 
 async function stop(server: Server, timeout_ms: number): Promise<void> {

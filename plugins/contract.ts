@@ -28,6 +28,7 @@ import type { Counters } from './counters.ts';
 import type { Command } from './command.ts';
 import type { Egress } from './egress.ts';
 import type { KeyDeclaration, PluginSigner } from './keys.ts';
+import type { Limits } from './limits.ts';
 import type { LogView } from './log-view.ts';
 import type { EventRule } from './events.ts';
 import type { ApiErrorCode } from './problem.ts';
@@ -37,6 +38,7 @@ export type { Counters } from './counters.ts';
 export * from './command.ts';
 export type { Egress } from './egress.ts';
 export type { KeyDeclaration, PluginSigner } from './keys.ts';
+export type { Limits } from './limits.ts';
 export type { Erasure, LogView } from './log-view.ts';
 export type { EventRule } from './events.ts';
 export { kindOf, LogName } from './log-choice.ts';
@@ -167,6 +169,10 @@ export interface RouteDeclaration<
   readonly idempotent?: boolean;
   /** Which rate limit counts: `write` for POST and `read` for GET unless said; `log` is the larger one of log reads. */
   readonly budget?: 'write' | 'read' | 'log' | 'none';
+  /** For how many requests of its budget one counts; 1 unless said. */
+  readonly cost?: number;
+  /** Its work grows with a session that callers make as long as they like: each has a few under way at a time. */
+  readonly whole?: boolean;
   /** Objects of TypeBox. Path and query values are strings, so their schemas are of strings (patterns, literals). */
   readonly params?: P;
   readonly query?: Q;
@@ -209,18 +215,6 @@ export function route<
   B extends TSchema = TSchema,
 >(declaration: RouteDeclaration<P, Q, B>): Route {
   return declaration;
-}
-
-/** Limits of the configuration that a plugin's schemas and rules use (behaviour.md §4.2). */
-export interface Limits {
-  /** Longest message that is classified, in UTF-8. */
-  readonly message_bytes: number;
-  /** Longest string that names something: `maxLength` of such members. */
-  readonly string_chars: number;
-  /** Largest object of a caller, as canonical JSON. */
-  readonly metadata_bytes: number;
-  readonly page_default: number;
-  readonly page_max: number;
 }
 
 /** What the gateway gives a plugin at boot. */

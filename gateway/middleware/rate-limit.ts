@@ -1,4 +1,5 @@
-// Rate limits in memory, by key or by address. behaviour.md §4.2; draft-ietf-httpapi-ratelimit-headers.
+// Rate limits in memory, by key or by address, and how many unbounded answers are under way at a time.
+// behaviour.md §4.2; draft-ietf-httpapi-ratelimit-headers.
 
 import ipaddr from 'ipaddr.js';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
@@ -40,6 +41,7 @@ export function rateLimit(config: Config) {
     reads: limit('public-reads', config.RATE_PUBLIC_READS),
     log: limit('log-reads', config.RATE_LOG_READS),
   };
+  const underWay = new UnderWay(config.MAX_SESSION_READS);
   if (config.RATE_LIMITS === 'off') return (_ctx: RequestContext, next: Next) => next();
   return async (ctx: RequestContext, next: Next): Promise<void> => {
     const { matched, caller } = ctx.state;
@@ -51,7 +53,8 @@ export function rateLimit(config: Config) {
           ? limits[caller.kind]
           : limits[budget === 'log' ? 'log' : budget === 'read' ? 'reads' : 'writes'];
       const who = key ?? networkOf(caller.ip);
-      const taken = await limiter.consume(who).catch(refusal);
+      const cost = Math.min(matched?.route.cost ?? 1, limiter.points);
+      const taken = await limiter.consume(who, cost).catch(refusal);
       const wait = Math.max(1, Math.ceil(taken.msBeforeNext / 1000));
       ctx.res.setHeader('RateLimit-Policy', policy);
       ctx.res.setHeader(
@@ -64,9 +67,47 @@ export function rateLimit(config: Config) {
           headers,
         });
       }
+      if (matched?.route.whole === true) {
+        await underWay.pass(`${name} ${who}`, ctx, next);
+        return;
+      }
     }
     await next();
   };
+}
+
+/** Requests whose work is not bounded, by caller: rates alone would let one caller have all of them at once. */
+class UnderWay {
+  readonly #most: number;
+  readonly #counts = new Map<string, number>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  async pass(who: string, { res }: RequestContext, next: Next): Promise<void> {
+    const count = this.#counts.get(who) ?? 0;
+    if (count >= this.#most) {
+      const message = `${String(this.#most)} such requests are under way already`;
+      throw new ApiError('rate_limited', message, { headers: { 'Retry-After': '1' } });
+    }
+    this.#counts.set(who, count + 1);
+    // A handler goes on after its client has left, and a stream after its handler.
+    const closed = new Promise((resolve) => res.once('close', resolve));
+    try {
+      await next();
+    } finally {
+      void closed.then(() => {
+        this.#ended(who);
+      });
+    }
+  }
+
+  #ended(who: string): void {
+    const count = (this.#counts.get(who) ?? 0) - 1;
+    if (count > 0) this.#counts.set(who, count);
+    else this.#counts.delete(who);
+  }
 }
 
 /** The limiter rejects with the same result that it resolves with; anything else is a defect. */

@@ -98,9 +98,10 @@ export function proofRoutes(gateway: Gateway): readonly Route[] {
       summary: 'What stands on a chain in a window, or that nothing does',
       description:
         'An absence document (svc-absence-witness-v1) without `declared` and `coverage`. The window must be ' +
-        'closed: up to the time of the newest map head. `Prefer: wait=N` waits for that.',
+        'closed: up to the time of the newest map head. `Prefer: wait=N` waits for that. It counts as ten reads.',
       access: 'read',
       budget: 'log',
+      cost: 10,
       params: Type.Object(members),
       query: LookupQuery,
       responses: { 200: { description: 'The document.', schema: LookupDocument } },

@@ -46,6 +46,7 @@ export function documentRoutes(host: PluginHost): readonly Route[] {
     access: 'open',
     appends: true,
     budget: 'write',
+    whole: true,
     errors: ['invalid_format', 'log_unavailable', 'log_busy'],
     respond: () => ({}),
   } as const;

@@ -4,10 +4,50 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { definePlugin, route } from '../../plugins/contract.ts';
+import type { Plugin } from '../../plugins/contract.ts';
 import { notes } from './notes.ts';
 import { run } from './running.ts';
 import type { Running } from './running.ts';
 import { until } from './webhooks/receiving.ts';
+
+/** An answer without end, and one that waits until somebody has lost patience with the first. */
+function streaming(): { readonly plugin: Plugin; readonly ended: Promise<void> } {
+  let end!: () => void;
+  const ended = new Promise<void>((resolve) => (end = resolve));
+  const responses = { 200: { description: 'Bytes.', type: 'text/plain' } };
+  const shared = { method: 'GET', tag: 'streaming', access: 'read', responses } as const;
+  const plugin = definePlugin({
+    contract: 1,
+    name: 'streaming',
+    title: 'Streaming',
+    types: [],
+    routes: () => [
+      route({
+        ...shared,
+        path: '/endless',
+        summary: 'An answer without end',
+        handle(ctx) {
+          const chunk = Buffer.alloc(65_536, 'x');
+          const body = new Readable({ read: () => void body.push(chunk) });
+          body.on('close', end);
+          ctx.body = body;
+        },
+      }),
+      route({
+        ...shared,
+        path: '/patient',
+        summary: 'An answer that takes its time',
+        async handle(ctx) {
+          await ended;
+          ctx.body = 'at last';
+        },
+      }),
+    ],
+  });
+  return { plugin, ended };
+}
 
 /** Sends a text and reads until the server closes. */
 async function talk(port: number, text: string): Promise<string> {
@@ -108,6 +148,20 @@ describe('a listening gateway', () => {
       'POST /notes/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 20\r\n\r\n{',
     );
     assert.doesNotMatch(answer, /^HTTP\/1\.1 [25]/);
+  });
+
+  it('lets go who takes nothing of an answer, and waits with who waits for one', async () => {
+    const { plugin, ended } = streaming();
+    const one = await run({ SEND_TIMEOUT_MS: '300' }, { plugins: [plugin] });
+    const patient = one.get('/patient');
+    const socket = connect(one.port, '127.0.0.1');
+    socket.on('error', () => undefined);
+    socket.pause();
+    socket.write('GET /endless HTTP/1.1\r\nHost: x\r\n\r\n');
+    await ended;
+    assert.equal((await patient).text, 'at last');
+    socket.destroy();
+    await one.close();
   });
 
   it('closes connections beyond the limit and serves again when some have gone', async () => {

@@ -2,9 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { networkOf } from '../../../gateway/middleware/rate-limit.ts';
-import { notes } from '../notes.ts';
+import Type from 'typebox';
+import { definePlugin, route } from '../../../plugins/contract.ts';
+import { Hold, notes } from '../notes.ts';
 import { run } from '../running.ts';
 import type { Running } from '../running.ts';
+import { until } from '../webhooks/receiving.ts';
 import { codeOf } from './envelope.ts';
 
 describe('the address that is counted', () => {
@@ -93,6 +96,13 @@ describe('rate limits', () => {
     assert.equal((await running.get('/notes/total', { headers: from('203.0.113.1') })).status, 200);
   });
 
+  it('counts a dear one for several', async () => {
+    const path = `/log/live/proof/lookup?key=${encodeURIComponent('["session","x"]')}`;
+    const first = await running.get(path, { headers: from('203.0.113.2') });
+    assert.match(first.headers.get('ratelimit') ?? '', /^"log-reads";r=0;/);
+    assert.equal((await running.get(path, { headers: from('203.0.113.2') })).status, 429);
+  });
+
   it('believes only as many proxies as it is told of', async () => {
     const spoofed = () =>
       running.get('/notes/total', {
@@ -107,5 +117,74 @@ describe('rate limits', () => {
     assert.deepEqual(answers, [200, 200, 200]);
     assert.equal((await off.get('/notes/total')).headers.get('ratelimit'), null);
     await off.close();
+  });
+});
+
+describe('requests whose work has no bound', () => {
+  let running: Running;
+  let holds: Hold[];
+  /** Answers as soon as the hold of the request's number is released. */
+  const plugin = definePlugin({
+    contract: 1,
+    name: 'long',
+    title: 'Long answers',
+    types: [],
+    routes: () => [
+      route({
+        method: 'GET',
+        path: '/long/{number}',
+        tag: 'long',
+        summary: 'A long answer',
+        access: 'read',
+        whole: true,
+        params: Type.Object({ number: Type.String({ pattern: '^[0-9]$' }) }),
+        responses: { 200: { description: 'Done.', schema: Type.Object({}) } },
+        async handle(ctx) {
+          const hold = holds[Number(ctx.state.params.number)];
+          hold?.enter();
+          await hold?.wait;
+          ctx.body = {};
+        },
+      }),
+    ],
+  });
+  before(async () => {
+    running = await run(
+      { RATE_LIMITS: 'on', TRUST_PROXY: '1', MAX_SESSION_READS: '2' },
+      { plugins: [plugin] },
+    );
+  });
+  beforeEach(() => (holds = [new Hold(), new Hold()]));
+  after(() => running.close());
+
+  const ask = (number: number, ip: string, signal?: AbortSignal) =>
+    fetch(`${running.url}/long/${String(number)}`, {
+      headers: { 'X-Forwarded-For': ip },
+      ...(signal === undefined ? {} : { signal }),
+    });
+
+  it('are a few at a time for each caller', async () => {
+    const held = holds.map((_, number) => ask(number, '192.0.2.1'));
+    await Promise.all(holds.map(({ entered }) => entered));
+    const third = await ask(2, '192.0.2.1');
+    assert.equal(third.status, 429);
+    assert.equal(third.headers.get('retry-after'), '1');
+    const { error } = (await third.json()) as { error: { code: string } };
+    assert.equal(error.code, 'rate_limited');
+    assert.equal((await ask(2, '192.0.2.2')).status, 200);
+    for (const { release } of holds) release();
+    for (const answer of await Promise.all(held)) assert.equal(answer.status, 200);
+    await until(async () => ((await ask(2, '192.0.2.1')).status === 200 ? true : null));
+  });
+
+  it('count while they are worked on, also for who has left', async () => {
+    const leaving = new AbortController();
+    const held = holds.map((_, number) => ask(number, '192.0.2.3', leaving.signal));
+    await Promise.all(holds.map(({ entered }) => entered));
+    leaving.abort();
+    for (const answer of await Promise.allSettled(held)) assert.equal(answer.status, 'rejected');
+    assert.equal((await ask(2, '192.0.2.3')).status, 429);
+    for (const { release } of holds) release();
+    await until(async () => ((await ask(2, '192.0.2.3')).status === 200 ? true : null));
   });
 });
