@@ -5,6 +5,7 @@ import { hash, randomBytes } from 'node:crypto';
 import { sessionRef } from '../../log/index.ts';
 import type { Log } from '../../log/index.ts';
 import type { Caller, Kind, Role } from '../../plugins/contract.ts';
+import { inTurn } from '../in-turn.ts';
 import { judge, keyHash, kindOfKey, newKeyId, newKeyText } from './api-key.ts';
 import type { KeyRecord, KeyRefusal } from './api-key.ts';
 import type { GatewayStore, TenantInLog, TenantRecord } from './store.ts';
@@ -42,6 +43,8 @@ export class AdminError extends Error {
 export class Tenants {
   readonly #store: GatewayStore;
   readonly #now: () => number;
+  /** A rotation that has looked at a key must not undo what revokes it meanwhile. */
+  readonly #inTurn = inTurn();
   /** Registrations by log and tenant: under way, or done. */
   readonly #registered = new Map<string, Promise<void> | true>();
   #visitors: Promise<TenantRecord> | null = null;
@@ -122,25 +125,39 @@ export class Tenants {
   }
 
   /** Issues a key; its tenant is made when new. */
-  async issue(order: KeyOrder): Promise<IssuedKey> {
-    if (!NAME.test(order.tenant) || order.tenant === PUBLIC) {
-      throw new AdminError(`tenant must match ${NAME.source} and not be ${PUBLIC}`);
-    }
-    await this.#tenant(order.tenant);
-    const { key, record } = this.#newKey(order);
-    await this.#store.putKeys([record]);
-    return issued(key, record);
+  issue(order: KeyOrder): Promise<IssuedKey> {
+    return this.#inTurn(async () => {
+      if (!NAME.test(order.tenant) || order.tenant === PUBLIC) {
+        throw new AdminError(`tenant must match ${NAME.source} and not be ${PUBLIC}`);
+      }
+      await this.#tenant(order.tenant);
+      const { key, record } = this.#newKey(order);
+      await this.#store.putKeys([record]);
+      return issued(key, record);
+    });
   }
 
   /**
    * Issues the successor of a key. The old one stays valid for `grace_ms`, so that both work while
-   * callers change over; the one before it, if it still works, ends now: never more than two.
+   * callers change over; the one before it, if it still works, ends now: never more than two. So a key that has
+   * a successor which works takes no second one.
    */
-  async rotate(key_id: string, grace_ms: number): Promise<IssuedKey> {
+  rotate(key_id: string, grace_ms: number): Promise<IssuedKey> {
+    return this.#inTurn(() => this.#rotate(key_id, grace_ms));
+  }
+
+  async #rotate(key_id: string, grace_ms: number): Promise<IssuedKey> {
     const old = this.#find(key_id);
     const now = this.#now();
     if (judge(old, old.sha256, now) !== null)
       throw new AdminError(`key ${key_id} is not valid any more`);
+    const successor = this.list().find(
+      (key) => key.rotated_from === key_id && judge(key, key.sha256, now) === null,
+    );
+    if (successor !== undefined) {
+      const advice = 'rotate that one, or revoke it first';
+      throw new AdminError(`key ${key_id} was rotated to ${successor.key_id}: ${advice}`);
+    }
     const { tenant, kind, role, scopes } = old;
     const { key, record } = this.#newKey({ tenant, kind, role, scopes });
     const until = Math.min(old.expires_at_ms ?? Infinity, now + grace_ms);
@@ -156,11 +173,13 @@ export class Tenants {
   }
 
   /** Ends a key for good, at once. */
-  async revoke(key_id: string): Promise<KeyRecord> {
-    const record = this.#find(key_id);
-    const revoked = { ...record, revoked_at_ms: record.revoked_at_ms ?? this.#now() };
-    await this.#store.putKeys([revoked]);
-    return revoked;
+  revoke(key_id: string): Promise<KeyRecord> {
+    return this.#inTurn(async () => {
+      const record = this.#find(key_id);
+      const revoked = { ...record, revoked_at_ms: record.revoked_at_ms ?? this.#now() };
+      await this.#store.putKeys([revoked]);
+      return revoked;
+    });
   }
 
   /** All keys, oldest first. */

@@ -6,6 +6,7 @@ import type { JsonObject, Kind } from '../../log/index.ts';
 import { ApiError } from '../../plugins/contract.ts';
 import type { Caller } from '../../plugins/contract.ts';
 import { base62 } from '../base62.ts';
+import { inTurn } from '../in-turn.ts';
 import type { GatewayStore, SubscriptionRecord } from '../tenants/store.ts';
 import type { SecretBox } from './secret-box.ts';
 
@@ -37,6 +38,8 @@ export class Subscriptions {
   readonly #store: GatewayStore;
   readonly #box: SecretBox;
   readonly #now: () => number;
+  /** Changes: each finds what the one before it has left. */
+  readonly #inTurn = inTurn();
   readonly #opened = new Map<string, Subscription>();
   /** By kind and tenant, and by kind and trigger. */
   readonly #byTopic = new Map<string, Set<Subscription>>();
@@ -78,7 +81,11 @@ export class Subscriptions {
   }
 
   /** Makes a subscription; `secret` stands in the answer and is never shown again. */
-  async add(caller: Caller, order: SubscriptionOrder): Promise<Subscription> {
+  add(caller: Caller, order: SubscriptionOrder): Promise<Subscription> {
+    return this.#inTurn(() => this.#make(caller, order));
+  }
+
+  async #make(caller: Caller, order: SubscriptionOrder): Promise<Subscription> {
     const there = this.of(caller);
     // Without a secret that was shown once, the same order is the same subscription.
     const same = there.find((one) => order.secret !== true && isSame(one, order));
@@ -106,34 +113,49 @@ export class Subscriptions {
   }
 
   /** Ends a subscription of this tenant; false when there is none of that id. */
-  async delete(caller: Pick<Caller, 'tenant' | 'kind'>, id: string): Promise<boolean> {
-    const one = this.#opened.get(id);
-    if (one?.tenant !== caller.tenant || one.kind !== caller.kind) return false;
-    await this.#store.deleteSubscription(id);
-    this.#remove(one);
-    return true;
+  delete(caller: Pick<Caller, 'tenant' | 'kind'>, id: string): Promise<boolean> {
+    return this.#inTurn(async () => {
+      const one = this.#opened.get(id);
+      if (one?.tenant !== caller.tenant || one.kind !== caller.kind) return false;
+      await this.#store.deleteSubscription(id);
+      this.#remove(one);
+      return true;
+    });
   }
 
   /** Stops telling a receiver that is gone for good. */
-  async disable(id: string, disabled_reason: string): Promise<void> {
-    const record = this.#store.subscriptions.get(id);
-    const one = this.#opened.get(id);
-    if (record === undefined || one === undefined || !isEnabled(one)) return;
-    const disabled = { ...record, disabled_at_ms: this.#now(), disabled_reason };
-    await this.#store.putSubscription(disabled);
-    this.#remove(one);
-    this.#add(disabled);
+  disable(id: string, disabled_reason: string): Promise<void> {
+    return this.#change(id, isEnabled, (record) => {
+      return { ...record, disabled_at_ms: this.#now(), disabled_reason };
+    });
   }
 
   /** Tells a receiver again that was disabled. */
-  async enable(id: string): Promise<void> {
-    const record = this.#store.subscriptions.get(id);
-    const one = this.#opened.get(id);
-    if (record === undefined || one === undefined || isEnabled(one)) return;
-    const { disabled_at_ms: _, disabled_reason: __, ...enabled } = record;
-    await this.#store.putSubscription(enabled);
-    this.#remove(one);
-    this.#add(enabled);
+  enable(id: string): Promise<void> {
+    const isDisabled = (one: Subscription): boolean => !isEnabled(one);
+    return this.#change(
+      id,
+      isDisabled,
+      ({ disabled_at_ms: _, disabled_reason: __, ...enabled }) => {
+        return enabled;
+      },
+    );
+  }
+
+  #change(
+    id: string,
+    wanted: (one: Subscription) => boolean,
+    changed: (record: SubscriptionRecord) => SubscriptionRecord,
+  ): Promise<void> {
+    return this.#inTurn(async () => {
+      const record = this.#store.subscriptions.get(id);
+      const one = this.#opened.get(id);
+      if (record === undefined || one === undefined || !wanted(one)) return;
+      const next = changed(record);
+      await this.#store.putSubscription(next);
+      this.#remove(one);
+      this.#add(next);
+    });
   }
 
   #all(topic: string, wanted: (one: Subscription) => boolean): Subscription[] {

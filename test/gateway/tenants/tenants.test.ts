@@ -111,6 +111,30 @@ describe('tenants', () => {
     assert.equal(standing(first.key), 'api_key_expired');
   });
 
+  it('rotate no key a second time while its successor works', async () => {
+    const first = await tenants.issue({ tenant: 'acme', kind: 'live' });
+    const [one, other] = await Promise.allSettled([
+      tenants.rotate(first.key_id, 1000),
+      tenants.rotate(first.key_id, 1000),
+    ]);
+    assert.ok(one.status === 'fulfilled' && other.status === 'rejected');
+    assert.match(String(other.reason), new RegExp(`was rotated to ${one.value.key_id}`));
+    await tenants.revoke(one.value.key_id);
+    const next = await tenants.rotate(first.key_id, 1000);
+    assert.deepEqual([standing(first.key), standing(next.key)], ['acme', 'acme']);
+  });
+
+  it('revoke a key also while it is rotated', async () => {
+    const { key, key_id } = await tenants.issue({ tenant: 'acme', kind: 'live' });
+    await Promise.all([tenants.rotate(key_id, 1000), tenants.revoke(key_id)]);
+    assert.equal(standing(key), 'api_key_revoked');
+    const other = await tenants.issue({ tenant: 'acme', kind: 'live' });
+    const revoking = tenants.revoke(other.key_id);
+    await assert.rejects(tenants.rotate(other.key_id, 1000), /not valid any more/);
+    await revoking;
+    assert.equal(standing(other.key), 'api_key_revoked');
+  });
+
   it('revoke a key at once and for good', async () => {
     const { key, key_id } = await tenants.issue({ tenant: 'acme', kind: 'live' });
     const revoked = await tenants.revoke(key_id);

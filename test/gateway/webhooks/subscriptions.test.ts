@@ -248,6 +248,32 @@ describe('subscriptions to webhooks', () => {
     assert.equal(more.status, 400);
     assert.match(more.json.error.message, /the limit is 20/);
   });
+
+  it('are no more than that number, and none twice, however many are made at once', async () => {
+    const order = (path: string) => ({ url: receiver.url(path), types: TRIGGERS });
+    const paths = Array.from({ length: 30 }, (_, i) => `/${String(i % 25)}`);
+    const key = running.sandbox;
+    const answers = await Promise.all(
+      paths.map((path) => running.post(PATH, order(path), { key })),
+    );
+    const made = answers.filter(({ status }) => status === 200);
+    assert.equal(new Set(made.map(({ json }) => json.subscription.id)).size, 20);
+    assert.equal((await running.get(PATH, { key })).json.subscriptions.length, 20);
+  });
+
+  it('stay deleted, whatever happens to them at that moment', async () => {
+    const { subscriptions } = running.gateway.webhooks;
+    const key = running.sandbox;
+    const { id } = (await subscribe()).subscription;
+    const [one] = (await running.get(PATH, { key })).json.subscriptions;
+    assert.equal(one.id, id);
+    const caller = { tenant: subscriptions.get(id)?.tenant ?? '', kind: 'sandbox' } as const;
+    await Promise.all([subscriptions.delete(caller, id), subscriptions.disable(id, 'gone')]);
+    assert.deepEqual((await running.get(PATH, { key })).json.subscriptions, []);
+    const again = (await subscribe()).subscription.id as string;
+    await Promise.all([subscriptions.disable(again, 'gone'), subscriptions.delete(caller, again)]);
+    assert.deepEqual((await running.get(PATH, { key })).json.subscriptions, []);
+  });
 });
 
 async function filesIn(folder: string): Promise<string[]> {
