@@ -2,7 +2,7 @@
 // one line of JSON each way. LevelDB has one process, so what a server holds is changed through it.
 
 import { hash } from 'node:crypto';
-import { chmod, mkdir, rm } from 'node:fs/promises';
+import { chmod, lstat, mkdir, rm } from 'node:fs/promises';
 import { createConnection, createServer } from 'node:net';
 import type { Socket } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
@@ -32,6 +32,7 @@ export async function serveAdmin(
   const path = socketPath(data);
   // 0700 on the folder keeps others out also in the moment before the socket has its own mode.
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await checkShared(data, path);
   await chmod(dirname(path), 0o700);
   await rm(path, { force: true });
   const open = new Set<Socket>();
@@ -64,7 +65,9 @@ export async function askServer(
   verb: string,
   args: AdminArgs,
 ): Promise<{ result: Json } | null> {
-  const socket = createConnection(socketPath(data));
+  const path = socketPath(data);
+  await checkShared(data, path);
+  const socket = createConnection(path);
   const connected = await new Promise<boolean>((done, reject) => {
     socket.once('connect', () => done(true));
     socket.once('error', (error: NodeJS.ErrnoException) => {
@@ -78,6 +81,21 @@ export async function askServer(
   socket.destroy();
   if (answer.error !== undefined) throw new AdminError(answer.error);
   return { result: answer.result ?? null };
+}
+
+/**
+ * Everyone may make a folder in the one for temporary files. Whose it is can put a socket of their own into it, and
+ * take or answer what the command line sends.
+ */
+async function checkShared(data: string, path: string): Promise<void> {
+  const folder = dirname(path);
+  if (folder === resolve(data)) return;
+  const found = await lstat(folder).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  });
+  if (found === null || (found.isDirectory() && found.uid === userInfo().uid)) return;
+  throw new AdminError(`${folder} is no folder of this user: remove it, or shorten DATA_DIR`);
 }
 
 /** Runs one verb of an open gateway; what cannot be done is an error in words, anything else a defect. */

@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chown, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { adminCall } from '../../../gateway/tenants/admin-call.ts';
-import { socketPath } from '../../../gateway/tenants/admin-socket.ts';
+import { askServer, serveAdmin, socketPath } from '../../../gateway/tenants/admin-socket.ts';
 import { AdminError } from '../../../gateway/tenants/tenants.ts';
 import { notes } from '../notes.ts';
 import { run } from '../running.ts';
@@ -136,5 +136,43 @@ describe('administration without a server', () => {
     const path = socketPath(`/data/${'x'.repeat(200)}`);
     assert.ok(Buffer.byteLength(path) <= 100);
     assert.notEqual(path, socketPath(`/data/${'x'.repeat(201)}`));
+  });
+
+  describe('through a socket outside of the data folder', () => {
+    const data = `/data/${'x'.repeat(200)}`;
+    const { TMPDIR } = process.env;
+    let folder: string;
+    beforeEach(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'actlog-'));
+      process.env['TMPDIR'] = folder;
+    });
+    afterEach(async () => {
+      if (TMPDIR === undefined) delete process.env['TMPDIR'];
+      else process.env['TMPDIR'] = TMPDIR;
+      await rm(folder, { recursive: true });
+    });
+
+    it('reaches its own server', async () => {
+      assert.equal(await askServer(data, 'ping', {}), null);
+      const served = await serveAdmin(data, { ping: () => Promise.resolve('pong') });
+      assert.deepEqual(await askServer(data, 'ping', {}), { result: 'pong' });
+      await served.close();
+    });
+
+    it('trusts no folder that is a link to another', async () => {
+      await mkdir(join(folder, 'strange'));
+      await symlink(join(folder, 'strange'), dirname(socketPath(data)));
+      await assert.rejects(serveAdmin(data, {}), /no folder of this user/);
+      await assert.rejects(askServer(data, 'status', {}), /no folder of this user/);
+    });
+
+    it('trusts no folder of another user', async function () {
+      // Only the superuser can give a folder away.
+      if (process.getuid?.() !== 0) this.skip();
+      await mkdir(dirname(socketPath(data)));
+      await chown(dirname(socketPath(data)), 65_534, 65_534);
+      await assert.rejects(serveAdmin(data, {}), /no folder of this user/);
+      await assert.rejects(askServer(data, 'status', {}), /no folder of this user/);
+    });
   });
 });
