@@ -38,9 +38,14 @@ describe('bench figures', () => {
   });
 
   it('are of a service that runs as `npm start` runs it', () => {
-    const path = new URL('../../package.json', import.meta.url);
-    const { scripts } = JSON.parse(readFileSync(path, 'utf8')) as { scripts: { start: string } };
-    assert.ok(scripts.start.includes(` ${NODE_ARGS.join(' ')} `), scripts.start);
+    const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+    const { scripts } = JSON.parse(read('package.json')) as {
+      scripts: Readonly<Record<'start' | 'bench', string>>;
+    };
+    const args = NODE_ARGS.join(' ');
+    for (const text of [scripts.start, scripts.bench, read('README.md')]) {
+      assert.ok(text.includes(`node ${args} `), args);
+    }
   });
 
   it('take turns: A B A B', async () => {

@@ -14,6 +14,7 @@ export interface Program {
 /**
  * What `npm start` gives node: the young objects of the rounds in flight fit, and are not copied twice; and what is
  * old is collected once it has doubled, not each second for a tenth more, as V8 would with so much room for the young.
+ * V8 sizes the room of the young as a process starts, so `actlog serve` cannot give itself the first.
  */
 export const NODE_ARGS: readonly string[] = [
   '--max-semi-space-size=64',
