@@ -15,12 +15,11 @@ import {
   checkCoseReceipt,
   checkEntry,
   checkSigned,
-  Lines,
   purposeKeys,
   receiptsIn,
-  refused,
   sha256,
 } from './cose.ts';
+import { Lines, refused } from './lines.ts';
 import { list, objectOf, text } from './reading.ts';
 
 const ZERO = '0'.repeat(64);

@@ -21,37 +21,9 @@ import {
 import type { CosePublicJwk, CoseSign1, Json, JsonObject } from '../../log/index.ts';
 import { verifyReceipt } from '../../log/verify.ts';
 import type { Trust } from '../../log/verify.ts';
-import type { Line, Outcome } from './check.ts';
+import type { Outcome } from './check.ts';
+import { Lines, refused } from './lines.ts';
 import { list, objectOf, text } from './reading.ts';
-
-/** Runs checks one after the other and keeps what came of each. */
-export class Lines {
-  readonly all: Line[] = [];
-
-  /** Notes one check; false when it failed. */
-  run(name: string, check: () => string | { readonly not_shown: string }): boolean {
-    try {
-      const found = check();
-      if (typeof found === 'string') this.all.push({ name, outcome: 'ok', detail: found });
-      else this.all.push({ name, outcome: 'not_shown', detail: found.not_shown });
-      return true;
-    } catch (error) {
-      if (!(error instanceof LogError)) throw error;
-      this.all.push({ name, outcome: 'failed', detail: error.message });
-      return false;
-    }
-  }
-
-  /** The outcome, with this sentence when nothing failed. */
-  outcome(summary: string, facts: JsonObject = {}): Outcome {
-    const bad = this.all.find(({ outcome }) => outcome === 'failed');
-    const valid = bad === undefined;
-    const said = valid ? summary : `${bad.name.replaceAll('_', ' ')} failed: ${bad.detail}`;
-    return { valid, checks: this.all, summary: said, facts };
-  }
-}
-
-export const refused = (message: string): LogError => new LogError('document_invalid', message);
 
 export const sha256 = (...parts: readonly (Uint8Array | string)[]): string => {
   const hash = createHash('sha256');

@@ -2,11 +2,12 @@
 
 import { canonical, fromBase64, native } from '../../log/index.ts';
 import type { JsonObject } from '../../log/index.ts';
-import { LogError, verifyCheckpoint, verifyReceipt } from '../../log/verify.ts';
+import { verifyCheckpoint, verifyReceipt } from '../../log/verify.ts';
 import type { Trust } from '../../log/verify.ts';
 import { checkAir } from './air.ts';
-import type { Line, Outcome } from './check.ts';
+import type { Outcome } from './check.ts';
 import { checkCose, coseOrigin } from './cose.ts';
+import { Lines, refused } from './lines.ts';
 import { list, objectOf, text } from './reading.ts';
 
 const NATIVE = { suite: native };
@@ -15,60 +16,45 @@ const NATIVE = { suite: native };
 export function checkKit(kit: JsonObject, trusts: readonly Trust[]): Outcome {
   const trustFor = (origin: unknown): Trust | undefined =>
     trusts.find((trust) => trust.origin === origin);
-  const checks: Line[] = [];
-  const add = (name: string, run: () => string): void => {
-    try {
-      checks.push({ name, outcome: 'ok', detail: run() });
-    } catch (error) {
-      if (!(error instanceof LogError)) throw error;
-      checks.push({ name, outcome: 'failed', detail: error.message });
-    }
-  };
+  const lines = new Lines();
   for (const log of list(kit['logs'])) {
-    add('checkpoint', () => {
+    lines.run('checkpoint', () => {
       const trust = trustFor(log['origin']);
-      if (trust === undefined) throw new LogError('document_invalid', 'a log has no origin');
+      if (trust === undefined) throw refused('a log has no origin');
       const { size } = verifyCheckpoint(text(log['checkpoint']) ?? '', trust, NATIVE);
       return `${trust.origin}, ${String(size)} entries`;
     });
   }
   for (const [i, { receipt, tlog_proof, expected }] of list(kit['vectors']).entries()) {
-    add('vector', () => {
+    lines.run('vector', () => {
       const [first] = trusts;
       const trust = trustFor(objectOf(receipt ?? null)['origin']) ?? first;
-      if (trust === undefined) throw new LogError('document_invalid', 'the kit has no logs');
+      if (trust === undefined) throw refused('the kit has no logs');
       const proof = text(tlog_proof);
       const { valid } = verifyReceipt(receipt ?? null, trust, {
         suite: native,
         ...(proof === null ? {} : { tlogProof: proof }),
       });
-      if (valid !== expected)
-        throw new LogError('document_invalid', `${String(i)} is ${String(valid)}`);
+      if (valid !== expected) throw refused(`${String(i)} is ${String(valid)}`);
       return `${String(i)} is ${valid ? 'accepted' : 'refused'}, as the kit says`;
     });
   }
   for (const [i, vector] of list(kit['export_vectors']).entries()) {
-    add('export_vector', () => {
+    lines.run('export_vector', () => {
       const { valid, summary } = exportOutcome(vector, kit, trustFor);
       if (valid !== vector['expected']) {
-        throw new LogError('document_invalid', `${String(i)} is ${String(valid)}: ${summary}`);
+        throw refused(`${String(i)} is ${String(valid)}: ${summary}`);
       }
       const { name, tampered } = vector;
       const what = `${text(name) ?? ''}${tampered === undefined ? '' : `, ${text(tampered) ?? ''} changed`}`;
       return `${String(i)} (${what}) is ${valid ? 'accepted' : 'refused'}, as the kit says`;
     });
   }
-  add('receipt', () => committed(kit, trustFor));
-  const bad = checks.find(({ outcome }) => outcome === 'failed');
-  return {
-    valid: bad === undefined,
-    checks,
-    summary:
-      bad === undefined
-        ? 'the kit agrees with itself and stands in the log; it still is its operator who gave it to you'
-        : `${bad.name} failed: ${bad.detail}`,
-    facts: { logs: trusts.map(({ origin }) => origin) },
-  };
+  lines.run('receipt', () => committed(kit, trustFor));
+  return lines.outcome(
+    'the kit agrees with itself and stands in the log; it still is its operator who gave it to you',
+    { logs: trusts.map(({ origin }) => origin) },
+  );
 }
 
 function exportOutcome(
@@ -79,7 +65,7 @@ function exportOutcome(
   const document = objectOf(air ?? null);
   const message = cose_b64 === undefined ? null : fromBase64(text(cose_b64) ?? '');
   const trust = trustFor(message === null ? document['origin'] : coseOrigin(message));
-  if (trust === undefined) throw new LogError('document_invalid', 'a vector is of another log');
+  if (trust === undefined) throw refused('a vector is of another log');
   if (message !== null) return checkCose(message, trust, kit, undefined);
   return checkAir(document, trust, kit);
 }
@@ -88,12 +74,12 @@ function exportOutcome(
 function committed(kit: JsonObject, trustFor: (origin: unknown) => Trust | undefined): string {
   const { receipt, ...rest } = kit;
   const trust = trustFor(objectOf(receipt ?? null)['origin']);
-  if (trust === undefined) throw new LogError('document_invalid', 'the kit has no receipt');
+  if (trust === undefined) throw refused('the kit has no receipt');
   const { valid, statement, index } = verifyReceipt(receipt ?? null, trust, NATIVE);
   const hash = Buffer.from(native.sha256(Buffer.from(canonical(rest)))).toString('hex');
-  if (!valid) throw new LogError('document_invalid', 'the receipt of the kit does not hold');
+  if (!valid) throw refused('the receipt of the kit does not hold');
   if (statement?.['document_sha256'] !== hash) {
-    throw new LogError('document_invalid', 'the receipt is of another kit');
+    throw refused('the receipt is of another kit');
   }
   return `entry ${String(index)} of ${trust.origin} commits to it`;
 }

@@ -3,9 +3,10 @@
 
 import { canonical, native, RightEdge, toHex } from '../../log/index.ts';
 import type { Json, JsonObject } from '../../log/index.ts';
-import { LogError, verifyAbsence, verifyReceipt } from '../../log/verify.ts';
+import { verifyAbsence, verifyReceipt } from '../../log/verify.ts';
 import type { Trust } from '../../log/verify.ts';
-import type { Line, Outcome } from './check.ts';
+import type { Outcome } from './check.ts';
+import { Lines, refused } from './lines.ts';
 import { list, objectOf, text } from './reading.ts';
 
 const NATIVE = { suite: native };
@@ -18,72 +19,53 @@ export const SEALED_DOCUMENTS: ReadonlyMap<string, string> = new Map([
 
 /** Checks a document; every check runs, so that the one that fails is named. */
 export function checkSealed(shown: JsonObject, trust: Trust): Outcome {
-  const checks: Line[] = [];
-  const run = <T>(name: string, check: () => readonly [string, T]): T | undefined => {
-    try {
-      const [detail, value] = check();
-      checks.push({ name, outcome: 'ok', detail });
-      return value;
-    } catch (error) {
-      if (!(error instanceof LogError)) throw error;
-      checks.push({ name, outcome: 'failed', detail: error.message });
-      return undefined;
-    }
-  };
+  const lines = new Lines();
   const { completeness_proof, checkpoint, signature, receipt, ...document } = shown;
-  const statement = run('receipt', () => receiptOf(receipt ?? null, trust));
-  run('signature', () => {
+  const statement = lines.take('receipt', () => receiptOf(receipt ?? null, trust));
+  lines.run('signature', () => {
     if (typeof signature !== 'string' || signature !== objectOf(receipt ?? null)['signature']) {
-      throw wrong('it is not that of the receipt');
+      throw refused('it is not that of the receipt');
     }
-    return ['that of the receipt', null];
+    return 'that of the receipt';
   });
-  run('document', () => {
-    if (statement === undefined) throw wrong('without a good receipt nothing commits to it');
+  lines.run('document', () => {
+    if (statement === undefined) throw refused('without a good receipt nothing commits to it');
     const type = SEALED_DOCUMENTS.get(text(document['schema']) ?? '');
-    if (statement['type'] !== type) throw wrong('the receipt is of another kind of document');
+    if (statement['type'] !== type) throw refused('the receipt is of another kind of document');
     const hash = toHex(native.sha256(Buffer.from(canonical(document))));
     if (statement['document_sha256'] !== hash) {
-      throw wrong('the receipt commits to another document: this one was changed');
+      throw refused('the receipt commits to another document: this one was changed');
     }
-    return [`entry ${indexOf(statement)} commits to it`, null];
+    return `entry ${indexOf(statement)} commits to it`;
   });
   const proof = objectOf(completeness_proof ?? null);
-  run('completeness', () => {
-    if (statement === undefined) throw wrong('without a good receipt no session is named');
-    return [completeness(proof, document, statement, trust), null];
+  lines.run('completeness', () => {
+    if (statement === undefined) throw refused('without a good receipt no session is named');
+    return completeness(proof, document, statement, trust);
   });
-  run('checkpoint', () => {
-    if (checkpoint !== proof['checkpoint']) throw wrong('it is not that of the proof');
-    return ['the one that the proof is under', null];
+  lines.run('checkpoint', () => {
+    if (checkpoint !== proof['checkpoint']) throw refused('it is not that of the proof');
+    return 'the one that the proof is under';
   });
-  const bad = checks.find(({ outcome }) => outcome === 'failed');
   const entries = document['entries'] as number;
-  return {
-    valid: bad === undefined,
-    checks,
-    summary:
-      bad === undefined
-        ? `the log commits to this document, and its session has the ${String(entries)} entries that it speaks of`
-        : `${bad.name} failed: ${bad.detail}`,
-    facts: {
+  return lines.outcome(
+    `the log commits to this document, and its session has the ${String(entries)} entries that it speaks of`,
+    {
       schema: document['schema'] ?? null,
       session_ref: document['session_ref'] ?? null,
       entries,
       sealed_at: document['sealed_at'] ?? null,
     },
-  };
+  );
 }
 
 const indexOf = ({ index }: JsonObject): string => String(Number(index));
 
-const wrong = (reason: string): LogError => new LogError('document_invalid', reason);
-
 function receiptOf(receipt: Json, trust: Trust): readonly [string, JsonObject] {
   const { valid, checks, statement, size } = verifyReceipt(receipt, trust, NATIVE);
   const failed = checks.find(({ outcome }) => outcome === 'failed');
-  if (failed !== undefined) throw wrong(`${failed.name.replaceAll('_', ' ')}: ${failed.detail}`);
-  if (!valid || statement === null) throw wrong('it has no form');
+  if (failed !== undefined) throw refused(`${failed.name.replaceAll('_', ' ')}: ${failed.detail}`);
+  if (!valid || statement === null) throw refused('it has no form');
   const place = size === undefined ? 'its place is not shown' : `in the tree of ${String(size)}`;
   return [`entry ${indexOf(statement)}, ${place}`, statement];
 }
@@ -100,18 +82,18 @@ function completeness(
   const question = { key, from_ms: from_ms as number, to_ms: to_ms as number };
   const { entries: shown } = verifyAbsence(proof, question, trust, NATIVE);
   if ((to_ms as number) < (statement['to_ms'] as number))
-    throw wrong('it ends before the document');
+    throw refused('it ends before the document');
   const count = closingCount(objectOf(proof['proof'] ?? null), key);
   if (
     proof['more'] !== undefined ||
     count !== document['entries'] ||
     count !== statement['entries']
   ) {
-    throw wrong(`the session has ${String(count)} entries, the document speaks of others`);
+    throw refused(`the session has ${String(count)} entries, the document speaks of others`);
   }
   if (shown < count)
     return `the session has ${String(count)} entries, the last ${String(shown)} shown`;
-  if (rootOf(proof) !== document['entries_root']) throw wrong('entries_root is of other entries');
+  if (rootOf(proof) !== document['entries_root']) throw refused('entries_root is of other entries');
   return `all ${String(count)} entries of the session are shown`;
 }
 
