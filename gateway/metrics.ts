@@ -3,6 +3,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Log } from '../log/index.ts';
 import type { WitnessNetwork } from './witnesses/witness-network.ts';
+import type { WitnessHealth } from './witnesses/witnesses.ts';
 import type { WitnessState } from './witnesses/witness-client.ts';
 
 /** The registry and what requests write to it. */
@@ -85,29 +86,25 @@ export function observeWitnesses(
 ): void {
   const registers = [metrics.registry];
   const health = (log: Log) => network.health(log);
-  new Gauge({
-    name: 'actlog_witness_quorum',
-    help: 'Whether the newest checkpoint offered found its quorum of witnesses.',
-    labelNames: ['kind'],
-    registers,
-    collect() {
-      for (const log of logs) {
-        const found = health(log);
-        if (found !== null) this.set({ kind: log.kind }, found.quorum === 'missing' ? 0 : 1);
-      }
-    },
+  const all = (name: string, help: string, holds: (state: WitnessHealth) => boolean): void => {
+    new Gauge({
+      name: `actlog_witness_${name}`,
+      help,
+      labelNames: ['kind'],
+      registers,
+      collect() {
+        for (const log of logs) {
+          const found = health(log);
+          if (found !== null) this.set({ kind: log.kind }, holds(found) ? 1 : 0);
+        }
+      },
+    });
+  };
+  all('quorum', 'Whether the newest checkpoint offered found its quorum of witnesses.', (found) => {
+    return found.quorum !== 'missing';
   });
-  new Gauge({
-    name: 'actlog_witness_fail_open',
-    help: 'Whether checkpoints are published without the quorum.',
-    labelNames: ['kind'],
-    registers,
-    collect() {
-      for (const log of logs) {
-        const found = health(log);
-        if (found !== null) this.set({ kind: log.kind }, found.fail_open ? 1 : 0);
-      }
-    },
+  all('fail_open', 'Whether checkpoints are published without the quorum.', (found) => {
+    return found.fail_open;
   });
   const each = (name: string, help: string, read: (state: WitnessState) => number): void => {
     new Gauge({

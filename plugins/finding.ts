@@ -2,6 +2,7 @@
 // closes it. behaviour.md §1.4; formats.md §6.
 
 import { fromHex } from '../log/index.ts';
+import { ApiError } from './contract.ts';
 import type {
   AnsweredEntry,
   AnsweredReceipt,
@@ -26,17 +27,26 @@ export function entryName(written: string): string | null {
 export const indexNamed = (log: LogView, name: string): number | null =>
   HASH.test(name) ? log.indexOfHash(fromHex(name, 32)) : log.indexOfEntry(name);
 
+/** An entry of one of the served logs. */
+interface FoundEntry {
+  readonly log: LogView;
+  readonly index: number;
+}
+
 /** The entry of a name in the logs of one kind, newest log first. */
-export function findEntry(
-  host: PluginHost,
-  kind: Kind,
-  name: string,
-): { readonly log: LogView; readonly index: number } | null {
+export function findEntry(host: PluginHost, kind: Kind, name: string): FoundEntry | null {
   for (const log of host.logs(kind).toReversed()) {
     const index = indexNamed(log, name);
     if (index !== null) return { log, index };
   }
   return null;
+}
+
+/** The same; `resource_missing` where there is none. */
+export function entryNamed(host: PluginHost, kind: Kind, name: string): FoundEntry {
+  const found = findEntry(host, kind, name);
+  if (found !== null) return found;
+  throw new ApiError('resource_missing', 'the log has no such entry', { param: 'entry_id' });
 }
 
 /** An entry of the log as answers have it. */

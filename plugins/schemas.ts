@@ -31,6 +31,13 @@ export const EntryId = Type.String({
   pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$',
 });
 
+/** What a request names an entry by: its entry id or its entry hash. */
+export const EntryOrHash = Type.String({
+  minLength: 1,
+  maxLength: 512,
+  description: 'An entry_id or an entry hash.',
+});
+
 /** An identifier that may stand in clear: of an act, a rule, a currency. */
 export const Identifier = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9:._-]{0,255}$' });
 

@@ -3,7 +3,7 @@
 
 import { Type } from 'typebox';
 import { readEntry } from '../../log/index.ts';
-import { ApiError, described, receiptOf, route } from '../../plugins/contract.ts';
+import { ApiError, described, EntryOrHash, receiptOf, route } from '../../plugins/contract.ts';
 import type { Route } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
 import { erase } from '../tenants/erase.ts';
@@ -37,7 +37,7 @@ export function erasureRoutes(gateway: Gateway, holds: Holds): readonly Route[] 
         'proof stay valid; nobody can open its commitments from here any more. A second call answers the same. ' +
         'Under a spoliation hold it is refused.',
       access: 'key',
-      params: Type.Object({ entry_id: Type.String({ minLength: 1, maxLength: 512 }) }),
+      params: Type.Object({ entry_id: EntryOrHash }),
       responses: { 200: { description: 'Erased.', schema: Erasure } },
       errors: ['resource_missing', 'tenant_forbidden', 'retention_hold', 'log_busy'],
       async handle(ctx) {

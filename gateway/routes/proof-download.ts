@@ -1,10 +1,10 @@
 // GET /r/{entry_id}/tlog-proof: the portable proof of a receipt as a file, for verifiers of others. C2SP tlog-proof.
 
 import { Type } from 'typebox';
-import { ApiError, kindOf, LogName, route } from '../../plugins/contract.ts';
+import { ApiError, EntryOrHash, kindOf, LogName, route } from '../../plugins/contract.ts';
 import type { Route } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
-import { findEntry, placeOf, tlogProofOf } from './receipt-answer.ts';
+import { entryNamed, placeOf, tlogProofOf } from './receipt-answer.ts';
 
 /** The route. */
 export function proofDownloadRoute(gateway: Gateway): Route {
@@ -16,7 +16,7 @@ export function proofDownloadRoute(gateway: Gateway): Route {
     description:
       'C2SP tlog-proof@v1 of the newest checkpoint over the entry; `actlog verify` takes it with `--receipt`.',
     access: 'read',
-    params: Type.Object({ entry_id: Type.String({ maxLength: 512 }) }),
+    params: Type.Object({ entry_id: EntryOrHash }),
     query: Type.Object({
       log: LogName,
     }),
@@ -24,11 +24,7 @@ export function proofDownloadRoute(gateway: Gateway): Route {
     errors: ['resource_missing', 'log_unavailable'],
     async handle(ctx) {
       const { params, query, caller } = ctx.state;
-      const entry = findEntry(gateway, kindOf(query.log, caller), params.entry_id);
-      if (entry === null) {
-        throw new ApiError('resource_missing', 'the log has no such entry', { param: 'entry_id' });
-      }
-      const { log, index } = entry;
+      const { log, index } = entryNamed(gateway, kindOf(query.log, caller), params.entry_id);
       const place = await placeOf(log, index);
       if (place === null) {
         throw new ApiError('log_unavailable', 'the log is not publishing at the moment');

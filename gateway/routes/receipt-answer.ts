@@ -35,6 +35,13 @@ export function findEntry(gateway: Gateway, kind: Kind, name: string): FoundEntr
   return null;
 }
 
+/** The same; `resource_missing` where there is none. */
+export function entryNamed(gateway: Gateway, kind: Kind, name: string): FoundEntry {
+  const entry = findEntry(gateway, kind, name);
+  if (entry !== null) return entry;
+  throw new ApiError('resource_missing', 'the log has no such entry', { param: 'entry_id' });
+}
+
 /** Waits for a checkpoint over the entry; null where the log is not publishing at the moment. */
 export async function placeOf(log: Log, index: number): Promise<Place | null> {
   try {
@@ -74,6 +81,20 @@ export async function disclosuresFor(
   if (caller.key_id === null || caller.kind !== log.kind) return undefined;
   if (tenant_ref !== caller.tenant_ref) return undefined;
   return gateway.disclosures.open(log, entry_id);
+}
+
+/** The receipt of an entry as a caller may see it, and its place. */
+export async function shownReceipt(
+  gateway: Gateway,
+  entry: FoundEntry,
+  caller: Caller,
+): Promise<{ readonly receipt: JsonObject; readonly place: Place | null }> {
+  const { log, index } = entry;
+  const place = await placeOf(log, index);
+  const disclosures = await disclosuresFor(gateway, entry, caller);
+  const receipt = gateway.receipt(log, index, disclosures);
+  if (receipt === null) throw new Error(`entry ${String(index)} has no receipt`);
+  return { receipt, place };
 }
 
 /** What behaviour.md §1.5 answers about a receipt. */

@@ -2,11 +2,18 @@
 // interface.md, Core; behaviour.md §1.4, §1.5.
 
 import { Type } from 'typebox';
-import { ApiError, EntryReceipt, kindOf, LogName, route } from '../../plugins/contract.ts';
+import {
+  ApiError,
+  EntryOrHash,
+  EntryReceipt,
+  kindOf,
+  LogName,
+  route,
+} from '../../plugins/contract.ts';
 import type { Caller, Route } from '../../plugins/contract.ts';
 import type { Kind } from '../../log/index.ts';
 import type { Gateway } from '../gateway.ts';
-import { checkReceipt, disclosuresFor, findEntry, placeOf } from './receipt-answer.ts';
+import { checkReceipt, entryNamed, findEntry, shownReceipt } from './receipt-answer.ts';
 import { HTML, sendPage } from '../../plugins/page.ts';
 import { receiptPage } from './receipt-page.ts';
 import { Note } from './schemas.ts';
@@ -56,7 +63,7 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
         'the same without it. Disclosures are shown to the tenant whose entry it is.',
       access: 'read',
       query: Type.Object({
-        entry_id: Type.String({ minLength: 1, maxLength: 512, description: 'Or the entry hash.' }),
+        entry_id: EntryOrHash,
         log: LogName,
       }),
       responses: {
@@ -111,7 +118,7 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
       tag: TAG,
       summary: 'A receipt by its permalink',
       access: 'read',
-      params: Type.Object({ entry_id: Type.String({ maxLength: 512 }) }),
+      params: Type.Object({ entry_id: EntryOrHash }),
       query: Type.Object({ log: LogName }),
       description: 'A page for browsers; JSON for whoever does not ask for HTML first.',
       responses: {
@@ -123,22 +130,15 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
         ctx.set('Cache-Control', 'no-store');
         ctx.vary('Accept');
         const asPage = ctx.accepts('json', 'html') === 'html';
-        const entry = findEntry(gateway, kindOf(query.log, caller), params.entry_id);
+        const find = asPage ? findEntry : entryNamed;
+        const entry = find(gateway, kindOf(query.log, caller), params.entry_id);
         if (entry === null) {
-          if (asPage) {
-            ctx.status = 404;
-            sendPage(ctx, gateway.page('no-receipt', { title: 'No such receipt', ...params }));
-            return;
-          }
-          throw new ApiError('resource_missing', 'the log has no such entry', {
-            param: 'entry_id',
-          });
+          ctx.status = 404;
+          sendPage(ctx, gateway.page('no-receipt', { title: 'No such receipt', ...params }));
+          return;
         }
         const { log, index } = entry;
-        const place = await placeOf(log, index);
-        const disclosures = await disclosuresFor(gateway, entry, caller);
-        const receipt = gateway.receipt(log, index, disclosures);
-        if (receipt === null) throw new Error(`entry ${String(index)} has no receipt`);
+        const { receipt, place } = await shownReceipt(gateway, entry, caller);
         if (asPage) {
           sendPage(ctx, gateway.page('receipt', receiptPage(log, receipt, place)));
           return;
@@ -159,12 +159,8 @@ async function lookedUp(
 ): Promise<object> {
   const entry = findEntry(gateway, kindOf(asked, caller), name);
   if (entry === null) return { found: false, entry_id: name };
-  const { log, index } = entry;
-  const place = await placeOf(log, index);
-  const disclosures = await disclosuresFor(gateway, entry, caller);
-  const receipt = gateway.receipt(log, index, disclosures);
-  if (receipt === null) throw new Error(`entry ${String(index)} has no receipt`);
+  const { receipt, place } = await shownReceipt(gateway, entry, caller);
   const { entry_id, verify_url } = receipt;
-  const { checks, proof } = checkReceipt(log, receipt, place);
+  const { checks, proof } = checkReceipt(entry.log, receipt, place);
   return { found: true, entry_id, receipt, proof, checks, verify_url };
 }

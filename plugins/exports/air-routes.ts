@@ -5,6 +5,7 @@ import { Type } from 'typebox';
 import { isJsonObject, parseJson, toBase64 } from '../../log/index.ts';
 import {
   ApiError,
+  EntryOrHash,
   described,
   EntryReceipt,
   kindOf,
@@ -13,7 +14,7 @@ import {
   route,
 } from '../contract.ts';
 import type { JsonObject, LogView, Route } from '../contract.ts';
-import { findEntry } from '../finding.ts';
+import { entryNamed } from '../finding.ts';
 import { recordText, sessionBatch, sessionChain } from './air/session.ts';
 import type { AirService } from './air/session.ts';
 import { AirRecord } from './air/record-schema.ts';
@@ -126,18 +127,13 @@ export function airRoutes(service: AirService): readonly Route[] {
       summary: 'AIR and COSE of an entry',
       description: 'By entry_id or entry hash. What the entry commits to is never opened here.',
       access: 'read',
-      params: Type.Object({ entry_id: Type.String({ minLength: 1, maxLength: 512 }) }),
+      params: Type.Object({ entry_id: EntryOrHash }),
       query: Type.Object({ log: LogName }),
       responses: { 200: { description: 'The record, twice signed.', schema: AirExport } },
       errors: ['resource_missing', 'log_unavailable'],
       async handle(ctx) {
         const { params, query, caller } = ctx.state;
-        const found = findEntry(host, kindOf(query.log, caller), params.entry_id);
-        if (found === null) {
-          throw new ApiError('resource_missing', 'the log has no such entry', {
-            param: 'entry_id',
-          });
-        }
+        const found = entryNamed(host, kindOf(query.log, caller), params.entry_id);
         ctx.set('Cache-Control', 'no-store');
         ctx.body = await airExport(service, found.log, found.index);
       },

@@ -1,7 +1,7 @@
 // GET /standards/issuer-pays-scoreboard.json, as JSON or text. interface.md, Compliance and exports.
 
 import { Type } from 'typebox';
-import { ApiError, kindOf, LogName, route } from '../contract.ts';
+import { ApiError, EntryOrHash, kindOf, LogName, route } from '../contract.ts';
 import type { PluginHost, Route } from '../contract.ts';
 import { sampleOf, scoreboardDocument, scoreboardText } from './scoreboard.ts';
 
@@ -73,9 +73,7 @@ export function scoreboardRoute(host: PluginHost): Route {
       'entry, as anyone can apply them.',
     access: 'read',
     query: Type.Object({
-      entry_id: Type.Optional(
-        Type.String({ minLength: 1, maxLength: 512, description: 'Or the entry hash.' }),
-      ),
+      entry_id: Type.Optional(EntryOrHash),
       format: Type.Optional(Type.String({ description: 'json or txt; json unless given.' })),
       log: LogName,
     }),

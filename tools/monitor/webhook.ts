@@ -2,6 +2,7 @@
 // https://github.com/standard-webhooks/standard-webhooks, behaviour.md §11.
 
 import { createHash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { toBase64, utf8 } from '../../log/encoding/bytes.ts';
 import { canonical } from '../../log/index.ts';
 import type { JsonObject } from '../../log/index.ts';
@@ -78,8 +79,9 @@ export class Webhook {
   async #deliver(message: Message): Promise<string | null> {
     let failure = 'the monitor has ended';
     for (const delay of this.#options.delays_ms ?? DELAYS_MS) {
-      if (delay > 0) await this.#pause(delay);
-      if (this.#over.signal.aborted) break;
+      const { signal } = this.#over;
+      if (delay > 0) await pause(delay, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) break;
       const status = await this.#post(message);
       if (typeof status === 'number' && status >= 200 && status < 300) return null;
       failure = typeof status === 'number' ? `HTTP ${String(status)}` : status;
@@ -112,19 +114,5 @@ export class Webhook {
     } catch (error) {
       return error instanceof Error ? error.message : 'unknown';
     }
-  }
-
-  #pause(ms: number): Promise<void> {
-    const { signal } = this.#over;
-    if (signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const end = (): void => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', end);
-        resolve();
-      };
-      const timer = setTimeout(end, ms);
-      signal.addEventListener('abort', end);
-    });
   }
 }

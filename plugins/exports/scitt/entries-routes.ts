@@ -3,9 +3,9 @@
 // receipt is of that entry and carries it.
 
 import { Type } from 'typebox';
-import { ApiError, kindOf, LogName, route } from '../../contract.ts';
+import { ApiError, EntryOrHash, kindOf, LogName, route } from '../../contract.ts';
 import type { Caller, LogView, PluginHost, Route, RouteContext } from '../../contract.ts';
-import { findEntry } from '../../finding.ts';
+import { entryNamed } from '../../finding.ts';
 import { issuerKeys, STATEMENT, statementRow } from '../entries.ts';
 import type { IssuerRow } from '../entries.ts';
 import type { Receipts } from '../receipts.ts';
@@ -55,7 +55,7 @@ export function entriesRoutes(host: PluginHost, receipts: Receipts): readonly Ro
       summary: 'COSE receipt of an entry (SCRAPI)',
       description: 'Of any entry, by entry_id or entry hash.',
       access: 'read',
-      params: Type.Object({ entry_id: Type.String({ minLength: 1, maxLength: 512 }) }),
+      params: Type.Object({ entry_id: EntryOrHash }),
       query: Type.Object({ log: LogName }),
       responses: {
         200: receiptResponse,
@@ -65,12 +65,7 @@ export function entriesRoutes(host: PluginHost, receipts: Receipts): readonly Ro
       problem: conciseProblem,
       async handle(ctx) {
         const { params, query, caller } = ctx.state;
-        const found = findEntry(host, kindOf(query.log, caller), params.entry_id);
-        if (found === null) {
-          throw new ApiError('resource_missing', 'the log has no such entry', {
-            param: 'entry_id',
-          });
-        }
+        const found = entryNamed(host, kindOf(query.log, caller), params.entry_id);
         await answerReceipt(ctx, found.log, found.index, receipts, { done: 200, waiting: 302 });
       },
     }),

@@ -2,7 +2,15 @@
 // dispute. What follows: where a tenant's feed stands. behaviour.md §10.5; formats.md §2.
 
 import { Type } from 'typebox';
-import { asSchema, EntryId, Identifier, Millis, Nullable, SafeCount } from '../../contract.ts';
+import {
+  ApiError,
+  asSchema,
+  EntryId,
+  Identifier,
+  Millis,
+  Nullable,
+  SafeCount,
+} from '../../contract.ts';
 import type { EntryType, JsonObject, RowReader, RowWriter, Sequenced } from '../../contract.ts';
 import { count, tenantOf } from '../counts.ts';
 import { DecimalText } from '../decimal.ts';
@@ -102,8 +110,25 @@ const feedRow = (tenant_ref: string, feed_id: string): string =>
   `foundry/feed/${tenant_ref}/${feed_id}`;
 
 /** The row of an aggregate; undefined for what is none. */
-export function aggregateAt(rows: RowReader, entry_id: string): AggregateRow | undefined {
+function aggregateAt(rows: RowReader, entry_id: string): AggregateRow | undefined {
   return rows.get(aggregateRow(entry_id)) as unknown as AggregateRow | undefined;
+}
+
+/**
+ * The row of an aggregate that the tenant made.
+ *
+ * @throws ApiError `resource_missing` where there is none, `tenant_forbidden` where it is of another tenant
+ */
+export function ownAggregate(rows: RowReader, entry_id: string, tenant_ref: string): AggregateRow {
+  const param = 'aggregate_entry_id';
+  const row = aggregateAt(rows, entry_id);
+  if (row === undefined) {
+    throw new ApiError('resource_missing', 'no aggregate of this log has this entry id', { param });
+  }
+  if (row.tenant_ref !== tenant_ref) {
+    throw new ApiError('tenant_forbidden', 'the aggregate is of another tenant', { param });
+  }
+  return row;
 }
 
 /** The aggregate that holds a feed in dispute; undefined when the feed is clear. */

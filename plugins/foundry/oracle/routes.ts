@@ -6,10 +6,10 @@ import type { AnsweredEntry, JsonObject, PluginHost, Route, RowReader } from '..
 import { DecimalInput, decimalText, exactOf } from '../decimal.ts';
 import { lastEntry } from '../last-entry.ts';
 import {
-  aggregateAt,
   AggregateMembers,
   aggregateType,
   DOES_NOT_ASSERT,
+  ownAggregate,
   resolutionType,
 } from './entries.ts';
 import { RESOLUTION, ResolutionMembers } from './entries.ts';
@@ -168,17 +168,10 @@ function resolveRoute(host: PluginHost): Route {
 }
 
 function resolvable(rows: RowReader, entry_id: string, tenant_ref: string): AggregateRow {
-  const param = 'aggregate_entry_id';
-  const row = aggregateAt(rows, entry_id);
-  if (row === undefined) {
-    throw new ApiError('resource_missing', 'no aggregate of this log has this entry id', { param });
-  }
-  if (row.tenant_ref !== tenant_ref) {
-    throw new ApiError('tenant_forbidden', 'the aggregate is of another tenant', { param });
-  }
+  const row = ownAggregate(rows, entry_id, tenant_ref);
   if (row.state !== 'DISPUTED') {
     const message = `the aggregate is ${row.state}: only a DISPUTED one is resolved`;
-    throw new ApiError('parameter_invalid', message, { param });
+    throw new ApiError('parameter_invalid', message, { param: 'aggregate_entry_id' });
   }
   return row;
 }

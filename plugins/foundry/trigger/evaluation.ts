@@ -3,7 +3,7 @@
 
 import { ApiError } from '../../contract.ts';
 import type { JsonObject, RowReader } from '../../contract.ts';
-import { aggregateAt, disputeOf } from '../oracle/entries.ts';
+import { disputeOf, ownAggregate } from '../oracle/entries.ts';
 import { evaluate } from './condition.ts';
 import type { Evaluated, Observed } from './condition.ts';
 import { triggerAt } from './entries.ts';
@@ -141,13 +141,7 @@ function aggregateObserved(
   aggregate_entry_id: string,
 ): Observation {
   const param = 'aggregate_entry_id';
-  const row = aggregateAt(rows, aggregate_entry_id);
-  if (row === undefined) {
-    throw new ApiError('resource_missing', 'no aggregate of this log has this entry id', { param });
-  }
-  if (row.tenant_ref !== tenant_ref) {
-    throw new ApiError('tenant_forbidden', 'the aggregate is of another tenant', { param });
-  }
+  const row = ownAggregate(rows, aggregate_entry_id, tenant_ref);
   if (trigger.feed_id !== undefined && row.feed_id !== trigger.feed_id) {
     const message = `the trigger reads the feed ${trigger.feed_id}`;
     throw new ApiError('parameter_invalid', message, { param });
