@@ -68,10 +68,19 @@ export async function appendAndAnswer(
   );
 }
 
-/** Answers with entries that stand already; an Idempotency-Key names them from now on. */
-export async function answerWith(ctx: RequestContext, indexes: readonly number[]): Promise<void> {
+/** Answers with entries that stand already; an Idempotency-Key names them from now on, in their own log. */
+export async function answerWith(
+  ctx: RequestContext,
+  indexes: readonly number[],
+  number?: number,
+): Promise<void> {
   const { gateway, caller } = ctx.state;
-  const log = gateway.logs[caller.kind];
+  const served = gateway.served[caller.kind];
+  const log =
+    number === undefined
+      ? gateway.logs[caller.kind]
+      : served.find((candidate) => candidate.number === number);
+  if (log === undefined) throw new Error(`log ${String(number)} is not served`);
   const record = recordOf(ctx, indexes);
   if (record.length > 0) await log.putAttached(record);
   await answerStored(ctx, log, indexes);

@@ -2,7 +2,7 @@
 
 import type { ParameterizedContext } from 'koa';
 import type { Draft } from '../log/index.ts';
-import type { Caller, GroupOptions, RouteState } from '../plugins/contract.ts';
+import type { Caller, GroupOptions, LogView, RouteState } from '../plugins/contract.ts';
 import { answerWith, appendAndAnswer } from './append.ts';
 import { base62 } from './base62.ts';
 import type { CompiledRoute } from './dispatch.ts';
@@ -47,7 +47,7 @@ export class RequestState implements RouteState {
     return appendAndAnswer(this.#ctx, drafts, options);
   }
 
-  answerWith(indexes: readonly number[]): Promise<void> {
-    return answerWith(this.#ctx, indexes);
+  answerWith(indexes: readonly number[], log?: Pick<LogView, 'number'>): Promise<void> {
+    return answerWith(this.#ctx, indexes, log?.number);
   }
 }

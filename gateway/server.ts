@@ -82,7 +82,8 @@ async function firstKeys(tenants: Tenants): Promise<IssuedKey[]> {
 async function sweep(gateway: Gateway, logger: Logger): Promise<void> {
   const ttl = gateway.config.IDEMPOTENCY_TTL_MS;
   try {
-    for (const log of Object.values(gateway.logs)) await sweepRecords(log, gateway.now(), ttl);
+    for (const log of Object.values(gateway.served).flat())
+      await sweepRecords(log, gateway.now(), ttl);
     await gateway.webhooks.dead.sweep();
   } catch (err) {
     logger.warn({ err }, 'expired rows are still there');

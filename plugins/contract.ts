@@ -108,8 +108,8 @@ export interface RouteState<P = unknown, Q = unknown, B = unknown> extends Route
    * and another may follow it.
    */
   append(drafts: readonly Draft[], options?: GroupOptions): Promise<void>;
-  /** Answers with entries of the caller's log that stand already, as if this request had appended them. */
-  answerWith(indexes: readonly number[]): Promise<void>;
+  /** Answers with entries that stand already, of the newest log unless given, as if this request had appended them. */
+  answerWith(indexes: readonly number[], log?: Pick<LogView, 'number'>): Promise<void>;
   /** How long `Prefer: wait=N` lets the request wait, in milliseconds; 0 without it. */
   readonly wait_ms: number;
 }

@@ -2,7 +2,7 @@
 // behaviour.md §1.2, §7.2 to §7.5, §9.2.
 
 import { isDeclared } from '../astl/index.ts';
-import type { Draft, Json, JsonObject } from '../contract.ts';
+import type { Draft, Json, JsonObject, LogView } from '../contract.ts';
 import type { Act, ToldAct } from './act.ts';
 import type { Decision } from './decision.ts';
 import { NOT_SUPPLIED, TWIN } from './entries.ts';
@@ -40,6 +40,8 @@ export interface Binding {
   readonly payment: Payment;
   readonly act: Act;
   readonly listed: Listed;
+  /** Logs that were closed before this one. */
+  readonly earlier: readonly LogView[];
   readonly toll: NonNullable<Draft['toll']>;
 }
 
@@ -60,7 +62,7 @@ export function bindDrafts(binding: Binding, decision: Decision): readonly Draft
 }
 
 function twinDraft(binding: Binding, decision: Decision): Draft {
-  const { request, tenant_ref, payment, toll } = binding;
+  const { request, tenant_ref, payment, earlier, toll } = binding;
   const { payment_hash } = payment;
   const { entity, event_at_ms } = request;
   // One attempt has one entry with a surface: the decision, where it names one.
@@ -73,7 +75,7 @@ function twinDraft(binding: Binding, decision: Decision): Draft {
       const entry_id =
         decision.source === 'not_supplied' ? group.at(-1)?.entry_id : decision.entry_id;
       return {
-        contested: isContested(rows, tenant_ref, payment_hash),
+        contested: isContested(rows, earlier, tenant_ref, payment_hash),
         ...own,
         ...(entry_id === undefined ? {} : { decision_entry_id: entry_id }),
         ...(entity === undefined || surface === undefined

@@ -16,16 +16,17 @@ import type { Binding, BindRequest, Listed } from './bind.ts';
 import { decisionOfSession, namedDecision, NO_DECISION } from './decision.ts';
 import { MAX_HEADER, requestedPayment } from './payment.ts';
 import { SettlementAnswer, settlementOf, TwinAnswer } from './settlement.ts';
-import { standingBind } from './standing.ts';
+import { earlierLogs, standingBind } from './standing.ts';
+import type { Standing } from './standing.ts';
 import { verifyActionRef } from './verify-action-ref.ts';
 
 /** The bind stands already. */
 class AlreadyBound extends Error {
-  readonly index: number;
+  readonly standing: Standing;
 
-  constructor(index: number) {
+  constructor(standing: Standing) {
     super('the payment is bound to this act already');
-    this.index = index;
+    this.standing = standing;
   }
 }
 
@@ -149,7 +150,9 @@ function binder(host: PluginHost) {
     const session_ref = session_id === undefined ? undefined : caller.sessionRef(session_id);
     const { tenant_ref } = caller;
     const request = entity === undefined ? body : { ...body, entity };
-    const binding: Binding = { request, tenant_ref, session_ref, payment, act, listed, toll };
+    const earlier = earlierLogs(host, caller.kind);
+    const told = { request, tenant_ref, session_ref, payment, act };
+    const binding: Binding = { ...told, listed, earlier, toll };
     const named = body.entry_id === undefined ? null : namedDecision(log, caller, body.entry_id);
     const { payment_hash } = payment;
     let newest: SessionDecision | undefined;
@@ -158,8 +161,9 @@ function binder(host: PluginHost) {
       try {
         await ctx.state.append(bindDrafts(binding, decision), {
           check({ rows }) {
-            const index = standingBind(rows, { tenant_ref, payment_hash, act, told: body });
-            if (index !== null) throw new AlreadyBound(index);
+            const bind = { tenant_ref, payment_hash, act, told: body };
+            const standing = standingBind(rows, earlier, bind);
+            if (standing !== null) throw new AlreadyBound(standing);
             if (named !== null || session_ref === undefined) return;
             const now = sessionDecision(rows, session_ref);
             if (now?.entry_id !== newest?.entry_id) throw new OtherDecision(now);
@@ -168,7 +172,8 @@ function binder(host: PluginHost) {
         return;
       } catch (error) {
         if (error instanceof AlreadyBound) {
-          await ctx.state.answerWith([error.index]);
+          const { index, log: place } = error.standing;
+          await ctx.state.answerWith([index], place ?? log);
           return;
         }
         if (!(error instanceof OtherDecision)) throw error;

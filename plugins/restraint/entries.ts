@@ -162,12 +162,21 @@ const ReleaseMembers = Type.Object(
   { additionalProperties: false },
 );
 
+/** Row of a release whose seal stands in a log before this one, as the plugin reads it. */
+export const releasedHold = (tenant_ref: string, seal_id: string): string =>
+  `released/${tenant_ref}/${seal_id}`;
+
 /** `restraint.seal_release.v1`; why is a commitment. */
 export const releaseType: EntryType = {
   name: RELEASE,
   schema: asSchema(ReleaseMembers),
   keys: [],
   project({ statement }, rows) {
-    rows.del(holdRow(statement['tenant_ref'] as string, statement['seal_index'] as number));
+    const tenant_ref = statement['tenant_ref'] as string;
+    const seal_id = statement['seal_id'] as string;
+    const row = holdRow(tenant_ref, statement['seal_index'] as number);
+    const hold = rows.get(row) as unknown as Hold | undefined;
+    if (hold?.entry_id === seal_id) rows.del(row);
+    else rows.put(`restraint/${releasedHold(tenant_ref, seal_id)}`, true);
   },
 };

@@ -1,7 +1,7 @@
 // Retention holds: whether a seal forbids to destroy what belongs to an entry. behaviour.md §1.2, §7.9.
 
-import type { JsonObject, Kind, PluginHost } from '../contract.ts';
-import { holdsOf } from './entries.ts';
+import type { JsonObject, Kind, LogView, PluginHost } from '../contract.ts';
+import { holdsOf, releasedHold } from './entries.ts';
 import type { Hold } from './entries.ts';
 
 const PAGE = 1000;
@@ -22,14 +22,28 @@ export async function holdOver(
     for (let after: string | undefined; ;) {
       const options = { limit: PAGE, ...(after === undefined ? {} : { after }) };
       const rows = await log.rows(prefix, options);
-      const found = rows.find(([, row]) => covers(row as unknown as Hold, statement));
-      if (found !== undefined) return found[1] as unknown as Hold;
+      const found = rows
+        .map(([, row]) => row as unknown as Hold)
+        .filter((hold) => covers(hold, statement))
+        .find(({ entry_id }) => !releasedSince(host, log, tenant_ref, entry_id));
+      if (found !== undefined) return found;
       after = rows.at(-1)?.[0];
       if (rows.length < PAGE || after === undefined) break;
     }
   }
   return null;
 }
+
+/** Whether a log after the one of a seal ends its hold: its own log says so by having no row of it. */
+export const releasedSince = (
+  host: Pick<PluginHost, 'logs'>,
+  { kind, number }: LogView,
+  tenant_ref: string,
+  seal_id: string,
+): boolean =>
+  host
+    .logs(kind)
+    .some((log) => log.number > number && log.row(releasedHold(tenant_ref, seal_id)) !== undefined);
 
 /** Whether a hold of its tenant covers an entry. */
 function covers({ sessions, from_ms, to_ms }: Hold, statement: JsonObject): boolean {

@@ -3,8 +3,9 @@
 
 import { Type } from 'typebox';
 import { ApiError, receiptOf, route, statementAt } from '../contract.ts';
-import type { JsonObject, LogView, PluginHost, Route } from '../contract.ts';
-import { holdRow, RELEASE, releaseType, SEAL } from './entries.ts';
+import type { JsonObject, Kind, LogView, PluginHost, Route } from '../contract.ts';
+import { holdRow, RELEASE, releasedHold, releaseType, SEAL } from './entries.ts';
+import { releasedSince } from './holds.ts';
 
 const ReleaseAnswer = Type.Object(
   {
@@ -44,23 +45,32 @@ export function releaseRoute(host: PluginHost): Route {
     },
     async handle(ctx) {
       const { body, caller } = ctx.state;
-      const { index, statement } = sealAt(host.log(caller.kind), body.seal_id);
-      if (statement['tenant_ref'] !== caller.tenant_ref) {
+      const { log, index, statement } = sealAt(host, caller.kind, body.seal_id);
+      const { tenant_ref } = caller;
+      if (statement['tenant_ref'] !== tenant_ref) {
         throw new ApiError('tenant_forbidden', 'the seal is of another tenant', {
           param: 'seal_id',
         });
       }
+      const seal_id = statement['entry_id'] as string;
+      const isNewest = log.number === host.log(caller.kind).number;
+      const row = holdRow(tenant_ref, index);
       await ctx.state.append(
         [
           {
             type: RELEASE,
-            members: { seal_id: statement['entry_id'] as string, seal_index: index },
+            members: { seal_id, seal_index: index },
             private: { reason: body.reason },
           },
         ],
         {
           check({ rows }) {
-            if (rows.get(holdRow(caller.tenant_ref, index)) !== undefined) return;
+            const held = isNewest
+              ? rows.get(row) !== undefined
+              : log.row(row.slice('restraint/'.length)) !== undefined &&
+                !releasedSince(host, log, tenant_ref, seal_id) &&
+                rows.get(`restraint/${releasedHold(tenant_ref, seal_id)}`) === undefined;
+            if (held) return;
             throw new ApiError('hold_resolved', 'the hold of this seal was released before');
           },
         },
@@ -80,11 +90,16 @@ export function releaseRoute(host: PluginHost): Route {
   });
 }
 
-function sealAt(log: LogView, seal_id: string): { index: number; statement: JsonObject } {
-  const index = log.indexOfEntry(seal_id);
-  const statement = index === null ? null : statementAt(log, index);
-  if (index === null || statement?.['type'] !== SEAL) {
-    throw new ApiError('resource_missing', 'the log has no such seal', { param: 'seal_id' });
+/** The seal, in whichever log it stands: a duty to preserve ends also after its log was closed. */
+function sealAt(
+  host: PluginHost,
+  kind: Kind,
+  seal_id: string,
+): { log: LogView; index: number; statement: JsonObject } {
+  for (const log of host.logs(kind).toReversed()) {
+    const index = log.indexOfEntry(seal_id);
+    const statement = index === null ? null : statementAt(log, index);
+    if (index !== null && statement?.['type'] === SEAL) return { log, index, statement };
   }
-  return { index, statement };
+  throw new ApiError('resource_missing', 'the log has no such seal', { param: 'seal_id' });
 }

@@ -32,6 +32,7 @@ const BINDING = {
     ...{ claimed: null, profile: null, verified: true },
   },
   listed: { rails: new Set(), currencies: new Map() },
+  earlier: [],
   toll: { id: 'pdtr_bind', micro_usd: 1 },
 } as unknown as Binding;
 

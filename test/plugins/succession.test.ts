@@ -1,0 +1,104 @@
+// What was settled before a log was closed holds in the one that follows it: a payment is bound once, and who
+// sealed may still end the hold. behaviour.md §1.2, §7.4, §7.9; formats.md §1.
+
+import assert from 'node:assert/strict';
+import { openThreads } from '../../log/index.ts';
+import { openSuccessor } from '../../log/succession.ts';
+import { broughtTypes } from '../../tools/brought-types.ts';
+import { run } from '../gateway/running.ts';
+import type { Running } from '../gateway/running.ts';
+import type { Body } from '../support/body.ts';
+import { problem } from './astl/surfaces.ts';
+
+const BIND = '/api/v1/bind-payment';
+const SEAL = '/api/v1/spoliation-seal';
+const hash = (digit: string): string => digit.repeat(64);
+
+describe('a log that follows another', function () {
+  this.timeout(60_000);
+  let running: Running;
+  let key: string;
+  let other: string;
+  let first: Body;
+  let open: Body;
+  let sealed: Body;
+  let entry_id: string;
+
+  const post = async (path: string, body: object, by = key): Promise<Body> => {
+    const answer = await running.post(path, body, { key: by });
+    assert.equal(answer.status, 200, answer.text);
+    return answer.json;
+  };
+
+  before(async () => {
+    running = await run();
+    key = running.live;
+    other = (await running.gateway.tenants.issue({ tenant: 'rival', kind: 'live' })).key;
+    first = await post(BIND, { payment_hash: hash('a'), agent_id: 'agent:a' });
+    open = await post(BIND, { payment_hash: hash('b'), terminal: false, agent_id: 'agent:a' });
+    ({ entry_id } = await post('/api/v1/classify', { message: 'Hello' }));
+    sealed = await post(SEAL, { trigger_event: 'a claim' });
+    const { data, gateway } = running;
+    const checkpoints = gateway.config.CHECKPOINT_DIR;
+    await running.close(true);
+    const threads = openThreads({ inline: true });
+    const types = await broughtTypes({ PLUGINS: [] });
+    try {
+      await openSuccessor({ ...{ data, kind: 'live', number: 1 }, checkpoints, types, threads });
+    } finally {
+      await threads.close();
+    }
+    running = await run({ DATA_DIR: data });
+    assert.equal(running.gateway.logs.live.number, 2);
+  });
+  after(() => running.close());
+
+  it('has a payment bound as it was, and to no other act', async () => {
+    const headers = { 'Idempotency-Key': 'after-the-succession' };
+    for (const more of [{}, { headers }]) {
+      const again = await running.post(BIND, { payment_hash: hash('a') }, { key, ...more });
+      assert.equal(again.status, 200, again.text);
+      assert.equal(again.json.settlement.entry_id, first.settlement.entry_id);
+      assert.deepEqual(again.json.receipt, first.receipt);
+    }
+    const once = await running.post(BIND, { payment_hash: hash('a') }, { key, headers });
+    assert.equal(once.headers.get('idempotent-replayed'), 'true');
+    const act = { payment_hash: hash('a'), agent_id: 'agent:b' };
+    assert.deepEqual(problem(await running.post(BIND, act, { key })), [
+      ...[409, 'payment_already_bound', 'payment_hash'],
+    ]);
+    const { live } = running.gateway.logs;
+    const twins = Array.from({ length: live.size() }, (_, i) => live.entry(i) ?? '').filter(
+      (text) => text.includes('"pdtr.twin.v1"') && text.includes(hash('a')),
+    );
+    assert.deepEqual(twins, []);
+    const contested = await post(BIND, { payment_hash: hash('a') }, other);
+    assert.equal(contested.settlement.contested, true);
+  });
+
+  it('binds once more what was not terminal, when seq grew, and each bind replays as itself', async () => {
+    const last = await post(BIND, { payment_hash: hash('b'), seq: 1, agent_id: 'agent:b' });
+    assert.match(last.receipt.origin, /\/live\/2$/);
+    assert.equal(last.settlement.contested, false);
+    for (const [seq, bound] of [[0, open] as const, [1, last] as const]) {
+      const again = await post(BIND, { payment_hash: hash('b'), seq });
+      assert.equal(again.settlement.entry_id, bound.settlement.entry_id);
+    }
+    const past = { payment_hash: hash('b'), seq: 2, agent_id: 'agent:c' };
+    const refused = problem(await running.post(BIND, past, { key }));
+    assert.deepEqual(refused.slice(0, 2), [409, 'payment_already_bound']);
+  });
+
+  it('ends the hold of a seal, once, and not that of a later one', async () => {
+    const erase = () => running.ask('DELETE', `/api/v1/disclosures/${entry_id}`, { key });
+    const release = (seal_id: string) =>
+      running.post(`${SEAL}/release`, { seal_id, reason: 'it was settled' }, { key });
+    assert.deepEqual(problem(await erase()).slice(0, 2), [409, 'retention_hold']);
+    const here = await post(SEAL, { trigger_event: 'another claim' });
+    assert.equal((await release(sealed.seal_id)).status, 200);
+    assert.deepEqual(problem(await release(sealed.seal_id)).slice(0, 2), [409, 'hold_resolved']);
+    assert.deepEqual(problem(await erase()).slice(0, 2), [409, 'retention_hold']);
+    assert.equal((await release(here.seal_id)).status, 200);
+    assert.equal((await erase()).status, 200);
+  });
+});
