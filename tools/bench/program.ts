@@ -1,8 +1,9 @@
 // How the command line is run as a process of its own: built, when the build is as new as the source.
 
 import { existsSync, readdirSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 /** Arguments for `process.execPath` that come before those of the program. */
 export interface Program {
@@ -34,8 +35,8 @@ export function programOf(module: string): Program {
     const newest = Math.max(...FOLDERS.flatMap(timesIn(root)));
     if (statSync(built).mtimeMs >= newest) return { args: [built], built: true };
   }
-  // By its address: it may be run in another folder.
-  const tsx = import.meta.resolve('tsx');
+  // By its address: it may be run in another folder. A module that tsx loads for a `require` has no other resolver.
+  const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
   return { args: ['--import', tsx, join(root, `${module}.ts`)], built: false };
 }
 
