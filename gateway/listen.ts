@@ -27,6 +27,8 @@ export async function listen(config: Config, handler: Handler): Promise<Listenin
     // A request without one is refused as any other, with the envelope (middleware/match.ts).
     requireHostHeader: false,
   });
+  // Their bytes are bounded. Node drops what stands behind a number of them: a key, or what a proxy has added.
+  server.maxHeadersCount = 0;
   server.maxConnections = config.MAX_CONNECTIONS;
   server.timeout = config.SEND_TIMEOUT_MS;
   let stopping = false;

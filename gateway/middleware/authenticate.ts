@@ -6,6 +6,7 @@ import type { Access, Caller } from '../../plugins/contract.ts';
 import { isDemonstration } from '../demo/calls.ts';
 import type { Next, RequestContext } from '../request.ts';
 import type { KeyRefusal } from '../tenants/api-key.ts';
+import { headerCount } from './header-count.ts';
 
 const REFUSALS: Record<KeyRefusal, string> = {
   api_key_invalid: 'this API key is not known',
@@ -50,6 +51,9 @@ function presentedKey(ctx: RequestContext): string | null {
   if (plain === undefined && authorization === undefined) return null;
   let bearer: string | undefined;
   if (authorization !== undefined) {
+    if (headerCount(ctx.req, 'authorization') > 1) {
+      throw new ApiError('api_key_invalid', 'the request has several Authorization headers');
+    }
     bearer = /^Bearer +([^ ]+) *$/i.exec(authorization)?.[1];
     if (bearer === undefined) {
       throw new ApiError('api_key_invalid', 'the Authorization header holds no bearer key');

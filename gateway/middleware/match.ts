@@ -4,6 +4,7 @@ import { ApiError } from '../../plugins/contract.ts';
 import { filledPath } from '../dispatch.ts';
 import type { Dispatch, PathRoutes } from '../dispatch.ts';
 import type { Next, RequestContext } from '../request.ts';
+import { headerCount } from './header-count.ts';
 
 /** Sets `state.matched` and `state.params`. */
 export function match(dispatch: Dispatch) {
@@ -44,6 +45,9 @@ function pathOf(ctx: RequestContext): string {
   const { headers, httpVersion } = ctx.req;
   if (headers.host === undefined && httpVersion === '1.1') {
     throw new ApiError('parameter_invalid', 'the request names no host', { param: 'Host' });
+  }
+  if (headerCount(ctx.req, 'host') > 1) {
+    throw new ApiError('parameter_invalid', 'the request names several hosts', { param: 'Host' });
   }
   try {
     return ctx.path;

@@ -96,6 +96,7 @@ describe('a listening gateway', () => {
       400,
     ],
     ['no host', 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+    ['two hosts', 'GET /health HTTP/1.1\r\nHost: x\r\nhost: y\r\nConnection: close\r\n\r\n', 400],
     [
       'a target that is no address',
       'GET http://[/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
@@ -118,6 +119,26 @@ describe('a listening gateway', () => {
       assert.ok(head.includes(`X-Request-Id: ${error.request_id}`));
     });
   }
+
+  it('reads every header, however many stand before it', async () => {
+    const many = Array.from({ length: 2500 }, () => 'a:').join('\r\n');
+    const request = `GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${many}\r\n`;
+    assert.match(await talk(running.port, `${request}\r\n`), /^HTTP\/1\.1 200 /);
+    assert.match(await talk(running.port, `${request}X-API-Key: x\r\n\r\n`), /^HTTP\/1\.1 401 /);
+  });
+
+  it('takes no second key, in whichever header', async () => {
+    for (const [one, other] of [
+      ['Authorization: Bearer', 'authorization: Bearer'],
+      ['X-API-Key:', 'x-api-key:'],
+    ] as const) {
+      const keys = `${one} ${running.live}\r\n${other} ${running.sandbox}`;
+      const request = `GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${keys}\r\n\r\n`;
+      const answer = await talk(running.port, request);
+      assert.match(answer, /^HTTP\/1\.1 401 /);
+      assert.match(answer, /"api_key_invalid"/);
+    }
+  });
 
   it('ignores an expectation that it does not know', async () => {
     const answer = await talk(
