@@ -8,19 +8,22 @@ export async function* eventsOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerato
   const decoder = new TextDecoder();
   let rest = '';
   let data: string[] = [];
+  let held = 0;
   for await (const piece of bytes) {
     rest += decoder.decode(piece, { stream: true });
-    if (rest.length > MAX_EVENT_CHARS) throw new Error('an event is too long');
     const lines = rest.split(/\r\n|\n|\r(?!$)/);
     rest = lines.pop() ?? '';
     for (const line of lines) {
       if (line === '') {
         if (data.length > 0) yield data.join('\n');
         data = [];
+        held = 0;
       } else if (line.startsWith('data:')) {
         data.push(line.slice(line.startsWith('data: ') ? 6 : 5));
+        held += line.length;
       }
     }
+    if (held + rest.length > MAX_EVENT_CHARS) throw new Error('an event is too long');
   }
   // What is left without its empty line was cut off, but for a last event that says it is the last.
   const last = rest.startsWith('data:') ? rest.slice(5).trim() : data.join('\n');

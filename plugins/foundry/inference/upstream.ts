@@ -221,13 +221,23 @@ function isLast(chunk: Json): boolean {
   return isJsonObject(choice) && typeof choice['finish_reason'] === 'string';
 }
 
+/** What nests so deep is no completion, and would end the recursions of whoever prints it. */
+const MAX_DEPTH = 128;
+
+/** Null for what is no JSON. */
 function parsed(text: string): Json {
   try {
-    return JSON.parse(text) as Json;
+    const value = JSON.parse(text) as Json;
+    return isWithin(value, MAX_DEPTH) ? value : null;
   } catch {
     return null;
   }
 }
+
+const isWithin = (value: Json, levels: number): boolean =>
+  typeof value !== 'object' ||
+  value === null ||
+  (levels > 0 && Object.values(value).every((member: Json) => isWithin(member, levels - 1)));
 
 async function* bytesOf(answer: Response): AsyncGenerator<Uint8Array> {
   for await (const piece of answer.body ?? []) yield piece;

@@ -156,6 +156,7 @@ describe('inference', () => {
       return [...problem(answer).slice(0, 2), sealedAs['outcome'], sealedAs['upstream_status']];
     };
     assert.deepEqual(await of('garbage'), [502, 'upstream_error', 'garbled', 200]);
+    assert.deepEqual(await of('deep'), [502, 'upstream_error', 'garbled', 200]);
     assert.deepEqual(await of('empty'), [502, 'upstream_error', 'garbled', 200]);
     assert.deepEqual(await of('dies'), [502, 'upstream_error', 'interrupted', 200]);
     assert.deepEqual(await of('broken'), [502, 'upstream_error', 'refused', 500]);
@@ -171,6 +172,8 @@ describe('inference', () => {
     for (const [model, outcome] of [
       ['stream-dies', 'interrupted'],
       ['stream-garbage', 'garbled'],
+      ['stream-deep', 'garbled'],
+      ['stream-endless', 'interrupted'],
     ] as const) {
       const all = events((await ask({ model, stream: true })).text);
       assert.ok(!all.includes('[DONE]'));

@@ -26,6 +26,9 @@ const completion = (content: string): string =>
     usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
   });
 
+/** JSON that no recursion comes to the end of. */
+const deep = '['.repeat(300_000) + ']'.repeat(300_000);
+
 /** Starts one. */
 export async function startUpstream(): Promise<Upstream> {
   const bodies: Record<string, unknown>[] = [];
@@ -47,6 +50,9 @@ export async function startUpstream(): Promise<Upstream> {
         return;
       case 'garbage':
         json(200, '<html>not what you asked for');
+        return;
+      case 'deep':
+        json(200, `{"choices":[${deep}]}`);
         return;
       case 'empty':
         json(200, '{}');
@@ -82,6 +88,11 @@ export async function startUpstream(): Promise<Upstream> {
     if (body['model'] === 'stream-hangs') return;
     if (body['model'] === 'stream-dies') {
       res.destroy();
+      return;
+    }
+    if (body['model'] === 'stream-deep') res.write(`data: {"choices":[${deep}]}\n\n`);
+    if (body['model'] === 'stream-endless') {
+      res.write('data:\n'.repeat(400_000));
       return;
     }
     if (body['model'] === 'stream-garbage') res.write('data: {"cut\n\n');
