@@ -127,10 +127,14 @@ export function adaptersOf(admit: (request: GuardedRequest) => Promise<Admission
 
 /** A body that nobody has parsed cannot be bound: then a permit for one act would permit any other of its path. */
 function wholeBody(body: unknown, header: (name: string) => string): Json | undefined {
-  if (body !== undefined) return JSON.parse(JSON.stringify(body)) as Json;
   const length = header('Content-Length');
   const there = header('Transfer-Encoding') !== '' || (length !== '' && length !== '0');
-  if (!there) return undefined;
+  if (body !== undefined) {
+    const fields = JSON.parse(JSON.stringify(body)) as Json;
+    // Some parsers leave an empty object where a type is not theirs, and a form prints as one.
+    const empty = JSON.stringify(fields) === '{}' && !/\bjson\b/i.test(header('Content-Type'));
+    if (!(there && empty)) return fields;
+  } else if (!there) return undefined;
   throw new Error(
     'the body is not parsed: mount a body parser before, or say what to bind (fields)',
   );

@@ -1,12 +1,13 @@
 // What a permit of the middleware is bound to: the act, its target and its body, as service and agent each make them.
 
 import assert from 'node:assert/strict';
+import Koa from 'koa';
 import {
   actionOf,
   gateRequestFor,
   requireReceipt,
 } from '../../../plugins/require-receipt/middleware.ts';
-import { expressService, REFUND } from './services.ts';
+import { expressService, listening, REFUND } from './services.ts';
 import type { Service } from './services.ts';
 import { AUDIENCE, BODY, Keys, log, post } from './refunds.ts';
 
@@ -53,6 +54,34 @@ describe('actlog/require-receipt: binding', () => {
     const url = `${service.url}/unparsed`;
     assert.equal((await post(url, BODY)).status, 500);
     assert.equal((await post(url, undefined)).status, 428);
+  });
+
+  it('refuses to bind the empty object that parsers leave of a body which is not theirs', async () => {
+    const receipts = requireReceipt({ ...keys.options(), jwks: log.jwks() });
+    const refund = receipts.protect(REFUND);
+    const app = new Koa();
+    app.silent = true;
+    app.use(async (ctx, next) => {
+      const form = ctx.is('multipart') === false ? {} : new FormData();
+      (ctx.request as { body?: unknown }).body = form;
+      await next();
+    });
+    app.use(refund.koa());
+    const served = await listening(app.callback());
+    const ask = async (body: BodyInit | undefined, type?: string): Promise<number> => {
+      const headers = type === undefined ? {} : { 'Content-Type': type };
+      const asked = { method: 'POST', headers, ...(body === undefined ? {} : { body }) };
+      return (await fetch(`${served.url}/refunds`, asked)).status;
+    };
+    try {
+      const form = new FormData();
+      form.set('amount', '12');
+      const statuses = [await ask('amount 12', 'text/plain'), await ask(form)];
+      assert.deepEqual(statuses, [500, 500], 'a permit for one would be a permit for any');
+      assert.deepEqual([await ask(undefined), await ask('{}', 'application/json')], [428, 428]);
+    } finally {
+      await served.close();
+    }
   });
 
   it('binds what it is told to, and nothing else of the body', async () => {
