@@ -9,7 +9,7 @@ import type { Verdict } from './entries.ts';
 /** What no witness says, in words. */
 const DOES_NOT_ASSERT: readonly string[] = Object.freeze([
   'that nothing happened which was never logged',
-  'anything about acts outside the declared surface, or under another entity',
+  'anything about acts outside the declared surface, under another entity, or in another log',
   'anything about a time before or after the window',
   'that what the entries of the log say is true',
 ]);

@@ -10,7 +10,7 @@ export const RECEIPT = 'silence.receipt.v1';
 /** What a silence receipt leaves open, as it stands in the entry, and in words. */
 export const DOES_NOT_ASSERT = {
   acts_never_logged: 'that nothing happened which was never logged',
-  acts_under_other_sessions: 'anything about acts logged under another session or tenant',
+  acts_under_other_sessions: 'anything about acts logged under another session, tenant or log',
   acts_without_session: 'anything about entries that name no session',
   truth_of_context: 'that the committed context is true',
   uncovered_silence: 'that a recorder was running where `coverage` is not COVERED',
