@@ -19,7 +19,9 @@ export const LookupQuery = Type.Object({
   }),
   from_ms: Type.Optional(integerText('Milliseconds of log time; 0 unless given.')),
   to_ms: Type.Optional(integerText('The time of the newest map head unless given.')),
-  after: Type.Optional(integerText('Index of the last entry of the page before.')),
+  after: Type.Optional(
+    integerText('Index of the last entry of the page before; who verifies the page names it too.'),
+  ),
   limit: Type.Optional(integerText('Entries of a page, 1 to 100; 100 unless given.')),
   size: Type.Optional(
     integerText('A published size: the window ends at its map head at the latest.'),

@@ -30,7 +30,7 @@ export type Verdict = 'PRESENT' | 'UNDECLARED' | 'UNDERSAMPLED' | 'ABSENT';
 export interface AbsenceResult extends Vouched {
   readonly verdict: Verdict;
   readonly proof: Closing['type'];
-  /** How many entries of the window it shows; with `more` in the document there are others. */
+  /** How many entries of the window it shows; with `more` in the document others follow on further pages. */
   readonly entries: number;
   /** Time of the map head: the log as of then is what the document speaks of. */
   readonly as_of_ms: number;

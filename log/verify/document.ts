@@ -13,6 +13,8 @@ export interface Question {
   readonly key: ChainKey;
   readonly from_ms: number;
   readonly to_ms: number;
+  /** Of a further page: index of the last entry on the page before, which the page's first names. */
+  readonly after?: number;
 }
 
 /** Most lines of `does_not_assert`: a limit of this verifier. */

@@ -23,6 +23,7 @@ export function readEntries(
 ): number {
   if (document.entries === undefined) {
     if (document.more !== undefined) throw refused('more stands without entries');
+    if (question.after !== undefined) throw refused('a further page has entries');
     return 0;
   }
   const more = document.more !== undefined;
@@ -37,7 +38,11 @@ export function readEntries(
     }
     const before = shown[i - 1];
     if (before !== undefined) checkNext(before.link, before.entry, link);
-    else if (link.prev !== null && link.prev.ms >= question.from_ms) {
+    else if (
+      question.after === undefined
+        ? link.prev !== null && link.prev.ms >= question.from_ms
+        : link.prev?.index !== question.after
+    ) {
       throw refused('first entry of the window is left out');
     }
   }

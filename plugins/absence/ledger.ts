@@ -57,6 +57,10 @@ const VerifyBody = Type.Object(
       key: Type.Array(Type.String(), { minItems: 2, maxItems: 16 }),
       from_ms: Millis,
       to_ms: Millis,
+      after: Type.Optional({
+        ...Count,
+        description: 'Of a further page: index of the last entry on the page before.',
+      }),
     }),
     policy: Type.Optional(
       Type.String({

@@ -45,7 +45,8 @@ export function sessionRoute(host: PluginHost): Route {
       to_ms: Type.Optional({ ...Decimal, description: 'The newest map head unless given.' }),
       after: Type.Optional({
         ...Decimal,
-        description: 'Index of the last entry of the page before.',
+        description:
+          'Index of the last entry of the page before; who verifies the page names it too.',
       }),
       limit: Type.Optional({
         ...Decimal,
@@ -74,7 +75,8 @@ export function sessionRoute(host: PluginHost): Route {
         ctx.body = await log.lookup({ key, from_ms, to_ms }, { limit, ...after });
       } catch (cause) {
         if (!(cause instanceof LogError) || cause.code !== 'out_of_range') throw cause;
-        throw new ApiError('parameter_invalid', cause.message, { param: 'from_ms', cause });
+        const param = query.after === undefined || from_ms > to_ms ? 'from_ms' : 'after';
+        throw new ApiError('parameter_invalid', cause.message, { param, cause });
       }
     },
   });

@@ -53,15 +53,17 @@ export function check(
   change: Partial<Trust> = {},
   now_ms = START_MS + 1e9,
 ): AbsenceResult {
-  return verifyAbsence(
-    document,
-    questionOf(document),
-    { ...trust, ...change },
-    {
-      suite: native,
-      now_ms,
-    },
-  );
+  return checkAsked(document, questionOf(document), change, now_ms);
+}
+
+/** What a document proves of a question that the caller puts in words of its own. */
+export function checkAsked(
+  document: JsonObject,
+  question: Question,
+  change: Partial<Trust> = {},
+  now_ms = START_MS + 1e9,
+): AbsenceResult {
+  return verifyAbsence(document, question, { ...trust, ...change }, { suite: native, now_ms });
 }
 
 /** The document is refused for this reason. */

@@ -153,6 +153,27 @@ describe('actlog serve, and what works beside it', function () {
       assert.match(another.stdout, /answers another question/);
     });
 
+    it('checks a further page by the last entry of the page before', async () => {
+      for (const message of ['one', 'two']) {
+        await served.answer('/api/v1/classify', { message, session_id: 's-9' });
+      }
+      const page = (query: string) =>
+        served.keep('page.json', `/api/v1/sessions/s-9/proof?limit=1${query}`);
+      const one = await run('verify', await page(''), '--kit', kit, '--as-asked', '--json');
+      assert.deepEqual([one.json.entries, one.json.more], [1, true]);
+      const after = String(one.json.shown[0].index);
+      const file = await page(`&after=${after}`);
+      const two = await run('verify', file, '--kit', kit, '--as-asked', '--after', after);
+      assert.equal(two.code, 0, two.stdout + two.stderr);
+      assert.match(
+        two.stdout,
+        new RegExp(`^VALID: PRESENT: 1 entry is .*, after entry ${after}\\.`, 'm'),
+      );
+      const alone = await run('verify', file, '--kit', kit, '--as-asked');
+      assert.equal(alone.code, 1);
+      assert.match(alone.stdout, /first entry of the window is left out/);
+    });
+
     it('takes no proof or receipt beside what has no use for one', async () => {
       const receipt = await served.silence('s-8');
       const checkpoint = await served.keep('checkpoint.txt', '/log/live/checkpoint');

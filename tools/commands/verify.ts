@@ -18,6 +18,7 @@ interface VerifyOptions extends TrustOptions {
   readonly key?: string;
   readonly from?: string;
   readonly to?: string;
+  readonly after?: string;
   readonly asAsked?: boolean;
   readonly json?: boolean;
 }
@@ -50,6 +51,7 @@ export function addVerify(program: Command): void {
     .option('--key <json>', 'absence: the chain you ask about, such as ["session","…"]')
     .option('--from <time>', 'absence: first moment of the window, ms or a date')
     .option('--to <time>', 'absence: last moment of the window')
+    .option('--after <index>', 'absence: of a further page, the last entry of the page before')
     .option('--as-asked', 'absence: take the question from the document, and print it')
     .option('--chain <kind=members...>', 'absence: chain kinds that entry types declare')
     .option('--json', 'print JSON')
@@ -123,7 +125,7 @@ function refuseUnasked({ kind }: Shown, options: VerifyOptions): void {
     const what = kind.replace('_', '-');
     throw new CommandError(`${option} asks about ${about}, and this is a ${what}`, EXIT.unknown);
   };
-  for (const name of ['key', 'from', 'to'] as const) {
+  for (const name of ['key', 'from', 'to', 'after'] as const) {
     if (options[name] !== undefined && kind !== 'absence') {
       refuse(`--${name}`, 'an absence document');
     }
@@ -187,8 +189,9 @@ async function read(what: string, address: URL | null): Promise<Uint8Array> {
 /** The caller's question; the document's own only when the caller says so. */
 function questionOf(options: VerifyOptions, document: Json): Question | undefined {
   const { key, from, to, asAsked } = options;
+  const page = options.after === undefined ? {} : { after: indexOf(options.after) };
   if (key !== undefined && from !== undefined && to !== undefined) {
-    return { key: keyOf(key), from_ms: parseInstant(from), to_ms: parseInstant(to) };
+    return { key: keyOf(key), from_ms: parseInstant(from), to_ms: parseInstant(to), ...page };
   }
   if (asAsked !== true) return undefined;
   const parsed = (typeof document === 'string' ? JSON.parse(document) : document) as {
@@ -200,7 +203,13 @@ function questionOf(options: VerifyOptions, document: Json): Question | undefine
     ...(key === undefined ? {} : { key: keyOf(key) }),
     ...(from === undefined ? {} : { from_ms: parseInstant(from) }),
     ...(to === undefined ? {} : { to_ms: parseInstant(to) }),
+    ...page,
   };
+}
+
+function indexOf(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new CommandError('--after is the index of an entry', EXIT.unknown);
 }
 
 function keyOf(text: string): ChainKey {

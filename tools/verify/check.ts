@@ -179,6 +179,7 @@ function checkAbsence(
     const { verdict, proof, entries, witnessed, map_verified, lag_ms, as_of_ms } = result;
     const until = new Date(as_of_ms).toISOString();
     const shown = shownEntries(document);
+    const page = { more: objectOf(document)['more'] === true };
     return {
       valid: true,
       checks: [
@@ -186,12 +187,13 @@ function checkAbsence(
         ...shown.map(entryLine),
         ...absenceLines(result),
       ],
-      summary: absenceWords(question, result),
+      summary: absenceWords(question, result, page),
       facts: {
-        question: { key: [...question.key], from_ms: question.from_ms, to_ms: question.to_ms },
+        question: { ...question, key: [...question.key] },
         verdict,
         proof,
         entries,
+        more: page.more,
         ...(shown.length === 0 ? {} : { shown }),
         as_of_ms,
         witnessed,

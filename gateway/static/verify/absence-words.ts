@@ -4,12 +4,16 @@
 import type { AbsenceResult, Question } from '../../../log/verify.ts';
 import type { Line } from './finding.ts';
 
-/** One sentence or two, for people. */
-export function absenceWords(question: Question, result: AbsenceResult): string {
+/** One sentence or two, for people; `more` is that of the document. */
+export function absenceWords(
+  question: Question,
+  result: AbsenceResult,
+  page: { readonly more: boolean },
+): string {
   const about = `${chainOf(question)} from ${timeWords(question.from_ms)} to ${timeWords(question.to_ms)} of log time`;
   switch (result.verdict) {
     case 'PRESENT':
-      return `PRESENT: ${entriesOf(result.entries)} shown of ${about}. Each is in the log, and none stands between them.`;
+      return `PRESENT: ${entriesOf(result.entries)} shown of ${about}${pageWords(question, page)}. Each is in the log, and none stands between them.`;
     case 'UNDECLARED':
       return `UNDECLARED: nothing was logged for ${about}: ${reasonOf(result)}. The document does not show that a manifest declared the surface all along, so this is no absence of acts.`;
     case 'UNDERSAMPLED':
@@ -35,6 +39,12 @@ export const absenceLines = ({ witnessed, map_verified, lag_ms }: AbsenceResult)
     detail: `${String(map_verified)} have checked every rule up to this size`,
   },
 ];
+
+/** What of the window stands on other pages. */
+function pageWords({ after }: Question, { more }: { readonly more: boolean }): string {
+  const before = after === undefined ? '' : `, after entry ${String(after)}`;
+  return more ? `${before}, and more of it follow on further pages` : before;
+}
 
 const entriesOf = (count: number): string =>
   count === 1 ? '1 entry is' : `${String(count)} entries are`;

@@ -157,7 +157,7 @@ function checkAbsence(
     const { size } = verifyCheckpoint(note, trust);
     return {
       verdict,
-      summary: absenceWords(question, result),
+      summary: absenceWords(question, result, { more: members.more === true }),
       detail: `proof of type ${proof}, log as of ${new Date(as_of_ms).toISOString()}`,
       more: absenceLines(result),
       not_proven: OF_ABSENCE,

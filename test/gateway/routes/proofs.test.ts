@@ -148,13 +148,14 @@ describe('gateway/routes/proofs', () => {
   });
 
   describe('lookup', () => {
-    const verdict = (document: JsonObject): string => {
+    const verdict = (document: JsonObject, page: { readonly after?: number } = {}): string => {
       const { key, from_ms, to_ms } = document['question'] as {
         readonly key: string[];
         readonly from_ms: number;
         readonly to_ms: number;
       };
-      return verifyAbsence(document, { key, from_ms, to_ms }, trustOf(log), { suite }).verdict;
+      return verifyAbsence(document, { key, from_ms, to_ms, ...page }, trustOf(log), { suite })
+        .verdict;
     };
 
     it('shows every entry of a chain, by a document that verifies', async () => {
@@ -169,12 +170,14 @@ describe('gateway/routes/proofs', () => {
 
     it('pages through a chain, each page verifying', async () => {
       const seen: number[] = [];
-      for (let more = true, after = ''; more;) {
+      for (let more = true; more;) {
+        const last = seen.at(-1);
+        const after = last === undefined ? '' : `&after=${String(last)}`;
         const document = (await lookup(sessionKey(), `&limit=2${after}`)).json();
+        assert.equal(verdict(document, last === undefined ? {} : { after: last }), 'PRESENT');
         const indexes = (document['entries'] as unknown as { index: number }[]).map((e) => e.index);
         seen.push(...indexes);
         more = document['more'] === true;
-        after = `&after=${String(indexes.at(-1))}`;
       }
       assert.deepEqual(
         seen,

@@ -2,7 +2,15 @@
 
 import assert from 'node:assert/strict';
 import type { Json, JsonObject } from '../../../log/encoding/json-types.ts';
-import { check, documentOf, refuses, SURFACE } from '../../support/absence-documents.ts';
+import {
+  check,
+  checkAsked,
+  documentOf,
+  questionOf,
+  refusal,
+  refuses,
+  SURFACE,
+} from '../../support/absence-documents.ts';
 import { ACT, ENTITY, Forge, name43, START_MS } from '../../support/forge.ts';
 
 describe('entries of an absence document', () => {
@@ -51,6 +59,27 @@ describe('entries of an absence document', () => {
     assert.equal(check(present(0, log.ms, [4, 6], page)).entries, 2);
     refuses(present(0, log.ms, [4, 6], { ...page, proof: gap(8) }), /step 5/);
     refuses(present(0, log.ms, [4, 6, 7, 8, 9], { more: true }), /step 5: more stands without/);
+  });
+
+  it('begin a further page with the entry after the one that the caller names', () => {
+    const asked = (document: JsonObject, after: number) =>
+      checkAsked(document, { ...questionOf(document), after });
+    const middle = present(0, log.ms, [7, 8], { proof: gap(9), more: true });
+    assert.equal(asked(middle, 6).entries, 2);
+    assert.equal(asked(present(0, log.ms, [9]), 8).proof, 'tail');
+    assert.equal(asked(present(first!, last!, [7, 8, 9]), 6).entries, 3);
+    refuses(middle, /step 5: first entry of the window is left out/);
+    for (const after of [0, 4, 5, 7, 8]) {
+      assert.throws(() => asked(middle, after), refusal(/step 5: first entry of the window/));
+    }
+    assert.throws(() => asked(present(0, log.ms, [4, 6, 7, 8, 9]), 3), refusal(/step 5: first/));
+    const nothing = documentOf(
+      log,
+      { key: SURFACE, from_ms: 0, to_ms: 1 },
+      { verdict: 'UNDECLARED', proof: gap(4) },
+    );
+    assert.equal(check(nothing).entries, 0);
+    assert.throws(() => asked(nothing, 3), refusal(/step 5: a further page has entries/));
   });
 
   it('are at most 100', () => {

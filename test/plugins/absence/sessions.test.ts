@@ -11,8 +11,8 @@ describe('GET /api/v1/sessions/{session_id}/proof', () => {
   const ids: string[] = [];
   const proof = (session: string, query = '', key = served.gateway.sandbox) =>
     served.gateway.get(`/api/v1/sessions/${encodeURIComponent(session)}/proof${query}`, { key });
-  const verified = (document: Body) =>
-    verifyAbsence(document, document.question, served.trust(), {
+  const verified = (document: Body, page: { readonly after?: number } = {}) =>
+    verifyAbsence(document, { ...document.question, ...page }, served.trust(), {
       suite: native,
       now_ms: served.gateway.clock.wall(),
     });
@@ -43,9 +43,12 @@ describe('GET /api/v1/sessions/{session_id}/proof', () => {
     const { json: first } = await proof('interview/42', '?limit=2');
     assert.equal(verified(first).entries, 2);
     assert.equal(first.more, true);
-    const after = `?after=${String(first.entries[1].index)}`;
-    const { json: rest } = await proof('interview/42', after);
-    assert.equal(rest.entries.length, 1);
+    const after = Number(first.entries[1].index);
+    const { json: rest } = await proof('interview/42', `?after=${String(after)}`);
+    assert.equal(verified(rest, { after }).entries, 1);
+    assert.deepEqual(problem(await proof('interview/42', '?after=1000000')), [
+      ...[400, 'parameter_invalid', 'after'],
+    ]);
     assert.deepEqual(problem(await proof('interview/42', '?limit=101')), [
       ...[400, 'parameter_invalid', 'limit'],
     ]);
