@@ -15,9 +15,12 @@ import { versionRow } from './rows.ts';
 
 type Judge = Pick<ClassifyApi, 'judge'>;
 
+const MESSAGE = ['message', 'domain'];
+
 /** How a `classify.result.v1` is classified again. Changes: `message`, `domain`. */
 export function classifyEvaluator(host: PluginHost, classify: Judge): Evaluator {
   return {
+    inputs: MESSAGE,
     original: (statement) => statement['classification'] as string,
     async evaluate({ statement, changes, caller }) {
       const opened = await host.disclosed(caller, statement['entry_id'] as string);
@@ -40,6 +43,10 @@ export function decisionEvaluator(
   classify: Judge,
 ): Evaluator {
   return {
+    inputs: [
+      ...['action_type', 'entity', 'surface', 'amount_atomic', 'currency', 'reversibility'],
+      ...['policy_version', ...MESSAGE],
+    ],
     original: (statement) => statement['outcome'] as string,
     async evaluate(replayed) {
       const { statement, changes, caller } = replayed;

@@ -20,6 +20,8 @@ export interface Replayed {
 
 /** How the decisions of one type are re-evaluated. Outcomes are upper snake case. */
 export interface Evaluator {
+  /** Names of the changes that it takes: others are answered as ignored. All, where it does not say. */
+  readonly inputs?: readonly string[];
   /** The outcome that the entry has. */
   original(statement: JsonObject): string;
   /** The outcome that it would have had; an ApiError for changes that make no sense. */
@@ -31,6 +33,7 @@ export type Evaluators = Map<string, Evaluator>;
 
 /** A restraint's own: its modality and its strength follow from what was told. */
 export const RESTRAINT_EVALUATOR: Evaluator = {
+  inputs: ['capability_proof', 'opportunity_context'],
   original: (statement) => outcome(statement['deontic_modality'], statement['strength']),
   evaluate({ statement, changes }) {
     const { capability_proof, opportunity_context } = changes;
@@ -60,6 +63,9 @@ const ReplayAnswer = Type.Object(
     ok: Type.Literal(true),
     ccr_id: Type.String({ format: 'uuid' }),
     ...Counterfactual.properties,
+    ignored_fields: Type.Array(Type.String(), {
+      description: 'Changes that nothing in the decision depends on: the outcome is without them.',
+    }),
     verify_url: Type.String({ format: 'uri' }),
     receipt: receiptOf(ccrType),
   },
@@ -118,13 +124,21 @@ export function replayRoute(host: PluginHost, evaluators: Evaluators): Route {
         },
       ]);
     },
-    respond([entry]) {
+    respond([entry], _disclosures, { body }) {
       if (entry === undefined) throw new Error('a replay has one entry');
       const { entry_id, statement, receipt } = entry;
       const { verify_url } = receipt;
-      return { ok: true, ccr_id: entry_id, ...counterfactualOf(statement), verify_url, receipt };
+      const evaluator = evaluators.get(statement['subject_type'] as string);
+      const ignored_fields = ignoredBy(evaluator, body.changes);
+      const told = { ...counterfactualOf(statement), ignored_fields };
+      return { ok: true, ccr_id: entry_id, ...told, verify_url, receipt };
     },
   });
+}
+
+function ignoredBy(evaluator: Evaluator | undefined, changes: object): readonly string[] {
+  const inputs = evaluator?.inputs;
+  return inputs === undefined ? [] : Object.keys(changes).filter((name) => !inputs.includes(name));
 }
 
 function ownDecision(log: LogView, caller: Caller, entry_id: string): JsonObject {

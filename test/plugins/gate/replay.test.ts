@@ -65,6 +65,23 @@ describe('a decision under other inputs', () => {
     }
   });
 
+  it('names the changes that nothing depends on', async () => {
+    const { decision_entry_id: id } = await served.permit();
+    const of = async (entry_id: string, changes: object): Promise<unknown> =>
+      (await replay(entry_id, changes)).json.ignored_fields;
+    const known = { amount_atomic: 5000, policy_version: 1, message: 'Good morning' };
+    assert.deepEqual(await of(id, known), []);
+    assert.deepEqual(await of(id, { ...known, amount: 5000, agent_id: 'x' }), [
+      'amount',
+      'agent_id',
+    ]);
+    const { json } = await served.post('/api/v1/classify', { message: 'Schedule the interview' });
+    assert.deepEqual(await of(json.entry_id, { message: 'Hello', amount: 1 }), ['amount']);
+    const denied = await served.permit({ action_type: 'data.export' });
+    const { entry_id } = denied.restraint;
+    assert.deepEqual(await of(entry_id, { capability_proof: {}, reason: 'x' }), ['reason']);
+  });
+
   it('refuses changes that make no sense', async () => {
     const { decision_entry_id: id } = await served.permit();
     const cases: readonly [object, string][] = [
