@@ -2,19 +2,18 @@
 // addresses only, each connection to an address that was judged for it, so that a name which changes its mind
 // gains nothing (DNS rebinding). What the operator configured may be anywhere. behaviour.md §11.
 
-import { lookup } from 'node:dns/promises';
-import type { LookupAddress } from 'node:dns';
 import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
 import { Agent, buildConnector, fetch as undiciFetch } from 'undici';
 import type { Egress } from '../../plugins/contract.ts';
 import { mayConnect } from './address.ts';
 import type { Network } from './address.ts';
+import { openNames } from './names.ts';
+import type { Resolve } from './names.ts';
 import { posted } from './posted.ts';
 import type { Posted } from './posted.ts';
 
-/** Every address of a name. */
-export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
+export type { Resolve } from './names.ts';
 
 /** What the configuration says of addresses that come with requests. */
 export interface EgressOptions {
@@ -25,7 +24,7 @@ export interface EgressOptions {
   readonly timeout_ms: number;
   /** Connections to one host and port at a time. */
   readonly connections: number;
-  /** The system's resolver unless given. */
+  /** DNS unless given. */
   readonly resolve?: Resolve;
 }
 
@@ -46,12 +45,11 @@ const CONNECT_TIMEOUT_MS = 10_000;
 /** Services on these ports speak something else than HTTP. */
 const FIRST_FREE_PORT = 1024;
 
-const systemResolve: Resolve = (hostname) => lookup(hostname, { all: true });
-
 /** Opens the guard; `close` ends what is under way. */
 export function openEgress(options: EgressOptions): OpenEgress {
+  const names = openNames({ local: options.networks.length > 0 });
   const guarded = new Agent({
-    connect: guardedConnector(options),
+    connect: guardedConnector(options, options.resolve ?? names.resolve),
     connections: options.connections,
     headersTimeout: options.timeout_ms,
     bodyTimeout: options.timeout_ms,
@@ -73,6 +71,7 @@ export function openEgress(options: EgressOptions): OpenEgress {
         dispatcher: configured,
       })) as unknown as typeof fetch,
     async close() {
+      names.close();
       await Promise.all([guarded.destroy(), configured.destroy()]);
     },
   };
@@ -97,8 +96,10 @@ function refusal(text: string, { allow_http, networks }: EgressOptions): string 
 const bare = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1');
 
 /** Connects to what it has judged: a literal at once, a name by the answers that it hands to the socket. */
-function guardedConnector(options: EgressOptions): buildConnector.connector {
-  const { networks, resolve = systemResolve } = options;
+function guardedConnector(
+  { networks, timeout_ms }: EgressOptions,
+  resolve: Resolve,
+): buildConnector.connector {
   const judgedLookup: LookupFunction = (hostname, { all }, callback) => {
     resolve(hostname).then(
       (answers) => {
@@ -113,7 +114,7 @@ function guardedConnector(options: EgressOptions): buildConnector.connector {
     );
   };
   const connect = buildConnector({
-    timeout: Math.min(CONNECT_TIMEOUT_MS, options.timeout_ms),
+    timeout: Math.min(CONNECT_TIMEOUT_MS, timeout_ms),
     lookup: judgedLookup,
     autoSelectFamily: true,
   });
