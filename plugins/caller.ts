@@ -16,6 +16,7 @@ export interface Caller {
   readonly sandbox: boolean;
   /** Null for `public`. */
   readonly role: Role | null;
+  /** As the key was issued: a plugin may ask for one by itself, no route of the gateway does. */
   readonly scopes: readonly string[];
   /** Names the key without being it; null for `public`. */
   readonly key_id: string | null;

@@ -73,7 +73,10 @@ function addIssue(keys: Command): void {
         .choices(['carrier', 'insured', 'operator'])
         .default('carrier'),
     )
-    .option('--scope <name...>', 'narrows the key to scopes')
+    .option(
+      '--scope <name...>',
+      'names that plugins of yours may ask of a key; nothing of actlog itself does',
+    )
     .option('--expires <time>', 'when it ends: 30d, 12h, or a date')
     .option('--json', 'print JSON')
     .action(
