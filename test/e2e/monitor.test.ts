@@ -5,9 +5,7 @@ import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
-import { createServer, request } from 'node:http';
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -17,6 +15,8 @@ import { startReceiver } from '../gateway/egress/receiver.ts';
 import type { Received, Receiver } from '../gateway/egress/receiver.ts';
 import { header } from '../gateway/webhooks/receiving.ts';
 import { start } from '../support/actlog.ts';
+import { listening } from '../support/listening.ts';
+import type { Listening } from '../support/listening.ts';
 import { startProcess } from './process.ts';
 import type { ServerProcess } from './process.ts';
 import type { Body } from '../support/body.ts';
@@ -28,7 +28,7 @@ describe('a monitor with a webhook', function () {
 
   let folder: string;
   let receiver: Receiver;
-  let door: Server;
+  let door: Listening;
   let behind: ServerProcess;
   let other: ServerProcess | null = null;
   let monitor: ChildProcess;
@@ -86,7 +86,7 @@ describe('a monitor with a webhook', function () {
     await first.stop();
     await cp(join(folder, 'a'), join(folder, 'b'), { recursive: true });
     behind = await startProcess(join(folder, 'a'));
-    door = createServer((asked, answer) => {
+    door = await listening((asked, answer) => {
       const { method, headers } = asked;
       const way = request(behind.url + (asked.url ?? ''), { method, headers }, (got) => {
         answer.writeHead(got.statusCode ?? 502, got.headers);
@@ -95,9 +95,7 @@ describe('a monitor with a webhook', function () {
       way.on('error', () => answer.destroy());
       asked.pipe(way);
     });
-    door.listen(0, '127.0.0.1');
-    await once(door, 'listening');
-    address = `http://127.0.0.1:${String((door.address() as AddressInfo).port)}`;
+    address = door.url;
   });
   after(async () => {
     if (monitor.exitCode === null) {
@@ -105,8 +103,7 @@ describe('a monitor with a webhook', function () {
       monitor.kill('SIGKILL');
       await exit;
     }
-    door.closeAllConnections();
-    door.close();
+    await door.close();
     await behind.stop();
     await other?.stop();
     await receiver.close();

@@ -5,8 +5,6 @@ import type { ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -14,6 +12,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { native, openCheckpoint } from '../../log/index.ts';
 import { start } from '../support/actlog.ts';
 import { freePort } from '../support/free-port.ts';
+import { listening } from '../support/listening.ts';
+import type { Listening } from '../support/listening.ts';
 
 /** A process with what its first lines said. */
 interface Started {
@@ -49,8 +49,8 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
 }
 
 /** A way to a witness that takes its time. */
-async function slowWay(to: string, ms: number): Promise<{ url: string; close(): Promise<void> }> {
-  const server = createServer((request, response) => {
+function slowWay(to: string, ms: number): Promise<Listening> {
+  return listening((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
@@ -65,15 +65,6 @@ async function slowWay(to: string, ms: number): Promise<{ url: string; close(): 
       })().catch(() => response.destroy());
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
 }
 
 describe('three witnesses and a server', () => {

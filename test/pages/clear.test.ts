@@ -2,9 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
+import { listening } from '../support/listening.ts';
 import { accessible, calm, fits, pagesSuite, picture, validHtml } from './browser.ts';
 
 const EMBEDS = ['/clear/embed/agents', '/clear/embed/bind-gate', '/clear/embed/hiring'];
@@ -115,12 +114,11 @@ pagesSuite('the pages of clear', (sight) => {
     const { json: receipt } = await running.post('/api/v1/classify', { message }, asked);
     const page = await sight().open('/clear/embed/agents');
     const frame = ((await page.textContent('#snippet')) ?? '').trim();
-    const site = createServer((_request, response) => {
+    const site = await listening((_request, response) => {
       response.setHeader('Content-Type', 'text/html');
       response.end(`<!doctype html><title>Site</title>${frame}`);
     });
-    await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
-    await page.goto(`http://127.0.0.1:${String((site.address() as AddressInfo).port)}/`);
+    await page.goto(`${site.url}/`);
     const embed = page.frameLocator('iframe');
     await embed.locator('#try').waitFor();
     assert.ok(await embed.locator('#about').isHidden());
@@ -144,6 +142,6 @@ pagesSuite('the pages of clear', (sight) => {
     assert.equal(forged['valid'], false);
     assert.equal(await embed.locator('#verdict-title').textContent(), 'Does not verify');
     await page.context().close();
-    site.close();
+    await site.close();
   });
 });

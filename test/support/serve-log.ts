@@ -1,8 +1,6 @@
 // Serves made-up logs over HTTP by their C2SP prefixes, and a kit that names their keys: what a monitor
 // reads. A test changes what is served between two looks.
 
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { native } from '../../log/crypto/native.ts';
 import { concat, utf8 } from '../../log/encoding/bytes.ts';
 import { encodeBundle } from '../../log/merkle/bundle.ts';
@@ -10,6 +8,8 @@ import { RightEdge } from '../../log/merkle/edge.ts';
 import { parseTilePath } from '../../log/merkle/tile.ts';
 import { formatVkey, LOG_KEY } from '../../log/note/vkey.ts';
 import { CHECKPOINT_KEY, type Forge } from './forge.ts';
+import { listening } from './listening.ts';
+import type { Listening } from './listening.ts';
 
 /** What is served of one log; a test may change any of it. */
 export interface ServedLog {
@@ -21,14 +21,12 @@ export interface ServedLog {
 }
 
 /** A server of logs. */
-export interface LogServer {
-  readonly url: string;
+export interface LogServer extends Listening {
   /** Puts a log as a forge has it now at the place that its origin names. */
   put(forge: Forge): ServedLog;
   /** Called before each answer; a status other than 0 is answered with. */
   interfere: (path: string) => number;
   readonly asked: string[];
-  close(): Promise<void>;
 }
 
 /** The verifier key of forged logs. */
@@ -39,7 +37,7 @@ export const forgeVkey = (origin: string): string =>
 export async function serveLogs(): Promise<LogServer> {
   const logs = new Map<string, ServedLog>();
   const asked: string[] = [];
-  const server = createServer((request, response) => {
+  const server = await listening((request, response) => {
     const path = request.url ?? '';
     asked.push(path);
     const status = self.interfere(path);
@@ -47,9 +45,8 @@ export async function serveLogs(): Promise<LogServer> {
     response.statusCode = status !== 0 ? status : body === null ? 404 : 200;
     response.end(body ?? '');
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const self: LogServer = {
-    url: `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`,
+    ...server,
     put(forge) {
       const { origin, texts, leaves } = forge;
       const log = { origin, note: forge.note(), texts: [...texts], leaves: [...leaves] };
@@ -58,13 +55,6 @@ export async function serveLogs(): Promise<LogServer> {
     },
     interfere: () => 0,
     asked,
-    close: () =>
-      new Promise((resolve) => {
-        server.closeAllConnections();
-        server.close(() => {
-          resolve();
-        });
-      }),
   };
   return self;
 }

@@ -1,13 +1,12 @@
 // The hammer against a server that is right, and against one that lies in between.
 
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { CommandError } from '../../tools/command-line.ts';
 import { hammer } from '../../tools/commands/hammer.ts';
 import { run } from '../gateway/running.ts';
 import type { Running } from '../gateway/running.ts';
+import { listening } from '../support/listening.ts';
+import type { Listening } from '../support/listening.ts';
 
 const OPTIONS = { rate: '200', connections: '8', seconds: '1', json: true };
 
@@ -17,8 +16,7 @@ type Lie = (path: string, text: string, replayed: boolean) => string | null;
 describe('actlog hammer', function () {
   this.timeout(240_000);
   let server: Running;
-  let proxy: Server;
-  let proxied: string;
+  let proxy: Listening;
   let lie: Lie = () => null;
   let printed: string[] = [];
   const { log } = console;
@@ -26,7 +24,7 @@ describe('actlog hammer', function () {
 
   before(async () => {
     server = await run();
-    proxy = createServer((request, response) => {
+    proxy = await listening((request, response) => {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', () => {
@@ -48,13 +46,10 @@ describe('actlog hammer', function () {
         });
       });
     });
-    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-    proxied = `http://127.0.0.1:${String((proxy.address() as AddressInfo).port)}`;
   });
 
   after(async () => {
-    proxy.closeAllConnections();
-    proxy.close();
+    await proxy.close();
     await server.close();
   });
 
@@ -131,7 +126,7 @@ describe('actlog hammer', function () {
       };
       let code = 0;
       // On a slow machine a second may go by without an answer to lie about.
-      while (lies === 0) code = await hammer(proxied, { ...OPTIONS, key: server.live });
+      while (lies === 0) code = await hammer(proxy.url, { ...OPTIONS, key: server.live });
       assert.equal(code, 1, printed.join('\n'));
       assert.match(printed.join('\n'), words);
     });

@@ -1,9 +1,7 @@
 // Witnesses for tests: real ones in this process, and small servers that answer as no good witness would.
 
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { native } from '../../../log/crypto/native.ts';
@@ -14,13 +12,9 @@ import { splitNote } from '../../../log/note/note.ts';
 import { COSIGNER_KEY, formatVkey } from '../../../log/note/vkey.ts';
 import { serveWitness } from '../../../tools/witness/server.ts';
 import { Witness } from '../../../tools/witness/witness.ts';
+import { listening } from '../../support/listening.ts';
+import type { Listening } from '../../support/listening.ts';
 import { seededSigner } from '../../log/note/seeded-signer.ts';
-
-/** Something that listens. */
-export interface Listening {
-  readonly url: string;
-  close(): Promise<void>;
-}
 
 /** A real witness; it forgets when it is closed. */
 export async function realWitness(
@@ -56,7 +50,7 @@ export async function falseWitness(
   answer: Answer,
 ): Promise<Listening & { readonly requests: AddCheckpoint[] }> {
   const requests: AddCheckpoint[] = [];
-  const server = createServer((incoming, response) => {
+  const server = await listening((incoming, response) => {
     const chunks: Buffer[] = [];
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
     incoming.on('end', () => {
@@ -65,16 +59,7 @@ export async function falseWitness(
       answer(request, response, incoming);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`,
-    requests,
-    async close() {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-    },
-  };
+  return { ...server, requests };
 }
 
 /** The line that a witness with the key of `seed` would answer with. */

@@ -3,7 +3,8 @@
 import { witnessPolicyOf } from '../../../gateway/witnesses/witness-policy.ts';
 import { Witnesses } from '../../../gateway/witnesses/witnesses.ts';
 import { cosignatureOf, cosignerKey, falseWitness } from './answering.ts';
-import type { Answer, Listening } from './answering.ts';
+import type { Answer } from './answering.ts';
+import type { Listening } from '../../support/listening.ts';
 
 /** The time at which all of them cosign, seconds. */
 export const NOW_S = 1_790_000_000;

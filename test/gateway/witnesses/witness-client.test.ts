@@ -8,7 +8,8 @@ import { WitnessClient } from '../../../gateway/witnesses/witness-client.ts';
 import { native, openCheckpoint, parsePolicy } from '../../../log/index.ts';
 import { GrowingTree } from '../../support/growing-tree.ts';
 import { cosignatureOf, cosignerKey, falseWitness, realWitness } from './answering.ts';
-import type { Answer, Listening } from './answering.ts';
+import type { Answer } from './answering.ts';
+import type { Listening } from '../../support/listening.ts';
 
 const NAME = 'witness.example/one';
 const SEED = 50;

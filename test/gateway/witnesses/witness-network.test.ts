@@ -12,7 +12,7 @@ import { run } from '../running.ts';
 import type { Running } from '../running.ts';
 import { until } from '../webhooks/receiving.ts';
 import { cosignerKey, realWitness } from './answering.ts';
-import type { Listening } from './answering.ts';
+import type { Listening } from '../../support/listening.ts';
 
 const NAMES = ['one', 'two', 'three'] as const;
 const keyOf = (i: number): string => cosignerKey(`witness.example/${NAMES[i]!}`, 90 + i);

@@ -1,16 +1,14 @@
 // An OpenAI-compatible upstream for tests, real and local: its model says how it behaves.
 
-import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listening } from '../../support/listening.ts';
+import type { Listening } from '../../support/listening.ts';
 
 /** A running upstream. */
-export interface Upstream {
-  readonly url: string;
+export interface Upstream extends Listening {
   /** Bodies that came, oldest first. */
   readonly bodies: Record<string, unknown>[];
   readonly authorizations: (string | undefined)[];
-  close(): Promise<void>;
 }
 
 const chunk = (content: string | null, finish_reason: string | null = null): string =>
@@ -33,9 +31,6 @@ const deep = '['.repeat(300_000) + ']'.repeat(300_000);
 export async function startUpstream(): Promise<Upstream> {
   const bodies: Record<string, unknown>[] = [];
   const authorizations: (string | undefined)[] = [];
-  const server = createServer((req, res) => {
-    void answer(req, res).catch(() => res.destroy());
-  });
   const answer = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     const pieces: Buffer[] = [];
     for await (const piece of req) pieces.push(piece as Buffer);
@@ -98,15 +93,8 @@ export async function startUpstream(): Promise<Upstream> {
     if (body['model'] === 'stream-garbage') res.write('data: {"cut\n\n');
     res.end(`data: ${chunk(null, 'stop')}\n\ndata: [DONE]\n\n`);
   };
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${String(port)}/v1`,
-    bodies,
-    authorizations,
-    async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  const { url, close } = await listening((req, res) => {
+    void answer(req, res).catch(() => res.destroy());
+  });
+  return { url: `${url}/v1`, bodies, authorizations, close };
 }

@@ -2,35 +2,32 @@
 // behaviour.md §8.1, "Fail closed, also on time-out".
 
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
-import type { Server, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { LogError } from '../../../log/index.ts';
 import type { Log } from '../../../log/index.ts';
 import { run } from '../../gateway/running.ts';
+import { listening } from '../../support/listening.ts';
+import type { Listening } from '../../support/listening.ts';
 import { GATE, PAY, POLICY, serveGate } from './asking.ts';
 import type { Asking } from './asking.ts';
 
 describe('a gate whose classifier fails', () => {
-  let endpoint: Server;
+  let endpoint: Listening;
   let served: Asking;
   let reply: (response: ServerResponse) => void;
   before(async () => {
-    endpoint = createServer((request, response) => {
+    endpoint = await listening((request, response) => {
       request.resume().on('end', () => reply(response));
     });
-    await new Promise<void>((listening) => endpoint.listen(0, '127.0.0.1', listening));
-    const { port } = endpoint.address() as AddressInfo;
     served = await serveGate({
-      CLASSIFIER_URL: `http://127.0.0.1:${String(port)}/v1/moderations`,
+      CLASSIFIER_URL: `${endpoint.url}/v1/moderations`,
       CLASSIFIER_TIMEOUT_MS: '60000',
       GATE_TIMEOUT_MS: '1000',
     });
   });
   after(async () => {
     await served.close();
-    endpoint.closeAllConnections();
-    endpoint.close();
+    await endpoint.close();
   });
 
   const bind = async () =>

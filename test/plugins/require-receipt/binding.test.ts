@@ -7,7 +7,8 @@ import {
   gateRequestFor,
   requireReceipt,
 } from '../../../plugins/require-receipt/middleware.ts';
-import { expressService, listening, REFUND } from './services.ts';
+import { listening } from '../../support/listening.ts';
+import { expressService, REFUND } from './services.ts';
 import type { Service } from './services.ts';
 import { AUDIENCE, BODY, Keys, log, post } from './refunds.ts';
 

@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../../../log/encoding/json-types.ts';
 import type { GuardOptions } from '../../../plugins/require-receipt/middleware.ts';
 import { TENANT } from '../../support/forge.ts';
 import { GateLog } from './permits.ts';
-import { listening } from './services.ts';
+import { listening } from '../../support/listening.ts';
 import type { Service } from './services.ts';
 import type { Body } from '../../support/body.ts';
 

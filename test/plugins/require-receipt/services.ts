@@ -1,9 +1,6 @@
 // Services of a few lines that protect an act, as others would write them: Express, Koa, and a fetch handler. Each
 // counts how often the act was done.
 
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import type { RequestListener, Server } from 'node:http';
 import { text } from 'node:stream/consumers';
 import express from 'express';
 import Koa from 'koa';
@@ -13,13 +10,13 @@ import type {
   GuardOptions,
   Permit,
 } from '../../../plugins/require-receipt/middleware.ts';
+import { listening } from '../../support/listening.ts';
+import type { Listening } from '../../support/listening.ts';
 
 /** A service that listens. */
-export interface Service {
-  readonly url: string;
+export interface Service extends Listening {
   /** Acts that were done. */
   done(): number;
-  close(): Promise<void>;
 }
 
 export const REFUND: DeclaredAction = {
@@ -30,23 +27,6 @@ export const REFUND: DeclaredAction = {
   description: 'Pays a customer back.',
   example: { order: 'A-7', amount: 12.5 },
 };
-
-/** Listens on a port of its own. */
-export async function listening(
-  listener: RequestListener,
-): Promise<{ readonly url: string; close(): Promise<void> }> {
-  const server: Server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${String(port)}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
-}
 
 export async function expressService(options: GuardOptions): Promise<Service> {
   let acts = 0;

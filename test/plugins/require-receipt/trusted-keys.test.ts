@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { actionOf, trustedKeys } from '../../../plugins/require-receipt/middleware.ts';
 import { RECEIPT_KEY } from '../../support/forge.ts';
-import { expressService, koaService, listening, REFUND } from './services.ts';
+import { listening } from '../../support/listening.ts';
+import { expressService, koaService, REFUND } from './services.ts';
 import { asked, AUDIENCE, BODY, Keys, log, post } from './refunds.ts';
 
 describe('actlog/require-receipt: trusted keys', () => {

@@ -9,16 +9,16 @@ import {
   expressService,
   fetchService,
   koaService,
-  listening,
 } from '../../plugins/require-receipt/services.ts';
-import type { Service } from '../../plugins/require-receipt/services.ts';
+import { listening } from '../../support/listening.ts';
+import type { Listening } from '../../support/listening.ts';
 import { ALL, careless, log, options, outcomes } from './tried-services.ts';
 
 const permits: PermitSource = async ({ action_type, scope }) =>
   log.permit({ action_type, action_hash: scope });
 
 async function runOn(
-  service: Pick<Service, 'url' | 'close'>,
+  service: Listening,
   source: PermitSource | null = permits,
 ): Promise<Conformance> {
   try {

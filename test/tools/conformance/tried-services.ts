@@ -7,9 +7,10 @@ import type { Presented } from '../../../plugins/require-receipt/header.ts';
 import type { GuardOptions } from '../../../plugins/require-receipt/middleware.ts';
 import type { Conformance } from '../../../tools/conformance/run.ts';
 import { GateLog } from '../../plugins/require-receipt/permits.ts';
-import { expressService, listening } from '../../plugins/require-receipt/services.ts';
-import type { Service } from '../../plugins/require-receipt/services.ts';
+import { expressService } from '../../plugins/require-receipt/services.ts';
 import { TENANT } from '../../support/forge.ts';
+import { listening } from '../../support/listening.ts';
+import type { Listening } from '../../support/listening.ts';
 
 export const log = new GateLog();
 export const AUDIENCE = 'https://shop.example';
@@ -45,7 +46,7 @@ export async function careless(
     readonly body?: object;
   } = {},
   asked: IncomingHttpHeaders[] = [],
-): Promise<Pick<Service, 'url' | 'close'>> {
+): Promise<Listening> {
   const real = await expressService(options);
   const manifest: unknown = await (
     await fetch(`${real.url}/.well-known/agent-actions.json`)

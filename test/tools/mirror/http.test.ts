@@ -1,12 +1,13 @@
 // The HTTP mirror: repeats what may pass, gives up in words, never reads more than there can be.
 
 import assert from 'node:assert/strict';
-import { createServer, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
+import { listening } from '../../support/listening.ts';
+import type { Listening } from '../../support/listening.ts';
 import { HttpMirror } from '../../../tools/mirror/http.ts';
 
 describe('an HTTP mirror', () => {
-  let server: Server;
+  let server: Listening;
   let mirror: HttpMirror;
   let asked: string[];
   let waited: number[];
@@ -15,13 +16,11 @@ describe('an HTTP mirror', () => {
   beforeEach(async () => {
     asked = [];
     waited = [];
-    server = createServer((request, response) => {
+    server = await listening((request, response) => {
       asked.push(request.url ?? '');
       answer(response, request.url ?? '');
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
-    mirror = new HttpMirror(new URL(`http://127.0.0.1:${String(port)}/log/live/1/`), {
+    mirror = new HttpMirror(new URL(`${server.url}/log/live/1/`), {
       attempts: 4,
       backoff_ms: 8,
       timeout_ms: 5000,
@@ -31,8 +30,7 @@ describe('an HTTP mirror', () => {
 
   afterEach(async () => {
     await mirror.close();
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
+    await server.close();
   });
 
   const status = (code: number, body: string | Uint8Array = '') => {

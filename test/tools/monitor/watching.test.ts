@@ -1,8 +1,7 @@
 // What a monitor tells beside violations: entries on watched chains, cosignatures, and all of it to a webhook.
 
 import assert from 'node:assert/strict';
-import { createServer, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingHttpHeaders, RequestListener } from 'node:http';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,6 +22,8 @@ import { Webhook, type WebhookOptions } from '../../../tools/monitor/webhook.ts'
 import { webhookReport } from '../../../tools/monitor/webhook-report.ts';
 import { SURFACE, trust } from '../../support/absence-documents.ts';
 import { ACT, Forge, seedKey } from '../../support/forge.ts';
+import { listening } from '../../support/listening.ts';
+import type { Listening } from '../../support/listening.ts';
 import { forgeVkey, serveLogs } from '../../support/serve-log.ts';
 
 describe('a watched chain', () => {
@@ -121,7 +122,7 @@ describe('a webhook', () => {
   type Got = { headers: IncomingHttpHeaders; body: string };
   const got: Got[] = [];
   let statuses: number[] = [];
-  const server = createServer((request, response) => {
+  const receive: RequestListener = (request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
@@ -129,18 +130,16 @@ describe('a webhook', () => {
       const status = statuses.shift() ?? 204;
       if (status !== 0) response.writeHead(status, { location: '/elsewhere' }).end();
     });
-  });
+  };
+  let server: Listening;
   let url: URL;
   let troubles: string[];
 
   before(async () => {
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    url = new URL(`http://127.0.0.1:${String((server.address() as AddressInfo).port)}/hook`);
+    server = await listening(receive);
+    url = new URL(`${server.url}/hook`);
   });
-  after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+  after(() => server.close());
   beforeEach(() => {
     got.length = 0;
     statuses = [];

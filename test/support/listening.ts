@@ -1,0 +1,28 @@
+// A server of HTTP on a port of its own, for what a test needs on the other side.
+
+import { createServer } from 'node:http';
+import type { RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** Something that listens. */
+export interface Listening {
+  /** Its address, without a slash at the end. */
+  readonly url: string;
+  /** Ends every connection, also those under way. */
+  close(): Promise<void>;
+}
+
+/** Listens on loopback, until it is closed. */
+export async function listening(listener: RequestListener): Promise<Listening> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${String(port)}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
