@@ -2,27 +2,55 @@
 
 import { native } from '../../log/crypto/native.ts';
 import { concat, u8 } from '../../log/encoding/bytes.ts';
-import { bitAt } from '../../log/map/check.ts';
 import { nodeHash } from '../../log/merkle/hash.ts';
 
-/** Hash of a node of the map (formats.md §4). */
+/** A leaf of the map by its key, and its hash. */
+export interface HashedLeaf {
+  readonly skey: Uint8Array;
+  readonly hash: Uint8Array;
+}
+
+/** Hash of a leaf of the map (formats.md §4). */
+export const mapLeaf = (skey: Uint8Array, vhash: Uint8Array): Uint8Array =>
+  native.sha256(concat(u8(2), skey, vhash));
+
+/** Hash of a node of the map. */
 export const mapNode = (left: Uint8Array, right: Uint8Array): Uint8Array =>
   native.sha256(concat(u8(3), left, right));
 
-/** Root of the part of the map below depth d (formats.md §4). */
-export function mapHash(
-  leaves: readonly { skey: Uint8Array; hash: Uint8Array }[],
-  d: number,
-): Uint8Array {
-  const [first, ...others] = leaves;
+/** By the words of the format, not by the code under test: the d-th binary digit, most significant first. */
+function bit(key: Uint8Array, d: number): number {
+  const byte = key[Math.floor(d / 8)] ?? 0;
+  return Number(byte.toString(2).padStart(8, '0')[d % 8]);
+}
+
+/** The leaves on one side of depth d. */
+export const side = <L extends HashedLeaf>(leaves: readonly L[], d: number, wanted: number): L[] =>
+  leaves.filter(({ skey }) => bit(skey, d) === wanted);
+
+/** Root of the part of the map below depth d. */
+export function mapHash(leaves: readonly HashedLeaf[], d: number): Uint8Array {
+  const [first] = leaves;
   if (first === undefined) return new Uint8Array(32);
-  if (others.length === 0) return first.hash;
-  const side = (bit: number): Uint8Array =>
-    mapHash(
-      leaves.filter((leaf) => bitAt(leaf.skey, d) === bit),
-      d + 1,
-    );
-  return mapNode(side(0), side(1));
+  if (leaves.length === 1) return first.hash;
+  return mapNode(mapHash(side(leaves, d, 0), d + 1), mapHash(side(leaves, d, 1), d + 1));
+}
+
+/** The siblings of a slot from the root down, null where one is the empty map, and the leaf that stands in it. */
+export function mapPath<L extends HashedLeaf>(
+  all: readonly L[],
+  skey: Uint8Array,
+): { readonly siblings: readonly (Uint8Array | null)[]; readonly leaf: L | null } {
+  const siblings: (Uint8Array | null)[] = [];
+  let leaves = all;
+  while (leaves.length > 1) {
+    const d = siblings.length;
+    const own = bit(skey, d);
+    const others = side(leaves, d, 1 - own);
+    siblings.push(others.length === 0 ? null : mapHash(others, d + 1));
+    leaves = side(leaves, d, own);
+  }
+  return { siblings, leaf: leaves[0] ?? null };
 }
 
 function half(n: number): number {

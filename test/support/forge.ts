@@ -2,10 +2,9 @@
 // Only here: it signs whatever it is told. The head map is the recursive definition of formats.md §4.
 
 import { native } from '../../log/crypto/native.ts';
-import { concat, toBase64, toBase64Url, toHex, u8, utf8 } from '../../log/encoding/bytes.ts';
+import { toBase64, toBase64Url, toHex, utf8 } from '../../log/encoding/bytes.ts';
 import { canonical } from '../../log/encoding/canonical.ts';
 import type { Json, JsonObject } from '../../log/encoding/json-types.ts';
-import { bitAt } from '../../log/map/check.ts';
 import { vhash } from '../../log/map/head.ts';
 import { chainKeys, skey } from '../../log/map/key.ts';
 import { leafHash } from '../../log/merkle/hash.ts';
@@ -13,7 +12,7 @@ import { signCosignature } from '../../log/note/cosignature.ts';
 import { formatCheckpoint, signCheckpoint } from '../../log/note/checkpoint.ts';
 import { manifestHash } from '../../log/surfaces/rules.ts';
 import type { ChainKey, Head } from '../../log/types.ts';
-import { mapHash, pathOf, treeHash } from './definitions.ts';
+import { mapHash, mapLeaf, mapPath, pathOf, treeHash } from './definitions.ts';
 import { seedKey } from './seed-key.ts';
 import type { SeedKey } from './seed-key.ts';
 
@@ -182,17 +181,8 @@ export class Forge {
   /** A tail for a chain with entries, else a never, from the map as it is now, by the definition. */
   mapProof(key: ChainKey): JsonObject {
     const wanted = skey(native, this.origin, key);
-    const siblings: string[] = [];
-    let leaves = this.#leaves();
-    for (let d = 0; leaves.length > 1; d++) {
-      const bit = bitAt(wanted, d);
-      const sibling = mapHash(
-        leaves.filter((leaf) => bitAt(leaf.skey, d) !== bit),
-        d + 1,
-      );
-      siblings.push(sibling.some((byte) => byte !== 0) ? toBase64(sibling) : '');
-      leaves = leaves.filter((leaf) => bitAt(leaf.skey, d) === bit);
-    }
+    const { siblings: hashes, leaf } = mapPath(this.#leaves(), wanted);
+    const siblings = hashes.map((sibling) => (sibling === null ? '' : toBase64(sibling)));
     const head = this.#heads.get(JSON.stringify(key))?.head;
     if (head !== undefined) {
       const { last_leaf_hash, ...numbers } = head;
@@ -202,8 +192,7 @@ export class Forge {
         head: { ...numbers, last_leaf_hash: toBase64(last_leaf_hash) },
       };
     }
-    const [leaf] = leaves;
-    if (leaf === undefined) return { type: 'never', siblings };
+    if (leaf === null) return { type: 'never', siblings };
     const foreign = { skey: toBase64(leaf.skey), vhash: toBase64(leaf.vhash) };
     return { type: 'never', siblings, foreign };
   }
@@ -211,8 +200,7 @@ export class Forge {
   #leaves(): { skey: Uint8Array; vhash: Uint8Array; hash: Uint8Array }[] {
     return [...this.#heads.values()].map((leaf) => {
       const value = vhash(native, leaf.head);
-      const hash = native.sha256(concat(u8(2), leaf.skey, value));
-      return { skey: leaf.skey, vhash: value, hash };
+      return { skey: leaf.skey, vhash: value, hash: mapLeaf(leaf.skey, value) };
     });
   }
 
