@@ -19,6 +19,7 @@ import {
 } from '../log/index.ts';
 import type { KeyAlgorithm, Kind, SignPool } from '../log/index.ts';
 import type { Plugin, PluginSigner } from '../plugins/contract.ts';
+import { inTurn } from './in-turn.ts';
 
 const signing = promisify(sign);
 
@@ -54,6 +55,8 @@ const OVERLAP_MS = 86_400_000;
 export class PluginKeys {
   readonly #place: KeyPlace;
   readonly #keys: PluginKey[];
+  /** A key's number is looked for before its file is made. */
+  readonly #inTurn = inTurn();
 
   private constructor(place: KeyPlace, keys: PluginKey[]) {
     this.#place = place;
@@ -115,7 +118,11 @@ export class PluginKeys {
   }
 
   /** Makes a key that signs from now on; answers with its kid. Older ones stay for what they have signed. */
-  async rotate(plugin: string, name: string, kind: Kind): Promise<string> {
+  rotate(plugin: string, name: string, kind: Kind): Promise<string> {
+    return this.#inTurn(() => this.#rotate(plugin, name, kind));
+  }
+
+  async #rotate(plugin: string, name: string, kind: Kind): Promise<string> {
     const last = this.#of(plugin, name, kind).at(-1);
     if (last === undefined) throw new Error(`${plugin} declares no key ${name}`);
     const { folder } = this.#place;
@@ -135,13 +142,22 @@ export class PluginKeys {
    *
    * @returns the kid that signs from now on; `undefined` where no key of the name has this one
    */
-  async revoke(plugin: string, name: string, kind: Kind, kid: string): Promise<string | undefined> {
+  revoke(plugin: string, name: string, kind: Kind, kid: string): Promise<string | undefined> {
+    return this.#inTurn(() => this.#revoke(plugin, name, kind, kid));
+  }
+
+  async #revoke(
+    plugin: string,
+    name: string,
+    kind: Kind,
+    kid: string,
+  ): Promise<string | undefined> {
     const keys = this.#of(plugin, name, kind);
     const stolen = keys.find(({ signer }) => signer.kid === kid);
     if (stolen === undefined) return undefined;
     const signs =
       stolen === keys.at(-1)
-        ? await this.rotate(plugin, name, kind)
+        ? await this.#rotate(plugin, name, kind)
         : this.signers(plugin, name, kind)[0].kid;
     await rename(stolen.path, stolen.path.replace(/\.pem$/, REVOKED));
     await syncFolder(this.#place.folder);

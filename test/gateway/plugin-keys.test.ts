@@ -97,6 +97,19 @@ describe('gateway/plugin-keys', () => {
     ]);
   });
 
+  it('rotates and withdraws keys one after the other', async () => {
+    const keys = await PluginKeys.open([plugin], folder);
+    const [first = ''] = kidsOf(keys);
+    const [second, signs, third] = await Promise.all([
+      keys.rotate('signing', 'first', 'live'),
+      keys.revoke('signing', 'first', 'live', first),
+      keys.rotate('signing', 'first', 'live'),
+    ]);
+    assert.equal(signs, second);
+    assert.deepEqual(kidsOf(keys), [third, second]);
+    assert.deepEqual(kidsOf(await PluginKeys.open([plugin], folder)), [third, second]);
+  });
+
   it('refuses a file that others may read, and a key of another kind', async () => {
     await PluginKeys.open([plugin], folder);
     await writeKeyFile(join(folder, 'signing-first-live-2.pem'), generateKey());
