@@ -6,7 +6,7 @@ import type { Static } from 'typebox';
 import { actingEntity } from '../astl/index.ts';
 import { Nullable, route } from '../contract.ts';
 import type { JsonObject, PluginHost, Route, RouteContext } from '../contract.ts';
-import { EntityName, Millis, SurfaceName } from '../contract.ts';
+import { EntityName, Millis, SafeCount, SurfaceName } from '../contract.ts';
 import { sessionDecision } from './session-decision.ts';
 import type { SessionDecision } from './session-decision.ts';
 import { actOf } from './act.ts';
@@ -220,6 +220,8 @@ function actionRefRoute({ limits }: PluginHost): Route {
       agent_id: Type.Optional(Text),
       scope: Type.Optional(Text),
       timestamp_ms: Type.Optional(Millis),
+      seq: Type.Optional(SafeCount),
+      terminal: Type.Optional(Type.Boolean()),
       preimage: Type.Optional(
         Type.Object(
           {},

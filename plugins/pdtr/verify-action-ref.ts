@@ -14,6 +14,8 @@ export interface VerifyRequest {
   readonly agent_id?: string;
   readonly scope?: string;
   readonly timestamp_ms?: number;
+  readonly seq?: number;
+  readonly terminal?: boolean;
   readonly preimage?: object;
 }
 
@@ -107,7 +109,7 @@ function fieldsOf(request: VerifyRequest): { fields: Map<Field, unknown>; ignore
     if (field === undefined) ignored.push(name);
     else take(field, value, `preimage.${name}`);
   }
-  for (const name of [...NEEDED, 'timestamp_ms'] as const) {
+  for (const name of [...NEEDED, 'timestamp_ms', 'seq', 'terminal'] as const) {
     if (request[name] !== undefined) take(name, request[name], name);
   }
   if (fields.has('timestamp') && fields.has('timestamp_ms')) {

@@ -142,6 +142,17 @@ describe('verifyActionRef', () => {
     ]);
   });
 
+  it('takes seq and terminal beside the others, as a bind does', () => {
+    const flat = { agent_id: 'a', action_type: 'b', scope: 'c', timestamp_ms: 1 };
+    const open = { seq: 2, terminal: false };
+    const { computed } = verifyActionRef({ preimage: { ...flat, ...open } });
+    const claimed = computed?.['x402-settlement-binding-v0'] ?? '';
+    assert.equal(verifyActionRef({ ...flat, ...open, action_ref: claimed }).valid, true);
+    assert.equal(verifyActionRef({ ...flat, action_ref: claimed }).valid, false);
+    const preimage = { ...flat, seq: 1 };
+    assert.deepEqual(codeOf({ preimage, seq: 2 }), ['preimage_conflict', 'seq']);
+  });
+
   it('refuses two timestamps, and timestamps of another spelling', () => {
     const { timestamp_ms, ...rest } = preimage;
     const timestamp = new Date(timestamp_ms).toISOString();
