@@ -83,7 +83,9 @@ const STATUS: Readonly<Record<string, string>> = {
 
 /** Answers what is not HTTP, or came too slowly, with the envelope, and closes. */
 function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {
+  // Node's own question: an answer that has begun must not get another one into it.
+  const { _httpMessage: answering } = socket as { readonly _httpMessage?: ServerResponse | null };
+  if (error.code === 'ECONNRESET' || !socket.writable || answering?.headersSent === true) {
     socket.destroy();
     return;
   }

@@ -120,6 +120,18 @@ describe('a listening gateway', () => {
     });
   }
 
+  it('answers what is refused on a connection that has served before', async () => {
+    const socket = connect(running.port, '127.0.0.1');
+    let answers = '';
+    socket.setEncoding('utf8');
+    socket.on('data', (chunk: string) => (answers += chunk));
+    socket.write('GET /health HTTP/1.1\r\nHost: x\r\n\r\n');
+    await until(() => Promise.resolve(answers.endsWith('}') ? true : null));
+    socket.write(`GET /health HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`);
+    await once(socket, 'close');
+    assert.match(answers, /^HTTP\/1\.1 200 [^]*HTTP\/1\.1 431 [^]*"parameter_invalid"/);
+  });
+
   it('reads every header, however many stand before it', async () => {
     const many = Array.from({ length: 2500 }, () => 'a:').join('\r\n');
     const request = `GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${many}\r\n`;
