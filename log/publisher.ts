@@ -82,7 +82,7 @@ export class Publisher {
   /** The last offer found no quorum: until one does, only the clock offers, however many ask. */
   #missed = false;
   /** When the visible head was published, on the monotonic clock. */
-  #since = performance.now();
+  #since: number;
   /** The newest note that may have left the process. */
   #signed: string | null;
   #acknowledged = { size: 0, root: '' };
@@ -103,6 +103,9 @@ export class Publisher {
     this.#visible = visible;
     this.#options = options;
     this.#signed = options.signed;
+    // An idle log that is started again is not younger for it: monitors count from its last map head.
+    const age = core.clock.wall() - visible.map_head_ms;
+    this.#since = performance.now() - Math.min(Math.max(age, 0), options.idle_ms);
     this.#timer = setInterval(() => {
       this.#tick();
     }, options.interval_ms);

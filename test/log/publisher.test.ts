@@ -135,6 +135,18 @@ describe('publisher', () => {
   );
 
   it(
+    'counts the idle time of a log from its last map head, also over a restart',
+    withLog(async (kept) => {
+      const size = await kept.publish();
+      kept.time.advance(600_000);
+      const log = await kept.restart({ checkpoint_interval_ms: 5 });
+      while (log.published().size === size) await next(log);
+      assert.equal(log.size(), size + 1);
+      assert.equal(statementOf(log, size).type, 'log.map_head.v1');
+    }),
+  );
+
+  it(
     'ends each checkpoint with the map head whose time it shows, under load',
     withLog(
       async (kept) => {
