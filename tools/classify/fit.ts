@@ -174,19 +174,19 @@ export type Thresholds = Pick<
  */
 export const THRESHOLDS: readonly Thresholds[] = [
   {
-    threshold: -1.3,
+    threshold: -1.4,
     threshold_short: 0.45,
-    threshold_bare: -0.15,
-    threshold_short_bare: 0.2,
-    threshold_request: 0.9,
-    threshold_trade: 0.65,
+    threshold_bare: -0.45,
+    threshold_short_bare: 0.5,
+    threshold_request: 0.35,
+    threshold_trade: 0.7,
   },
   {
     threshold: -0.2,
     threshold_short: -0.1,
-    threshold_bare: 0.35,
-    threshold_short_bare: 0.85,
-    threshold_request: 0.5,
+    threshold_bare: 0.15,
+    threshold_short_bare: 1.7,
+    threshold_request: 0.35,
     threshold_trade: 0,
   },
   {
