@@ -45,13 +45,14 @@ export function decodeCbor(bytes: Uint8Array, { lax = false } = {}): Cbor {
       allowNaN: false,
       tags: Tagged.preserve(SIGN1_TAG),
     }) as Cbor;
-    // Nesting that is too deep for the stack ends here as well.
     if (!lax && !equal(encodeCbor(value), bytes)) {
       throw new Error('encoding is not deterministic');
     }
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : 'no reason';
-    throw new LogError('encoding_invalid', `bytes are not the CBOR of this place: ${reason}`, {
+    // The stack ends before the bytes do.
+    const told = cause instanceof RangeError ? 'it nests too deeply' : reason;
+    throw new LogError('encoding_invalid', `bytes are not the CBOR of this place: ${told}`, {
       cause,
     });
   }
