@@ -84,6 +84,9 @@ export function readCoverage(
   const entry = openEntry(ground.suite, ground.trust, ground.tree, heartbeat ?? null);
   if (entry.type !== 'astl.heartbeat.v1') throw refused('coverage is not a heartbeat');
   linkOn(entry, ['heartbeat', window.entity, window.surface]);
+  if (entry.statement.entity !== window.entity || entry.statement.surface !== window.surface) {
+    throw refused('the heartbeat is of another surface');
+  }
   const interval = count(entry.statement.interval_ms, 'interval_ms of the heartbeat');
   const since = count(entry.statement.run_since_ms, 'run_since_ms of the heartbeat');
   return {

@@ -128,6 +128,26 @@ describe('declared and coverage of an absence document', () => {
     assert.equal(check(shown(START_MS + 7999, 'UNDECLARED')).verdict, 'UNDECLARED');
   });
 
+  it('need a heartbeat that names the surface whose chain it stands on', () => {
+    for (const statement of [{ entity: 'other' }, { surface: 'offer_extend' }]) {
+      const other = new Forge().usual();
+      other.manifest(beats);
+      const from_ms = other.ms + 1;
+      const run = { ...beat, run_since_ms: other.ms + 1000 };
+      other.add('astl.heartbeat.v1', run, { statement });
+      other.mapHead();
+      const shown = {
+        declared: { manifests: [other.opened(6)], closing: other.mapProof(MANIFEST) },
+        coverage: { heartbeat: other.opened(7) },
+      };
+      const question = { key: SURFACE, from_ms, to_ms: other.ms };
+      refuses(
+        documentOf(other, question, { verdict: 'ABSENT', ...shown }),
+        /step 7: the heartbeat is of another surface/,
+      );
+    }
+  });
+
   it('need the right hash of a manifest', () => {
     const other = new Forge().usual();
     other.manifest({}, { statement: { surface_manifest_hash: '0'.repeat(64) } }).mapHead();
