@@ -30,15 +30,14 @@ export function keyVerbs(tenants: Tenants): AdminVerbs {
         kind: kindOf(args),
         role: oneOf(args, 'role', ROLES) ?? 'carrier',
         scopes: ((args['scopes'] ?? []) as readonly Json[]).map(String),
-        ...(args['expires_at_ms'] === undefined
-          ? {}
-          : { expires_at_ms: millis(args, 'expires_at_ms') }),
+        expires_at_ms: endIn(args),
       }),
     'keys list': async () => tenants.list().map(({ sha256: _, ...key }) => key),
     'keys rotate': (args) =>
       tenants.rotate(
         text(args, 'key_id'),
         args['grace_ms'] === undefined ? WEEK_MS : millis(args, 'grace_ms'),
+        endIn(args),
       ),
     'keys revoke': async (args) => {
       const { sha256: _, ...key } = await tenants.revoke(text(args, 'key_id'));
@@ -125,6 +124,11 @@ function millis(args: AdminArgs, name: string): number {
     throw new AdminError(`${name} must be a number of milliseconds`);
   }
   return value;
+}
+
+/** When a new key ends; undefined where it has no end. */
+function endIn(args: AdminArgs): number | undefined {
+  return args['expires_at_ms'] === undefined ? undefined : millis(args, 'expires_at_ms');
 }
 
 function oneOf<const T extends string>(

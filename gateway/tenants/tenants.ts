@@ -26,7 +26,7 @@ export interface KeyOrder {
   readonly kind: Kind;
   readonly role?: Role;
   readonly scopes?: readonly string[];
-  readonly expires_at_ms?: number;
+  readonly expires_at_ms?: number | undefined;
 }
 
 /** A new key; the only place where its text ever stands. */
@@ -140,13 +140,14 @@ export class Tenants {
   /**
    * Issues the successor of a key. The old one stays valid for `grace_ms`, so that both work while
    * callers change over; the one before it, if it still works, ends now: never more than two. So a key that has
-   * a successor which works takes no second one.
+   * a successor which works takes no second one. The end of the old one is not that of its successor, which lasts
+   * until `expires_at_ms`, or until it is revoked.
    */
-  rotate(key_id: string, grace_ms: number): Promise<IssuedKey> {
-    return this.#inTurn(() => this.#rotate(key_id, grace_ms));
+  rotate(key_id: string, grace_ms: number, expires_at_ms?: number): Promise<IssuedKey> {
+    return this.#inTurn(() => this.#rotate(key_id, grace_ms, expires_at_ms));
   }
 
-  async #rotate(key_id: string, grace_ms: number): Promise<IssuedKey> {
+  async #rotate(key_id: string, grace_ms: number, expires_at_ms?: number): Promise<IssuedKey> {
     const old = this.#find(key_id);
     const now = this.#now();
     if (judge(old, old.sha256, now) !== null)
@@ -159,7 +160,7 @@ export class Tenants {
       throw new AdminError(`key ${key_id} was rotated to ${successor.key_id}: ${advice}`);
     }
     const { tenant, kind, role, scopes } = old;
-    const { key, record } = this.#newKey({ tenant, kind, role, scopes });
+    const { key, record } = this.#newKey({ tenant, kind, role, scopes, expires_at_ms });
     const until = Math.min(old.expires_at_ms ?? Infinity, now + grace_ms);
     const ended = this.list().filter(
       ({ key_id: id, revoked_at_ms }) => id === old.rotated_from && revoked_at_ms === undefined,

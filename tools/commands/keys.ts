@@ -42,6 +42,7 @@ interface UseOptions {
 
 interface RotateOptions extends UseOptions {
   readonly grace: string;
+  readonly expires?: string;
   readonly json?: boolean;
 }
 
@@ -87,7 +88,7 @@ function addIssue(keys: Command): void {
           kind,
           role,
           scopes: [...scope],
-          ...(expires === undefined ? {} : { expires_at_ms: endOf(expires) }),
+          ...endOf(expires),
         });
         printIssued(issued, options.json === true);
         return EXIT.ok;
@@ -129,6 +130,10 @@ function addChanges(keys: Command): void {
         'use: the old one stays published for what it has signed.',
     )
     .option('--grace <span>', 'how long the old API key goes on working', '7d')
+    .option(
+      '--expires <time>',
+      'when the new API key ends: 30d, 12h, or a date; never unless given',
+    )
     .addOption(new Option('--use <use>', 'what the signing key is for').choices(USES))
     .addOption(kindOption('whose signing key', '--log'))
     .option('--json', 'print JSON')
@@ -141,7 +146,11 @@ function addChanges(keys: Command): void {
           }
           if (options.use !== undefined) return rotateUse(options, options.use);
           const grace_ms = parseSpan(options.grace);
-          const issued = await administer<ListedKey>(options, 'keys rotate', { key_id, grace_ms });
+          const issued = await administer<ListedKey>(options, 'keys rotate', {
+            key_id,
+            grace_ms,
+            ...endOf(options.expires),
+          });
           printIssued(issued, options.json === true);
           return EXIT.ok;
         },
@@ -213,9 +222,11 @@ function kindOfUse(log: string | undefined): string {
   return log;
 }
 
-/** A span counts from now. */
-function endOf(text: string): number {
-  return /^\d+(ms|s|m|h|d)$/.test(text) ? Date.now() + parseSpan(text) : parseInstant(text);
+/** A span counts from now; without a text there is no end. */
+function endOf(text: string | undefined): { expires_at_ms?: number } {
+  if (text === undefined) return {};
+  const span = /^\d+(ms|s|m|h|d)$/.test(text);
+  return { expires_at_ms: span ? Date.now() + parseSpan(text) : parseInstant(text) };
 }
 
 function printIssued(issued: ListedKey, json: boolean): void {
@@ -225,7 +236,8 @@ function printIssued(issued: ListedKey, json: boolean): void {
   }
   console.log(issued.key);
   console.log(
-    `${issued.key_id}: ${issued.role} of ${issued.tenant} in the ${issued.kind} log. This is the only time it is shown.`,
+    `${issued.key_id}: ${issued.role} of ${issued.tenant} in the ${issued.kind} log, ${stateOf(issued)}. ` +
+      'This is the only time it is shown.',
   );
 }
 

@@ -14,7 +14,7 @@ import { run } from '../running.ts';
 import type { Running } from '../running.ts';
 
 const env = { LOG_ORIGIN: 'test.example', THREADS: 'off' };
-type Issued = { key: string; key_id: string };
+type Issued = { key: string; key_id: string; expires_at_ms?: number };
 
 describe('administration of a running gateway', () => {
   let running: Running;
@@ -29,7 +29,9 @@ describe('administration of a running gateway', () => {
       role: 'carrier',
     })) as Issued;
     assert.equal((await running.get('/notes/total', { key })).status, 200);
-    const next = (await call('keys rotate', { key_id })) as Issued;
+    const expires_at_ms = Date.now() + 86_400_000;
+    const next = (await call('keys rotate', { key_id, expires_at_ms })) as Issued;
+    assert.equal(next.expires_at_ms, expires_at_ms);
     assert.equal((await running.get('/notes/total', { key: next.key })).status, 200);
     assert.equal((await running.get('/notes/total', { key })).status, 200);
     await call('keys revoke', { key_id });

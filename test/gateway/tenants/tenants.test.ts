@@ -111,6 +111,15 @@ describe('tenants', () => {
     assert.equal(standing(first.key), 'api_key_expired');
   });
 
+  it('rotates to a key with an end of its own, or with none', async () => {
+    const first = await tenants.issue({ tenant: 'acme', kind: 'live', expires_at_ms: now + 10 });
+    const second = await tenants.rotate(first.key_id, 1000, now + 20);
+    const third = await tenants.rotate(second.key_id, 1000);
+    assert.deepEqual([second.expires_at_ms, third.expires_at_ms], [now + 20, undefined]);
+    now += 20;
+    assert.deepEqual([standing(second.key), standing(third.key)], ['api_key_expired', 'acme']);
+  });
+
   it('rotate no key a second time while its successor works', async () => {
     const first = await tenants.issue({ tenant: 'acme', kind: 'live' });
     const [one, other] = await Promise.allSettled([
