@@ -18,7 +18,8 @@ export function addBackup(program: Command): void {
       'after',
       `
 To go back to a backup: stop the server, put its folders live/, sandbox/ and gateway/ in the place of those of
-the data folder, and run "actlog restore" to catch up with what was published since.`,
+the data folder, and run "actlog restore" to catch up with what was published since. API keys, webhook
+subscriptions and what waits to be sent are those of the backup then: revoke again what was revoked since.`,
     )
     .action(
       acting(EXIT.failed, async (folder: string, options: DataOptions) => {
