@@ -4,11 +4,12 @@ import { fileURLToPath } from 'node:url';
 import Table from 'cli-table3';
 import { createEngine } from '../plugins/classify/engine/index.ts';
 import type { Engine } from '../plugins/classify/engine/index.ts';
-import { hasPublicSets, ownRows, publicRows } from './classify/corpus.ts';
 import type { Row } from './classify/corpus.ts';
 import { crossCheck, scoreAlarm, scoreCrisis, scoreViolation } from './classify/cross-check.ts';
 import { figures, figuresByTag, rightByTag } from './classify/measure.ts';
 import type { Scored } from './classify/measure.ts';
+import { ownRows, unseenRows } from './classify/own-rows.ts';
+import { hasPublicSets, publicRows } from './classify/public-rows.ts';
 import { speedOf } from './classify/speed.ts';
 
 /** One promise: what was measured, the bound, whether it holds. */
@@ -96,6 +97,9 @@ function checkOwnSets(engine: Engine): void {
     ...figures(score('varied', scoreAlarm)),
     topic: figuresByTag(score('varied', scoreAlarm)),
   };
+  // By writers nothing of whom was learnt from: what to expect of others.
+  const unseen = unseenRows(OWN_SETS).map((row) => scoreAlarm(engine, row));
+  report['unseen'] = { ...figures(unseen), set: figuresByTag(unseen) };
 }
 
 function checkSpeed(engine: Engine): void {

@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { catalogUrl, readCatalog, readCatalogBytes } from '../plugins/catalog.ts';
 import { TABLE_FILES, WEIGHTS, sha256 } from '../plugins/classify/engine/tables.ts';
 import type { Manifest } from '../plugins/classify/engine/tables.ts';
-import { hasPublicSets, ownRows, publicRows } from './classify/corpus.ts';
+import { ownRows } from './classify/own-rows.ts';
+import { hasPublicSets, publicRows } from './classify/public-rows.ts';
 import {
   OPTIONS,
   THRESHOLDS,

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ownRows } from '../../../tools/classify/corpus.ts';
+import { bare, ownRows, unseenRows } from '../../../tools/classify/own-rows.ts';
 import { sentencesOf } from '../../../tools/classify/grammar.ts';
 
 const FOLDER = fileURLToPath(new URL('../../data/classify', import.meta.url));
@@ -40,6 +40,16 @@ describe('the own sets', () => {
       [],
     );
     assert.ok(held.size > 1000);
+  });
+
+  it('have learnt nothing of the unseen ones', () => {
+    const learnt = new Set(ownRows(FOLDER).map(({ text }) => bare(text)));
+    const unseen = unseenRows(FOLDER).map(({ text }) => bare(text));
+    assert.deepEqual(
+      unseen.filter((text) => learnt.has(text)),
+      [],
+    );
+    assert.ok(new Set(unseen).size > 4000);
   });
 
   it('keep the twins of a varied sentence on one side', () => {
