@@ -64,10 +64,11 @@ describe('actlog serve, and what works beside it', function () {
         ...['keys', 'issue', '--tenant', 'acme', '--expires', '1d', '--json'],
       );
       const { json, code } = await beside(
-        ...['keys', 'rotate', old.key_id, '--grace', '1h', '--json'],
+        ...['keys', 'rotate', old.key_id, '--grace', '1h', '--expires', '9d', '--json'],
       );
       assert.equal(code, 0);
       assert.equal(json.rotated_from, old.key_id);
+      assert.ok(json.expires_at_ms > old.expires_at_ms);
     });
 
     it('says in words what cannot be done', async () => {
@@ -76,6 +77,7 @@ describe('actlog serve, and what works beside it', function () {
         [['keys', 'issue', '--tenant', 'Not A Name'], /tenant must match/],
         [['keys', 'rotate', 'key_none', '--grace', 'soon'], /soon is no span of time/],
         [['keys', 'rotate'], /name an API key, or give --use/],
+        [['keys', 'issue', '--tenant', 'acme', '--expires', '2020-01-01'], /is over already/],
         [['keys', 'rotate', '--use', 'air'], /--use needs --log/],
         [['keys', 'revoke', 'x', '--use', 'air', '--log', 'live'], /there is no air key x/],
       ] as const) {

@@ -226,7 +226,9 @@ function kindOfUse(log: string | undefined): string {
 function endOf(text: string | undefined): { expires_at_ms?: number } {
   if (text === undefined) return {};
   const span = /^\d+(ms|s|m|h|d)$/.test(text);
-  return { expires_at_ms: span ? Date.now() + parseSpan(text) : parseInstant(text) };
+  const expires_at_ms = span ? Date.now() + parseSpan(text) : parseInstant(text);
+  if (expires_at_ms <= Date.now()) throw new CommandError(`--expires ${text} is over already`);
+  return { expires_at_ms };
 }
 
 function printIssued(issued: ListedKey, json: boolean): void {
