@@ -1,6 +1,7 @@
 // Limits by key and by address, their headers, and the switch. behaviour.md §4.2.
 
 import assert from 'node:assert/strict';
+import { connect } from 'node:net';
 import { networkOf } from '../../../gateway/middleware/rate-limit.ts';
 import Type from 'typebox';
 import { definePlugin, route } from '../../../plugins/contract.ts';
@@ -186,5 +187,28 @@ describe('requests whose work has no bound', () => {
     assert.equal((await ask(2, '192.0.2.3')).status, 429);
     for (const { release } of holds) release();
     await until(async () => ((await ask(2, '192.0.2.3')).status === 200 ? true : null));
+  });
+
+  it('end with the connection of an answer that stood behind another one in it', async () => {
+    const { hostname, port } = new URL(running.url);
+    const socket = connect(Number(port), hostname);
+    for (const [number] of holds.entries()) {
+      socket.write(
+        `GET /long/${String(number)} HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 192.0.2.4\r\n\r\n`,
+      );
+    }
+    await Promise.all(holds.map(({ entered }) => entered));
+    socket.destroy();
+    for (const { release } of holds) release();
+    // Both places are free again: two are let in before one of them is answered.
+    await until(async () => {
+      holds = [new Hold(), new Hold()];
+      const held = holds.map((_, number) => ask(number, '192.0.2.4'));
+      const both = Promise.all(holds.map(({ entered }) => entered));
+      const first = await Promise.race([both.then(() => 'both'), ...held]);
+      for (const { release } of holds) release();
+      await Promise.all(held);
+      return first === 'both' ? true : null;
+    });
   });
 });
