@@ -181,13 +181,16 @@ export class Vocabulary {
     return this.#unstretch(changed ? mapped : raw);
   }
 
-  /** "f*ck", "sh**": tries a vowel for each star, then the words of equal outline. */
+  /** "f*ck", "sh**": the words of equal outline, then a vowel for each star. */
   #unmask(masked: string): string | undefined {
+    const { length } = masked;
+    const often = outlines().get(length + masked.charAt(0) + masked.replaceAll('*', '').slice(1));
+    if (often !== undefined) return often;
     for (const vowel of MASKED) {
       const word = masked.replaceAll('*', vowel);
       if (this.#ids.has(word)) return word;
     }
-    return outlines().get(masked.length + masked.charAt(0) + masked.replaceAll('*', '').slice(1));
+    return undefined;
   }
 
   /** "kiiilll", "sooo": each run of a letter cut to two or to one, for up to four runs. */
