@@ -36,7 +36,7 @@ function atMost(set: string, measure: string, value: number, bound: number): voi
 }
 
 function checkPublicSets(folder: string, engine: Engine): void {
-  const rows = [...publicRows(folder), ...ownRows(OWN_SETS)];
+  const rows = [...publicRows(folder, OWN_SETS), ...ownRows(OWN_SETS)];
   const scored = crossCheck(rows, (line) => {
     process.stderr.write(`${line}\n`);
   });

@@ -38,7 +38,7 @@ function main(argument: string | undefined): number {
 }
 
 function train(folder: string): void {
-  const rows = [...publicRows(folder), ...ownRows(OWN_SETS)];
+  const rows = [...publicRows(folder, OWN_SETS), ...ownRows(OWN_SETS)];
   const words = vocabularyOf(rows, LEAST_TEXTS);
   const features = featuresOf(rows, bareTables(words), OPTIONS.bits);
   const learned = fit(rows, features, (row) => row.split === 'train', OPTIONS);

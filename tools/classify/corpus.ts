@@ -26,6 +26,11 @@ export function draw(key: string): number {
   return createHash('sha256').update(key).digest()[0] ?? 0;
 }
 
+/** How a text is named where it may not stand: the first 16 hex digits of its SHA-256. */
+export function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
+
 /** The lines of a JSONL file, plain or gzipped. */
 export function lines(file: string): Line[] {
   const bytes = readFileSync(file);

@@ -1,4 +1,5 @@
 // The sets written for this project, in test/data/classify, and how they are split: catalogs/classify/MODEL-CARD.md.
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { draw, lines } from './corpus.ts';
 import type { Line, Row } from './corpus.ts';
@@ -28,10 +29,10 @@ const GRAMMARS = [
 ] as const;
 const MADE_SEED = 20261121;
 
-/** Sets by further writers, for training and folds only. */
-const LATER = ['voices', 'requests', 'comments', 'despair', 'trades'] as const;
-/** By model. In full they cost HateCheck's folds a little; crisis would find less of DiaSafety's distress for them. */
-const LATER_SHARES = [0.5, 1, 0];
+/** What the lines of `taught` count, by model. */
+const TAUGHT_SHARES = [1, 1, 0.3];
+/** Sets that teach the crisis model nothing: their lawful sadness is what DiaSafety counts as distress. */
+const SAD = ['despair', 'distress', 'plain-distress'];
 
 const UNSEEN = ['short', 'dialogue', 'staffing'] as const;
 
@@ -63,19 +64,29 @@ export function ownRows(folder: string): Row[] {
       rows.push(fresh(set, { ...line, topic: 'hiring' }));
   for (const set of ['guarded', 'everyday'])
     for (const line of lines(join(folder, `${set}.jsonl`))) rows.push(guarded(set, line));
-  for (const set of LATER)
-    for (const line of lines(join(folder, `${set}.jsonl`))) {
-      const row = guarded(set, line);
-      rows.push({
-        ...row,
-        weights: row.weights.map((weight, m) => weight * (LATER_SHARES[m] ?? 1)),
-      });
-    }
+  rows.push(...taughtRows(join(folder, 'taught')));
   for (const line of lines(join(folder, 'machine.jsonl')))
-    rows.push(own('machine', line, [0, 0, 0], [2, 1, 2]));
+    rows.push(own('machine', line, [0, 0, 0], [2, 1, 6]));
   const held = rows.filter(({ split }) => split === 'test').map(({ text }) => bare(text));
   for (const grammar of GRAMMARS) rows.push(...made(folder, grammar, held));
   return rows;
+}
+
+/** Sets of many writers, for training and folds only: every file of the folder. */
+function taughtRows(folder: string): Row[] {
+  return readdirSync(folder)
+    .sort()
+    .flatMap((file) => {
+      const rows = lines(join(folder, file)).map((line) =>
+        guarded(file.replace('.jsonl', ''), line),
+      );
+      return rows.map((row): Row => {
+        const [violation = 0, policy = 0, crisis = 0] = TAUGHT_SHARES.map(
+          (share, m) => share * (row.weights[m] ?? 0),
+        );
+        return { ...row, weights: [violation, policy, SAD.includes(row.set) ? 0 : crisis] };
+      });
+    });
 }
 
 /** Sets by writers nothing of whom is learnt from: measured only. */

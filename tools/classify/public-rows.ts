@@ -1,7 +1,7 @@
 // The public sets of a folder that is given as argument, and how they are split: catalogs/classify/MODEL-CARD.md.
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { draw, lines } from './corpus.ts';
+import { digest, draw, lines } from './corpus.ts';
 import type { Row } from './corpus.ts';
 
 /** True when the public sets are there. */
@@ -9,16 +9,67 @@ export function hasPublicSets(folder: string): boolean {
   return existsSync(join(folder, 'surge.jsonl.gz'));
 }
 
-/** All public sets of the folder. */
-export function publicRows(folder: string): Row[] {
+/** All public sets of the folder, and texts of them again under labels of our own, in second-labels.txt of the other folder. */
+export function publicRows(folder: string, ownSets: string): Row[] {
+  const labels = readSecondLabels(join(ownSets, 'second-labels.txt'));
+  const again = secondRows(folder, labels);
+  const rows = [
+    ...davidson(join(folder, 'davidson.jsonl.gz')),
+    ...diaSafety(join(folder, 'diasafety.jsonl.gz')),
+  ].map((row) => (labels.has(digest(row.text)) ? withoutViolation(row) : row));
   return [
     ...hateCheck(join(folder, 'hatecheck-a.jsonl.gz')),
     ...surge(join(folder, 'surge.jsonl.gz')),
-    ...davidson(join(folder, 'davidson.jsonl.gz')),
+    ...rows,
     ...madlibs(join(folder, 'madlibs.jsonl.gz')),
-    ...diaSafety(join(folder, 'diasafety.jsonl.gz')),
+    ...again,
   ];
 }
+
+/** What a second label says: V violation, C crisis, S neither. */
+type SecondLabel = 'V' | 'C' | 'S';
+
+/** A line each: the digest of a text, a space, its label. */
+function readSecondLabels(file: string): Map<string, SecondLabel> {
+  const all = readFileSync(file, 'utf8').trim().split('\n');
+  return new Map(all.map((line) => line.split(' ') as [string, SecondLabel]));
+}
+
+/** Posts, contexts and answers by what each says by itself; never one that a test or validation split holds. */
+function secondRows(folder: string, labels: ReadonlyMap<string, SecondLabel>): Row[] {
+  const dialogue = lines(join(folder, 'diasafety.jsonl.gz'));
+  const held = new Set(
+    dialogue
+      .filter(({ split }) => split !== 'train')
+      .flatMap(({ context = '', response = '' }) => [context, response]),
+  );
+  const rows = new Map<string, Row>();
+  const add = (set: string, text: string, [violation, crisis]: readonly [number, number]): void => {
+    const label = labels.get(digest(text));
+    if (label === undefined || rows.has(text) || held.has(text)) return;
+    rows.set(text, {
+      set,
+      text,
+      domain: 'general',
+      targets: [label === 'V' ? 1 : 0, label === 'V' ? null : 0, label === 'C' ? 1 : 0],
+      weights: [violation, 0.1, crisis],
+      split: 'train',
+      fold: draw(`second ${text}`) % 5,
+      tag: label,
+    });
+  };
+  const turns = (side: 'context' | 'response'): string[] =>
+    dialogue.map((line) => line[side] ?? '');
+  // For crisis a context teaches what its category says, once.
+  for (const text of turns('context')) add('turns-again', text, [4, 0]);
+  for (const text of turns('response')) add('turns-again', text, [4, 0.3]);
+  // Those who labelled tweets agreed less.
+  for (const { text = '' } of lines(join(folder, 'davidson.jsonl.gz')))
+    add('tweets-again', text, [2, 0.3]);
+  return [...rows.values()];
+}
+
+const withoutViolation = (row: Row): Row => ({ ...row, weights: [0, ...row.weights.slice(1)] });
 
 /** Folds by template, so that no template is on both sides. */
 function hateCheck(file: string): Row[] {
