@@ -1,12 +1,12 @@
 // The entry types of a log: what its entries declare, and what plugins bring to project and check them.
 // formats.md §2, §3: a name is declared once, before its first entry; a kind has one member list for ever.
 
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { LRUCache } from 'lru-cache';
+import type { ValidateFunction } from 'ajv/dist/2020.js';
 import { canonical } from './encoding/canonical.ts';
 import type { JsonObject } from './encoding/json-types.ts';
 import { LogError } from './errors.ts';
 import { clearTextOf, type ClearText } from './replay/clear-text.ts';
+import { schemaCompiler } from './replay/json-schema.ts';
 import { checkDeclaration } from './surfaces/declaration.ts';
 import type { EntryType, Watch } from './types.ts';
 
@@ -25,33 +25,18 @@ export interface Declared {
 /** A watch and the type that has it. */
 export type Watcher = Declared & { readonly watch: Watch };
 
-/** One for all schemas: each instance compiles the meta-schemas again, which costs more than a schema does. */
-const ajv = new Ajv2020({
+const compileStrict = schemaCompiler({
   strict: true,
   strictRequired: false,
   allowUnionTypes: true,
-  validateFormats: false,
-  // Two declarations may use one $id: each stands alone.
-  addUsedSchema: false,
 });
 
-/** By their canonical text: both logs of a service declare the same types, and start at once. */
-const compiled = new LRUCache<string, ValidateFunction>({ max: 1024 });
-
-/** Builds the validator of a declared schema; `entry_invalid` when it is no JSON Schema 2020-12. */
+/** Builds the validator of a declared schema; `entry_invalid` when it is no strict JSON Schema 2020-12. */
 function compileSchema(schema: JsonObject): ValidateFunction {
-  if (Object.hasOwn(schema, '$async')) {
-    throw new LogError('entry_invalid', 'a schema has $async, which is not of 2020-12');
-  }
-  const text = canonical(schema);
-  const known = compiled.get(text);
-  if (known !== undefined) return known;
   try {
-    const validate = ajv.compile(schema);
-    compiled.set(text, validate);
-    return validate;
+    return compileStrict(schema);
   } catch (error) {
-    throw new LogError('entry_invalid', 'a declared schema is no JSON Schema 2020-12', {
+    throw new LogError('entry_invalid', 'a declared schema is no strict JSON Schema 2020-12', {
       cause: error,
     });
   }

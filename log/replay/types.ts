@@ -1,11 +1,11 @@
 // Declared entry types: their schemas and chain templates. formats.md §2, §3. Server only (ajv).
 
 import type { ValidateFunction } from 'ajv';
-import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Json, JsonObject } from '../encoding/json-types.ts';
 import { COMMON_MEMBERS } from '../surfaces/declaration.ts';
 import { checkClearText, clearTextOf } from './clear-text.ts';
 import type { ClearText } from './clear-text.ts';
+import { schemaCompiler } from './json-schema.ts';
 import { RuleBroken } from './violation.ts';
 
 /** A declaration as it stands in its entry. */
@@ -25,24 +25,21 @@ interface DeclaredType extends Declaration {
 /** What `restore` needs. */
 export type TypesDump = readonly (Declaration & { readonly index: number })[];
 
+const compileSchema = schemaCompiler({
+  // An unknown keyword is refused: it would look like a rule and be none. The other strict options of
+  // ajv are opinions on style, and not ours to call a declaration a violation for.
+  strictSchema: true,
+  strictTypes: false,
+  strictTuples: false,
+  strictRequired: false,
+  logger: false,
+});
+
 /** The types that the entries so far have declared. */
 export class EntryTypes {
   readonly #types = new Map<string, DeclaredType>();
   /** Chain kind → its one member list, as JSON. */
   readonly #kinds = new Map<string, string>();
-  readonly #ajv = new Ajv2020({
-    // An unknown keyword is refused: it would look like a rule and be none. The other strict options of
-    // ajv are opinions on style, and not ours to call a declaration a violation for.
-    strictSchema: true,
-    strictTypes: false,
-    strictTuples: false,
-    strictRequired: false,
-    // In 2020-12 `format` says something and asserts nothing.
-    validateFormats: false,
-    // Two declarations may use one $id: each stands alone.
-    addUsedSchema: false,
-    logger: false,
-  });
 
   /** Kinds of declared chains and how many members their keys have. */
   kinds(): ReadonlyMap<string, number> {
@@ -64,7 +61,7 @@ export class EntryTypes {
       if (!COMMON_MEMBERS.has(member)) define(own, member, statement[member] ?? null);
     }
     checkClearText(own, type.clearText);
-    type.validate ??= this.#compile(type.schema);
+    type.validate ??= compile(type.schema);
     if (!type.validate(own)) {
       const [error] = type.validate.errors ?? [];
       const where = error === undefined ? '' : `: ${error.instancePath} ${error.message ?? ''}`;
@@ -86,7 +83,7 @@ export class EntryTypes {
         throw new RuleBroken('type_template', `chain kind ${kind} has another member list already`);
       }
     }
-    this.#compile(schema);
+    compile(schema);
   }
 
   /** Takes a declaration that was checked. */
@@ -115,18 +112,15 @@ export class EntryTypes {
     if (type === undefined) throw new RuleBroken('type_undeclared', `${name} is not declared`);
     return type;
   }
+}
 
-  #compile(schema: JsonObject): ValidateFunction {
-    // An asynchronous validator answers a promise, which would read as true.
-    if (Object.hasOwn(schema, '$async')) {
-      throw new RuleBroken('type_schema', 'schema has $async, which is not of 2020-12');
-    }
-    try {
-      return this.#ajv.compile(schema);
-    } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause);
-      throw new RuleBroken('type_schema', `schema is not strict JSON Schema 2020-12: ${why}`);
-    }
+/** Builds the validator of a declared schema; `type_schema` when it is none. */
+function compile(schema: JsonObject): ValidateFunction {
+  try {
+    return compileSchema(schema);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new RuleBroken('type_schema', `schema is not strict JSON Schema 2020-12: ${why}`);
   }
 }
 

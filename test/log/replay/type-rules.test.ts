@@ -62,6 +62,14 @@ const cases: readonly Case[] = [
     'a reference that leads nowhere',
     declare('ext.note.v1', { $ref: 'https://example.org/x' }),
   ],
+  [
+    'type_schema',
+    'a reference to what only another declaration names',
+    (log) => {
+      declare('ext.first.v1', { properties: { a: { $id: 'https://example.org/x' } } })(log);
+      declare('ext.note.v1', { properties: { a: {}, b: { $ref: 'https://example.org/x' } } })(log);
+    },
+  ],
   ['type_schema', 'a validator that answers later', declare('ext.note.v1', { $async: true })],
   [
     'type_template',
