@@ -6,13 +6,12 @@ import { ApiError } from '../plugins/contract.ts';
 import type { Gateway } from './gateway.ts';
 import type { AdminArgs, AdminVerbs } from './tenants/admin.ts';
 import { AdminError } from './tenants/tenants.ts';
-import { schemaCompiler } from './validation.ts';
+import { compileSchema } from './validation.ts';
 
 /** The commands of all plugins, by name; what they refuse is an `AdminError` in the same words. */
 export function commandVerbs(gateway: Gateway): AdminVerbs {
-  const compile = schemaCompiler();
   const verbs = gateway.commands().map((command) => {
-    const validate = compile(command.args, command.name);
+    const validate = compileSchema(command.args, command.name);
     const verb = async (args: AdminArgs): Promise<unknown> => {
       try {
         validate(args);

@@ -3,7 +3,7 @@
 
 import { Router } from '@koa/router';
 import type { Route } from '../plugins/contract.ts';
-import { schemaCompiler, type Validate } from './validation.ts';
+import { compileSchema, type Validate } from './validation.ts';
 
 /** Which of the four rates counts a request; `none` is not counted. */
 export type Budget = 'write' | 'read' | 'log' | 'none';
@@ -42,9 +42,8 @@ export class Dispatch {
   readonly #router = new Router({ sensitive: true, strict: true });
 
   constructor(routes: readonly Route[]) {
-    const compile = schemaCompiler();
     for (const route of routes) {
-      const compiled = compileRoute(route, compile);
+      const compiled = compileRoute(route);
       this.#add(route.path, compiled);
       for (const alias of route.aliases ?? []) this.#add(alias, { ...compiled, alias: true });
     }
@@ -97,9 +96,9 @@ export function filledPath({ canonical }: CompiledRoute, params: unknown): strin
   );
 }
 
-function compileRoute(route: Route, compile: ReturnType<typeof schemaCompiler>): CompiledRoute {
+function compileRoute(route: Route): CompiledRoute {
   const validator = (schema: Route['body'], place: string): Validate | null =>
-    schema === undefined ? null : compile(schema, place);
+    schema === undefined ? null : compileSchema(schema, place);
   return {
     route,
     canonical: route.path,

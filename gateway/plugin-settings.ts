@@ -4,7 +4,7 @@
 import type { Plugin } from '../plugins/contract.ts';
 import { ConfigError, SETTINGS } from './config.ts';
 import type { ConfigSources, SettingRow } from './config.ts';
-import { schemaCompiler } from './validation.ts';
+import { compileSchema } from './validation.ts';
 
 interface SettingSchema {
   readonly type?: string;
@@ -31,7 +31,6 @@ export function pluginSettings(
 ): ReadonlyMap<string, Readonly<Record<string, unknown>>> {
   const settings = new Map<string, Record<string, unknown>>();
   const declared = new Set<string>();
-  const compile = schemaCompiler();
   for (const plugin of plugins) {
     const values: Record<string, unknown> = {};
     for (const [name, schema] of membersOf(plugin)) {
@@ -47,7 +46,7 @@ export function pluginSettings(
     }
     if (plugin.settings !== undefined) {
       try {
-        compile(plugin.settings, 'settings')(values);
+        compileSchema(plugin.settings, 'settings')(values);
       } catch (cause) {
         throw new ConfigError(`plugin ${plugin.name}: ${(cause as Error).message}`, { cause });
       }

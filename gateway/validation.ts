@@ -3,6 +3,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
+import { LRUCache } from 'lru-cache';
 import type { TSchema } from 'typebox';
 import { ApiError } from '../plugins/contract.ts';
 
@@ -12,21 +13,27 @@ export type Validate = (value: unknown) => void;
 /** Choices that a message lists; a longer list is in the OpenAPI document. */
 const MAX_CHOICES = 24;
 
-/** A compiler of schemas: strict, without coercion, defaults or removals. */
-export function schemaCompiler(): (schema: TSchema, place: string) => Validate {
-  const ajv = new Ajv2020({
-    strict: true,
-    strictTypes: false,
-    ownProperties: true,
-    validateSchema: true,
-    verbose: true, // an error then has its schema
-  });
-  formats.default(ajv);
-  return (schema, place) => {
-    const validate: ValidateFunction = ajv.compile(anonymous(schema) as TSchema);
-    return (value) => {
-      if (!validate(value)) throw failure(validate.errors ?? [], place);
-    };
+/** Strict, without coercion, defaults or removals. One for all schemas: each instance compiles the meta-schemas again. */
+const ajv = new Ajv2020({
+  strict: true,
+  strictTypes: false,
+  ownProperties: true,
+  validateSchema: true,
+  verbose: true, // an error then has its schema
+});
+formats.default(ajv);
+
+/** By their text: many routes take the same query or path, and compiling is most of what a start does. */
+const compiled = new LRUCache<string, ValidateFunction>({ max: 2048 });
+
+/** Compiles a schema for what stands at `place`; throws when it is no strict JSON Schema. */
+export function compileSchema(schema: TSchema, place: string): Validate {
+  const unnamed = anonymous(schema) as TSchema;
+  const text = JSON.stringify(unnamed);
+  const validate = compiled.get(text) ?? ajv.compile(unnamed);
+  compiled.set(text, validate);
+  return (value) => {
+    if (!validate(value)) throw failure(validate.errors ?? [], place);
   };
 }
 

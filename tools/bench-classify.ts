@@ -2,7 +2,7 @@
 // exits 1 when a promise is missed. Sets that are not in the folder are skipped and named.
 import { fileURLToPath } from 'node:url';
 import Table from 'cli-table3';
-import { createEngine } from '../plugins/classify/engine/index.ts';
+import { loadEngine } from '../plugins/classify/engine/index.ts';
 import type { Engine } from '../plugins/classify/engine/index.ts';
 import type { Row } from './classify/corpus.ts';
 import { crossCheck, scoreAlarm, scoreCrisis, scoreViolation } from './classify/cross-check.ts';
@@ -114,7 +114,7 @@ function checkSpeed(engine: Engine): void {
 }
 
 function main(folder: string | undefined): number {
-  const engine = createEngine();
+  const engine = loadEngine();
   report['classifier'] = {
     id: engine.id,
     version: engine.version,

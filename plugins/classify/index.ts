@@ -4,7 +4,7 @@ import { definePlugin } from '../contract.ts';
 import type { PluginHost } from '../contract.ts';
 import { classifierOf, ClassifierSettings } from './classifier.ts';
 import type { Classifier, Judged } from './classifier.ts';
-import { createEngine } from './engine/index.ts';
+import { loadEngine } from './engine/index.ts';
 import { resultEvents, resultType } from './entries.ts';
 import { classifyRoutes } from './routes.ts';
 import { judge } from './rules.ts';
@@ -26,7 +26,7 @@ const CLASSIFIERS = new WeakMap<PluginHost, Classifier>();
 function classifierFor(host: PluginHost): Classifier {
   // Rules and weights are read when a gateway opens, not when the list of plugins is.
   const known =
-    CLASSIFIERS.get(host) ?? classifierOf(host.settings, createEngine(), host.egress.configured);
+    CLASSIFIERS.get(host) ?? classifierOf(host.settings, loadEngine(), host.egress.configured);
   CLASSIFIERS.set(host, known);
   return known;
 }

@@ -2,16 +2,15 @@
 
 import assert from 'node:assert/strict';
 import Type from 'typebox';
-import { schemaCompiler } from '../../gateway/validation.ts';
+import { compileSchema } from '../../gateway/validation.ts';
 import { ApiError } from '../../plugins/contract.ts';
 
-const compile = schemaCompiler();
 const schema = Type.Object({
   message: Type.String(),
   nested: Type.Optional(Type.Object({ 'a/b': Type.Array(Type.Object({ id: Type.Integer() })) })),
   when: Type.Optional(Type.String({ format: 'date-time' })),
 });
-const validate = compile(schema, 'body');
+const validate = compileSchema(schema, 'body');
 const failure = (value: unknown): [string, string | undefined] => {
   try {
     validate(value);
@@ -52,7 +51,7 @@ describe('validation', () => {
       },
       { additionalProperties: false },
     );
-    const check = compile(Type.Object({ rules: Type.Array(Rule) }), 'body');
+    const check = compileSchema(Type.Object({ rules: Type.Array(Rule) }), 'body');
     const said = (rule: object): string => {
       try {
         check({ rules: [{ effect: 'deny', ...rule }] });
@@ -88,7 +87,7 @@ describe('validation', () => {
   });
 
   it('does not take inherited names for members', () => {
-    const inherits = compile(Type.Object({ toString: Type.String() }), 'body');
+    const inherits = compileSchema(Type.Object({ toString: Type.String() }), 'body');
     assert.throws(() => inherits({}), ApiError);
   });
 });

@@ -2,12 +2,12 @@
 // document keeps from its readers.
 
 import type { TSchema } from 'typebox';
-import { schemaCompiler } from '../../gateway/validation.ts';
+import { compileSchema } from '../../gateway/validation.ts';
 import type { Validate } from '../../gateway/validation.ts';
 
 /** The validator of an answer's schema with every object closed that does not say what else it may have. */
 export function answerCheck(schema: TSchema): Validate {
-  return schemaCompiler()(closed(schema) as TSchema, 'answer');
+  return compileSchema(closed(schema) as TSchema, 'answer');
 }
 
 function closed(value: unknown): unknown {

@@ -1,7 +1,7 @@
 // `actlog classify`: JSON lines {text, domain?} in, one JSON line each out, in order. behaviour.md §6; no log, no network.
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { createEngine } from '../../plugins/classify/engine/index.ts';
+import { loadEngine } from '../../plugins/classify/engine/index.ts';
 import type { Classified, Engine } from '../../plugins/classify/engine/index.ts';
 
 const DEFAULT_DOMAIN = 'hiring';
@@ -14,7 +14,7 @@ export async function classify(
   input: NodeJS.ReadableStream,
   output: NodeJS.WritableStream,
 ): Promise<number> {
-  const engine = createEngine();
+  const engine = loadEngine();
   let code = 0;
   for await (const line of createInterface({ input, crlfDelay: Infinity })) {
     if (line.trim() === '') continue;

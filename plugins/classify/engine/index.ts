@@ -39,9 +39,14 @@ export interface Engine {
   classify(text: string, domain: string): Classified;
 }
 
-/** Loads the tables and weights of catalogs/classify; throws when one of them is not what the manifest says. */
-export function createEngine(): Engine {
-  return engineOf(loadTables());
+let shipped: Engine | undefined;
+
+/**
+ * The engine over the tables and weights of catalogs/classify, loaded once for the process; throws when one of them is
+ * not what the manifest says.
+ */
+export function loadEngine(): Engine {
+  return (shipped ??= engineOf(loadTables()));
 }
 
 /** An engine over given tables; training and its tests build their own. */

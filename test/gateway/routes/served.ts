@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { Dispatch } from '../../../gateway/dispatch.ts';
 import type { Gateway } from '../../../gateway/gateway.ts';
-import { schemaCompiler } from '../../../gateway/validation.ts';
+import { compileSchema } from '../../../gateway/validation.ts';
 import type { JsonObject } from '../../../log/index.ts';
 import { run } from '../running.ts';
 import type { Clock, Running } from '../running.ts';
@@ -62,7 +62,6 @@ function answerOf({ status, headers }: Response, bytes: Buffer): Answer {
 /** Checks an answer against what its route declares: the status, the type, the schema. */
 function declaredAnswers(gateway: Gateway): (path: string, answer: Answer) => void {
   const dispatch = new Dispatch(gateway.routes());
-  const compile = schemaCompiler();
   return (path, answer) => {
     const compiled = dispatch.match(path)?.routes.get('GET');
     if (compiled === undefined || answer.status >= 400) return;
@@ -71,7 +70,7 @@ function declaredAnswers(gateway: Gateway): (path: string, answer: Answer) => vo
     const { type, schema, page } = response;
     if (page !== undefined && answer.headers.get('content-type') === page) return;
     if (type !== undefined) assert.equal(answer.headers.get('content-type'), type);
-    if (schema !== undefined) compile(schema, path)(answer.json());
+    if (schema !== undefined) compileSchema(schema, path)(answer.json());
   };
 }
 

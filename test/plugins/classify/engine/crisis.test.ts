@@ -1,7 +1,7 @@
 // The language packs of the crisis rules, each against its own texts in test/data/classify/crisis.jsonl.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { createEngine } from '../../../../plugins/classify/engine/index.ts';
+import { loadEngine } from '../../../../plugins/classify/engine/index.ts';
 
 interface Line {
   readonly text: string;
@@ -16,7 +16,7 @@ const lines = readFileSync(new URL('../../../data/classify/crisis.jsonl', import
   .map((line) => JSON.parse(line) as Line);
 
 describe('crisis language packs', () => {
-  const engine = createEngine();
+  const engine = loadEngine();
   for (const language of ['en', 'es', 'de', 'fr']) {
     it(`${language}: finds nine of ten and guards four of five`, () => {
       const own = lines.filter((line) => line.language === language);

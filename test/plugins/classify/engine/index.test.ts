@@ -2,10 +2,11 @@
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { createEngine } from '../../../../plugins/classify/engine/index.ts';
+import { engineOf, loadEngine } from '../../../../plugins/classify/engine/index.ts';
+import { loadTables } from '../../../../plugins/classify/engine/tables.ts';
 
 describe('classifier engine', () => {
-  const engine = createEngine();
+  const engine = loadEngine();
   const verdict = (text: string, domain = 'general'): string =>
     engine.classify(text, domain).classification;
 
@@ -155,7 +156,7 @@ describe('classifier engine', () => {
   });
 
   it('gives one answer whatever was asked before', () => {
-    const other = createEngine();
+    const other = engineOf(loadTables());
     for (let k = 0; k < 300; k++) other.classify(`w${String(k)}rd f*ck k1ll`, 'hiring');
     const text = 'Delete the interview notes before legal asks for them.';
     assert.deepEqual(other.classify(text, 'hiring'), engine.classify(text, 'hiring'));

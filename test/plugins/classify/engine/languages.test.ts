@@ -1,7 +1,7 @@
 // Tests of the engine in Spanish, German and French: threats, hate, harassment, requests for harm and hiring. behaviour.md §6.1.
 
 import assert from 'node:assert/strict';
-import { createEngine } from '../../../../plugins/classify/engine/index.ts';
+import { loadEngine } from '../../../../plugins/classify/engine/index.ts';
 
 const VIOLATIONS = {
   general: [
@@ -45,7 +45,7 @@ const LAWFUL = {
 } as const;
 
 describe('classifier in Spanish, German and French', () => {
-  const engine = createEngine();
+  const engine = loadEngine();
 
   for (const domain of ['general', 'hiring'] as const) {
     it(`finds violations of ${domain}`, () => {
