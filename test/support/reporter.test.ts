@@ -82,6 +82,18 @@ describe('the closing line', () => {
     assert.ok(error >= 0 && error < lines.findIndex((line) => line.startsWith('flaky: ')));
   });
 
+  it('knows the file of a failure that another process has seen', async () => {
+    const options = ['--parallel', '--jobs', '2'];
+    const kinds = ['flaky', 'broken', 'flaky-hook', 'whole'] as const;
+    const { code, closing, last, flaky, tries } = await run(kinds, { options });
+    assert.deepEqual([code, closing, tries], [1, ['6 passed, 1 failed, 1 skipped'], 3]);
+    assert.equal(last, closing[0]);
+    assert.deepEqual(flaky.map((line) => /\d-[a-z-]+/.exec(line)?.[0]).sort(), [
+      '0-flaky',
+      '2-flaky-hook',
+    ]);
+  });
+
   it('counts what fails twice, and the tests of a file whose hook failed once', async () => {
     const kinds = ['broken', 'flaky-hook', 'flaky-end', 'whole'] as const;
     const { code, closing, last, flaky, tries } = await run(kinds);
