@@ -22,7 +22,7 @@ export function schemaCompiler(options: Options): (schema: JsonObject) => Valida
     const text = canonical(schema);
     const known = compiled.get(text);
     if (known !== undefined) return known;
-    meta.validateSchema(schema, true);
+    if (meta.validateSchema(schema) !== true) throw new Error(meta.errorsText());
     // In 2020-12 `format` says something and asserts nothing.
     const own = new Ajv2020({ ...options, validateFormats: false, validateSchema: false });
     const validate = own.compile(schema);

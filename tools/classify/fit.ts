@@ -59,7 +59,10 @@ export function bareTables(words: readonly string[]): EngineTables {
   );
 }
 
-/** Words of at least `least` training texts, sorted: the engine then knows them from misspelt ones. */
+/**
+ * Words of at least `least` training texts: the engine then knows them from misspelt ones. The commonest first, so that
+ * what most texts ask of the tables stands close together in memory.
+ */
 export function vocabularyOf(rows: readonly Row[], least: number): string[] {
   const { vocabulary } = bareTables([]);
   const counts = new Map<string, number>();
@@ -71,8 +74,8 @@ export function vocabularyOf(rows: readonly Row[], least: number): string[] {
   }
   return [...counts]
     .filter(([word, count]) => count >= least && /^[a-z]{2,20}$/.test(word))
-    .map(([word]) => word)
-    .sort();
+    .sort(([a, most], [b, least]) => least - most || (a < b ? -1 : 1))
+    .map(([word]) => word);
 }
 
 /** The features of each row, in its order. */

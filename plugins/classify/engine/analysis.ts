@@ -1,7 +1,8 @@
 // One text, taken apart: words, sentences, classes, scope. Both the rules and the linear models read this and nothing else.
+import { bitOf } from './lexicon.ts';
 import type { Lexicon, Marks } from './lexicon.ts';
 import { normalise } from './normalise.ts';
-import type { Window } from './patterns.ts';
+import type { Sentence } from './patterns.ts';
 import { scopeOf } from './scope.ts';
 import type { compileScope } from './scope.ts';
 import { SENTENCE, tokenise } from './tokens.ts';
@@ -24,7 +25,7 @@ export interface Analysis {
   readonly tokens: Tokens;
   readonly marks: Marks;
   readonly flags: Uint8Array;
-  readonly sentences: readonly Window[];
+  readonly sentences: readonly Sentence[];
   readonly capitals_milli: number;
   readonly foreign_milli: number;
 }
@@ -34,20 +35,27 @@ export function analyse(original: string, tables: Tables): Analysis {
   const { text, capitals_milli, foreign_milli } = normalise(original);
   const tokens = tokenise(text, tables.vocabulary);
   const marks = tables.lexicon.mark(tokens);
-  const sentences = cut(tokens);
+  const sentences = cut(tokens, marks);
   const flags = scopeOf(tables.scope, tokens, marks, sentences);
   return { text, tokens, marks, flags, sentences, capitals_milli, foreign_milli };
 }
 
-function cut(tokens: Tokens): Window[] {
-  const sentences: Window[] = [];
-  const n = tokens.words.length;
+function cut({ ids, breaks }: Tokens, { bits }: Marks): Sentence[] {
+  const sentences: Sentence[] = [];
+  const n = ids.length;
   let from = 0;
-  for (let k = 1; k <= n; k++) {
-    if (k === n || tokens.breaks[k] === SENTENCE || k - from >= LONGEST_SENTENCE) {
-      sentences.push({ from, to: k });
-      from = k;
+  let words = 0;
+  let classes = 0;
+  for (let k = 0; k < n; k++) {
+    const id = ids[k] ?? -1;
+    if (id >= 0) words |= bitOf(id);
+    classes |= bits[k] ?? 0;
+    const to = k + 1;
+    if (to === n || breaks[to] === SENTENCE || to - from >= LONGEST_SENTENCE) {
+      sentences.push({ from, to, words, classes });
+      from = to;
+      words = classes = 0;
     }
   }
-  return n === 0 ? [] : sentences;
+  return sentences;
 }

@@ -2,6 +2,7 @@
 // crisis, all in one pass.
 import { readCatalog } from '../../catalog.ts';
 import type { Lexicon } from './lexicon.ts';
+import { Matcher } from './matcher.ts';
 import { compile } from './patterns.ts';
 import type { Pattern } from './patterns.ts';
 import { RuleSet } from './rules.ts';
@@ -56,13 +57,15 @@ export function rulesByDomain(
     return found;
   };
   const sets = new Map<string, RuleSet>();
+  const matcher = new Matcher();
   for (const domain of sources.keys()) {
     if (domain === 'crisis') continue;
     const tables: (readonly RuleSource[])[] = [];
     tables[GENERAL] = own('general');
     tables[OWN] = domain === 'general' ? [] : own(domain);
     tables[CRISIS] = own('crisis');
-    sets.set(domain, new RuleSet(tables, patterns, lexicon, vocabulary, common));
+    sets.set(domain, new RuleSet(tables, patterns, matcher, lexicon, vocabulary, common));
   }
+  matcher.seal();
   return sets;
 }

@@ -32,20 +32,26 @@ function pairAt(first: number, second: number): number {
   return (Math.imul(first, 0x85ebca6b) ^ Math.imul(second, 0x9e3779b1)) >>> (32 - PAIR_BITS);
 }
 
+/** How common a word is among others, from its id: the vocabulary begins with the commonest, and Zipf's law gives the rest. */
+export function oftenness(id: number): number {
+  return 1 / (id + 20);
+}
+
 interface Phrase {
   readonly ids: readonly number[];
   readonly cls: number;
 }
+
+const NONE: readonly Phrase[] = [];
 
 /** Classes by name; entries ending in `*` match every known or unknown word with that beginning. */
 export class Lexicon {
   readonly #vocabulary: Vocabulary;
   readonly #names = new Map<string, number>();
   #single: (number[] | undefined)[] = [];
-  /** The same as `Marks.spans` and `Marks.bits` have it. */
+  /** The same as `Marks.spans` has it, and in pairs as `Marks.bits` and `Marks.kinds` do. */
   #spans: (readonly number[] | undefined)[] = [];
-  #bits = new Int32Array(0);
-  #kinds = new Int32Array(0);
+  #rows = new Int32Array(0);
   #kindsOf: Int32Array = new Int32Array(0);
   /** The rows of the text that was marked last. */
   #textBits = new Int32Array(0);
@@ -58,6 +64,7 @@ export class Lexicon {
   readonly #stems = new Map<string, number[]>();
   #shortestStem = 99;
   #longestStem = 0;
+  #often: Float64Array = new Float64Array(0);
   #words = new Uint8Array(0);
   #marked: readonly number[] = [];
 
@@ -132,8 +139,22 @@ export class Lexicon {
       for (const cls of found) if (!own.includes(cls)) own.push(cls);
     });
     this.#spans = this.#single.map((own) => own?.flatMap((cls) => [cls, 1]));
-    this.#bits = Int32Array.from(this.#single, bitsOf);
-    this.#kinds = Int32Array.from(this.#single, (own) => this.#kindOf(own));
+    this.#often = new Float64Array(this.#names.size);
+    this.#single.forEach((own, id) => {
+      const phrases = [...(this.#phrases[id]?.values() ?? [])].flat();
+      const begun = phrases.map(({ cls }) => [cls, oftenness(id) / 20] as const);
+      for (const [cls, often] of [
+        ...(own ?? []).map((cls) => [cls, oftenness(id)] as const),
+        ...begun,
+      ])
+        this.#often[cls] = (this.#often[cls] ?? 0) + often;
+    });
+    this.#rows = Int32Array.from(this.#single.flatMap((own) => [bitsOf(own), this.#kindOf(own)]));
+  }
+
+  /** How common the words of a class are together, see `oftenness`. */
+  often(cls: number): number {
+    return this.#often[cls] ?? 0;
   }
 
   #kindOf(classes: readonly number[] | undefined): number {
@@ -168,41 +189,45 @@ export class Lexicon {
   mark(tokens: Tokens): Marks {
     const { ids } = tokens;
     const n = ids.length;
-    const spans: (readonly number[] | undefined)[] = [];
     const words = this.#fresh(ids);
     const bits = this.#textBits;
     const kinds = this.#textKinds;
     const present = this.#present;
+    const pairs = this.#pairs;
+    const sealed = this.#spans;
+    const rows = this.#rows;
+    const spans = new Array<readonly number[] | undefined>(n).fill(undefined);
+    let id = ids[0] ?? -1;
     for (let at = 0; at < n; at++) {
-      const id = ids[at] ?? -1;
+      const next = at + 1 < n ? (ids[at + 1] ?? -1) : -1;
       let own: readonly number[] | undefined;
       let mask: number;
       let kind: number;
-      if (id >= 0 && id < this.#spans.length) {
-        mask = this.#bits[id] ?? 0;
-        kind = this.#kinds[id] ?? 0;
-        if (mask !== 0) own = this.#spans[id];
+      if (id >= 0 && id < sealed.length) {
+        mask = rows[id * 2] ?? 0;
+        kind = rows[id * 2 + 1] ?? 0;
+        if (mask !== 0) own = sealed[id];
       } else {
         const single = id >= 0 ? this.#single[id] : this.#byStem(tokens.words[at] ?? '');
         own = single?.flatMap((cls) => [cls, 1]);
         mask = bitsOf(single);
         kind = this.#kindOf(single);
       }
-      const next = ids[at + 1] ?? -1;
-      const phrases =
-        this.#pairs[pairAt(id, next)] === 1 ? this.#phrases[id]?.get(next) : undefined;
-      if (phrases !== undefined) {
-        for (const phrase of phrases) {
+      if (id >= 0 && pairs[pairAt(id, next)] === 1) {
+        for (const phrase of this.#phrases[id]?.get(next) ?? NONE) {
           if (!matches(ids, at, phrase.ids)) continue;
           own = [...(own ?? []), phrase.cls, phrase.ids.length];
           mask |= bitOf(phrase.cls);
           kind |= this.#kindsOf[phrase.cls] ?? 0;
         }
       }
-      if (own !== undefined) for (let k = 0; k < own.length; k += 2) present[own[k] ?? 0] = 1;
-      spans.push(own);
+      if (own !== undefined) {
+        for (let k = 0; k < own.length; k += 2) present[own[k] ?? 0] = 1;
+        spans[at] = own;
+      }
       bits[at] = mask;
       kinds[at] = kind;
+      id = next;
     }
     return { spans, bits, kinds, present, words };
   }

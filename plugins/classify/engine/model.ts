@@ -78,7 +78,7 @@ export class Model {
       );
     }
     const signed = new Int8Array(weights.buffer, weights.byteOffset, weights.length);
-    this.#sums = new Sums(signed, table.bits, words.length, classes);
+    this.#sums = new Sums(signed, table.bits, words, classes);
     this.#heads = HEADS.map((name) => table.heads[name]);
     this.#classes = classes;
     const hashes = Int32Array.from(words, hashWord);
@@ -117,10 +117,9 @@ export class Model {
       const start = sentences[from]?.from ?? 0;
       const end = sentences[to - 1]?.to ?? 0;
       if (to < sentences.length && end - start < STRETCH) continue;
-      this.#sums.clear();
       emit(analysis, from, to, this.#classes, this.#wordHash, this.#sums);
       emitWhole(analysis, ruleIds, trade, this.#classes, this.#sums);
-      const { violation, policy, crisis, count } = this.#sums;
+      const { violation, policy, crisis, count } = this.#sums.take();
       const norm = Math.sqrt(count);
       [violation, policy, crisis].forEach((sum, h) => {
         const head = this.#heads[h];

@@ -13,8 +13,9 @@ export class Needs {
     const place = this.#written.length;
     for (const step of pattern.needed) {
       if (step === asked) continue;
-      const { words, classes } = step;
-      this.#written.push(words.length + classes.length, ...words, ...classes.map((cls) => ~cls));
+      const { words, classes, wordBits, classBits } = step;
+      const needed = [...words, ...classes.map((cls) => ~cls)];
+      this.#written.push(needed.length, wordBits, classBits, ...needed);
     }
     this.#written.push(0);
     return place;
@@ -25,13 +26,24 @@ export class Needs {
     this.#row = Int32Array.from(this.#written);
   }
 
-  /** False when a word or class that the pattern at `place` cannot do without is nowhere in the text. */
-  met(place: number, { words, present }: Marks): boolean {
+  /**
+   * False when a word or class that the pattern at `place` cannot do without is nowhere in the text, or its bit not among
+   * those of the window.
+   */
+  met(
+    place: number,
+    { words, present }: Marks,
+    windowWords: number,
+    windowClasses: number,
+  ): boolean {
     const row = this.#row;
     let i = place;
     for (;;) {
       const count = row[i++] ?? 0;
       if (count === 0) return true;
+      const wordBits = row[i++] ?? 0;
+      const classBits = row[i++] ?? 0;
+      if (((wordBits & windowWords) | (classBits & windowClasses)) === 0) return false;
       const end = i + count;
       for (; i < end; i++) {
         const need = row[i] ?? 0;

@@ -1,7 +1,8 @@
 // Rules as data (catalogs/classify/rules): compiled once, then only those whose key word stands in a sentence are tried.
+import type { Matcher } from './matcher.ts';
 import { Needs } from './needs.ts';
-import { find, newScratch } from './patterns.ts';
-import type { Pattern, Step, Window } from './patterns.ts';
+import type { Pattern, Sentence, Step, Window } from './patterns.ts';
+import { keysFor } from './rule-keys.ts';
 import type { Lexicon, Marks } from './lexicon.ts';
 import { DENIED, QUOTED, REPORTED } from './scope.ts';
 import type { Tokens } from './tokens.ts';
@@ -53,11 +54,11 @@ interface Text {
   readonly tokens: Tokens;
   readonly marks: Marks;
   readonly flags: Uint8Array;
-  readonly sentences: readonly Window[];
+  readonly sentences: readonly Sentence[];
 }
 
 interface Guard {
-  readonly pattern: Pattern;
+  readonly steps: number;
   readonly needs: number;
 }
 
@@ -70,8 +71,11 @@ interface Entry {
 export class RuleSet {
   readonly #entries: Entry[] = [];
   readonly #needs = new Needs();
-  /** For each entry, where its needs are filed. */
-  readonly #places: number[] = [];
+  /** For each entry where its needs and its steps are filed, whether its window is the neighbourhood, its rule's number. */
+  readonly #rows: Int32Array;
+  /** For each rule the text in which it spoke last. */
+  readonly #spokeIn: Int32Array;
+  #text = 0;
   /** Lists of patterns; the first is empty. */
   readonly #lists: (readonly number[])[] = [[]];
   /** Which list to try, by word id and by class id: small numbers, for a text asks for each of its words. */
@@ -81,17 +85,19 @@ export class RuleSet {
   readonly #seen: Int32Array;
   readonly #seenClass: Int32Array;
   #round = 0;
-  readonly #scratch = newScratch();
+  readonly #matcher: Matcher;
   readonly #tables: number;
 
   constructor(
     tables: readonly (readonly RuleSource[])[],
     patterns: ReadonlyMap<string, Pattern>,
+    matcher: Matcher,
     lexicon: Lexicon,
     vocabulary: Vocabulary,
     common: ReadonlySet<string>,
   ) {
     this.#tables = tables.length;
+    this.#matcher = matcher;
     const compiled = (source: string): Pattern => {
       const pattern = patterns.get(source);
       if (pattern === undefined) throw new Error(`pattern not compiled: ${source}`);
@@ -99,7 +105,8 @@ export class RuleSet {
     };
     const words = new Map<number, number[]>();
     const classes = new Map<number, number[]>();
-    const commonIds = new Set([...common].map((word) => vocabulary.id(word)));
+    const needs: number[] = [];
+    const keyOf = keysFor(lexicon, new Set([...common].map((word) => vocabulary.id(word))));
     for (const [table, source] of tables.flatMap((own, at) =>
       own.map((one) => [at, one] as const),
     )) {
@@ -111,13 +118,26 @@ export class RuleSet {
         span: source.span ?? 1,
         unless: (source.unless ?? []).map((text) => {
           const pattern = compiled(text);
-          return { pattern, needs: this.#needs.add(pattern) };
+          return { steps: matcher.add(pattern), needs: this.#needs.add(pattern) };
         }),
       };
-      for (const text of source.any)
-        this.#index({ rule, pattern: compiled(text) }, commonIds, words, classes);
+      for (const text of source.any) {
+        const pattern = compiled(text);
+        this.#index({ rule, pattern }, keyOf(pattern, rule.span), words, classes, needs);
+      }
     }
     this.#needs.seal();
+    const ids = [...new Set(this.#entries.map(({ rule }) => rule.id))];
+    this.#spokeIn = new Int32Array(ids.length);
+    const numbers = new Map(ids.map((id, number) => [id, number]));
+    this.#rows = Int32Array.from(
+      this.#entries.flatMap(({ rule: { id, span }, pattern }, at) => [
+        needs[at] ?? 0,
+        matcher.add(pattern),
+        span === 2 ? 1 : 0,
+        numbers.get(id) ?? 0,
+      ]),
+    );
     this.#byWord = this.#file(words, vocabulary.size);
     this.#byClass = this.#file(classes, lexicon.size);
     this.#seen = new Int32Array(this.#entries.length);
@@ -130,28 +150,16 @@ export class RuleSet {
     return at;
   }
 
-  /** Files a pattern under every alternative of its rarest step. */
+  /** Files a pattern under every alternative of its key. */
   #index(
     entry: Entry,
-    common: ReadonlySet<number>,
+    key: Step,
     words: Map<number, number[]>,
     classes: Map<number, number[]>,
+    needs: number[],
   ): void {
     const at = this.#entries.push(entry) - 1;
-    let key: Step | undefined;
-    let least = Infinity;
-    for (const step of entry.pattern.steps) {
-      if (!entry.pattern.needed.includes(step)) continue;
-      let cost = step.words.length + 3 * step.classes.length;
-      for (const word of step.words) if (common.has(word)) cost += 100;
-      if (cost <= least) {
-        least = cost;
-        key = step;
-      }
-    }
-    if (key === undefined)
-      throw new Error(`pattern without a word it needs: ${entry.pattern.source}`);
-    this.#places.push(this.#needs.add(entry.pattern, key));
+    needs.push(this.#needs.add(entry.pattern, key));
     for (const word of key.words) push(words, word, at);
     for (const cls of key.classes) push(classes, cls, at);
   }
@@ -167,14 +175,16 @@ export class RuleSet {
     const byWord = this.#byWord;
     const byClass = this.#byClass;
     const seenClass = this.#seenClass;
+    this.#text = (this.#text + 1) | 0;
     for (let s = 0; s < sentences.length; s++) {
       const sentence = sentences[s];
       if (sentence === undefined) continue;
       const round = (this.#round = (this.#round + 1) | 0);
+      const around = neighbourhood(sentences, s, sentence);
       for (let k = sentence.from; k < sentence.to; k++) {
         const id = ids[k] ?? -1;
         const list = id >= 0 ? (byWord[id] ?? 0) : 0;
-        if (list !== 0) this.#tryAll(list, text, s, hits);
+        if (list !== 0) this.#tryAll(list, text, sentence, around, hits);
         const spans = marks.spans[k];
         if (spans === undefined) continue;
         for (let c = 0; c < spans.length; c += 2) {
@@ -182,55 +192,69 @@ export class RuleSet {
           if (seenClass[cls] === round) continue;
           seenClass[cls] = round;
           const own = byClass[cls] ?? 0;
-          if (own !== 0) this.#tryAll(own, text, s, hits);
+          if (own !== 0) this.#tryAll(own, text, sentence, around, hits);
         }
       }
     }
     return hits;
   }
 
-  #tryAll(list: number, text: Text, sentence: number, hits: Hits): void {
+  #tryAll(list: number, text: Text, own: Sentence, around: Sentence, hits: Hits): void {
     const seen = this.#seen;
     const round = this.#round;
+    const rows = this.#rows;
     for (const at of this.#lists[list] ?? []) {
       if (seen[at] === round) continue;
       seen[at] = round;
-      if (!this.#needs.met(this.#places[at] ?? 0, text.marks)) continue;
-      const entry = this.#entries[at];
-      if (entry !== undefined) this.#try(entry, text, sentence, hits);
+      const row = at * ROW;
+      const rule = rows[row + 3] ?? 0;
+      if (this.#spokeIn[rule] === this.#text) continue;
+      const window = rows[row + 2] === 1 ? around : own;
+      if (!this.#needs.met(rows[row] ?? 0, text.marks, window.words, window.classes)) continue;
+      const span = this.#matcher.find(rows[row + 1] ?? 0, text.tokens, text.marks, window);
+      const entry = span === undefined ? undefined : this.#entries[at];
+      if (span === undefined || entry === undefined) continue;
+      if (this.#take(entry, span, text, window, hits)) this.#spokeIn[rule] = this.#text;
     }
   }
 
-  #try({ rule, pattern }: Entry, text: Text, sentence: number, hits: Hits): void {
-    const { tokens, marks, sentences } = text;
-    const spoken = hits.spoken[rule.table];
-    const own = sentences[sentence];
-    if (spoken === undefined || own === undefined) return;
-    for (const { id } of spoken) if (id === rule.id) return;
-    const window = rule.span === 2 ? neighbourhood(sentences, sentence, own) : own;
-    const span = find(pattern, tokens, marks, window, this.#scratch);
-    if (span === undefined) return;
+  /** Whether the rule speaks where its pattern stands. */
+  #take({ rule, pattern }: Entry, span: Window, text: Text, window: Sentence, hits: Hits): boolean {
     if (rule.milli === 0 || this.#silent(rule, span, text, window)) {
       if (rule.milli === 0 || rule.milli >= GRAVE) hits.silenced[rule.table] = true;
-      return;
+      return false;
     }
     const { from, to } = span;
-    spoken.push({ id: rule.id, milli: rule.milli, pattern: pattern.source, from, to });
+    hits.spoken[rule.table]?.push({
+      id: rule.id,
+      milli: rule.milli,
+      pattern: pattern.source,
+      from,
+      to,
+    });
+    return true;
   }
 
-  #silent(rule: Rule, span: Window, { tokens, marks, flags }: Text, window: Window): boolean {
+  #silent(rule: Rule, span: Window, { tokens, marks, flags }: Text, window: Sentence): boolean {
     for (let k = span.from; k < span.to; k++) if (((flags[k] ?? 0) & rule.mask) !== 0) return true;
-    for (const { pattern, needs } of rule.unless) {
-      if (!this.#needs.met(needs, marks)) continue;
-      if (find(pattern, tokens, marks, window, this.#scratch) !== undefined) return true;
+    for (const { steps, needs } of rule.unless) {
+      if (!this.#needs.met(needs, marks, window.words, window.classes)) continue;
+      if (this.#matcher.find(steps, tokens, marks, window) !== undefined) return true;
     }
     return false;
   }
 }
 
 /** A sentence with the ones before and behind it. */
-function neighbourhood(sentences: readonly Window[], at: number, own: Window): Window {
-  return { from: sentences[at - 1]?.from ?? own.from, to: sentences[at + 1]?.to ?? own.to };
+function neighbourhood(sentences: readonly Sentence[], at: number, own: Sentence): Sentence {
+  const before = sentences[at - 1] ?? own;
+  const behind = sentences[at + 1] ?? own;
+  return {
+    from: before.from,
+    to: behind.to,
+    words: before.words | own.words | behind.words,
+    classes: before.classes | own.classes | behind.classes,
+  };
 }
 
 function push(map: Map<number, number[]>, key: number, value: number): void {
@@ -241,6 +265,8 @@ function push(map: Map<number, number[]>, key: number, value: number): void {
 
 /** Guards of rules this sure speak to the models too. */
 const GRAVE = 900;
+/** Numbers of each entry. */
+const ROW = 4;
 const MASKS = {
   assert: DENIED | QUOTED | REPORTED,
   plain: QUOTED | REPORTED,

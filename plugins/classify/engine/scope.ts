@@ -1,8 +1,9 @@
 // What a sentence does with its words: denies them, quotes them, reports and condemns them. Rules ask for it before they count.
 import { CONTRAST, NEGATOR, PSEUDO } from './features.ts';
 import { Needs } from './needs.ts';
-import { compile, find, newScratch } from './patterns.ts';
-import type { Pattern, Scratch, Window } from './patterns.ts';
+import { Matcher } from './matcher.ts';
+import { compile } from './patterns.ts';
+import type { Window } from './patterns.ts';
 import type { Lexicon, Marks } from './lexicon.ts';
 import type { Tokens } from './tokens.ts';
 import type { Vocabulary } from './vocabulary.ts';
@@ -13,13 +14,14 @@ export const QUOTED = 2;
 export const REPORTED = 4;
 
 const NEGATION_REACH = 7;
+/** The bits of a window of which nothing is known. */
+const ANY = -1;
 
 interface Pieces {
-  readonly reported: readonly Pattern[];
   readonly needs: Needs;
-  /** For each of `reported`, where its needs are filed. */
-  readonly places: readonly number[];
-  readonly scratch: Scratch;
+  readonly matcher: Matcher;
+  /** For each pattern of a reporting sentence, where its needs and its steps are filed. */
+  readonly reported: readonly (readonly [number, number])[];
 }
 
 /** Compiles the scope tables. `reported` are patterns of sentences that hold the words of someone else against them. */
@@ -29,15 +31,14 @@ export function compileScope(
   vocabulary: Vocabulary,
 ): Pieces {
   const needs = new Needs();
-  const patterns = reported.map((source) => compile(source, lexicon, vocabulary));
-  const places = patterns.map((pattern) => needs.add(pattern));
+  const matcher = new Matcher();
+  const places = reported.map((source) => {
+    const pattern = compile(source, lexicon, vocabulary);
+    return [needs.add(pattern), matcher.add(pattern)] as const;
+  });
   needs.seal();
-  return {
-    reported: patterns,
-    needs,
-    places,
-    scratch: newScratch(),
-  };
+  matcher.seal();
+  return { needs, matcher, reported: places };
 }
 
 /** The flags of every token, sentence by sentence. */
@@ -49,15 +50,15 @@ export function scopeOf(
 ): Uint8Array {
   const flags = new Uint8Array(tokens.words.length);
   const anyQuote = tokens.quoted.length > 0;
-  const { scratch } = pieces;
-  const reports = pieces.reported.filter((_pattern, k) =>
-    pieces.needs.met(pieces.places[k] ?? 0, marks),
-  );
+  const { needs, matcher } = pieces;
+  const reports: number[] = [];
+  for (const [need, place] of pieces.reported)
+    if (needs.met(need, marks, ANY, ANY)) reports.push(place);
   for (const sentence of sentences) {
     deny(tokens, marks, sentence, flags);
     if (anyQuote) quote(tokens, sentence, flags);
-    for (const pattern of reports) {
-      if (find(pattern, tokens, marks, sentence, scratch) === undefined) continue;
+    for (const place of reports) {
+      if (matcher.find(place, tokens, marks, sentence) === undefined) continue;
       for (let k = sentence.from; k < sentence.to; k++) flags[k] = (flags[k] ?? 0) | REPORTED;
       break;
     }

@@ -1,5 +1,6 @@
 // Sums the weights of features. What the tables fix beforehand (letter groups of known words, classes, pairs of classes) is
-// summed once and read from small rows afterwards: the table of weights is too large to be near at hand.
+// summed as they load and read from small rows afterwards: the table of weights is too large to be near at hand. Features
+// are noted as they come and summed in one go, for then their places in memory are fetched side by side.
 import { classPair, letterGroups, tellingClass } from './features.ts';
 import type { FeatureClasses, Sink } from './features.ts';
 
@@ -8,16 +9,27 @@ export const WIDTH = 3;
 /** Words said, denied or someone else's; who stands in the sentence, as three bits. */
 const STATES = 3;
 const COMPANIES = 8;
+/** Features of each kind that are noted before they are summed. */
+const NOTED = 1024;
+
+/** What features sum to in each model, and how many they are. */
+export interface Sum {
+  readonly violation: number;
+  readonly policy: number;
+  readonly crisis: number;
+  readonly count: number;
+}
 
 /** One instance serves one engine and is emptied for each stretch. */
 export class Sums implements Sink {
-  violation = 0;
-  policy = 0;
-  crisis = 0;
-  count = 0;
-  readonly #weights: Int8Array;
+  #violation = 0;
+  #policy = 0;
+  #crisis = 0;
+  #count = 0;
+  /** For each row of the table its weights, a byte each, in one number: one place to fetch. */
+  readonly #weights: Int32Array;
   readonly #shift: number;
-  /** For each vocabulary word the summed letter groups of each head, then their number; computed when first met. */
+  /** For each vocabulary word the summed letter groups of each head, then their number. */
   readonly #letterSums: Int32Array;
   /** For each class its place among the telling ones. */
   readonly #place: Uint16Array;
@@ -25,12 +37,33 @@ export class Sums implements Sink {
   /** For each telling class, state and company, and for each pair of telling classes: a row of sums. */
   readonly #tellingSums: Int16Array;
   readonly #pairSums: Int8Array;
+  /** What was noted and not yet summed: rows of the table, of the words, of the telling classes. */
+  readonly #rows = new Int32Array(NOTED);
+  readonly #words = new Int32Array(NOTED);
+  readonly #tellings = new Int32Array(NOTED);
+  #rowsNoted = 0;
+  #wordsNoted = 0;
+  #tellingsNoted = 0;
 
-  constructor(weights: Int8Array, bits: number, words: number, classes: FeatureClasses) {
-    this.#weights = weights;
+  constructor(
+    weights: Int8Array,
+    bits: number,
+    words: readonly string[],
+    { kinds, tellingTrade }: FeatureClasses,
+  ) {
+    this.#weights = new Int32Array(2 ** bits);
+    for (let row = 0; row < this.#weights.length; row++) {
+      const at = row * WIDTH;
+      const [violation, policy, crisis] = [weights[at], weights[at + 1], weights[at + 2]];
+      this.#weights[row] = byte(violation, 0) | byte(policy, 1) | byte(crisis, 2);
+    }
     this.#shift = 32 - bits;
-    this.#letterSums = new Int32Array(words * (WIDTH + 1));
-    const { kinds, tellingTrade } = classes;
+    this.#letterSums = new Int32Array(words.length * (WIDTH + 1));
+    words.forEach((word, id) => {
+      letterGroups(word, this);
+      const { violation, policy, crisis, count } = this.take();
+      this.#letterSums.set([violation, policy, crisis, count], id * (WIDTH + 1));
+    });
     const telling = tellingTrade.length;
     this.#telling = telling;
     this.#place = new Uint16Array(kinds.length);
@@ -39,35 +72,22 @@ export class Sums implements Sink {
     this.#pairSums = new Int8Array(telling * telling * WIDTH);
     tellingTrade.forEach((cls, place) => {
       for (let k = 0; k < STATES * COMPANIES; k++) {
-        this.#tellingSums.set(
-          this.#sumOf(() => {
-            tellingClass(cls, Math.floor(k / COMPANIES), k % COMPANIES, this);
-          }),
-          (place * STATES * COMPANIES + k) * WIDTH,
-        );
+        tellingClass(cls, Math.floor(k / COMPANIES), k % COMPANIES, this);
+        const { violation, policy, crisis } = this.take();
+        const at = (place * STATES * COMPANIES + k) * WIDTH;
+        this.#tellingSums.set([violation, policy, crisis], at);
       }
       tellingTrade.forEach((other, second) => {
-        this.#pairSums.set(
-          this.#sumOf(() => {
-            this.add(classPair(cls, other));
-          }),
-          (place * telling + second) * WIDTH,
-        );
+        this.add(classPair(cls, other));
+        const { violation, policy, crisis } = this.take();
+        this.#pairSums.set([violation, policy, crisis], (place * telling + second) * WIDTH);
       });
     });
   }
 
-  clear(): void {
-    this.violation = this.policy = this.crisis = this.count = 0;
-  }
-
   add(hash: number): void {
-    const at = (hash >>> this.#shift) * WIDTH;
-    const weights = this.#weights;
-    this.violation += weights[at] ?? 0;
-    this.policy += weights[at + 1] ?? 0;
-    this.crisis += weights[at + 2] ?? 0;
-    this.count++;
+    if (this.#rowsNoted === NOTED) this.#sum();
+    this.#rows[this.#rowsNoted++] = hash >>> this.#shift;
   }
 
   letters(id: number, word: string): void {
@@ -75,22 +95,15 @@ export class Sums implements Sink {
       letterGroups(word, this);
       return;
     }
-    const cache = this.#letterSums;
-    const at = id * (WIDTH + 1);
-    if (cache[at + WIDTH] === 0) this.#learn(at, word);
-    this.violation += cache[at] ?? 0;
-    this.policy += cache[at + 1] ?? 0;
-    this.crisis += cache[at + 2] ?? 0;
-    this.count += cache[at + WIDTH] ?? 0;
+    if (this.#wordsNoted === NOTED) this.#sum();
+    this.#words[this.#wordsNoted++] = id * (WIDTH + 1);
   }
 
   telling(cls: number, state: number, company: number): void {
-    const at = (((this.#place[cls] ?? 0) * STATES + state) * COMPANIES + company) * WIDTH;
-    const sums = this.#tellingSums;
-    this.violation += sums[at] ?? 0;
-    this.policy += sums[at + 1] ?? 0;
-    this.crisis += sums[at + 2] ?? 0;
-    this.count += 2;
+    if (this.#tellingsNoted === NOTED) this.#sum();
+    const place = this.#place[cls] ?? 0;
+    this.#tellings[this.#tellingsNoted++] =
+      ((place * STATES + state) * COMPANIES + company) * WIDTH;
   }
 
   pairs(present: readonly number[]): void {
@@ -100,6 +113,7 @@ export class Sums implements Sink {
     let violation = 0;
     let policy = 0;
     let crisis = 0;
+    let count = 0;
     for (let k = 0; k < n; k++) {
       const row = (place[present[k] ?? 0] ?? 0) * this.#telling;
       for (let other = k + 1; other < n; other++) {
@@ -107,34 +121,57 @@ export class Sums implements Sink {
         violation += sums[at] ?? 0;
         policy += sums[at + 1] ?? 0;
         crisis += sums[at + 2] ?? 0;
+        count++;
       }
     }
-    this.violation += violation;
-    this.policy += policy;
-    this.crisis += crisis;
-    this.count += (n * (n - 1)) / 2;
+    this.#keep(violation, policy, crisis, count);
   }
 
-  #learn(at: number, word: string): void {
-    const { violation, policy, crisis, count } = this;
-    let groups = 0;
-    const sums = this.#sumOf(() => {
-      letterGroups(word, this);
-      groups = this.count;
-    });
-    this.#letterSums.set([...sums, groups], at);
-    this.violation = violation;
-    this.policy = policy;
-    this.crisis = crisis;
-    this.count = count;
+  /** What has come since it was taken last. */
+  take(): Sum {
+    this.#sum();
+    const [violation, policy, crisis] = [this.#violation, this.#policy, this.#crisis];
+    const sum = { violation, policy, crisis, count: this.#count };
+    this.#violation = this.#policy = this.#crisis = this.#count = 0;
+    return sum;
   }
 
-  /** The sums of what is added in between. */
-  #sumOf(emit: () => void): readonly number[] {
-    this.clear();
-    emit();
-    const sums = [this.violation, this.policy, this.crisis];
-    this.clear();
-    return sums;
+  #sum(): void {
+    let violation = 0;
+    let policy = 0;
+    let crisis = 0;
+    let count = this.#rowsNoted + 2 * this.#tellingsNoted;
+    for (let k = 0; k < this.#rowsNoted; k++) {
+      const row = this.#weights[this.#rows[k] ?? 0] ?? 0;
+      violation += (row << 24) >> 24;
+      policy += (row << 16) >> 24;
+      crisis += (row << 8) >> 24;
+    }
+    for (let k = 0; k < this.#wordsNoted; k++) {
+      const at = this.#words[k] ?? 0;
+      violation += this.#letterSums[at] ?? 0;
+      policy += this.#letterSums[at + 1] ?? 0;
+      crisis += this.#letterSums[at + 2] ?? 0;
+      count += this.#letterSums[at + WIDTH] ?? 0;
+    }
+    for (let k = 0; k < this.#tellingsNoted; k++) {
+      const at = this.#tellings[k] ?? 0;
+      violation += this.#tellingSums[at] ?? 0;
+      policy += this.#tellingSums[at + 1] ?? 0;
+      crisis += this.#tellingSums[at + 2] ?? 0;
+    }
+    this.#rowsNoted = this.#wordsNoted = this.#tellingsNoted = 0;
+    this.#keep(violation, policy, crisis, count);
   }
+
+  #keep(violation: number, policy: number, crisis: number, count: number): void {
+    this.#violation += violation;
+    this.#policy += policy;
+    this.#crisis += crisis;
+    this.#count += count;
+  }
+}
+
+function byte(weight: number | undefined, place: number): number {
+  return ((weight ?? 0) & 0xff) << (8 * place);
 }

@@ -114,6 +114,8 @@ export function buildTables(
   const vocabulary = new Vocabulary(
     new Map(Object.entries(languageTables.contractions).map(([from, to]) => [from, to.split(' ')])),
   );
+  // First, in their order: an id is a place in every table.
+  for (const word of words) if (word !== '') vocabulary.add(word);
   const lexicon = new Lexicon(vocabulary);
   for (const name of LEXICA) {
     const { classes } = readCatalog(`classify/lexicon/${name}.json`) as {
@@ -128,7 +130,6 @@ export function buildTables(
   for (const word of functionWords) vocabulary.add(word);
   const scope = compileScope(scopeTable.reported, lexicon, vocabulary);
   const compiled = compileRules(RULE_FILES, lexicon, vocabulary);
-  for (const word of words) if (word !== '') vocabulary.add(word);
   const featureClasses = featureClassesOf(lexicon);
   lexicon.seal(featureClasses.kinds);
   if (words.length > 0) vocabulary.seal(STRONG.flatMap((name) => lexicon.wordsIn(name)));

@@ -25,8 +25,19 @@ export interface Tokens {
   disguised: number;
 }
 
+/** The UTF-16 units of the text in work: a string gives them one by one and slowly. Grows with the longest text. */
+let units = new Uint16Array(1024);
+
+function unitsOf(text: string): Uint16Array {
+  const n = text.length;
+  if (units.length < n) units = new Uint16Array(n * 2);
+  for (let i = 0; i < n; i++) units[i] = text.charCodeAt(i);
+  return units;
+}
+
 /** One left-to-right pass; the work for each character is bounded by a constant. */
 export function tokenise(text: string, vocabulary: Vocabulary): Tokens {
+  const codes = unitsOf(text);
   const tokens: Tokens = {
     words: [],
     ids: [],
@@ -43,18 +54,20 @@ export function tokenise(text: string, vocabulary: Vocabulary): Tokens {
   let quoteFrom = -1; // the token after the last opening mark
   let i = 0;
   while (i < n) {
-    const code = text.charCodeAt(i);
+    const code = codes[i] ?? 0;
     if (code >= 0x61 && code <= 0x7a) {
       // Nearly every word of nearly every text: small letters and nothing that belongs to a word behind them.
       let to = i + 1;
       let hash = Math.imul(FNV_BASIS ^ code, FNV_PRIME);
-      let letter = text.charCodeAt(to);
-      while (letter >= 0x61 && letter <= 0x7a) {
+      let letter = 0;
+      while (to < n) {
+        letter = codes[to] ?? 0;
+        if (letter < 0x61 || letter > 0x7a) break;
         hash = Math.imul(hash ^ letter, FNV_PRIME);
-        letter = text.charCodeAt(++to);
+        to++;
       }
-      if (to > i + 1 && endsPlainWord(letter)) {
-        const id = vocabulary.plainId(text, i, to, hash);
+      if (to > i + 1 && (to === n || endsPlainWord(letter))) {
+        const id = vocabulary.plainId(codes, i, to, hash);
         if (id >= 0) {
           push(tokens, vocabulary.word(id), id, i, to, pending);
           pending = 0;
@@ -63,9 +76,10 @@ export function tokenise(text: string, vocabulary: Vocabulary): Tokens {
         }
       }
     }
-    if (startsWord(text, i, code)) {
-      const end = wordEnd(text, i);
-      const run = code >= 0x61 && code <= 0x7a && end - i === 1 ? letterRun(text, i) : 0;
+    const next = i + 1 < n ? (codes[i + 1] ?? 0) : 0x20;
+    if (startsWord(code, next)) {
+      const end = wordEnd(codes, n, i);
+      const run = code >= 0x61 && code <= 0x7a && end - i === 1 ? letterRun(codes, n, i) : 0;
       if (run > 0) {
         pushRun(tokens, text, i, run, pending, vocabulary);
         i = run;
@@ -76,10 +90,9 @@ export function tokenise(text: string, vocabulary: Vocabulary): Tokens {
       pending = 0;
       continue;
     }
-    const next = i + 1 < n ? text.charCodeAt(i + 1) : 0x20;
     if (
       code === 0x22 ||
-      (code === 0x27 && (i === 0 || text.charCodeAt(i - 1) <= 0x20 || quoteFrom >= 0))
+      (code === 0x27 && (i === 0 || (codes[i - 1] ?? 0) <= 0x20 || quoteFrom >= 0))
     ) {
       if (quoteFrom < 0) quoteFrom = tokens.words.length;
       else if (code === 0x22 || next < 0x30) {
@@ -131,31 +144,21 @@ function isWordCode(code: number): boolean {
   );
 }
 
-function startsWord(text: string, at: number, code: number): boolean {
-  if (isWordCode(code)) return true;
+function startsWord(code: number, next: number): boolean {
   // "@ss", "$hit": a symbol opens a word only when letters follow it.
-  return (
-    (code === 0x40 || code === 0x24) && at + 1 < text.length && isWordCode(text.charCodeAt(at + 1))
-  );
+  return isWordCode(code) || ((code === 0x40 || code === 0x24) && isWordCode(next));
 }
 
-/** After these the word is over, whatever comes next; at the end of the text `code` is NaN. */
+/** After these the word is over, whatever comes next. */
 function endsPlainWord(code: number): boolean {
-  return (
-    code === 0x20 ||
-    code === 0x2c ||
-    code === 0x2e ||
-    code === 0x0a ||
-    code === 0x3f ||
-    !(code >= 0)
-  );
+  return code === 0x20 || code === 0x2c || code === 0x2e || code === 0x0a || code === 0x3f;
 }
 
 /** Symbols that stand for letters count inside a word; so do the apostrophe and the mask `*`. */
-function wordEnd(text: string, from: number): number {
+function wordEnd(codes: Uint16Array, n: number, from: number): number {
   let i = from + 1;
-  while (i < text.length) {
-    const code = text.charCodeAt(i);
+  while (i < n) {
+    const code = codes[i] ?? 0;
     if (isWordCode(code)) {
       i++;
     } else if (
@@ -168,13 +171,8 @@ function wordEnd(text: string, from: number): number {
       code === 0x23
     ) {
       let k = i + 1;
-      while (
-        k < text.length &&
-        k < i + 6 &&
-        (text.charCodeAt(k) === 0x2a || text.charCodeAt(k) === 0x24)
-      )
-        k++;
-      const after = k < text.length ? text.charCodeAt(k) : 0;
+      while (k < n && k < i + 6 && (codes[k] === 0x2a || codes[k] === 0x24)) k++;
+      const after = k < n ? (codes[k] ?? 0) : 0;
       if (isWordCode(after)) i = k;
       else return code === 0x24 || (code === 0x2a && k > i + 1) ? k : i;
     } else return i;
@@ -183,15 +181,15 @@ function wordEnd(text: string, from: number): number {
 }
 
 /** The end of "k i l l" or "k.i.l.l" beginning at `from`, or 0 when fewer than three letters stand apart. */
-function letterRun(text: string, from: number): number {
-  const separator = text.charCodeAt(from + 1);
+function letterRun(codes: Uint16Array, n: number, from: number): number {
+  const separator = from + 1 < n ? codes[from + 1] : 0;
   if (separator !== 0x20 && separator !== 0x2e && separator !== 0x2d && separator !== 0x5f)
     return 0;
   let i = from;
   let letters = 1;
-  while (i + 2 < text.length && text.charCodeAt(i + 1) === separator) {
-    const code = text.charCodeAt(i + 2);
-    const after = i + 3 < text.length ? text.charCodeAt(i + 3) : 0x20;
+  while (i + 2 < n && codes[i + 1] === separator) {
+    const code = codes[i + 2] ?? 0;
+    const after = i + 3 < n ? (codes[i + 3] ?? 0) : 0x20;
     if (!isRunCode(code) || isWordCode(after)) break;
     letters++;
     i += 2;

@@ -29,6 +29,9 @@ export class Vocabulary {
   readonly #remembered = new Map<string, Spelling>();
   /** Ids plus one of the words that stand for themselves, by the hash that `plainId` is given. */
   #slots = new Uint16Array(0);
+  /** The letters of those words, one behind the other, and by id where they begin. */
+  #letters = new Uint8Array(0);
+  #begins = new Int32Array(0);
 
   constructor(contractions: ReadonlyMap<string, readonly string[]>) {
     this.#contractions = contractions;
@@ -81,7 +84,10 @@ export class Vocabulary {
     // A word over the range of the slots is found the slow way.
     const words = this.#words.slice(0, 0xffff);
     this.#slots = new Uint16Array(2 ** Math.ceil(Math.log2(words.length * 3 + 1)));
+    this.#letters = Uint8Array.from(Buffer.from(words.join(''), 'latin1'));
+    this.#begins = new Int32Array(words.length + 1);
     words.forEach((word, id) => {
+      this.#begins[id + 1] = (this.#begins[id] ?? 0) + word.length;
       if (!/^[a-z]+$/.test(word) || this.#contractions.has(word)) return;
       let slot = hashWord(word);
       while (this.#slots[slot & (this.#slots.length - 1)] !== 0) slot++;
@@ -90,13 +96,21 @@ export class Vocabulary {
   }
 
   /** The id of the letters a to z from `from` to `to`, whose `hashWord` is given; -1 when `spell` must be asked. */
-  plainId(text: string, from: number, to: number, hash: number): number {
+  plainId(codes: Uint16Array, from: number, to: number, hash: number): number {
     const slots = this.#slots;
+    const letters = this.#letters;
     const mask = slots.length - 1;
     for (let slot = hash; ; slot++) {
       const id = (slots[slot & mask] ?? 0) - 1;
       if (id < 0) return -1;
-      if (equals(this.#words[id] ?? '', text, from, to)) return id;
+      let at = this.#begins[id] ?? 0;
+      if ((this.#begins[id + 1] ?? 0) - at !== to - from) continue;
+      let k = from;
+      while (k < to && codes[k] === letters[at]) {
+        k++;
+        at++;
+      }
+      if (k === to) return id;
     }
   }
 
@@ -264,11 +278,4 @@ export function hashWord(word: string): number {
   let h = FNV_BASIS;
   for (let i = 0; i < word.length; i++) h = Math.imul(h ^ word.charCodeAt(i), FNV_PRIME);
   return h | 0;
-}
-
-function equals(word: string, text: string, from: number, to: number): boolean {
-  if (word.length !== to - from) return false;
-  for (let i = 0; i < word.length; i++)
-    if (word.charCodeAt(i) !== text.charCodeAt(from + i)) return false;
-  return true;
 }

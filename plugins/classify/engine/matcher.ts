@@ -1,0 +1,187 @@
+// Runs patterns over windows of a text as sets of reachable positions: no backtracking, time = pattern length x window length.
+// The patterns stand in one row of numbers: a text asks for a dozen of them, and as objects they would lie all over the memory.
+import { bitOf } from './lexicon.ts';
+import type { Marks } from './lexicon.ts';
+import { GAP, MATCH, START } from './patterns.ts';
+import type { Pattern, Window } from './patterns.ts';
+import type { Tokens } from './tokens.ts';
+
+/** Windows are at most this many tokens. */
+export const WIDEST = 160;
+
+/** A step begins with its kind, whether it may be left out, and its reach, in one number. */
+const KIND = 3;
+const OPTIONAL = 4;
+const REACH = 3;
+/** Behind it a match has the bits of its words and classes, where its words end and where its classes end. */
+const BITS = 1;
+const ENDS = 3;
+const MATCH_LENGTH = 5;
+
+/** Patterns that are searched for; one text at a time. */
+export class Matcher {
+  readonly #written: number[] = [];
+  readonly #places = new Map<Pattern, number>();
+  #row = new Int32Array(0);
+  /** Two rows of positions and the part of them in use, reused from call to call. */
+  #reached = new Int32Array(WIDEST + 2);
+  #next = new Int32Array(WIDEST + 2);
+  #lo = 0;
+  #hi = 0;
+
+  /** Files a pattern once; gives its place. */
+  add(pattern: Pattern): number {
+    const known = this.#places.get(pattern);
+    if (known !== undefined) return known;
+    const written = this.#written;
+    const place = written.length;
+    this.#places.set(pattern, place);
+    written.push(pattern.steps.length);
+    for (const { kind, words, classes, wordBits, classBits, optional, reach } of pattern.steps) {
+      written.push(kind | (optional ? OPTIONAL : 0) | (reach << REACH));
+      if (kind !== MATCH) continue;
+      const wordsEnd = written.length - 1 + MATCH_LENGTH + words.length;
+      written.push(wordBits, classBits, wordsEnd, wordsEnd + classes.length, ...words, ...classes);
+    }
+    return place;
+  }
+
+  /** To be called once, when every pattern is filed. */
+  seal(): void {
+    this.#row = Int32Array.from(this.#written);
+  }
+
+  /** The first span, as [from, to), where the pattern at `place` matches inside the window. */
+  find(place: number, tokens: Tokens, marks: Marks, window: Window): Window | undefined {
+    const row = this.#row;
+    const { from } = window;
+    const last = window.to - from;
+    const steps = row[place] ?? 0;
+    // reached[p] is the beginning of a partial match that ends before token from+p, or -1; read from `lo` to `hi` only.
+    this.#lo = 0;
+    this.#hi = last;
+    let at = place + 1;
+    // Most texts have few of the words a match begins with: what stands before the first of them need not be looked at.
+    if (((row[at] ?? 0) & (KIND | OPTIONAL)) === MATCH) {
+      this.#lo = this.#seek(at, tokens, marks, from, last);
+      if (this.#lo === last) return undefined;
+    }
+    for (let p = this.#lo; p <= last; p++) this.#reached[p] = p;
+    for (let k = 0; k < steps; k++) {
+      const head = row[at] ?? 0;
+      const kind = head & KIND;
+      if (kind === MATCH) {
+        if (!this.#advance(at, tokens, marks, from, last)) return undefined;
+        at = row[at + ENDS + 1] ?? 0;
+      } else {
+        at++;
+        if (kind === GAP) this.#spread(head >> REACH, last);
+        else if (kind === START) {
+          this.#next[0] = 0;
+          this.#lo = this.#hi = 0;
+        } else {
+          if (this.#hi < last || this.#reached[last] === -1) return undefined;
+          this.#next[last] = this.#reached[last] ?? -1;
+          this.#lo = this.#hi = last;
+        }
+      }
+      const reached = this.#reached;
+      this.#reached = this.#next;
+      this.#next = reached;
+    }
+    for (let p = this.#lo; p <= this.#hi; p++) {
+      const begin = this.#reached[p] ?? -1;
+      if (begin >= 0) return { from: from + begin, to: from + p };
+    }
+    return undefined;
+  }
+
+  #spread(reach: number, last: number): void {
+    const reached = this.#reached;
+    const next = this.#next;
+    const hi = this.#hi;
+    const end = Math.min(last, hi + reach);
+    let begin = -1;
+    let left = 0;
+    for (let p = this.#lo; p <= end; p++) {
+      const own = p <= hi ? (reached[p] ?? -1) : -1;
+      if (own >= 0) {
+        begin = own;
+        left = reach;
+        next[p] = own;
+      } else if (left > 0) {
+        left--;
+        next[p] = begin;
+      } else next[p] = -1;
+    }
+    this.#hi = end;
+  }
+
+  /** The first position whose token may fit the step at `at`; `last` when there is none. */
+  #seek(at: number, { ids }: Tokens, { bits }: Marks, from: number, last: number): number {
+    const wordBits = this.#row[at + BITS] ?? 0;
+    const classBits = this.#row[at + BITS + 1] ?? 0;
+    for (let p = 0; p < last; p++) {
+      if ((classBits & (bits[from + p] ?? 0)) !== 0) return p;
+      if (wordBits === 0) continue;
+      const id = ids[from + p] ?? -1;
+      if (id >= 0 && (wordBits & bitOf(id)) !== 0) return p;
+    }
+    return last;
+  }
+
+  /** Takes one word or class of the step at `at` after each reached position; false when none is there. */
+  #advance(at: number, { ids }: Tokens, marks: Marks, from: number, last: number): boolean {
+    const row = this.#row;
+    const reached = this.#reached;
+    const next = this.#next;
+    const lo = this.#lo;
+    const hi = this.#hi;
+    const wordBits = row[at + BITS] ?? 0;
+    const classBits = row[at + BITS + 1] ?? 0;
+    const words = at + MATCH_LENGTH;
+    const wordsEnd = row[at + ENDS] ?? 0;
+    const classesEnd = row[at + ENDS + 1] ?? 0;
+    const { spans, bits } = marks;
+    let filled = lo - 1; // next[] is written from lo up to here
+    let least = last + 1;
+    if (((row[at] ?? 0) & OPTIONAL) !== 0) {
+      for (let p = lo; p <= hi; p++) next[p] = reached[p] ?? -1;
+      filled = hi;
+      least = lo;
+    }
+    const end = hi < last ? hi : last - 1;
+    for (let p = lo; p <= end; p++) {
+      const id = ids[from + p] ?? -1;
+      const word = id >= 0 && (wordBits & bitOf(id)) !== 0 && holds(row, words, wordsEnd, id);
+      const cls = (classBits & (bits[from + p] ?? 0)) !== 0;
+      if (!word && !cls) continue;
+      const begin = reached[p] ?? -1;
+      if (begin < 0) continue;
+      if (word) {
+        while (filled <= p) next[++filled] = -1;
+        if ((next[p + 1] ?? -1) < begin) next[p + 1] = begin;
+        if (p + 1 < least) least = p + 1;
+      }
+      const own = cls ? spans[from + p] : undefined;
+      if (own === undefined) continue;
+      for (let k = 0; k < own.length; k += 2) {
+        const to = p + (own[k + 1] ?? 0);
+        if (to > last || !holds(row, wordsEnd, classesEnd, own[k] ?? -1)) continue;
+        while (filled < to) next[++filled] = -1;
+        // A later beginning gives the tighter span.
+        if ((next[to] ?? -1) < begin) next[to] = begin;
+        if (to < least) least = to;
+      }
+    }
+    if (least > last) return false;
+    this.#lo = least;
+    this.#hi = filled;
+    return true;
+  }
+}
+
+function holds(row: Int32Array, from: number, to: number, id: number): boolean {
+  for (let k = from; k < to; k++) if (row[k] === id) return true;
+  return false;
+}
