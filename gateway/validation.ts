@@ -30,8 +30,9 @@ const compiled = new LRUCache<string, ValidateFunction>({ max: 2048 });
 export function compileSchema(schema: TSchema, place: string): Validate {
   const unnamed = anonymous(schema) as TSchema;
   const text = JSON.stringify(unnamed);
-  const validate = compiled.get(text) ?? ajv.compile(unnamed);
-  compiled.set(text, validate);
+  let known = compiled.get(text);
+  if (known === undefined) compiled.set(text, (known = ajv.compile(unnamed)));
+  const validate = known;
   return (value) => {
     if (!validate(value)) throw failure(validate.errors ?? [], place);
   };

@@ -30,7 +30,7 @@ const GRAMMARS = [
 const MADE_SEED = 20261121;
 
 /** What the lines of `taught` count, by model. */
-const TAUGHT_SHARES = [1, 1, 0.3];
+const TAUGHT_SHARES = [1, 1, 0.3] as const;
 /** Sets that teach the crisis model nothing: their lawful sadness is what DiaSafety counts as distress. */
 const SAD = ['despair', 'distress', 'plain-distress'];
 
@@ -77,14 +77,12 @@ function taughtRows(folder: string): Row[] {
   return readdirSync(folder)
     .sort()
     .flatMap((file) => {
-      const rows = lines(join(folder, file)).map((line) =>
-        guarded(file.replace('.jsonl', ''), line),
-      );
-      return rows.map((row): Row => {
-        const [violation = 0, policy = 0, crisis = 0] = TAUGHT_SHARES.map(
-          (share, m) => share * (row.weights[m] ?? 0),
-        );
-        return { ...row, weights: [violation, policy, SAD.includes(row.set) ? 0 : crisis] };
+      const set = file.replace('.jsonl', '');
+      const [violation, policy, crisis] = TAUGHT_SHARES;
+      const shares = [violation, policy, SAD.includes(set) ? 0 : crisis];
+      return lines(join(folder, file)).map((line): Row => {
+        const row = guarded(set, line);
+        return { ...row, weights: row.weights.map((weight, m) => weight * (shares[m] ?? 0)) };
       });
     });
 }

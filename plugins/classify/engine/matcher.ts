@@ -7,7 +7,7 @@ import type { Pattern, Window } from './patterns.ts';
 import type { Tokens } from './tokens.ts';
 
 /** Windows are at most this many tokens. */
-export const WIDEST = 160;
+const WIDEST = 160;
 
 /** A step begins with its kind, whether it may be left out, and its reach, in one number. */
 const KIND = 3;

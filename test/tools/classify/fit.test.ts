@@ -1,0 +1,31 @@
+// Tests of tools/classify/fit.ts: the words that a training makes known.
+
+import assert from 'node:assert/strict';
+import type { Row } from '../../../tools/classify/corpus.ts';
+import { vocabularyOf } from '../../../tools/classify/fit.ts';
+
+const row = (text: string, more: Partial<Row> = {}): Row => ({
+  set: 'own',
+  text,
+  domain: 'general',
+  targets: [0, 0, 0],
+  weights: [1, 1, 1],
+  split: 'train',
+  fold: 0,
+  tag: '',
+  ...more,
+});
+
+describe('the vocabulary of a training', () => {
+  it('begins with the words of the most texts, and has each text once', () => {
+    const rows = [row('pears and plums and and'), row('figs and pears'), row('figs and plums')];
+    const twice = [...rows, row('dates'), row('dates')];
+    assert.deepEqual(vocabularyOf(twice, 2), ['and', 'figs', 'pears', 'plums']);
+  });
+
+  it('has no word of texts that are held out or disguise theirs', () => {
+    const held = [row('quinces', { split: 'test' }), row('quinces raw', { split: 'test' })];
+    const hidden = [row('m3dlars nuts', { set: 'hatecheck' }), row('nuts', { set: 'hatecheck' })];
+    assert.deepEqual(vocabularyOf([...held, ...hidden], 1), []);
+  });
+});
