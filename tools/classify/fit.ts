@@ -4,7 +4,7 @@ import {
   classPair,
   emit,
   emitWhole,
-  letterGroups,
+  wordFeatures,
   tellingClass,
 } from '../../plugins/classify/engine/features.ts';
 import type { Sink } from '../../plugins/classify/engine/features.ts';
@@ -87,8 +87,8 @@ export function featuresOf(rows: readonly Row[], tables: EngineTables, bits: num
   };
   const sink: Sink = {
     add,
-    letters: (_id, word) => {
-      letterGroups(word, sink);
+    word: (_id, word, hash, state, company) => {
+      wordFeatures(word, hash, state, company, sink);
     },
     telling: (cls, state, company) => {
       tellingClass(cls, state, company, sink);

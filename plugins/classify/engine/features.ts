@@ -8,8 +8,8 @@ import { hashWord } from './vocabulary.ts';
 export interface Sink {
   /** A feature, as a 32-bit hash. */
   add(hash: number): void;
-  /** All letter groups of a word; `id` is its vocabulary id or -1. */
-  letters(id: number, word: string): void;
+  /** What a word is by itself (`wordFeatures`); `id` is its vocabulary id or -1. */
+  word(id: number, word: string, hash: number, state: number, company: number): void;
   /** A telling class in a state, in a sentence's company. */
   telling(cls: number, state: number, company: number): void;
   /** Every pair of the telling classes that stand in the text, in their order. */
@@ -65,8 +65,9 @@ const STYLE = 6;
 const RULE = 7;
 const SHAPE = 8;
 const PAIR = 9;
-const GROUP_WORD = 0x5bd1e995;
-const SLUR_WORD = 0x1b873593;
+/** Stand for the hash of every word of these classes. */
+export const GROUP_WORD = 0x5bd1e995;
+export const SLUR_WORD = 0x1b873593;
 const EDGE = 0x2545f491;
 
 /** Two 32-bit values into one; every bit of both counts. */
@@ -87,6 +88,29 @@ export function letterGroups(word: string, sink: Pick<Sink, 'add'>): void {
       if (k >= i + 2) sink.add(mix(h, k - i));
     }
   }
+}
+
+/** The features of a word in a state: alone, and with the company of the sentence. */
+export function wordInState(
+  hash: number,
+  state: number,
+  company: number,
+  sink: Pick<Sink, 'add'>,
+): void {
+  sink.add(mix(mix(UNIGRAM, hash), state));
+  sink.add(mix(mix(TOGETHER, hash), company * 4 + state));
+}
+
+/** The same and, where the word is the speaker's and no group, its letters. */
+export function wordFeatures(
+  word: string,
+  hash: number,
+  state: number,
+  company: number,
+  sink: Pick<Sink, 'add'>,
+): void {
+  wordInState(hash, state, company, sink);
+  if (hash !== GROUP_WORD && state !== OTHERS) letterGroups(word, sink);
 }
 
 /** The features of one telling class: its state, alone and with the company of the sentence. */
@@ -153,7 +177,7 @@ function emitSentence(
 ): void {
   const { tokens, marks, flags } = analysis;
   const { kinds } = classes;
-  const { spans } = marks;
+  const { places, lists } = marks;
   let company = 0;
   let hostile = 0;
   let kind = 0;
@@ -176,21 +200,20 @@ function emitSentence(
     const word = tokens.words[k] ?? '';
     const state = stateOf(flags[k] ?? 0);
     let hash = wordHash(id, word);
-    const own = ((marks.kinds[k] ?? 0) & OWN_FEATURE) !== 0 ? spans[k] : undefined;
-    if (own !== undefined) {
-      for (let c = 0; c < own.length; c += 2) {
-        const cls = own[c] ?? 0;
+    if (((marks.kinds[k] ?? 0) & OWN_FEATURE) !== 0) {
+      const place = places[k] ?? 0;
+      const last = place + (lists[place] ?? 0);
+      for (let c = place + 1; c < last; c += 2) {
+        const cls = lists[c] ?? 0;
         const is = kinds[cls] ?? 0;
         if ((is & GROUP) !== 0) hash = GROUP_WORD;
         else if ((is & SLUR) !== 0) hash = SLUR_WORD;
         if ((is & TELLING) !== 0) sink.telling(cls, state, company);
       }
     }
-    sink.add(mix(mix(UNIGRAM, hash), state));
-    sink.add(mix(mix(TOGETHER, hash), company * 4 + state));
+    sink.word(id, word, hash, state, company);
     sink.add(mix(mix(BIGRAM + state * 16, before), hash));
     if (beforeThat !== EDGE) sink.add(mix(mix(SKIP, beforeThat), hash));
-    if (hash !== GROUP_WORD && state !== 2) sink.letters(id, word);
     beforeThat = before;
     before = hash;
   }
@@ -199,7 +222,9 @@ function emitSentence(
 
 const OWN_FEATURE = GROUP | SLUR | TELLING;
 
+const OTHERS = 2;
+
 /** 0 said, 1 denied, 2 someone else's words. */
 function stateOf(flag: number): number {
-  return (flag & (QUOTED | REPORTED)) !== 0 ? 2 : (flag & DENIED) !== 0 ? 1 : 0;
+  return (flag & (QUOTED | REPORTED)) !== 0 ? OTHERS : (flag & DENIED) !== 0 ? 1 : 0;
 }

@@ -21,11 +21,12 @@ const LOOKED_AT = 120;
 export class Languages {
   readonly #codes: readonly string[];
   readonly #supported: number;
-  /** For each word, pairs of language and weight. */
-  readonly #weights = new Map<string, readonly number[]>();
-  /** The same for words of the vocabulary: a number into the list, 0 for none. */
-  readonly #listed: (readonly number[])[] = [[]];
+  /** Where the languages of a word stand in `#lists`, for any word. */
+  readonly #places = new Map<string, number>();
+  /** The same for words of the vocabulary: words of the same languages share a list. */
   readonly #byId: Uint16Array;
+  /** How many numbers follow, then pairs of language and weight. The first is empty. */
+  readonly #lists: Int32Array;
   readonly #counts: Int32Array;
 
   constructor(tables: LanguageTables, vocabulary: Vocabulary) {
@@ -41,30 +42,37 @@ export class Languages {
         owners.set(word, own.add(at));
       }
     });
+    const lists = [0];
+    const filed = new Map<string, number>();
     for (const [word, codes] of owners) {
-      // A word of one language says more than a word of six.
-      const pairs = [...codes].flatMap((code) => [code, Math.floor(60 / codes.size)]);
-      this.#weights.set(word, pairs);
+      const key = [...codes].join();
+      const place = filed.get(key) ?? lists.push(codes.size * 2) - 1;
+      if (!filed.has(key)) {
+        filed.set(key, place);
+        // A word of one language says more than a word of six.
+        for (const code of codes) lists.push(code, Math.floor(60 / codes.size));
+      }
+      this.#places.set(word, place);
       const id = vocabulary.id(word);
-      if (id >= 0) this.#byId[id] = this.#listed.push(pairs) - 1;
+      if (id >= 0) this.#byId[id] = place;
     }
-  }
-
-  #pairsOf(id: number, word: string): readonly number[] | undefined {
-    return id >= 0 ? this.#listed[this.#byId[id] ?? 0] : this.#weights.get(word);
+    this.#lists = Int32Array.from(lists);
   }
 
   /** `known` counts the words that the vocabulary has; `foreign_milli` letters of other scripts. */
   detect(tokens: Tokens, known: number, foreign_milli: number): Language {
     if (foreign_milli > 400) return { code: 'und', unsupported: true };
     const counts = this.#counts.fill(0);
+    const lists = this.#lists;
     const looked = Math.min(tokens.words.length, LOOKED_AT);
     for (let k = 0; k < looked; k++) {
-      const pairs = this.#pairsOf(tokens.ids[k] ?? -1, tokens.words[k] ?? '');
-      if (pairs === undefined) continue;
-      for (let c = 0; c < pairs.length; c += 2) {
-        const at = pairs[c] ?? 0;
-        counts[at] = (counts[at] ?? 0) + (pairs[c + 1] ?? 0);
+      const id = tokens.ids[k] ?? -1;
+      const place =
+        id >= 0 ? (this.#byId[id] ?? 0) : (this.#places.get(tokens.words[k] ?? '') ?? 0);
+      const last = place + (lists[place] ?? 0);
+      for (let c = place + 1; c < last; c += 2) {
+        const at = lists[c] ?? 0;
+        counts[at] = (counts[at] ?? 0) + (lists[c + 1] ?? 0);
       }
     }
     let best = 0;

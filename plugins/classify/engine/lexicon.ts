@@ -1,4 +1,5 @@
 // Word classes: named sets of words and phrases, from catalogs/classify/lexicon. Marks where each class stands in a text.
+import { Phrases } from './phrases.ts';
 import { tokenise } from './tokens.ts';
 import type { Tokens } from './tokens.ts';
 import type { Vocabulary } from './vocabulary.ts';
@@ -8,8 +9,10 @@ import type { Vocabulary } from './vocabulary.ts';
  * them anew takes longer than filling them.
  */
 export interface Marks {
-  /** For each token, pairs of class id and length in tokens, flattened. */
-  readonly spans: (readonly number[] | undefined)[];
+  /** For each token where its classes stand in `lists`. */
+  readonly places: Int32Array;
+  /** Lists of classes: how many numbers follow, then class id and length in tokens for each. */
+  readonly lists: Int32Array;
   /** For each token, the bits of its classes (`bitOf`). */
   readonly bits: Int32Array;
   /** For each token, what its classes are to scope and models. */
@@ -25,46 +28,32 @@ export function bitOf(id: number): number {
   return 1 << (id & 31);
 }
 
-/** Binary logarithm of the places for pairs of words: few of them hold a pair of another phrase's. */
-const PAIR_BITS = 15;
-
-function pairAt(first: number, second: number): number {
-  return (Math.imul(first, 0x85ebca6b) ^ Math.imul(second, 0x9e3779b1)) >>> (32 - PAIR_BITS);
-}
-
 /** How common a word is among others, from its id: the vocabulary begins with the commonest, and Zipf's law gives the rest. */
 export function oftenness(id: number): number {
   return 1 / (id + 20);
 }
-
-interface Phrase {
-  readonly ids: readonly number[];
-  readonly cls: number;
-}
-
-const NONE: readonly Phrase[] = [];
 
 /** Classes by name; entries ending in `*` match every known or unknown word with that beginning. */
 export class Lexicon {
   readonly #vocabulary: Vocabulary;
   readonly #names = new Map<string, number>();
   #single: (number[] | undefined)[] = [];
-  /** The same as `Marks.spans` has it, and in pairs as `Marks.bits` and `Marks.kinds` do. */
-  #spans: (readonly number[] | undefined)[] = [];
-  #rows = new Int32Array(0);
-  #kindsOf: Int32Array = new Int32Array(0);
-  /** The rows of the text that was marked last. */
-  #textBits = new Int32Array(0);
-  #textKinds = new Int32Array(0);
-  #present = new Uint8Array(0);
-  /** 1 where a phrase may begin with the pair of words filed here: asked before the larger tables. */
-  readonly #pairs = new Uint8Array(2 ** PAIR_BITS);
-  /** By first word, then by second. */
-  #phrases: (Map<number, Phrase[]> | undefined)[] = [];
+  readonly #phrases = new Phrases();
   readonly #stems = new Map<string, number[]>();
   #shortestStem = 99;
   #longestStem = 0;
+  #kindsOf: Int32Array = new Int32Array(0);
   #often: Float64Array = new Float64Array(0);
+  /** `Marks.lists`, before each list its bits and kinds: first those of the words, then those of the text marked last. */
+  #lists = new Int32Array(0);
+  #sealed = 0;
+  /** For each vocabulary word where its list stands: words of the same classes share one. */
+  #placeOf = new Uint16Array(0);
+  /** The other rows of the text that was marked last. */
+  #places = new Int32Array(0);
+  #bits = new Int32Array(0);
+  #kinds = new Int32Array(0);
+  #present = new Uint8Array(0);
   #words = new Uint8Array(0);
   #marked: readonly number[] = [];
 
@@ -107,14 +96,7 @@ export class Lexicon {
     const first = ids[0];
     if (first === undefined) throw new Error(`classifier class @${name} has an empty entry`);
     if (ids.length === 1) (this.#single[first] ??= []).push(cls);
-    else {
-      this.#pairs[pairAt(first, ids[1] ?? -1)] = 1;
-      const second = (this.#phrases[first] ??= new Map<number, Phrase[]>());
-      const phrase = { ids, cls };
-      const list = second.get(ids[1] ?? -1);
-      if (list === undefined) second.set(ids[1] ?? -1, [phrase]);
-      else list.push(phrase);
-    }
+    else this.#phrases.add(ids, cls);
   }
 
   /** The words of an entry, cut as texts are cut. */
@@ -128,28 +110,43 @@ export class Lexicon {
    */
   seal(kinds: Int32Array): void {
     this.#kindsOf = kinds;
-    // Dense from here on: holes make lookups slow.
     const { size } = this.#vocabulary;
-    this.#single = Array.from({ length: size }, (_hole, id) => this.#single[id]);
-    this.#phrases = Array.from({ length: size }, (_hole, id) => this.#phrases[id]);
+    this.#single.length = size;
     this.#vocabulary.words.forEach((word, id) => {
       const found = this.#byStem(word);
       if (found === undefined) return;
       const own = (this.#single[id] ??= []);
       for (const cls of found) if (!own.includes(cls)) own.push(cls);
     });
-    this.#spans = this.#single.map((own) => own?.flatMap((cls) => [cls, 1]));
     this.#often = new Float64Array(this.#names.size);
-    this.#single.forEach((own, id) => {
-      const count = (cls: number, often: number): void => {
-        this.#often[cls] = (this.#often[cls] ?? 0) + often;
-      };
-      for (const cls of own ?? []) count(cls, oftenness(id));
+    const count = (cls: number, often: number): void => {
+      this.#often[cls] = (this.#often[cls] ?? 0) + often;
+    };
+    for (let id = 0; id < size; id++) {
+      for (const cls of this.#single[id] ?? []) count(cls, oftenness(id));
       // A phrase stands in about one of twenty places of its first word.
-      for (const phrases of this.#phrases[id]?.values() ?? [])
-        for (const { cls } of phrases) count(cls, oftenness(id) / 20);
+      for (const { cls } of this.#phrases.startingWith(id)) count(cls, oftenness(id) / 20);
+    }
+    this.#phrases.seal();
+    this.#fileLists(size);
+  }
+
+  #fileLists(size: number): void {
+    const lists: number[] = [];
+    const filed = new Map<string, number>();
+    this.#placeOf = Uint16Array.from({ length: size }, (_hole, id) => {
+      const own = this.#single[id] ?? [];
+      const known = filed.get(own.join());
+      if (known !== undefined) return known;
+      lists.push(bitsOf(own), this.#kindOf(own));
+      const place = lists.push(own.length * 2) - 1;
+      if (place > 0xffff) throw new Error('too many sets of classes');
+      for (const cls of own) lists.push(cls, 1);
+      filed.set(own.join(), place);
+      return place;
     });
-    this.#rows = Int32Array.from(this.#single.flatMap((own) => [bitsOf(own), this.#kindOf(own)]));
+    this.#lists = Int32Array.from(lists);
+    this.#sealed = lists.length;
   }
 
   /** How common the words of a class are together, see `oftenness`. */
@@ -185,79 +182,123 @@ export class Lexicon {
     return this.#vocabulary.words.filter((_word, id) => this.#single[id]?.includes(cls) === true);
   }
 
-  /** Finds every class at every word. */
+  /** Finds every class at every word; to be called when the tables are sealed. */
   mark(tokens: Tokens): Marks {
     const { ids } = tokens;
     const n = ids.length;
-    const words = this.#fresh(ids);
-    const bits = this.#textBits;
-    const kinds = this.#textKinds;
+    this.#empty(n);
+    const places = this.#places;
+    const bits = this.#bits;
+    const kinds = this.#kinds;
     const present = this.#present;
-    const pairs = this.#pairs;
-    const sealed = this.#spans;
-    const rows = this.#rows;
-    const spans = new Array<readonly number[] | undefined>(n).fill(undefined);
+    const words = this.#words;
+    const placeOf = this.#placeOf;
+    const phrases = this.#phrases;
+    let end = this.#sealed;
     let id = ids[0] ?? -1;
     for (let at = 0; at < n; at++) {
       const next = at + 1 < n ? (ids[at + 1] ?? -1) : -1;
-      let own: readonly number[] | undefined;
-      let mask: number;
-      let kind: number;
-      if (id >= 0 && id < sealed.length) {
-        mask = rows[id * 2] ?? 0;
-        kind = rows[id * 2 + 1] ?? 0;
-        if (mask !== 0) own = sealed[id];
-      } else {
-        const single = id >= 0 ? this.#single[id] : this.#byStem(tokens.words[at] ?? '');
-        own = single?.flatMap((cls) => [cls, 1]);
-        mask = bitsOf(single);
-        kind = this.#kindOf(single);
-      }
-      if (id >= 0 && pairs[pairAt(id, next)] === 1) {
-        for (const phrase of this.#phrases[id]?.get(next) ?? NONE) {
-          if (!matches(ids, at, phrase.ids)) continue;
-          own = [...(own ?? []), phrase.cls, phrase.ids.length];
-          mask |= bitOf(phrase.cls);
-          kind |= this.#kindsOf[phrase.cls] ?? 0;
+      let place: number;
+      if (id >= 0) {
+        words[id] = 1;
+        place = placeOf[id] ?? 0;
+        const found = phrases.place(id, next);
+        if (found !== 0) {
+          const behind = this.#withPhrases(place, found, ids, at, end);
+          if (behind > end) {
+            place = end + HEAD;
+            end = behind;
+          }
         }
+      } else {
+        place = end + HEAD;
+        end = this.#withStems(tokens.words[at] ?? '', end);
       }
-      if (own !== undefined) {
-        for (let k = 0; k < own.length; k += 2) present[own[k] ?? 0] = 1;
-        spans[at] = own;
-      }
-      bits[at] = mask;
-      kinds[at] = kind;
+      const lists = this.#lists;
+      const last = place + (lists[place] ?? 0);
+      for (let k = place + 1; k < last; k += 2) present[lists[k] ?? 0] = 1;
+      places[at] = place;
+      bits[at] = lists[place - HEAD] ?? 0;
+      kinds[at] = lists[place - HEAD + 1] ?? 0;
       id = next;
     }
-    return { spans, bits, kinds, present, words };
+    this.#marked = ids;
+    return { places, lists: this.#lists, bits, kinds, present, words };
   }
 
-  /** Empties the rows for a text; gives the row for all words of the vocabulary, in which those of `ids` are 1. */
-  #fresh(ids: readonly number[]): Uint8Array {
+  /** Writes the list of a word with phrases behind it at `end`; says where it ends, `end` when no phrase stands there. */
+  #withPhrases(
+    place: number,
+    found: number,
+    ids: readonly number[],
+    at: number,
+    end: number,
+  ): number {
+    const own = this.#lists[place] ?? 0;
+    this.#reserve(end + HEAD + 1 + own + this.#phrases.longest * 2);
+    const lists = this.#lists;
+    const from = end + HEAD + 1 + own;
+    const to = this.#phrases.matches(found, ids, at, lists, from);
+    if (to === from) return end;
+    lists.copyWithin(end, place - HEAD, place + 1 + own);
+    lists[end + HEAD] = to - end - HEAD - 1;
+    for (let k = from; k < to; k += 2) this.#note(end, lists[k] ?? 0);
+    return to;
+  }
+
+  /** Writes the list of an unknown word at `end`; says where it ends. */
+  #withStems(word: string, end: number): number {
+    const classes = this.#byStem(word) ?? [];
+    this.#reserve(end + HEAD + 1 + classes.length * 2);
+    const lists = this.#lists;
+    lists[end] = lists[end + 1] = 0;
+    let to = end + HEAD;
+    lists[to++] = classes.length * 2;
+    for (const cls of classes) {
+      lists[to++] = cls;
+      lists[to++] = 1;
+      this.#note(end, cls);
+    }
+    return to;
+  }
+
+  /** Adds bits and kinds of a class to the head of the list at `end`. */
+  #note(end: number, cls: number): void {
+    const lists = this.#lists;
+    lists[end] = (lists[end] ?? 0) | bitOf(cls);
+    lists[end + 1] = (lists[end + 1] ?? 0) | (this.#kindsOf[cls] ?? 0);
+  }
+
+  #reserve(length: number): void {
+    if (length <= this.#lists.length) return;
+    const longer = new Int32Array(length * 2);
+    longer.set(this.#lists);
+    this.#lists = longer;
+  }
+
+  /** Empties the rows for a text of `n` words. */
+  #empty(n: number): void {
     if (this.#words.length < this.#vocabulary.size) {
       this.#words = new Uint8Array(this.#vocabulary.size);
     } else {
-      for (const id of this.#marked) if (id >= 0) this.#words[id] = 0;
+      const words = this.#words;
+      for (const id of this.#marked) if (id >= 0) words[id] = 0;
     }
-    for (const id of ids) if (id >= 0) this.#words[id] = 1;
-    this.#marked = ids;
-    if (this.#textBits.length < ids.length) {
-      this.#textBits = new Int32Array(ids.length * 2);
-      this.#textKinds = new Int32Array(ids.length * 2);
+    if (this.#places.length < n) {
+      this.#places = new Int32Array(n * 2);
+      this.#bits = new Int32Array(n * 2);
+      this.#kinds = new Int32Array(n * 2);
     }
     if (this.#present.length < this.#names.size) this.#present = new Uint8Array(this.#names.size);
     this.#present.fill(0);
-    return this.#words;
   }
 }
 
+/** Numbers before a list: bits and kinds of its classes. */
+const HEAD = 2;
+
 function bitsOf(classes: readonly number[] | undefined): number {
   return (classes ?? []).reduce((bits, cls) => bits | bitOf(cls), 0);
-}
-
-function matches(ids: readonly number[], at: number, phrase: readonly number[]): boolean {
-  for (let k = 2; k < phrase.length; k++) if (ids[at + k] !== phrase[k]) return false;
-  return true;
 }
 
 function push<K>(map: Map<K, number[]>, key: K, value: number): void {

@@ -13,9 +13,11 @@ const WIDEST = 160;
 const KIND = 3;
 const OPTIONAL = 4;
 const REACH = 3;
-/** Behind it a match has the bits of its words and classes, where its words end and where its classes end. */
-const BITS = 1;
-const ENDS = 3;
+/** Behind it a match has the bits of its words and classes, and where the sets of them are. */
+const WORD_BITS = 1;
+const CLASS_BITS = 2;
+const WORDS = 3;
+const CLASSES = 4;
 const MATCH_LENGTH = 5;
 
 /** Patterns that are searched for; one text at a time. */
@@ -23,6 +25,10 @@ export class Matcher {
   readonly #written: number[] = [];
   readonly #places = new Map<Pattern, number>();
   #row = new Int32Array(0);
+  /** The sets of words and classes, apart from the steps so that the steps of a pattern stand together; each is filed once. */
+  readonly #writtenSets: number[] = [];
+  readonly #setPlaces = new Map<string, number>();
+  #sets = new Int32Array(0);
   /** Two rows of positions and the part of them in use, reused from call to call. */
   #reached = new Int32Array(WIDEST + 2);
   #next = new Int32Array(WIDEST + 2);
@@ -40,15 +46,24 @@ export class Matcher {
     for (const { kind, words, classes, wordBits, classBits, optional, reach } of pattern.steps) {
       written.push(kind | (optional ? OPTIONAL : 0) | (reach << REACH));
       if (kind !== MATCH) continue;
-      const wordsEnd = written.length - 1 + MATCH_LENGTH + words.length;
-      written.push(wordBits, classBits, wordsEnd, wordsEnd + classes.length, ...words, ...classes);
+      written.push(wordBits, classBits, this.#fileSet(words), this.#fileSet(classes));
     }
+    return place;
+  }
+
+  #fileSet(ids: readonly number[]): number {
+    const known = this.#setPlaces.get(ids.join());
+    if (known !== undefined) return known;
+    const place = this.#writtenSets.length;
+    this.#writtenSets.push(...setOf(ids));
+    this.#setPlaces.set(ids.join(), place);
     return place;
   }
 
   /** To be called once, when every pattern is filed. */
   seal(): void {
     this.#row = Int32Array.from(this.#written);
+    this.#sets = Int32Array.from(this.#writtenSets);
   }
 
   /** The first span, as [from, to), where the pattern at `place` matches inside the window. */
@@ -72,7 +87,7 @@ export class Matcher {
       const kind = head & KIND;
       if (kind === MATCH) {
         if (!this.#advance(at, tokens, marks, from, last)) return undefined;
-        at = row[at + ENDS + 1] ?? 0;
+        at += MATCH_LENGTH;
       } else {
         at++;
         if (kind === GAP) this.#spread(head >> REACH, last);
@@ -119,8 +134,8 @@ export class Matcher {
 
   /** The first position whose token may fit the step at `at`; `last` when there is none. */
   #seek(at: number, { ids }: Tokens, { bits }: Marks, from: number, last: number): number {
-    const wordBits = this.#row[at + BITS] ?? 0;
-    const classBits = this.#row[at + BITS + 1] ?? 0;
+    const wordBits = this.#row[at + WORD_BITS] ?? 0;
+    const classBits = this.#row[at + CLASS_BITS] ?? 0;
     for (let p = 0; p < last; p++) {
       if ((classBits & (bits[from + p] ?? 0)) !== 0) return p;
       if (wordBits === 0) continue;
@@ -137,12 +152,12 @@ export class Matcher {
     const next = this.#next;
     const lo = this.#lo;
     const hi = this.#hi;
-    const wordBits = row[at + BITS] ?? 0;
-    const classBits = row[at + BITS + 1] ?? 0;
-    const words = at + MATCH_LENGTH;
-    const wordsEnd = row[at + ENDS] ?? 0;
-    const classesEnd = row[at + ENDS + 1] ?? 0;
-    const { spans, bits } = marks;
+    const sets = this.#sets;
+    const wordBits = row[at + WORD_BITS] ?? 0;
+    const classBits = row[at + CLASS_BITS] ?? 0;
+    const words = row[at + WORDS] ?? 0;
+    const classes = row[at + CLASSES] ?? 0;
+    const { places, lists, bits } = marks;
     let filled = lo - 1; // next[] is written from lo up to here
     let least = last + 1;
     if (((row[at] ?? 0) & OPTIONAL) !== 0) {
@@ -153,7 +168,7 @@ export class Matcher {
     const end = hi < last ? hi : last - 1;
     for (let p = lo; p <= end; p++) {
       const id = ids[from + p] ?? -1;
-      const word = id >= 0 && (wordBits & bitOf(id)) !== 0 && holds(row, words, wordsEnd, id);
+      const word = id >= 0 && (wordBits & bitOf(id)) !== 0 && holds(sets, words, id);
       const cls = (classBits & (bits[from + p] ?? 0)) !== 0;
       if (!word && !cls) continue;
       const begin = reached[p] ?? -1;
@@ -163,11 +178,12 @@ export class Matcher {
         if ((next[p + 1] ?? -1) < begin) next[p + 1] = begin;
         if (p + 1 < least) least = p + 1;
       }
-      const own = cls ? spans[from + p] : undefined;
-      if (own === undefined) continue;
-      for (let k = 0; k < own.length; k += 2) {
-        const to = p + (own[k + 1] ?? 0);
-        if (to > last || !holds(row, wordsEnd, classesEnd, own[k] ?? -1)) continue;
+      if (!cls) continue;
+      const place = places[from + p] ?? 0;
+      const behind = place + (lists[place] ?? 0);
+      for (let k = place + 1; k < behind; k += 2) {
+        const to = p + (lists[k + 1] ?? 0);
+        if (to > last || !holds(sets, classes, lists[k] ?? -1)) continue;
         while (filled < to) next[++filled] = -1;
         // A later beginning gives the tighter span.
         if ((next[to] ?? -1) < begin) next[to] = begin;
@@ -181,7 +197,26 @@ export class Matcher {
   }
 }
 
-function holds(row: Int32Array, from: number, to: number, id: number): boolean {
-  for (let k = from; k < to; k++) if (row[k] === id) return true;
-  return false;
+/** A set of ids in a row: the number of its slots less one, then the slots, at least half of them free (-1). */
+function setOf(ids: readonly number[]): number[] {
+  const slots = new Array<number>(2 ** Math.ceil(Math.log2(ids.length * 2 + 1))).fill(-1);
+  for (const id of ids) {
+    let slot = slotOf(id, slots.length - 1);
+    while (slots[slot] !== -1) slot = (slot + 1) & (slots.length - 1);
+    slots[slot] = id;
+  }
+  return [slots.length - 1, ...slots];
+}
+
+function holds(sets: Int32Array, set: number, id: number): boolean {
+  const mask = sets[set] ?? 0;
+  for (let slot = slotOf(id, mask); ; slot = (slot + 1) & mask) {
+    const found = sets[set + 1 + slot] ?? -1;
+    if (found === id) return true;
+    if (found === -1) return false;
+  }
+}
+
+function slotOf(id: number, mask: number): number {
+  return (Math.imul(id, 0x9e3779b1) >>> 16) & mask;
 }

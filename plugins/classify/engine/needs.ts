@@ -26,6 +26,12 @@ export class Needs {
     this.#row = Int32Array.from(this.#written);
   }
 
+  /** The bits of words and of classes that the first need of the pattern at `place` asks for; all bits when it has no needs. */
+  bits(place: number): readonly [number, number] {
+    if (this.#row[place] === 0) return [-1, -1];
+    return [this.#row[place + 1] ?? 0, this.#row[place + 2] ?? 0];
+  }
+
   /**
    * False when a word or class that the pattern at `place` cannot do without is nowhere in the text, or its bit not among
    * those of the window.

@@ -71,18 +71,17 @@ interface Entry {
 export class RuleSet {
   readonly #entries: Entry[] = [];
   readonly #needs = new Needs();
-  /** For each entry where its needs and its steps are filed, whether its window is the neighbourhood, its rule's number. */
+  /** For each entry a row of numbers, see `ROW`. */
   readonly #rows: Int32Array;
   /** For each rule the text in which it spoke last. */
   readonly #spokeIn: Int32Array;
   #text = 0;
-  /** Lists of patterns; the first is empty. */
-  readonly #lists: (readonly number[])[] = [[]];
-  /** Which list to try, by word id and by class id: small numbers, for a text asks for each of its words. */
-  readonly #byWord: Uint16Array;
-  readonly #byClass: Uint16Array;
-  /** The round in which a pattern, and a class, was tried last. */
-  readonly #seen: Int32Array;
+  /** Lists of entries: how many, then their rows. The first is empty. */
+  readonly #lists: Int32Array;
+  /** Where the list to try is, by word id and by class id. */
+  readonly #byWord: Int32Array;
+  readonly #byClass: Int32Array;
+  /** The round in which a class was tried last. */
   readonly #seenClass: Int32Array;
   #round = 0;
   readonly #matcher: Matcher;
@@ -131,23 +130,19 @@ export class RuleSet {
     this.#spokeIn = new Int32Array(ids.length);
     const numbers = new Map(ids.map((id, number) => [id, number]));
     this.#rows = Int32Array.from(
-      this.#entries.flatMap(({ rule: { id, span }, pattern }, at) => [
-        needs[at] ?? 0,
-        matcher.add(pattern),
-        span === 2 ? 1 : 0,
-        numbers.get(id) ?? 0,
-      ]),
+      this.#entries.flatMap(({ rule: { id, span }, pattern }, at) => {
+        const [wordBits, classBits] = this.#needs.bits(needs[at] ?? 0);
+        const neighbours = span === 2 ? 1 : 0;
+        const number = numbers.get(id) ?? 0;
+        const steps = matcher.add(pattern);
+        return [wordBits, classBits, neighbours, 0, number, needs[at] ?? 0, steps, 0];
+      }),
     );
-    this.#byWord = this.#file(words, vocabulary.size);
-    this.#byClass = this.#file(classes, lexicon.size);
-    this.#seen = new Int32Array(this.#entries.length);
+    const lists = [0];
+    this.#byWord = fileLists(words, vocabulary.size, lists);
+    this.#byClass = fileLists(classes, lexicon.size, lists);
+    this.#lists = Int32Array.from(lists);
     this.#seenClass = new Int32Array(lexicon.size);
-  }
-
-  #file(lists: ReadonlyMap<number, number[]>, size: number): Uint16Array {
-    const at = new Uint16Array(size);
-    for (const [key, list] of lists) at[key] = this.#lists.push(list) - 1;
-    return at;
   }
 
   /** Files a pattern under every alternative of its key. */
@@ -172,6 +167,7 @@ export class RuleSet {
     };
     const { marks, sentences } = text;
     const { ids } = text.tokens;
+    const { places, lists } = marks;
     const byWord = this.#byWord;
     const byClass = this.#byClass;
     const seenClass = this.#seenClass;
@@ -185,10 +181,10 @@ export class RuleSet {
         const id = ids[k] ?? -1;
         const list = id >= 0 ? (byWord[id] ?? 0) : 0;
         if (list !== 0) this.#tryAll(list, text, sentence, around, hits);
-        const spans = marks.spans[k];
-        if (spans === undefined) continue;
-        for (let c = 0; c < spans.length; c += 2) {
-          const cls = spans[c] ?? 0;
+        const place = places[k] ?? 0;
+        const last = place + (lists[place] ?? 0);
+        for (let c = place + 1; c < last; c += 2) {
+          const cls = lists[c] ?? 0;
           if (seenClass[cls] === round) continue;
           seenClass[cls] = round;
           const own = byClass[cls] ?? 0;
@@ -200,19 +196,23 @@ export class RuleSet {
   }
 
   #tryAll(list: number, text: Text, own: Sentence, around: Sentence, hits: Hits): void {
-    const seen = this.#seen;
+    const lists = this.#lists;
     const round = this.#round;
     const rows = this.#rows;
-    for (const at of this.#lists[list] ?? []) {
-      if (seen[at] === round) continue;
-      seen[at] = round;
-      const row = at * ROW;
-      const rule = rows[row + 3] ?? 0;
+    const last = list + (lists[list] ?? 0);
+    for (let k = list + 1; k <= last; k++) {
+      const row = lists[k] ?? 0;
+      const window = rows[row + NEIGHBOURS] === 1 ? around : own;
+      const words = (rows[row + WORD_BITS] ?? 0) & window.words;
+      if ((words | ((rows[row + CLASS_BITS] ?? 0) & window.classes)) === 0) continue;
+      if (rows[row + SEEN] === round) continue;
+      rows[row + SEEN] = round;
+      const rule = rows[row + RULE] ?? 0;
       if (this.#spokeIn[rule] === this.#text) continue;
-      const window = rows[row + 2] === 1 ? around : own;
-      if (!this.#needs.met(rows[row] ?? 0, text.marks, window.words, window.classes)) continue;
-      const span = this.#matcher.find(rows[row + 1] ?? 0, text.tokens, text.marks, window);
-      const entry = span === undefined ? undefined : this.#entries[at];
+      const needs = rows[row + NEEDS] ?? 0;
+      if (!this.#needs.met(needs, text.marks, window.words, window.classes)) continue;
+      const span = this.#matcher.find(rows[row + STEPS] ?? 0, text.tokens, text.marks, window);
+      const entry = span === undefined ? undefined : this.#entries[row / ROW];
       if (span === undefined || entry === undefined) continue;
       if (this.#take(entry, span, text, window, hits)) this.#spokeIn[rule] = this.#text;
     }
@@ -257,6 +257,20 @@ function neighbourhood(sentences: readonly Sentence[], at: number, own: Sentence
   };
 }
 
+/** Appends lists of entries to `lists`; gives where each is, by key. */
+function fileLists(
+  filed: ReadonlyMap<number, readonly number[]>,
+  size: number,
+  lists: number[],
+): Int32Array {
+  const at = new Int32Array(size);
+  for (const [key, list] of filed) {
+    at[key] = lists.push(list.length) - 1;
+    lists.push(...list.map((entry) => entry * ROW));
+  }
+  return at;
+}
+
 function push(map: Map<number, number[]>, key: number, value: number): void {
   const list = map.get(key);
   if (list === undefined) map.set(key, [value]);
@@ -265,8 +279,20 @@ function push(map: Map<number, number[]>, key: number, value: number): void {
 
 /** Guards of rules this sure speak to the models too. */
 const GRAVE = 900;
-/** Numbers of each entry. */
-const ROW = 4;
+/** Numbers of each entry: what refuses it most often comes first. */
+const ROW = 8;
+/** The bits of the first thing it needs, see `Needs`. */
+const WORD_BITS = 0;
+const CLASS_BITS = 1;
+/** 1 when its window is the neighbourhood. */
+const NEIGHBOURS = 2;
+/** The round in which it was tried last. */
+const SEEN = 3;
+/** The number of its rule. */
+const RULE = 4;
+/** Where its needs and its steps are filed. */
+const NEEDS = 5;
+const STEPS = 6;
 const MASKS = {
   assert: DENIED | QUOTED | REPORTED,
   plain: QUOTED | REPORTED,

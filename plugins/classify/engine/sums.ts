@@ -1,14 +1,28 @@
-// Sums the weights of features. What the tables fix beforehand (letter groups of known words, classes, pairs of classes) is
-// summed as they load and read from small rows afterwards: the table of weights is too large to be near at hand. Features
-// are noted as they come and summed in one go, for then their places in memory are fetched side by side.
-import { classPair, letterGroups, tellingClass } from './features.ts';
+// Sums the weights of features. What the tables fix beforehand (known words, classes, pairs of classes) is summed as they load and
+// read from small rows afterwards: the table of weights is too large to be near at hand, and the commonest words stand in few
+// rows. Features are noted as they come and summed in one go, for then their places in memory are fetched side by side.
+import {
+  classPair,
+  GROUP_WORD,
+  letterGroups,
+  SLUR_WORD,
+  tellingClass,
+  wordFeatures,
+  wordInState,
+} from './features.ts';
 import type { FeatureClasses, Sink } from './features.ts';
+import { hashWord } from './vocabulary.ts';
 
 /** Weights in a row of the table, one for each model. */
 export const WIDTH = 3;
 /** Words said, denied or someone else's; who stands in the sentence, as three bits. */
 const STATES = 3;
 const COMPANIES = 8;
+/** Rows of a word: said and denied. Each begins with the number of its features, then come the sums in each company. */
+const WORD_STATES = 2;
+const WORD_ROW = 32;
+/** A sum has 16 bits: longer words would not fit. */
+const LONGEST_WORD = 64;
 /** Features of each kind that are noted before they are summed. */
 const NOTED = 1024;
 
@@ -29,8 +43,7 @@ export class Sums implements Sink {
   /** For each row of the table its weights, a byte each, in one number: one place to fetch. */
   readonly #weights: Int32Array;
   readonly #shift: number;
-  /** For each vocabulary word the summed letter groups of each head, then their number. */
-  readonly #letterSums: Int32Array;
+  readonly #wordSums: Int16Array;
   /** For each class its place among the telling ones. */
   readonly #place: Uint16Array;
   readonly #telling: number;
@@ -58,11 +71,9 @@ export class Sums implements Sink {
       this.#weights[row] = byte(violation, 0) | byte(policy, 1) | byte(crisis, 2);
     }
     this.#shift = 32 - bits;
-    this.#letterSums = new Int32Array(words.length * (WIDTH + 1));
+    this.#wordSums = new Int16Array(words.length * WORD_STATES * WORD_ROW);
     words.forEach((word, id) => {
-      letterGroups(word, this);
-      const { violation, policy, crisis, count } = this.take();
-      this.#letterSums.set([violation, policy, crisis, count], id * (WIDTH + 1));
+      this.#fillWord(word, id);
     });
     const telling = tellingTrade.length;
     this.#telling = telling;
@@ -90,13 +101,32 @@ export class Sums implements Sink {
     this.#rows[this.#rowsNoted++] = hash >>> this.#shift;
   }
 
-  letters(id: number, word: string): void {
-    if (id < 0) {
-      letterGroups(word, this);
+  word(id: number, word: string, hash: number, state: number, company: number): void {
+    if (id < 0 || state >= WORD_STATES || hash === GROUP_WORD || hash === SLUR_WORD) {
+      wordFeatures(word, hash, state, company, this);
       return;
     }
     if (this.#wordsNoted === NOTED) this.#sum();
-    this.#words[this.#wordsNoted++] = id * (WIDTH + 1);
+    this.#words[this.#wordsNoted++] = (id * WORD_STATES + state) * WORD_ROW + 1 + company * WIDTH;
+  }
+
+  #fillWord(word: string, id: number): void {
+    if (word.length > LONGEST_WORD) throw new Error(`word of the tables too long: ${word}`);
+    const hash = hashWord(word);
+    letterGroups(word, this);
+    const letters = this.take();
+    for (let state = 0; state < WORD_STATES; state++) {
+      const row = (id * WORD_STATES + state) * WORD_ROW;
+      for (let company = 0; company < COMPANIES; company++) {
+        wordInState(hash, state, company, this);
+        const own = this.take();
+        const at = row + 1 + company * WIDTH;
+        this.#wordSums[row] = letters.count + own.count;
+        this.#wordSums[at] = letters.violation + own.violation;
+        this.#wordSums[at + 1] = letters.policy + own.policy;
+        this.#wordSums[at + 2] = letters.crisis + own.crisis;
+      }
+    }
   }
 
   telling(cls: number, state: number, company: number): void {
@@ -149,10 +179,10 @@ export class Sums implements Sink {
     }
     for (let k = 0; k < this.#wordsNoted; k++) {
       const at = this.#words[k] ?? 0;
-      violation += this.#letterSums[at] ?? 0;
-      policy += this.#letterSums[at + 1] ?? 0;
-      crisis += this.#letterSums[at + 2] ?? 0;
-      count += this.#letterSums[at + WIDTH] ?? 0;
+      violation += this.#wordSums[at] ?? 0;
+      policy += this.#wordSums[at + 1] ?? 0;
+      crisis += this.#wordSums[at + 2] ?? 0;
+      count += this.#wordSums[at & -WORD_ROW] ?? 0;
     }
     for (let k = 0; k < this.#tellingsNoted; k++) {
       const at = this.#tellings[k] ?? 0;

@@ -18,6 +18,7 @@ export const FNV_PRIME = 0x01000193;
 
 const LONGEST_WORD = 24;
 const REMEMBERED = 20_000;
+const COMMON_SLOTS = 4096;
 /** Word ids are dense and stable for one set of tables. */
 export class Vocabulary {
   readonly #ids = new Map<string, number>();
@@ -29,6 +30,8 @@ export class Vocabulary {
   readonly #remembered = new Map<string, Spelling>();
   /** Ids plus one of the words that stand for themselves, by the hash that `plainId` is given. */
   #slots = new Uint16Array(0);
+  /** The same for the commonest words only, one a slot: small enough to stay near at hand, and nearly always the answer. */
+  readonly #common = new Uint16Array(COMMON_SLOTS);
   /** The letters of those words, one behind the other, and by id where they begin. */
   #letters = new Uint8Array(0);
   #begins = new Int32Array(0);
@@ -92,26 +95,33 @@ export class Vocabulary {
       let slot = hashWord(word);
       while (this.#slots[slot & (this.#slots.length - 1)] !== 0) slot++;
       this.#slots[slot & (this.#slots.length - 1)] = id + 1;
+      const common = hashWord(word) & (COMMON_SLOTS - 1);
+      if (this.#common[common] === 0) this.#common[common] = id + 1;
     });
   }
 
   /** The id of the letters a to z from `from` to `to`, whose `hashWord` is given; -1 when `spell` must be asked. */
   plainId(codes: Uint16Array, from: number, to: number, hash: number): number {
+    const common = (this.#common[hash & (COMMON_SLOTS - 1)] ?? 0) - 1;
+    if (common >= 0 && this.#isWord(common, codes, from, to)) return common;
     const slots = this.#slots;
-    const letters = this.#letters;
     const mask = slots.length - 1;
     for (let slot = hash; ; slot++) {
       const id = (slots[slot & mask] ?? 0) - 1;
-      if (id < 0) return -1;
-      let at = this.#begins[id] ?? 0;
-      if ((this.#begins[id + 1] ?? 0) - at !== to - from) continue;
-      let k = from;
-      while (k < to && codes[k] === letters[at]) {
-        k++;
-        at++;
-      }
-      if (k === to) return id;
+      if (id < 0 || this.#isWord(id, codes, from, to)) return id;
     }
+  }
+
+  #isWord(id: number, codes: Uint16Array, from: number, to: number): boolean {
+    const letters = this.#letters;
+    let at = this.#begins[id] ?? 0;
+    if ((this.#begins[id + 1] ?? 0) - at !== to - from) return false;
+    let k = from;
+    while (k < to && codes[k] === letters[at]) {
+      k++;
+      at++;
+    }
+    return k === to;
   }
 
   /** The word of an id. */

@@ -15,6 +15,11 @@ lexicon.add('pet', 'cat');
 lexicon.add('pet', 'guinea pig');
 lexicon.add('pet', 'dog*');
 for (const word of ['aa', 'bb', 'cc', 'dd']) vocabulary.add(word);
+const MANY = Array.from({ length: 90 }, (_hole, k) =>
+  String.fromCharCode(0x65 + Math.floor(k / 18), 0x65 + (k % 18)),
+);
+for (const word of MANY) vocabulary.add(word);
+lexicon.seal(new Int32Array(lexicon.size));
 
 function match(source: string, text: string): string | undefined {
   const pattern = compile(source, lexicon, vocabulary);
@@ -48,6 +53,15 @@ describe('rule patterns', () => {
     assert.equal(match('^ aa', 'bb aa'), undefined);
     assert.equal(match('bb $', 'aa bb'), 'bb');
     assert.equal(match('bb $', 'bb aa'), undefined);
+  });
+
+  it('match any of many words, and no other', () => {
+    fc.assert(
+      fc.property(fc.subarray(MANY, { minLength: 1 }), fc.constantFrom(...MANY), (any, word) => {
+        const span = match(`aa ${any.join('|')}`, `aa ${word}`);
+        assert.equal(span, any.includes(word) ? `aa ${word}` : undefined);
+      }),
+    );
   });
 
   it('refuse classes and words that do not exist', () => {

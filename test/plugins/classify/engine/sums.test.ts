@@ -1,7 +1,8 @@
 // Tests of plugins/classify/engine/sums.ts.
 
 import assert from 'node:assert/strict';
-import { letterGroups } from '../../../../plugins/classify/engine/features.ts';
+import { wordFeatures } from '../../../../plugins/classify/engine/features.ts';
+import { hashWord } from '../../../../plugins/classify/engine/vocabulary.ts';
 import { Sums, WIDTH } from '../../../../plugins/classify/engine/sums.ts';
 
 const BITS = 10;
@@ -28,12 +29,13 @@ describe('sums of weights', () => {
     assert.deepEqual(sums.take(), summed([]));
   });
 
-  it('are the same of a word that is known and of one that is not', () => {
+  it('are the same of a word that is known and of one that is not, in every state and company', () => {
     const hashes: number[] = [];
-    for (let k = 0; k < 2000; k++) {
+    for (let k = 0; k < 2400; k++) {
       const word = WORDS[k % 2] ?? '';
-      letterGroups(word, { add: (hash) => hashes.push(hash) });
-      sums.letters(k % 3 === 0 ? -1 : k % 2, word);
+      const [state, company] = [k % 3, k % 8];
+      wordFeatures(word, hashWord(word), state, company, { add: (hash) => hashes.push(hash) });
+      sums.word(k % 5 === 0 ? -1 : k % 2, word, hashWord(word), state, company);
     }
     assert.deepEqual(sums.take(), summed(hashes));
   });
