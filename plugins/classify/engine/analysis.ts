@@ -1,6 +1,7 @@
 // One text, taken apart: words, sentences, classes, scope. Both the rules and the linear models read this and nothing else.
-import { bitOf } from './lexicon.ts';
-import type { Lexicon, Marks } from './lexicon.ts';
+import { bitOf } from './marks.ts';
+import type { Lexicon } from './lexicon.ts';
+import type { Marks } from './marks.ts';
 import { normalise } from './normalise.ts';
 import type { Sentence } from './patterns.ts';
 import { scopeOf } from './scope.ts';
@@ -40,9 +41,10 @@ export function analyse(original: string, tables: Tables): Analysis {
   return { text, tokens, marks, flags, sentences, capitals_milli, foreign_milli };
 }
 
-function cut({ ids, breaks }: Tokens, { bits }: Marks): Sentence[] {
+function cut(tokens: Tokens, { bits }: Marks): Sentence[] {
+  const { ids, breaks } = tokens;
   const sentences: Sentence[] = [];
-  const n = ids.length;
+  const n = tokens.words.length;
   let from = 0;
   let words = 0;
   let classes = 0;

@@ -101,7 +101,7 @@ function classify(text: string, domain: string, tables: EngineTables): Classifie
   if (analysis.tokens.words.length === 0) return errorOf(domain, 'the text has no words');
   const language = tables.languages.detect(
     analysis.tokens,
-    known(analysis),
+    analysis.marks.known,
     analysis.foreign_milli,
   );
   const hits = hitsOf(analysis, domain, tables);
@@ -197,12 +197,6 @@ export function idsOf({
   violation,
 }: Readonly<Record<'crisis' | 'violation', readonly Hit[]>>): string[] {
   return [...crisis, ...violation].map(({ id }) => id).sort();
-}
-
-function known(analysis: Analysis): number {
-  let count = 0;
-  for (const id of analysis.tokens.ids) if (id >= 0) count++;
-  return count;
 }
 
 function strongest(hits: readonly Hit[]): number {

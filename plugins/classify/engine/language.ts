@@ -21,12 +21,13 @@ const LOOKED_AT = 120;
 export class Languages {
   readonly #codes: readonly string[];
   readonly #supported: number;
-  /** Where the languages of a word stand in `#lists`, for any word. */
-  readonly #places = new Map<string, number>();
-  /** The same for words of the vocabulary: words of the same languages share a list. */
+  /** The sets of languages that words belong to, as pairs of language and weight; the first is empty. */
+  readonly #sets: (readonly number[])[] = [[]];
+  /** The number of its set for any word, and for the words of the vocabulary by id. */
+  readonly #setOf = new Map<string, number>();
   readonly #byId: Uint16Array;
-  /** How many numbers follow, then pairs of language and weight. The first is empty. */
-  readonly #lists: Int32Array;
+  /** Of the text in work the words of each set, and the weight of each language. */
+  readonly #tally: Int32Array;
   readonly #counts: Int32Array;
 
   constructor(tables: LanguageTables, vocabulary: Vocabulary) {
@@ -42,37 +43,39 @@ export class Languages {
         owners.set(word, own.add(at));
       }
     });
-    const lists = [0];
     const filed = new Map<string, number>();
     for (const [word, codes] of owners) {
       const key = [...codes].join();
-      const place = filed.get(key) ?? lists.push(codes.size * 2) - 1;
-      if (!filed.has(key)) {
-        filed.set(key, place);
-        // A word of one language says more than a word of six.
-        for (const code of codes) lists.push(code, Math.floor(60 / codes.size));
-      }
-      this.#places.set(word, place);
+      // A word of one language says more than a word of six.
+      const pairs = [...codes].flatMap((code) => [code, Math.floor(60 / codes.size)]);
+      const set = filed.get(key) ?? this.#sets.push(pairs) - 1;
+      filed.set(key, set);
+      this.#setOf.set(word, set);
       const id = vocabulary.id(word);
-      if (id >= 0) this.#byId[id] = place;
+      if (id >= 0) this.#byId[id] = set;
     }
-    this.#lists = Int32Array.from(lists);
+    this.#tally = new Int32Array(this.#sets.length);
   }
 
   /** `known` counts the words that the vocabulary has; `foreign_milli` letters of other scripts. */
   detect(tokens: Tokens, known: number, foreign_milli: number): Language {
     if (foreign_milli > 400) return { code: 'und', unsupported: true };
     const counts = this.#counts.fill(0);
-    const lists = this.#lists;
+    // By sets first: most words of a text share a few of them.
+    const tally = this.#tally.fill(0);
     const looked = Math.min(tokens.words.length, LOOKED_AT);
     for (let k = 0; k < looked; k++) {
       const id = tokens.ids[k] ?? -1;
-      const place =
-        id >= 0 ? (this.#byId[id] ?? 0) : (this.#places.get(tokens.words[k] ?? '') ?? 0);
-      const last = place + (lists[place] ?? 0);
-      for (let c = place + 1; c < last; c += 2) {
-        const at = lists[c] ?? 0;
-        counts[at] = (counts[at] ?? 0) + (lists[c + 1] ?? 0);
+      const set = id >= 0 ? this.#byId[id] : this.#setOf.get(tokens.words[k] ?? '');
+      if (set !== undefined) tally[set] = (tally[set] ?? 0) + 1;
+    }
+    for (let set = 1; set < tally.length; set++) {
+      const times = tally[set] ?? 0;
+      const pairs = times > 0 ? this.#sets[set] : undefined;
+      if (pairs === undefined) continue;
+      for (let c = 0; c < pairs.length; c += 2) {
+        const at = pairs[c] ?? 0;
+        counts[at] = (counts[at] ?? 0) + times * (pairs[c + 1] ?? 0);
       }
     }
     let best = 0;

@@ -1,7 +1,7 @@
 // Runs patterns over windows of a text as sets of reachable positions: no backtracking, time = pattern length x window length.
 // The patterns stand in one row of numbers: a text asks for a dozen of them, and as objects they would lie all over the memory.
-import { bitOf } from './lexicon.ts';
-import type { Marks } from './lexicon.ts';
+import { bitOf } from './marks.ts';
+import type { Marks } from './marks.ts';
 import { GAP, MATCH, START } from './patterns.ts';
 import type { Pattern, Window } from './patterns.ts';
 import type { Tokens } from './tokens.ts';

@@ -1,6 +1,6 @@
 // What patterns cannot do without, in one row of numbers: read for every rule whose key word stands in a text, so it must be
 // close together in memory.
-import type { Marks } from './lexicon.ts';
+import type { Marks } from './marks.ts';
 import type { Pattern, Step } from './patterns.ts';
 
 /** The needs of many patterns. */

@@ -25,17 +25,25 @@ export function normalise(original: string): Normalised {
   return { text, capitals_milli, foreign_milli: share(foreign, letters) };
 }
 
-/** `capitals` of a text that is ASCII throughout, -1 for any other: one pass for nearly every text. */
+/** What a unit adds to a count: a small letter, a capital, anything else of ASCII, and what is not read here (0x7f and above). */
+const SMALL = 1;
+const CAPITAL = 2 ** 16;
+const COUNTED = Int32Array.from({ length: 128 }, (_hole, c) =>
+  c >= 0x61 && c <= 0x7a ? SMALL : c >= 0x41 && c <= 0x5a ? CAPITAL : 0,
+);
+
+/** `capitals` of a text that is ASCII throughout, -1 for any other: one pass for nearly every text, and no branch in it. */
 function asciiCapitals(text: string): number {
-  let upper = 0;
-  let lower = 0;
+  let counts = 0;
+  let highest = 0;
   for (let i = 0; i < text.length; i++) {
     const c = text.charCodeAt(i);
-    if (c >= 0x61 && c <= 0x7a) lower++;
-    else if (c > 0x7e) return -1;
-    else if (c >= 0x41 && c <= 0x5a) upper++;
+    counts += COUNTED[c & 0x7f] ?? 0;
+    highest |= c;
   }
-  return share(upper, upper + lower);
+  if (highest > 0x7f) return -1;
+  const upper = Math.floor(counts / CAPITAL);
+  return share(upper, upper + (counts % CAPITAL));
 }
 
 function capitals(text: string): number {

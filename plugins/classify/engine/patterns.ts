@@ -1,5 +1,5 @@
 // Rule patterns over words and classes, as the catalogs write them and as steps.
-import { bitOf } from './lexicon.ts';
+import { bitOf } from './marks.ts';
 import type { Lexicon } from './lexicon.ts';
 import type { Vocabulary } from './vocabulary.ts';
 

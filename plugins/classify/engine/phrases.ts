@@ -81,11 +81,15 @@ export class Phrases {
     }
   }
 
-  /** Puts class and length of each phrase that stands at `at`, of those at `place`, behind one another into `into`; says where they end. */
+  /**
+   * Puts class and length of each phrase that stands at `at` in the words up to `last`, of those at `place`, behind one another
+   * into `into`; says where they end.
+   */
   matches(
     place: number,
-    ids: readonly number[],
+    ids: Int32Array,
     at: number,
+    last: number,
     into: Int32Array,
     from: number,
   ): number {
@@ -96,7 +100,7 @@ export class Phrases {
       const length = row[i + 1] ?? 0;
       let k = 2;
       while (k < length && ids[at + k] === row[i + k]) k++;
-      if (k === length) {
+      if (k === length && at + length <= last) {
         into[end++] = row[i] ?? 0;
         into[end++] = length;
       }

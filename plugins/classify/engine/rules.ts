@@ -3,7 +3,19 @@ import type { Matcher } from './matcher.ts';
 import { Needs } from './needs.ts';
 import type { Pattern, Sentence, Step, Window } from './patterns.ts';
 import { keysFor } from './rule-keys.ts';
-import type { Lexicon, Marks } from './lexicon.ts';
+import {
+  CLASS_BITS,
+  fileLists,
+  NEEDS,
+  NEIGHBOURS,
+  ROW,
+  RULE,
+  SEEN,
+  STEPS,
+  WORD_BITS,
+} from './rule-rows.ts';
+import type { Lexicon } from './lexicon.ts';
+import type { Marks } from './marks.ts';
 import { DENIED, QUOTED, REPORTED } from './scope.ts';
 import type { Tokens } from './tokens.ts';
 import type { Vocabulary } from './vocabulary.ts';
@@ -257,20 +269,6 @@ function neighbourhood(sentences: readonly Sentence[], at: number, own: Sentence
   };
 }
 
-/** Appends lists of entries to `lists`; gives where each is, by key. */
-function fileLists(
-  filed: ReadonlyMap<number, readonly number[]>,
-  size: number,
-  lists: number[],
-): Int32Array {
-  const at = new Int32Array(size);
-  for (const [key, list] of filed) {
-    at[key] = lists.push(list.length) - 1;
-    lists.push(...list.map((entry) => entry * ROW));
-  }
-  return at;
-}
-
 function push(map: Map<number, number[]>, key: number, value: number): void {
   const list = map.get(key);
   if (list === undefined) map.set(key, [value]);
@@ -279,20 +277,6 @@ function push(map: Map<number, number[]>, key: number, value: number): void {
 
 /** Guards of rules this sure speak to the models too. */
 const GRAVE = 900;
-/** Numbers of each entry: what refuses it most often comes first. */
-const ROW = 8;
-/** The bits of the first thing it needs, see `Needs`. */
-const WORD_BITS = 0;
-const CLASS_BITS = 1;
-/** 1 when its window is the neighbourhood. */
-const NEIGHBOURS = 2;
-/** The round in which it was tried last. */
-const SEEN = 3;
-/** The number of its rule. */
-const RULE = 4;
-/** Where its needs and its steps are filed. */
-const NEEDS = 5;
-const STEPS = 6;
 const MASKS = {
   assert: DENIED | QUOTED | REPORTED,
   plain: QUOTED | REPORTED,

@@ -4,7 +4,8 @@ import { Needs } from './needs.ts';
 import { Matcher } from './matcher.ts';
 import { compile } from './patterns.ts';
 import type { Window } from './patterns.ts';
-import type { Lexicon, Marks } from './lexicon.ts';
+import type { Lexicon } from './lexicon.ts';
+import type { Marks } from './marks.ts';
 import type { Tokens } from './tokens.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
@@ -20,8 +21,8 @@ const ANY = -1;
 interface Pieces {
   readonly needs: Needs;
   readonly matcher: Matcher;
-  /** For each pattern of a reporting sentence, where its needs and its steps are filed. */
-  readonly reported: readonly (readonly [number, number])[];
+  /** For each pattern of a reporting sentence where its needs and its steps are filed, in pairs. */
+  readonly reported: Int32Array;
 }
 
 /** Compiles the scope tables. `reported` are patterns of sentences that hold the words of someone else against them. */
@@ -32,13 +33,13 @@ export function compileScope(
 ): Pieces {
   const needs = new Needs();
   const matcher = new Matcher();
-  const places = reported.map((source) => {
+  const places = reported.flatMap((source) => {
     const pattern = compile(source, lexicon, vocabulary);
-    return [needs.add(pattern), matcher.add(pattern)] as const;
+    return [needs.add(pattern), matcher.add(pattern)];
   });
   needs.seal();
   matcher.seal();
-  return { needs, matcher, reported: places };
+  return { needs, matcher, reported: Int32Array.from(places) };
 }
 
 /** The flags of every token, sentence by sentence. */
@@ -52,8 +53,9 @@ export function scopeOf(
   const anyQuote = tokens.quoted.length > 0;
   const { needs, matcher } = pieces;
   const reports: number[] = [];
-  for (const [need, place] of pieces.reported)
-    if (needs.met(need, marks, ANY, ANY)) reports.push(place);
+  const { reported } = pieces;
+  for (let k = 0; k < reported.length; k += 2)
+    if (needs.met(reported[k] ?? 0, marks, ANY, ANY)) reports.push(reported[k + 1] ?? 0);
   for (const sentence of sentences) {
     deny(tokens, marks, sentence, flags);
     if (anyQuote) quote(tokens, sentence, flags);

@@ -3,20 +3,25 @@ import { isLetter } from './normalise.ts';
 import { FNV_BASIS, FNV_PRIME } from './vocabulary.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
-/** How strongly a word is parted from the one before it. */
+/** How strongly a word is parted from the one before it: not at all, by a comma or a dash, by the end of a sentence. */
 export type Break = 0 | 1 | 2;
 export const CLAUSE: Break = 1;
 export const SENTENCE: Break = 2;
 
-/** The words of one text, as parallel lists. */
-export interface Tokens {
-  readonly words: string[];
+/** What is known of each word, in parallel rows; they may be longer than the text. */
+interface Rows {
   /** Vocabulary ids, -1 for a word the tables do not know. */
-  readonly ids: number[];
+  ids: Int32Array;
   /** Offsets into the normalised text. */
-  readonly starts: number[];
-  readonly ends: number[];
-  readonly breaks: Break[];
+  starts: Int32Array;
+  ends: Int32Array;
+  /** How strongly each is parted from the one before it, a `Break`. */
+  breaks: Uint8Array;
+}
+
+/** The words of one text. The rows live until the next text is cut: making them anew takes longer than filling them. */
+export interface Tokens extends Rows {
+  readonly words: string[];
   /** True where the word stands between quotation marks; empty when none does, and no longer than to the last that does. */
   readonly quoted: boolean[];
   exclamations: number;
@@ -35,16 +40,33 @@ function unitsOf(text: string): Uint16Array {
   return units;
 }
 
+function rowsOf(length: number, { ids, starts, ends, breaks }: Partial<Rows>): Rows {
+  const longer = {
+    ids: new Int32Array(length),
+    starts: new Int32Array(length),
+    ends: new Int32Array(length),
+    breaks: new Uint8Array(length),
+  };
+  longer.ids.set(ids ?? []);
+  longer.starts.set(starts ?? []);
+  longer.ends.set(ends ?? []);
+  longer.breaks.set(breaks ?? []);
+  return longer;
+}
+
+/** Grow with the text of the most words. */
+let rows = rowsOf(256, {});
+
 /** One left-to-right pass; the work for each character is bounded by a constant. */
 export function tokenise(text: string, vocabulary: Vocabulary): Tokens {
   const codes = unitsOf(text);
   const tokens: Tokens = {
     words: [],
-    ids: [],
-    starts: [],
-    ends: [],
-    breaks: [],
     quoted: [],
+    ids: rows.ids,
+    starts: rows.starts,
+    ends: rows.ends,
+    breaks: rows.breaks,
     exclamations: 0,
     questions: 0,
     disguised: 0,
@@ -244,11 +266,15 @@ function push(
   to: number,
   mark: Break,
 ): void {
-  tokens.words.push(word);
-  tokens.ids.push(id);
-  tokens.starts.push(from);
-  tokens.ends.push(to);
-  tokens.breaks.push(mark);
+  const at = tokens.words.push(word) - 1;
+  if (at === tokens.ids.length) {
+    rows = rowsOf(at * 2, tokens);
+    Object.assign(tokens, rows);
+  }
+  tokens.ids[at] = id;
+  tokens.starts[at] = from;
+  tokens.ends[at] = to;
+  tokens.breaks[at] = mark;
 }
 
 function pushWord(

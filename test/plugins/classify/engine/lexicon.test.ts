@@ -2,8 +2,9 @@
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { bitOf, Lexicon } from '../../../../plugins/classify/engine/lexicon.ts';
-import type { Marks } from '../../../../plugins/classify/engine/lexicon.ts';
+import { Lexicon } from '../../../../plugins/classify/engine/lexicon.ts';
+import { bitOf } from '../../../../plugins/classify/engine/marks.ts';
+import type { Marks } from '../../../../plugins/classify/engine/marks.ts';
 import { tokenise } from '../../../../plugins/classify/engine/tokens.ts';
 import { Vocabulary } from '../../../../plugins/classify/engine/vocabulary.ts';
 
