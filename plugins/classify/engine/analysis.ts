@@ -4,6 +4,7 @@ import type { Lexicon } from './lexicon.ts';
 import type { Marks } from './marks.ts';
 import { normalise } from './normalise.ts';
 import type { Sentence } from './patterns.ts';
+import { withoutRepeats } from './repeats.ts';
 import { scopeOf } from './scope.ts';
 import type { compileScope } from './scope.ts';
 import { SENTENCE, tokenise } from './tokens.ts';
@@ -33,8 +34,11 @@ export interface Analysis {
 
 /** Takes a text apart; linear in its length. */
 export function analyse(original: string, tables: Tables): Analysis {
-  const { text, capitals_milli, foreign_milli } = normalise(original);
-  const tokens = tokenise(text, tables.vocabulary);
+  const { text: whole, capitals_milli, foreign_milli } = normalise(original);
+  const cutWhole = tokenise(whole, tables.vocabulary);
+  const shorter = withoutRepeats(whole, cutWhole);
+  const text = shorter ?? whole;
+  const tokens = shorter === undefined ? cutWhole : tokenise(shorter, tables.vocabulary);
   const marks = tables.lexicon.mark(tokens);
   const sentences = cut(tokens, marks);
   const flags = scopeOf(tables.scope, tokens, marks, sentences);

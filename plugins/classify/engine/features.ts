@@ -69,6 +69,8 @@ const PAIR = 9;
 export const GROUP_WORD = 0x5bd1e995;
 export const SLUR_WORD = 0x1b873593;
 const EDGE = 0x2545f491;
+/** From so many letters on "aaaaaaaa" would count for more than any word does. */
+const LONG_WORD = 6;
 
 /** Two 32-bit values into one; every bit of both counts. */
 export function mix(a: number, b: number): number {
@@ -78,8 +80,19 @@ export function mix(a: number, b: number): number {
   return h ^ (h >>> 13);
 }
 
-/** Letter groups of three to five inside `<word>`. */
+/** Letter groups of three to five inside `<word>`; each but once in a long word that is made of few of them. */
 export function letterGroups(word: string, sink: Pick<Sink, 'add'>): void {
+  if (word.length < LONG_WORD) {
+    eachGroup(word, sink);
+    return;
+  }
+  const groups: number[] = [];
+  eachGroup(word, { add: (hash) => groups.push(hash) });
+  const distinct = new Set(groups);
+  for (const hash of distinct.size * 2 > groups.length ? groups : distinct) sink.add(hash);
+}
+
+function eachGroup(word: string, sink: Pick<Sink, 'add'>): void {
   const edged = `<${word}>`;
   for (let i = 0; i + 3 <= edged.length; i++) {
     let h = 0x7feb352d;

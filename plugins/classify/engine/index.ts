@@ -3,7 +3,8 @@ import type { Json, JsonObject } from '../../../log/index.ts';
 import { analyse } from './analysis.ts';
 import type { Analysis } from './analysis.ts';
 import { CRISIS, GENERAL, OWN } from './domains.ts';
-import { GROUP, HOSTILE, KIND, SLUR } from './features.ts';
+import { COARSE, DISTRESS, GROUP, HARSH, HOSTILE, KIND, SLUR } from './features.ts';
+import type { ModelScores } from './model.ts';
 import type { Hit } from './rules.ts';
 import { loadTables } from './tables.ts';
 import type { EngineTables } from './tables.ts';
@@ -106,7 +107,10 @@ function classify(text: string, domain: string, tables: EngineTables): Classifie
   );
   const hits = hitsOf(analysis, domain, tables);
   const ruleIds = idsOf(hits);
-  const models = tables.model.score(analysis, ruleIds, domain !== 'general');
+  const scores = tables.model.score(analysis, ruleIds, domain !== 'general');
+  const unread =
+    language.unsupported && isStrange(analysis) && ruleIds.length === 0 && !namesHarm(analysis);
+  const models = unread ? softened(scores) : scores;
   const policy = domain === 'general' ? 0 : models.policy_milli;
   const ruled = strongest(hits.violation);
   const lenient = ruled < 500 && isDefence(analysis);
@@ -138,6 +142,7 @@ function classify(text: string, domain: string, tables: EngineTables): Classifie
     explain: {
       language: language.code,
       models: { ...models },
+      unread,
       lenient,
       guarded,
       rules: [...hits.crisis, ...hits.violation].map((hit) => explainHit(hit, analysis)),
@@ -165,11 +170,37 @@ function isDefence(analysis: Analysis): boolean {
   return named && answered;
 }
 
+/**
+ * A text of another language beyond doubt: most of its words are unknown, or it is long enough to tell. Of its letters nothing
+ * was learnt.
+ */
+function isStrange({ tokens, marks }: Analysis): boolean {
+  const { length } = tokens.words;
+  return length >= LONG_TEXT || marks.known * 10 < length * 4;
+}
+
+/** A word of harm that is known in whatever language. */
+function namesHarm({ marks, tokens }: Analysis): boolean {
+  for (let k = 0; k < tokens.words.length; k++)
+    if (((marks.kinds[k] ?? 0) & (SLUR | HOSTILE | HARSH | COARSE | DISTRESS)) !== 0) return true;
+  return false;
+}
+
+function softened({ violation_milli, policy_milli, crisis_milli }: ModelScores): ModelScores {
+  return {
+    violation_milli: soften(violation_milli),
+    policy_milli: soften(policy_milli),
+    crisis_milli: soften(crisis_milli),
+  };
+}
+
 /** Below the threshold, in the same order. */
 function soften(milli: number): number {
   return Math.min(milli, 400 + Math.floor(milli / 11));
 }
 
+/** So many words tell a language. */
+const LONG_TEXT = 16;
 /** The most that SAFE may score where the tables cannot read the language. */
 const UNSUPPORTED_SAFE_MILLI = 300;
 

@@ -1,4 +1,4 @@
-// Tests of the engine in Spanish, German and French: threats, hate, harassment, requests for harm and hiring. behaviour.md §6.1.
+// Tests of the engine in Spanish, German and French, and in languages it does not know: threats, hate, harassment, requests for harm and hiring. behaviour.md §6.1.
 
 import assert from 'node:assert/strict';
 import { loadEngine } from '../../../../plugins/classify/engine/index.ts';
@@ -43,6 +43,49 @@ const LAWFUL = {
     "Il n'a pas le permis que le poste exige, refuse-le.",
   ],
 } as const;
+
+/** The same walk in the park, in languages that nothing was learnt of. */
+const UNREAD = [
+  'Сегодня хорошая погода, пойдём гулять в парк с детьми.',
+  'Сьогодні гарна погода, підемо гуляти в парк з дітьми.',
+  'Σήμερα ο καιρός είναι καλός, πάμε βόλτα στο πάρκο με τα παιδιά.',
+  'الطقس جميل اليوم، لنذهب إلى الحديقة مع الأطفال.',
+  'מזג האוויר יפה היום, בוא נלך לפארק עם הילדים.',
+  'आज मौसम अच्छा है, चलो बच्चों के साथ पार्क चलते हैं।',
+  '今天天气很好,我们带孩子去公园散步吧。',
+  '今日は天気がいいので、子供たちと公園に行きましょう。',
+  '오늘 날씨가 좋으니 아이들과 공원에 갑시다.',
+  'วันนี้อากาศดี ไปเดินเล่นที่สวนสาธารณะกับลูกๆ กันเถอะ',
+  'Oggi il tempo è bello, andiamo al parco con i bambini.',
+  'Hoje o tempo está bom, vamos ao parque com as crianças.',
+  'Vandaag is het mooi weer, laten we met de kinderen naar het park gaan.',
+  'Dzisiaj jest ładna pogoda, chodźmy z dziećmi do parku.',
+  'Bugün hava güzel, çocuklarla parka gidelim.',
+  'Idag är det fint väder, låt oss gå till parken med barnen.',
+  'Ma szép idő van, menjünk a gyerekekkel a parkba.',
+];
+
+describe('classifier in other languages', () => {
+  const engine = loadEngine();
+
+  it('sees no breach in letters it cannot read, however many', () => {
+    for (const text of UNREAD)
+      for (const times of [1, 2, 5, 40]) {
+        const backwards = text.split(' ').reverse().join(' ');
+        const whole = `${text} ${backwards} `.repeat(times);
+        for (const domain of ['general', 'hiring', 'companion'])
+          assert.equal(engine.classify(whole, domain).classification, 'SAFE', `${domain}: ${text}`);
+      }
+  });
+
+  it('still knows words of harm that it has learnt', () => {
+    const found = engine.classify(
+      'Сегодня fuck you stupid nigger погода сегодня хорошая',
+      'general',
+    );
+    assert.equal(found.classification, 'VIOLATION');
+  });
+});
 
 describe('classifier in Spanish, German and French', () => {
   const engine = loadEngine();
