@@ -32,6 +32,8 @@ export function openLogger(
 export async function serve(file?: string): Promise<RunningServer> {
   const sources = readConfig(process.env, file);
   const logger = openLogger(sources.config);
+  // Whoever read the lines below may leave (`actlog serve | head`): the logs are served all the same.
+  process.stdout.on('error', (err: Error) => logger.warn({ err }, 'standard output is closed'));
   const server = await startServer(sources, { logger });
   const { base_url } = server.gateway;
   for (const { kind, key } of server.first_keys) {

@@ -1,10 +1,12 @@
 // The commands beside a server: serve itself, keys and tenants through it, a backup while it serves.
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { actlog, type Ran } from '../support/actlog.ts';
-
+import { setTimeout } from 'node:timers/promises';
+import { actlog, start, type Ran } from '../support/actlog.ts';
+import { freePort } from '../support/free-port.ts';
 import { Served } from './served.ts';
 
 describe('actlog serve, and what works beside it', function () {
@@ -36,6 +38,29 @@ describe('actlog serve, and what works beside it', function () {
     assert.equal(code, 1);
     assert.match(stderr, /another process has the data in .* open/);
     assert.doesNotMatch(stderr, /\n {4}at /);
+  });
+
+  it('serves on when the reader of its lines has left', async () => {
+    const port = await freePort();
+    const data = join(served.folder, 'unread');
+    const unread = start(['serve', '--data', data], { env: { PORT: String(port) } });
+    unread.stdout.destroy();
+    const health = () =>
+      fetch(`http://127.0.0.1:${String(port)}/health`).then(
+        ({ status }) => status,
+        () => (unread.exitCode === null ? 0 : -1),
+      );
+    let status = 0;
+    while (status === 0) {
+      await setTimeout(100);
+      status = await health();
+    }
+    // The last lines are printed behind the first answer, and access lines a second later.
+    await setTimeout(1500);
+    assert.deepEqual([status, await health()], [200, 200]);
+    const ended = once(unread, 'exit');
+    unread.kill('SIGTERM');
+    assert.equal((await ended)[0], 0);
   });
 
   it('refuses a setting that is none, by its name', async () => {
