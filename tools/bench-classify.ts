@@ -102,8 +102,8 @@ function checkOwnSets(engine: Engine): void {
   report['unseen'] = { ...figures(unseen), set: figuresByTag(unseen) };
 }
 
-function checkSpeed(engine: Engine): void {
-  const speed = speedOf(
+async function checkSpeed(engine: Engine): Promise<void> {
+  const speed = await speedOf(
     engine,
     ownRows(OWN_SETS).map((row) => row.text),
   );
@@ -113,7 +113,7 @@ function checkSpeed(engine: Engine): void {
   atMost('Memory of the models', 'MB', speed.model_mb, 8);
 }
 
-function main(folder: string | undefined): number {
+async function main(folder: string | undefined): Promise<number> {
   const engine = loadEngine();
   report['classifier'] = {
     id: engine.id,
@@ -121,7 +121,7 @@ function main(folder: string | undefined): number {
     weights_sha256: engine.weights_sha256,
   };
   checkOwnSets(engine);
-  checkSpeed(engine);
+  await checkSpeed(engine);
   if (folder !== undefined && hasPublicSets(folder)) checkPublicSets(folder, engine);
   else
     process.stdout.write(
@@ -138,4 +138,4 @@ function main(folder: string | undefined): number {
   return checks.every(({ holds }) => holds) ? 0 : 1;
 }
 
-process.exitCode = main(process.argv[2]);
+process.exitCode = await main(process.argv[2]);

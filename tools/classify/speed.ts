@@ -1,16 +1,20 @@
 // How long a classification takes, and that it grows no faster than the text.
+import { setTimeout } from 'node:timers/promises';
 import { readCatalogBytes } from '../../plugins/catalog.ts';
 import type { Engine } from '../../plugins/classify/engine/index.ts';
 
 const LENGTH = 200;
 const SAMPLES = 300;
-/** Rounds over all samples; the first fifth warms up. */
-const ROUNDS = 500;
-const BLOCKS = 10;
+/** Rounds over all samples: to warm up, and in each block. */
+const WARM_ROUNDS = 100;
+const ROUNDS = 25;
+/** Blocks lie over a minute: a machine that others share is slow for many seconds at a time. */
+const BLOCKS = 24;
+const PAUSE_MS = 2500;
 
 /** Microseconds, ratios of times for a doubled text, megabytes. */
 export interface Speed {
-  /** The median of all calls in the quietest of the blocks that follow one another: the others measure the neighbours of the machine. */
+  /** The median of all calls in the quietest of the blocks: the others measure the neighbours of the machine. */
   readonly median_us: number;
   /** The median of all calls of all blocks. */
   readonly median_all_us: number;
@@ -39,19 +43,20 @@ export const HOSTILE: Readonly<Record<string, string>> = {
 };
 
 /** Times the engine on 200-character texts cut from `texts`, and on hostile texts of 16 and 32 KiB. */
-export function speedOf(engine: Engine, texts: readonly string[]): Speed {
+export async function speedOf(engine: Engine, texts: readonly string[]): Promise<Speed> {
   const joined = texts.join(' ');
   const samples: string[] = [];
   for (let at = 0; at + LENGTH < joined.length && samples.length < SAMPLES; at += LENGTH) {
     samples.push(joined.slice(at, at + LENGTH));
   }
-  const rounds = Array.from({ length: ROUNDS }, () => timesOf(engine, samples));
-  const warm = rounds.slice(ROUNDS / 5);
-  const length = warm.length / BLOCKS;
-  const blocks = Array.from({ length: BLOCKS }, (_hole, k) =>
-    sorted(warm.slice(k * length, (k + 1) * length).flat()),
-  );
-  const times = sorted(warm.flat());
+  for (let round = 0; round < WARM_ROUNDS; round++) timesOf(engine, samples);
+  const blocks: number[][] = [];
+  while (blocks.length < BLOCKS) {
+    timesOf(engine, samples);
+    blocks.push(sorted(Array.from({ length: ROUNDS }, () => timesOf(engine, samples)).flat()));
+    await setTimeout(PAUSE_MS);
+  }
+  const times = sorted(blocks.flat());
   const ratios: Record<string, number> = {};
   let worst = 0;
   for (const [name, piece] of Object.entries(HOSTILE)) {
