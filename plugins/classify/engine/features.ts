@@ -82,7 +82,7 @@ export function mix(a: number, b: number): number {
 
 /** Letter groups of three to five inside `<word>`; each but once in a long word that is made of few of them. */
 export function letterGroups(word: string, sink: Pick<Sink, 'add'>): void {
-  if (word.length < LONG_WORD) {
+  if (word.length < LONG_WORD || letters(word) * 2 > word.length) {
     eachGroup(word, sink);
     return;
   }
@@ -90,6 +90,18 @@ export function letterGroups(word: string, sink: Pick<Sink, 'add'>): void {
   eachGroup(word, { add: (hash) => groups.push(hash) });
   const distinct = new Set(groups);
   for (const hash of distinct.size * 2 > groups.length ? groups : distinct) sink.add(hash);
+}
+
+/** How many letters a word has, each counted once and some taken for each other: few groups are made of few letters. */
+function letters(word: string): number {
+  let bits = 0;
+  let count = 0;
+  for (let k = 0; k < word.length; k++) {
+    const bit = 1 << (word.charCodeAt(k) & 31);
+    if ((bits & bit) === 0) count++;
+    bits |= bit;
+  }
+  return count;
 }
 
 function eachGroup(word: string, sink: Pick<Sink, 'add'>): void {
