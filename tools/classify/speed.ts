@@ -8,9 +8,9 @@ const SAMPLES = 300;
 /** Rounds over all samples: to warm up, and in each block. */
 const WARM_ROUNDS = 100;
 const ROUNDS = 25;
-/** Blocks lie over a minute: a machine that others share is slow for many seconds at a time. */
+/** Blocks lie over two minutes: a machine that others share is slow for many seconds at a time. */
 const BLOCKS = 24;
-const PAUSE_MS = 2500;
+const PAUSE_MS = 5000;
 
 /** Microseconds, ratios of times for a doubled text, megabytes. */
 export interface Speed {
