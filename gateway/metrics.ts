@@ -100,7 +100,7 @@ export function observeWitnesses(
       },
     });
   };
-  all('quorum', 'Whether the newest checkpoint offered found its quorum of witnesses.', (found) => {
+  all('quorum', '0 when the newest checkpoint offered found no quorum of witnesses.', (found) => {
     return found.quorum !== 'missing';
   });
   all('fail_open', 'Whether checkpoints are published without the quorum.', (found) => {

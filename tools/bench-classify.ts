@@ -6,6 +6,7 @@ import { loadEngine } from '../plugins/classify/engine/index.ts';
 import type { Engine } from '../plugins/classify/engine/index.ts';
 import type { Row } from './classify/corpus.ts';
 import { crossCheck, scoreAlarm, scoreCrisis, scoreViolation } from './classify/cross-check.ts';
+import { longFigures, readmes } from './classify/long-texts.ts';
 import { figures, figuresByTag, rightByTag } from './classify/measure.ts';
 import type { Scored } from './classify/measure.ts';
 import { ownRows, unseenRows } from './classify/own-rows.ts';
@@ -23,6 +24,7 @@ interface Check {
 }
 
 const OWN_SETS = fileURLToPath(new URL('../test/data/classify', import.meta.url));
+const PACKAGES = fileURLToPath(new URL('../node_modules', import.meta.url));
 const DEFENCE = ['counter_quote_nh', 'counter_ref_nh', 'negate_neg_nh', 'negate_pos_h'];
 
 const checks: Check[] = [];
@@ -101,6 +103,11 @@ function checkOwnSets(engine: Engine): void {
   // By writers nothing of whom was learnt from: what to expect of others.
   const unseen = unseenRows(OWN_SETS).map((row) => scoreAlarm(engine, row));
   report['unseen'] = { ...figures(unseen), set: figuresByTag(unseen) };
+  const breaches = unseenRows(OWN_SETS)
+    .filter((row) => row.domain === 'general' && scoreAlarm(engine, row).positive)
+    .map((row) => row.text)
+    .filter((text) => engine.classify(text, 'general').classification !== 'SAFE');
+  report['long'] = longFigures(engine, readmes(PACKAGES), breaches);
 }
 
 /** `runs` lie minutes apart: on a shared machine the quietest tells most of the engine. */

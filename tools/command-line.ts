@@ -36,7 +36,7 @@ export function acting<A extends unknown[]>(
       process.exitCode = (await action(...args)) ?? EXIT.ok;
     } catch (error) {
       if (!isExpected(error)) throw error;
-      process.stderr.write(`actlog: ${error.message}\n`);
+      process.stderr.write(`actlog: ${inWords(error)}\n`);
       process.exitCode = error instanceof CommandError ? error.exit : failure;
     }
   };
@@ -46,6 +46,14 @@ function isExpected(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
   // Of the operating system: no such file, no permission, disk full.
   return EXPECTED.has(error.name) || 'syscall' in error;
+}
+
+/** Of a file the system says "ENOENT: no such file or directory, open 'x'"; a user reads "x: no such file or directory". */
+function inWords(error: Error): string {
+  const { path, code = '', syscall = '' } = error as NodeJS.ErrnoException;
+  const { message } = error;
+  if (path === undefined || !message.startsWith(`${code}: `)) return message;
+  return `${path}: ${message.slice(code.length + 2).replace(`, ${syscall} '${path}'`, '')}`;
 }
 
 /** Where the data of a command is. */

@@ -26,7 +26,8 @@ const Health = Type.Object(
       Type.Object({
         log: Type.String(),
         quorum: Type.String({
-          description: 'met, missing, or none when the policy asks for none.',
+          description:
+            'Of the newest checkpoint: met, missing, pending until one is offered after a start, or none when the policy asks for none.',
         }),
         fail_open: Type.Boolean({ description: 'Checkpoints are published without the quorum.' }),
         witnesses: Type.Array(

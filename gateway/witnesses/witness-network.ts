@@ -105,7 +105,8 @@ export class WitnessNetwork {
     if (before.quorum !== after.quorum) {
       const { quorum, fail_open } = after;
       if (quorum === 'missing') this.#logger.error({ origin, fail_open }, 'no quorum of witnesses');
-      else this.#logger.info({ origin }, 'the quorum of witnesses is met again');
+      else if (before.quorum === 'missing')
+        this.#logger.info({ origin }, 'the quorum of witnesses is met again');
     }
     for (const [i, { name, problem }] of after.witnesses.entries()) {
       if (problem === before.witnesses[i]?.problem) continue;

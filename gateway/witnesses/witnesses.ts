@@ -20,8 +20,8 @@ export interface WitnessOptions extends AskOptions {
 
 /** What health shows of the witnesses of one log. */
 export interface WitnessHealth {
-  /** Of the newest checkpoint that was offered; `none` when the policy asks for none. */
-  readonly quorum: 'met' | 'missing' | 'none';
+  /** Of the newest checkpoint that was offered; `pending` until one is, `none` when the policy asks for none. */
+  readonly quorum: 'met' | 'missing' | 'pending' | 'none';
   readonly fail_open: boolean;
   readonly witnesses: readonly WitnessState[];
 }
@@ -34,7 +34,8 @@ export class Witnesses {
   readonly #clients: readonly WitnessClient[];
   /** Named `…/map`: they check every entry first, and so are asked when those can be read. */
   readonly #monitors: readonly WitnessClient[];
-  #met = true;
+  /** Null until a checkpoint is offered. */
+  #met: boolean | null = null;
 
   constructor({ policy, asked }: WitnessPolicy, options: WitnessOptions) {
     this.#policy = policy;
@@ -49,7 +50,7 @@ export class Witnesses {
 
   health(): WitnessHealth {
     return {
-      quorum: this.#policy.quorum === null ? 'none' : this.#met ? 'met' : 'missing',
+      quorum: this.#policy.quorum === null ? 'none' : quorumOf(this.#met),
       fail_open: this.#options.fail_open,
       witnesses: [...this.#clients, ...this.#monitors].map(({ state }) => state),
     };
@@ -114,4 +115,9 @@ export class Witnesses {
     const keys = { origin, vkey, cosigners };
     return openCheckpoint(native, note + lines.join(''), keys).cosignatures;
   }
+}
+
+function quorumOf(met: boolean | null): WitnessHealth['quorum'] {
+  if (met === null) return 'pending';
+  return met ? 'met' : 'missing';
 }

@@ -198,7 +198,7 @@ describe('actlog serve, and what works beside it', function () {
       for (const [args, said] of [
         [[receipt], /a kit says which keys to trust/],
         [[stray, '--kit', kit], /no receipt, absence document/],
-        [['missing.json', '--kit', kit], /ENOENT/],
+        [['missing.json', '--kit', kit], /^actlog: missing\.json: no such file or directory$/m],
         [[receipt, '--kit', stray], /./],
         [[], /missing required argument/],
       ] as const) {

@@ -8,12 +8,13 @@ import {
   tellingClass,
 } from '../../plugins/classify/engine/features.ts';
 import type { Sink } from '../../plugins/classify/engine/features.ts';
-import { engineOf, hitsOf, idsOf } from '../../plugins/classify/engine/index.ts';
+import { engineOf } from '../../plugins/classify/engine/index.ts';
 import type { Engine } from '../../plugins/classify/engine/index.ts';
 import { HEADS } from '../../plugins/classify/engine/model.ts';
 import type { Head, ModelTable } from '../../plugins/classify/engine/model.ts';
 import { tokenise } from '../../plugins/classify/engine/tokens.ts';
 import { normalise } from '../../plugins/classify/engine/normalise.ts';
+import { hitsOf, idsOf } from '../../plugins/classify/engine/text-hits.ts';
 import { buildTables } from '../../plugins/classify/engine/tables.ts';
 import type { EngineTables } from '../../plugins/classify/engine/tables.ts';
 import { hashWord } from '../../plugins/classify/engine/vocabulary.ts';
@@ -46,6 +47,7 @@ const EMPTY_HEAD = {
 };
 export const NEUTRAL: ModelTable = {
   bits: 0,
+  caution: 0,
   heads: { violation: EMPTY_HEAD, policy: EMPTY_HEAD, crisis: EMPTY_HEAD },
 };
 
@@ -104,14 +106,7 @@ export function featuresOf(rows: readonly Row[], tables: EngineTables, bits: num
     const analysis = analyse(row.text, tables);
     const hits = hitsOf(analysis, row.domain, tables);
     const ids = idsOf(hits);
-    emit(
-      analysis,
-      0,
-      analysis.sentences.length,
-      tables.featureClasses,
-      (_id, word) => hashWord(word),
-      sink,
-    );
+    emit(analysis, tables.featureClasses, (_id, word) => hashWord(word), sink);
     emitWhole(analysis, ids, row.domain !== 'general', tables.featureClasses, sink);
     return Int32Array.from(list);
   });
@@ -230,7 +225,7 @@ export function engineWith(
       },
     ]),
   ) as Record<(typeof HEADS)[number], Head>;
-  const table: ModelTable = { bits, heads };
+  const table: ModelTable = { bits, caution: CAUTION, heads };
   const weights = new Uint8Array(bytes.buffer);
   return {
     engine: engineOf(buildTables({ id: 'trial', version: '0', files: {} }, words, table, weights)),
@@ -239,5 +234,7 @@ export function engineWith(
   };
 }
 
+/** Chosen on long texts, see the card. */
+const CAUTION = 0.5;
 /** Margins are on the scale of the logistic already. */
 const SLOPE = 1.5;

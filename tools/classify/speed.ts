@@ -40,6 +40,7 @@ export const HOSTILE: Readonly<Record<string, string>> = {
   'look-alikes': '\u0430a',
   'one long word': 'supercalifragilistic',
   sentences: 'He. She. I. ',
+  shouts: 'no! why? ',
 };
 
 /** Times the engine on 200-character texts cut from `texts`, and on hostile texts of 16 and 32 KiB. */

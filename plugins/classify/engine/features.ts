@@ -155,19 +155,15 @@ export function classPair(first: number, second: number): number {
   return mix(mix(PAIR, first), second);
 }
 
-/** Emits the features of the sentences `from` to `to` (exclusive). */
+/** Emits the features of all sentences. */
 export function emit(
   analysis: Analysis,
-  from: number,
-  to: number,
   classes: FeatureClasses,
   wordHash: (id: number, word: string) => number,
   sink: Sink,
 ): void {
-  for (let s = from; s < to; s++) {
-    const sentence = analysis.sentences[s];
-    if (sentence !== undefined) emitSentence(analysis, sentence, classes, wordHash, sink);
-  }
+  for (const sentence of analysis.sentences)
+    emitSentence(analysis, sentence, classes, wordHash, sink);
 }
 
 /** Emits what concerns the text as a whole: rules that spoke, and its manner. */
@@ -187,9 +183,9 @@ export function emitWhole(
   for (const id of ruleIds) sink.add(mix(RULE, hashWord(id)));
   const { tokens } = analysis;
   sink.add(mix(STYLE, 16 + Math.min(9, Math.floor(analysis.capitals_milli / 100))));
-  sink.add(mix(STYLE, 32 + Math.min(3, tokens.exclamations)));
-  sink.add(mix(STYLE, 48 + Math.min(2, tokens.questions)));
-  sink.add(mix(STYLE, 64 + Math.min(2, tokens.disguised)));
+  sink.add(mix(STYLE, 32 + Math.min(3, tokens.exclamations.length)));
+  sink.add(mix(STYLE, 48 + Math.min(2, tokens.questions.length)));
+  sink.add(mix(STYLE, 64 + Math.min(2, tokens.disguised.length)));
   sink.add(mix(STYLE, 80 + Math.min(7, Math.floor(Math.log2(tokens.words.length + 1)))));
 }
 

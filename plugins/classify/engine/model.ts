@@ -53,16 +53,19 @@ export interface Head {
 export interface ModelTable {
   /** Binary logarithm of the number of rows of weights.bin; a row holds one byte for each head. */
   readonly bits: number;
+  /**
+   * How much higher the thresholds are for the worst of two stretches, of four again, and so on: of many, one looks bad by
+   * chance. On the scale of the margin.
+   */
+  readonly caution: number;
   readonly heads: Readonly<Record<(typeof HEADS)[number], Head>>;
 }
-
-/** Stretches of about this many words are judged one by one, and the worst counts: length hides nothing. */
-const STRETCH = 90;
 
 /** The loaded models. */
 export class Model {
   readonly #sums: Sums;
   readonly #heads: readonly Head[];
+  readonly #caution: number;
   readonly #classes: FeatureClasses;
   readonly #wordHash: (id: number, word: string) => number;
 
@@ -79,6 +82,7 @@ export class Model {
     }
     const signed = new Int8Array(weights.buffer, weights.byteOffset, weights.length);
     this.#sums = new Sums(signed, table.bits, words, classes);
+    this.#caution = table.caution;
     this.#heads = HEADS.map((name) => table.heads[name]);
     this.#classes = classes;
     const hashes = Int32Array.from(words, hashWord);
@@ -92,7 +96,7 @@ export class Model {
     const begin = tokens.words.length > 0 ? (marks.kinds[0] ?? 0) : 0;
     const request =
       ((begin & REQUEST) !== 0 && tokens.words.length <= LONGEST_REQUEST) ||
-      (tokens.questions > 0 && (begin & QUESTION) !== 0 && short);
+      (tokens.questions.length > 0 && (begin & QUESTION) !== 0 && short);
     // "I'm such an idiot" is aimed at nobody else.
     const atSelf = namesSpeaker(analysis) && (said & PERSON) === 0;
     const harsh =
@@ -107,35 +111,36 @@ export class Model {
     });
   }
 
-  /** The highest score of any stretch of the text; `trade` where a domain has rules of its own. */
-  score(analysis: Analysis, ruleIds: readonly string[], trade: boolean): ModelScores {
-    const best = [0, 0, 0];
+  /** `trade` where a domain has rules of its own; `stretches` is of how many the worst will be taken. */
+  score(
+    analysis: Analysis,
+    ruleIds: readonly string[],
+    trade: boolean,
+    stretches: number,
+  ): ModelScores {
+    emit(analysis, this.#classes, this.#wordHash, this.#sums);
+    emitWhole(analysis, ruleIds, trade, this.#classes, this.#sums);
+    const { violation, policy, crisis, count } = this.#sums.take();
+    const norm = Math.sqrt(count);
     const thresholds = this.#thresholds(analysis, ruleIds.some(isTrade), trade);
-    const { sentences } = analysis;
-    let from = 0;
-    for (let to = 1; to <= sentences.length; to++) {
-      const start = sentences[from]?.from ?? 0;
-      const end = sentences[to - 1]?.to ?? 0;
-      if (to < sentences.length && end - start < STRETCH) continue;
-      emit(analysis, from, to, this.#classes, this.#wordHash, this.#sums);
-      emitWhole(analysis, ruleIds, trade, this.#classes, this.#sums);
-      const { violation, policy, crisis, count } = this.#sums.take();
-      const norm = Math.sqrt(count);
-      [violation, policy, crisis].forEach((sum, h) => {
-        const head = this.#heads[h];
-        if (head === undefined) return;
-        const margin = (sum * head.scale) / norm + head.bias;
-        const milli = Math.round(1000 * logistic(head.slope * (margin - (thresholds[h] ?? 0))));
-        if (milli > (best[h] ?? 0)) best[h] = milli;
-      });
-      from = to;
-    }
+    const more = this.#caution * doublings(stretches);
+    const milli = (sum: number, h: number): number => {
+      const { scale, bias, slope } = this.#heads[h] ?? NO_HEAD;
+      const margin = (sum * scale) / norm + bias;
+      return Math.round(1000 * logistic(slope * (margin - (thresholds[h] ?? 0) - more)));
+    };
     return {
-      violation_milli: best[0] ?? 0,
-      policy_milli: best[1] ?? 0,
-      crisis_milli: best[2] ?? 0,
+      violation_milli: milli(violation, 0),
+      policy_milli: milli(policy, 1),
+      crisis_milli: milli(crisis, 2),
     };
   }
+}
+
+/** The binary logarithm, read from a polygon: every machine gets the same number. */
+function doublings(n: number): number {
+  const whole = 31 - Math.clz32(n);
+  return whole + n / 2 ** whole - 1;
 }
 
 /** Whether a rule is one of a trade, and not of hate, threats or distress. */
@@ -156,6 +161,7 @@ function namesSpeaker({ marks, flags }: Analysis): boolean {
   return false;
 }
 
+const NO_HEAD = { scale: 0, bias: 0, slope: 0 };
 const OTHERS = QUOTED | REPORTED;
 /** "I hate my hair today": texts this short. */
 const FEW_WORDS = 12;

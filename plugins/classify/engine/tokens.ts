@@ -24,10 +24,11 @@ export interface Tokens extends Rows {
   readonly words: string[];
   /** True where the word stands between quotation marks; empty when none does, and no longer than to the last that does. */
   readonly quoted: boolean[];
-  exclamations: number;
-  questions: number;
+  /** Before which word each mark stands. */
+  exclamations: readonly number[];
+  questions: readonly number[];
   /** Words that had to be undisguised. */
-  disguised: number;
+  disguised: readonly number[];
 }
 
 /** The UTF-16 units of the text in work: a string gives them one by one and slowly. Grows with the longest text. */
@@ -67,9 +68,9 @@ export function tokenise(text: string, vocabulary: Vocabulary): Tokens {
     starts: rows.starts,
     ends: rows.ends,
     breaks: rows.breaks,
-    exclamations: 0,
-    questions: 0,
-    disguised: 0,
+    exclamations: NOWHERE,
+    questions: NOWHERE,
+    disguised: NOWHERE,
   };
   const n = text.length;
   let pending: Break = SENTENCE;
@@ -125,8 +126,8 @@ export function tokenise(text: string, vocabulary: Vocabulary): Tokens {
     } else {
       const strength = breakOf(code, next);
       if (strength > pending) pending = strength;
-      if (code === 0x21) tokens.exclamations++;
-      else if (code === 0x3f) tokens.questions++;
+      if (code === 0x21) note(tokens, 'exclamations');
+      else if (code === 0x3f) note(tokens, 'questions');
       else if (code > 0x1fff && code !== 0xfffd) {
         const width = code >= 0xd800 && code < 0xdc00 ? 2 : 1;
         pushPlain(tokens, text.slice(i, i + width), i, i + width, pending, vocabulary);
@@ -138,6 +139,16 @@ export function tokenise(text: string, vocabulary: Vocabulary): Tokens {
     i++;
   }
   return tokens;
+}
+
+/** Shared by the texts that have none: most. */
+const NOWHERE: readonly number[] = [];
+
+/** Notes the place of the next word. */
+function note(tokens: Tokens, name: 'exclamations' | 'questions' | 'disguised'): void {
+  const places = tokens[name];
+  if (places === NOWHERE) tokens[name] = [tokens.words.length];
+  else (places as number[]).push(tokens.words.length);
 }
 
 const LONGEST_QUOTE = 80;
@@ -237,6 +248,7 @@ function pushRun(
   mark: Break,
   vocabulary: Vocabulary,
 ): void {
+  note(tokens, 'disguised');
   let letters = '';
   for (let i = from; i < to; i += 2) letters += text.charAt(i);
   let first = true;
@@ -244,7 +256,6 @@ function pushRun(
     pushPlain(tokens, word, from, to, first ? mark : 0, vocabulary);
     first = false;
   }
-  tokens.disguised++;
 }
 
 function pushPlain(
@@ -286,7 +297,7 @@ function pushWord(
   vocabulary: Vocabulary,
 ): void {
   const spelled = vocabulary.spell(raw);
-  if (spelled.disguised) tokens.disguised++;
+  if (spelled.disguised) note(tokens, 'disguised');
   for (let k = 0; k < spelled.words.length; k++) {
     push(tokens, spelled.words[k] ?? '', spelled.ids[k] ?? -1, from, to, k === 0 ? mark : 0);
   }

@@ -24,6 +24,7 @@ describe('witnesses of a log', () => {
   it('put every cosignature that came into the note', async () => {
     const witnesses = network.witnesses(network.policy('group q 2 a b c\nquorum q', 'a', 'b', 'c'));
     const offer = tree.offer();
+    assert.equal(witnesses.health().quorum, 'pending');
     const cosigned = await witnesses.cosign(offer);
     assert.equal(cosigned?.cosignatures, 3);
     assert.ok(cosigned.note.startsWith(offer.note));
