@@ -14,7 +14,7 @@ import { HEADS } from '../../plugins/classify/engine/model.ts';
 import type { Head, ModelTable } from '../../plugins/classify/engine/model.ts';
 import { tokenise } from '../../plugins/classify/engine/tokens.ts';
 import { normalise } from '../../plugins/classify/engine/normalise.ts';
-import { hitsOf, idsOf } from '../../plugins/classify/engine/text-hits.ts';
+import { hitsOf } from '../../plugins/classify/engine/text-hits.ts';
 import { buildTables } from '../../plugins/classify/engine/tables.ts';
 import type { EngineTables } from '../../plugins/classify/engine/tables.ts';
 import { hashWord } from '../../plugins/classify/engine/vocabulary.ts';
@@ -104,8 +104,7 @@ export function featuresOf(rows: readonly Row[], tables: EngineTables, bits: num
   return rows.map((row) => {
     list = [];
     const analysis = analyse(row.text, tables);
-    const hits = hitsOf(analysis, row.domain, tables);
-    const ids = idsOf(hits);
+    const { ids } = hitsOf(analysis, row.domain, tables);
     emit(analysis, tables.featureClasses, (_id, word) => hashWord(word), sink);
     emitWhole(analysis, ids, row.domain !== 'general', tables.featureClasses, sink);
     return Int32Array.from(list);

@@ -162,7 +162,7 @@ export function emit(
   wordHash: (id: number, word: string) => number,
   sink: Sink,
 ): void {
-  for (const sentence of analysis.sentences)
+  for (const sentence of analysis.marks.sentences)
     emitSentence(analysis, sentence, classes, wordHash, sink);
 }
 
@@ -177,7 +177,7 @@ export function emitWhole(
   const present: number[] = [];
   const { present: stands } = analysis.marks;
   for (const cls of trade ? classes.tellingTrade : classes.telling) {
-    if (stands[cls] === 1) present.push(cls);
+    if (stands[cls] !== 0) present.push(cls);
   }
   sink.pairs(present);
   for (const id of ruleIds) sink.add(mix(RULE, hashWord(id)));

@@ -6,7 +6,7 @@ import { isUnread, judge } from './judging.ts';
 import type { Hit } from './rules.ts';
 import { loadTables } from './tables.ts';
 import type { EngineTables } from './tables.ts';
-import { hitsOf, idsOf, strongest } from './text-hits.ts';
+import { hitsOf, strongest } from './text-hits.ts';
 
 /** Texts over this many bytes of UTF-8 are not read. */
 export const LONGEST_TEXT_BYTES = 32_768;
@@ -105,7 +105,7 @@ function classify(text: string, domain: string, tables: EngineTables): Classifie
     analysis.foreign_milli,
   );
   const hits = hitsOf(analysis, domain, tables);
-  const ruleIds = idsOf(hits);
+  const ruleIds = hits.ids;
   const unread = language.unsupported && isUnread(analysis, ruleIds);
   const judged = judge(analysis, hits, { domain, unread }, tables);
   const violation = Math.max(strongest(hits.violation), judged.violation_milli);

@@ -4,7 +4,7 @@ import { COARSE, DISTRESS, GROUP, HARSH, HOSTILE, KIND, SLUR } from './features.
 import type { ModelScores } from './model.ts';
 import { readingsOf } from './stretches.ts';
 import type { EngineTables } from './tables.ts';
-import { hitsOf, idsOf, isQuiet, strongest } from './text-hits.ts';
+import { hitsOf, isQuiet, strongest } from './text-hits.ts';
 import type { TextHits } from './text-hits.ts';
 
 /** Offsets into the normalised text. */
@@ -59,7 +59,7 @@ function judgeOne(
   tables: EngineTables,
 ): Judged {
   const trade = domain !== 'general';
-  const scores = tables.model.score(stretch, idsOf(hits), trade, stretches);
+  const scores = tables.model.score(stretch, hits.ids, trade, stretches);
   const models = unread ? softened(scores) : scores;
   const { violation_milli, policy_milli, crisis_milli } = models;
   const lenient = strongest(hits.violation) < 500 && isDefence(stretch);

@@ -1,6 +1,8 @@
 // Marks where each class of words stands in a text. All in rows of numbers, kept from text to text.
+import type { Sentence } from './patterns.ts';
 import type { Phrases } from './phrases.ts';
 import type { Stems } from './stems.ts';
+import { SENTENCE } from './tokens.ts';
 import type { Tokens } from './tokens.ts';
 
 /**
@@ -16,10 +18,11 @@ export interface Marks {
   readonly bits: Int32Array;
   /** For each token, what its classes are to scope and models. */
   readonly kinds: Int32Array;
-  /** For each class id, 1 when it stands anywhere in the text. */
+  /** For each class id the bits of the sentences that it stands in: eight, so far ones share a bit. 0 when it stands nowhere. */
   readonly present: Uint8Array;
-  /** For each vocabulary id, 1 when it stands anywhere in the text. */
+  /** The same for each vocabulary id. */
   readonly words: Uint8Array;
+  readonly sentences: readonly Sentence[];
   /** How many words of the text the vocabulary has. */
   readonly known: number;
 }
@@ -39,6 +42,10 @@ export interface MarkedTables {
   readonly kinds: Int32Array;
 }
 
+/** The longest sentence the rules look at as one; longer ones are cut. */
+const LONGEST_SENTENCE = 48;
+/** Sentences have so many bits. */
+const SENTENCE_BITS = 8;
 /** Numbers before a list: bits and kinds of its classes. */
 const HEAD = 2;
 
@@ -88,9 +95,9 @@ export class Marker {
     this.#end = lists.length;
   }
 
-  /** Finds every class at every word. */
+  /** Finds every class at every word, and the sentences. */
   mark(tokens: Tokens): Marks {
-    const { ids } = tokens;
+    const { ids, breaks } = tokens;
     const n = tokens.words.length;
     this.#empty(n);
     const places = this.#places;
@@ -101,6 +108,11 @@ export class Marker {
     const placeOf = this.#placeOf;
     const noted = this.#noted;
     const phrases = this.#phrases;
+    const sentences: Sentence[] = [];
+    let from = 0;
+    let mask = 1;
+    let wordBits = 0;
+    let classBits = 0;
     let known = 0;
     let end = this.#end;
     let id = ids[0] ?? -1;
@@ -108,7 +120,8 @@ export class Marker {
       const next = at + 1 < n ? (ids[at + 1] ?? -1) : -1;
       let place: number;
       if (id >= 0) {
-        words[id] = 1;
+        words[id] = (words[id] ?? 0) | mask;
+        wordBits |= bitOf(id);
         noted[known++] = id;
         place = placeOf[id] ?? 0;
         const found = phrases.place(id, next);
@@ -125,14 +138,24 @@ export class Marker {
       }
       const lists = this.#lists;
       const last = place + (lists[place] ?? 0);
-      for (let k = place + 1; k < last; k += 2) present[lists[k] ?? 0] = 1;
+      for (let k = place + 1; k < last; k += 2) {
+        const cls = lists[k] ?? 0;
+        present[cls] = (present[cls] ?? 0) | mask;
+      }
       places[at] = place;
-      bits[at] = lists[place - HEAD] ?? 0;
+      classBits |= bits[at] = lists[place - HEAD] ?? 0;
       kinds[at] = lists[place - HEAD + 1] ?? 0;
       id = next;
+      const to = at + 1;
+      if (to === n || breaks[to] === SENTENCE || to - from >= LONGEST_SENTENCE) {
+        sentences.push({ from, to, words: wordBits, classes: classBits, mask });
+        from = to;
+        mask = 1 << (sentences.length % SENTENCE_BITS);
+        wordBits = classBits = 0;
+      }
     }
     this.#notedWords = known;
-    return { places, lists: this.#lists, bits, kinds, present, words, known };
+    return { places, lists: this.#lists, bits, kinds, present, words, sentences, known };
   }
 
   /** Writes the list of a word with phrases behind it at `end`; says where it ends, `end` when no phrase stands there. */

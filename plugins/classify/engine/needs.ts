@@ -1,7 +1,7 @@
 // What patterns cannot do without, in one row of numbers: read for every rule whose key word stands in a text, so it must be
 // close together in memory.
 import type { Marks } from './marks.ts';
-import type { Pattern, Step } from './patterns.ts';
+import type { Pattern, Sentence, Step } from './patterns.ts';
 
 /** The needs of many patterns. */
 export class Needs {
@@ -33,15 +33,15 @@ export class Needs {
   }
 
   /**
-   * False when a word or class that the pattern at `place` cannot do without is nowhere in the text, or its bit not among
-   * those of the window.
+   * False when a word or class that the pattern at `place` cannot do without is in no sentence of the window, or its bit not
+   * among those of the window.
    */
   met(
     place: number,
     { words, present }: Marks,
-    windowWords: number,
-    windowClasses: number,
+    window: Pick<Sentence, 'words' | 'classes' | 'mask'>,
   ): boolean {
+    const { mask } = window;
     const row = this.#row;
     let i = place;
     for (;;) {
@@ -49,11 +49,11 @@ export class Needs {
       if (count === 0) return true;
       const wordBits = row[i++] ?? 0;
       const classBits = row[i++] ?? 0;
-      if (((wordBits & windowWords) | (classBits & windowClasses)) === 0) return false;
+      if (((wordBits & window.words) | (classBits & window.classes)) === 0) return false;
       const end = i + count;
       for (; i < end; i++) {
         const need = row[i] ?? 0;
-        if (need >= 0 ? words[need] === 1 : present[~need] === 1) break;
+        if (((need >= 0 ? words[need] : present[~need]) ?? 0) & mask) break;
       }
       if (i === end) return false;
       i = end;

@@ -99,8 +99,9 @@ export interface Window {
   readonly to: number;
 }
 
-/** A window and the bits of its words and classes, see `bitOf`. */
+/** A window, the bits of its words and classes (`bitOf`), and that of itself among the sentences of the text (`Marks.present`). */
 export interface Sentence extends Window {
   readonly words: number;
   readonly classes: number;
+  readonly mask: number;
 }

@@ -66,7 +66,6 @@ interface Text {
   readonly tokens: Tokens;
   readonly marks: Marks;
   readonly flags: Uint8Array;
-  readonly sentences: readonly Sentence[];
 }
 
 interface Guard {
@@ -177,9 +176,9 @@ export class RuleSet {
       spoken: Array.from({ length: this.#tables }, () => []),
       silenced: new Array<boolean>(this.#tables).fill(false),
     };
-    const { marks, sentences } = text;
+    const { marks } = text;
     const { ids } = text.tokens;
-    const { places, lists } = marks;
+    const { places, lists, sentences } = marks;
     const byWord = this.#byWord;
     const byClass = this.#byClass;
     const seenClass = this.#seenClass;
@@ -222,7 +221,7 @@ export class RuleSet {
       const rule = rows[row + RULE] ?? 0;
       if (this.#spokeIn[rule] === this.#text) continue;
       const needs = rows[row + NEEDS] ?? 0;
-      if (!this.#needs.met(needs, text.marks, window.words, window.classes)) continue;
+      if (!this.#needs.met(needs, text.marks, window)) continue;
       const span = this.#matcher.find(rows[row + STEPS] ?? 0, text.tokens, text.marks, window);
       const entry = span === undefined ? undefined : this.#entries[row / ROW];
       if (span === undefined || entry === undefined) continue;
@@ -250,7 +249,7 @@ export class RuleSet {
   #silent(rule: Rule, span: Window, { tokens, marks, flags }: Text, window: Sentence): boolean {
     for (let k = span.from; k < span.to; k++) if (((flags[k] ?? 0) & rule.mask) !== 0) return true;
     for (const { steps, needs } of rule.unless) {
-      if (!this.#needs.met(needs, marks, window.words, window.classes)) continue;
+      if (!this.#needs.met(needs, marks, window)) continue;
       if (this.#matcher.find(steps, tokens, marks, window) !== undefined) return true;
     }
     return false;
@@ -266,6 +265,7 @@ function neighbourhood(sentences: readonly Sentence[], at: number, own: Sentence
     to: behind.to,
     words: before.words | own.words | behind.words,
     classes: before.classes | own.classes | behind.classes,
+    mask: before.mask | own.mask | behind.mask,
   };
 }
 

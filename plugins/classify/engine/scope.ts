@@ -16,7 +16,7 @@ export const REPORTED = 4;
 
 const NEGATION_REACH = 7;
 /** The bits of a window of which nothing is known. */
-const ANY = -1;
+const ANY = { words: -1, classes: -1, mask: -1 };
 
 interface Pieces {
   readonly needs: Needs;
@@ -43,20 +43,15 @@ export function compileScope(
 }
 
 /** The flags of every token, sentence by sentence. */
-export function scopeOf(
-  pieces: Pieces,
-  tokens: Tokens,
-  marks: Marks,
-  sentences: readonly Window[],
-): Uint8Array {
+export function scopeOf(pieces: Pieces, tokens: Tokens, marks: Marks): Uint8Array {
   const flags = new Uint8Array(tokens.words.length);
   const anyQuote = tokens.quoted.length > 0;
   const { needs, matcher } = pieces;
   const reports: number[] = [];
   const { reported } = pieces;
   for (let k = 0; k < reported.length; k += 2)
-    if (needs.met(reported[k] ?? 0, marks, ANY, ANY)) reports.push(reported[k + 1] ?? 0);
-  for (const sentence of sentences) {
+    if (needs.met(reported[k] ?? 0, marks, ANY)) reports.push(reported[k + 1] ?? 0);
+  for (const sentence of marks.sentences) {
     deny(tokens, marks, sentence, flags);
     if (anyQuote) quote(tokens, sentence, flags);
     for (const place of reports) {

@@ -20,7 +20,7 @@ export function readingsOf(analysis: Analysis): Analysis[][] | undefined {
 }
 
 function stretchesOf(analysis: Analysis, words: number): Analysis[] {
-  const { sentences } = analysis;
+  const { sentences } = analysis.marks;
   const stretches: Analysis[] = [];
   let first = 0;
   sentences.forEach(({ to }, last) => {
@@ -41,14 +41,8 @@ function stretch(
   return {
     text,
     tokens: tokensIn(tokens, start, end),
-    marks: marksIn(marks, start, end),
+    marks: marksIn(marks, sentences, start, end),
     flags: flags.subarray(start, end),
-    sentences: sentences.map(({ from, to, words, classes }) => ({
-      from: from - start,
-      to: to - start,
-      words,
-      classes,
-    })),
     capitals_milli,
     foreign_milli,
   };
@@ -86,16 +80,23 @@ function firstFrom(rising: readonly number[], least: number): number {
 }
 
 /** `words` stays that of the whole text: it only says what need not be looked for. */
-function marksIn(marks: Marks, start: number, end: number): Marks {
-  const { lists, words } = marks;
-  const places = marks.places.subarray(start, end);
+function marksIn(marks: Marks, sentences: readonly Sentence[], start: number, end: number): Marks {
+  const { places, lists, words } = marks;
   const present = new Uint8Array(marks.present.length);
-  for (const place of places) {
-    const last = place + (lists[place] ?? 0);
-    for (let k = place + 1; k < last; k += 2) present[lists[k] ?? 0] = 1;
+  for (const { from, to, mask } of sentences) {
+    for (let at = from; at < to; at++) {
+      const place = places[at] ?? 0;
+      const last = place + (lists[place] ?? 0);
+      for (let k = place + 1; k < last; k += 2) {
+        const cls = lists[k] ?? 0;
+        present[cls] = (present[cls] ?? 0) | mask;
+      }
+    }
   }
   return {
-    ...{ places, lists, words, present },
+    ...{ lists, words, present },
+    places: places.subarray(start, end),
+    sentences: sentences.map((one) => ({ ...one, from: one.from - start, to: one.to - start })),
     bits: marks.bits.subarray(start, end),
     kinds: marks.kinds.subarray(start, end),
     known: marks.known,

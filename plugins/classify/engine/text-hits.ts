@@ -9,6 +9,8 @@ export interface TextHits {
   readonly violation: Hit[];
   readonly crisis: Hit[];
   readonly crisis_guarded: boolean;
+  /** Of those that spoke, sorted. */
+  readonly ids: string[];
 }
 
 /** The rules that speak, of the general table and of the domain. */
@@ -18,19 +20,12 @@ export function hitsOf(analysis: Analysis, domain: string, tables: EngineTables)
   const { spoken, silenced } = rules.hits(analysis);
   const general = spoken[GENERAL] ?? [];
   const own = spoken[OWN] ?? [];
-  return {
-    violation: own.length === 0 ? general : [...general, ...own],
-    crisis: spoken[CRISIS] ?? [],
-    crisis_guarded: silenced[CRISIS] === true,
-  };
-}
-
-/** The ids of rules that spoke, sorted. */
-export function idsOf({
-  crisis,
-  violation,
-}: Readonly<Record<'crisis' | 'violation', readonly Hit[]>>): string[] {
-  return [...crisis, ...violation].map(({ id }) => id).sort();
+  const violation = own.length === 0 ? general : [...general, ...own];
+  const crisis = spoken[CRISIS] ?? [];
+  const ids: string[] = [];
+  for (const { id } of crisis) ids.push(id);
+  for (const { id } of violation) ids.push(id);
+  return { violation, crisis, crisis_guarded: silenced[CRISIS] === true, ids: ids.sort() };
 }
 
 /** The highest score of them, 0 for none. */
@@ -41,6 +36,6 @@ export function strongest(hits: readonly Hit[]): number {
 }
 
 /** True when no rule spoke and none was silenced. */
-export function isQuiet({ crisis, violation, crisis_guarded }: TextHits): boolean {
-  return crisis.length === 0 && violation.length === 0 && !crisis_guarded;
+export function isQuiet({ ids, crisis_guarded }: TextHits): boolean {
+  return ids.length === 0 && !crisis_guarded;
 }

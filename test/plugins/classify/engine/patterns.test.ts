@@ -37,7 +37,8 @@ function match(source: string, text: string): string | undefined {
   const known = ids.filter((id) => id >= 0);
   const words = known.reduce((bits, id) => bits | bitOf(id), 0);
   const classes = ids.reduce((bits, _id, k) => bits | (marks.bits[k] ?? 0), 0);
-  if (span !== undefined) assert.ok(needs.met(place, marks, words, classes));
+  const mask = marks.sentences.reduce((bits, sentence) => bits | sentence.mask, 0);
+  if (span !== undefined) assert.ok(needs.met(place, marks, { words, classes, mask }));
   return span && tokens.words.slice(span.from, span.to).join(' ');
 }
 

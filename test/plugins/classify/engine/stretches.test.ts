@@ -67,8 +67,8 @@ describe('long texts', () => {
           for (const name of ['exclamations', 'questions', 'disguised'] as const)
             assert.equal(marks(name), whole.tokens[name].length, name);
           for (const part of stretches) {
-            assert.equal(part.sentences[0]?.from, 0);
-            assert.equal(part.sentences.at(-1)?.to, part.tokens.words.length);
+            assert.equal(part.marks.sentences[0]?.from, 0);
+            assert.equal(part.marks.sentences.at(-1)?.to, part.tokens.words.length);
           }
         }
       }),
