@@ -2,7 +2,7 @@
 import type { Sentence } from './patterns.ts';
 import type { Phrases } from './phrases.ts';
 import type { Stems } from './stems.ts';
-import { SENTENCE } from './tokens.ts';
+import { SENTENCE } from './word-ends.ts';
 import type { Tokens } from './tokens.ts';
 
 /**
