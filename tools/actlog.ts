@@ -4,7 +4,7 @@
 
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
-import { EXIT } from './command-line.ts';
+import { EXIT, withKeyIds } from './command-line.ts';
 import { addBackup } from './commands/backup.ts';
 import { addConformance } from './commands/conformance.ts';
 import { addClearing } from './commands/clearing.ts';
@@ -64,7 +64,7 @@ for (const add of [
 }
 
 try {
-  await program.parseAsync();
+  await program.parseAsync(withKeyIds(process.argv.slice(2)), { from: 'user' });
 } catch (error) {
   if (!(error instanceof CommanderError)) throw error;
   process.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.unknown;
