@@ -59,10 +59,10 @@ function inWords(error: Error): string {
 /** A key id is a SHA-256 in base64url (RFC 7638), so one in 64 looks like an option. */
 const KID_LIKE_OPTION = /^-[A-Za-z0-9_-]{42}$/;
 
-/** Arguments with such key ids last, behind `--`: as they stand they would be unknown options. */
+/** Arguments of `keys` with such key ids last, behind `--`: as they stand they would be unknown options. None is the value of one. */
 export function withKeyIds(args: readonly string[]): string[] {
   const kids = args.filter((arg) => KID_LIKE_OPTION.test(arg));
-  if (kids.length === 0 || args.includes('--')) return [...args];
+  if (args[0] !== 'keys' || kids.length === 0 || args.includes('--')) return [...args];
   return [...args.filter((arg) => !kids.includes(arg)), '--', ...kids];
 }
 

@@ -17,7 +17,12 @@ describe('command line', () => {
   });
 
   it('leaves all others where they are', () => {
-    for (const args of [[], ['serve', '--data', '-'], ['verify', '-', '--kit', 'kit.json', '-h']])
+    for (const args of [
+      [],
+      ['serve', '--data', '-'],
+      ['verify', '-', '--key', KID],
+      ['keys', 'list', '-h'],
+    ])
       assert.deepEqual(withKeyIds(args), args);
   });
 });

@@ -42,7 +42,7 @@ export function piecesOf(texts: readonly string[], words: number): string[] {
   for (const text of texts) {
     let sentences: string[] = [];
     let count = 0;
-    for (const sentence of text.split(/(?<=[.!?\n])\s+/)) {
+    for (const sentence of sentencesOf(text)) {
       sentences.push(sentence);
       count += sentence.split(/\s+/).length;
       if (count < words) continue;
@@ -54,6 +54,8 @@ export function piecesOf(texts: readonly string[], words: number): string[] {
   }
   return pieces;
 }
+
+const sentencesOf = (text: string): string[] => text.split(/(?<=[.!?\n])\s+/);
 
 /** How the engine reads long texts of no trade; the breaches are sentences that it finds when they stand alone. */
 export function longFigures(
@@ -69,7 +71,7 @@ export function longFigures(
     const pieces = all.filter((_piece, k) => k % step === 0);
     const lawful = pieces.filter((piece) => !alarms(piece));
     const found = lawful.filter((piece, k) => {
-      const sentences = piece.split(/(?<=[.!?\n])\s+/);
+      const sentences = sentencesOf(piece);
       const at = Math.floor((sentences.length * (k % 10)) / 10);
       return alarms(sentences.toSpliced(at, 0, breaches[k % breaches.length] ?? '').join(' '));
     });

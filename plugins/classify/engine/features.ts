@@ -166,7 +166,7 @@ export function emit(
     emitSentence(analysis, sentence, classes, wordHash, sink);
 }
 
-/** Emits what concerns the text as a whole: rules that spoke, and its manner. */
+/** Emits what concerns a stretch as a whole: pairs of its classes, rules that spoke in it, its manner. */
 export function emitWhole(
   analysis: Analysis,
   ruleIds: readonly string[],
