@@ -118,7 +118,7 @@ const RETRY: Partial<Record<ApiErrorCode, string>> = {
 
 /** Any thrown value as the error that the client gets; defects lose their message. */
 export function apiError(thrown: unknown): ApiError {
-  if (thrown instanceof ApiError) return thrown;
+  if (thrown instanceof ApiError && isCode(thrown.code)) return thrown;
   if (thrown instanceof LogError) {
     const code = LOG_PROBLEMS[thrown.code];
     if (code !== undefined) {
@@ -129,7 +129,18 @@ export function apiError(thrown: unknown): ApiError {
       return new ApiError(code, shown, options);
     }
   }
-  return new ApiError('internal_error', messageOf('internal_error'), { cause: thrown });
+  return new ApiError('internal_error', messageOf('internal_error'), { cause: defectOf(thrown) });
+}
+
+/** Whether the table has the code. Plugins in JavaScript name what they like. */
+export const isCode = (code: unknown): code is ApiErrorCode =>
+  typeof code === 'string' && Object.hasOwn(PROBLEMS, code);
+
+/** What the operator's log shows of a defect; an error whose code nobody knows is one of its author. */
+function defectOf(thrown: unknown): unknown {
+  if (!(thrown instanceof ApiError)) return thrown;
+  const reason = `an ApiError has the unknown code ${thrown.code}: ${thrown.message}`;
+  return new Error(reason, { cause: thrown });
 }
 
 function messageOf(code: ApiErrorCode): string {

@@ -70,6 +70,8 @@ export async function run(
     readonly plugins?: readonly Plugin[];
     readonly clock?: Clock;
     readonly resolve?: Resolve;
+    /** Takes the lines of the log; silent unless given. */
+    readonly lines?: (line: string) => void;
   } = {},
 ): Promise<Running> {
   const data = env['DATA_DIR'] ?? (await mkdtemp(join(tmpdir(), 'actlog-')));
@@ -85,7 +87,10 @@ export async function run(
     DATA_DIR: data,
   });
   const server = await startServer(sources, {
-    logger: pino({ level: 'silent' }),
+    logger:
+      options.lines === undefined
+        ? pino({ level: 'silent' })
+        : pino({ level: 'info' }, { write: options.lines }),
     time: clock,
     plugins: options.plugins ?? [],
     ...(options.resolve === undefined ? {} : { resolve: options.resolve }),
