@@ -60,4 +60,5 @@ export { parseVkey } from './note/vkey.ts';
 export { parsePolicy } from './note/policy.ts';
 export { countQuorum } from './note/quorum.ts';
 export type { CosignerName, Policy, PolicyKey } from './note/quorum.ts';
+export { checkCurrent } from './store/current.ts';
 export { syncFolder } from './sync-folder.ts';

@@ -3,7 +3,7 @@
 
 import { mkdir } from 'node:fs/promises';
 import { ClassicLevel } from 'classic-level';
-import { LogError } from '../../log/index.ts';
+import { checkCurrent, LogError } from '../../log/index.ts';
 
 /** How values are stored. */
 export type ValueEncoding = 'json' | 'view';
@@ -21,9 +21,14 @@ export class SyncedLevel<V> {
     this.#folder = folder;
   }
 
-  /** Opens the database, made when missing; `log_locked` when another process holds it. */
+  /**
+   * Opens the database, made when missing; `log_locked` when another process holds it, `store_corrupt` when it lost
+   * what LevelDB finds it by.
+   */
   static async open<V>(folder: string, valueEncoding: ValueEncoding): Promise<SyncedLevel<V>> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
+    // Before there is a database object, since one opens by itself.
+    await checkCurrent(folder);
     const level = new SyncedLevel<V>(new ClassicLevel(folder, { valueEncoding }), folder);
     await level.#open();
     return level;

@@ -3,6 +3,7 @@
 
 import { ClassicLevel } from 'classic-level';
 import { LogError } from '../errors.ts';
+import { checkCurrent } from './current.ts';
 import { howLeft, markInUse, unmark } from './in-use.ts';
 import { metaKey, STORE_VERSION } from './layout.ts';
 import { seal, unseal } from './seal.ts';
@@ -62,6 +63,7 @@ export async function openStore(
 ): Promise<Store> {
   try {
     // Before there is a database object, since one opens by itself.
+    await checkCurrent(folder);
     const left = await howLeft(folder);
     if (left === 'unclosed' || (compare && left === 'closed')) await checkTables(folder);
   } catch (error) {

@@ -161,4 +161,15 @@ describe('tenants', () => {
     await copy.close();
     await assert.rejects(store.copyTo(join(folder, 'copy')));
   });
+
+  it('are not begun anew where their database lost its CURRENT', async () => {
+    const lost = join(folder, 'lost');
+    await store.copyTo(lost);
+    await (await openGatewayStore(lost)).close();
+    await rm(join(lost, 'CURRENT'));
+    const before = (await readdir(lost)).sort();
+    const refusal = { code: 'store_corrupt', message: /CURRENT/ };
+    await assert.rejects(openGatewayStore(lost), refusal);
+    assert.deepEqual((await readdir(lost)).sort(), before);
+  });
 });
