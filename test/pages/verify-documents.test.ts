@@ -155,6 +155,29 @@ pagesSuite('/verify', (sight) => {
     await page.context().close();
   });
 
+  it('answers a question by an absence document only, and takes none for the receipt in it', async () => {
+    const { running } = sight();
+    const asked = { entity: 'page-tests', surface: 'a', from_ms: 1, to_ms: 2 };
+    const { json } = await running.post('/api/v1/absence/witness', asked, { key: running.live });
+    const witness = json.witness as { schema?: string };
+    assert.ok('receipt' in witness);
+    const page = await openReady(sight());
+    const said = async (): Promise<string> => (await page.textContent('#result')) ?? '';
+    assert.equal(await show(page, JSON.stringify(witness)), 'UNDECLARED');
+    assert.equal(await show(page, JSON.stringify({ ...witness, schema: 'x' })), 'UNKNOWN');
+    assert.equal(await show(page, JSON.stringify({ ...witness, schema: undefined })), 'UNKNOWN');
+    assert.match(await said(), /does not speak for the rest/);
+    await page.click('summary');
+    await page.fill('#key', '["surface","page-tests","a"]');
+    await page.fill('#from', '1');
+    await page.fill('#to', '2');
+    assert.equal(await show(page, JSON.stringify(await receipt(running))), 'UNKNOWN');
+    assert.match(await said(), /Your question is not answered/);
+    assert.equal(await show(page, JSON.stringify(witness)), 'UNDECLARED');
+    calm(page);
+    await page.context().close();
+  });
+
   it('comes to the verdict of the CLI on every vector, and draws the window', async () => {
     const { origin, vkey, jwk, witnesses, checkpoints, documents, refused } = VECTORS;
     const names = witnesses.map(({ name }, i) => [name, `w${String(i)}`] as const);

@@ -124,11 +124,29 @@ describe('actlog serve, and what works beside it', function () {
         to_ms: 1_000_000_001_000,
       });
       const { witness: document } = JSON.parse(await readFile(witness, 'utf8'));
-      await writeFile(witness, JSON.stringify({ ...document, schema: 'another' }));
-      for (const file of [witness, await served.silence('s-7'), kit]) {
-        const { code, stdout, stderr } = await run('verify', file, '--kit', kit, ...asked);
-        assert.equal(code, 2, stdout);
-        assert.match(stderr, /--key asks about an absence document, and this is a (receipt|kit)/);
+      for (const other of [
+        { ...document, schema: 'another' },
+        { ...document, schema: undefined },
+      ]) {
+        await writeFile(witness, JSON.stringify(other));
+        for (const question of [asked, ['--as-asked'], []]) {
+          const { code, stdout, stderr } = await run('verify', witness, '--kit', kit, ...question);
+          assert.equal(code, 2, stdout);
+          assert.match(stderr, /the receipt in it does not speak for the rest/);
+        }
+      }
+      for (const file of [await served.silence('s-7'), kit]) {
+        for (const [option, question] of [
+          ['--key', asked],
+          ['--as-asked', ['--as-asked']],
+        ] as const) {
+          const { code, stdout, stderr } = await run('verify', file, '--kit', kit, ...question);
+          assert.equal(code, 2, stdout);
+          assert.match(
+            stderr,
+            new RegExp(`${option} asks about an absence document, and this is a (receipt|kit)`),
+          );
+        }
       }
       await writeFile(witness, JSON.stringify(document));
       const mine = await run('verify', witness, '--kit', kit, '--as-asked', ...key);

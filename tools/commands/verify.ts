@@ -77,6 +77,7 @@ async function verify(what: string, options: VerifyOptions): Promise<number> {
   const bytes = await read(what, address);
   const several = severalOf(bytes);
   if (several !== null) {
+    refuseUnasked({ kind: 'absence' }, options);
     const kit = await readKit(options, address);
     let exit: number = EXIT.ok;
     for (const document of askedAbout(several, options)) {
@@ -120,7 +121,7 @@ function askedAbout(
  * An option that the thing cannot answer is not passed over: whoever asks about a window would take a good
  * receipt, in an answer whose document is of no known form, for the proof.
  */
-function refuseUnasked({ kind }: Shown, options: VerifyOptions): void {
+function refuseUnasked({ kind }: Pick<Shown, 'kind'>, options: VerifyOptions): void {
   const refuse = (option: string, about: string): never => {
     const what = kind.replace('_', '-');
     throw new CommandError(`${option} asks about ${about}, and this is a ${what}`, EXIT.unknown);
@@ -129,6 +130,9 @@ function refuseUnasked({ kind }: Shown, options: VerifyOptions): void {
     if (options[name] !== undefined && kind !== 'absence') {
       refuse(`--${name}`, 'an absence document');
     }
+  }
+  if (options.asAsked === true && kind !== 'absence') {
+    refuse('--as-asked', 'an absence document');
   }
   if (options.receipt !== undefined && kind !== 'tlog_proof' && kind !== 'cose') {
     refuse('--receipt', 'a tlog-proof or a COSE receipt');

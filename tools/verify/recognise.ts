@@ -5,6 +5,7 @@ import { isJsonObject, LogError, parseJson } from '../../log/index.ts';
 import type { JsonObject } from '../../log/index.ts';
 import {
   BUNDLE,
+  isMoreThanReceipt,
   mandateOf,
   MAX_BYTES,
   shapeOf,
@@ -79,6 +80,14 @@ function recogniseJson(text: string): Shown {
   }
   const shape = shapeOf(value, text);
   if (shape !== null) return shape;
+  if (isMoreThanReceipt(value)) {
+    const which =
+      schema === undefined ? 'without a schema' : 'of a schema that actlog does not know';
+    throw new CommandError(
+      `this is a document ${which}: the receipt in it does not speak for the rest`,
+      EXIT.unknown,
+    );
+  }
   if (value['found'] === false) {
     throw new CommandError(
       'the service has not found that receipt: nothing to check',

@@ -138,13 +138,20 @@ async function findingOf(
   kit: Kit,
 ): Promise<Finding> {
   const receipt = byId('beside', HTMLTextAreaElement).value;
+  const question = askedQuestion();
+  if (question !== null && shown.kind !== 'absence') {
+    // A good receipt would pass for the answer.
+    throw new Unknown(
+      `Your question is not answered: it is about an absence document, and this is ${KINDS[shown.kind]}.`,
+    );
+  }
   switch (shown.kind) {
     case 'air':
       return checkAir(shown.document, trust, kit);
     case 'cose':
       return checkCose(shown.bytes, trust, kit, receipt);
     default:
-      return check(shown, trust, { receipt, question: askedQuestion() });
+      return check(shown, trust, { receipt, question });
   }
 }
 

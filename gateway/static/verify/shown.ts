@@ -119,12 +119,27 @@ export function shapeOf(
     if (document.schema === 'svc-absence-witness-v1') return { kind: 'absence', document };
   }
   if (receipt !== undefined && isJsonObject(receipt)) {
+    if (isMoreThanReceipt(value)) return null;
     const tlogProof = objectOf(proof).tlog_proof;
     return { kind: 'receipt', receipt, ...(typeof tlogProof === 'string' ? { tlogProof } : {}) };
   }
   if (typeof entry === 'string' && Array.isArray(path)) return { kind: 'inclusion', answer: value };
   return null;
 }
+
+/** Members of documents that are checked as a whole; no answer has one of them beside its receipt. */
+const OF_DOCUMENTS = [
+  ...['question', 'verdict', 'map_head', 'witness', 'witnesses', 'document', 'bundle'],
+  ...['entries_root', 'sealed_at', 'signature', 'record', 'records', 'cose_sign1_b64', 'logs'],
+];
+
+/**
+ * A document with a receipt in it is more than that receipt. Whoever changes one would rather have it taken for an
+ * answer with a good receipt: a schema that is not known, or taken away, must not do that.
+ */
+export const isMoreThanReceipt = (value: JsonObject): boolean =>
+  isJsonObject(value.receipt ?? null) &&
+  (value.schema !== undefined || OF_DOCUMENTS.some((name) => value[name] !== undefined));
 
 function recogniseJson(text: string): Shown {
   const value = readObject(text);
@@ -138,13 +153,13 @@ function recogniseJson(text: string): Shown {
     );
   }
   const shape = shapeOf(value, text);
-  // A document with a receipt in it is more than that receipt.
-  const more = shape?.kind === 'receipt' && shape.receipt !== text && schema !== undefined;
-  if (shape !== null && !more) return shape;
+  if (shape !== null) return shape;
   if (value.found === false) throw new Unknown('The log has no receipt of that name.');
   throw new Unknown(
     typeof schema === 'string'
-      ? 'This page does not check documents of this schema; `actlog verify` does.'
-      : 'This JSON is no receipt, absence document, proof or kit.',
+      ? 'This page does not check documents of this schema; `actlog verify` checks more of them.'
+      : isMoreThanReceipt(value)
+        ? 'This is a document without a schema: the receipt in it does not speak for the rest.'
+        : 'This JSON is no receipt, absence document, proof or kit.',
   );
 }

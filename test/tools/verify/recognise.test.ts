@@ -41,6 +41,37 @@ describe('recognise', () => {
     });
   });
 
+  it('takes no document with a receipt in it for that receipt, whatever became of its schema', () => {
+    const members = { question: {}, verdict: 'ABSENT', checkpoint: 'a note', map_head: {} };
+    const sealed = { entries_root: '00', completeness_proof: {}, checkpoint: 'a note' };
+    for (const value of [
+      { ...members, schema: 'svc-absence-witness-v2', receipt },
+      { ...members, receipt },
+      { verdict: 'ABSENT', receipt },
+      { ...sealed, schema: 'svc-article-12-report-v2', receipt },
+      { ...sealed, receipt },
+      { completeness_proof: {}, signature: 's', receipt },
+      { schema: null, receipt },
+      { witness: members, receipt },
+      { record: {}, cose_sign1_b64: 'AAAA', receipt },
+    ]) {
+      assert.throws(
+        () => recognise(JSON.stringify(value)),
+        (error) =>
+          error instanceof CommandError &&
+          error.exit === 2 &&
+          /the receipt in it does not speak for the rest/.test(error.message),
+        JSON.stringify(value),
+      );
+    }
+    for (const answer of [
+      { ok: true, seal: {}, checkpoint: 'a note', does_not_assert: [], receipt },
+      { ok: true, silence: {}, completeness_proof: document, receipt },
+    ]) {
+      assert.equal(recognise(JSON.stringify(answer)).kind, 'receipt');
+    }
+  });
+
   it('does not know what holds none', () => {
     assert.throws(() => recognise('{"witness":{"schema":"other"}}'), /no receipt/);
   });
