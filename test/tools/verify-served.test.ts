@@ -124,29 +124,15 @@ describe('actlog serve, and what works beside it', function () {
         to_ms: 1_000_000_001_000,
       });
       const { witness: document } = JSON.parse(await readFile(witness, 'utf8'));
-      for (const other of [
-        { ...document, schema: 'another' },
-        { ...document, schema: undefined },
-      ]) {
-        await writeFile(witness, JSON.stringify(other));
-        for (const question of [asked, ['--as-asked'], []]) {
-          const { code, stdout, stderr } = await run('verify', witness, '--kit', kit, ...question);
-          assert.equal(code, 2, stdout);
-          assert.match(stderr, /the receipt in it does not speak for the rest/);
-        }
-      }
-      for (const file of [await served.silence('s-7'), kit]) {
-        for (const [option, question] of [
-          ['--key', asked],
-          ['--as-asked', ['--as-asked']],
-        ] as const) {
-          const { code, stdout, stderr } = await run('verify', file, '--kit', kit, ...question);
-          assert.equal(code, 2, stdout);
-          assert.match(
-            stderr,
-            new RegExp(`${option} asks about an absence document, and this is a (receipt|kit)`),
-          );
-        }
+      await writeFile(witness, JSON.stringify({ ...document, schema: undefined }));
+      for (const [file, question, said] of [
+        [witness, ['--as-asked'], /the receipt in it does not speak for the rest/],
+        [kit, ['--as-asked'], /--as-asked asks about an absence document, and this is a kit/],
+        [await served.silence('s-7'), asked, /--key asks about .*, and this is a receipt/],
+      ] as const) {
+        const { code, stdout, stderr } = await run('verify', file, '--kit', kit, ...question);
+        assert.equal(code, 2, stdout);
+        assert.match(stderr, said);
       }
       await writeFile(witness, JSON.stringify(document));
       const mine = await run('verify', witness, '--kit', kit, '--as-asked', ...key);

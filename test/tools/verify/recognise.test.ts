@@ -60,7 +60,7 @@ describe('recognise', () => {
         (error) =>
           error instanceof CommandError &&
           error.exit === 2 &&
-          /the receipt in it does not speak for the rest/.test(error.message),
+          error.message.includes('the receipt in it does not speak for the rest'),
         JSON.stringify(value),
       );
     }
