@@ -40,7 +40,6 @@ export async function startServer(
     for (const closer of closers.splice(0).reverse()) await closer();
   };
   try {
-    const first_keys = gateway.tenants.empty ? await firstKeys(gateway.tenants) : [];
     const app = await buildApp(gateway);
     const verbs = { ...adminVerbs(gateway, store), ...commandVerbs(gateway) };
     const admin = await serveAdmin(gateway.config.DATA_DIR, verbs);
@@ -53,6 +52,8 @@ export async function startServer(
     closers.push(async () => clearInterval(sweeper));
     const listening = await listen(gateway.config, app.callback());
     closers.push(() => listening.close());
+    // Last: keys that are stored and not shown would be lost, since they are issued once.
+    const first_keys = gateway.tenants.empty ? await firstKeys(gateway.tenants) : [];
     return { gateway, port: listening.port, first_keys, close };
   } catch (error) {
     await close();
@@ -60,23 +61,28 @@ export async function startServer(
   }
 }
 
-/** Addresses in receipts need the port before anything listens: PORT 0 becomes a port that is free now. */
+/**
+ * Tries the port before anything is made: a first start that failed on it would leave logs whose origin names it
+ * for ever. Addresses in receipts need it too, so PORT 0 becomes a port that is free now.
+ */
 async function withPort(sources: ConfigSources): Promise<ConfigSources> {
   const { config } = sources;
-  if (config.PORT !== 0 || config.BASE_URL !== '') return sources;
   const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, config.HOST, resolve));
+  await new Promise<void>((resolve, reject) => {
+    probe.once('error', reject).listen(config.PORT, config.HOST, resolve);
+  });
   const { port } = probe.address() as AddressInfo;
   await new Promise((resolve) => probe.close(resolve));
+  if (config.PORT !== 0 || config.BASE_URL !== '') return sources;
   return { ...sources, config: { ...config, PORT: port } };
 }
 
-async function firstKeys(tenants: Tenants): Promise<IssuedKey[]> {
-  const tenant = 'first';
-  return [
-    await tenants.issue({ tenant, kind: 'sandbox', role: 'operator' }),
-    await tenants.issue({ tenant, kind: 'live', role: 'operator' }),
-  ];
+function firstKeys(tenants: Tenants): Promise<readonly IssuedKey[]> {
+  const order = { tenant: 'first', role: 'operator' } as const;
+  return tenants.issueAll([
+    { ...order, kind: 'sandbox' },
+    { ...order, kind: 'live' },
+  ]);
 }
 
 async function sweep(gateway: Gateway, logger: Logger): Promise<void> {

@@ -125,15 +125,24 @@ export class Tenants {
   }
 
   /** Issues a key; its tenant is made when new. */
-  issue(order: KeyOrder): Promise<IssuedKey> {
+  async issue(order: KeyOrder): Promise<IssuedKey> {
+    const [only] = await this.issueAll([order]);
+    if (only === undefined) throw new Error('one order makes one key');
+    return only;
+  }
+
+  /** Issues several keys: all of them or, when the disk refuses, none. */
+  issueAll(orders: readonly KeyOrder[]): Promise<readonly IssuedKey[]> {
     return this.#inTurn(async () => {
-      if (!NAME.test(order.tenant) || order.tenant === PUBLIC) {
-        throw new AdminError(`tenant must match ${NAME.source} and not be ${PUBLIC}`);
+      for (const { tenant } of orders) {
+        if (!NAME.test(tenant) || tenant === PUBLIC) {
+          throw new AdminError(`tenant must match ${NAME.source} and not be ${PUBLIC}`);
+        }
+        await this.#tenant(tenant);
       }
-      await this.#tenant(order.tenant);
-      const { key, record } = this.#newKey(order);
-      await this.#store.putKeys([record]);
-      return issued(key, record);
+      const made = orders.map((order) => this.#newKey(order));
+      await this.#store.putKeys(made.map(({ record }) => record));
+      return made.map(({ key, record }) => issued(key, record));
     });
   }
 
@@ -262,7 +271,7 @@ class KnownCaller implements Caller {
     this.#origin = origin;
   }
 
-  sessionRef(session_id: string): string {
-    return sessionRef(Buffer.from(this.#tenant_key, 'hex'), this.#origin, session_id);
+  sessionRef(session_id: string, origin = this.#origin): string {
+    return sessionRef(Buffer.from(this.#tenant_key, 'hex'), origin, session_id);
   }
 }

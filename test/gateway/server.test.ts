@@ -1,11 +1,38 @@
 // Start and stop of a whole gateway. behaviour.md §3.5, §13.
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { existsSync, statSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LogError } from '../../log/index.ts';
+import { definePlugin, route } from '../../plugins/contract.ts';
+import type { Plugin } from '../../plugins/contract.ts';
 import { Hold, notes } from './notes.ts';
 import { run } from './running.ts';
+
+/** A plugin whose only route is that of every other one made so. */
+const twin = (name: string): Plugin =>
+  definePlugin({
+    contract: 1,
+    name,
+    title: name,
+    types: [],
+    routes: () => [
+      route({
+        method: 'GET',
+        path: '/twins',
+        tag: name,
+        summary: name,
+        access: 'read',
+        responses: { 200: { description: 'Text.', type: 'text/plain' } },
+        handle: (ctx) => void (ctx.body = name),
+      }),
+    ],
+  });
 
 describe('a gateway', () => {
   it('issues one key of each kind on an empty data folder, once', async () => {
@@ -18,6 +45,35 @@ describe('a gateway', () => {
     const answer = await second.post('/api/v1/classify', { message: 'hi' }, { key: first.live });
     assert.equal(answer.status, 200);
     await second.close();
+  });
+
+  it('makes no log and no key where its port is taken', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    const parent = await mkdtemp(join(tmpdir(), 'actlog-'));
+    const env = { DATA_DIR: join(parent, 'data'), LOG_ORIGIN: '', BASE_URL: '' };
+    await assert.rejects(run({ ...env, PORT: String(port) }), { code: 'EADDRINUSE' });
+    assert.equal(existsSync(env.DATA_DIR), false);
+    taken.close();
+    const running = await run(env);
+    assert.match(running.live, /^svc_live_/);
+    assert.equal(running.gateway.logs.live.origin, `localhost:${String(running.port)}/log/live/1`);
+    await running.close();
+    await rm(parent, { recursive: true });
+  });
+
+  it('issues no key where a route stands in the way of a first start, and shows them at the next', async () => {
+    const parent = await mkdtemp(join(tmpdir(), 'actlog-'));
+    const env = { DATA_DIR: join(parent, 'data') };
+    const twice = [twin('one'), twin('two')];
+    await assert.rejects(run(env, { plugins: twice }), /twins/);
+    const running = await run(env);
+    const answer = await running.post('/api/v1/classify', { message: 'hi' }, { key: running.live });
+    assert.equal(answer.status, 200);
+    assert.match(running.sandbox, /^svc_sandbox_/);
+    await running.close();
+    await rm(parent, { recursive: true });
   });
 
   it('keeps others out of its data folder', async () => {
