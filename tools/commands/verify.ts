@@ -94,7 +94,9 @@ async function verify(what: string, options: VerifyOptions): Promise<number> {
   if (shown.kind === 'kit') {
     const origins = originsOf(kit);
     const trusts = await Promise.all(origins.map((origin) => trustOf(kit, origin, options)));
-    return print(shown.kind, checkKit(shown.kit, trusts), kit, null, options);
+    const pinned = options.kit ?? options.url;
+    const compared = pinned === undefined ? null : (await readKit(options, address)).kit;
+    return print(shown.kind, checkKit(shown.kit, trusts, compared), kit, null, options);
   }
   return checkOne(shown, kit, options);
 }

@@ -2,6 +2,7 @@
 // whole. behaviour.md §12.3, §12.4; domain-standards.md §2.1.
 
 import { createPublicKey, verify } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { canonical, decodeSign1, fromBase64, native, toBeSigned, toHex } from '../../log/index.ts';
 import type { Json, JsonObject, Link } from '../../log/index.ts';
@@ -168,13 +169,19 @@ function recordLines(lines: Lines, { record, entry }: Item, trust: Trust, kit: J
     if (jwk?.['purpose'] !== 'air' || jwk['origin'] !== trust.origin) {
       throw refused('operator_pubkey_id is no AIR key of the kit');
     }
-    const { kty, crv, x, y } = jwk;
-    const publicKey = createPublicKey({ key: { kty, crv, x, y } as never, format: 'jwk' });
-    const how = { key: publicKey, dsaEncoding: 'ieee-p1363' } as const;
+    const how = { key: keyOfJwk(jwk), dsaEncoding: 'ieee-p1363' } as const;
     const exact = bytes.toString('base64') === signature;
     if (exact && verify('sha256', message, how, bytes)) return 'ES256 over the chain hash';
     throw refused('the signature over the chain hash does not hold');
   });
+}
+
+function keyOfJwk({ kty, crv, x, y }: JsonObject): KeyObject {
+  try {
+    return createPublicKey({ key: { kty, crv, x, y } as never, format: 'jwk' });
+  } catch {
+    throw refused('the AIR key of the kit is none');
+  }
 }
 
 function checkStatement(

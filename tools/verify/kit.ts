@@ -1,4 +1,4 @@
-// A kit against itself. behaviour.md §2.2, §2.5.
+// A kit against itself, and against one that is kept. behaviour.md §2.2, §2.5.
 
 import { canonical, fromBase64, native } from '../../log/index.ts';
 import type { JsonObject } from '../../log/index.ts';
@@ -8,15 +8,21 @@ import { checkAir } from './air.ts';
 import type { Outcome } from './check.ts';
 import { checkCose, coseOrigin } from './cose.ts';
 import { Lines, refused } from './lines.ts';
+import { comparedWith } from './pinned.ts';
 import { list, objectOf, text } from './reading.ts';
 
 const NATIVE = { suite: native };
 
-/** A kit against itself: its own vectors, checkpoints, and the entry that commits to it. */
-export function checkKit(kit: JsonObject, trusts: readonly Trust[]): Outcome {
+/** A kit against itself: its own vectors, checkpoints, and the entry that commits to it; and against the pinned one. */
+export function checkKit(
+  kit: JsonObject,
+  trusts: readonly Trust[],
+  pinned: JsonObject | null = null,
+): Outcome {
   const trustFor = (origin: unknown): Trust | undefined =>
     trusts.find((trust) => trust.origin === origin);
   const lines = new Lines();
+  if (pinned !== null) lines.run('pinned_kit', () => comparedWith(pinned, kit));
   for (const log of list(kit['logs'])) {
     lines.run('checkpoint', () => {
       const trust = trustFor(log['origin']);
@@ -52,7 +58,9 @@ export function checkKit(kit: JsonObject, trusts: readonly Trust[]): Outcome {
   }
   lines.run('receipt', () => committed(kit, trustFor));
   return lines.outcome(
-    'the kit agrees with itself and stands in the log; it still is its operator who gave it to you',
+    pinned === null
+      ? 'the kit agrees with itself and stands in the log; it still is its operator who gave it to you'
+      : 'the kit agrees with itself and with the pinned one, and stands in the log',
     { logs: trusts.map(({ origin }) => origin) },
   );
 }

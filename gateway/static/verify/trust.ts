@@ -99,8 +99,8 @@ function kitOf(text: string): JsonObject {
   return kit;
 }
 
-/** A newer kit may add logs and keys, and end keys; it may not change or drop what is pinned. */
-function contradiction(old: JsonObject, now: JsonObject): string | null {
+/** What a newer kit says against the pinned one: it may add logs and keys, and end keys, not change or drop them. */
+export function contradiction(old: JsonObject, now: JsonObject): string | null {
   for (const origin of originsOf(old)) {
     if (!originsOf(now).includes(origin)) return `it no longer names the log ${origin}`;
     const before = trustFromKit(old, origin);

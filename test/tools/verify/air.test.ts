@@ -159,5 +159,10 @@ describe('actlog verify of exports', () => {
     const { checks } = check(shown, trust, { kit: other });
     const bad = checks.filter(({ outcome }) => outcome === 'failed').map(({ name }) => name);
     assert.deepEqual(bad, ['air_signature', 'cose_signature']);
+    const broken = structuredClone(kit) as Json;
+    for (const jwk of broken.keys.keys) if (jwk.purpose === 'air') jwk.x = 'AAAA';
+    const { valid, summary } = check(shown, trust, { kit: broken });
+    assert.equal(valid, false);
+    assert.match(summary, /the AIR key of the kit is none/);
   });
 });
