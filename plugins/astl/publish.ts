@@ -16,6 +16,8 @@ const MAX_SURFACES = 256;
 
 /** Where no manifest names one. */
 const DEFAULT_INTERVAL_MS = 60_000;
+/** A year: who is silent for longer shows nothing by it, and a time that is due stays a safe integer. */
+const Interval = { ...Millis, minimum: 1, maximum: 366 * 86_400_000 };
 
 const NyquistFloor = Type.Object({
   heartbeat_interval_ms: Type.Integer({ minimum: 1 }),
@@ -82,7 +84,7 @@ export function publishRoutes(host: PluginHost): readonly Route[] {
           preset: Type.Optional(Type.Enum(Object.keys(presets))),
           valid_from_ms: Type.Optional(Millis),
           valid_until_ms: Type.Optional(Millis),
-          heartbeat_interval_ms: Type.Optional({ ...Millis, minimum: 1 }),
+          heartbeat_interval_ms: Type.Optional(Interval),
           min_detectable_gap_ms: Type.Optional({ ...Millis, minimum: 2 }),
         },
         { $id: 'PublishRequest' },
@@ -220,7 +222,7 @@ function heartbeatRoute(host: PluginHost): Route {
           description: 'The only entity of the tenant unless given.',
         }),
         surface: SurfaceName,
-        interval_ms: Type.Optional({ ...Millis, minimum: 1 }),
+        interval_ms: Type.Optional(Interval),
         acts_total: Type.Optional({ ...Count, maximum: Number.MAX_SAFE_INTEGER }),
         event_at_ms: Type.Optional(Millis),
       },

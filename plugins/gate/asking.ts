@@ -8,7 +8,7 @@ import type { ClassifyApi, Judged } from '../classify/index.ts';
 import { ApiError } from '../contract.ts';
 import type { Caller, Json, JsonObject, PluginHost } from '../contract.ts';
 import { EntityName, Millis, SurfaceName } from '../contract.ts';
-import { actionRefs, defaultActionRef, profileOf } from '../pdtr/index.ts';
+import { actionRefs, defaultActionRef, listedCode, profileOf } from '../pdtr/index.ts';
 import type { Act } from './decide.ts';
 import { REVERSIBILITIES } from './entries.ts';
 
@@ -122,7 +122,7 @@ export async function asked(
     ...(entity === undefined ? {} : { entity }),
     ...(surface === undefined ? {} : { surface }),
     ...(amount_atomic === undefined ? {} : { amount_atomic }),
-    ...(currency === undefined ? {} : { currency }),
+    ...(currency === undefined ? {} : { currency: listedCode(currency, catalog.currencies) }),
     ...(reversibility === undefined ? {} : { reversibility }),
   };
   const session_ref = session_id === undefined ? undefined : caller.sessionRef(session_id);

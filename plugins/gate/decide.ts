@@ -2,6 +2,7 @@
 // outcome and its reasons out. Deny outranks hold, hold outranks allow, whatever their order; what no rule allows
 // is SILENCE. Whatever is not known counts against the act. behaviour.md §8.1.
 
+import { spelled } from '../pdtr/index.ts';
 import type { Outcome } from './entries.ts';
 import type { JUDGED, Policy, Rule } from './grammar.ts';
 
@@ -100,6 +101,3 @@ function hasAmount(
   if (currency === undefined || amount_atomic === undefined) return unknown;
   return amount_atomic > (amount.over ?? -1) && amount_atomic <= (amount.at_most ?? Infinity);
 }
-
-/** A currency however it is written: nobody gets past a limit by calling USDC usdc. */
-const spelled = (currency: string): string => currency.normalize('NFKC').trim().toUpperCase();

@@ -52,7 +52,8 @@ const OpenHolds = Type.Object(
   {
     ok: Type.Literal(true),
     holds: Type.Array(receiptOf(decisionType), {
-      description: 'Decisions that hold an act, oldest first.',
+      description:
+        'Decisions that hold an act, oldest first; the entry_id of each is the hold_id, and its disclosures say what waits.',
     }),
     next: Type.Union([Type.String(), Type.Null()], { description: 'Send it as `after`.' }),
   },
@@ -121,7 +122,7 @@ export function holdRoutes(host: PluginHost): readonly Route[] {
       params: Id,
       responses: { 200: { description: 'The hold, and how it ended.', schema: HoldAnswer } },
       errors,
-      handle(ctx) {
+      async handle(ctx) {
         const { params, caller } = ctx.state;
         const log = host.log(caller.kind);
         const hold_id = params.hold_id.toLowerCase();
@@ -133,7 +134,7 @@ export function holdRoutes(host: PluginHost): readonly Route[] {
           hold_id,
           state,
           action_ref: hold.action_ref,
-          receipt: log.receipt(index),
+          receipt: await heldReceipt(host, caller, index),
           ...(ended_by === null ? {} : endOf(log, ended_by)),
         };
       },
@@ -161,12 +162,22 @@ export function holdRoutes(host: PluginHost): readonly Route[] {
         ctx.set('Cache-Control', 'no-store');
         ctx.body = {
           ok: true,
-          holds: page.map(([, row]) => log.receipt((row as { index: number }).index)),
+          holds: await Promise.all(
+            page.map(([, row]) => heldReceipt(host, caller, (row as { index: number }).index)),
+          ),
           next: rows.length > limit ? (page.at(-1)?.[0].slice(prefix.length) ?? null) : null,
         };
       },
     }),
   ];
+}
+
+/** With what only the tenant may read: nobody can judge an act by its hash. */
+async function heldReceipt(host: PluginHost, caller: Caller, index: number): Promise<JsonObject> {
+  const receipt = host.log(caller.kind).receipt(index);
+  if (receipt === null) throw new Error(`entry ${String(index)} of a hold is missing`);
+  const disclosures = await host.disclosed(caller, receipt['entry_id'] as string);
+  return { ...receipt, disclosures } as unknown as JsonObject;
 }
 
 function endOf(log: LogView, index: number): JsonObject {

@@ -13,6 +13,7 @@ import { actOf } from './act.ts';
 import { PROFILES } from './action-ref.ts';
 import { bindDrafts } from './bind.ts';
 import type { Binding, BindRequest, Listed } from './bind.ts';
+import { listedCode } from './currency.ts';
 import { decisionOfSession, namedDecision, NO_DECISION } from './decision.ts';
 import { MAX_HEADER, requestedPayment } from './payment.ts';
 import { SettlementAnswer, settlementOf, TwinAnswer } from './settlement.ts';
@@ -146,10 +147,14 @@ function binder(host: PluginHost) {
     const payment = requestedPayment(body);
     const act = actOf(body, caller, host.now());
     const entity = await actingEntity(log, caller, body);
-    const { session_id } = body;
+    const { session_id, currency } = body;
     const session_ref = session_id === undefined ? undefined : caller.sessionRef(session_id);
     const { tenant_ref } = caller;
-    const request = entity === undefined ? body : { ...body, entity };
+    const request: BindRequest = {
+      ...body,
+      ...(entity === undefined ? {} : { entity }),
+      ...(currency === undefined ? {} : { currency: listedCode(currency, listed.currencies) }),
+    };
     const earlier = earlierLogs(host, caller.kind);
     const told = { request, tenant_ref, session_ref, payment, act };
     const binding: Binding = { ...told, listed, earlier, toll };

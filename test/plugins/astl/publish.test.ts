@@ -138,6 +138,9 @@ describe('POST /api/v1/astl/publish', () => {
       await refused({ surfaces: [], heartbeat_interval_ms: 6, min_detectable_gap_ms: 10 }),
       [400, 'parameter_invalid', 'heartbeat_interval_ms'],
     );
+    assert.deepEqual(await refused({ surfaces: ['pay'], heartbeat_interval_ms: 2 ** 53 - 1 }), [
+      ...[400, 'parameter_invalid', 'heartbeat_interval_ms'],
+    ]);
   });
 });
 
@@ -150,6 +153,8 @@ describe('POST /api/v1/astl/heartbeat', () => {
   after(() => served.close());
 
   it('takes its interval from the manifest in force, and its entity from the only claim', async () => {
+    const never = await served.beat({ surface: 'pay', interval_ms: 2 ** 53 - 1 });
+    assert.deepEqual(problem(never), [400, 'parameter_invalid', 'interval_ms']);
     const { status, json } = await served.beat({ surface: 'pay', acts_total: 3 });
     assert.equal(status, 200);
     const { heartbeat, receipt } = json;

@@ -86,6 +86,12 @@ describe('the execute gate', () => {
     assert.deepEqual(await bind({ action_type: 'other' }), ['BLOCK', 'SILENCE']);
   });
 
+  it('knows a currency however it is spelled, and logs its code', async () => {
+    const { json } = await served.ask({ ...PAY, amount_atomic: 50, currency: 'usdc' });
+    assert.deepEqual([json.outcome, json.receipt.currency], ['PERMIT', 'USDC']);
+    assert.equal(json.receipt.disclosures?.currency, undefined);
+  });
+
   it('counts against the act what the request does not say', async () => {
     const outcomeOf = async (body: object): Promise<string> =>
       (await served.ask({ action_type: PAY.action_type, agent_id: 'a', ...body })).json.outcome;

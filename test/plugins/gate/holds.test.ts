@@ -45,12 +45,15 @@ describe('a hold', () => {
   });
 
   it('is shown to its tenant, before and after', async () => {
-    const { hold_id } = await held();
+    const { hold_id, preimage } = await held();
     const before = (await read(hold_id)).json;
     assert.deepEqual([before.state, before.permit], ['held', undefined]);
     const open = await served.running.get(`${GATE}/holds?limit=100`, { key: served.agent });
-    const ids = open.json.holds.map(({ entry_id }: { entry_id: string }) => entry_id) as string[];
-    assert.ok(ids.includes(hold_id));
+    const waiting = open.json.holds.find((one: { entry_id: string }) => one.entry_id === hold_id);
+    for (const receipt of [waiting, before.receipt]) {
+      const { agent_id, action_type } = receipt.disclosures.preimage.value;
+      assert.deepEqual([agent_id, action_type], [preimage.agent_id, preimage.action_type]);
+    }
     const released = (await resolve(hold_id)).json;
     const after = (await read(hold_id)).json;
     assert.deepEqual(

@@ -117,6 +117,7 @@ describe('bind-payment: the twin', () => {
       (await served.bind({ payment_hash: fresh(), ...ACT, amount_atomic: 42_000_000, ...more }))
         .json.receipt.cleared_micro_usd;
     assert.equal(await cleared({ currency: 'USDC' }), 42_000_000);
+    assert.equal(await cleared({ currency: ' usdc' }), 42_000_000, 'however it is spelled');
     assert.equal(await cleared({ currency: 'EURC' }), undefined);
     assert.equal(await cleared({ currency: 'USDC', terminal: false }), undefined);
     assert.equal(await cleared({ currency: 'zebra coin' }), undefined);
