@@ -3,6 +3,7 @@
 
 import { Router } from '@koa/router';
 import type { Route } from '../plugins/contract.ts';
+import { ownerOf, PluginError } from './plugin-error.ts';
 import { compileSchema, type Validate } from './validation.ts';
 
 /** Which of the four rates counts a request; `none` is not counted. */
@@ -38,7 +39,7 @@ export class Dispatch {
   readonly #exact = new Map<string, Map<string, CompiledRoute>>();
   readonly #patterns = new Map<string, Map<string, CompiledRoute>>();
   /** Each pattern by its shape: `/r/{}` may be spelled in one way only, or the second is never reached. */
-  readonly #shapes = new Map<string, string>();
+  readonly #shapes = new Map<string, { readonly path: string; readonly route: Route }>();
   readonly #router = new Router({ sensitive: true, strict: true });
 
   constructor(routes: readonly Route[]) {
@@ -65,9 +66,12 @@ export class Dispatch {
     const pattern = parametric ? routerPath(path) : path;
     const paths = parametric ? this.#patterns : this.#exact;
     const shape = path.replace(/\{\w+/g, '{');
-    const spelled = this.#shapes.get(shape) ?? path;
-    if (spelled !== path) throw new Error(`${path} is declared as ${spelled} already`);
-    this.#shapes.set(shape, path);
+    const { route } = compiled;
+    const spelled = this.#shapes.get(shape) ?? { path, route };
+    if (spelled.path !== path) {
+      throw taken(route, spelled.route, `${path} is declared as ${spelled.path} already`);
+    }
+    this.#shapes.set(shape, spelled);
     let methods = paths.get(pattern);
     if (methods === undefined) {
       methods = new Map();
@@ -75,10 +79,19 @@ export class Dispatch {
       // The router only matches; what runs is the list in app.ts.
       if (parametric) this.#router.register(pattern, ['GET'], (_, next) => next());
     }
-    const { method } = compiled.route;
-    if (methods.has(method)) throw new Error(`${method} ${path} is declared twice`);
+    const { method } = route;
+    const before = methods.get(method);
+    if (before !== undefined) {
+      throw taken(route, before.route, `${method} ${path} is declared twice`);
+    }
     methods.set(method, compiled);
   }
+}
+
+/** Which of two plugins has to give way is theirs to say: both are named. */
+function taken(route: Route, before: Route, reason: string): PluginError {
+  const [plugin, other] = [ownerOf(route), ownerOf(before)];
+  return new PluginError(plugin, plugin === other ? reason : `${reason}, by ${other} before`);
 }
 
 /** `/r/{entry_id}` and `/tile/{rest*}` as the router writes them. */

@@ -12,7 +12,7 @@ export async function externalPlugins(names: readonly string[]): Promise<readonl
 
 async function load(name: string): Promise<Plugin> {
   const path = name.startsWith('.') || isAbsolute(name);
-  let module: { default?: Plugin };
+  let module: { default?: Partial<Plugin> | null };
   try {
     module = (await import(path ? pathToFileURL(resolve(name)).href : name)) as typeof module;
   } catch (cause) {
@@ -21,10 +21,17 @@ async function load(name: string): Promise<Plugin> {
   const plugin = module.default;
   if (
     typeof plugin !== 'object' ||
+    plugin === null ||
     !Array.isArray(plugin.types) ||
     typeof plugin.routes !== 'function'
   ) {
-    throw new ConfigError(`PLUGINS: the default export of ${name} is no plugin`);
+    throw new ConfigError(
+      `PLUGINS: the default export of ${name} is no plugin: it has a list types and a function routes`,
+    );
   }
-  return plugin;
+  // Whatever else is wrong is said with the plugin's name.
+  if (typeof plugin.name !== 'string') {
+    throw new ConfigError(`PLUGINS: the plugin of ${name} has no name`);
+  }
+  return plugin as Plugin;
 }

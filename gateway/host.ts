@@ -13,27 +13,15 @@ import type {
   PluginHost,
   Route,
 } from '../plugins/contract.ts';
-import { CONTRACT } from '../plugins/contract.ts';
 import type { ConfigSources } from './config.ts';
 import type { Gateway } from './gateway.ts';
 import { logView } from './log-view.ts';
+import { checkPlugin } from './plugin-checks.ts';
+import { asked, listOf, own, PluginError } from './plugin-error.ts';
 import { pluginSettings } from './plugin-settings.ts';
+import { checkRoute } from './route-checks.ts';
 
-const NAME = /^[a-z][a-z0-9-]*$/;
-const EVENT = /^[a-z0-9_]{1,32}(\.[a-z0-9_]{1,32}){1,3}$/;
-/** Names whose types are the core's (formats.md §2). A plugin may have them, but no types. */
-const CORE = ['log', 'astl'];
-/** Whose keys are the gateway's own (webhooks/webhooks.ts). */
-const GATEWAY = 'gateway';
-
-/** A plugin that does not keep the contract. */
-export class PluginError extends Error {
-  override readonly name = 'PluginError';
-
-  constructor(plugin: string, reason: string) {
-    super(`plugin ${plugin} ${reason}`);
-  }
-}
+export { PluginError } from './plugin-error.ts';
 
 /** What the plugins add to the gateway. */
 export interface Plugged {
@@ -68,32 +56,6 @@ export function orderPlugins(plugins: readonly Plugin[]): readonly Plugin[] {
   return [...ordered];
 }
 
-function checkPlugin({ name, contract, types, events }: Plugin): void {
-  if (name === GATEWAY) throw new PluginError(name, 'must not have the name of the gateway');
-  if (!NAME.test(name)) throw new PluginError(name, `must have a name that matches ${NAME.source}`);
-  if ((contract as number) !== CONTRACT) {
-    throw new PluginError(
-      name,
-      `is written for contract ${String(contract)}, this host has ${String(CONTRACT)}`,
-    );
-  }
-  for (const type of types) {
-    if (!type.name.startsWith(`${name}.`) || CORE.includes(name)) {
-      throw new PluginError(name, `declares the type ${type.name}, which is not its own`);
-    }
-  }
-  for (const rule of events ?? []) {
-    if (!types.some((type) => type.name === rule.entry)) {
-      throw new PluginError(name, `has events of ${rule.entry}, which is not a type of its own`);
-    }
-    for (const event of rule.events) {
-      if (!EVENT.test(event)) {
-        throw new PluginError(name, `has the event ${event}, which must match ${EVENT.source}`);
-      }
-    }
-  }
-}
-
 /** Sets the plugins up in order: settings, api, routes. The logs must be open. */
 export function setUpPlugins(
   plugins: readonly Plugin[],
@@ -107,14 +69,23 @@ export function setUpPlugins(
   const commands: Command[] = [];
   for (const plugin of ordered) {
     const host = hostFor(plugin, gateway, settings.get(plugin.name) ?? {}, apis);
-    apis.set(plugin, plugin.api?.(host));
-    for (const route of plugin.routes(host)) {
-      checkRoute(plugin.name, route);
+    const { name } = plugin;
+    apis.set(
+      plugin,
+      asked(name, 'api', () => plugin.api?.(host)),
+    );
+    const declared = asked(name, 'routes', () => plugin.routes(host));
+    for (const route of listOf(name, 'routes', declared) as readonly Route[]) {
+      checkRoute(name, route);
+      own(name, route);
       routes.push(route);
     }
-    for (const command of plugin.commands?.(host) ?? []) {
-      if (!command.name.startsWith(`${plugin.name} `)) {
-        throw new PluginError(plugin.name, `has the command ${command.name}, which is not its own`);
+    const acts = asked(name, 'commands', () =>
+      plugin.commands === undefined ? [] : plugin.commands(host),
+    );
+    for (const command of listOf(name, 'commands', acts) as readonly Command[]) {
+      if (!command.name.startsWith(`${name} `)) {
+        throw new PluginError(name, `has the command ${command.name}, which is not its own`);
       }
       commands.push(command);
     }
@@ -128,24 +99,6 @@ export function setUpPlugins(
       return apis.get(plugin) as T;
     },
   };
-}
-
-function checkRoute(plugin: string, route: Route): void {
-  const where = `route ${route.method} ${route.path}`;
-  if (!route.path.startsWith('/'))
-    throw new PluginError(plugin, `${where} must start with a slash`);
-  if (route.idempotent === true && (route.respond === undefined) !== (route.flat === true)) {
-    throw new PluginError(plugin, `${where} is idempotent and needs either respond or flat`);
-  }
-  if (route.idempotent === true && route.body === undefined) {
-    throw new PluginError(plugin, `${where} is idempotent and needs a body schema`);
-  }
-  const names = [...route.path.matchAll(/\{(\w+)\*?\}/g)].map(([, name]) => name);
-  for (const alias of route.aliases ?? []) {
-    const given = [...alias.matchAll(/\{(\w+)\*?\}/g)].map(([, name]) => name);
-    if (given.join() !== names.join())
-      throw new PluginError(plugin, `${where} has an alias with other parameters`);
-  }
 }
 
 function hostFor(
@@ -182,7 +135,7 @@ function hostFor(
     },
     disclosed: (caller, entry_id) => disclosed(gateway, caller, entry_id),
     catalog: (path) => gateway.catalog(path),
-    toll: (id) => toll(gateway.catalog('tolls.json') as JsonObject, id),
+    toll: (id) => toll(plugin.name, gateway.catalog('tolls.json') as JsonObject, id),
     egress: gateway.egress,
     signers: (kind, name) => gateway.keys.signers(plugin.name, name, kind),
     counters: {
@@ -210,8 +163,9 @@ async function disclosed(
   return {};
 }
 
-function toll(catalog: JsonObject, id: string): { id: string; micro_usd: number } {
+function toll(plugin: string, catalog: JsonObject, id: string): { id: string; micro_usd: number } {
   const usd = (catalog['tolls_usd'] as JsonObject)[id];
-  if (typeof usd !== 'number') throw new Error(`catalogs/tolls.json has no toll ${id}`);
+  if (typeof usd !== 'number')
+    throw new PluginError(plugin, `catalogs/tolls.json has no toll ${id}`);
   return { id, micro_usd: Math.round(usd * 1_000_000) };
 }

@@ -7,7 +7,7 @@ import type { JsonObject } from './encoding/json-types.ts';
 import { LogError } from './errors.ts';
 import { clearTextOf, type ClearText } from './replay/clear-text.ts';
 import { schemaCompiler } from './replay/json-schema.ts';
-import { checkDeclaration } from './surfaces/declaration.ts';
+import { checkDeclaration, COMMON_MEMBERS } from './surfaces/declaration.ts';
 import type { EntryType, Watch } from './types.ts';
 
 /** A type as the log knows it. */
@@ -36,10 +36,28 @@ function compileSchema(schema: JsonObject): ValidateFunction {
   try {
     return compileStrict(schema);
   } catch (error) {
-    throw new LogError('entry_invalid', 'a declared schema is no strict JSON Schema 2020-12', {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new LogError('entry_invalid', `its schema is no strict JSON Schema 2020-12: ${reason}`, {
       cause: error,
     });
   }
+}
+
+/**
+ * Refuses, with the reason, what a log would not declare, and members that no entry could ever have: those that the
+ * log itself sets. `entry_invalid`.
+ */
+export function checkEntryType({ name, schema, keys }: EntryType): void {
+  checkDeclaration({ name, schema, keys });
+  const members = Object.keys((schema['properties'] ?? {}) as JsonObject);
+  const common = members.find((member) => COMMON_MEMBERS.has(member));
+  if (common !== undefined) {
+    throw new LogError(
+      'entry_invalid',
+      `its schema names the member ${common}, which the log sets`,
+    );
+  }
+  compileSchema(schema);
 }
 
 /** The plugin that a type or kind belongs to: its name up to the first dot. */

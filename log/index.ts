@@ -3,6 +3,7 @@
 export { logNumbers, openLog, openThreads } from './open.ts';
 export type { OpenLogOptions, Threads } from './open.ts';
 export { systemTime } from './clock.ts';
+export { checkEntryType } from './declarations.ts';
 export type { TimeSource } from './clock.ts';
 export type { Predecessor } from './engine.ts';
 export type { Cosign, CosignedNote, Offer } from './publisher.ts';

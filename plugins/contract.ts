@@ -265,8 +265,8 @@ export interface Plugin<T = unknown> {
   readonly requires?: readonly string[];
   /**
    * A TypeBox object, one member for each setting in upper snake case (`CLASSIFIER_URL`), read from the
-   * environment and the configuration file: a string, an integer, or a union of literals. A `title` says in the
-   * table of settings what it holds; a member with `writeOnly: true` is a secret.
+   * environment and the configuration file: a string, an integer, a boolean (`true` or `false`), or a union of
+   * literals. A `title` says in the table of settings what it holds; a member with `writeOnly: true` is a secret.
    */
   readonly settings?: TSchema;
   /** Keys of the plugin's own; made at the first start. Receipts are signed by the log, never by these. */

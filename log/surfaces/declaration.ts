@@ -45,29 +45,31 @@ export const FORBIDDEN_MEMBERS: ReadonlySet<string> = new Set([
 export function checkDeclaration(declaration: JsonObject): void {
   const { name, schema, keys } = declaration;
   if (typeof name !== 'string' || !grammar.typeName.test(name)) {
-    throw invalid(`name is not ${grammar.typeName.rule}`);
+    throw invalid(`its name does not match ${grammar.typeName.rule}`);
   }
   const plugin = name.slice(0, name.indexOf('.'));
   if (plugin === 'log' || plugin === 'astl') throw invalid('types of log. and astl. are built in');
   const members = membersOf(schema);
   for (const member of FORBIDDEN_MEMBERS) {
-    if (members.has(member)) throw invalid(`no type has a member ${member}`);
+    if (members.has(member))
+      throw invalid(`no schema has the member ${member}: it stands beside a statement`);
   }
-  if (!Array.isArray(keys)) throw invalid('keys is not an array');
+  if (!Array.isArray(keys)) throw invalid('keys is not an array of templates');
   const lists = new Map<string, string>();
   for (const template of keys as readonly Json[]) {
     const [kind, ...list] = stringsOf(template);
-    if (kind === undefined || list.length === 0) throw invalid('a template has no member');
+    if (kind === undefined || list.length === 0)
+      throw invalid(`the template ${JSON.stringify(template)} names no member`);
     if (!grammar.declaredKind.test(kind) || KINDS.has(kind) || !kind.startsWith(`${plugin}.`)) {
-      throw invalid(`kind of a template is not ${plugin}.<word>`);
+      throw invalid(`the kind ${kind} of a template does not match ${plugin}.<word>`);
     }
     for (const member of list) {
       if (COMMON_MEMBERS.has(member) || !members.has(member)) {
-        throw invalid('a template names a member that is not of the schema');
+        throw invalid(`the template of ${kind} names ${member}, which is no member of the schema`);
       }
     }
     const text = JSON.stringify(list);
-    if ((lists.get(kind) ?? text) !== text) throw invalid('a kind has two member lists');
+    if ((lists.get(kind) ?? text) !== text) throw invalid(`the kind ${kind} has two member lists`);
     lists.set(kind, text);
   }
 }
@@ -84,7 +86,7 @@ function membersOf(schema: Json | undefined): ReadonlySet<string> {
 
 function stringsOf(template: Json): readonly string[] {
   if (!Array.isArray(template) || !template.every((part) => typeof part === 'string')) {
-    throw invalid('a template is not an array of strings');
+    throw invalid('keys has a template that is not an array of strings');
   }
   return template;
 }

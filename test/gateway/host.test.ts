@@ -38,11 +38,11 @@ describe('the plugin host', () => {
   it('refuses other contracts, bad names, doubles, what is missing and circles, by name', () => {
     refused(
       [plain('x', { contract: 2 as never })],
-      /plugin x is written for contract 2, this host has 1/,
+      /plugin x: is written for contract 2, this host has 1/,
     );
     for (const name of ['', 'X', 'a_b', 'a.b', '1a']) refused([plain(name)], /must have a name/);
-    refused([plain('a'), plain('a')], /plugin a is there twice/);
-    refused([plain('a', { requires: ['b'] })], /plugin a requires b, which is not there/);
+    refused([plain('a'), plain('a')], /plugin a: is there twice/);
+    refused([plain('a', { requires: ['b'] })], /plugin a: requires b, which is not there/);
     refused([plain('a', { requires: ['b'] }), plain('b', { requires: ['a'] })], /requires itself/);
   });
 
@@ -99,7 +99,7 @@ describe('the plugin host', () => {
     await running.close();
     await assert.rejects(
       run({}, { plugins: [base, user([])] }),
-      /plugin user uses base without requiring it/,
+      /plugin user: uses base without requiring it/,
     );
   });
 

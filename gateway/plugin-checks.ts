@@ -1,0 +1,95 @@
+// What a plugin's declaration must be before anything is opened. It may come from JavaScript, so nothing of its
+// type is taken for granted; each fault is one line with the plugin's name.
+
+import { checkEntryType } from '../log/index.ts';
+import type { EntryType, EventRule, KeyDeclaration, Plugin } from '../plugins/contract.ts';
+import { CONTRACT } from '../plugins/contract.ts';
+import { listOf, PluginError } from './plugin-error.ts';
+
+const NAME = /^[a-z][a-z0-9-]*$/;
+const EVENT = /^[a-z0-9_]{1,32}(\.[a-z0-9_]{1,32}){1,3}$/;
+/** Names whose types are the core's (formats.md §2). A plugin may have them, but no types. */
+const CORE = ['log', 'astl'];
+/** Whose keys are the gateway's own (webhooks/webhooks.ts). */
+const GATEWAY = 'gateway';
+const ALGORITHMS = ['Ed25519', 'ES256'];
+
+/** Throws `PluginError` for the first thing that is not as the contract has it. */
+export function checkPlugin(plugin: Plugin): void {
+  const { name, contract, types, requires = [], keys = [], events = [] } = plugin;
+  if (typeof (name as unknown) !== 'string') {
+    const { title } = plugin as { readonly title?: unknown };
+    throw new PluginError(typeof title === 'string' ? title : '?', 'has no name');
+  }
+  const refuse = (reason: string, options?: ErrorOptions): never => {
+    throw new PluginError(name, reason, options);
+  };
+  if (name === GATEWAY) refuse('must not have the name of the gateway');
+  if (!NAME.test(name)) refuse(`must have a name that matches ${NAME.source}`);
+  if ((contract as number) !== CONTRACT) {
+    refuse(`is written for contract ${String(contract)}, this host has ${String(CONTRACT)}`);
+  }
+  for (const part of ['routes', 'commands', 'api'] as const) {
+    if ((part === 'routes' || plugin[part] !== undefined) && !has(plugin, part)) {
+      refuse(`${part} must be a function`);
+    }
+  }
+  for (const other of listOf(name, 'requires', requires)) {
+    if (typeof other !== 'string') refuse('requires must name plugins');
+  }
+  for (const key of listOf(name, 'keys', keys) as readonly (Partial<KeyDeclaration> | null)[]) {
+    if (!NAME.test(key?.name ?? '')) refuse(`keys must have names that match ${NAME.source}`);
+    if (!ALGORITHMS.includes(key?.algorithm ?? '')) {
+      refuse(`the key ${String(key?.name)} must have the algorithm ${ALGORITHMS.join(' or ')}`);
+    }
+  }
+  checkTypes(name, listOf(name, 'types', types));
+  for (const rule of listOf(name, 'events', events) as readonly EventRule[]) {
+    if (!types.some((type) => type.name === rule.entry)) {
+      refuse(`has events of ${rule.entry}, which is not a type of its own`);
+    }
+    for (const event of listOf(name, `the events of ${rule.entry}`, rule.events)) {
+      if (!EVENT.test(String(event)))
+        refuse(`has the event ${String(event)}, which must match ${EVENT.source}`);
+    }
+    if (!has(rule, 'eventOf')) refuse(`the events of ${rule.entry} need the function eventOf`);
+  }
+}
+
+function checkTypes(plugin: string, types: readonly unknown[]): void {
+  const names = new Set<string>();
+  /** Chain kind → its one member list, over all types of the plugin. */
+  const kinds = new Map<string, string>();
+  for (const type of types as readonly (Partial<EntryType> | null)[]) {
+    const { name, watch } = type ?? {};
+    if (typeof name !== 'string') throw new PluginError(plugin, 'has a type without a name');
+    if (!name.startsWith(`${plugin}.`) || CORE.includes(plugin)) {
+      throw new PluginError(plugin, `declares the type ${name}, which is not its own`);
+    }
+    const refuse = (reason: string, options?: ErrorOptions): never => {
+      throw new PluginError(plugin, `type ${name}: ${reason}`, options);
+    };
+    if (names.has(name)) refuse('is declared twice');
+    names.add(name);
+    try {
+      checkEntryType(type as EntryType);
+    } catch (cause) {
+      refuse((cause as Error).message, { cause });
+    }
+    if (type !== null && 'project' in type && !has(type, 'project'))
+      refuse('project must be a function');
+    if (watch !== undefined && !has(watch, 'project')) {
+      refuse('watch must have the function project');
+    }
+    for (const [kind = '', ...members] of (type as EntryType).keys) {
+      const list = members.join(', ');
+      const known = kinds.get(kind) ?? list;
+      if (known !== list)
+        refuse(`the kind ${kind} is over ${known} in another type, here over ${list}`);
+      kinds.set(kind, list);
+    }
+  }
+}
+
+const has = (value: unknown, name: string): boolean =>
+  typeof (value as Readonly<Record<string, unknown>> | null)?.[name] === 'function';
