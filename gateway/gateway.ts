@@ -45,7 +45,8 @@ export interface Gateway {
   partner(slug: string): { readonly name: string; readonly status_url: string } | null;
   /** Vectors of COSE and AIR of a published entry of the newest log, for the offline kit. */
   exportVectors(kind: Kind, index: number): Promise<readonly JsonObject[]>;
-  readonly started_at_ms: number;
+  /** Since it was opened, on the clock that nobody sets. */
+  uptimeMs(): number;
   now(): number;
   /** A document of catalogs/, read once. */
   catalog(path: string): Json;

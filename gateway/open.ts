@@ -87,6 +87,7 @@ async function open(
   const { config } = sources;
   const time = options.time ?? systemTime;
   const now = (): number => time.wall();
+  const started = time.monotonic();
   const plugins = orderPlugins([
     ...PLUGINS,
     ...(options.plugins ?? []),
@@ -182,7 +183,7 @@ async function open(
     page: openViews((name) => addressOf(name, statics.get(name)?.sha256)),
     partner: (slug) => plugged.api(relay).partner(slug),
     exportVectors: (kind, index) => plugged.api(exported).vectors(kind, index),
-    started_at_ms: now(),
+    uptimeMs: () => time.monotonic() - started,
     now,
     catalog(path) {
       const document = catalogs.get(path) ?? readCatalog(path);

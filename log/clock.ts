@@ -43,17 +43,28 @@ export class LogClock {
    * was set back while the log was down), is `clock_untrusted`: entries would carry times that no monitor accepts.
    */
   next(floor: number): number {
-    const now = this.#source.wall();
-    const ahead = floor > now + CLOCK_TOLERANCE_MS;
-    if (!ahead) this.#vouched = false;
-    if (Math.abs(this.drift()) > CLOCK_TOLERANCE_MS || (ahead && !this.#vouched)) {
+    const doubt = this.doubt(floor);
+    if (!this.#ahead(floor)) this.#vouched = false;
+    if (doubt !== null) {
+      const limit = `the limit is ${String(CLOCK_TOLERANCE_MS)} ms`;
       throw new LogError(
         'clock_untrusted',
-        `the clock moved by ${String(this.drift())} ms or stands ${String(floor - now)} ms before the log's last entry, ` +
-          `the limit is ${String(CLOCK_TOLERANCE_MS)} ms: set it right, then confirm it`,
+        `the clock ${doubt}, ${limit}: set it right, then confirm it`,
       );
     }
-    return Math.max(now, floor);
+    return Math.max(this.#source.wall(), floor);
+  }
+
+  /** Why an entry that is to follow `floor` gets no time, as what the clock does; null when it gets one. */
+  doubt(floor: number): string | null {
+    const drift = this.drift();
+    if (Math.abs(drift) > CLOCK_TOLERANCE_MS) return `moved by ${String(drift)} ms`;
+    if (!this.#ahead(floor) || this.#vouched) return null;
+    return `stands ${String(floor - this.#source.wall())} ms before the log's last entry`;
+  }
+
+  #ahead(floor: number): boolean {
+    return floor > this.#source.wall() + CLOCK_TOLERANCE_MS;
   }
 
   /** The operator vouches for the wall clock as it stands; entries go on from the last one's time. */

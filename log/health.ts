@@ -1,6 +1,7 @@
 // How a log stands: whether it takes entries, what waits for a checkpoint, how the clock runs.
 
 import type { Engine } from './engine.ts';
+import { floorAfter } from './state.ts';
 import type { LogHealth } from './types.ts';
 
 /** `reason` says why the log does not take entries; null when it does. */
@@ -17,6 +18,7 @@ export function healthOf({ core, publisher, folded }: Engine, reason: string | n
     waiting,
     oldest_waiting_ms: oldest === null ? null : Math.max(0, core.clock.wall() - oldest),
     clock_offset_ms: core.clock.drift(),
+    clock_doubt: core.clock.doubt(floorAfter(core.position)),
     keys_in_map: folded.keys,
   };
 }

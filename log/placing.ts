@@ -21,6 +21,7 @@ import {
 import { checkBuiltin, FORMAT } from './surfaces/builtin.ts';
 import { COMMON_MEMBERS } from './surfaces/declaration.ts';
 import { applySurfaces, checkSurfaces } from './surfaces/rules.ts';
+import { floorAfter } from './state.ts';
 import type { Disclosure, Draft, Link, Sequenced } from './types.ts';
 
 /** `,"signature":"<88 characters>"` */
@@ -55,11 +56,7 @@ export function place(
   if (position.closed && draft.type !== 'log.map_head.v1') {
     throw new LogError('log_closed', 'the log is closed: its successor takes entries');
   }
-  const ms = core.clock.next(
-    position.map_head === null
-      ? position.last_ms
-      : Math.max(position.last_ms, position.map_head.ms + 1),
-  );
+  const ms = core.clock.next(floorAfter(position));
   const seq = nextSeq(ms, position.last_ms, position.last_seq);
   const index = position.size;
   const entry_id = entryId(ms, seq);

@@ -23,6 +23,10 @@ export const START: Position = {
   closed: false,
 };
 
+/** The earliest time that the next entry may have: that of the last one, and after its map head. */
+export const floorAfter = ({ last_ms, map_head }: Position): number =>
+  map_head === null ? last_ms : Math.max(last_ms, map_head.ms + 1);
+
 /** Prefix of the rows that list a tenant's entities. */
 export const ownedBy = (tenant_ref: string): string => `owned/${tenant_ref}/`;
 

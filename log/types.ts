@@ -163,6 +163,8 @@ export interface LogHealth {
   readonly waiting: number;
   readonly oldest_waiting_ms: number | null;
   readonly clock_offset_ms: number;
+  /** Why entries get no time, as what the clock does; null when it is trusted. */
+  readonly clock_doubt: string | null;
   readonly keys_in_map: number;
 }
 

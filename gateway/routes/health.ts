@@ -8,17 +8,16 @@ import { countsEver, holds } from '../../plugins/index.ts';
 export interface Component {
   readonly id: string;
   readonly name: string;
-  /** Null when it works; else what is wrong, in words for the operator. */
+  /** Null when it works; else what is wrong, in words for everybody: they name no folder and no host. */
   readonly fault: string | null;
   /** Whether the service is of no use without it. */
   readonly vital: boolean;
 }
 
-/** The idle interval of checkpoints and how far a clock may leave the monotonic one: format 1, behaviour.md §13. */
+/** The idle interval of checkpoints: format 1. */
 const IDLE_MS = 600_000;
 /** The interval with entries waiting; a shorter setting is a wish, not a promise. */
 const BUSY_MS = 1000;
-const CLOCK_MS = 60_000;
 
 /** Every part of the service with its fault, the vital ones first. */
 export function componentsOf(gateway: Gateway): readonly Component[] {
@@ -36,16 +35,13 @@ export function componentsOf(gateway: Gateway): readonly Component[] {
 }
 
 function partsOf(gateway: Gateway, log: Log, name: string): readonly Component[] {
-  const { writable, reason, clock_offset_ms } = log.health();
-  const clock =
-    Math.abs(clock_offset_ms) > CLOCK_MS
-      ? 'the wall clock left the monotonic one by more than a minute'
-      : null;
+  const { writable, clock_doubt } = log.health();
+  const clock = clock_doubt === null ? null : `takes no entries: the clock ${clock_doubt}`;
   return [
     {
       id: `${log.kind}_log`,
       name: `${name} log`,
-      fault: writable ? clock : (reason ?? 'storage is not writable'),
+      fault: writable ? clock : 'takes no entries: storage is not writable',
       vital: log.kind === 'live',
     },
     {

@@ -22,6 +22,7 @@ const Health = Type.Object(
     storage: Type.String(),
     uptime_seconds: Count,
     degraded: Type.Array(Type.String(), { description: 'Ids of /status.json that do not work.' }),
+    reasons: Type.Array(Type.String(), { description: 'Of each id in `degraded`, what is wrong.' }),
     witnesses: Type.Array(
       Type.Object({
         log: Type.String(),
@@ -117,8 +118,9 @@ export function platformRoutes(gateway: Gateway): readonly Route[] {
           status: degraded.length === 0 ? 'ok' : 'degraded',
           audit_log_entries: gateway.logs.live.size(),
           storage: 'leveldb',
-          uptime_seconds: Math.max(0, Math.floor((gateway.now() - gateway.started_at_ms) / 1000)),
+          uptime_seconds: Math.floor(gateway.uptimeMs() / 1000),
           degraded: degraded.map(({ id }) => id),
+          reasons: degraded.map(({ fault }) => fault),
           witnesses: witnessesOf(gateway),
         };
       },

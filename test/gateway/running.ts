@@ -49,9 +49,10 @@ export interface Running {
 /** A wall clock that tests move; the monotonic one moves along, as if time had passed. */
 export class Clock {
   #ahead = 0;
+  #jumped = 0;
 
   wall(): number {
-    return Date.now() + this.#ahead;
+    return Date.now() + this.#ahead + this.#jumped;
   }
 
   monotonic(): number {
@@ -60,6 +61,11 @@ export class Clock {
 
   pass(ms: number): void {
     this.#ahead += ms;
+  }
+
+  /** Sets the wall clock, as an operator or a broken NTP would; the monotonic one goes on. */
+  jump(ms: number): void {
+    this.#jumped += ms;
   }
 }
 

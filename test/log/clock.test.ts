@@ -62,6 +62,18 @@ describe('clock', () => {
     assert.throws(() => clock.next(last + CLOCK_TOLERANCE_MS + 1), untrusted);
   });
 
+  it('says before it is asked for a time why there will be none, and takes no word back by that', () => {
+    const { time, clock } = clockAt();
+    const last = START + 3_600_000;
+    assert.equal(clock.doubt(START), null);
+    assert.equal(clock.doubt(last), "stands 3600000 ms before the log's last entry");
+    clock.confirm();
+    assert.deepEqual([clock.doubt(START), clock.doubt(last)], [null, null]);
+    assert.equal(clock.next(last), last);
+    time.jump(START - 61_000);
+    assert.equal(clock.doubt(last), 'moved by -61000 ms');
+  });
+
   it('needs a new word for a new jump', () => {
     const { time, clock } = clockAt();
     time.jump(START + 3_600_000);

@@ -28,7 +28,8 @@ describe('gateway/routes/platform', () => {
   it('is healthy when everything works', async () => {
     const { uptime_seconds, witnesses: _, ...health } = (await served.get('/health')).json();
     const audit_log_entries = served.gateway.logs.live.size();
-    assert.deepEqual(health, { status: 'ok', audit_log_entries, storage: 'leveldb', degraded: [] });
+    const well = { status: 'ok', storage: 'leveldb', degraded: [], reasons: [] };
+    assert.deepEqual(health, { ...well, audit_log_entries });
     assert.ok((uptime_seconds as number) >= 0);
   });
 
@@ -118,12 +119,52 @@ describe('gateway/routes/platform', () => {
     clock.pass(stale);
     const health = (await served.get('/health')).json();
     assert.equal(health['status'], 'degraded');
-    assert.ok((health['degraded'] as readonly string[]).includes('live_checkpoints'));
+    const at = (health['degraded'] as readonly string[]).indexOf('live_checkpoints');
+    const reasons = health['reasons'] as readonly string[];
+    assert.equal(reasons[at], 'the newest checkpoint is too old');
     const { status, components } = (await served.get('/status.json')).json();
     assert.equal((status as JsonObject)['indicator'], 'minor');
     const found = (components as unknown as JsonObject[]).find(
       ({ id }) => id === 'live_checkpoints',
     );
     assert.equal(found?.['status'], 'degraded_performance');
+  });
+});
+
+describe('gateway/routes/platform: the clock', () => {
+  const CLOCK_PARTS = ['live_log', 'sandbox_log'];
+  let served: Served;
+  afterEach(() => served.close());
+
+  /** The state, the parts that are degraded and why, without the numbers. */
+  async function health(): Promise<readonly unknown[]> {
+    const { status, degraded, reasons } = (await served.get('/health')).json();
+    const words = (reasons as readonly string[]).map((reason) => reason.replace(/-?\d+/, 'n'));
+    return [status, degraded, words];
+  }
+
+  it('is why a log takes nothing whose last entry is ahead of the clock at start', async () => {
+    const clock = new Clock();
+    served = await serve({}, { clock });
+    await served.classify(served.live);
+    await served.classify(served.sandbox);
+    await served.close(true);
+    clock.pass(-3_600_000);
+    served = await serve({ DATA_DIR: served.data }, { clock });
+    const why = "takes no entries: the clock stands n ms before the log's last entry";
+    assert.deepEqual(await health(), ['degraded', CLOCK_PARTS, [why, why]]);
+    for (const log of Object.values(served.gateway.logs)) log.operator.confirmClock();
+    assert.deepEqual(await health(), ['ok', [], []]);
+  });
+
+  it('is why a log takes nothing after it jumped, and does not change how long the service is up', async () => {
+    const clock = new Clock();
+    served = await serve({}, { clock });
+    clock.pass(5000);
+    clock.jump(100_000);
+    const why = 'takes no entries: the clock moved by n ms';
+    assert.deepEqual(await health(), ['degraded', CLOCK_PARTS, [why, why]]);
+    const up = (await served.get('/health')).json()['uptime_seconds'] as number;
+    assert.ok(up >= 5 && up < 100, String(up));
   });
 });
