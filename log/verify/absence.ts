@@ -34,6 +34,11 @@ export interface AbsenceResult extends Vouched {
   readonly entries: number;
   /** Time of the map head: the log as of then is what the document speaks of. */
   readonly as_of_ms: number;
+  /**
+   * Smallest interval in which the shown manifests promise heartbeats, which then cover the window of an ABSENT one;
+   * null where they promise none, and nothing shows that anybody watched.
+   */
+  readonly heartbeat_interval_ms: number | null;
 }
 
 /** How a document is checked. */
@@ -85,7 +90,7 @@ export function checkAbsence(
   if (window === null && (declared !== undefined || coverage !== undefined)) {
     throw refused('step 6: declared and coverage stand only with kind surface');
   }
-  const verdict = verdictOf(ground, window, parsed, entries);
+  const { verdict, heartbeat_interval_ms } = verdictOf(ground, window, parsed, entries);
   step('step 8', () => {
     if (parsed.verdict !== verdict) throw refused('verdict is not what the document proves');
   });
@@ -97,6 +102,7 @@ export function checkAbsence(
     proof: closing.type,
     entries,
     as_of_ms: mapHead.ms,
+    heartbeat_interval_ms,
     witnessed,
     map_verified,
     lag_ms: quorum_ms === null ? null : quorum_ms - mapHead.ms,
@@ -122,7 +128,7 @@ function verdictOf(
   window: SurfaceWindow | null,
   document: JsonObject,
   entries: number,
-): Verdict {
+): Pick<AbsenceResult, 'verdict' | 'heartbeat_interval_ms'> {
   const { declared, coverage } = document;
   const declares =
     window === null || declared === undefined
@@ -132,13 +138,19 @@ function verdictOf(
     window === null || coverage === undefined
       ? null
       : step('step 7', () => readCoverage(ground, window, coverage));
-  if (entries > 0) return 'PRESENT';
-  if (window === null) return 'ABSENT';
-  if (declares?.window !== true) return 'UNDECLARED';
-  if (declares.interval_ms !== null && run?.covers(declares.interval_ms) !== true) {
-    return 'UNDERSAMPLED';
-  }
-  return 'ABSENT';
+  const heartbeat_interval_ms = declares?.interval_ms ?? null;
+  const unwatched = heartbeat_interval_ms !== null && run?.covers(heartbeat_interval_ms) !== true;
+  const verdict =
+    entries > 0
+      ? 'PRESENT'
+      : window === null
+        ? 'ABSENT'
+        : declares?.window !== true
+          ? 'UNDECLARED'
+          : unwatched
+            ? 'UNDERSAMPLED'
+            : 'ABSENT';
+  return { verdict, heartbeat_interval_ms };
 }
 
 function surfaceWindow({ key, from_ms, to_ms }: Question): SurfaceWindow | null {

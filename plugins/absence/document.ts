@@ -127,7 +127,7 @@ const time = (ms: number): string => {
 };
 
 /** What was found, and which claimed times the window covers. */
-function sentencesOf({ question, verdict, entries, more }: JsonObject): string[] {
+function sentencesOf({ question, verdict, entries, more, coverage }: JsonObject): string[] {
   const { key, from_ms, to_ms } = question as unknown as {
     readonly key: readonly string[];
     readonly from_ms: number;
@@ -137,7 +137,8 @@ function sentencesOf({ question, verdict, entries, more }: JsonObject): string[]
   const count = Array.isArray(entries) ? entries.length : 0;
   const chain = `surface ${surface} of entity ${entity}`;
   const window = `with a log time from ${time(from_ms)} to ${time(to_ms)}`;
-  const found = finding(verdict as Verdict, { chain, window, count, more: more === true });
+  const seen = { chain, window, count, more: more === true, promised: coverage !== undefined };
+  const found = finding(verdict as Verdict, seen);
   return verdict === 'ABSENT' ? [found, eventTimes(from_ms, to_ms)] : [found];
 }
 
@@ -146,9 +147,11 @@ interface Seen {
   readonly window: string;
   readonly count: number;
   readonly more: boolean;
+  /** Whether manifests promise heartbeats: only then the log puts one to an absence. */
+  readonly promised: boolean;
 }
 
-function finding(verdict: Verdict, { chain, window, count, more }: Seen): string {
+function finding(verdict: Verdict, { chain, window, count, more, promised }: Seen): string {
   const nothing = `nothing was logged for ${chain} ${window}`;
   switch (verdict) {
     case 'PRESENT':
@@ -160,7 +163,9 @@ function finding(verdict: Verdict, { chain, window, count, more }: Seen): string
     case 'UNDERSAMPLED':
       return `${nothing} and the surface was declared, but no unbroken run of heartbeats covers the window as the manifest promises, so this shows no absence of acts.`;
     case 'ABSENT':
-      return `${nothing}; the surface was declared all along, and the heartbeats that its manifests promise cover the window.`;
+      return promised
+        ? `${nothing}; the surface was declared all along, and the heartbeats that its manifests promise cover the window.`
+        : `${nothing}; the surface was declared all along, and no heartbeats were promised: nothing shows that it was watched.`;
   }
 }
 

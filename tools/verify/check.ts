@@ -176,10 +176,11 @@ function checkAbsence(
   }
   try {
     const result = verifyAbsence(document, question, trust, NATIVE);
-    const { verdict, proof, entries, witnessed, map_verified, lag_ms, as_of_ms } = result;
+    const { verdict, proof, entries, as_of_ms } = result;
+    const { witnessed, map_verified, lag_ms, heartbeat_interval_ms } = result;
     const until = new Date(as_of_ms).toISOString();
     const shown = shownEntries(document);
-    const page = { more: objectOf(document)['more'] === true };
+    const page = { more: objectOf(document)['more'] === true, origin: trust.origin };
     return {
       valid: true,
       checks: [
@@ -196,6 +197,7 @@ function checkAbsence(
         more: page.more,
         ...(shown.length === 0 ? {} : { shown }),
         as_of_ms,
+        heartbeat_interval_ms,
         witnessed,
         map_verified,
         lag_ms,

@@ -4,13 +4,14 @@
 import type { AbsenceResult, Question } from '../../../log/verify.ts';
 import type { Line } from './finding.ts';
 
-/** One sentence or two, for people; `more` is that of the document. */
+/** One sentence or two, for people; `more` is that of the document, `origin` that of the log that was asked. */
 export function absenceWords(
   question: Question,
   result: AbsenceResult,
-  page: { readonly more: boolean },
+  page: { readonly more: boolean; readonly origin: string },
 ): string {
-  const about = `${chainOf(question)} from ${timeWords(question.from_ms)} to ${timeWords(question.to_ms)} of log time`;
+  const window = `from ${timeWords(question.from_ms)} to ${timeWords(question.to_ms)} of log time`;
+  const about = `${chainOf(question)} ${window} in log ${page.origin}`;
   switch (result.verdict) {
     case 'PRESENT':
       return `PRESENT: ${entriesOf(result.entries)} shown of ${about}${pageWords(question, page)}. Each is in the log, and none stands between them.`;
@@ -19,7 +20,7 @@ export function absenceWords(
     case 'UNDERSAMPLED':
       return `UNDERSAMPLED: nothing was logged for ${about}: ${reasonOf(result)}. The surface was declared, but no unbroken run of heartbeats covers the window as its manifest promises, so this is no absence of acts.`;
     case 'ABSENT':
-      return `ABSENT: nothing was logged for ${about}: ${reasonOf(result)}.${declaredWords(question)}`;
+      return `ABSENT: nothing was logged for ${about}: ${reasonOf(result)}.${declaredWords(question, result)}`;
   }
 }
 
@@ -69,10 +70,16 @@ function reasonOf({ proof }: AbsenceResult): string {
   }
 }
 
-const declaredWords = ({ key: [kind] }: Question): string =>
-  kind === 'surface'
-    ? ' A manifest in force declared the surface all along, and the heartbeats that it promises cover the window.'
-    : '';
+/** What makes an absence of entries one of acts: that the surface was declared, and, where that was promised, watched. */
+function declaredWords({ key: [kind] }: Question, result: AbsenceResult): string {
+  if (kind !== 'surface') return '';
+  const { heartbeat_interval_ms } = result;
+  const watched =
+    heartbeat_interval_ms === null
+      ? 'no heartbeats were promised, so nothing shows that the surface was watched'
+      : `the heartbeats that were promised, one in ${String(heartbeat_interval_ms)} ms, cover the window`;
+  return ` A manifest in force declared the surface all along; ${watched}.`;
+}
 
 /** A time of log as ISO 8601; as its milliseconds where that is no date. */
 export function timeWords(ms: number): string {

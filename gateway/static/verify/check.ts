@@ -157,7 +157,10 @@ function checkAbsence(
     const { size } = verifyCheckpoint(note, trust);
     return {
       verdict,
-      summary: absenceWords(question, result, { more: members.more === true }),
+      summary: absenceWords(question, result, {
+        more: members.more === true,
+        origin: trust.origin,
+      }),
       detail: `proof of type ${proof}, log as of ${new Date(as_of_ms).toISOString()}`,
       more: absenceLines(result),
       not_proven: OF_ABSENCE,

@@ -93,6 +93,7 @@ describe('POST /api/v1/absence/witness', () => {
       /nothing was logged for surface policy_bind of entity did:example:acme/,
     );
     assert.ok(statement.includes(new Date(quiet.from_ms).toISOString()));
+    assert.match(statement, /declared all along, and no heartbeats were promised/);
     assert.match(statement, /log time/);
     assert.match(statement, /witnessed: 0/);
     assert.match(statement, /map_verified: 0/);
@@ -176,6 +177,7 @@ describe('POST /api/v1/absence/witness', () => {
     const to_ms = clock.wall();
     const covered = await ask({ entity, surface: 'pay', from_ms, to_ms });
     assert.equal(verified(covered.witness).verdict, 'ABSENT');
+    assert.match(covered.witness.statement, /the heartbeats that its manifests promise cover/);
     clock.pass(300_000);
     await served.beat({ entity, surface: 'pay' });
     const late = await ask({ entity, surface: 'pay', from_ms, to_ms: to_ms + 240_000 });
