@@ -3,7 +3,7 @@
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { LogError, native } from '../../log/index.ts';
+import { isJsonObject, LogError, native } from '../../log/index.ts';
 import { parsePolicy, trustedKeyOf, verifyAbsence } from '../../log/verify.ts';
 import type { AbsenceResult, Trust } from '../../log/verify.ts';
 import { ApiError, Count, Hex32, Millis, route } from '../contract.ts';
@@ -86,7 +86,7 @@ const Verified = Type.Object(
     checks: Type.Array(
       Type.Object({
         name: Type.String(),
-        outcome: Type.Enum(['ok', 'failed', 'not_reached']),
+        outcome: Type.Enum(['ok', 'failed', 'not_reached', 'not_shown']),
         detail: Type.String(),
       }),
     ),
@@ -202,20 +202,22 @@ function verifiedDocument(
   host: PluginHost,
   { document, question, policy }: Static<typeof VerifyBody>,
 ): object {
-  const log = logOf(host, document);
+  const members = membersOf(document);
+  const logs = [...host.logs('live'), ...host.logs('sandbox')];
+  const log = logOf(logs, members);
   const policy_source = policy === undefined ? 'none' : 'caller';
   const shared = { origin: log?.origin ?? null, policy_source };
   try {
-    if (log === null) {
-      throw new LogError('document_invalid', 'step 1: the checkpoint is of no log of this service');
-    }
-    const trust = trustOf(log, policy);
+    // Of no log of this service: the live one takes the steps up to the one that this fails.
+    const trust = trustOf(log ?? host.log('live'), policy);
     const options = { suite: native, now_ms: host.now() };
     const result = verifyAbsence(document as Json, question, trust, options);
-    return { ...shared, ...answerOf(result), checks: checksOf(null) };
+    return { ...shared, ...answerOf(result), checks: checksOf(null, members) };
   } catch (error) {
     if (!(error instanceof LogError) || error.code !== 'document_invalid') throw error;
-    return { ...shared, ...REFUSED, checks: checksOf(error.message) };
+    const foreign = log === null && error.message.startsWith('step 1:');
+    const failure = foreign ? 'step 1: the checkpoint is of no log of this service' : error.message;
+    return { ...shared, ...REFUSED, checks: checksOf(failure, members) };
   }
 }
 
@@ -235,19 +237,18 @@ function answerOf(result: AbsenceResult): object {
 }
 
 /** The log whose name the document's checkpoint bears; that it is its checkpoint is for the verifier. */
-function logOf(host: PluginHost, document: unknown): LogView | null {
-  const parsed = typeof document === 'string' ? parsedOf(document) : document;
-  const { checkpoint } = (parsed ?? {}) as { readonly checkpoint?: unknown };
+function logOf(logs: readonly LogView[], { checkpoint }: JsonObject): LogView | null {
   const origin = typeof checkpoint === 'string' ? checkpoint.split('\n', 1)[0] : undefined;
-  const logs = [...host.logs('live'), ...host.logs('sandbox')];
   return logs.find((log) => log.origin === origin) ?? null;
 }
 
-function parsedOf(text: string): unknown {
+/** What a document has, before anything of it is checked: empty where it is none. */
+function membersOf(document: unknown): JsonObject {
   try {
-    return JSON.parse(text);
+    const parsed = typeof document === 'string' ? (JSON.parse(document) as Json) : document;
+    return isJsonObject(parsed as Json) ? (parsed as JsonObject) : {};
   } catch {
-    return null;
+    return {};
   }
 }
 
@@ -263,13 +264,25 @@ function trustOf(log: LogView, policy: string | undefined): Trust {
   }
 }
 
-/** Each step with its outcome; `failure` begins with the one that failed. */
-function checksOf(failure: string | null): object[] {
+/** Steps about a member that a document need not have. */
+const ABOUT: Readonly<Record<string, string>> = {
+  'step 5': 'entries',
+  'step 6': 'declared',
+  'step 7': 'coverage',
+  receipt: 'receipt',
+};
+
+/** Each step with its outcome; `failure` begins with the one that failed. Nothing is `ok` that did not run. */
+function checksOf(failure: string | null, members: JsonObject): object[] {
   const failed =
     failure === null ? STEPS.length : STEPS.findIndex(([name]) => failure.startsWith(`${name}:`));
   return STEPS.map(([name, detail], i) => {
-    if (i < failed) return { name, outcome: 'ok', detail };
     if (i > failed) return { name, outcome: 'not_reached', detail };
-    return { name, outcome: 'failed', detail: failure?.slice(name.length + 2) ?? detail };
+    if (i === failed) {
+      return { name, outcome: 'failed', detail: failure?.slice(name.length + 2) ?? detail };
+    }
+    const about = ABOUT[name];
+    const shown = about === undefined || members[about] !== undefined;
+    return { name, outcome: shown ? 'ok' : 'not_shown', detail };
   });
 }

@@ -63,7 +63,11 @@ describe('the absence ledger', () => {
     assert.deepEqual([json.verdict, json.witnessed, json.map_verified], ['ABSENT', 0, 0]);
     assert.equal(json.origin, served.log().origin);
     assert.equal(json.policy_source, 'none');
-    assert.ok(Object.values(outcomes(json)).every((outcome) => outcome === 'ok'));
+    const notShown = Object.entries(outcomes(json)).filter(([, outcome]) => outcome !== 'ok');
+    assert.deepEqual(notShown, [
+      ['step 5', 'not_shown'], // it shows no entries, and no manifest promises heartbeats
+      ['step 7', 'not_shown'],
+    ]);
     const text = await verify({ document: JSON.stringify(witness), question: witness.question });
     assert.equal(text.json.valid, true);
   });
@@ -91,8 +95,39 @@ describe('the absence ledger', () => {
     assert.equal(await failed({ ...witness, extra: 1 }), 'document');
     assert.equal(await failed({ ...witness, statement: 'else' }), 'receipt');
     assert.equal(await failed({ ...witness, checkpoint: 'elsewhere\n1\n\n' }), 'step 1');
-    assert.equal(await failed('no document'), 'step 1');
-    assert.equal(await failed(null), 'step 1');
+    assert.equal(await failed('no document'), 'document');
+    assert.equal(await failed(null), 'document');
+  });
+
+  it('calls no step ok that did not run', async () => {
+    const { question } = witness;
+    const other = { ...question, to_ms: question.to_ms - 1 };
+    const elsewhere = { ...witness, checkpoint: 'elsewhere\n1\n\n' };
+    const bare = { ...witness, verdict: 'UNDECLARED', declared: undefined, receipt: undefined };
+    for (const [document, asked, ran] of [
+      ['not json', question, ['document failed']],
+      [[], question, ['document failed']],
+      ['{"a":1,"a":2}', question, ['document failed']],
+      [elsewhere, other, ['document ok', 'step 0 failed']],
+      [elsewhere, question, ['document ok', 'step 0 ok', 'step 1 failed']],
+      [
+        bare,
+        question,
+        ['document', 'step 0', 'step 1', 'step 2', 'step 3', 'step 4', 'step 8'].map(
+          (name) => `${name} ok`,
+        ),
+      ],
+    ] as const) {
+      const { json } = await verify({ document, question: asked });
+      const seen = Object.entries(outcomes(json)).filter(([, one]) => !one.startsWith('not_'));
+      assert.deepEqual(
+        seen.map(([name, outcome]) => `${name} ${outcome}`),
+        ran,
+      );
+    }
+    const { json } = await verify({ document: elsewhere, question });
+    const failed = json.checks.find(({ outcome }: Body) => outcome === 'failed');
+    assert.equal(failed.detail, 'the checkpoint is of no log of this service');
   });
 
   it('counts the witnesses of a policy that is given, and refuses one that is none', async () => {
