@@ -21,8 +21,11 @@ export interface Caller {
   /** Names the key without being it; null for `public`. */
   readonly key_id: string | null;
   readonly ip: string;
-  /** The name of this tenant's session in the log: 43 base64url characters (formats.md §4). */
-  sessionRef(session_id: string): string;
+  /**
+   * The name of this tenant's session in the newest log, or in the log of an origin: 43 base64url characters
+   * (formats.md §4). Each log has another.
+   */
+  sessionRef(session_id: string, origin?: string): string;
 }
 
 /**

@@ -7,6 +7,8 @@ import { asSchema, Count, EntityName, Hex32, Millis, SurfaceName } from '../cont
 
 /** Name of the entry type of a witness. */
 export const WITNESS = 'absence.witness.v1';
+/** The same of a document of an earlier log, which takes no entries any more. */
+export const EARLIER_WITNESS = 'absence.earlier_witness.v1';
 /** Name of the entry type of a spoliation report. */
 export const REPORT = 'absence.spoliation_report.v1';
 
@@ -37,6 +39,16 @@ const WitnessMembers = Type.Object(
     document_sha256: Hex32,
     /** Of the whole request, where it asked for a gate. */
     decision: Type.Optional(Type.Enum(['ALLOW', 'BLOCK'])),
+  },
+  { additionalProperties: false },
+);
+
+/** A witness of an earlier log: chain, window and size are those of that log. */
+const EarlierMembers = Type.Object(
+  {
+    ...WitnessMembers.properties,
+    /** Of the kind of the log that the entry stands in. */
+    log_number: { ...Count, minimum: 1 },
   },
   { additionalProperties: false },
 );
@@ -86,17 +98,33 @@ export const ledgerOf = (tenant_ref: string): string => `ledger/${tenant_ref}/`;
 export const ledgerRow = (tenant_ref: string, index: number): string =>
   ledgerOf(tenant_ref) + String(index).padStart(16, '0');
 
+/** The `project` of both: the ledger lists them. */
+const listed: EntryType['project'] = ({ index, entry_id, issued_at_ms, statement }, rows) => {
+  const { subject_key, from_ms, to_ms, verdict, document_sha256 } = statement;
+  const { decision, log_number } = statement;
+  const row = { entry_id, issued_at_ms, subject_key, from_ms, to_ms, verdict, document_sha256 };
+  const name = `absence/${ledgerRow(statement['tenant_ref'] as string, index)}`;
+  const more = {
+    ...(decision === undefined ? {} : { decision }),
+    ...(log_number === undefined ? {} : { log_number }),
+  };
+  rows.put(name, { ...row, ...more } as JsonObject);
+};
+
 /** `absence.witness.v1`. */
 export const witnessType: EntryType = {
   name: WITNESS,
   schema: asSchema(WitnessMembers),
   keys: [],
-  project({ index, entry_id, issued_at_ms, statement }, rows) {
-    const { subject_key, from_ms, to_ms, verdict, document_sha256, decision } = statement;
-    const row = { entry_id, issued_at_ms, subject_key, from_ms, to_ms, verdict, document_sha256 };
-    const name = `absence/${ledgerRow(statement['tenant_ref'] as string, index)}`;
-    rows.put(name, { ...row, ...(decision === undefined ? {} : { decision }) } as JsonObject);
-  },
+  project: listed,
+};
+
+/** `absence.earlier_witness.v1`. */
+export const earlierWitnessType: EntryType = {
+  name: EARLIER_WITNESS,
+  schema: asSchema(EarlierMembers),
+  keys: [],
+  project: listed,
 };
 
 /** `absence.spoliation_report.v1`. */

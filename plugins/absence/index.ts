@@ -3,7 +3,7 @@
 
 import { definePlugin } from '../contract.ts';
 import { layerRoutes } from '../layer-routes.ts';
-import { reportType, witnessType } from './entries.ts';
+import { earlierWitnessType, reportType, witnessType } from './entries.ts';
 import { ledgerRoutes } from './ledger.ts';
 import { sessionRoute } from './sessions.ts';
 import { spoliationRoute } from './spoliation.ts';
@@ -16,7 +16,7 @@ export default definePlugin({
   contract: 1,
   name: 'absence',
   title: 'Absence exchange',
-  types: [witnessType, reportType],
+  types: [witnessType, earlierWitnessType, reportType],
   routes: (host) => [
     ...layerRoutes({ host, file: 'absence.json', base: '/api/v1/absence', tag: 'absence' }),
     witnessRoute(host),

@@ -6,6 +6,7 @@ import { LogError } from '../../log/index.ts';
 import { ApiError, documentMembers, route } from '../contract.ts';
 import type { PluginHost, Route } from '../contract.ts';
 import { Millis, SessionKey } from '../contract.ts';
+import { beganMs, LogNumber, sessionLog } from '../succession.ts';
 
 const MAX_LIMIT = 100;
 
@@ -35,13 +36,17 @@ export function sessionRoute(host: PluginHost): Route {
       'A document on the chain of the session as it stands under the newest checkpoint, covering everything ' +
       'acknowledged before. The session is named in the log by a session_ref of the tenant alone; the same ' +
       'document is at `proof/lookup` for whoever knows it. The number of entries in the window is the seq that ' +
-      'closes it (of the `successor`, or `count` of the `head`) less the seq of the first entry.',
+      'closes it (of the `successor`, or `count` of the `head`) less the seq of the first entry. A session that is ' +
+      'in one log only is answered by that log, up to its end where it is closed.',
     access: 'key',
     params: Type.Object({
       session_id: Type.String({ minLength: 1, maxLength: host.limits.string_chars }),
     }),
     query: Type.Object({
-      from_ms: Type.Optional({ ...Decimal, description: '0 unless given.' }),
+      from_ms: Type.Optional({
+        ...Decimal,
+        description: 'When the log began unless given; 0 for the first one.',
+      }),
       to_ms: Type.Optional({ ...Decimal, description: 'The newest map head unless given.' }),
       after: Type.Optional({
         ...Decimal,
@@ -52,26 +57,31 @@ export function sessionRoute(host: PluginHost): Route {
         ...Decimal,
         description: 'Entries of a page, 1 to 100; 100 unless given.',
       }),
+      log_number: LogNumber,
     }),
     responses: { 200: { description: 'The document.', schema: SessionDocument } },
     errors: ['window_not_closed', 'log_unavailable'],
     async handle(ctx) {
       const { params, query, caller, wait_ms } = ctx.state;
-      const log = host.log(caller.kind);
+      const { session_id } = params;
       const limit = Number(query.limit ?? MAX_LIMIT);
       if (limit < 1 || limit > MAX_LIMIT) {
         throw new ApiError('parameter_invalid', `limit is not 1 to ${String(MAX_LIMIT)}`, {
           param: 'limit',
         });
       }
+      const { log, session_ref } = await sessionLog(host, caller, session_id, query.log_number);
       const { map_head_ms } = await log.covering(log.size());
-      const from_ms = Number(query.from_ms ?? 0);
-      const to_ms = Number(query.to_ms ?? map_head_ms);
+      const isClosed = log.number !== host.log(caller.kind).number;
+      // The time of a closed log ends, and no document of it says anything of a later one.
+      const last_ms = isClosed ? map_head_ms : Infinity;
+      const from_ms = Number(query.from_ms ?? beganMs(log));
+      const to_ms = Math.min(last_ms, Number(query.to_ms ?? map_head_ms));
       if (query.to_ms !== undefined) await log.windowClosed(to_ms, wait_ms);
       const after = query.after === undefined ? {} : { after: Number(query.after) };
       ctx.set('Cache-Control', 'no-store');
       try {
-        const key = ['session', caller.sessionRef(params.session_id)];
+        const key = ['session', session_ref];
         ctx.body = await log.lookup({ key, from_ms, to_ms }, { limit, ...after });
       } catch (cause) {
         if (!(cause instanceof LogError) || cause.code !== 'out_of_range') throw cause;

@@ -6,6 +6,7 @@ import { declares, smallestInterval, spanOf } from '../../log/index.ts';
 import { ApiError, namedStatement, route } from '../contract.ts';
 import type { ChainKey, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
 import { EntityName, Millis, receiptOf, SurfaceName } from '../contract.ts';
+import { checkWithinNewest } from '../succession.ts';
 import { tally, uncovered } from './coverage.ts';
 import type { Beat, Window } from './coverage.ts';
 import { MAX_LISTED, REPORT, ReportMembers, reportType } from './entries.ts';
@@ -39,7 +40,8 @@ export function spoliationRoute(host: PluginHost): Route {
     summary: 'Type III spoliation: records that should exist on a declared surface and do not',
     description:
       'Names the windows without coverage, and the acts that heartbeats counted and nobody logged. ' +
-      'The window must be closed; `Prefer: wait=N` waits for that.',
+      'The window must be closed; `Prefer: wait=N` waits for that. It must not begin before the newest log: a ' +
+      'report is of one log, and `proof/lookup` answers for the one before.',
     access: 'open',
     idempotent: true,
     body: Type.Object(
@@ -59,7 +61,8 @@ export function spoliationRoute(host: PluginHost): Route {
       if (body.from_ms > body.to_ms) {
         throw new ApiError('parameter_invalid', 'from_ms is over to_ms', { param: 'from_ms' });
       }
-      const log = host.log(caller.kind);
+      const { entity, surface, from_ms } = body;
+      const log = checkWithinNewest(host, caller.kind, from_ms, ['surface', entity, surface]);
       await log.windowClosed(body.to_ms, wait_ms);
       const members = await reportOn(log, body);
       await ctx.state.append([{ type: REPORT, members }]);

@@ -6,6 +6,7 @@ import { ApiError, Hex32, ReadyJson, route } from '../contract.ts';
 import type {
   AnsweredEntry,
   ChainKey,
+  Draft,
   Json,
   JsonObject,
   LogView,
@@ -20,9 +21,17 @@ import {
   SurfaceName,
 } from '../contract.ts';
 import type { Route } from '../contract.ts';
+import { logName, windowsOf } from '../succession.ts';
+import type { LogWindow } from '../succession.ts';
 import { documentText, packed, unpacked, worded } from './document.ts';
 import type { Worded } from './document.ts';
-import { SurfaceKey, WITNESS, witnessType } from './entries.ts';
+import {
+  EARLIER_WITNESS,
+  earlierWitnessType,
+  SurfaceKey,
+  WITNESS,
+  witnessType,
+} from './entries.ts';
 
 /** Most surfaces of one request; each has a document and an entry. */
 const MAX_SURFACES = 16;
@@ -36,7 +45,12 @@ const DocumentSchema = Type.Object(
     coverage: Type.Optional(Type.Object({})),
     statement: Type.String({ description: 'In plain words; proves nothing.' }),
     does_not_assert: Type.Array(Type.String()),
-    receipt: described(receiptOf(witnessType), 'Of the entry that commits to the document.'),
+    receipt: Type.Optional(
+      described(
+        receiptOf(witnessType),
+        'Of the entry that commits to the document; a document of an earlier log has its own in `receipts`.',
+      ),
+    ),
   },
   { $id: 'AbsenceDocument' },
 );
@@ -46,6 +60,13 @@ const WitnessAnswer = Type.Object(
     ok: Type.Literal(true),
     witness: Type.Optional(DocumentSchema),
     witnesses: Type.Optional(Type.Array(DocumentSchema)),
+    receipts: Type.Optional(
+      Type.Array(receiptOf(earlierWitnessType), {
+        description:
+          'Of the entries that commit to the documents of earlier logs, in their order: they stand in the newest ' +
+          'log, and a verifier of an earlier one does not read them.',
+      }),
+    ),
     decision: Type.Optional(Type.Enum(['ALLOW', 'BLOCK'])),
     reasons: Type.Optional(
       Type.Array(Type.String(), { description: 'What keeps a gate from ALLOW.' }),
@@ -86,7 +107,9 @@ export function witnessRoute(host: PluginHost): Route {
     summary: 'Absence witness: what was logged on a surface in a window, or that nothing was',
     description:
       'One self-contained document for each surface, which `actlog verify` checks offline. The window must be ' +
-      'closed; `Prefer: wait=N` waits for that. The manifest must stand before the window, else UNDECLARED.',
+      'closed; `Prefer: wait=N` waits for that. The manifest must stand before the window, else UNDECLARED. Where ' +
+      'the window reaches into the time of earlier logs there is a document for each log, of the part of the window ' +
+      'that is its own.',
     access: 'open',
     idempotent: true,
     body: Body,
@@ -105,30 +128,23 @@ export function witnessRoute(host: PluginHost): Route {
         throw new ApiError('parameter_invalid', 'from_ms is over to_ms', { param: 'from_ms' });
       }
       const surfaces = surfacesOf(body);
-      const log = host.log(caller.kind);
       const { surface_manifest_hash: hash } = body;
-      if (hash !== undefined) checkManifest(log, entity, hash);
-      await log.windowClosed(to_ms, wait_ms);
-      const shown: Worded[] = [];
-      for (const surface of surfaces) {
-        const key: ChainKey = ['surface', entity, surface];
-        const found = await log.absence({ key, from_ms, to_ms });
-        if (hash !== undefined) checkInForce(found, hash);
-        shown.push(worded(found));
+      const newest = host.log(caller.kind);
+      const windows = windowsOf(host, caller.kind, { from_ms, to_ms });
+      for (const { log, to_ms: end_ms } of windows) {
+        if (hash !== undefined) checkManifest(log, entity, hash);
+        await log.windowClosed(end_ms, wait_ms);
+      }
+      const shown: Shown[] = [];
+      for (const window of windows) {
+        for (const surface of surfaces) {
+          const found = await foundIn(window, ['surface', entity, surface]);
+          if (hash !== undefined) checkInForce(found, hash);
+          shown.push({ ...worded(found), log: window.log });
+        }
       }
       const decision = body.gate === true ? decisionOf(shown) : undefined;
-      const drafts = shown.map(({ document, document_sha256, verdict, checkpoint_size }) => ({
-        type: WITNESS,
-        members: {
-          subject_key: (document['question'] as JsonObject)['key'] ?? null,
-          from_ms,
-          to_ms,
-          verdict,
-          checkpoint_size,
-          document_sha256,
-          ...(decision === undefined ? {} : { decision }),
-        },
-      }));
+      const drafts = shown.map((one) => draftOf(one, newest, decision));
       const now: Kept = { texts: shown.map(({ text }) => text) };
       await ctx.state.append(drafts, {
         keep: { now, later: () => ({ packed: shown.map(({ document }) => packed(document)) }) },
@@ -137,17 +153,45 @@ export function witnessRoute(host: PluginHost): Route {
     respond(entries, _disclosures, { body, caller }, kept) {
       const documents = entries.map((entry, i) => {
         const text = textAt(host.logs(caller.kind), kept as Kept, entry, i);
-        return new ReadyJson(text, { receipt: entry.receipt });
+        return new ReadyJson(text, isEarlier(entry) ? {} : { receipt: entry.receipt });
       });
-      const [first] = documents;
+      const [first, second] = documents;
+      const single = body.surfaces === undefined && second === undefined;
+      const receipts = entries.filter(isEarlier).map(({ receipt }) => receipt);
       return {
         ok: true,
-        ...(body.surfaces === undefined ? { witness: first } : { witnesses: documents }),
+        ...(single ? { witness: first } : { witnesses: documents }),
+        ...(receipts.length === 0 ? {} : { receipts }),
         ...(body.gate === true ? gateOf(entries) : {}),
       };
     },
   });
 }
+
+/** A document, and the log that it is of. */
+interface Shown extends Worded {
+  readonly log: LogView;
+}
+
+const foundIn = ({ log, from_ms, to_ms }: LogWindow, key: ChainKey): Promise<JsonObject> =>
+  log.absence({ key, from_ms, to_ms });
+
+/** The entry of a document, in the newest log whichever the document is of. */
+function draftOf(
+  { log, document, document_sha256, verdict, checkpoint_size }: Shown,
+  newest: LogView,
+  decision: string | undefined,
+): Draft {
+  const { key = null, from_ms = null, to_ms = null } = document['question'] as JsonObject;
+  const members = {
+    ...{ subject_key: key, from_ms, to_ms, verdict, checkpoint_size, document_sha256 },
+    ...(decision === undefined ? {} : { decision }),
+  };
+  if (log.number === newest.number) return { type: WITNESS, members };
+  return { type: EARLIER_WITNESS, members: { ...members, log_number: log.number } };
+}
+
+const isEarlier = ({ statement }: AnsweredEntry): boolean => statement['type'] === EARLIER_WITNESS;
 
 function surfacesOf({
   surface,
@@ -178,7 +222,7 @@ function refusedHash(message: string): ApiError {
 /** The hash is of a manifest of the entity. */
 function checkManifest(log: LogView, entity: string, hash: string): void {
   const index = log.manifestOfHash(hash);
-  if (index === null) throw refusedHash('is of no manifest in this log');
+  if (index === null) throw refusedHash(`is of no manifest in ${logName(log)}`);
   if (log.receipt(index)?.['entity'] !== entity) {
     throw refusedHash('is of a manifest of another entity');
   }
@@ -202,12 +246,16 @@ const decisionOf = (asked: readonly { readonly verdict: string }[]): 'ALLOW' | '
 /** The decision of the Apoha gate, from the entries themselves. */
 function gateOf(entries: readonly AnsweredEntry[]): { decision: string; reasons: string[] } {
   const asked = entries.map(({ statement }) => {
-    const [, , surface = ''] = statement['subject_key'] as readonly string[];
-    return { surface, verdict: statement['verdict'] as string };
+    const { subject_key, sandbox, log_number } = statement;
+    const [, , surface = ''] = subject_key as readonly string[];
+    const kind = sandbox === true ? 'sandbox' : 'live';
+    const where =
+      typeof log_number === 'number' ? ` in ${logName({ kind, number: log_number })}` : '';
+    return { surface, verdict: statement['verdict'] as string, where };
   });
   const reasons = asked
     .filter(({ verdict }) => verdict !== 'ABSENT')
-    .map(({ surface, verdict }) => `${surface} is ${verdict}`);
+    .map(({ surface, verdict, where }) => `${surface} is ${verdict}${where}`);
   return { decision: decisionOf(asked), reasons };
 }
 
@@ -218,7 +266,10 @@ function textAt(
   i: number,
 ): string {
   if ('texts' in kept) return kept.texts[i] ?? '{}';
-  const log = logs.find(({ origin }) => origin === statement['origin']);
+  const { origin, log_number } = statement;
+  const log = logs.find((served) =>
+    log_number === undefined ? served.origin === origin : served.number === log_number,
+  );
   if (log === undefined) throw new Error('the log of a kept document is not served');
   const size = statement['checkpoint_size'] as number;
   return documentText(unpacked(log, kept.packed[i] as Json, size) as JsonObject);
