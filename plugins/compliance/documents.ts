@@ -23,6 +23,8 @@ export interface Subject {
   /** The page on which anyone verifies an entry. */
   verifyUrl(entry_id: string): string;
   readonly vendor: string;
+  /** Names of the closed logs that have the session too: nothing of theirs is in the document. */
+  readonly elsewhere: readonly string[];
 }
 
 /** When the document was sealed, and up to when the session was read for it. */
@@ -62,6 +64,9 @@ function aboutOf(
   };
 }
 
+const leftOut = ({ elsewhere }: Subject): string[] =>
+  elsewhere.map((name) => `anything about the entries of the session in the closed log ${name}`);
+
 /** The Article 12 report, without what travels beside it. */
 export function reportOf(session: ReadSession, subject: Subject, at: SealTime): JsonObject {
   const { tally } = session;
@@ -90,7 +95,7 @@ export function reportOf(session: ReadSession, subject: Subject, at: SealTime): 
     incidents: json(incidentsOf(ARTICLE_12, tally)),
     incident_clocks: json(incident_clocks),
     applicability_note: ARTICLE_12.applicability_note,
-    does_not_assert: [...ARTICLE_12.does_not_assert],
+    does_not_assert: [...ARTICLE_12.does_not_assert, ...leftOut(subject)],
   };
 }
 
@@ -108,7 +113,7 @@ export function packOf(session: ReadSession, subject: Subject, at: SealTime): Js
     ...Object.fromEntries(exhibits),
     exhibit_c: { title, status, reason },
     applicability_note: NAIC.applicability_note,
-    does_not_assert: [...NAIC.does_not_assert],
+    does_not_assert: [...NAIC.does_not_assert, ...leftOut(subject)],
   };
 }
 

@@ -8,6 +8,7 @@ import { ApiError, described, LookupDocument, receiptOf, route } from '../contra
 import type { Caller, EntryType, JsonObject, LogView, PluginHost } from '../contract.ts';
 import type { Route, RouteContext } from '../contract.ts';
 import { sendPage } from '../page.ts';
+import { logName, LogNumber, lookupUrl, sessionLog, sessionsOf } from '../succession.ts';
 import restraint from '../restraint/index.ts';
 import { PACK_SELECTORS, packOf, REPORT_SELECTORS, reportOf } from './documents.ts';
 import type { SealTime, Subject } from './documents.ts';
@@ -33,7 +34,8 @@ const PACK_KIND: Kind = { type: PACK, selectors: PACK_SELECTORS, build: packOf }
 const SEALED =
   'The document is committed to by an entry of the log (`receipt`) when it changed since it was last asked ' +
   'for, and it carries the proof that no entry of the session is left out. `actlog verify` checks both offline. ' +
-  'A session without a key is the shared one of the tenant `public`.';
+  'A session without a key is the shared one of the tenant `public`. A document is of one log, the newest: a session ' +
+  'that an earlier one has too is asked with `log_number`.';
 
 /** The routes of the documents, and the style sheet of the page. */
 export function documentRoutes(host: PluginHost): readonly Route[] {
@@ -59,12 +61,14 @@ export function documentRoutes(host: PluginHost): readonly Route[] {
       query: Type.Object({
         session_id: Type.Optional({ ...Name, description: `\`${DEFAULT_SESSION}\` unless given.` }),
         format: formatOf(['json', 'txt', 'html']),
+        log_number: LogNumber,
       }),
       responses: { 200: { description: 'The report.', schema: served(ReportSchema, reportType) } },
       async handle(ctx) {
-        const { session_id = DEFAULT_SESSION, format } = ctx.state.query;
+        const { session_id = DEFAULT_SESSION, format, log_number } = ctx.state.query;
         const wanted = checkFormat(format, ['json', 'txt', 'html']);
-        const report = await sealedFor(host, sealer, ctx, session_id, REPORT_KIND);
+        const asked = { session_id, log_number };
+        const report = await sealedFor(host, sealer, ctx, asked, REPORT_KIND);
         if (wanted === 'html') {
           const link = (entry_id: string): string =>
             entryUrl(host, ctx.state.caller, 'r', entry_id);
@@ -78,12 +82,13 @@ export function documentRoutes(host: PluginHost): readonly Route[] {
       summary: 'NAIC Exhibits A, B and D mapped from a session',
       description: SEALED,
       params: Type.Object({ session_id: Name }),
-      query: Type.Object({ format: formatOf(['json', 'txt']) }),
+      query: Type.Object({ format: formatOf(['json', 'txt']), log_number: LogNumber }),
       responses: { 200: { description: 'The pack.', schema: served(PackSchema, packType) } },
       async handle(ctx) {
-        const wanted = checkFormat(ctx.state.query.format, ['json', 'txt']);
-        const { session_id } = ctx.state.params;
-        const pack = await sealedFor(host, sealer, ctx, session_id, PACK_KIND);
+        const { format, log_number } = ctx.state.query;
+        const wanted = checkFormat(format, ['json', 'txt']);
+        const asked = { session_id: ctx.state.params.session_id, log_number };
+        const pack = await sealedFor(host, sealer, ctx, asked, PACK_KIND);
         answer(ctx, pack, wanted === 'txt' ? packText(pack) : null);
       },
     }),
@@ -125,17 +130,22 @@ function answer(ctx: RouteContext, document: JsonObject, text: string | null): v
   ctx.body = text;
 }
 
+interface Asked {
+  readonly session_id: string;
+  readonly log_number: string | undefined;
+}
+
 /** Reads the session, seals what it comes to, and puts the proofs beside it. */
 async function sealedFor(
   host: PluginHost,
   sealer: Sealer,
   ctx: RouteContext,
-  session_id: string,
+  { session_id, log_number }: Asked,
   kind: Kind,
 ): Promise<JsonObject> {
   const { caller } = ctx.state;
-  const log = host.log(caller.kind);
-  const session = await readSession(log, caller.sessionRef(session_id), kind.selectors);
+  const { log, session_ref, elsewhere } = await sealingLog(host, caller, session_id, log_number);
+  const session = await readSession(log, session_ref, kind.selectors);
   const subject: Subject = {
     session_id,
     origin: log.origin,
@@ -144,6 +154,7 @@ async function sealedFor(
     hold_entry_id: await holdOf(host, log, caller, session),
     verifyUrl: (entry_id) => entryUrl(host, caller, 'verify', entry_id),
     vendor: host.url(''),
+    elsewhere,
   };
   ctx.set('Cache-Control', 'no-store');
   return sealer.seal({
@@ -154,6 +165,35 @@ async function sealedFor(
     build: (at) => kind.build(session, subject, at),
     append: (draft) => ctx.state.append([draft]),
   });
+}
+
+/**
+ * The log of a document, which is always the newest: a document and the entry that commits to it are of one log, and
+ * a closed one takes no entries.
+ *
+ * @throws ApiError `parameter_invalid` where only an earlier log has the session
+ */
+async function sealingLog(
+  host: PluginHost,
+  caller: Caller,
+  session_id: string,
+  log_number: string | undefined,
+): Promise<{ log: LogView; session_ref: string; elsewhere: readonly string[] }> {
+  const newest = host.log(caller.kind);
+  const asked = await sessionLog(host, caller, session_id, log_number);
+  if (newest.number === 1) return { ...asked, elsewhere: [] };
+  const having = (await sessionsOf(host, caller, session_id)).filter(({ count }) => count > 0);
+  const earlier = having.filter(({ log }) => log.number !== newest.number);
+  const last = earlier.at(-1);
+  const isClosed = asked.log.number !== newest.number;
+  if (isClosed || (last !== undefined && earlier.length === having.length)) {
+    const { log, session_ref } = isClosed ? asked : (last ?? asked);
+    const url = lookupUrl(host, log, ['session', session_ref]);
+    const message = `${log.origin} is closed and seals no document of the session: ${url} has its entries with their proof`;
+    const param = log_number === undefined ? 'session_id' : 'log_number';
+    throw new ApiError('parameter_invalid', message, { param });
+  }
+  return { ...asked, elsewhere: earlier.map(({ log }) => logName(log)) };
 }
 
 /** The spoliation seal over the session's last or first entry, or null. */

@@ -15,6 +15,7 @@ import {
 } from '../contract.ts';
 import type { JsonObject, LogView, Route } from '../contract.ts';
 import { entryNamed } from '../finding.ts';
+import { LogNumber, sessionLog } from '../succession.ts';
 import { recordText, sessionBatch, sessionChain } from './air/session.ts';
 import type { AirService } from './air/session.ts';
 import { AirRecord } from './air/record-schema.ts';
@@ -98,6 +99,7 @@ export function airRoutes(service: AirService): readonly Route[] {
       query: Type.Object({
         proofs: Type.Optional(Type.Union([Type.Literal('true'), Type.Literal('false')])),
         log: LogName,
+        log_number: LogNumber,
       }),
       responses: {
         200: { description: 'The batch; `count` 0 for an unknown session.', schema: AirSession },
@@ -112,8 +114,8 @@ export function airRoutes(service: AirService): readonly Route[] {
             { param: 'log' },
           );
         }
-        const log = host.log(caller.kind);
-        const session_ref = caller.sessionRef(params.session_id);
+        const { session_id } = params;
+        const { log, session_ref } = await sessionLog(host, caller, session_id, query.log_number);
         const session = await sessionChain(log, session_ref, await log.covering(log.size()));
         ctx.set('Cache-Control', 'no-store');
         ctx.type = 'application/json; charset=utf-8';

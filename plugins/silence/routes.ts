@@ -1,23 +1,38 @@
 // POST /silence-receipt. interface.md, Core; behaviour.md §7.8.
 
 import { Type } from 'typebox';
-import { described, LookupDocument, receiptOf, route, SessionRef } from '../contract.ts';
+import {
+  ApiError,
+  Count,
+  described,
+  LookupDocument,
+  receiptOf,
+  route,
+  SessionRef,
+} from '../contract.ts';
 import type {
   AnsweredEntry,
+  Caller,
   ChainKey,
   Json,
   JsonObject,
   Kind,
+  LogView,
   PluginHost,
   Route,
 } from '../contract.ts';
 import { documentHash, packed, unpacked } from '../absence/index.ts';
+import { beganMs, isLogMissing, logName, lookupUrl, sessionsOf } from '../succession.ts';
 import { DOES_NOT_ASSERT, RECEIPT, SilenceMembers, silenceType } from './entries.ts';
 import { heartbeatsOf } from './heartbeats.ts';
 import { completeness, sessionState } from './rules.ts';
 
 /** The proof of an answer: whole at once, packed behind an Idempotency-Key. */
-type Kept = { readonly document: JsonObject } | { readonly packed: Json };
+type Kept = Proof & { readonly earlier?: readonly Earlier[] };
+type Proof = { readonly document: JsonObject } | { readonly packed: Json };
+
+/** What an earlier log has of the session: it is not in the numbers of the receipt. */
+type Earlier = Readonly<Record<'log' | 'proof_url', string>> & { readonly entries: number };
 
 const Silence = Type.Object({
   session_ref: SessionRef,
@@ -26,6 +41,19 @@ const Silence = Type.Object({
     format: 'uri',
     description: 'The log answers here, with a proof, which entries the session has in the window.',
   }),
+  earlier_logs: Type.Optional(
+    Type.Array(
+      Type.Object({
+        log: Type.String(),
+        entries: Count,
+        proof_url: Type.String({ format: 'uri' }),
+      }),
+      {
+        description:
+          'Closed logs that have the session too, before the window: the receipt counts none of theirs.',
+      },
+    ),
+  ),
 });
 
 /** The routes of silence receipts. */
@@ -41,7 +69,8 @@ export function silenceRoutes(host: PluginHost): readonly Route[] {
       description:
         'States how many entries a session has and since when none has come, up to the newest checkpoint, with the ' +
         'proof that none is left out, and whether heartbeats of its entity cover the silence. It says nothing ' +
-        'about what was never logged.',
+        'about what was never logged. It is of the newest log: for a session that only an earlier one has it is ' +
+        'refused.',
       access: 'open',
       idempotent: true,
       body: Type.Object(
@@ -76,6 +105,7 @@ export function silenceRoutes(host: PluginHost): readonly Route[] {
         const { body, caller } = ctx.state;
         const log = host.log(caller.kind);
         const session = await sessionState(log, caller.sessionRef(body.session_id));
+        const earlier = await earlierOf(host, caller, body.session_id, session.count);
         const [proof, heartbeats] = await Promise.all([
           completeness(log, session),
           heartbeatsOf(log, caller, session),
@@ -98,9 +128,10 @@ export function silenceRoutes(host: PluginHost): readonly Route[] {
           },
           private: hidden,
         };
-        const now: Kept = { document: proof };
+        const more = earlier.length === 0 ? {} : { earlier };
+        const now: Kept = { document: proof, ...more };
         await ctx.state.append([draft], {
-          keep: { now, later: () => ({ packed: packed(proof) }) },
+          keep: { now, later: () => ({ packed: packed(proof), ...more }) },
         });
       },
       respond: ([entry], _disclosures, { caller }, kept) => {
@@ -109,13 +140,13 @@ export function silenceRoutes(host: PluginHost): readonly Route[] {
         const key = statement['subject_key'] as unknown as ChainKey;
         const window_from_ms = statement['window_from_ms'] as number | null;
         const window_to_ms = statement['window_to_ms'] as number;
+        const log = logOf(host, caller.kind, entry);
+        const { earlier } = kept as Kept;
         const question = new URLSearchParams({
           key: JSON.stringify(key),
-          from_ms: String(window_from_ms ?? 0),
+          from_ms: String(window_from_ms ?? beganMs(log)),
           to_ms: String(window_to_ms),
         });
-        const [, kind, number] =
-          /\/log\/(live|sandbox)\/(\d+)$/.exec(statement['origin'] as string) ?? [];
         return {
           ok: true,
           silence: {
@@ -128,11 +159,10 @@ export function silenceRoutes(host: PluginHost): readonly Route[] {
             checkpoint_size: statement['checkpoint_size'],
             coverage: statement['coverage'],
             heartbeats: statement['heartbeats'],
-            proof_url: host.url(
-              `/log/${String(kind)}/${String(number)}/proof/lookup?${question.toString()}`,
-            ),
+            proof_url: host.url(`/log/${logName(log)}/proof/lookup?${question.toString()}`),
+            ...(earlier === undefined ? {} : { earlier_logs: earlier }),
           },
-          completeness_proof: proofOf(host, caller.kind, entry, kept as Kept),
+          completeness_proof: proofOf(log, kept as Kept),
           does_not_assert: Object.values(DOES_NOT_ASSERT),
           receipt,
         };
@@ -141,13 +171,50 @@ export function silenceRoutes(host: PluginHost): readonly Route[] {
   ];
 }
 
-/** The proof of an answer, byte for byte as it was. */
-function proofOf(host: PluginHost, kind: Kind, { statement }: AnsweredEntry, kept: Kept): Json {
-  if ('document' in kept) return kept.document;
+/**
+ * What earlier logs have of the session.
+ *
+ * @throws ApiError `parameter_invalid` where the newest has nothing of it and an earlier one has, or may have: a
+ * receipt would read as if nothing had ever come
+ */
+async function earlierOf(
+  host: PluginHost,
+  caller: Caller,
+  session_id: string,
+  count: number,
+): Promise<readonly Earlier[]> {
+  const newest = host.log(caller.kind);
+  if (newest.number === 1) return [];
+  const earlier = (await sessionsOf(host, caller, session_id))
+    .filter(({ log, count: there }) => log.number !== newest.number && there > 0)
+    .map(({ log, session_ref, count: entries }) => {
+      const proof_url = lookupUrl(host, log, ['session', session_ref]);
+      return { log: log.origin, entries, proof_url };
+    });
+  if (count > 0) return earlier;
+  const param = 'session_id';
+  const last = earlier.at(-1);
+  if (last !== undefined) {
+    const message = `${newest.origin} has no entry of the session, ${last.log} before it has ${String(last.entries)}: ${last.proof_url} shows them`;
+    throw new ApiError('parameter_invalid', message, { param });
+  }
+  if (isLogMissing(host, caller.kind)) {
+    const message = `${newest.origin} has no entry of the session, and not every log before it is served here`;
+    throw new ApiError('parameter_invalid', message, { param });
+  }
+  return earlier;
+}
+
+/** The log of a receipt. */
+function logOf(host: PluginHost, kind: Kind, { statement }: AnsweredEntry): LogView {
   const log = host.logs(kind).find(({ origin }) => origin === statement['origin']);
   if (log === undefined) throw new Error('the log of a silence receipt is not served');
-  return unpacked(log, kept.packed, sizeOf(kept.packed));
+  return log;
 }
+
+/** The proof of an answer, byte for byte as it was. */
+const proofOf = (log: LogView, kept: Kept): Json =>
+  'document' in kept ? kept.document : unpacked(log, kept.packed, sizeOf(kept.packed));
 
 /** Size of the checkpoint of a packed document: its map head is the last entry. */
 const sizeOf = (document: Json): number =>

@@ -2,6 +2,7 @@
 // anyone who asks the log the same question finds the same numbers. behaviour.md §7.8; formats.md §6.
 
 import type { ChainKey, JsonObject, Link, LogView } from '../contract.ts';
+import { beganMs } from '../succession.ts';
 
 /** A session's chain as of one map head. */
 export interface SessionState {
@@ -38,12 +39,12 @@ export async function sessionState(log: LogView, session_ref: string): Promise<S
 
 /**
  * The proof of the silence: what the session has from its last entry to the map head, and that it is all. Its closing
- * proof counts the whole chain. A session without entries has none since time began.
+ * proof counts the whole chain. A session without entries has none since the log began.
  */
 export const completeness = (
   log: LogView,
   { key, last_ms, to_ms }: SessionState,
-): Promise<JsonObject> => log.lookup({ key, from_ms: last_ms ?? 0, to_ms });
+): Promise<JsonObject> => log.lookup({ key, from_ms: last_ms ?? beganMs(log), to_ms });
 
 /** How many entries a chain has up to a time, and the last of them. */
 export type ChainCount = Pick<SessionState, 'count' | 'last_index' | 'last_ms'>;
