@@ -95,9 +95,13 @@ const PublicMetrics = Type.Object(
   },
   {
     $id: 'PublicMetrics',
-    description: 'Of the live log but for `sandbox`. Depths are tree sizes.',
+    description:
+      'Of the live log but for `sandbox`. Depths are tree sizes; classifications are counted over all live logs ' +
+      'that are served.',
   },
 );
+
+type Counts = ReturnType<typeof countsEver>;
 
 /** /health, /status.json and /metrics/public, and what operator.ts adds. */
 export function platformRoutes(gateway: Gateway): readonly Route[] {
@@ -150,14 +154,18 @@ export function platformRoutes(gateway: Gateway): readonly Route[] {
       },
       async handle(ctx) {
         const { live, sandbox } = gateway.logs;
-        const classifications = countsEver(live);
+        // Those of a closed log were attempts too; one that is not served is not known here.
+        const logs = gateway.served.live;
+        const now_ms = gateway.now();
+        const classifications = logs.map(countsEver).reduce(sumOfCounts);
+        const lastDays = await Promise.all(logs.map((log) => countsOfLastDay(log, now_ms)));
         ctx.set('Cache-Control', 'no-store');
         ctx.body = {
           chain_depth: live.size(),
           audit_log_entries: live.size(),
           invariant: { formula: INVARIANT, holds: holds(classifications) },
           classifications,
-          last_24_hours: await countsOfLastDay(live, gateway.now()),
+          last_24_hours: lastDays.reduce(sumOfCounts),
           checkpoint: checkpointOf(live),
           sandbox: { chain_depth: sandbox.size() },
         };
@@ -166,6 +174,14 @@ export function platformRoutes(gateway: Gateway): readonly Route[] {
     ...operatorRoutes(gateway),
   ];
 }
+
+const sumOfCounts = (a: Counts, b: Counts): Counts => ({
+  attempts: a.attempts + b.attempts,
+  safe: a.safe + b.safe,
+  violation: a.violation + b.violation,
+  crisis: a.crisis + b.crisis,
+  error: a.error + b.error,
+});
 
 function checkpointOf(log: Log): object {
   const { size, root, note, published_at_ms, map_head_ms, cosignatures } = log.published();

@@ -2,13 +2,11 @@
 // sealed may still end the hold. behaviour.md §1.2, §7.4, §7.9; formats.md §1.
 
 import assert from 'node:assert/strict';
-import { openThreads } from '../../log/index.ts';
-import { openSuccessor } from '../../log/succession.ts';
-import { broughtTypes } from '../../tools/brought-types.ts';
 import { run } from '../gateway/running.ts';
 import type { Running } from '../gateway/running.ts';
 import type { Body } from '../support/body.ts';
 import { problem } from './astl/surfaces.ts';
+import { succeeded } from './succeeded.ts';
 
 const BIND = '/api/v1/bind-payment';
 const SEAL = '/api/v1/spoliation-seal';
@@ -38,18 +36,7 @@ describe('a log that follows another', function () {
     open = await post(BIND, { payment_hash: hash('b'), terminal: false, agent_id: 'agent:a' });
     ({ entry_id } = await post('/api/v1/classify', { message: 'Hello' }));
     sealed = await post(SEAL, { trigger_event: 'a claim' });
-    const { data, gateway } = running;
-    const checkpoints = gateway.config.CHECKPOINT_DIR;
-    await running.close(true);
-    const threads = openThreads({ inline: true });
-    const types = await broughtTypes({ PLUGINS: [] });
-    try {
-      await openSuccessor({ ...{ data, kind: 'live', number: 1 }, checkpoints, types, threads });
-    } finally {
-      await threads.close();
-    }
-    running = await run({ DATA_DIR: data });
-    assert.equal(running.gateway.logs.live.number, 2);
+    running = await succeeded(running);
   });
   after(() => running.close());
 
