@@ -5,6 +5,7 @@ import { chmod, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import {
+  encryptKeyFiles,
   LogError,
   logNumbers,
   LOG_KINDS,
@@ -99,6 +100,14 @@ async function open(
 
   const store = await openGatewayStore(join(config.DATA_DIR, 'gateway'));
   closers.push(() => store.close());
+  warnOfLoss(config, store, options.logger);
+  const [keyFolder, passphrase] = [join(config.DATA_DIR, 'keys'), passphraseOf(config)];
+  // Once the folder is ours and before anything reads the keys.
+  const encrypted = passphrase === undefined ? [] : await encryptKeyFiles(keyFolder, passphrase);
+  if (encrypted.length > 0) {
+    const told = 'private key files were not encrypted and are now; copies of them are not';
+    options.logger.warn({ files: encrypted }, told);
+  }
   const counters = new Counters(store, (error) => {
     options.logger.warn({ err: error }, 'counts are kept in memory until the disk takes them');
   });
@@ -147,7 +156,6 @@ async function open(
   const metrics = openMetrics();
   observeLogs(metrics, Object.values(logs));
   if (witnesses !== null) observeWitnesses(metrics, Object.values(logs), witnesses);
-  const [keyFolder, passphrase] = [join(config.DATA_DIR, 'keys'), passphraseOf(config)];
   const declaring = [WEBHOOK_KEYS, ...plugins];
   const keys = await PluginKeys.open(declaring, keyFolder, passphrase, threads.sign);
   const box = await SecretBox.open(keyFolder, passphrase);
@@ -229,6 +237,22 @@ function skipLost(logger: Logger, error: unknown): null {
   if (!(error instanceof LogError) || error.code !== 'log_rolled_back') throw error;
   logger.warn({ reason: error.message }, 'a lost log is not served, its successor is');
   return null;
+}
+
+/**
+ * A restored log stands beside a gateway's database that was not: nobody's key works any more, which looks like a
+ * first start.
+ */
+function warnOfLoss({ DATA_DIR }: Config, store: GatewayStore, logger: Logger): void {
+  if (store.tenants.size > 0) return;
+  const kept = LOG_KINDS.filter((kind) => logNumbers(DATA_DIR, kind).length > 0);
+  if (kept.length === 0) return;
+  const folder = join(DATA_DIR, 'gateway');
+  logger.warn(
+    { folder, logs: kept },
+    'there are logs, and no tenants: those of before are gone with their API keys and subscriptions, and new keys ' +
+      'are made as at a first start. Restore the folder from a backup to have them back',
+  );
 }
 
 /** The logs of a kind that are there, oldest first; a new data folder gets the first. */

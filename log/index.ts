@@ -30,6 +30,7 @@ export { isJsonObject, parseJson } from './encoding/json.ts';
 export { memberName } from './encoding/member-name.ts';
 export type { Json, JsonObject } from './encoding/json-types.ts';
 export { generateKey, readKeyFile, writeKeyFile } from './crypto/keys.ts';
+export { encryptKeyFiles } from './crypto/encrypt-key-files.ts';
 export type { KeyAlgorithm } from './crypto/keys.ts';
 export { randomPiece } from './crypto/random.ts';
 export { native } from './crypto/native.ts';

@@ -13,7 +13,8 @@ import { native } from './native.ts';
 import { publicKeyOfJwk, thumbprint } from './thumbprint.ts';
 import type { Ed25519Jwk } from './thumbprint.ts';
 
-const MAX_KEY_FILE_BYTES = 4096;
+/** No key file is larger. */
+export const MAX_KEY_FILE_BYTES = 4096;
 
 /** What a private key is for: Ed25519, or ECDSA on P-256 with SHA-256 where a format of others asks for that. */
 export type KeyAlgorithm = 'Ed25519' | 'ES256';
@@ -58,6 +59,14 @@ export class Signer {
   }
 }
 
+/** A private key as the text of its file. */
+export const pemOf = (key: KeyObject, passphrase?: string): string =>
+  key.export({
+    type: 'pkcs8',
+    format: 'pem',
+    ...(passphrase === undefined ? {} : { cipher: 'aes-256-cbc', passphrase }),
+  }) as string;
+
 /**
  * Writes a new key file, mode 0600, durable when the promise resolves; encrypted (PBES2, AES-256-CBC)
  * when a passphrase is given. Never replaces a file: that is an EEXIST error.
@@ -68,11 +77,7 @@ export async function writeKeyFile(
   passphrase?: string,
 ): Promise<void> {
   if (passphrase === '') throw new LogError('key_invalid', 'passphrase is empty');
-  const pem = key.export({
-    type: 'pkcs8',
-    format: 'pem',
-    ...(passphrase === undefined ? {} : { cipher: 'aes-256-cbc', passphrase }),
-  });
+  const pem = pemOf(key, passphrase);
   const file = await open(path, 'wx', 0o600);
   try {
     try {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, statSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -33,6 +33,18 @@ const twin = (name: string): Plugin =>
       }),
     ],
   });
+
+/** Keeps the lines of a gateway's log that are warnings or worse. */
+function warnings(): { readonly warned: readonly string[]; lines(line: string): void } {
+  const warned: string[] = [];
+  const isWarning = (line: string): boolean => (JSON.parse(line) as { level: number }).level >= 40;
+  return {
+    warned,
+    lines(line) {
+      if (isWarning(line)) warned.push(line);
+    },
+  };
+}
 
 describe('a gateway', () => {
   it('issues one key of each kind on an empty data folder, once', async () => {
@@ -125,5 +137,45 @@ describe('a gateway', () => {
     assert.deepEqual((await running.get('/notes/total')).json, { total: 0 });
     assert.deepEqual((await running.get('/notes/total?kind=sandbox')).json, { total: 1 });
     await running.close();
+  });
+
+  it('says of a data folder with logs and without tenants that those are gone, and of no other', async () => {
+    const { warned, lines } = warnings();
+    const first = await run({}, { lines });
+    await first.close(true);
+    const again = await run({ DATA_DIR: first.data }, { lines });
+    await again.close(true);
+    assert.deepEqual(warned, []);
+    await rm(join(first.data, 'gateway'), { recursive: true });
+    const restored = await run({ DATA_DIR: first.data }, { lines });
+    assert.match(restored.live, /^svc_live_/);
+    assert.match(warned.join(''), /those of before are gone with their API keys/);
+    assert.equal(warned.length, 1);
+    await restored.close();
+  });
+
+  it('encrypts the key files of a folder that had no passphrase, and says so once', async () => {
+    const { warned, lines } = warnings();
+    const first = await run();
+    const kids = (await first.get('/crypto/jwks.json')).json;
+    await first.close(true);
+    const folder = join(first.data, 'keys');
+    const file = join(first.data, 'passphrase');
+    await writeFile(file, 'open sesame\n', { mode: 0o600 });
+    const env = { DATA_DIR: first.data, KEY_PASSPHRASE_FILE: file };
+    for (let start = 0; start < 2; start += 1) {
+      const running = await run(env, { lines });
+      assert.deepEqual((await running.get('/crypto/jwks.json')).json, kids);
+      await running.close(true);
+    }
+    const names = await readdir(folder);
+    for (const name of names) {
+      assert.match(await readFile(join(folder, name), 'utf8'), /^-----BEGIN ENCRYPTED/, name);
+    }
+    assert.equal(warned.length, 1);
+    const [line = ''] = warned;
+    assert.deepEqual((JSON.parse(line) as { files: string[] }).files.sort(), names.sort());
+    await assert.rejects(run({ DATA_DIR: first.data }), { code: 'key_invalid' });
+    await rm(first.data, { recursive: true });
   });
 });

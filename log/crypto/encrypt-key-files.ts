@@ -1,0 +1,74 @@
+// Encrypts private key files that were made before there was a passphrase. behaviour.md §2.3; RFC 5208, RFC 8018.
+
+import { createPrivateKey } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+import { lstat, open, readdir, readFile, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { syncFolder } from '../sync-folder.ts';
+import { MAX_KEY_FILE_BYTES, pemOf } from './keys.ts';
+
+const PLAIN = '-----BEGIN PRIVATE KEY-----';
+/** Nothing reads these any more, so their passphrase says nothing of the others'. */
+const REVOKED = '.revoked.pem';
+
+/**
+ * Encrypts every key file of a folder that is not, and answers with their names. A crash leaves each of them as it
+ * was or encrypted. Does nothing where a key in use has another passphrase, or is one that its reader will refuse.
+ */
+export async function encryptKeyFiles(folder: string, passphrase: string): Promise<string[]> {
+  const plain: string[] = [];
+  for (const name of await namesIn(folder)) {
+    const path = join(folder, name);
+    if (!(await isPrivate(path))) continue;
+    const pem = await readFile(path);
+    if (pem.includes(PLAIN)) plain.push(name);
+    else if (!name.endsWith(REVOKED) && keyIn(pem, passphrase) === null) return [];
+    pem.fill(0);
+  }
+  const encrypted: string[] = [];
+  for (const name of plain) if (await encrypt(join(folder, name), passphrase)) encrypted.push(name);
+  if (encrypted.length > 0) await syncFolder(folder);
+  return encrypted;
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  });
+  return names.filter((name) => name.endsWith('.pem')).sort();
+}
+
+/** Others are refused by whoever reads them. */
+async function isPrivate(path: string): Promise<boolean> {
+  const stat = await lstat(path);
+  return stat.isFile() && stat.size <= MAX_KEY_FILE_BYTES && (stat.mode & 0o077) === 0;
+}
+
+function keyIn(pem: Buffer, passphrase: string): KeyObject | null {
+  try {
+    return createPrivateKey({ key: pem, format: 'pem', passphrase });
+  } catch {
+    return null;
+  }
+}
+
+/** Whole beside the old one, then in its place. The time of the file stays: it says since when a key is. */
+async function encrypt(path: string, passphrase: string): Promise<boolean> {
+  const pem = await readFile(path);
+  const key = keyIn(pem, passphrase);
+  pem.fill(0);
+  if (key === null) return false;
+  const { atime, mtime } = await lstat(path);
+  const file = await open(`${path}.new`, 'w', 0o600);
+  try {
+    await file.chmod(0o600);
+    await file.writeFile(pemOf(key, passphrase));
+    await file.utimes(atime, mtime);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(`${path}.new`, path);
+  return true;
+}

@@ -1,0 +1,59 @@
+// Key files that were made before there was a passphrase.
+
+import assert from 'node:assert/strict';
+import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { encryptKeyFiles } from '../../../log/crypto/encrypt-key-files.ts';
+import { generateKey, readKeyFile, writeKeyFile } from '../../../log/crypto/keys.ts';
+
+describe('encryptKeyFiles', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'actlog-keys-'));
+  });
+  afterEach(() => rm(folder, { recursive: true, force: true }));
+
+  it('encrypts what is plain, of every algorithm, and keeps key, mode and time', async () => {
+    const since = new Date(1_790_000_000_000);
+    const keys = [generateKey(), generateKey('ES256'), generateKey()];
+    const names = ['a.pem', 'b-1.pem', 'b-2.revoked.pem'];
+    for (const [i, name] of names.entries()) {
+      await writeKeyFile(join(folder, name), keys[i]!);
+      await utimes(join(folder, name), since, since);
+    }
+    await writeKeyFile(join(folder, 'c.pem'), keys[0]!, 'open sesame');
+    // What a crash has left of one.
+    await writeFile(join(folder, 'a.pem.new'), 'half', { mode: 0o644 });
+    const before = await readFile(join(folder, 'c.pem'));
+    assert.deepEqual(await encryptKeyFiles(folder, 'open sesame'), names);
+    for (const [i, name] of names.entries()) {
+      const path = join(folder, name);
+      const text = await readFile(path, 'utf8');
+      assert.match(text, /^-----BEGIN ENCRYPTED PRIVATE KEY-----/);
+      const { mode, mtimeMs } = await stat(path);
+      assert.deepEqual([mode & 0o777, mtimeMs], [0o600, since.getTime()]);
+      const read = await readKeyFile(path, 'open sesame', i === 1 ? 'ES256' : 'Ed25519');
+      assert.ok(read.equals(keys[i]!));
+      await assert.rejects(readKeyFile(path), { code: 'key_invalid' });
+    }
+    assert.deepEqual(await readFile(join(folder, 'c.pem')), before);
+    assert.deepEqual((await readdir(folder)).sort(), [...names, 'c.pem']);
+    assert.deepEqual(await encryptKeyFiles(folder, 'open sesame'), []);
+  });
+
+  it('encrypts nothing beside a key of another passphrase, whose reader refuses it', async () => {
+    await writeKeyFile(join(folder, 'a.pem'), generateKey());
+    await writeKeyFile(join(folder, 'b.pem'), generateKey(), 'battery staple');
+    const before = await readFile(join(folder, 'a.pem'));
+    assert.deepEqual(await encryptKeyFiles(folder, 'open sesame'), []);
+    assert.deepEqual(await readFile(join(folder, 'a.pem')), before);
+  });
+
+  it('leaves alone what is no key file, and a folder that is not there', async () => {
+    await writeFile(join(folder, 'open.pem'), '-----BEGIN PRIVATE KEY-----', { mode: 0o644 });
+    await writeFile(join(folder, 'note.txt'), '-----BEGIN PRIVATE KEY-----', { mode: 0o600 });
+    assert.deepEqual(await encryptKeyFiles(folder, 'open sesame'), []);
+    assert.deepEqual(await encryptKeyFiles(join(folder, 'none'), 'open sesame'), []);
+  });
+});
