@@ -33,7 +33,9 @@ export interface ExpressRequestLike {
 
 /** The part of an Express response that is used; the permit is at `res.locals.permit`. */
 export interface ExpressResponseLike {
-  readonly locals: Record<string, unknown>;
+  /** As Express has it: handlers behind this one take the type of their `res.locals` from here. */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- see above
+  readonly locals: Record<string, any>;
   statusCode: number;
   setHeader(name: string, value: string): unknown;
   end(text: string): unknown;

@@ -14,6 +14,7 @@ import { checkDeclared, manifestOf } from './manifest.ts';
 import type { DeclaredAction, ManifestService } from './manifest.ts';
 import { claimedKid, claimedOrigin, verifyPermit } from './permit.ts';
 import type { Permit, Refused } from './permit.ts';
+import { checkOptions, option } from './options.ts';
 import { memoryReplayStore } from './replay.ts';
 import type { ReplayStore } from './replay.ts';
 import { trustedKeys } from './trusted-keys.ts';
@@ -66,21 +67,21 @@ export interface Guard {
   manifest(): JsonObject;
 }
 
-/** A guard; throws for options that could not hold. */
+/** A guard; throws a TypeError for options that could not hold. */
 export function guardOf(options: GuardOptions): Guard {
+  checkOptions(options);
   const { log, audience, tenants, service, replay = memoryReplayStore(), now = Date.now } = options;
-  checkTenants(tenants);
-  if (typeof audience !== 'string' || audience === '') throw new Error('audience is missing');
+  const { policy: text } = options;
   const policy =
-    options.policy === undefined ? {} : { policy: parsePolicy(portable, options.policy) };
+    text === undefined ? {} : { policy: option('policy', () => parsePolicy(portable, text)) };
   const logs = (typeof log === 'string' ? [log] : log).map((vkey) => ({
-    origin: parseVkey(portable, vkey).name,
+    origin: option('log', () => parseVkey(portable, vkey).name),
     vkey,
     ...policy,
   }));
   const [newest] = logs;
-  if (newest === undefined) throw new Error('log names no verifier key');
-  const keys = trustedKeys(options.jwks, options);
+  if (newest === undefined) throw new TypeError('log names no verifier key');
+  const keys = option('jwks', () => trustedKeys(options.jwks, options));
   const shown = {
     issuers: logs.map(({ origin }) => ({ origin, tenants })),
     ...(options.gate === undefined ? {} : { gate: options.gate }),
@@ -133,13 +134,4 @@ export function guardOf(options: GuardOptions): Guard {
       return manifestOf({ issuer, name: 'service', ...service }, declared);
     },
   };
-}
-
-/** Said at the start, not at the first act: `tenants` is what makes a permit mean something. */
-function checkTenants(tenants: unknown): void {
-  if (tenants === 'any') return;
-  const refs = Array.isArray(tenants) ? (tenants as readonly unknown[]) : [];
-  if (refs.length === 0 || !refs.every((ref) => /^[A-Za-z0-9_-]{22}$/.test(String(ref)))) {
-    throw new Error("tenants is a list of tenant_refs, or 'any'");
-  }
 }

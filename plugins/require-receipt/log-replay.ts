@@ -19,10 +19,17 @@ const TIMEOUT_MS = 10_000;
 /**
  * Uses permits up at their gate: one request for an act. What is not answered refuses the act, and may have used
  * the permit up.
+ *
+ * @throws TypeError without a service or a key
  */
 export function logReplayStore(options: LogReplayOptions): ReplayStore {
-  const { key, fetch: ask = fetch, timeout_ms = TIMEOUT_MS } = options;
-  const url = new URL(PATH, options.service);
+  const { service, key, fetch: ask = fetch, timeout_ms = TIMEOUT_MS } = options;
+  // An environment without them is found out at the start, not by permits that cannot be used.
+  if (!URL.canParse(PATH, service)) throw new TypeError('service must be the address of a service');
+  if (typeof (key as unknown) !== 'string' || !/^[!-~]+$/.test(key)) {
+    throw new TypeError('key must be an API key of the service');
+  }
+  const url = new URL(PATH, service);
   return {
     async use(_id, _expires_at_ms, { entry_id, preimage }) {
       const response = await ask(url, {

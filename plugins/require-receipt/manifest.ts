@@ -82,12 +82,28 @@ export function manifestOf(
   };
 }
 
-/** Refuses a declaration that a header or a manifest could not carry. */
-export function checkDeclared({ id, action_type, path }: DeclaredAction): void {
-  if (!ACTION_TYPE.test(action_type)) {
-    throw new Error(`action_type ${action_type} must match ${ACTION_TYPE.source}`);
+const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET'];
+const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+
+/** Refuses, with a TypeError, a declaration that a header or a manifest could not carry. */
+export function checkDeclared(action: DeclaredAction): void {
+  const given = ((action as unknown) ?? {}) as Readonly<Record<string, unknown>>;
+  const { id, action_type, method, path, risk } = given;
+  if (typeof id !== 'string' || !ID.test(id)) {
+    throw new TypeError(`the id of an action must match ${ID.source}, not be ${String(id)}`);
   }
-  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(id))
-    throw new Error(`${id} cannot be an action id`);
-  if (!path.startsWith('/')) throw new Error(`path ${path} must start with a slash`);
+  const of = `of the action ${id} must`;
+  if (typeof action_type !== 'string' || !ACTION_TYPE.test(action_type)) {
+    const { source } = ACTION_TYPE;
+    throw new TypeError(`action_type ${of} match ${source}, not be ${String(action_type)}`);
+  }
+  if (!METHODS.includes(String(method))) {
+    throw new TypeError(`method ${of} be one of ${METHODS.join(', ')}, not ${String(method)}`);
+  }
+  if (typeof path !== 'string' || !path.startsWith('/')) {
+    throw new TypeError(`path ${of} start with a slash, not be ${String(path)}`);
+  }
+  if (risk !== undefined && risk !== 'medium' && risk !== 'high') {
+    throw new TypeError(`risk ${of} be medium or high, not ${JSON.stringify(risk)}`);
+  }
 }

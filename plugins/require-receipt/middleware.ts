@@ -57,7 +57,7 @@ export interface ReceiptRequirement {
 /**
  * Requires receipts in front of acts.
  *
- * @throws Error for options that could not hold: no log, no tenants, an address that is not https
+ * @throws TypeError for options that could not hold: no log, no tenants, an address that is not https
  */
 export function requireReceipt(options: GuardOptions): ReceiptRequirement {
   const guard = guardOf(options);

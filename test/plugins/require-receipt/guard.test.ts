@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { build } from 'esbuild';
 import { fileURLToPath } from 'node:url';
-import { requireReceipt } from '../../../plugins/require-receipt/middleware.ts';
+import { logReplayStore, requireReceipt } from '../../../plugins/require-receipt/middleware.ts';
 import { REFUND } from './services.ts';
 import { Keys } from './refunds.ts';
 
@@ -14,26 +14,70 @@ describe('actlog/require-receipt: the guard', () => {
   });
   after(() => keys.close());
 
-  it('says at the start what could not hold', () => {
-    const bad =
-      (change: object): (() => unknown) =>
-      () =>
-        requireReceipt({ ...keys.options(), ...change });
-    assert.throws(bad({ tenants: undefined }), /tenants/);
-    assert.throws(bad({ tenants: [] }), /tenants/);
-    assert.throws(bad({ tenants: ['acme'] }), /tenants/);
-    assert.throws(bad({ log: 'log.example' }), /vkey/);
-    assert.throws(bad({ log: [] }), /log/);
-    assert.throws(bad({ audience: undefined }), /audience/);
-    assert.throws(bad({ jwks: 'http://log.example/jwks.json' }), /https/);
-    assert.throws(bad({ policy: 'witness' }), /./);
+  it('says at the start what could not hold, by the name of the option', () => {
+    const bad = (change: object, told: RegExp): void => {
+      assert.throws(() => requireReceipt({ ...keys.options(), ...change }), {
+        name: 'TypeError',
+        message: told,
+      });
+    };
+    assert.throws(() => requireReceipt(undefined as never), /^TypeError: the options are missing/);
+    bad({ tenants: undefined }, /^tenants must/);
+    bad({ tenants: [] }, /^tenants must/);
+    bad({ tenants: ['acme'] }, /^tenants must/);
+    bad({ log: 'log.example' }, /^log does not hold: .*vkey/);
+    bad({ log: [] }, /^log must/);
+    bad({ log: undefined }, /^log must/);
+    bad({ log: [undefined] }, /^log must/);
+    bad({ audience: undefined }, /^audience is missing/);
+    for (const audience of ['http://x/y', 'https://shop.example/', 'our shop', 'ftp://x']) {
+      bad({ audience }, /^audience must be an origin/);
+    }
+    bad({ jwks: 'http://log.example/jwks.json' }, /^jwks does not hold: .*https/);
+    bad({ jwks: 'jwks.json' }, /^jwks does not hold: /);
+    bad({ jwks: undefined }, /^jwks must/);
+    bad({ jwks: {} }, /^jwks must/);
+    bad({ service: null }, /^service must have a name/);
+    bad({ service: {} }, /^service must have a name/);
+    bad({ replay: {} }, /^replay must/);
+    bad({ policy: 'witness' }, /^policy does not hold: /);
+    bad({ policy: 1 }, /^policy must/);
+    bad({ gate: '/gate' }, /^gate must/);
+    bad({ now: 5 }, /^now must/);
+    for (const audience of ['https://shop.example', 'http://localhost:3000', 'shop']) {
+      assert.doesNotThrow(() => requireReceipt({ ...keys.options(), audience }));
+    }
+  });
+
+  it('says at the start which action could not be declared', () => {
     const receipts = requireReceipt(keys.options());
     receipts.protect(REFUND);
     assert.throws(() => receipts.protect(REFUND), /twice/);
-    assert.throws(
-      () => receipts.protect({ ...REFUND, id: 'b', action_type: 'a "b"' }),
-      /action_type/,
-    );
+    const bad = (change: object, told: RegExp): void => {
+      const action = { ...REFUND, id: 'b', ...change };
+      assert.throws(() => receipts.protect(action), { name: 'TypeError', message: told });
+    };
+    bad({ action_type: 'a "b"' }, /^action_type of the action b must match/);
+    bad({ action_type: undefined }, /^action_type/);
+    bad({ method: 'get' }, /^method of the action b must be one of/);
+    bad({ path: undefined }, /^path of the action b/);
+    bad({ risk: 'critical' }, /^risk/);
+    bad({ id: undefined }, /^the id of an action/);
+    for (const none of [{}, undefined, null]) {
+      assert.throws(() => receipts.protect(none as never), /^TypeError: the id of an action/);
+    }
+  });
+
+  it('says at the start which replay store could use nothing', () => {
+    const bad = (change: object, told: RegExp): void => {
+      const options = { service: 'https://log.example', key: 'svc_live_x', ...change };
+      assert.throws(() => logReplayStore(options), { name: 'TypeError', message: told });
+    };
+    bad({ key: undefined }, /^key must/);
+    bad({ key: '' }, /^key must/);
+    bad({ key: 'a\nb' }, /^key must/);
+    bad({ service: undefined }, /^service must/);
+    bad({ service: 'log.example' }, /^service must/);
   });
 
   it('stands on nothing of node and nothing of the server', async () => {
