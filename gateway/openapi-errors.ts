@@ -110,11 +110,18 @@ export function errorResponses(route: Route): Record<string, DocumentedAnswer> {
         headers: Object.fromEntries(
           names.map((name) => [name, { $ref: `#/components/headers/${name}` }]),
         ),
-        content: {
-          'application/json': { schema: { $ref: '#/components/schemas/ErrorEnvelope' } },
-        },
+        content: contentOf(route, status, codes),
       };
       return [String(status), answer];
     }),
   );
+}
+
+/** The envelope, or the form of the route's own standard: which that is, only the form itself can say. */
+function contentOf(route: Route, status: number, [code = '']: readonly string[]): JsonObject {
+  const sample = { status, code, message: '', request_id: `req_${'0'.repeat(24)}` };
+  const own = route.problem?.(sample);
+  return own === undefined
+    ? { 'application/json': { schema: { $ref: '#/components/schemas/ErrorEnvelope' } } }
+    : { [own.type]: {} };
 }

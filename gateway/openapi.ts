@@ -167,7 +167,7 @@ function responses(route: Route, components: SchemaComponents): Record<string, D
   );
   return Object.fromEntries(
     Object.entries(route.responses).map(
-      ([status, { description, schema, type, page, example }]) => {
+      ([status, { description, schema, type, page, formats = [], example }]) => {
         const media = {
           ...(schema === undefined ? {} : { schema: components.use(schema) }),
           ...(example === undefined ? {} : { example }),
@@ -175,7 +175,9 @@ function responses(route: Route, components: SchemaComponents): Record<string, D
         const contentType = type ?? (schema === undefined ? undefined : 'application/json');
         const content = {
           ...(contentType === undefined ? {} : { [contentType]: media }),
-          ...(page === undefined ? {} : { [page]: {} }),
+          ...Object.fromEntries(
+            [...(page === undefined ? [] : [page]), ...formats].map((one) => [one, {}]),
+          ),
         };
         const body = Object.keys(content).length === 0 ? {} : { content };
         return [status, { description, headers, ...body }];

@@ -135,6 +135,8 @@ export interface RouteResponse {
   /** Content type, application/json where there is a schema; `page`: of the page that browsers get in its place. */
   readonly type?: string;
   readonly page?: string;
+  /** Content types that the answer has where the request asks for them, such as `text/csv` for `format=csv`. */
+  readonly formats?: readonly string[];
   readonly example?: Json;
 }
 

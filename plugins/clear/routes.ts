@@ -88,7 +88,9 @@ function usageRoute(api: ClearApi, present: () => string): Route {
       month: Month,
       format: Type.Optional(Type.String({ pattern: '^(json|csv)$' })),
     }),
-    responses: { 200: { description: 'The usage.', schema: UsageAnswer } },
+    responses: {
+      200: { description: 'The usage.', schema: UsageAnswer, formats: ['text/csv'] },
+    },
     handle(ctx) {
       const { caller, query } = ctx.state;
       const { month = present(), format = 'json' } = query;

@@ -63,7 +63,13 @@ export function documentRoutes(host: PluginHost): readonly Route[] {
         format: formatOf(['json', 'txt', 'html']),
         log_number: LogNumber,
       }),
-      responses: { 200: { description: 'The report.', schema: served(ReportSchema, reportType) } },
+      responses: {
+        200: {
+          description: 'The report.',
+          schema: served(ReportSchema, reportType),
+          formats: ['text/plain', 'text/html'],
+        },
+      },
       async handle(ctx) {
         const { session_id = DEFAULT_SESSION, format, log_number } = ctx.state.query;
         const wanted = checkFormat(format, ['json', 'txt', 'html']);
@@ -83,7 +89,13 @@ export function documentRoutes(host: PluginHost): readonly Route[] {
       description: SEALED,
       params: Type.Object({ session_id: Name }),
       query: Type.Object({ format: formatOf(['json', 'txt']), log_number: LogNumber }),
-      responses: { 200: { description: 'The pack.', schema: served(PackSchema, packType) } },
+      responses: {
+        200: {
+          description: 'The pack.',
+          schema: served(PackSchema, packType),
+          formats: ['text/plain'],
+        },
+      },
       async handle(ctx) {
         const { format, log_number } = ctx.state.query;
         const wanted = checkFormat(format, ['json', 'txt']);

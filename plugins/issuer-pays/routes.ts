@@ -77,7 +77,9 @@ export function scoreboardRoute(host: PluginHost): Route {
       format: Type.Optional(Type.String({ description: 'json or txt; json unless given.' })),
       log: LogName,
     }),
-    responses: { 200: { description: 'The scoreboard.', schema: Scoreboard } },
+    responses: {
+      200: { description: 'The scoreboard.', schema: Scoreboard, formats: ['text/plain'] },
+    },
     errors: ['invalid_format', 'log_unavailable'],
     async handle(ctx) {
       const { query, caller } = ctx.state;

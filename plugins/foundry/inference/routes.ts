@@ -80,7 +80,11 @@ export function inferenceRoute(host: PluginHost): Route {
     idempotent: true,
     body: completionBody(host),
     responses: {
-      200: { description: 'A chat.completion, or a stream of chunks.', schema: CompletionAnswer },
+      200: {
+        description: 'A chat.completion, or a stream of chunks.',
+        schema: CompletionAnswer,
+        formats: ['text/event-stream'],
+      },
     },
     errors: ['api_key_missing', 'upstream_error', 'inference_upstream_unconfigured'],
     example: {
