@@ -10,6 +10,7 @@ import { longFigures, readmes } from './classify/long-texts.ts';
 import { figures, figuresByTag, rightByTag } from './classify/measure.ts';
 import type { Scored } from './classify/measure.ts';
 import { ownRows, unseenRows } from './classify/own-rows.ts';
+import { pronounFigures } from './classify/pronoun-figures.ts';
 import { hasPublicSets, publicRows } from './classify/public-rows.ts';
 import { speedOf } from './classify/speed.ts';
 import type { Speed } from './classify/speed.ts';
@@ -107,6 +108,8 @@ function checkOwnSets(engine: Engine): void {
     .filter((row) => row.domain === 'general' && scoreAlarm(engine, row).positive)
     .map((row) => row.text)
     .filter((text) => engine.classify(text, 'general').classification !== 'SAFE');
+  const lawful = unseenRows(OWN_SETS).filter(({ targets }) => !targets.includes(1));
+  report['pronouns'] = pronounFigures(engine, lawful);
   report['long'] = longFigures(engine, readmes(PACKAGES), breaches);
 }
 

@@ -6,6 +6,7 @@ import { catalogUrl, readCatalog, readCatalogBytes } from '../plugins/catalog.ts
 import { TABLE_FILES, WEIGHTS, sha256 } from '../plugins/classify/engine/tables.ts';
 import type { Manifest } from '../plugins/classify/engine/tables.ts';
 import { ownRows } from './classify/own-rows.ts';
+import { withTwins } from './classify/pronoun-twins.ts';
 import { hasPublicSets, publicRows } from './classify/public-rows.ts';
 import {
   OPTIONS,
@@ -38,7 +39,7 @@ function main(argument: string | undefined): number {
 }
 
 function train(folder: string): void {
-  const rows = [...publicRows(folder, OWN_SETS), ...ownRows(OWN_SETS)];
+  const rows = withTwins([...publicRows(folder, OWN_SETS), ...ownRows(OWN_SETS)]);
   const words = vocabularyOf(rows, LEAST_TEXTS);
   const features = featuresOf(rows, bareTables(words), OPTIONS.bits);
   const learned = fit(rows, features, (row) => row.split === 'train', OPTIONS);

@@ -40,3 +40,11 @@ export function lines(file: string): Line[] {
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as Line);
 }
+
+/** The words alone, small: two texts with the same ones are one text. */
+export function bare(text: string): string {
+  return text
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim();
+}

@@ -11,14 +11,16 @@ import {
   vocabularyOf,
 } from './fit.ts';
 import type { Scored } from './measure.ts';
+import { withTwins } from './pronoun-twins.ts';
 
 const FOLDS = 5;
 
 /** Scores of held-out texts by set: HateCheck (folds of templates) and Surge (folds of texts). */
 export function crossCheck(
-  rows: readonly Row[],
+  measured: readonly Row[],
   say: (line: string) => void,
 ): Map<string, Scored[]> {
+  const rows = withTwins(measured);
   const words = vocabularyOf(rows, 2);
   const features = featuresOf(rows, bareTables(words), OPTIONS.bits);
   const scored = new Map<string, Scored[]>();
@@ -30,7 +32,7 @@ export function crossCheck(
       OPTIONS,
     );
     const { engine } = engineWith(words, learned, THRESHOLDS);
-    for (const row of rows) {
+    for (const row of measured) {
       if (row.fold !== fold || row.split !== 'train') continue;
       put(scored, row.set, scoreViolation(engine, row));
     }

@@ -83,6 +83,7 @@ export function vocabularyOf(rows: readonly Row[], least: number): string[] {
 /** The features of each row, in its order. */
 export function featuresOf(rows: readonly Row[], tables: EngineTables, bits: number): Int32Array[] {
   const shift = 32 - bits;
+  const { hashes } = tables.featureClasses;
   let list: number[] = [];
   const add = (hash: number): void => {
     list.push(hash >>> shift);
@@ -93,11 +94,12 @@ export function featuresOf(rows: readonly Row[], tables: EngineTables, bits: num
       wordFeatures(word, hash, state, company, sink);
     },
     telling: (cls, state, company) => {
-      tellingClass(cls, state, company, sink);
+      tellingClass(hashes[cls] ?? 0, state, company, sink);
     },
     pairs: (present) => {
       present.forEach((cls, k) => {
-        for (const other of present.slice(0, k)) add(classPair(other, cls));
+        for (const other of present.slice(0, k))
+          add(classPair(hashes[other] ?? 0, hashes[cls] ?? 0));
       });
     },
   };

@@ -1,7 +1,7 @@
 // The sets written for this project, in test/data/classify, and how they are split: catalogs/classify/MODEL-CARD.md.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { draw, lines } from './corpus.ts';
+import { bare, draw, lines } from './corpus.ts';
 import type { Line, Row } from './corpus.ts';
 import { sentencesOf } from './grammar.ts';
 import type { Made } from './grammar.ts';
@@ -95,14 +95,6 @@ export function unseenRows(folder: string): Row[] {
       return { ...row, split: 'test', fold: -1, tag: `${set}, ${row.domain}` };
     }),
   );
-}
-
-/** The words alone, small: two texts with the same ones are one text. */
-export function bare(text: string): string {
-  return text
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
-    .trim();
 }
 
 /** Sentences of a grammar: in every training, never measured on, and none that is, holds or stands in a text that is held out. */

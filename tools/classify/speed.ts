@@ -7,10 +7,13 @@ const LENGTH = 200;
 const SAMPLES = 300;
 /** Rounds over all samples: to warm up, and in each block. */
 const WARM_ROUNDS = 100;
-const ROUNDS = 25;
-/** Blocks lie over two minutes: a machine that others share is slow for many seconds at a time. */
-const BLOCKS = 24;
-const PAUSE_MS = 5000;
+const ROUNDS = 3;
+/**
+ * Blocks lie over two minutes: a machine that others share is slow for many seconds at a time, and in between for a few
+ * hundredths, so that a block takes no longer than that.
+ */
+const BLOCKS = 200;
+const PAUSE_MS = 600;
 
 /** Microseconds, ratios of times for a doubled text, megabytes. */
 export interface Speed {

@@ -48,8 +48,9 @@ export const CONTRAST = 65536;
 
 /** The classes as features look at them. */
 export interface FeatureClasses {
-  /** For each class id, what it is. */
+  /** For each class id, what it is, and `hashWord` of its name: what is learnt of a class may not hang on its place in the tables. */
   readonly kinds: Int32Array;
+  readonly hashes: Int32Array;
   /** The ids of the telling classes, in the order of their pairs. */
   readonly telling: readonly number[];
   /** The same in texts of a trade. */
@@ -138,19 +139,19 @@ export function wordFeatures(
   if (hash !== GROUP_WORD && state !== OTHERS) letterGroups(word, sink);
 }
 
-/** The features of one telling class: its state, alone and with the company of the sentence. */
+/** The features of one telling class, named by its hash: its state, alone and with the company of the sentence. */
 export function tellingClass(
-  cls: number,
+  hash: number,
   state: number,
   company: number,
   sink: Pick<Sink, 'add'>,
 ): void {
-  const at = mix(CLASS, cls);
+  const at = mix(CLASS, hash);
   sink.add(mix(at, state));
   sink.add(mix(at, 8 + state * 8 + company));
 }
 
-/** The feature of two telling classes in one text. */
+/** The feature of two telling classes in one text, named by their hashes. */
 export function classPair(first: number, second: number): number {
   return mix(mix(PAIR, first), second);
 }

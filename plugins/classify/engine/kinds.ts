@@ -19,6 +19,7 @@ import {
   YOU,
 } from './features.ts';
 import type { FeatureClasses } from './features.ts';
+import { hashWord } from './vocabulary.ts';
 import type { Lexicon } from './lexicon.ts';
 
 /** Classes that are features of the models by themselves. */
@@ -120,5 +121,6 @@ export function featureClassesOf(lexicon: Lexicon): FeatureClasses {
   for (const [kind, names] of KINDS) mark(kind, names);
   const ids = (names: readonly string[]): number[] => names.map((name) => lexicon.known(name));
   const telling = ids(TELLING_CLASSES);
-  return { kinds, telling, tellingTrade: [...telling, ...ids(TRADE_CLASSES)] };
+  const hashes = Int32Array.from(lexicon.names, hashWord);
+  return { kinds, hashes, telling, tellingTrade: [...telling, ...ids(TRADE_CLASSES)] };
 }

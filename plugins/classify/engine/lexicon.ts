@@ -31,6 +31,11 @@ export class Lexicon {
     return this.#names.size;
   }
 
+  /** The names of the classes, in the order of their ids. */
+  get names(): readonly string[] {
+    return [...this.#names.keys()];
+  }
+
   /** The id of a class, made when it is new. */
   cls(name: string): number {
     let id = this.#names.get(name);

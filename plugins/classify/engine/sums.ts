@@ -62,7 +62,7 @@ export class Sums implements Sink {
     weights: Int8Array,
     bits: number,
     words: readonly string[],
-    { kinds, tellingTrade }: FeatureClasses,
+    { kinds, hashes, tellingTrade }: FeatureClasses,
   ) {
     this.#weights = new Int32Array(2 ** bits);
     for (let row = 0; row < this.#weights.length; row++) {
@@ -83,13 +83,13 @@ export class Sums implements Sink {
     this.#pairSums = new Int8Array(telling * telling * WIDTH);
     tellingTrade.forEach((cls, place) => {
       for (let k = 0; k < STATES * COMPANIES; k++) {
-        tellingClass(cls, Math.floor(k / COMPANIES), k % COMPANIES, this);
+        tellingClass(hashes[cls] ?? 0, Math.floor(k / COMPANIES), k % COMPANIES, this);
         const { violation, policy, crisis } = this.take();
         const at = (place * STATES * COMPANIES + k) * WIDTH;
         this.#tellingSums.set([violation, policy, crisis], at);
       }
       tellingTrade.forEach((other, second) => {
-        this.add(classPair(cls, other));
+        this.add(classPair(hashes[cls] ?? 0, hashes[other] ?? 0));
         const { violation, policy, crisis } = this.take();
         this.#pairSums.set([violation, policy, crisis], (place * telling + second) * WIDTH);
       });

@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { digest } from '../../../tools/classify/corpus.ts';
+import { bare, digest } from '../../../tools/classify/corpus.ts';
 import type { Row } from '../../../tools/classify/corpus.ts';
-import { bare, ownRows, unseenRows } from '../../../tools/classify/own-rows.ts';
+import { ownRows, unseenRows } from '../../../tools/classify/own-rows.ts';
 import { hasPublicSets, publicRows } from '../../../tools/classify/public-rows.ts';
 
 const FOLDER = fileURLToPath(new URL('../../data/classify', import.meta.url));

@@ -10,6 +10,7 @@ const WORDS = ['known', 'words'];
 const weights = Int8Array.from({ length: WIDTH * 2 ** BITS }, (_hole, k) => ((k * 73) % 255) - 127);
 const sums = new Sums(weights, BITS, WORDS, {
   kinds: new Int32Array(2),
+  hashes: Int32Array.of(hashWord('one'), hashWord('other')),
   telling: [0],
   tellingTrade: [0, 1],
 });
