@@ -35,7 +35,8 @@ export const SETTINGS = {
     'host and path',
     '',
     'Prefix of the origins of new logs; the host of BASE_URL when empty. Fixed once a log exists.',
-    /^[A-Za-z0-9][A-Za-z0-9.:/_-]{0,127}$/,
+    // C2SP tlog-checkpoint: a URL without its scheme.
+    /^(?!.*\/\/)[A-Za-z0-9][A-Za-z0-9.:/_-]{0,127}$/,
   ),
   CHECKPOINT_INTERVAL_MS: integer(
     1000,
@@ -185,7 +186,9 @@ export function readConfig(
       value === undefined || value === '' ? setting.fallback : parsed(name, setting, value);
   }
   const rest = Object.fromEntries(Object.entries(given).filter(([name]) => !(name in SETTINGS)));
-  return { config: completed(values as unknown as Config), rest, env };
+  const config = completed(values as unknown as Config);
+  const given_default = (env['PAGE_DEFAULT'] ?? given['PAGE_DEFAULT'] ?? '') !== '';
+  return { config: withPages(config, given_default), rest, env };
 }
 
 function parsed(name: string, setting: Setting<unknown>, value: string): unknown {
@@ -194,6 +197,16 @@ function parsed(name: string, setting: Setting<unknown>, value: string): unknown
   } catch (error) {
     throw new ConfigError(`${name} ${(error as Error).message}`);
   }
+}
+
+/** A page that is larger than a page may be would be refused whenever a request names no limit. */
+function withPages(config: Config, given: boolean): Config {
+  const { PAGE_DEFAULT, PAGE_MAX } = config;
+  if (PAGE_DEFAULT <= PAGE_MAX) return config;
+  if (!given) return { ...config, PAGE_DEFAULT: PAGE_MAX };
+  throw new ConfigError(
+    `PAGE_DEFAULT is ${String(PAGE_DEFAULT)} and more than PAGE_MAX, which is ${String(PAGE_MAX)}`,
+  );
 }
 
 /** Defaults that depend on other settings. */

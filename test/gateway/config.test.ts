@@ -52,6 +52,15 @@ describe('configuration', () => {
     assert.equal(config.LOG_LEVEL, 'warn');
   });
 
+  it('takes no page by default that is larger than the largest', () => {
+    const small = { PAGE_MAX: '10' };
+    assert.equal(readConfig(small).config.PAGE_DEFAULT, 10);
+    assert.equal(readConfig({ ...small, PAGE_DEFAULT: '10' }).config.PAGE_DEFAULT, 10);
+    const both = refusal(/^PAGE_DEFAULT is 20 and more than PAGE_MAX, which is 10$/);
+    assert.throws(() => readConfig({ ...small, PAGE_DEFAULT: '20' }), both);
+    assert.throws(() => readConfig({ PAGE_MAX: '10' }, file({ PAGE_DEFAULT: 20 })), both);
+  });
+
   it('makes folders absolute', () => {
     const { config } = readConfig({ DATA_DIR: 'x' });
     assert.ok(isAbsolute(config.DATA_DIR));
@@ -67,6 +76,7 @@ describe('configuration', () => {
     ['BASE_URL', 'https://example.org/?a=b'],
     ['LOG_ORIGIN', 'a b'],
     ['LOG_ORIGIN', 'a+b'],
+    ['LOG_ORIGIN', 'https://log.example'],
     ['MAX_JSON_DEPTH', '17'],
   ] as const) {
     it(`refuses ${name}=${value} by name`, () => {
