@@ -16,14 +16,21 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-/** Starts listening on HOST and PORT. */
-export async function listen(config: Config, handler: Handler): Promise<Listening> {
+/** The request line and all headers together. */
+const MAX_HEADER_BYTES = 16_384;
+
+/** Starts listening on HOST and PORT; `headers` are those of every answer, also of what never reaches the handler. */
+export async function listen(
+  config: Config,
+  handler: Handler,
+  headers: readonly (readonly [string, string])[],
+): Promise<Listening> {
   const server = createServer({
     headersTimeout: config.HEADERS_TIMEOUT_MS,
     requestTimeout: config.REQUEST_TIMEOUT_MS,
     keepAliveTimeout: config.KEEP_ALIVE_TIMEOUT_MS,
     connectionsCheckingInterval: Math.min(1000, config.HEADERS_TIMEOUT_MS),
-    maxHeaderSize: 16_384,
+    maxHeaderSize: MAX_HEADER_BYTES,
     // A request without one is refused as any other, with the envelope (middleware/match.ts).
     requireHostHeader: false,
   });
@@ -43,7 +50,7 @@ export async function listen(config: Config, handler: Handler): Promise<Listenin
   server.on('checkContinue', serve);
   // Any other expectation may be ignored (RFC 9110 §10.1.1); Node's own 417 has no envelope.
   server.on('checkExpectation', serve);
-  server.on('clientError', refuse);
+  server.on('clientError', refuse(headers.map((pair) => `${pair.join(': ')}\r\n`).join('')));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ host: config.HOST, port: config.PORT, backlog: 4096 }, () => {
@@ -76,29 +83,42 @@ async function stop(server: Server, timeout_ms: number): Promise<void> {
   clearTimeout(deadline);
 }
 
-const STATUS: Readonly<Record<string, string>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
-  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
-};
-
-/** Answers what is not HTTP, or came too slowly, with the envelope, and closes. */
-function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
-  // Node's own question: an answer that has begun must not get another one into it.
-  const { _httpMessage: answering } = socket as { readonly _httpMessage?: ServerResponse | null };
-  if (error.code === 'ECONNRESET' || !socket.writable || answering?.headersSent === true) {
-    socket.destroy();
-    return;
-  }
-  const request_id = `req_${base62(24)}`;
-  const message = 'the request is no valid HTTP, or came too slowly';
-  const body = JSON.stringify({
-    error: { type: 'invalid_request_error', code: 'parameter_invalid', message, request_id },
-  });
-  socket.end(
-    `HTTP/1.1 ${STATUS[error.code ?? ''] ?? '400 Bad Request'}\r\n` +
-      'Connection: close\r\nContent-Type: application/json; charset=utf-8\r\n' +
-      'X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n' +
-      `X-Request-Id: ${request_id}\r\nContent-Length: ${String(body.length)}\r\n\r\n${body}`,
-    () => socket.destroy(),
-  );
+interface Refusal {
+  readonly status: string;
+  readonly message: string;
 }
+
+const REFUSALS: Readonly<Record<string, Refusal>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: {
+    status: '408 Request Timeout',
+    message: 'the request came too slowly',
+  },
+  HPE_HEADER_OVERFLOW: {
+    status: '431 Request Header Fields Too Large',
+    message: `the address and the headers of the request are too long, the limit is ${String(MAX_HEADER_BYTES)} bytes together`,
+  },
+};
+const NO_HTTP: Refusal = { status: '400 Bad Request', message: 'the request is no valid HTTP' };
+
+/** Answers what is not HTTP, is too long or came too slowly with the envelope and the given header lines, and closes. */
+const refuse =
+  (lines: string) =>
+  (error: NodeJS.ErrnoException, socket: Socket): void => {
+    // Node's own question: an answer that has begun must not get another one into it.
+    const { _httpMessage: answering } = socket as { readonly _httpMessage?: ServerResponse | null };
+    if (error.code === 'ECONNRESET' || !socket.writable || answering?.headersSent === true) {
+      socket.destroy();
+      return;
+    }
+    const request_id = `req_${base62(24)}`;
+    const { status, message } = REFUSALS[error.code ?? ''] ?? NO_HTTP;
+    const body = JSON.stringify({
+      error: { type: 'invalid_request_error', code: 'parameter_invalid', message, request_id },
+    });
+    socket.end(
+      `HTTP/1.1 ${status}\r\n${lines}` +
+        'Connection: close\r\nContent-Type: application/json; charset=utf-8\r\nCache-Control: no-store\r\n' +
+        `X-Request-Id: ${request_id}\r\nContent-Length: ${String(body.length)}\r\n\r\n${body}`,
+      () => socket.destroy(),
+    );
+  };

@@ -9,6 +9,7 @@ import type { ConfigSources } from './config.ts';
 import type { Gateway } from './gateway.ts';
 import { sweepRecords } from './idempotency.ts';
 import { listen } from './listen.ts';
+import { securityHeaderList } from './middleware/security-headers.ts';
 import { openGateway } from './open.ts';
 import type { OpenOptions } from './open.ts';
 import { adminVerbs } from './tenants/admin.ts';
@@ -50,7 +51,8 @@ export async function startServer(
     closers.push(() => gateway.webhooks.close());
     const sweeper = setInterval(() => void sweep(gateway, options.logger), SWEEP_MS);
     closers.push(async () => clearInterval(sweeper));
-    const listening = await listen(gateway.config, app.callback());
+    const headers = await securityHeaderList(gateway.base_url.startsWith('https:'));
+    const listening = await listen(gateway.config, app.callback(), headers);
     closers.push(() => listening.close());
     // Last: keys that are stored and not shown would be lost, since they are issued once.
     const first_keys = gateway.tenants.empty ? await firstKeys(gateway.tenants) : [];

@@ -114,9 +114,15 @@ describe('a listening gateway', () => {
       const answer = await talk(port, text);
       assert.match(answer, new RegExp(`^HTTP/1\\.1 ${String(status)} `));
       const [head = '', body = ''] = answer.split('\r\n\r\n');
-      const { error } = JSON.parse(body) as { error: { type: string; request_id: string } };
+      const { error } = JSON.parse(body) as {
+        error: { type: string; message: string; request_id: string };
+      };
       assert.equal(error.type, 'invalid_request_error');
       assert.ok(head.includes(`X-Request-Id: ${error.request_id}`));
+      const lines = head.toLowerCase().split('\r\n');
+      assert.equal(lines.filter((line) => line.startsWith('content-security-policy: ')).length, 1);
+      assert.equal(lines.filter((line) => line === 'x-content-type-options: nosniff').length, 1);
+      assert.match(error.message, status === 431 ? /16384 bytes/ : status === 408 ? /slowly/ : /./);
     });
   }
 
