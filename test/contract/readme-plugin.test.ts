@@ -9,7 +9,7 @@ import type { Plugin } from '../../plugins/contract.ts';
 import { pluginContract } from './plugin-contract.ts';
 
 const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
-const shown = /^import \{ definePlugin.*?(?=^```$)/ms.exec(readme)?.[0];
+const shown = /^import \{ asSchema, definePlugin.*?(?=^```$)/ms.exec(readme)?.[0];
 assert.ok(shown !== undefined, 'README.md shows a plugin');
 
 pluginContract(await pluginOf(shown), {

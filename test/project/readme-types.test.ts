@@ -1,0 +1,72 @@
+// What README.md shows of the packages for others compiles as strict TypeScript too.
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const readme = await readFile(`${root}README.md`, 'utf8');
+
+/** The block of README.md that begins with this import. */
+function shown(first: string): string {
+  const begin = readme.indexOf(`\`\`\`js\n${first}`);
+  assert.ok(begin >= 0, `README.md shows ${first}`);
+  return readme.slice(begin + 6, readme.indexOf('\n```', begin));
+}
+
+const SOURCES: Readonly<Record<string, string>> = {
+  'express.ts': shown('import express'),
+  // Its one annotation: parameters of an object that nobody typed would be `any`.
+  'plugin.ts': shown('import { asSchema, definePlugin')
+    .replace('const note = {', 'const note: EntryType = {')
+    .replace('import {', 'import { type EntryType,'),
+};
+
+const OPTIONS: ts.CompilerOptions = {
+  strict: true,
+  noEmit: true,
+  skipLibCheck: true,
+  allowImportingTsExtensions: true,
+  resolveJsonModule: true,
+  module: ts.ModuleKind.NodeNext,
+  moduleResolution: ts.ModuleResolutionKind.NodeNext,
+  target: ts.ScriptTarget.ES2023,
+  types: ['node'],
+  paths: {
+    'actlog/plugin': [`${root}plugins/contract.ts`],
+    'actlog/require-receipt': [`${root}plugins/require-receipt/middleware.ts`],
+  },
+};
+
+describe('the examples of README.md', () => {
+  it('compile as strict TypeScript', function () {
+    this.timeout(180_000);
+    // They stand beside package.json, where their imports are found; nothing is written.
+    const places = new Map(
+      Object.entries(SOURCES).map(([name, text]) => [`${root}readme-${name}`, text]),
+    );
+    const host = ts.createCompilerHost(OPTIONS);
+    const { fileExists, readFile: read, getSourceFile } = host;
+    host.fileExists = (path) => places.has(path) || fileExists(path);
+    host.readFile = (path) => places.get(path) ?? read(path);
+    host.getSourceFile = (path, target, ...rest) => {
+      const text = places.get(path);
+      return text === undefined
+        ? getSourceFile(path, target, ...rest)
+        : ts.createSourceFile(path, text, target);
+    };
+    const program = ts.createProgram([...places.keys()], OPTIONS, host);
+    const faults = [...places.keys()].flatMap((path) =>
+      ts
+        .getPreEmitDiagnostics(program, program.getSourceFile(path))
+        .map(
+          ({ messageText, start = 0 }) =>
+            `${path}: ${ts.flattenDiagnosticMessageText(messageText, '\n')} at: ${String(
+              places.get(path)?.slice(start, start + 60),
+            )}`,
+        ),
+    );
+    assert.deepEqual(faults, []);
+  });
+});
