@@ -6,8 +6,9 @@ import type { KeyObject } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { canonical, decodeSign1, fromBase64, native, toBeSigned, toHex } from '../../log/index.ts';
 import type { Json, JsonObject, Link } from '../../log/index.ts';
-import { verifyAbsence, verifyReceipt } from '../../log/verify.ts';
+import { verifyAbsence, verifyCheckpoint, verifyReceipt } from '../../log/verify.ts';
 import type { Question, Trust } from '../../log/verify.ts';
+import { airKey, exportFault, singleFault } from '../../gateway/static/verify/export-members.ts';
 import { readCatalog } from '../../plugins/index.ts';
 import { agentOf, airRecord, chainHash, coseView } from '../../plugins/exports/index.ts';
 import type { AirMapping } from '../../plugins/exports/index.ts';
@@ -49,6 +50,11 @@ export function checkAir(document: JsonObject, trust: Trust, kit: JsonObject): O
       : `in the tree of ${String(size)} entries`;
   });
   recordLines(lines, item, trust, kit);
+  lines.run('export', () => {
+    const fault = singleFault(document, objectOf(item.entry), trust, kit);
+    if (fault !== null) throw refused(fault);
+    return 'its log, its entry and its key are those that were checked';
+  });
   let bytes: Uint8Array = new Uint8Array();
   lines.run('cose_signature', () => {
     bytes = fromBase64(text(document['cose_sign1_b64']) ?? '');
@@ -83,6 +89,18 @@ export function checkAirSession(document: JsonObject, trust: Trust, kit: JsonObj
     }
     throw refused(`the chain has ${String(count)} entries, ${String(items.length)} are shown`);
   });
+  lines.run('export', () => {
+    const fault = exportFault(document, trust, kit);
+    if (fault !== null) throw refused(fault);
+    const { checkpoint } = objectOf(document['completeness_proof'] ?? null);
+    if (document['checkpoint'] !== checkpoint) throw refused('checkpoint is not that of the proof');
+    const { size } = verifyCheckpoint(text(checkpoint) ?? '', trust, { suite: native });
+    if (document['size'] !== size) throw refused('size is not that of the checkpoint');
+    if (document['agent_id'] !== `session:${key[1]}`) {
+      throw refused('agent_id is not that of the session');
+    }
+    return 'its log, its checkpoint and its key are those that were checked';
+  });
   let prev = ZERO;
   for (const [i, item] of items.entries()) {
     const one = new Lines();
@@ -108,7 +126,9 @@ export function checkAirSession(document: JsonObject, trust: Trust, kit: JsonObj
   if (items.length > 0) {
     lines.run('records', () => `${String(items.length)}: entry, record, hashes, signature, chain`);
   }
-  return lines.outcome(`all ${String(items.length)} records of the session, chained and signed`);
+  // A ref that names a chain is plain text: the proof would not hold otherwise.
+  const summary = `all ${String(items.length)} records of session ${key[1]}, chained and signed`;
+  return lines.outcome(summary, { session_ref: key[1], records: items.length });
 }
 
 const itemOf = (value: JsonObject): Item => ({
@@ -162,13 +182,8 @@ function recordLines(lines: Lines, { record, entry }: Item, trust: Trust, kit: J
   lines.run('air_signature', () => {
     const message = Buffer.from(text(chain_hash) ?? '', 'hex');
     const bytes = Buffer.from(text(signature) ?? '', 'base64');
-    const keys = list(objectOf(kit['keys'] ?? null)['keys']).filter(
-      ({ kid }) => kid === record['operator_pubkey_id'],
-    );
-    const [jwk] = keys;
-    if (jwk?.['purpose'] !== 'air' || jwk['origin'] !== trust.origin) {
-      throw refused('operator_pubkey_id is no AIR key of the kit');
-    }
+    const jwk = airKey(kit, record['operator_pubkey_id'], trust.origin);
+    if (jwk === undefined) throw refused('operator_pubkey_id is no AIR key of the kit');
     const how = { key: keyOfJwk(jwk), dsaEncoding: 'ieee-p1363' } as const;
     const exact = bytes.toString('base64') === signature;
     if (exact && verify('sha256', message, how, bytes)) return 'ES256 over the chain hash';

@@ -29,6 +29,7 @@ import {
   verifySignature,
 } from '../../../log/verify.ts';
 import type { JsonObject, Trust } from '../../../log/verify.ts';
+import { singleFault } from './export-members.ts';
 import { refusal } from './finding.ts';
 import type { Finding, Way } from './finding.ts';
 import { Lines, refuse } from './lines.ts';
@@ -113,6 +114,10 @@ export async function checkAir(
       ? [true, 'the receipt is of this entry']
       : refuse('the receipt is of another entry'),
   );
+  await lines.run('export', () => {
+    const fault = singleFault(document, result ?? {}, trust, kit);
+    return fault === null ? [true, 'its log, its entry and its key'] : refuse(fault);
+  });
   const { integrity, ...content } = objectOf(document.record);
   await lines.run('record', () =>
     content.outcome_hash === receipt.entry_hash

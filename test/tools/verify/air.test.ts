@@ -99,6 +99,16 @@ describe('actlog verify of exports', () => {
     }
   });
 
+  /** Changes to what both exports say of themselves. */
+  const about = [
+    ...[null, {}].map((key) => ['export', (d: Json) => (d.key = key)] as const),
+    ...['kid', 'kty', 'crv', 'x', 'y', 'alg', 'use', 'more'].map(
+      (name) => ['export', (d: Json) => (d.key[name] = 'other')] as const,
+    ),
+    ['export', (d: Json) => (d.origin = 'elsewhere')],
+    ['export', (d: Json) => (d.spec = 'air-2.0')],
+  ] as const;
+
   it('names the check that a changed record fails', () => {
     const hex = '0'.repeat(64);
     for (const [name, change] of [
@@ -114,6 +124,8 @@ describe('actlog verify of exports', () => {
       ['chain_hash', (d: Json) => (d.record.integrity.chain_hash = hex)],
       ['air_signature', (d: Json) => (d.record.integrity.signature = 'A'.repeat(86) + '==')],
       ['cose_signature', (d: Json) => (d.cose_sign1_b64 = 'AAAA')],
+      ...about,
+      ['export', (d: Json) => (d.entry_id = session.records[0].record.record_id)],
       ['cose_view', (d: Json) => (d.cose.protected['1'] = -19)],
     ] as const) {
       assert.equal(failing(changed(single, change)), name, change.toString());
@@ -132,6 +144,10 @@ describe('actlog verify of exports', () => {
         (d: Json) => (d.records[1].entry = String(d.records[1].entry).replace('SAFE', 'VIOLATION')),
       ],
       ['content_hash', (d: Json) => (d.records[2].record.jurisdiction = 'DE')],
+      ...about,
+      ['export', (d: Json) => (d.checkpoint = single.receipt.log.checkpoint.replace('\n', ' \n'))],
+      ['export', (d: Json) => (d.size = 1)],
+      ['export', (d: Json) => (d.agent_id = 'session:x')],
     ] as const) {
       assert.equal(failing(changed(session, change)), name, change.toString());
     }
@@ -139,16 +155,18 @@ describe('actlog verify of exports', () => {
 
   it('changes nothing for what no claim rests on', () => {
     const loose = changed(single, (d: Json) => {
-      d.key = null;
       d.receipt.permalink = 'https://elsewhere.example/';
       d.more = 1;
     });
     assert.deepEqual(verified(loose), verified(single));
-    const open = changed(session, (d: Json) => {
-      d.key = null;
-      d.agent_id = 'x';
-    });
+    const open = changed(session, (d: Json) => (d.more = 1));
     assert.deepEqual(verified(open), verified(session));
+  });
+
+  it('names the session', () => {
+    const { summary, facts } = verified(session);
+    assert.ok(summary.includes(`records of session ${String(session.session_ref)}`), summary);
+    assert.equal(facts['session_ref'], session.session_ref);
   });
 
   it('trusts only AIR keys for records, and only those of the kit', () => {
@@ -158,7 +176,7 @@ describe('actlog verify of exports', () => {
     assert.ok(shown.kind === 'air');
     const { checks } = check(shown, trust, { kit: other });
     const bad = checks.filter(({ outcome }) => outcome === 'failed').map(({ name }) => name);
-    assert.deepEqual(bad, ['air_signature', 'cose_signature']);
+    assert.deepEqual(bad, ['air_signature', 'export', 'cose_signature']);
     const broken = structuredClone(kit) as Json;
     for (const jwk of broken.keys.keys) if (jwk.purpose === 'air') jwk.x = 'AAAA';
     const { valid, summary } = check(shown, trust, { kit: broken });
