@@ -63,6 +63,10 @@ pagesSuite('/verify', (sight) => {
     const changed = structuredClone(air.json);
     changed.record.action_timestamp_ms = 1;
     assert.equal(await show(page, JSON.stringify(changed)), 'INVALID');
+    for (const member of ['origin', 'spec', 'key', 'entry_id']) {
+      const other = JSON.stringify({ ...air.json, [member]: member === 'key' ? {} : 'other' });
+      assert.ok(['INVALID', 'UNKNOWN'].includes(await show(page, other)), member);
+    }
     const cose = Buffer.from(air.json.cose_sign1_b64 as string, 'base64');
     assert.equal(await show(page, cose, 'air.cose'), 'VALID');
     assert.equal(await outcome(page, 'inclusion'), 'ok');
@@ -83,6 +87,7 @@ pagesSuite('/verify', (sight) => {
     const page = await openReady(sight());
     assert.equal(await show(page, enrolled.text), 'VALID');
     assert.equal(await outcome(page, 'terms'), 'ok');
+    assert.equal(await outcome(page, 'answer'), 'not_shown');
     assert.equal(await outcome(page, 'inclusion'), 'ok');
     const { bundle } = enrolled.json;
     const terms = { ...bundle.terms, findings_window_days: 1 };
@@ -174,6 +179,7 @@ pagesSuite('/verify', (sight) => {
     assert.equal(await show(page, JSON.stringify(await receipt(running))), 'UNKNOWN');
     assert.match(await said(), /Your question is not answered/);
     assert.equal(await show(page, JSON.stringify(witness)), 'UNDECLARED');
+    assert.match(await said(), /in log \S+\/log\/live\/1/);
     calm(page);
     await page.context().close();
   });

@@ -174,6 +174,29 @@ describe('actlog serve, and what works beside it', function () {
       }
     });
 
+    it('cannot tell of a log or a key that is younger than the kit', async () => {
+      const receipt = await served.silence('s-10');
+      const { json } = await actlog(['verify', receipt, '--kit', kit, '--json']);
+      const text = await readFile(kit, 'utf8');
+      const older = join(served.folder, 'older.json');
+      await writeFile(older, text.replaceAll(json.origin as string, 'elsewhere/log/live/1'));
+      const strange = await run('verify', receipt, '--kit', older);
+      assert.equal(strange.code, 2, strange.stdout);
+      assert.match(
+        strange.stderr,
+        /does not know the log ".*": a log that is younger than the kit/,
+      );
+      const { keys, ...rest } = JSON.parse(text);
+      const none = keys.keys.filter(({ purpose }: { purpose?: string }) => purpose !== undefined);
+      await writeFile(older, JSON.stringify({ ...rest, keys: { keys: none } }));
+      const unknown = await actlog(['verify', receipt, '--kit', older, '--json']);
+      assert.equal(unknown.code, 2);
+      assert.deepEqual([unknown.json.valid, unknown.json.untold], [false, true]);
+      const other = await run('verify', kit, '--kit', older);
+      assert.equal(other.code, 0, other.stdout);
+      assert.match(other.stdout, /ok +pinned kit +it has the logs and the keys/);
+    });
+
     it('takes the document about the surface that is asked about from an answer that has several', async () => {
       const window = { from_ms: 1_000_000_000_000, to_ms: 1_000_000_001_000 };
       const asked = { entity: 'acme', surfaces: ['policy_bind', 'data_export'], ...window };

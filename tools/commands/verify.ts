@@ -80,8 +80,8 @@ async function verify(what: string, options: VerifyOptions): Promise<number> {
     refuseUnasked({ kind: 'absence' }, options);
     const kit = await readKit(options, address);
     let exit: number = EXIT.ok;
-    for (const document of askedAbout(several, options)) {
-      exit = Math.max(exit, await checkOne({ kind: 'absence', document }, kit, options));
+    for (const one of askedAbout(several, options)) {
+      exit = Math.max(exit, await checkOne(one, kit, options));
     }
     return exit;
   }
@@ -102,11 +102,11 @@ async function verify(what: string, options: VerifyOptions): Promise<number> {
 }
 
 /** Of a witness about several surfaces, the documents that the question is about; all of them with --as-asked. */
-function askedAbout(
-  documents: readonly JsonObject[],
+function askedAbout<T extends { readonly document: JsonObject }>(
+  documents: readonly T[],
   { key, asAsked }: VerifyOptions,
-): JsonObject[] {
-  const keys = documents.map(({ question }) =>
+): T[] {
+  const keys = documents.map(({ document: { question } }) =>
     JSON.stringify((question as JsonObject | null)?.key),
   );
   const asked = key === undefined ? null : JSON.stringify(keyOf(key));
@@ -152,11 +152,18 @@ async function checkOne(
 ): Promise<number> {
   const { check, claimedOrigin } = await import('../verify/check.ts');
   const { originsOf, trustOf } = await import('../verify/trust.ts');
+  const { STRANGE_LOG } = await import('../../gateway/static/verify/finding.ts');
   const origins = originsOf(kit);
-  const claimed = options.origin ?? claimedOrigin(shown) ?? '';
-  const origin = origins.includes(claimed) ? claimed : origins[0];
-  if (origin === undefined || (options.origin !== undefined && origin !== options.origin)) {
-    throw new CommandError(`${kit.source} does not know the log ${claimed}`, EXIT.unknown);
+  const claimed = options.origin ?? claimedOrigin(shown);
+  // What names no log fails the check of any.
+  const origin = claimed === null ? origins[0] : origins.find((known) => known === claimed);
+  if (origin === undefined) {
+    // Quoted: it is text of whoever made the thing.
+    const log = JSON.stringify((claimed ?? '').slice(0, 200));
+    throw new CommandError(
+      `${kit.source} does not know the log ${log}: ${STRANGE_LOG}`,
+      EXIT.unknown,
+    );
   }
   const trust = await trustOf(kit, origin, options);
   const question = shown.kind === 'absence' ? questionOf(options, shown.document) : undefined;
@@ -234,21 +241,30 @@ async function print(
   { json }: VerifyOptions,
 ): Promise<number> {
   const { label } = await import('../verify/check.ts');
-  const { valid, checks, summary, facts } = outcome;
+  const { valid, untold, checks, summary, facts } = outcome;
+  const exit = valid ? EXIT.ok : untold === true ? EXIT.unknown : EXIT.failed;
   const policy_source = trust?.policy_source ?? 'operator';
   if (json === true) {
     const trusted = { kit: kit.source, fetched: kit.fetched, origin: trust?.origin ?? null };
-    const result = { kind, valid, summary, checks, ...facts, trust: { ...trusted, policy_source } };
+    const told = untold === true ? { valid, untold } : { valid };
+    const result = {
+      kind,
+      ...told,
+      summary,
+      checks,
+      ...facts,
+      trust: { ...trusted, policy_source },
+    };
     console.log(JSON.stringify(result, null, 2));
-    return valid ? EXIT.ok : EXIT.failed;
+    return exit;
   }
   for (const { name, outcome: came, detail } of checks) {
     console.log(`  ${WORDS[came].padEnd(9)}  ${label(name).padEnd(13)}  ${detail}`);
   }
-  console.log(`\n${valid ? 'VALID' : 'INVALID'}: ${summary}`);
+  console.log(`\n${valid ? 'VALID' : untold === true ? 'UNKNOWN' : 'INVALID'}: ${summary}`);
   const fetched = kit.fetched ? ', fetched just now: its operator vouches for itself' : '';
   console.log(`trust: ${kit.source}${fetched} (policy_source: ${policy_source})`);
-  return valid ? EXIT.ok : EXIT.failed;
+  return exit;
 }
 
 const WORDS = { ok: 'ok', failed: 'FAILED', not_shown: 'not shown' } as const;

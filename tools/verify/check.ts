@@ -8,6 +8,8 @@ import { openEntry, verifyTlogProof } from '../../log/verify.ts';
 import { verifySlotProof } from '../../plugins/clearing/index.ts';
 import { CommandError, EXIT } from '../command-line.ts';
 import { absenceLines, absenceWords } from '../../gateway/static/verify/absence-words.ts';
+import { besideLines } from '../../gateway/static/verify/beside.ts';
+import { untold } from '../../gateway/static/verify/finding.ts';
 import type { Line } from '../../gateway/static/verify/finding.ts';
 import { mandateLine } from '../../gateway/static/verify/mandate.ts';
 import { checkAir, checkAirSession } from './air.ts';
@@ -21,6 +23,8 @@ export type { Line } from '../../gateway/static/verify/finding.ts';
 /** What a check came to. */
 export interface Outcome {
   readonly valid: boolean;
+  /** Stands beside `valid: false` where nothing is known to be wrong, and the kit is too small to tell. */
+  readonly untold?: true;
   readonly checks: readonly Line[];
   /** One sentence: what is shown, or what is wrong. */
   readonly summary: string;
@@ -67,12 +71,18 @@ export function claimedOrigin(shown: Shown): string | null {
   }
 }
 
+type Checked = Exclude<Shown, { kind: 'kit' }>;
+
 /** Checks one thing against one log that is trusted. */
-export function check(
-  shown: Exclude<Shown, { kind: 'kit' }>,
-  trust: Trust,
-  beside: Beside,
-): Outcome {
+export function check(shown: Checked, trust: Trust, beside: Beside): Outcome {
+  const outcome = checkShown(shown, trust, beside);
+  const checks = [...outcome.checks, ...besideLines(shown)];
+  const hint = outcome.valid ? null : untold(checks);
+  if (hint === null) return { ...outcome, checks };
+  return { ...outcome, checks, untold: true, summary: `${outcome.summary}; ${hint}` };
+}
+
+function checkShown(shown: Checked, trust: Trust, beside: Beside): Outcome {
   switch (shown.kind) {
     case 'receipt':
       return checkReceipt(shown.receipt, trust, shown.tlogProof ?? beside.tlogProof);
@@ -150,11 +160,8 @@ function checkMandate(
 
 function receiptSummary({ valid, checks, size }: ReceiptResult): string {
   if (!valid) {
-    const failed = checks.filter(({ outcome }) => outcome === 'failed');
-    const [first] = failed;
-    const foreign = failed.length === 1 && first?.detail === 'kid is not a trusted receipt key';
-    const hint = foreign ? '; a key that is younger than the kit needs a newer kit' : '';
-    return `${label(first?.name ?? '')} failed: ${first?.detail ?? ''}${hint}`;
+    const first = checks.find(({ outcome }) => outcome === 'failed');
+    return `${label(first?.name ?? '')} failed: ${first?.detail ?? ''}`;
   }
   return size === undefined
     ? 'the log signed this entry; that it is in the log is not shown: there is no proof beside it'

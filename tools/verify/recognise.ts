@@ -49,7 +49,7 @@ export function recogniseBytes(bytes: Uint8Array): Shown {
 }
 
 /** The absence documents of a witness about several surfaces; null for anything else. */
-export function severalOf(bytes: Uint8Array): readonly JsonObject[] | null {
+export function severalOf(bytes: Uint8Array): ReturnType<typeof witnessesOf> {
   const text = Buffer.from(bytes).toString('utf8');
   if (!/^\s*\{/.test(text) || !text.includes('"witnesses"')) return null;
   return witnessesOf(parsed(text));

@@ -6,6 +6,7 @@ import { byId, make, texts } from '../dom.ts';
 import { check, claimedOrigin } from '../verify/check.ts';
 import { compareWithLast } from '../verify/consistency.ts';
 import { checkAir, checkCose, coseOrigin } from '../verify/cose.ts';
+import { STRANGE_LOG, untold } from '../verify/finding.ts';
 import type { Finding } from '../verify/finding.ts';
 import { lineOf, resultOf, severalOf, undecided } from '../verify/result.ts';
 import type { Shape } from '../verify/result.ts';
@@ -108,8 +109,13 @@ async function resultFor(shown: Shown | Error): Promise<Omit<Shape, 'name'>> {
     }
     const claimed = shown.kind === 'cose' ? coseOrigin(shown.bytes) : claimedOrigin(shown);
     const origins = originsOf(pinned.kit);
-    const trust = trustOf(pinned.kit, origins.find((one) => one === claimed) ?? origins[0] ?? '');
+    if (claimed !== '' && !origins.includes(claimed)) {
+      throw new Unknown(`The kit does not know the log ${claimed}: ${STRANGE_LOG}.`);
+    }
+    const trust = trustOf(pinned.kit, claimed === '' ? (origins[0] ?? '') : claimed);
     const finding = await findingOf(shown, trust, pinned.kit);
+    const hint = finding.valid ? null : untold(finding.lines);
+    if (hint !== null) throw new Unknown(`${finding.summary}; ${hint}.`);
     const parts = resultOf(KINDS[shown.kind], finding);
     const { valid, seen } = finding;
     if (valid && seen !== undefined) {

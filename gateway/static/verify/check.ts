@@ -18,6 +18,7 @@ import {
 } from '../../../log/verify.ts';
 import type { Json, JsonObject, Question, Trust } from '../../../log/verify.ts';
 import { absenceLines, absenceWords } from './absence-words.ts';
+import { besideLines } from './beside.ts';
 import { refusal } from './finding.ts';
 import type { Finding, Line, Way } from './finding.ts';
 import { mandateLine } from './mandate.ts';
@@ -72,12 +73,15 @@ export function claimedOrigin(shown: Shown): string {
   }
 }
 
+type Checked = Exclude<Shown, { kind: 'kit' | 'air' | 'cose' }>;
+
 /** Checks what needs no other cryptography than SHA-256 and Ed25519. */
-export function check(
-  shown: Exclude<Shown, { kind: 'kit' | 'air' | 'cose' }>,
-  trust: Trust,
-  beside: Beside,
-): Finding {
+export function check(shown: Checked, trust: Trust, beside: Beside): Finding {
+  const finding = checkShown(shown, trust, beside);
+  return { ...finding, lines: [...finding.lines, ...besideLines(shown)] };
+}
+
+function checkShown(shown: Checked, trust: Trust, beside: Beside): Finding {
   switch (shown.kind) {
     case 'receipt':
       return checkReceipt(shown.receipt, trust, shown.tlogProof);

@@ -46,3 +46,24 @@ export function refusal(lines: readonly Line[]): Finding {
   const summary = bad === undefined ? '' : `${bad.name.replaceAll('_', ' ')}: ${bad.detail}`;
   return { valid: false, verdict: 'INVALID', summary, lines, not_proven: [] };
 }
+
+/** What a check says of an entry whose key the kit does not have. */
+const STRANGE = 'kid is not a trusted receipt key';
+
+/**
+ * Why nothing can be told of a thing that is not valid; null where something does not hold. A key that the kit does
+ * not have may be a forger's, or the log's own and younger than the kit: both look the same.
+ */
+export function untold(lines: readonly Line[]): string | null {
+  const failed = lines.filter(({ outcome }) => outcome === 'failed');
+  const strange = failed.some(({ detail }) => detail.endsWith(STRANGE));
+  // What rests on the receipt fails with it.
+  const only = failed.every(
+    ({ detail }) => detail.endsWith(STRANGE) || detail.startsWith('without a good receipt'),
+  );
+  return strange && only ? 'a key that is younger than the kit needs a newer kit' : null;
+}
+
+/** Why nothing can be told of what is of a log that the kit does not have. */
+export const STRANGE_LOG =
+  'a log that is younger than the kit, such as a successor, needs a newer kit';

@@ -3,6 +3,8 @@
 
 import { isJsonObject, LogError, parseJson } from '../../../log/verify.ts';
 import type { Json, JsonObject } from '../../../log/verify.ts';
+import { besideOf } from './beside.ts';
+import type { Beside } from './beside.ts';
 
 /** A full page of the largest entries, and room for the rest. */
 export const MAX_BYTES = 24 * 1024 * 1024;
@@ -14,10 +16,18 @@ export const BUNDLE = 'svc-carrier-pre-dispute-v1';
 
 /** What came. */
 export type Shown =
-  | { readonly kind: 'receipt'; readonly receipt: JsonObject | string; readonly tlogProof?: string }
-  | { readonly kind: 'absence'; readonly document: JsonObject | string }
+  | (Beside & {
+      readonly kind: 'receipt';
+      readonly receipt: JsonObject | string;
+      readonly tlogProof?: string;
+    })
+  | (Beside & { readonly kind: 'absence'; readonly document: JsonObject | string })
   | { readonly kind: 'inclusion'; readonly answer: JsonObject }
-  | { readonly kind: 'mandate'; readonly bundle: JsonObject; readonly receipt: JsonObject }
+  | (Beside & {
+      readonly kind: 'mandate';
+      readonly bundle: JsonObject;
+      readonly receipt: JsonObject;
+    })
   | { readonly kind: 'air'; readonly document: JsonObject }
   | { readonly kind: 'cose'; readonly bytes: Uint8Array }
   | { readonly kind: 'tlog_proof'; readonly text: string }
@@ -60,30 +70,29 @@ export function recogniseAll(bytes: Uint8Array): readonly Shown[] {
   if (bytes[0] !== SIGN1) {
     const text = new TextDecoder().decode(bytes);
     const several = /^\s*\{/.test(text) ? witnessesOf(readObject(text)) : null;
-    if (several !== null && several.length > 0) {
-      return several.map((document) => ({ kind: 'absence', document }));
-    }
+    if (several !== null && several.length > 0) return several;
   }
   return [recognise(bytes)];
 }
 
 /** The absence documents of a witness about several surfaces; null for anything else. */
-export function witnessesOf({
-  witnesses,
-  schema,
-  signature,
-}: JsonObject): readonly JsonObject[] | null {
+export function witnessesOf(
+  answer: JsonObject,
+): readonly (Extract<Shown, { kind: 'absence' }> & { readonly document: JsonObject })[] | null {
+  const { witnesses, schema, signature } = answer;
   if (!Array.isArray(witnesses) || schema !== undefined || signature !== undefined) return null;
-  return (witnesses as readonly Json[]).filter(isJsonObject);
+  const beside = besideOf(answer, 'witnesses');
+  return (witnesses as readonly Json[])
+    .filter(isJsonObject)
+    .map((document) => ({ kind: 'absence', document, ...beside }));
 }
 
 /** The answer of an enrollment: a bundle and the receipt of its mandate; null for anything else. */
-export function mandateOf({
-  bundle,
-  receipt,
-}: JsonObject): Extract<Shown, { kind: 'mandate' }> | null {
-  if (objectOf(bundle).schema !== BUNDLE || receipt === undefined) return null;
-  return isJsonObject(receipt) ? { kind: 'mandate', bundle: objectOf(bundle), receipt } : null;
+export function mandateOf(answer: JsonObject): Extract<Shown, { kind: 'mandate' }> | null {
+  const { receipt = null } = answer;
+  const bundle = objectOf(answer.bundle);
+  if (bundle.schema !== BUNDLE || !isJsonObject(receipt)) return null;
+  return { kind: 'mandate', bundle, receipt, ...besideOf(answer, 'bundle', 'receipt') };
 }
 
 /** Nothing that can be checked here; the message says what would help. */
@@ -115,13 +124,17 @@ export function shapeOf(
     return { kind: 'receipt', receipt: text };
   }
   // An answer that holds a whole document: what it wraps is what is checked.
-  for (const document of [value.document, value.witness].map(objectOf)) {
-    if (document.schema === 'svc-absence-witness-v1') return { kind: 'absence', document };
+  for (const name of ['document', 'witness']) {
+    const document = objectOf(value[name]);
+    if (document.schema !== 'svc-absence-witness-v1') continue;
+    return { kind: 'absence', document, ...besideOf(value, name) };
   }
   if (receipt !== undefined && isJsonObject(receipt)) {
     if (isMoreThanReceipt(value)) return null;
     const tlogProof = objectOf(proof).tlog_proof;
-    return { kind: 'receipt', receipt, ...(typeof tlogProof === 'string' ? { tlogProof } : {}) };
+    return typeof tlogProof === 'string'
+      ? { kind: 'receipt', receipt, tlogProof, ...besideOf(value, 'receipt', 'proof') }
+      : { kind: 'receipt', receipt, ...besideOf(value, 'receipt') };
   }
   if (typeof entry === 'string' && Array.isArray(path)) return { kind: 'inclusion', answer: value };
   return null;

@@ -42,7 +42,11 @@ describe('a pre-dispute bundle', () => {
   it('holds offline with the receipt of its mandate', () => {
     const { valid, checks, summary } = checked(enrolled);
     assert.equal(valid, true, JSON.stringify(checks));
-    assert.deepEqual(checks.at(-1)?.name, 'terms');
+    assert.deepEqual(checks.at(-2)?.name, 'terms');
+    assert.match(
+      checks.at(-1)?.detail ?? '',
+      /^the answer's other members, such as slug, .* bundle$/,
+    );
     assert.match(summary, /in the tree of \d+ entries; it commits to the terms of the bundle$/);
   });
 

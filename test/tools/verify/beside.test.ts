@@ -1,0 +1,74 @@
+// gateway/static/verify/beside.ts: what stands around a receipt or a document is not checked with it, and that is said.
+
+import assert from 'node:assert/strict';
+import { besideLines } from '../../../gateway/static/verify/beside.ts';
+import { trustFromKit } from '../../../log/verify.ts';
+import { check } from '../../../tools/verify/check.ts';
+import { recognise, severalOf } from '../../../tools/verify/recognise.ts';
+import type { Body } from '../../support/body.ts';
+import { run } from '../../gateway/running.ts';
+
+const document = { schema: 'svc-absence-witness-v1' };
+
+describe('members beside what is checked', () => {
+  const said = (value: object): readonly string[] => {
+    const shown = recognise(JSON.stringify(value));
+    assert.ok(shown.kind === 'receipt' || shown.kind === 'absence');
+    return besideLines(shown).map(({ detail }) => detail);
+  };
+  const receipt = { kid: 'k', signature: 's' };
+
+  it('are none of a receipt or a document alone, or with what is checked', () => {
+    for (const value of [
+      receipt,
+      { ok: true, receipt },
+      { found: true, receipt, proof: { tlog_proof: 'p' } },
+      document,
+      { ok: true, witness: document },
+    ]) {
+      assert.deepEqual(said(value), [], JSON.stringify(value));
+    }
+  });
+
+  it('are named, the first of them, and only plain names', () => {
+    const one = { ok: true, retention_hold: false, receipt };
+    assert.deepEqual(said(one), [
+      "the answer's other members, such as retention_hold, are not checked: only its receipt",
+    ]);
+    assert.deepEqual(said({ 'a\u001b[2J': 1, b: 1, c: 1, d: 1, e: 1, receipt }), [
+      "the answer's other members, such as b, c, d, are not checked: only its receipt",
+    ]);
+    assert.deepEqual(said({ '\u001b': 1, receipt }), [
+      "the answer's other members are not checked: only its receipt",
+    ]);
+    assert.deepEqual(said({ ok: true, witness: document, decision: 'ALLOW' }), [
+      "the answer's other members, such as decision, are not checked: only its absence document",
+    ]);
+    const several = { ok: true, witnesses: [document], decision: 'ALLOW' };
+    const [first] = severalOf(Buffer.from(JSON.stringify(several))) ?? [];
+    assert.ok(first !== undefined);
+    assert.match(besideLines(first)[0]?.detail ?? '', /such as decision,/);
+  });
+
+  it('leave an answer valid, and are said with its checks', async () => {
+    const running = await run();
+    let answer: Body;
+    let kit: Body;
+    try {
+      const body = { decision_reason: 'no consent', action_not_taken: 'call' };
+      answer = (await running.post('/api/v1/restraint', body, { key: running.live })).json;
+      kit = (await running.get('/export/offline-verify-kit.json')).json;
+    } finally {
+      await running.close();
+    }
+    const shown = recognise(JSON.stringify({ ...answer, restraint: { made: 'up' } }));
+    assert.ok(shown.kind === 'receipt');
+    const { valid, checks } = check(shown, trustFromKit(kit, answer.receipt.origin as string), {});
+    assert.equal(valid, true);
+    assert.equal(checks.at(-1)?.outcome, 'not_shown');
+    assert.match(
+      checks.at(-1)?.detail ?? '',
+      /such as restraint, are not checked: only its receipt/,
+    );
+  });
+});
