@@ -9,6 +9,7 @@ import type { ContractOptions } from './plugin-contract.ts';
 
 /** What the suite needs to know of a plugin beyond its declaration, by name. */
 const OPTIONS: Readonly<Record<string, ContractOptions>> = {
+  absence: { unwritten: ['absence.earlier_witness.v1'] },
   gate: { bodies: GATE_BODIES },
   foundry: { bodies: FOUNDRY_BODIES },
   restraint: {

@@ -22,6 +22,8 @@ export interface ContractOptions {
   readonly params?: Readonly<Record<string, string>>;
   /** Bodies of routes whose request names an entry that stands already, by path; made while the gateway runs. */
   readonly bodies?: Readonly<Record<string, (running: Running) => Promise<object>>>;
+  /** Types that no example can write, since they need more than one log: tests of the plugin's own write them. */
+  readonly unwritten?: readonly string[];
 }
 
 const TYPE_NAME = /^[a-z][a-z0-9-]*\.[a-z][a-z0-9_]*\.v[1-9][0-9]*$/;
@@ -144,7 +146,7 @@ function describeServed(plugin: Plugin, options: ContractOptions): void {
 
   it('projects the same rows from the same entries', () => {
     for (const type of plugin.types) {
-      if (type.project === undefined) continue;
+      if (type.project === undefined || options.unwritten?.includes(type.name) === true) continue;
       const entries = loggedEntries(running, type.name);
       assert.ok(entries.length > 0, `no example writes ${type.name}`);
       const rows = [project(type.project, entries), project(type.project, entries)];

@@ -130,7 +130,8 @@ describe('a question about the time of a closed log', function () {
     assert.equal(receipt.document_sha256, sha256);
     assert.equal(verifyReceipt(receipt, trust(second), { suite: native }).valid, true);
     const ledger = ok(await get('/api/v1/absence/ledger'));
-    assert.equal(ledger.witnesses[0].document_sha256, sha256);
+    const [listed] = ledger.witnesses;
+    assert.deepEqual([listed.document_sha256, listed.log_number], [sha256, 1]);
   });
 
   it('has a document of each log where it reaches over both, each of its own time', async () => {
