@@ -120,10 +120,18 @@ function translate(error: unknown, folder: string): LogError {
         { cause: error },
       );
     default:
-      return new LogError('log_unavailable', `the database in ${folder} does not answer`, {
-        cause: error,
-      });
+      return new LogError(
+        'log_unavailable',
+        `the database in ${folder} does not answer${because(error)}`,
+        { cause: error },
+      );
   }
+}
+
+/** What the system says, which is the innermost cause: `abstract-level` only says that it is not open. */
+function because(error: unknown): string {
+  if (!(error instanceof Error)) return '';
+  return error.cause instanceof Error ? because(error.cause) : `: ${error.message}`;
 }
 
 class LevelStore implements Store {

@@ -1,7 +1,7 @@
 // fsck: clean where the log wrote, and each kind of damage named. One database is damaged in one way each.
 
 import assert from 'node:assert/strict';
-import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fsck } from '../../log/fsck.ts';
@@ -231,6 +231,15 @@ describe('fsck', () => {
     const { differences } = await check();
     assert.equal(differences.length, 1);
     assert.match(differences[0]?.detail ?? '', /the database is behind/);
+  });
+
+  it('says once that a database stands behind its checkpoint file in note and receipts', async () => {
+    for (const name of await readdir(join(copy, 'live', '1', 'db'))) {
+      await rm(join(copy, 'live', '1', 'db', name), { recursive: true });
+    }
+    const { differences } = await check();
+    const behind = differences.map(({ detail }) => detail).filter((text) => /behind/.test(text));
+    assert.equal(behind.length, 1);
   });
 
   it('says that the checkpoint file is of another tree', async () => {
