@@ -6,7 +6,8 @@ import { Type } from 'typebox';
 import { canonical, toBase64, toHex } from '../../log/index.ts';
 import { ApiError, Hex32, route } from '../contract.ts';
 import type { Caller, ChainKey, Json, LogView, PluginHost, Route } from '../contract.ts';
-import { Millis, receiptOf } from '../contract.ts';
+import { Count, Millis, receiptOf } from '../contract.ts';
+import { logName } from '../succession.ts';
 import { SEAL, SEAL_DOES_NOT_ASSERT, SealMembers, sealType } from './entries.ts';
 
 /** Entries that a seal counts, and those that its answer lists with proofs. */
@@ -34,6 +35,12 @@ const SealAnswer = Type.Object(
     preserved: Type.Array(Preserved, {
       description: `The first ${String(MAX_LISTED)} preserved entries, under the checkpoint.`,
     }),
+    earlier_logs: Type.Optional(
+      Type.Array(Type.Object({ log: Type.String(), preserved_count: Count }), {
+        description:
+          'What closed logs have in the scope. It is under the same hold; what is counted and proven above is of the newest log.',
+      }),
+    ),
     does_not_assert: Type.Array(Type.String()),
     receipt: receiptOf(sealType),
   },
@@ -84,21 +91,37 @@ export function sealRoute(host: PluginHost): Route {
         throw new ApiError('parameter_invalid', 'from_ms is over to_ms', { param: 'from_ms' });
       }
       const log = host.log(caller.kind);
-      const sessions = [...new Set(session_ids.map((id) => caller.sessionRef(id)))];
+      const refsIn = ({ origin }: LogView): string[] => [
+        ...new Set(session_ids.map((id) => caller.sessionRef(id, origin))),
+      ];
+      const sessions = refsIn(log);
+      const earlier = host.logs(caller.kind).filter(({ number }) => number < log.number);
       const { size, note, map_head_ms } = await log.covering(log.size());
       const window = { from_ms: from_ms ?? 0, to_ms: Math.min(to_ms ?? map_head_ms, map_head_ms) };
       const indexes = (await standing(log, await chainsOf(log, caller, sessions), window)).filter(
         (index) => index < size,
       );
       const listed = indexes.slice(0, MAX_LISTED).map((index) => preserved(log, index, size));
-      const kept = { checkpoint: note, preserved: listed };
+      const earlier_logs = await Promise.all(
+        earlier.map(async (one) => {
+          const to_ms = Math.min(window.to_ms, one.published().map_head_ms);
+          const chains = await chainsOf(one, caller, refsIn(one));
+          const found = await standing(one, chains, { ...window, to_ms });
+          return { log: logName(one), preserved_count: found.length };
+        }),
+      );
+      const more = earlier.length === 0 ? {} : { earlier_logs };
+      const kept = { checkpoint: note, preserved: listed, ...more };
       await ctx.state.append(
         [
           {
             type: SEAL,
             members: {
               ...(trigger_date === undefined ? {} : { trigger_date }),
-              subject_sessions: sessions.map((session) => `session:${session}`),
+              // A session has another name in each log, and the hold is over what any of them has of it.
+              subject_sessions: [log, ...earlier].flatMap((one) =>
+                refsIn(one).map((session) => `session:${session}`),
+              ),
               from_ms,
               to_ms,
               checkpoint_size: size,

@@ -34,6 +34,8 @@ describe('a question about the time of a closed log', function () {
   let key: string;
   let first: Log;
   let second: Log;
+  /** The entry of session s3 in the first log. */
+  let oldest: string;
   /** Windows in the first log, in the second, and over both. */
   let old: Window;
   let fresh: Window;
@@ -93,7 +95,7 @@ describe('a question about the time of a closed log', function () {
     const from_ms = await tick();
     await act('s1');
     await act('s1');
-    await act('s3');
+    oldest = (await act('s3')).entry_id as string;
     const to_ms = await tick();
     old = { from_ms, to_ms };
     running = await succeeded(running);
@@ -132,6 +134,17 @@ describe('a question about the time of a closed log', function () {
     const ledger = ok(await get('/api/v1/absence/ledger'));
     const [listed] = ledger.witnesses;
     assert.deepEqual([listed.document_sha256, listed.log_number], [sha256, 1]);
+  });
+
+  it('seals what each log has of a session, and holds all of it', async () => {
+    const sealed = ok(
+      await ask('/api/v1/spoliation-seal', { trigger_event: 'a claim', session_ids: ['s3'] }),
+    );
+    assert.equal(sealed.seal.preserved_count, 1);
+    assert.deepEqual(sealed.earlier_logs, [{ log: 'live/1', preserved_count: 1 }]);
+    assert.equal(sealed.receipt.subject_sessions.length, 2);
+    const erased = await running.ask('DELETE', `/api/v1/disclosures/${oldest}`, { key });
+    assert.deepEqual([erased.status, erased.json.error.code], [409, 'retention_hold']);
   });
 
   it('has a document of each log where it reaches over both, each of its own time', async () => {
