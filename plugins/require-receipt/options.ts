@@ -33,10 +33,10 @@ export function checkOptions(options: GuardOptions): void {
     throw new TypeError("tenants must be a list of tenant_refs, or 'any'");
   }
   checkAudience(audience);
-  if (service !== undefined && !isText((service)?.name)) {
+  if (service !== undefined && !isText(membersOf(service)['name'])) {
     throw new TypeError('service must have a name');
   }
-  if (replay !== undefined && typeof (replay)?.use !== 'function') {
+  if (replay !== undefined && typeof membersOf(replay)['use'] !== 'function') {
     throw new TypeError('replay must have the function use');
   }
   if (policy !== undefined && typeof policy !== 'string') {
@@ -69,3 +69,7 @@ export function option<T>(name: string, read: () => T): T {
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+
+/** The members of anything; none of what has none. */
+const membersOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
