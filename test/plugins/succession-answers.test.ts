@@ -244,6 +244,10 @@ describe('a question about the time of a closed log', function () {
     for (const path of [`${ARTICLE_12}?session_id=s1`, `${packs}s1`]) {
       assert.deepEqual(refusal(await get(path)), [400, 'parameter_invalid', 'session_id', true]);
     }
+    const pack = { category_id: 'companion', session_id: 's1' };
+    assert.deepEqual(refusal(await ask('/api/v1/conformity/generate', pack)), [
+      ...[400, 'parameter_invalid', 'session_id', true],
+    ]);
     for (const query of ['session_id=s1&log_number=2', 'session_id=s3&log_number=1']) {
       const refused = refusal(await get(`${ARTICLE_12}?${query}`));
       assert.deepEqual(refused, [400, 'parameter_invalid', 'log_number', true]);

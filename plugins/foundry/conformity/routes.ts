@@ -14,6 +14,7 @@ import {
 import type { AnsweredEntry, Caller, Draft, JsonObject } from '../../contract.ts';
 import type { PluginHost, Route, RowReader } from '../../contract.ts';
 import { sessionState } from '../../silence/index.ts';
+import { lookupUrl, sessionsOf } from '../../succession.ts';
 import { foundryCatalog } from '../catalog.ts';
 import { lastEntry } from '../last-entry.ts';
 import { committedAt, CONFORMITY, conformityType } from './entries.ts';
@@ -132,10 +133,18 @@ function withSystem(parts: PackParts, system: PackRequest['system']): PackParts 
   return system === undefined ? parts : { ...parts, system };
 }
 
+/** Of the newest log; throws where only a closed one has the session, for "no events" would be signed. */
 async function evidenceOf(host: PluginHost, caller: Caller, session_id: string): Promise<Evidence> {
   const log = host.log(caller.kind);
   const session_ref = caller.sessionRef(session_id);
   const { key, to_ms, count, last_index } = await sessionState(log, session_ref);
+  const all = count > 0 || log.number === 1 ? [] : await sessionsOf(host, caller, session_id);
+  const earlier = all.findLast((one) => one.count > 0);
+  if (earlier !== undefined) {
+    const url = lookupUrl(host, earlier.log, ['session', earlier.session_ref]);
+    const message = `only ${earlier.log.origin} has the session, and it is closed: ${url} has its entries with their proof`;
+    throw new ApiError('parameter_invalid', message, { param: 'session_id' });
+  }
   const [first] = count === 0 ? [] : await log.chain({ key, from_ms: 0, to_ms }, { limit: 1 });
   return { session_ref, events: count, first_index: first?.index ?? null, last_index };
 }
