@@ -213,6 +213,12 @@ describe('actlog serve, and what works beside it', function () {
       const other = await run('verify', file, '--kit', kit, ...about('offer_extend'), ...when);
       assert.equal(other.code, 2);
       assert.match(other.stderr, /holds 2 absence documents, and none is about .*offer_extend/);
+      const { witnesses } = JSON.parse(await readFile(file, 'utf8')) as { witnesses: object[] };
+      const twice = join(served.folder, 'twice.json');
+      await writeFile(twice, JSON.stringify({ ok: true, witnesses: [witnesses[0], witnesses[0]] }));
+      const both = await run('verify', twice, '--kit', kit, ...about('policy_bind'), ...when);
+      assert.equal(both.code, 2);
+      assert.match(both.stderr, /2 are about .*policy_bind.*, each of another log/);
       const unasked = await run('verify', file, '--kit', kit);
       assert.equal(unasked.code, 2);
       assert.match(unasked.stderr, /say by --key which you ask about/);

@@ -112,7 +112,13 @@ function askedAbout<T extends { readonly document: JsonObject }>(
   const asked = key === undefined ? null : JSON.stringify(keyOf(key));
   const chosen = documents.filter((_, i) => asked === null || keys[i] === asked);
   if (chosen.length === 1 || (chosen.length > 1 && asAsked === true)) return chosen;
-  const hint = asked === null ? 'say by --key which you ask about' : `none is about ${asked}`;
+  const hint =
+    asked === null
+      ? 'say by --key which you ask about'
+      : chosen.length === 0
+        ? `none is about ${asked}`
+        : // After a successor log each has a part of the window, and no question of the caller's fits both.
+          `${String(chosen.length)} are about ${asked}, each of another log: give them one by one, or take their questions by --as-asked`;
   throw new CommandError(
     `this answer holds ${String(documents.length)} absence documents, and ${hint}: ${keys.join(' ')}`,
     EXIT.unknown,
