@@ -24,6 +24,7 @@ describe('the window of an absence document', () => {
       witnessed: 0,
       map_verified: 0,
       lag_ms: null,
+      heartbeat_interval_ms: null,
     });
     refuses(never(0, ms + 1), /step 3: window is not closed at the map head/);
     assert.throws(() => check(never(0, ms), {}, ms - 60_001), refusal(/step 3: .*clock/));
