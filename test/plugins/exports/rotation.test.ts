@@ -103,7 +103,7 @@ describe('rotation of the keys of webhooks, AIR and COSE', () => {
     for (const bytes of shown[1]!) assert.equal(failing(bytes, now), undefined);
     assert.deepEqual(
       shown[1]!.map((bytes) => failing(bytes, old)),
-      ['air_signature', 'air_signature', 'inclusion'],
+      ['air_signature', 'export', 'inclusion'],
     );
     const [first, second] = shown.map(([bytes]) => JSON.parse(Buffer.from(bytes!).toString()));
     assert.notEqual(first.record.operator_pubkey_id, kids[1]);
