@@ -42,7 +42,10 @@ function envelope(): JsonObject {
     properties: {
       type: { type: 'string', enum: types },
       code: { type: 'string', enum: Object.keys(PROBLEMS).sort() },
-      message: { type: 'string' },
+      message: {
+        type: 'string',
+        description: 'For people; of `invalid_json` it has the line, column and byte offset.',
+      },
       param: { type: 'string', description: 'The parameter that is wrong or missing.' },
       request_id: { type: 'string', pattern: '^req_[0-9A-Za-z]{24}$' },
     },

@@ -5,6 +5,7 @@ import getRawBody from 'raw-body';
 import { LogError, parseJson } from '../../log/index.ts';
 import { ApiError } from '../../plugins/contract.ts';
 import type { Json } from '../../plugins/contract.ts';
+import { jsonFault } from '../json-fault.ts';
 import type { Next, RequestContext } from '../request.ts';
 
 /** Sets `state.body`. */
@@ -59,13 +60,22 @@ function jsonOf(ctx: RequestContext, bytes: Buffer, required: boolean): Json {
     return {};
   }
   checkType(ctx.req.headers['content-type'], ctx.req.headers['content-encoding']);
+  const maxDepth = ctx.state.gateway.config.MAX_JSON_DEPTH;
   try {
-    const maxDepth = ctx.state.gateway.config.MAX_JSON_DEPTH;
     return parseJson(bytes, { fractions: true, maxDepth });
   } catch (error) {
     if (!(error instanceof LogError)) throw error;
-    throw new ApiError('invalid_json', `the body is refused: ${error.message}`, { cause: error });
+    throw new ApiError('invalid_json', refusal(bytes, maxDepth) ?? error.message, { cause: error });
   }
+}
+
+/** What is wrong with the body and where, without any text of it. */
+function refusal(bytes: Buffer, maxDepth: number): string | null {
+  const fault = jsonFault(bytes, maxDepth);
+  if (fault === null) return null;
+  const { reason, line, column, offset } = fault;
+  const place = `line ${String(line)}, column ${String(column)} (byte offset ${String(offset)})`;
+  return `the body is no JSON that is accepted here: ${reason}, at ${place}`;
 }
 
 function checkType(type: string | undefined, encoding: string | undefined): void {

@@ -12,7 +12,9 @@ const json = { 'Content-Type': 'application/json' };
 
 describe('a body', () => {
   let running: Running;
-  before(async () => (running = await run({}, { plugins: [notes()] })));
+  const lines: string[] = [];
+  const options = { plugins: [notes()], lines: (line: string) => lines.push(line) };
+  before(async () => (running = await run({}, options)));
   after(() => running.close());
 
   const send = (body: string | undefined, headers: Record<string, string> = json) =>
@@ -23,8 +25,8 @@ describe('a body', () => {
       headers,
       body: Buffer.from(body),
     });
-    const { error } = (await response.json()) as { error?: { code: string } };
-    return { status: response.status, code: error?.code };
+    const { error } = (await response.json()) as { error?: { code: string; message: string } };
+    return { status: response.status, code: error?.code, message: error?.message };
   };
 
   it('is needed', async () => {
@@ -37,23 +39,46 @@ describe('a body', () => {
     assert.equal(answer.status, 200, answer.text);
   });
 
-  for (const [what, text] of [
-    ['no JSON', '{'],
-    ['two documents', '{"text":"x"} {}'],
-    ['a duplicate name', '{"text":"x","text":"y"}'],
-    ['a duplicate name that is escaped', '{"text":"x","\\u0074ext":"y"}'],
-    ['a lone surrogate, escaped', '{"text":"\\ud800"}'],
-    ['minus zero', '{"text":"x","number":-0}'],
-    ['an integer that a double would change', '{"text":"x","number":9007199254740993}'],
-    ['17 levels', `{"text":"x","deep":${'['.repeat(16)}${']'.repeat(16)}}`],
-    ['10,000 levels', `{"text":"x","deep":${'['.repeat(10_000)}${']'.repeat(10_000)}}`],
-    ['a byte order mark', '\ufeff{"text":"x"}'],
-    ['NaN', '{"text":"x","number":NaN}'],
+  for (const [what, text, column] of [
+    ['no JSON', '{', 2],
+    ['a text that was cut off', '{"text":"x","other":[1', 23],
+    ['a trailing comma', '{"text":"x",}', 13],
+    ['single quotes', "{'text':'x'}", 2],
+    ['two documents', '{"text":"x"} {}', 14],
+    ['a duplicate name', '{"text":"x","text":"y"}', 13],
+    ['a duplicate name that is escaped', '{"text":"x","\\u0074ext":"y"}', 13],
+    ['a lone surrogate, escaped', '{"text":"\\ud800"}', 9],
+    ['minus zero', '{"text":"x","number":-0}', 22],
+    ['an integer that a double would change', '{"text":"x","number":9007199254740993}', 22],
+    ['17 levels', `{"text":"x","deep":${'['.repeat(16)}${']'.repeat(16)}}`, 35],
+    ['10,000 levels', `{"text":"x","deep":${'['.repeat(10_000)}${']'.repeat(10_000)}}`, 35],
+    ['a byte order mark', '\ufeff{"text":"x"}', 1],
+    ['NaN', '{"text":"x","number":NaN}', 22],
+    ['blanks alone', '  ', 3],
   ] as const) {
-    it(`is refused for ${what}`, async () => {
-      assert.equal(codeOf(await send(text), 400), 'invalid_json');
+    it(`is refused for ${what}, with the place of it`, async () => {
+      const answer = await send(text);
+      assert.equal(codeOf(answer, 400), 'invalid_json');
+      const place = `line 1, column ${String(column)} (byte offset ${String(column - 1)})`;
+      assert.ok(answer.json.error.message.endsWith(`, at ${place}`), answer.text);
     });
   }
+
+  it('is refused without a word of it in the answer or the log', async () => {
+    lines.length = 0;
+    for (const text of [
+      '{"Zebra":"Quagga" "Zebra":1}',
+      '{"Zebra":1,"Zebra":"Quagga"}',
+      '{"text":Zebra}',
+      '{"Zebra":"\\Quagga"}',
+    ]) {
+      const answer = await send(text);
+      assert.equal(codeOf(answer, 400), 'invalid_json');
+      assert.doesNotMatch(answer.text, /zebra|quagga/i);
+    }
+    assert.equal(lines.filter((line) => line.includes('"status":400')).length, 4);
+    assert.doesNotMatch(lines.join(''), /zebra|quagga/i);
+  });
 
   it('may nest 16 levels', async () => {
     const answer = await send(`{"text":"x","deep":${'['.repeat(15)}${']'.repeat(15)}}`);
@@ -66,7 +91,9 @@ describe('a body', () => {
       Buffer.of(0xc3, 0x28),
       Buffer.from('"}'),
     ]);
-    assert.deepEqual(await raw(bytes), { status: 400, code: 'invalid_json' });
+    const { status, code, message = '' } = await raw(bytes);
+    assert.deepEqual([status, code], [400, 'invalid_json']);
+    assert.match(message, /not UTF-8, at line 1, column 10 \(byte offset 9\)$/);
   });
 
   it('must be an object', async () => {
