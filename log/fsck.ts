@@ -1,12 +1,10 @@
 // Checks a log's database without trusting it: everything again from the entries, compared with what is
 // stored. Names each difference and repairs nothing; the log must not be open.
 
-import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { native } from './crypto/native.ts';
 import { openVerifyPool } from './crypto/verify-pool.ts';
 import { toHex } from './encoding/bytes.ts';
-import { LogError } from './errors.ts';
 import { compareDerived } from './fsck/derived.ts';
 import { Differences, type Difference } from './fsck/differences.ts';
 import { EntryPass } from './fsck/entries.ts';
@@ -61,11 +59,7 @@ export interface FsckResult {
  *   of its files does not have its checksum
  */
 export async function fsck(options: FsckOptions): Promise<FsckResult> {
-  const folder = join(options.folder, 'db');
-  await access(folder).catch(() => {
-    throw new LogError('not_found', `${folder} does not exist: there is no log to check`);
-  });
-  const store = await openStore(folder, { compare: true });
+  const store = await openStore(join(options.folder, 'db'), { compare: true, existing: true });
   try {
     return await check(store, options);
   } finally {

@@ -1,11 +1,9 @@
 // Rebuilds the rows of plugins from the entries, as each entry's own batch once wrote them. A marker
 // stands while it is under way: until it has come to its end, the log does not open.
 
-import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LogClock, systemTime } from './clock.ts';
 import { Core } from './core.ts';
-import { LogError } from './errors.ts';
 import { openFold } from './map/fold.ts';
 import { project } from './projection.ts';
 import { originParts } from './replay/life.ts';
@@ -36,11 +34,7 @@ const BATCH = 1024;
 
 /** @throws LogError `not_found` without a database, `log_locked` while the log is open */
 export async function reindex(options: ReindexOptions): Promise<Reindexed> {
-  const folder = join(options.folder, 'db');
-  await access(folder).catch(() => {
-    throw new LogError('not_found', `${folder} does not exist: there is no log to reindex`);
-  });
-  const store = await openStore(folder);
+  const store = await openStore(join(options.folder, 'db'), { existing: true });
   try {
     return await rebuild(store, options);
   } finally {

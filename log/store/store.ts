@@ -51,19 +51,33 @@ const codeOf = (error: unknown): string | undefined => {
   return own !== undefined && own !== 'LEVEL_DATABASE_NOT_OPEN' ? own : codeOf(error.cause);
 };
 
+/** How a database is opened. */
+export interface OpenStoreOptions {
+  /** Compares all checksums of its tables before. */
+  readonly compare?: boolean;
+  /** Makes none where there is none. */
+  readonly existing?: boolean;
+}
+
 /**
- * Opens the LevelDB database in a folder. All checksums of its tables are compared before, where that is asked for
- * and where the program that had it open last did not close it: a damaged block may be what ended it.
+ * Opens the LevelDB database in a folder, made when missing. All checksums of its tables are compared before, where
+ * that is asked for and where the program that had it open last did not close it: a damaged block may be what ended it.
  *
- * @throws LogError `log_locked` when another process has it, `store_corrupt` when it does not read
+ * @throws LogError `log_locked` when another process has it, `store_corrupt` when it does not read, `not_found` where
+ *   an existing one was asked for and there is none
  */
 export async function openStore(
   folder: string,
-  { compare = false }: { readonly compare?: boolean } = {},
+  { compare = false, existing = false }: OpenStoreOptions = {},
 ): Promise<Store> {
   try {
     // Before there is a database object, since one opens by itself.
-    await checkCurrent(folder);
+    if (!(await checkCurrent(folder)) && existing) {
+      throw new LogError(
+        'not_found',
+        `there is no database in ${folder}: is it the data folder? What was lost, a backup or a mirror restores`,
+      );
+    }
     const left = await howLeft(folder);
     if (left === 'unclosed' || (compare && left === 'closed')) await checkTables(folder);
   } catch (error) {

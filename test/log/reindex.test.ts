@@ -1,6 +1,8 @@
 // Plugin rows rebuilt from the entries are those that the log wrote; an interrupted rebuild starts over.
 
 import assert from 'node:assert/strict';
+import { mkdir, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fsck } from '../../log/fsck.ts';
 import { reindex } from '../../log/reindex.ts';
 import { metaKey, PLUGIN_ROW, rowKey } from '../../log/store/layout.ts';
@@ -45,6 +47,13 @@ describe('reindex', () => {
     assert.ok(size > 1500);
     assert.deepEqual(untouched, []);
     assert.deepEqual(await found(), []);
+  });
+
+  it('makes no database where there is none', async () => {
+    const folder = join(test.data, 'none');
+    await mkdir(join(folder, 'db'), { recursive: true });
+    await assert.rejects(reindex({ folder, types: [] }), { code: 'not_found' });
+    assert.deepEqual(await readdir(join(folder, 'db')), []);
   });
 
   it('leaves the rows of a plugin that is not loaded', async () => {

@@ -1,7 +1,7 @@
 // The commands that work on a stopped data folder: fsck, reindex, restore from a mirror, a successor log.
 
 import assert from 'node:assert/strict';
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { EntryType } from '../../log/index.ts';
@@ -72,6 +72,18 @@ describe('actlog on a stopped data folder', function () {
       await test.stop();
       assertSaid(await run('fsck', '--log', 'sandbox'), 2, /has no log/);
       assertSaid(await run('fsck', '--log', 'neither'), 2, /Allowed choices/);
+    });
+
+    it('exits 2 where a folder of a log has no database, and makes none', async () => {
+      await test.stop();
+      const db = join(data, 'live', '1', 'db');
+      await rm(db, { recursive: true });
+      await mkdir(db);
+      assertSaid(await run('fsck'), 2, /there is no database in .*\/live\/1\/db/);
+      assert.deepEqual(await readdir(db), []);
+      await rm(data, { recursive: true });
+      assertSaid(await run('fsck'), 2, /has no log/);
+      await assert.rejects(readdir(data), { code: 'ENOENT' });
     });
   });
 

@@ -146,6 +146,18 @@ describe('store', () => {
     await assert.rejects(openStore(join(folder, 'db'), { compare: true }), code('log_unavailable'));
   });
 
+  it('is not made where an existing one is asked for', async () => {
+    for (const name of ['missing', 'empty']) {
+      const other = join(folder, name);
+      if (name === 'empty') await mkdir(other);
+      await assert.rejects(openStore(other, { existing: true }), code('not_found'));
+      const left = await readdir(other).catch(() => null);
+      assert.deepEqual(left, name === 'empty' ? [] : null);
+    }
+    await store.close();
+    store = await openStore(join(folder, 'db'), { existing: true });
+  });
+
   it('does not answer once it is closed', async () => {
     await store.close();
     assert.throws(() => store.get(key('x')), code('log_unavailable'));
