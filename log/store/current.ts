@@ -1,8 +1,8 @@
-// Whether a folder holds a database, by the file that LevelDB finds the rest by. Without it LevelDB takes the folder for
-// a new one, and deletes the tables that are there. LevelDB, doc/impl.md.
+// Whether a folder holds a database, by the file CURRENT, which names the MANIFEST that LevelDB finds the rest by.
+// Without it LevelDB takes the folder for a new one, and deletes the tables that are there. LevelDB, doc/impl.md.
 
 import { existsSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LogError } from '../errors.ts';
 
@@ -10,31 +10,60 @@ import { LogError } from '../errors.ts';
 const BEGUN = 'MANIFEST-000001';
 
 /**
- * Refuses a folder whose database has lost its CURRENT, before LevelDB is let at it; one that is missing, empty or
- * of a first opening that was killed is none. Answers whether there is a database.
+ * Refuses a folder whose database has lost its CURRENT or the MANIFEST that this names, before LevelDB is let at it;
+ * one that is missing, empty or of a first opening that was killed is none. Answers whether there is a database.
  *
  * @throws LogError `store_corrupt`, naming what is missing and what helps
  */
 export async function checkCurrent(folder: string): Promise<boolean> {
-  const names = await readdir(folder).catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+  const names = (await ifThere(readdir(folder))) ?? [];
+  const current = await currentOf(folder);
+  // After the list was read: of a database that another process makes just now, it may have come since.
+  if (current === null) {
+    const tables = names.filter((name) => /^\d+\.(ldb|sst|log)$/.test(name));
+    if (tables.length === 0 && manifestsIn(names).every((name) => name === BEGUN)) return false;
+    throw lost(folder, names, 'has lost its file CURRENT');
+  }
+  const [, manifest] = /^(MANIFEST-\d+)\n$/.exec(current) ?? [];
+  if (manifest !== undefined && existsSync(join(folder, manifest))) return true;
+  // Another process that opens the database names a new one, and then removes the old one.
+  if ((await currentOf(folder)) !== current) return checkCurrent(folder);
+  throw lost(
+    folder,
+    names,
+    manifest === undefined
+      ? 'has a file CURRENT that names no MANIFEST'
+      : `has lost ${manifest}, which its file CURRENT names`,
+  );
+}
+
+const currentOf = (folder: string): Promise<string | null> =>
+  ifThere(readFile(join(folder, 'CURRENT'), 'utf8'));
+
+async function ifThere<T>(reading: Promise<T>): Promise<T | null> {
+  return reading.catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;
   });
-  // After the list was read: of a database that another process makes just now, it may have come since.
-  if (existsSync(join(folder, 'CURRENT'))) return true;
-  const manifests = names.filter((name) => /^MANIFEST-\d+$/.test(name)).sort(byNumber);
-  const tables = names.filter((name) => /^\d+\.(ldb|sst|log)$/.test(name));
-  if (tables.length === 0 && manifests.every((name) => name === BEGUN)) return false;
+}
+
+/** Oldest first. */
+const manifestsIn = (names: readonly string[]): string[] =>
+  names
+    .filter((name) => /^MANIFEST-\d+$/.test(name))
+    .sort((a, b) => Number(a.slice(9)) - Number(b.slice(9)));
+
+function lost(folder: string, names: readonly string[], what: string): LogError {
+  const manifests = manifestsIn(names);
   const newest = manifests.at(-1);
+  const there = newest === undefined ? 'no MANIFEST' : manifests.join(', ');
   const advice =
     newest === undefined
       ? ''
       : `keep a copy, and write the line ${newest} into ${folder}/CURRENT ("echo ${newest} > CURRENT"), or `;
-  throw new LogError(
+  return new LogError(
     'store_corrupt',
-    `the database in ${folder} has lost its file CURRENT${newest === undefined ? ' and its MANIFEST' : ''}; ` +
-      `nothing was touched: ${advice}move the folder away and restore from a backup or a mirror`,
+    `the database in ${folder} ${what} (there is ${there}); nothing was touched: ` +
+      `${advice}move the folder away and restore from a backup or a mirror`,
   );
 }
-
-const byNumber = (a: string, b: string): number => Number(a.slice(9)) - Number(b.slice(9));

@@ -1,7 +1,7 @@
-// A database that has lost its CURRENT: refused, with every file as it was.
+// A database that has lost its CURRENT, or what that names: refused, with every file as it was.
 
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openStore, put } from '../../../log/store/store.ts';
@@ -19,7 +19,7 @@ async function filesOf(folder: string): Promise<[string, string][]> {
   );
 }
 
-describe('a database without CURRENT', () => {
+describe('a database without a good CURRENT', () => {
   let folder: string;
 
   /** One whose rows stand in a table. */
@@ -60,6 +60,56 @@ describe('a database without CURRENT', () => {
     const before = await filesOf(folder);
     await assert.rejects(openStore(folder), code('store_corrupt'));
     assert.deepEqual(await filesOf(folder), before);
+  });
+
+  /** What an opening is refused with, which leaves every file alone. */
+  async function refusal(): Promise<string> {
+    const before = await filesOf(folder);
+    let said = '';
+    await assert.rejects(openStore(folder), (error: Error) => {
+      said = error.message;
+      return code('store_corrupt')(error);
+    });
+    assert.deepEqual(await filesOf(folder), before);
+    return said;
+  }
+
+  it('is refused where CURRENT is empty or names none, and is whole again as the refusal says', async () => {
+    const current = join(folder, 'CURRENT');
+    const [manifest = ''] = (await readFile(current, 'utf8')).split('\n');
+    for (const text of ['', '\n', '\0'.repeat(16), manifest, '../x\n', `${manifest}\n\n`]) {
+      await writeFile(current, text);
+      const said = await refusal();
+      assert.match(said, /has a file CURRENT that names no MANIFEST .*backup or a mirror/);
+      assert.ok(said.includes(`(there is ${manifest})`), said);
+      assert.ok(said.includes(`"echo ${manifest} > CURRENT"`), said);
+    }
+    await writeFile(current, `${manifest}\n`);
+    await (await openStore(folder)).close();
+  });
+
+  it('is refused where the MANIFEST that CURRENT names is missing, naming those that are there', async () => {
+    const current = join(folder, 'CURRENT');
+    const [manifest = ''] = (await readFile(current, 'utf8')).split('\n');
+    await rename(join(folder, manifest), join(folder, 'MANIFEST-000012'));
+    await writeFile(join(folder, 'MANIFEST-000009'), '');
+    const said = await refusal();
+    assert.ok(said.includes(`has lost ${manifest}, which its file CURRENT names`), said);
+    assert.ok(said.includes('(there is MANIFEST-000009, MANIFEST-000012)'), said);
+    await writeFile(current, 'MANIFEST-000012\n');
+    const store = await openStore(folder);
+    assert.equal(Buffer.from(store.get(key('x'))!).toString(), 'kept');
+    await store.close();
+  });
+
+  it('is refused where there is no MANIFEST at all, with a backup as all that helps', async () => {
+    for (const name of await readdir(folder)) {
+      if (name.startsWith('MANIFEST')) await rm(join(folder, name));
+    }
+    assert.match(
+      await refusal(),
+      /there is no MANIFEST\); nothing was touched: move the folder away/,
+    );
   });
 
   it('is a new one where a first opening was killed, and where there is nothing', async () => {
