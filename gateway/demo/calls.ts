@@ -21,6 +21,10 @@ interface Call {
   readonly target: string;
   /** Members of its body that a visitor may give. */
   readonly members?: readonly string[];
+  /** Members in place of those of the route's own example. */
+  readonly example?: JsonObject;
+  /** What the example needs, as its description says it. */
+  readonly needs?: string;
   /** The body that stands in for the visitor's. */
   readonly fixed?: 'policy';
 }
@@ -40,7 +44,10 @@ const CALLS: readonly Call[] = [
   { ...post('policy', '/api/v1/execute-gate/policy', []), fixed: 'policy' },
   post('gate', '/api/v1/execute-gate', ASKED),
   post('bind-gate', '/api/v1/execute-gate/bind', ASKED),
-  post('holds/{hold_id}', '/api/v1/execute-gate/holds/{hold_id}', ['action', 'reason']),
+  {
+    ...post('holds/{hold_id}', '/api/v1/execute-gate/holds/{hold_id}', ['action', 'reason']),
+    needs: ' The example needs the hold_id of a HOLD in the path.',
+  },
   post('restraint', '/api/v1/restraint', [
     ...['action_not_taken', 'decision_reason', 'capability_proof', 'opportunity_context'],
     ...['agent_id', 'session_id', 'entity'],
@@ -49,10 +56,19 @@ const CALLS: readonly Call[] = [
     ...ACT,
     ...['payment_hash', 'amount_atomic', 'currency', 'entry_id', 'settlement_rail'],
   ]),
-  post('publish', '/api/v1/astl/publish', ['entity', 'surfaces']),
-  post('witness', '/api/v1/absence/witness', ['entity', 'surface', 'from_ms', 'to_ms']),
+  {
+    ...post('publish', '/api/v1/astl/publish', ['entity', 'surfaces']),
+    example: { entity: 'demo:visitor01', surfaces: ['policy_bind'] },
+  },
+  {
+    ...post('witness', '/api/v1/absence/witness', ['entity', 'surface', 'from_ms', 'to_ms']),
+    example: { entity: 'demo:visitor01' },
+  },
   post('seal', '/compliance/eu-ai-act/article-12/seal', ['session_id', 'event_type']),
-  post('partner', '/api/v1/relay/enroll', ['partner']),
+  {
+    ...post('partner', '/api/v1/relay/enroll', ['partner']),
+    example: { partner: 'Demo Brokers' },
+  },
   {
     path: '/demo/calls/exhibits/{session_id}',
     method: 'GET',
@@ -68,18 +84,20 @@ export const isDemonstration = (route: Route): boolean => demonstrations.has(rou
 /** The calls as routes; `routes` are those of the service, `catalog` is catalogs/demo.json. */
 export function demoCalls(routes: readonly Route[], catalog: Json): readonly Route[] {
   const { policy } = catalog as { readonly policy: JsonObject };
-  return CALLS.map(({ path, method, target, members, fixed }) => {
+  return CALLS.map(({ path, method, target, members, example, needs = '', fixed }) => {
     const real = routes.find((route) => route.path === target && route.method === method);
     if (real === undefined) throw new Error(`the demonstrations ask ${method} ${target}`);
-    const { aliases: _, example: __, ...rest } = real;
+    const { aliases: _, example: shown, ...rest } = real;
     const call: Route = {
       ...rest,
       path,
       tag: 'Demonstrations',
       summary: `${real.summary}, as a visitor`,
-      description: `${method} ${target} in the sandbox log, without a key, for a tenant that visitors share.`,
+      description: `${method} ${target} in the sandbox log, without a key, for a tenant that visitors share.${needs}`,
       access: 'open',
-      ...(members === undefined ? {} : { body: narrowed(real, members) }),
+      ...(members === undefined
+        ? {}
+        : { body: narrowed(real, members), example: { ...kept(shown, members), ...example } }),
       ...(fixed === undefined
         ? {}
         : {
@@ -95,20 +113,26 @@ export function demoCalls(routes: readonly Route[], catalog: Json): readonly Rou
   });
 }
 
+/** Of an example what a visitor may give. */
+const kept = (example: Json | undefined, members: readonly string[]): JsonObject =>
+  Object.fromEntries(
+    Object.entries((example ?? {}) as JsonObject).filter(([name]) => members.includes(name)),
+  );
+
 /** The body of a route with these members alone; others are refused. */
 function narrowed({ body, path }: Route, members: readonly string[]): TSchema {
   const { properties, required = [] } = body as unknown as {
     readonly properties: Readonly<Record<string, TSchema>>;
     readonly required?: readonly string[];
   };
-  const kept = members.map((name): [string, TSchema] => {
+  const own = members.map((name): [string, TSchema] => {
     const member = properties[name];
     if (member === undefined) throw new Error(`${path} takes no ${name}`);
     return [name, OWN[name] ?? member];
   });
   const schema = {
     type: 'object',
-    properties: Object.fromEntries(kept),
+    properties: Object.fromEntries(own),
     required: required.filter((name) => members.includes(name)),
     additionalProperties: false,
   };

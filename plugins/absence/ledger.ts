@@ -13,6 +13,13 @@ import { limitOf, pageLimit } from '../paging.ts';
 import { ledgerOf, ledgerRow, SurfaceKey, VERDICTS } from './entries.ts';
 
 const VERIFY_PATH = '/standards/absence-ledger/verify';
+const DOCUMENT = 'svc-absence-witness-v1';
+/** The question of the example. */
+const ASKED = {
+  key: ['surface', 'did:example:acme', 'policy_bind'],
+  from_ms: 1_790_000_000_000,
+  to_ms: 1_790_000_060_000,
+};
 
 /** The steps of formats.md §6, in the order in which a verifier takes them. */
 const STEPS: readonly (readonly [string, string])[] = [
@@ -135,7 +142,7 @@ export function ledgerRoutes(host: PluginHost): readonly Route[] {
         },
       },
       handle(ctx) {
-        const schema = 'svc-absence-witness-v1';
+        const schema = DOCUMENT;
         const steps = STEPS.map(([name, detail]) => ({ name, detail }));
         ctx.vary('Accept');
         if (ctx.accepts('json', 'html') === 'html') {
@@ -159,11 +166,16 @@ export function ledgerRoutes(host: PluginHost): readonly Route[] {
       summary: 'Verify an absence document',
       description:
         'Against the question of the caller, which is never taken from the document, and the keys of the logs ' +
-        'of this service. What a document says in words is not looked at.',
+        'of this service. What a document says in words is not looked at. The example needs the whole witness of ' +
+        'POST /api/v1/absence/witness for its document, and its question; as it stands the answer is `valid: false`.',
       access: 'read',
       budget: 'read',
       body: VerifyBody,
       responses: { 200: { description: 'Each step and its outcome.', schema: Verified } },
+      example: {
+        document: { schema: DOCUMENT, question: ASKED, verdict: 'ABSENT' },
+        question: ASKED,
+      },
       handle(ctx) {
         ctx.body = verifiedDocument(host, ctx.state.body);
       },

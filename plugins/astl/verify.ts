@@ -66,7 +66,8 @@ export function verifyRoutes(host: PluginHost): readonly Route[] {
       method: 'POST',
       summary: 'Verify a manifest, or the receipt of one',
       description:
-        'A body with `signature` is a receipt. Else it is a manifest: its hash is computed again, and looked up.',
+        'A body with `signature` is a receipt. Else it is a manifest: its hash is computed again, and looked up. ' +
+        'The example needs to be published, by POST /api/v1/astl/publish.',
       query: Type.Object({ log: LogName }),
       body: Type.Object({}, { $id: 'ManifestOrReceipt' }),
       errors: ['log_unavailable'],

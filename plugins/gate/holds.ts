@@ -73,7 +73,8 @@ export function holdRoutes(host: PluginHost): readonly Route[] {
       summary: 'Release or refuse a held act',
       description:
         'Once; afterwards it is 409. A release answers with the permit, good for 900 seconds. Who asked gets it ' +
-        'from the hold, or by asking about the same act again, with the same preimage and amounts, while it is good.',
+        'from the hold, or by asking about the same act again, with the same preimage and amounts, while it is good. ' +
+        'The example needs the hold_id of a HOLD in the path.',
       access: { roles: ['operator'] },
       idempotent: true,
       params: Id,
@@ -90,6 +91,7 @@ export function holdRoutes(host: PluginHost): readonly Route[] {
       ),
       responses: { 200: { description: 'The resolution.', schema: ResolutionAnswer } },
       errors: [...errors, 'hold_resolved'],
+      example: { action: 'release', reason: 'invoice checked' },
       async handle(ctx) {
         const { params, body, caller } = ctx.state;
         const log = host.log(caller.kind);

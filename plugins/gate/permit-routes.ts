@@ -36,7 +36,8 @@ export function permitRoute(host: PluginHost): Route {
     summary: 'Use up a permit',
     description:
       'Atomic: of two uses one is answered 200, the other 409. The members are those of the preimage that the ' +
-      'permit was answered with. The chain `gate.permit` of the permit then proves that it was used, and once.',
+      'permit was answered with. The chain `gate.permit` of the permit then proves that it was used, and once. ' +
+      'The example needs the decision_entry_id of a PERMIT, and its preimage beside it.',
     access: 'key',
     idempotent: true,
     body: Type.Object(
@@ -53,6 +54,13 @@ export function permitRoute(host: PluginHost): Route {
     ),
     responses: { 200: { description: 'It is used up by this request.', schema: UseAnswer } },
     errors: ['permit_used'],
+    example: {
+      receipt: '01900000-0000-7000-8000-000000000000',
+      action_type: 'payment.release',
+      agent_id: 'agent:treasury-bot',
+      scope: 'gate',
+      timestamp_ms: 1_790_000_000_000,
+    },
     async handle(ctx) {
       const { body, caller } = ctx.state;
       const preimage = preimageOf(body, catalog, body.timestamp_ms);

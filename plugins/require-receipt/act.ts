@@ -87,7 +87,7 @@ export function actRoute(host: PluginHost): Route {
     summary: 'Do an act that needs a receipt',
     description:
       'Without a PERMIT of your own gate in X-Receipt the answer is 428, and says how to get one. The permit is ' +
-      'used up by the act, in the same atomic group; a second act with it is 409.',
+      'used up by the act, in the same atomic group; a second act with it is 409. The example needs such a permit.',
     access: 'open',
     idempotent: true,
     body: Type.Object(
@@ -113,6 +113,7 @@ export function actRoute(host: PluginHost): Route {
       [STATUS]: { description: 'RR-1 challenge.', schema: Challenge },
     },
     errors: ['receipt_required', 'permit_used'],
+    example: OWN_ACT.example as JsonObject,
     async handle(ctx) {
       const { body, caller } = ctx.state;
       const { action_type, method } = OWN_ACT;

@@ -27,7 +27,8 @@ export function releaseRoute(host: PluginHost): Route {
     summary: 'End the hold of a spoliation seal',
     description:
       'For an operator key of the tenant that sealed. What the seal says stays in the log; what it held may be ' +
-      'destroyed from then on, unless another seal holds it. The reason is committed to.',
+      'destroyed from then on, unless another seal holds it. The reason is committed to. The example needs the ' +
+      'seal_id of an answer of POST /api/v1/spoliation-seal.',
     access: { roles: ['operator'] },
     idempotent: true,
     body: Type.Object(

@@ -81,7 +81,9 @@ export function replayRoute(host: PluginHost, evaluators: Evaluators): Route {
     path: '/tcb/counterfactual-replay',
     tag: 'restraint',
     summary: 'Re-evaluate a decision under other inputs',
-    description: `Of the caller's own decisions. By the rules that hold now; ${RECORD} by what it was told.`,
+    description:
+      `Of the caller's own decisions. By the rules that hold now; ${RECORD} by what it was told. The example needs ` +
+      'the decision_entry_id of an answer of POST /api/v1/execute-gate.',
     access: 'open',
     idempotent: true,
     body: Type.Object(
@@ -92,6 +94,10 @@ export function replayRoute(host: PluginHost, evaluators: Evaluators): Route {
       { $id: 'CounterfactualRequest' },
     ),
     responses: { 200: { description: 'Both outcomes.', schema: ReplayAnswer } },
+    example: {
+      entry_id: '01900000-0000-7000-8000-000000000000',
+      changes: { amount_atomic: 250_000_000 },
+    },
     errors: ['resource_missing', 'tenant_forbidden'],
     async handle(ctx) {
       const { body, caller } = ctx.state;

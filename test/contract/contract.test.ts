@@ -10,7 +10,15 @@ import type { ContractOptions } from './plugin-contract.ts';
 /** What the suite needs to know of a plugin beyond its declaration, by name. */
 const OPTIONS: Readonly<Record<string, ContractOptions>> = {
   absence: { unwritten: ['absence.earlier_witness.v1'] },
-  gate: { bodies: GATE_BODIES },
+  gate: {
+    bodies: {
+      ...GATE_BODIES,
+      '/api/v1/execute-gate/holds/{hold_id}': () => Promise.resolve(null),
+    },
+  },
+  'require-receipt': {
+    bodies: { '/api/v1/require-receipt/act': () => Promise.resolve(null) },
+  },
   foundry: { bodies: FOUNDRY_BODIES },
   restraint: {
     bodies: {
@@ -20,6 +28,12 @@ const OPTIONS: Readonly<Record<string, ContractOptions>> = {
           key: running.sandbox,
         });
         return { seal_id: json.seal_id, reason: 'the matter was settled' };
+      },
+      '/tcb/counterfactual-replay': async (running) => {
+        const body = { action_not_taken: 'a refund', decision_reason: 'a limit' };
+        const { json } = await running.post('/api/v1/restraint', body, { key: running.sandbox });
+        const { entry_id } = json.restraint as { entry_id: string };
+        return { entry_id, changes: { capability_proof: { balance_usd: 500 } } };
       },
     },
   },

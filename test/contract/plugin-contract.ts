@@ -20,8 +20,11 @@ export interface ContractOptions {
   readonly with?: readonly Plugin[];
   /** Values for path parameters of routes, by name. */
   readonly params?: Readonly<Record<string, string>>;
-  /** Bodies of routes whose request names an entry that stands already, by path; made while the gateway runs. */
-  readonly bodies?: Readonly<Record<string, (running: Running) => Promise<object>>>;
+  /**
+   * Bodies of routes whose request names an entry that stands already, by path; made while the gateway runs. Null
+   * where a path or header has to name it: tests of the plugin's own ask that route.
+   */
+  readonly bodies?: Readonly<Record<string, (running: Running) => Promise<object | null>>>;
   /** Types that no example can write, since they need more than one log: tests of the plugin's own write them. */
   readonly unwritten?: readonly string[];
 }
@@ -98,7 +101,8 @@ function describeServed(plugin: Plugin, options: ContractOptions): void {
 
   it('answers what its examples ask as it declares, and replays it', async () => {
     for (const route of routes) {
-      const body = (await options.bodies?.[route.path]?.(running)) ?? route.example;
+      const made = await options.bodies?.[route.path]?.(running);
+      const body = made === undefined ? route.example : (made ?? undefined);
       if (body === undefined && route.appends !== true) continue;
       const path = filled(route.path, options.params ?? {});
       const headers = route.idempotent === true ? { 'Idempotency-Key': 'contract-suite' } : {};

@@ -129,10 +129,10 @@ describe('free text of callers', function () {
     let taken = false;
     for (const body of [whole, ...alone, example]) {
       if (!MARKED.test(JSON.stringify(body))) continue;
-      const { status, json, text } = await running.post(await pathOf(route), body, {
-        key: running.sandbox,
-        headers: await headersOf(route, body),
-      });
+      const as = route.path.startsWith('/demo/') ? {} : { key: running.sandbox };
+      const headers = await headersOf(route, body);
+      const path = await pathOf(route);
+      const { status, json, text } = await running.post(path, body, { ...as, headers });
       if (status === 200) taken = true;
       else {
         const what = `${route.path}: ${text}`;
@@ -155,9 +155,16 @@ describe('free text of callers', function () {
     return (await running.post('/api/v1/execute-gate', act, { key, headers })).json;
   };
 
+  const heldVisitor = async (act: object): Promise<Answer['json']> => {
+    await running.post('/demo/calls/policy', {});
+    const large = { ...act, amount_atomic: 1_000_000_000, currency: 'USDC' };
+    return (await running.post('/demo/calls/gate', large)).json;
+  };
+
   async function pathOf({ path }: Route): Promise<string> {
     if (!path.includes('{hold_id}')) return path;
-    const held = await gate(holding, { action_type: 'payment.release', agent_id: `${MARK} agent` });
+    const act = { action_type: 'payment.release', agent_id: `${MARK} agent` };
+    const held = path.startsWith('/demo/') ? await heldVisitor(act) : await gate(holding, act);
     return path.replace('{hold_id}', held.hold_id as string);
   }
 

@@ -108,7 +108,8 @@ function resolveRoute(host: PluginHost): Route {
     summary: 'Resolve a disputed aggregate',
     description:
       'By the word of a named resolver, whom the entry commits to. Only an aggregate of the own tenant, and ' +
-      'once: the same value again answers the same entry.',
+      'once: the same value again answers the same entry. The example needs the aggregate_entry_id of an aggregate ' +
+      'that is DISPUTED.',
     access: 'open',
     idempotent: true,
     body: Type.Object(
@@ -121,6 +122,11 @@ function resolveRoute(host: PluginHost): Route {
     ),
     responses: { 200: { description: 'The resolution.', schema: ResolutionAnswer } },
     errors: ['resource_missing', 'tenant_forbidden', 'oracle_disputed'],
+    example: {
+      aggregate_entry_id: '01900000-0000-7000-8000-000000000000',
+      value: '1.01',
+      resolver: 'The panel of the three sources',
+    },
     async handle(ctx) {
       const { body, caller } = ctx.state;
       const { aggregate_entry_id, resolver } = body;

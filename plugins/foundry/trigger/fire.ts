@@ -89,11 +89,16 @@ export function fireRoute(host: PluginHost, rate: ClearRate): Route {
     summary: 'Evaluate a trigger, and fire it where its condition is met',
     description:
       'ARMED to FIRED, once, under any concurrency; firing again answers the same settlement. What does not ' +
-      'meet the condition is logged too, and the trigger stays ARMED. An aggregate counts once.',
+      'meet the condition is logged too, and the trigger stays ARMED. An aggregate counts once. The example needs ' +
+      'the trigger_id of an answer of POST /signal/trigger/publish.',
     access: 'open',
     idempotent: true,
     body: FireBody,
     responses: { 200: { description: 'Fired or not.', schema: FireAnswer } },
+    example: {
+      trigger_id: '01900000-0000-7000-8000-000000000000',
+      reading: { metric: 'incident', value: '1' },
+    },
     errors: [
       ...(['resource_missing', 'tenant_forbidden', 'oracle_disputed'] as const),
       ...(['trigger_already_fired', 'trigger_window_closed'] as const),
