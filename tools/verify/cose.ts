@@ -88,10 +88,10 @@ function entryIn(receipt: CoseSign1): string | null {
   return entry instanceof Uint8Array ? Buffer.from(entry).toString('utf8') : null;
 }
 
-/** That the log signed an entry: its own checks, as those of a receipt without a proof. */
-export function checkEntry(entry: string, trust: Trust): JsonObject {
-  const members = objectOf(entry);
-  const shown = { ...members, entry_hash: sha256('\0', entry) } as Json;
+/** That the log signed an entry: its own checks, as those of a receipt, without a proof unless `log` has one. */
+export function checkEntry(entry: string, trust: Trust, log?: Json): JsonObject {
+  const place = log === undefined ? {} : { log };
+  const shown = { ...objectOf(entry), entry_hash: sha256('\0', entry), ...place } as Json;
   const { valid, checks, statement } = verifyReceipt(shown, trust, { suite: native });
   const bad = checks.find(({ outcome }) => outcome === 'failed');
   if (!valid || statement === null) throw refused(bad?.detail ?? 'the entry does not hold');

@@ -169,6 +169,19 @@ describe('actlog verify of exports', () => {
     assert.equal(facts['session_ref'], session.session_ref);
   });
 
+  it('takes an export of before the key of its entry was revoked, by the place that its receipt shows', () => {
+    const shown = recogniseBytes(Buffer.from(JSON.stringify(single)));
+    assert.ok(shown.kind === 'air');
+    for (const [behind, valid] of [
+      [1, true],
+      [0, false],
+    ] as const) {
+      const revoked_index = Number(single.receipt.index) + behind;
+      const keys = trust.keys.map((key) => ({ ...key, status: 'revoked' as const, revoked_index }));
+      assert.equal(check(shown, { ...trust, keys }, { kit }).valid, valid);
+    }
+  });
+
   it('trusts only AIR keys for records, and only those of the kit', () => {
     const other = structuredClone(kit) as Json;
     other.keys.keys = other.keys.keys.filter((jwk: Json) => jwk.purpose === undefined);
