@@ -11,15 +11,9 @@ import type { Json, JsonObject, LogView, PluginHost, Route } from '../contract.t
 import { HTML, sendPage } from '../page.ts';
 import { limitOf, pageLimit } from '../paging.ts';
 import { ledgerOf, ledgerRow, SurfaceKey, VERDICTS } from './entries.ts';
+import { DOCUMENT, VERIFY_EXAMPLE } from './example.ts';
 
 const VERIFY_PATH = '/standards/absence-ledger/verify';
-const DOCUMENT = 'svc-absence-witness-v1';
-/** The question of the example. */
-const ASKED = {
-  key: ['surface', 'did:example:acme', 'policy_bind'],
-  from_ms: 1_790_000_000_000,
-  to_ms: 1_790_000_060_000,
-};
 
 /** The steps of formats.md §6, in the order in which a verifier takes them. */
 const STEPS: readonly (readonly [string, string])[] = [
@@ -172,10 +166,7 @@ export function ledgerRoutes(host: PluginHost): readonly Route[] {
       budget: 'read',
       body: VerifyBody,
       responses: { 200: { description: 'Each step and its outcome.', schema: Verified } },
-      example: {
-        document: { schema: DOCUMENT, question: ASKED, verdict: 'ABSENT' },
-        question: ASKED,
-      },
+      example: VERIFY_EXAMPLE,
       handle(ctx) {
         ctx.body = verifiedDocument(host, ctx.state.body);
       },
