@@ -17,7 +17,7 @@ import type { Permit, Refused } from './permit.ts';
 import { checkOptions, option } from './options.ts';
 import { memoryReplayStore } from './replay.ts';
 import type { ReplayStore } from './replay.ts';
-import { trustedKeys } from './trusted-keys.ts';
+import { keysOfLog, LogKeysMissing, trustedKeys } from './trusted-keys.ts';
 import type { KeyOptions, KeySource, LogKeys } from './trusted-keys.ts';
 
 /** What a service trusts, and how. */
@@ -65,6 +65,8 @@ export interface Guard {
   protect(declared: DeclaredAction): (request: GuardedRequest) => Promise<Admission>;
   /** What to serve at `/.well-known/agent-actions.json`: every action that is protected by now. */
   manifest(): JsonObject;
+  /** See `ReceiptRequirement`. */
+  ready(): Promise<void>;
 }
 
 /** A guard; throws a TypeError for options that could not hold. */
@@ -81,7 +83,14 @@ export function guardOf(options: GuardOptions): Guard {
   }));
   const [newest] = logs;
   if (newest === undefined) throw new TypeError('log names no verifier key');
-  const keys = option('jwks', () => trustedKeys(options.jwks, options));
+  const { jwks } = options;
+  const keys = option('jwks', () => {
+    // A document never changes: a log that it lacks would be refused for ever.
+    if (!(typeof jwks === 'string' || jwks instanceof URL)) {
+      for (const { origin } of logs) keysOfLog(jwks, origin);
+    }
+    return trustedKeys(jwks, options);
+  });
   const shown = {
     issuers: logs.map(({ origin }) => ({ origin, tenants })),
     ...(options.gate === undefined ? {} : { gate: options.gate }),
@@ -103,8 +112,12 @@ export function guardOf(options: GuardOptions): Guard {
     let known: LogKeys;
     try {
       known = await keys.of(pinned.origin, claimedKid(presented));
-    } catch {
-      return { answer: unavailable('the keys of the log cannot be fetched') };
+    } catch (error) {
+      const missing = error instanceof LogKeysMissing;
+      const reason = missing
+        ? `the service has a JWKS without a receipt key of ${pinned.origin}, the log that it pins`
+        : 'the keys of the log cannot be fetched';
+      return { answer: unavailable(reason) };
     }
     const checked = verifyPermit(presented, action, { ...pinned, ...known, tenants }, now());
     if (!checked.ok) return refusedFor(checked);
@@ -132,6 +145,9 @@ export function guardOf(options: GuardOptions): Guard {
     manifest() {
       const issuer = logs.map(({ origin }) => origin).join(' ');
       return manifestOf({ issuer, name: 'service', ...service }, declared);
+    },
+    async ready() {
+      await Promise.all(logs.map(({ origin }) => keys.of(origin)));
     },
   };
 }

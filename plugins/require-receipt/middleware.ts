@@ -43,7 +43,7 @@ export { memoryReplayStore } from './replay.ts';
 export type { MemoryReplayStore, ReplayStore } from './replay.ts';
 export { logReplayStore } from './log-replay.ts';
 export type { LogReplayOptions } from './log-replay.ts';
-export { keysFromJwks, trustedKeys } from './trusted-keys.ts';
+export { keysFromJwks, keysOfLog, LogKeysMissing, trustedKeys } from './trusted-keys.ts';
 export type { KeyOptions, KeySource, LogKeys, TrustedKeys } from './trusted-keys.ts';
 
 /** Protects the acts of one service. */
@@ -52,17 +52,26 @@ export interface ReceiptRequirement {
   protect(action: DeclaredAction): Protected;
   /** What to serve at `/.well-known/agent-actions.json`. */
   manifest(): JsonObject;
+  /**
+   * Fetches the keys, for a start that shall fail where acts would be refused for ever.
+   *
+   * @throws LogKeysMissing when the JWKS has no key of a pinned log; its message names the log and the keys there
+   * @throws Error when the keys cannot be fetched
+   */
+  ready(): Promise<void>;
 }
 
 /**
  * Requires receipts in front of acts.
  *
- * @throws TypeError for options that could not hold: no log, no tenants, an address that is not https
+ * @throws TypeError for options that could not hold: no log, no tenants, an address that is not https,
+ * a JWKS document without a key of the log
  */
 export function requireReceipt(options: GuardOptions): ReceiptRequirement {
   const guard = guardOf(options);
   return {
     protect: (action) => adaptersOf(guard.protect(action)),
     manifest: () => guard.manifest(),
+    ready: () => guard.ready(),
   };
 }

@@ -13,9 +13,8 @@ export function checkOptions(options: GuardOptions): void {
   if (typeof (options as unknown) !== 'object' || (options as unknown) === null) {
     throw new TypeError('the options are missing');
   }
-  const { log, jwks, tenants, audience, service, replay, policy, gate, now } = options as Partial<
-    Record<keyof GuardOptions, unknown>
-  >;
+  const { log, jwks, tenants, audience, service, replay, policy, gate, now, warn } =
+    options as Partial<Record<keyof GuardOptions, unknown>>;
   const keys = typeof log === 'string' ? [log] : log;
   if (!Array.isArray(keys) || keys.length === 0 || !keys.every((key) => typeof key === 'string')) {
     throw new TypeError('log must be the verifier key (vkey) of a log, or a list of them');
@@ -45,7 +44,11 @@ export function checkOptions(options: GuardOptions): void {
   if (gate !== undefined && !(typeof gate === 'string' && URL.canParse(gate))) {
     throw new TypeError('gate must be an absolute address');
   }
-  if (now !== undefined && typeof now !== 'function') throw new TypeError('now must be a function');
+  for (const [name, value] of Object.entries({ now, warn })) {
+    if (value !== undefined && typeof value !== 'function') {
+      throw new TypeError(`${name} must be a function`);
+    }
+  }
 }
 
 /** Agents compare it with the service that they ask: an address with a path would be that of no service. */

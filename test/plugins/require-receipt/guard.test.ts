@@ -44,6 +44,7 @@ describe('actlog/require-receipt: the guard', () => {
     bad({ policy: 1 }, /^policy must/);
     bad({ gate: '/gate' }, /^gate must/);
     bad({ now: 5 }, /^now must/);
+    bad({ warn: 'a' }, /^warn must/);
     for (const audience of ['https://shop.example', 'http://localhost:3000', 'shop']) {
       assert.doesNotThrow(() => requireReceipt({ ...keys.options(), audience }));
     }

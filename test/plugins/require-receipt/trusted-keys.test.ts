@@ -1,10 +1,16 @@
 // Where the middleware gets its keys, and what it does without them: nothing is permitted.
 
 import assert from 'node:assert/strict';
-import { actionOf, trustedKeys } from '../../../plugins/require-receipt/middleware.ts';
+import {
+  actionOf,
+  keysFromJwks,
+  requireReceipt,
+  trustedKeys,
+} from '../../../plugins/require-receipt/middleware.ts';
+import type { JsonObject } from '../../../log/encoding/json-types.ts';
 import { RECEIPT_KEY } from '../../support/forge.ts';
 import { listening } from '../../support/listening.ts';
-import { expressService, koaService, REFUND } from './services.ts';
+import { expressService, fetchService, koaService, REFUND } from './services.ts';
 import { asked, AUDIENCE, BODY, Keys, log, post } from './refunds.ts';
 
 describe('actlog/require-receipt: trusted keys', () => {
@@ -67,4 +73,77 @@ describe('actlog/require-receipt: trusted keys', () => {
     keys.jwks = log.jwks();
     await service.close();
   });
+
+  /** A JWKS of another log, with a key of another purpose beside it. */
+  const [key] = log.jwks()['keys'] as readonly JsonObject[];
+  const OTHER = 'log.example/log/live/2';
+  const others = {
+    keys: [{ ...key, origin: OTHER }, { ...key, kid: 'hook', purpose: 'webhook' }, { kid: 'a\nb' }],
+  };
+  const told = [
+    `has no receipt key of ${log.origin}, which is pinned`,
+    `: its keys are "${RECEIPT_KEY.kid}" of "${OTHER}"`,
+    `, "hook" of "${log.origin}" for "webhook", "a\\nb" of no log`,
+  ].join('');
+
+  it('takes no key of another purpose for one that signs receipts', () => {
+    assert.deepEqual(keysFromJwks(log.jwks({ purpose: 'webhook' }), log.origin).keys, []);
+    assert.equal(keysFromJwks(log.jwks(), log.origin).keys.length, 1);
+  });
+
+  it('does not start with a document that lacks the pinned log', () => {
+    const start = (jwks: JsonObject) => () => requireReceipt({ ...keys.options(), jwks });
+    const message = `jwks does not hold: the JWKS ${told}`;
+    assert.throws(start(others), { name: 'TypeError', message });
+    assert.throws(start({ keys: [] }), /which is pinned: it has no key at all$/);
+    const many = Array.from({ length: 12 }, () => ({ ...key, origin: OTHER }));
+    assert.throws(start({ keys: many }), /are (?:"[^"]+" of "[^"]+", ){8}4 more$/);
+    assert.doesNotThrow(start(log.jwks()));
+  });
+
+  it('says before the first act that the pinned log is missing, or that nothing answers', async () => {
+    keys.jwks = others;
+    const warned: string[] = [];
+    const options = { ...keys.options(), warn: (line: string) => warned.push(line) };
+    const message = `the JWKS at ${keys.url} ${told}`;
+    await assert.rejects(requireReceipt(options).ready(), { name: 'LogKeysMissing', message });
+    assert.deepEqual(warned, [message]);
+    keys.jwks = log.jwks();
+    await requireReceipt(options).ready();
+    const closed = await listening((_request, response) => response.writeHead(503).end());
+    const away = requireReceipt({ ...options, jwks: closed.url });
+    await assert.rejects(away.ready(), /cannot be fetched/);
+    await closed.close();
+  });
+
+  for (const [name, serve] of Object.entries({ koa: koaService, fetch: fetchService })) {
+    it(`permits nothing in ${name} until the JWKS has the pinned log, and warns once`, async () => {
+      const { now } = performance;
+      keys.jwks = others;
+      const warned: string[] = [];
+      const service = await serve({ ...keys.options(), warn: (line) => warned.push(line) });
+      try {
+        const receipt = log.header(await asked(service));
+        const ask = () => post(`${service.url}/refunds`, BODY, receipt);
+        for (const answer of [await ask(), await ask()]) {
+          const { code, message } = answer.json.error as { code: string; message: string };
+          assert.deepEqual([answer.status, code], [503, 'upstream_error']);
+          assert.ok(message.includes(`without a receipt key of ${log.origin}`), message);
+          assert.equal(answer.headers.get('retry-after'), '5');
+        }
+        assert.equal(service.done(), 0);
+        assert.deepEqual(warned, [`the JWKS at ${keys.url} ${told}`]);
+        // The key comes; what asks again waits for the cooldown, which is moved over here.
+        keys.jwks = log.jwks();
+        performance.now = () => now.call(performance) + 6000;
+        assert.equal((await ask()).status, 200);
+        assert.equal(service.done(), 1);
+        assert.equal(warned.length, 1);
+      } finally {
+        performance.now = now;
+        keys.jwks = log.jwks();
+        await service.close();
+      }
+    });
+  }
 });
