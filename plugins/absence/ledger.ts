@@ -82,6 +82,11 @@ const Verified = Type.Object(
     lag_ms: Type.Union([Type.Integer(), Type.Null()]),
     as_of_ms: Type.Union([Millis, Type.Null()]),
     entries: Type.Union([Count, Type.Null()]),
+    heartbeat_interval_ms: Type.Union([Count, Type.Null()], {
+      description:
+        'Smallest interval of heartbeats that the manifests promise, which those then keep in the window of an ' +
+        'ABSENT one; null where none are promised, and nothing shows that anybody watched.',
+    }),
     origin: Type.Union([Type.String(), Type.Null()]),
     policy_source: Type.Enum(['caller', 'none']),
     checks: Type.Array(
@@ -232,11 +237,14 @@ const REFUSED = {
   lag_ms: null,
   as_of_ms: null,
   entries: null,
+  heartbeat_interval_ms: null,
 };
 
 function answerOf(result: AbsenceResult): object {
-  const { verdict, witnessed, map_verified, lag_ms, as_of_ms, entries } = result;
-  return { valid: true, verdict, witnessed, map_verified, lag_ms, as_of_ms, entries };
+  const { verdict, witnessed, map_verified, lag_ms, as_of_ms } = result;
+  const { entries, heartbeat_interval_ms } = result;
+  const shown = { verdict, witnessed, map_verified, lag_ms, as_of_ms };
+  return { valid: true, ...shown, entries, heartbeat_interval_ms };
 }
 
 /** The log whose name the document's checkpoint bears; that it is its checkpoint is for the verifier. */

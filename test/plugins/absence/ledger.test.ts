@@ -72,10 +72,34 @@ describe('the absence ledger', () => {
     assert.equal(text.json.valid, true);
   });
 
+  it('tells a watched absence from one that nobody promised to watch', async () => {
+    const { clock } = served.gateway;
+    const entity = 'watched';
+    await served.publish({ entity, surfaces: ['a'], heartbeat_interval_ms: 60_000 });
+    clock.pass(100);
+    const from_ms = clock.wall();
+    await served.beat({ entity, surface: 'a' });
+    clock.pass(100);
+    const asked = { entity, surface: 'a', from_ms, to_ms: clock.wall() };
+    const { json: answer } = await served.witness(asked);
+    const documents = [answer.witness, witness];
+    const verified = documents.map((document) =>
+      verify({ document, question: document.question }).then(({ json }) => json),
+    );
+    assert.deepEqual(
+      (await Promise.all(verified)).map((one) => [one.verdict, one.heartbeat_interval_ms]),
+      [
+        ['ABSENT', 60_000],
+        ['ABSENT', null],
+      ],
+    );
+  });
+
   it('refuses a document of another question, and names the step', async () => {
     const question = { ...witness.question, to_ms: witness.question.to_ms - 1 };
     const { status, json } = await verify({ document: witness, question });
     assert.deepEqual([status, json.valid, json.verdict], [200, false, null]);
+    assert.equal(json.heartbeat_interval_ms, null);
     const seen = outcomes(json);
     assert.deepEqual(
       [seen['document'], seen['step 0'], seen['step 1']],
