@@ -11,6 +11,7 @@ import { decisionAmong, decisionAnswer, decisionAnswerMembers, PermitObject } fr
 import { gateCatalog } from './asking.ts';
 import type { GateCatalog } from './asking.ts';
 import { expiryMembers, policyMembers } from './drafts.ts';
+import { checkEndable, logNumbered, logsWithHolds, ownHold } from './earlier.ts';
 import { DECISION, DecisionMembers, decisionType, RESOLUTION, resolutionType } from './entries.ts';
 import { gateRow, holdRow, openHolds, policyRow } from './rows.ts';
 import type { HoldRow, PolicyRow } from './rows.ts';
@@ -35,6 +36,12 @@ const HoldAnswer = Type.Object(
     hold_id: Type.String({ format: 'uuid' }),
     state: State,
     action_ref,
+    closed_log: Type.Optional(
+      Type.String({
+        description:
+          'The act is held in this log, which is closed: nothing ends the hold. Ask the gate about the act again.',
+      }),
+    ),
     receipt: described(receiptOf(decisionType), 'Of the decision that held the act.'),
     outcome: Type.Optional(decisionAnswerMembers['outcome'] ?? Type.String()),
     permit: Type.Optional(PermitObject),
@@ -56,6 +63,13 @@ const OpenHolds = Type.Object(
         'Decisions that hold an act, oldest first; the entry_id of each is the hold_id, and its disclosures say what waits.',
     }),
     next: Type.Union([Type.String(), Type.Null()], { description: 'Send it as `after`.' }),
+    closed_logs: Type.Optional(
+      Type.Array(Type.String(), {
+        description:
+          'Closed logs in which acts are still held, such as `live/1`: nothing ends those holds, `log_number=1` ' +
+          'lists them, and the gate is asked about the acts again.',
+      }),
+    ),
   },
   { $id: 'GateOpenHolds' },
 );
@@ -94,10 +108,11 @@ export function holdRoutes(host: PluginHost): readonly Route[] {
       example: { action: 'release', reason: 'invoice checked' },
       async handle(ctx) {
         const { params, body, caller } = ctx.state;
-        const log = host.log(caller.kind);
         const hold_id = params.hold_id.toLowerCase();
-        const { hold, held } = ownHold(log, caller, hold_id);
+        const own = ownHold(host, caller, hold_id);
+        const { hold, held } = own;
         checkHeld(hold);
+        checkEndable(own);
         await ctx.state.append(resolutionDrafts(hold_id, held, body, catalog), {
           check({ rows }) {
             checkHeld(gateRow(rows, holdRow(hold_id)) as unknown as HoldRow | undefined);
@@ -126,9 +141,8 @@ export function holdRoutes(host: PluginHost): readonly Route[] {
       errors,
       async handle(ctx) {
         const { params, caller } = ctx.state;
-        const log = host.log(caller.kind);
         const hold_id = params.hold_id.toLowerCase();
-        const { hold } = ownHold(log, caller, hold_id);
+        const { log, hold, closed_log } = ownHold(host, caller, hold_id);
         const { state, index, ended_by } = hold;
         ctx.set('Cache-Control', 'no-store');
         ctx.body = {
@@ -136,7 +150,8 @@ export function holdRoutes(host: PluginHost): readonly Route[] {
           hold_id,
           state,
           action_ref: hold.action_ref,
-          receipt: await heldReceipt(host, caller, index),
+          ...(closed_log === null ? {} : { closed_log }),
+          receipt: await heldReceipt(host, log, caller, index),
           ...(ended_by === null ? {} : endOf(log, ended_by)),
         };
       },
@@ -150,13 +165,20 @@ export function holdRoutes(host: PluginHost): readonly Route[] {
       query: Type.Object({
         after: Type.Optional(Type.String({ pattern: '^[0-9a-f-]{36}$' })),
         limit: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,2}$' })),
+        log_number: Type.Optional(
+          Type.String({
+            pattern: '^[1-9][0-9]{0,8}$',
+            description: 'The newest log unless given.',
+          }),
+        ),
       }),
       responses: { 200: { description: 'One page.', schema: OpenHolds } },
       async handle(ctx) {
         const { query, caller } = ctx.state;
         const { page_default, page_max } = host.limits;
         const limit = Math.min(Number(query.limit ?? page_default), page_max);
-        const log = host.log(caller.kind);
+        const log = logNumbered(host, caller.kind, query.log_number);
+        const closed_logs = query.log_number === undefined ? await logsWithHolds(host, caller) : [];
         const prefix = openHolds(caller.tenant_ref);
         const after = query.after === undefined ? {} : { after: `${prefix}${query.after}` };
         const rows = await log.rows(prefix, { limit: limit + 1, ...after });
@@ -165,9 +187,10 @@ export function holdRoutes(host: PluginHost): readonly Route[] {
         ctx.body = {
           ok: true,
           holds: await Promise.all(
-            page.map(([, row]) => heldReceipt(host, caller, (row as { index: number }).index)),
+            page.map(([, row]) => heldReceipt(host, log, caller, (row as { index: number }).index)),
           ),
           next: rows.length > limit ? (page.at(-1)?.[0].slice(prefix.length) ?? null) : null,
+          ...(closed_logs.length === 0 ? {} : { closed_logs }),
         };
       },
     }),
@@ -175,8 +198,13 @@ export function holdRoutes(host: PluginHost): readonly Route[] {
 }
 
 /** With what only the tenant may read: nobody can judge an act by its hash. */
-async function heldReceipt(host: PluginHost, caller: Caller, index: number): Promise<JsonObject> {
-  const receipt = host.log(caller.kind).receipt(index);
+async function heldReceipt(
+  host: PluginHost,
+  log: LogView,
+  caller: Caller,
+  index: number,
+): Promise<JsonObject> {
+  const receipt = log.receipt(index);
   if (receipt === null) throw new Error(`entry ${String(index)} of a hold is missing`);
   const disclosures = await host.disclosed(caller, receipt['entry_id'] as string);
   return { ...receipt, disclosures } as unknown as JsonObject;
@@ -190,21 +218,6 @@ function endOf(log: LogView, index: number): JsonObject {
     ...(permit === undefined ? {} : { permit }),
     decision_receipt: entry.receipt,
   };
-}
-
-function ownHold(
-  log: LogView,
-  caller: Caller,
-  hold_id: string,
-): { readonly hold: HoldRow; readonly held: JsonObject } {
-  const param = 'hold_id';
-  const hold = log.row(holdRow(hold_id)) as unknown as HoldRow | undefined;
-  if (hold === undefined)
-    throw new ApiError('resource_missing', 'there is no such hold', { param });
-  if (hold.tenant_ref !== caller.tenant_ref) {
-    throw new ApiError('tenant_forbidden', 'the hold belongs to another tenant', { param });
-  }
-  return { hold, held: JSON.parse(log.entry(hold.index) ?? '{}') as JsonObject };
 }
 
 function checkHeld(hold: HoldRow | undefined): void {

@@ -3,11 +3,13 @@
 
 import { Type } from 'typebox';
 import { ApiError, route } from '../contract.ts';
-import type { JsonObject, PluginHost, Route } from '../contract.ts';
+import type { Caller, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
 import { receiptOf } from '../contract.ts';
+import { logName } from '../succession.ts';
+import { logOfEarlierPolicy } from './earlier.ts';
 import { DecisionMembers, POLICY, policyType } from './entries.ts';
 import { PolicyMembers } from './grammar.ts';
-import { policyAt, policyHash, policyOf } from './policies.ts';
+import { policyAt, policyHash, policyInForce, policyOf } from './policies.ts';
 import { gateRow, policyRow, versionRow } from './rows.ts';
 import type { PolicyRow } from './rows.ts';
 
@@ -36,6 +38,16 @@ const GetAnswer = Type.Object(
     policy_sha256: Type.Union([policyMembers.policy_sha256, Absent]),
     policy: Type.Union([PolicyMembers, Absent]),
     receipt: Type.Union([receiptOf(policyType), Absent]),
+    closed_log: Type.Optional(
+      Type.Object(
+        { log: Type.String(), ...policyMembers },
+        {
+          description:
+            'The policy that the tenant had last, in a log that is closed, such as `live/1`. It is not in force: ' +
+            'put it again.',
+        },
+      ),
+    ),
   },
   { $id: 'GatePolicy' },
 );
@@ -134,7 +146,10 @@ export function policyRoutes(host: PluginHost): readonly Route[] {
         version: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,8}$' })),
       }),
       responses: {
-        200: { description: 'Version 0 and nulls while there is none.', schema: GetAnswer },
+        200: {
+          description: 'Version 0 and nulls while there is none, with that of a closed log beside.',
+          schema: GetAnswer,
+        },
       },
       errors: ['resource_missing'],
       handle(ctx) {
@@ -152,17 +167,28 @@ export function policyRoutes(host: PluginHost): readonly Route[] {
             });
           }
           const nothing = { policy_sha256: null, policy: null, receipt: null };
-          ctx.body = { ok: true, policy_version: 0, ...nothing };
+          ctx.body = { ok: true, policy_version: 0, ...nothing, ...earlier(host, caller) };
           return;
         }
-        const receipt = log.receipt(found.index);
-        if (receipt === null) throw new Error('a policy of a row is missing');
-        const { policy_version, policy_sha256 } = receipt;
-        const policy = policyAt(log, found.index);
-        ctx.body = { ok: true, policy_version, policy_sha256, policy, receipt };
+        ctx.body = { ok: true, ...shownAt(log, found.index) };
       },
     }),
   ];
+}
+
+function shownAt(log: LogView, index: number): object {
+  const receipt = log.receipt(index);
+  if (receipt === null) throw new Error('a policy of a row is missing');
+  const { policy_version, policy_sha256 } = receipt;
+  return { policy_version, policy_sha256, policy: policyAt(log, index), receipt };
+}
+
+/** The policy that stood last in a closed log, where one did. */
+function earlier(host: PluginHost, caller: Caller): object {
+  const log = logOfEarlierPolicy(host, caller);
+  const last = log === null ? null : policyInForce(log, caller.tenant_ref);
+  if (log === null || last === null) return {};
+  return { closed_log: { log: logName(log), ...shownAt(log, last.index) } };
 }
 
 /** What the schema cannot say of a policy. */

@@ -4,14 +4,17 @@
 import { LogError } from '../../log/index.ts';
 import classify from '../classify/index.ts';
 import { ApiError, route } from '../contract.ts';
-import type { GroupOptions, JsonObject, PluginHost, Route, RouteContext } from '../contract.ts';
+import type { Caller, GroupOptions, JsonObject, PluginHost } from '../contract.ts';
+import type { Route, RouteContext } from '../contract.ts';
 import { BindGateAnswer, GateAnswer, gateAnswer } from './answer.ts';
 import { asked, gateBody, gateCatalog } from './asking.ts';
 import type { Asked, GateCatalog, GateRequest } from './asking.ts';
 import { challenge, GateChallenge, ReceiptHeader, receiptOfHeader } from './challenge.ts';
 import { decide, requiredReceipt } from './decide.ts';
+import type { Verdict } from './decide.ts';
 import { decisionDrafts } from './drafts.ts';
 import type { Deciding } from './drafts.ts';
+import { logOfEarlierPolicy } from './earlier.ts';
 import { PermitRefused, permitUse } from './permit.ts';
 import type { PermitUse } from './permit.ts';
 import { inForceOf, policyInForce } from './policies.ts';
@@ -67,8 +70,9 @@ export function gateRoutes(host: PluginHost): readonly Route[] {
   const description =
     'PERMIT is a permit for this one act: single use, good for 900 seconds. HOLD waits for a human, DENY is ' +
     'prohibited, SILENCE is covered by nothing; none of the three is to be done, and each also logs a restraint. ' +
-    'The policy of a tenant is empty at first, so the answer is SILENCE until it says more. What the request does ' +
-    'not say counts against the act.';
+    'The policy of a tenant is empty at first, so the answer is SILENCE until it says more; with the reason ' +
+    '`policy_in_closed_log` it was put in a log before this one, and must be put again. What the request does not ' +
+    'say counts against the act.';
   return [
     route({
       ...shared,
@@ -105,7 +109,7 @@ function decider(host: PluginHost, catalog: GateCatalog) {
     const asking = await asked(host, catalog, api, { request, caller, receipt });
     let inForce = policyInForce(log, caller.tenant_ref);
     for (;;) {
-      const verdict = decide(asking.act, inForce?.policy ?? null);
+      const verdict = told(host, caller, decide(asking.act, inForce?.policy ?? null));
       const use = verdict.outcome === 'PERMIT' ? shownPermit(asking, inForce) : null;
       const deciding: Deciding = { asked: asking, verdict, inForce, catalog, tolls, use };
       try {
@@ -145,6 +149,13 @@ function decider(host: PluginHost, catalog: GateCatalog) {
     if (!(error instanceof PermitRefused) || error.reason === 'used') return error;
     return challenge(host, asking, issuersOf(asking, inForce), error);
   }
+}
+
+/** Who put a policy before the log was succeeded is told that it must be put again. */
+function told(host: PluginHost, caller: Caller, verdict: Verdict): Verdict {
+  const { outcome, reasons } = verdict;
+  if (!reasons.includes('no_policy') || logOfEarlierPolicy(host, caller) === null) return verdict;
+  return { outcome, reasons: [...reasons, 'policy_in_closed_log'] };
 }
 
 /** Whose permits count: the tenant's own unless its policy names others. */

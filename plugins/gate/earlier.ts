@@ -1,0 +1,83 @@
+// What the logs before the newest one have of a tenant's gate. None of it holds any more, since a decision names the
+// policy in force by an entry of its own log: so it is said where it is, and what to do. behaviour.md §8.1.
+
+import { ApiError } from '../contract.ts';
+import type { Caller, JsonObject, Kind, LogView, PluginHost } from '../contract.ts';
+import { logName } from '../succession.ts';
+import { policyInForce } from './policies.ts';
+import { holdRow, openHolds } from './rows.ts';
+import type { HoldRow } from './rows.ts';
+
+type Logs = Pick<PluginHost, 'log' | 'logs'>;
+
+/** The served logs that the newest one follows, newest first. */
+const closedLogs = (host: Logs, kind: Kind): readonly LogView[] =>
+  host
+    .logs(kind)
+    .filter(({ number }) => number < host.log(kind).number)
+    .toReversed();
+
+/** The closed log whose policy a tenant had last; null where the newest log has one, or none ever had. */
+export function logOfEarlierPolicy(host: Logs, { kind, tenant_ref }: Caller): LogView | null {
+  const has = (log: LogView): boolean => policyInForce(log, tenant_ref) !== null;
+  return has(host.log(kind)) ? null : (closedLogs(host, kind).find(has) ?? null);
+}
+
+/** Names of the closed logs in which acts of a tenant are still held, newest first. */
+export async function logsWithHolds(host: Logs, { kind, tenant_ref }: Caller): Promise<string[]> {
+  const names: string[] = [];
+  for (const log of closedLogs(host, kind)) {
+    const [first] = await log.rows(openHolds(tenant_ref), { limit: 1 });
+    if (first !== undefined) names.push(logName(log));
+  }
+  return names;
+}
+
+/** The log of a number; the newest one unless given. */
+export function logNumbered(host: Logs, kind: Kind, asked: string | undefined): LogView {
+  if (asked === undefined) return host.log(kind);
+  const log = host.logs(kind).find(({ number }) => String(number) === asked);
+  if (log !== undefined) return log;
+  const message = `${kind}/${asked} is not served here`;
+  throw new ApiError('parameter_invalid', message, { param: 'log_number' });
+}
+
+/** A hold, and the log in which it stands. */
+export interface OwnHold {
+  readonly log: LogView;
+  readonly hold: HoldRow;
+  /** The statement of the decision that held the act. */
+  readonly held: JsonObject;
+  /** Name of the log where it is closed and the act is still held: nothing ends such a hold. */
+  readonly closed_log: string | null;
+}
+
+/**
+ * A hold of the caller, in whichever log it stands.
+ *
+ * @throws ApiError `resource_missing`, `tenant_forbidden`
+ */
+export function ownHold(host: Logs, { kind, tenant_ref }: Caller, hold_id: string): OwnHold {
+  const param = 'hold_id';
+  for (const log of [host.log(kind), ...closedLogs(host, kind)]) {
+    const hold = log.row(holdRow(hold_id)) as unknown as HoldRow | undefined;
+    if (hold === undefined) continue;
+    if (hold.tenant_ref !== tenant_ref) {
+      throw new ApiError('tenant_forbidden', 'the hold belongs to another tenant', { param });
+    }
+    const held = JSON.parse(log.entry(hold.index) ?? '{}') as JsonObject;
+    const stuck = hold.state === 'held' && log.number !== host.log(kind).number;
+    return { log, hold, held, closed_log: stuck ? logName(log) : null };
+  }
+  throw new ApiError('resource_missing', 'there is no such hold', { param });
+}
+
+/** Refuses what would end a hold of a closed log: `resource_missing`, with where it stands and what to do. */
+export function checkEndable({ log, hold, closed_log }: OwnHold): void {
+  if (closed_log === null) return;
+  const place = log.receipt(hold.index)?.['permalink'] as string;
+  const message =
+    `the hold stands in ${closed_log}, which is closed, and cannot be ended there (${place}): ` +
+    'ask the gate about the act again';
+  throw new ApiError('resource_missing', message, { param: 'hold_id' });
+}
