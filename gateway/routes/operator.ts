@@ -20,7 +20,11 @@ const KeyMetadata = Type.Object(
     tenant_id: Type.String(),
     tenant_ref: Type.String({ description: 'What stands for the tenant in the log of this key.' }),
     key_id: Type.String(),
-    scopes: Type.Array(Type.String()),
+    scopes: Type.Array(Type.String(), {
+      description:
+        'As the key was issued with. They are recorded and not enforced: what a key may do is its role, and a ' +
+        'plugin of the operator may ask for a scope by itself.',
+    }),
     verify_url: uri,
   },
   { $id: 'KeyMetadata' },

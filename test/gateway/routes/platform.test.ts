@@ -10,6 +10,11 @@ import { Clock } from '../running.ts';
 import { problem, serve } from './served.ts';
 import type { Served } from './served.ts';
 
+/** Of a schema what is looked at. */
+interface Documented {
+  readonly properties: Readonly<Record<string, { readonly description?: string }>>;
+}
+
 describe('gateway/routes/platform', () => {
   let served: Served;
   const clock = new Clock();
@@ -78,6 +83,23 @@ describe('gateway/routes/platform', () => {
     assert.equal((await served.get('/api/v1/me', served.sandbox)).json()['sandbox'], true);
     const without = await served.get('/api/v1/me');
     assert.deepEqual(problem(without), { status: 401, code: 'api_key_missing' });
+  });
+
+  it('shows the scopes of a key as they are: recorded, and asked for by no route', async () => {
+    const order = {
+      tenant: 'scoped',
+      kind: 'live',
+      role: 'operator',
+      scopes: ['nothing'],
+    } as const;
+    const { key } = await served.gateway.tenants.issue(order);
+    assert.deepEqual((await served.get('/api/v1/me', key)).json()['scopes'], ['nothing']);
+    assert.equal((await served.get('/metrics', key)).status, 200);
+    const { components } = (await served.get('/openapi.json')).json() as unknown as {
+      readonly components: { readonly schemas: Record<string, Documented> };
+    };
+    const { scopes } = components.schemas['KeyMetadata']?.properties ?? {};
+    assert.match(scopes?.description ?? '', /recorded and not enforced/);
   });
 
   it('shows Prometheus metrics to the operator only', async () => {
