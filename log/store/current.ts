@@ -34,6 +34,7 @@ export async function checkCurrent(folder: string): Promise<boolean> {
     manifest === undefined
       ? 'has a file CURRENT that names no MANIFEST'
       : `has lost ${manifest}, which its file CURRENT names`,
+    manifest,
   );
 }
 
@@ -49,13 +50,14 @@ async function ifThere<T>(reading: Promise<T>): Promise<T | null> {
 
 /** Oldest first. */
 const manifestsIn = (names: readonly string[]): string[] =>
-  names
-    .filter((name) => /^MANIFEST-\d+$/.test(name))
-    .sort((a, b) => Number(a.slice(9)) - Number(b.slice(9)));
+  names.filter((name) => /^MANIFEST-\d+$/.test(name)).sort((a, b) => numberOf(a) - numberOf(b));
 
-function lost(folder: string, names: readonly string[], what: string): LogError {
+const numberOf = (manifest: string): number => Number(manifest.slice('MANIFEST-'.length));
+
+/** `missing` is the MANIFEST that CURRENT names. An older one does not know the newer tables: LevelDB would delete them. */
+function lost(folder: string, names: readonly string[], what: string, missing = BEGUN): LogError {
   const manifests = manifestsIn(names);
-  const newest = manifests.at(-1);
+  const newest = manifests.filter((name) => numberOf(name) >= numberOf(missing)).at(-1);
   const there = newest === undefined ? 'no MANIFEST' : manifests.join(', ');
   const advice =
     newest === undefined

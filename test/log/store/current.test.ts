@@ -96,10 +96,17 @@ describe('a database without a good CURRENT', () => {
     const said = await refusal();
     assert.ok(said.includes(`has lost ${manifest}, which its file CURRENT names`), said);
     assert.ok(said.includes('(there is MANIFEST-000009, MANIFEST-000012)'), said);
+    assert.ok(said.includes('"echo MANIFEST-000012 > CURRENT"'), said);
     await writeFile(current, 'MANIFEST-000012\n');
     const store = await openStore(folder);
     assert.equal(Buffer.from(store.get(key('x'))!).toString(), 'kept');
     await store.close();
+  });
+
+  it('is refused without the advice to open it by an older MANIFEST, which does not know the newer tables', async () => {
+    await writeFile(join(folder, 'CURRENT'), 'MANIFEST-000099\n');
+    const said = await refusal();
+    assert.match(said, /has lost MANIFEST-000099.*nothing was touched: move the folder away/);
   });
 
   it('is refused where there is no MANIFEST at all, with a backup as all that helps', async () => {
