@@ -5,21 +5,20 @@ import type { Engine } from '../../plugins/classify/engine/index.ts';
 
 const LENGTH = 200;
 const SAMPLES = 300;
-/** Rounds over all samples: to warm up, and in each block. */
+/** Rounds over all samples to warm up. */
 const WARM_ROUNDS = 100;
-const ROUNDS = 3;
 /**
- * Blocks lie over two minutes: a machine that others share is slow for many seconds at a time, and in between for a few
- * hundredths, so that a block takes no longer than that.
+ * Rounds that are timed, over two minutes: a machine that others share is slow for many seconds at a time, and in between for a
+ * few hundredths, and one round takes no longer than that.
  */
-const BLOCKS = 200;
-const PAUSE_MS = 600;
+const ROUNDS = 600;
+const PAUSE_MS = 200;
 
 /** Microseconds, ratios of times for a doubled text, megabytes. */
 export interface Speed {
-  /** The median of all calls in the quietest of the blocks: the others measure the neighbours of the machine. */
+  /** The median over the texts in the quietest of the rounds: the others measure the neighbours of the machine. */
   readonly median_us: number;
-  /** The median of all calls of all blocks. */
+  /** The median of all calls of all rounds. */
   readonly median_all_us: number;
   readonly fastest_us: number;
   readonly p99_us: number;
@@ -54,13 +53,13 @@ export async function speedOf(engine: Engine, texts: readonly string[]): Promise
     samples.push(joined.slice(at, at + LENGTH));
   }
   for (let round = 0; round < WARM_ROUNDS; round++) timesOf(engine, samples);
-  const blocks: number[][] = [];
-  while (blocks.length < BLOCKS) {
+  const rounds: number[][] = [];
+  while (rounds.length < ROUNDS) {
     timesOf(engine, samples);
-    blocks.push(sorted(Array.from({ length: ROUNDS }, () => timesOf(engine, samples)).flat()));
+    rounds.push(sorted(timesOf(engine, samples)));
     await setTimeout(PAUSE_MS);
   }
-  const times = sorted(blocks.flat());
+  const times = sorted(rounds.flat());
   const ratios: Record<string, number> = {};
   let worst = 0;
   for (const [name, piece] of Object.entries(HOSTILE)) {
@@ -69,7 +68,7 @@ export async function speedOf(engine: Engine, texts: readonly string[]): Promise
     ratios[name] = Number((whole / Math.max(half, 0.5)).toFixed(2));
   }
   return {
-    median_us: Math.min(...blocks.map((block) => part(block, 0.5))),
+    median_us: Math.min(...rounds.map((round) => part(round, 0.5))),
     median_all_us: part(times, 0.5),
     fastest_us: times[0] ?? 0,
     p99_us: part(times, 0.99),
