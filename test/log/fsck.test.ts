@@ -234,9 +234,10 @@ describe('fsck', () => {
   });
 
   it('says once that a database stands behind its checkpoint file in note and receipts', async () => {
-    for (const name of await readdir(join(copy, 'live', '1', 'db'))) {
-      await rm(join(copy, 'live', '1', 'db', name), { recursive: true });
-    }
+    const db = join(copy, 'live', '1', 'db');
+    for (const name of await readdir(db)) await rm(join(db, name), { recursive: true });
+    await assert.rejects(check(), { code: 'not_found' });
+    await (await openStore(db)).close();
     const { differences } = await check();
     const behind = differences
       .map(({ detail }) => detail)
