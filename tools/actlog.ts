@@ -4,7 +4,7 @@
 
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
-import { EXIT, withKeyIds } from './command-line.ts';
+import { EXIT, withKeyIds, withoutReaders } from './command-line.ts';
 import { addBackup } from './commands/backup.ts';
 import { addConformance } from './commands/conformance.ts';
 import { addClearing } from './commands/clearing.ts';
@@ -63,6 +63,7 @@ for (const add of [
   add(program);
 }
 
+withoutReaders();
 try {
   await program.parseAsync(withKeyIds(process.argv.slice(2)), { from: 'user' });
 } catch (error) {

@@ -48,6 +48,20 @@ function isExpected(error: unknown): error is Error {
   return EXPECTED.has(error.name) || 'syscall' in error;
 }
 
+/**
+ * Takes what goes wrong with standard output and standard error. A reader that has seen enough (`| head`) closes the
+ * pipe: the rest is told to nobody, and the command ends as it would. Anything else, such as a full disk, ends it.
+ */
+export function withoutReaders(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EPIPE') return;
+      process.stderr.write(`actlog: ${inWords(error)}\n`);
+      process.exit(EXIT.failed);
+    });
+  }
+}
+
 /** Of a file the system says "ENOENT: no such file or directory, open 'x'"; a user reads "x: no such file or directory". */
 function inWords(error: Error): string {
   const { path, code = '', syscall = '' } = error as NodeJS.ErrnoException;

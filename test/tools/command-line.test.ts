@@ -1,6 +1,11 @@
 // Tests of tools/command-line.ts.
 
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
+import { ACTLOG, start } from '../support/actlog.ts';
 import { withKeyIds } from '../../tools/command-line.ts';
 
 describe('command line', () => {
@@ -24,5 +29,36 @@ describe('command line', () => {
       ['keys', 'list', '-h'],
     ])
       assert.deepEqual(withKeyIds(args), args);
+  });
+
+  it('ends as it would when its reader has left', async () => {
+    const child = start(['fsck', '--help']);
+    child.stdout.destroy();
+    const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
+    assert.deepEqual([said, code], ['', 0]);
+  });
+
+  it('ends an answer to endless input when its reader has left', async () => {
+    const child = start(['classify']);
+    // More than the pipe takes at once, so that there is always a rest to write.
+    const lines = '{"text":"Good morning"}\n'.repeat(4_000);
+    const more = (): void => void child.stdin.write(lines);
+    child.stdin.on('error', () => {}).on('drain', more);
+    more();
+    await once(child.stdout, 'data');
+    child.stdout.destroy();
+    const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
+    assert.deepEqual([said, code], ['', 0]);
+  });
+
+  it('says when what it answers cannot be written', async function () {
+    if (process.platform !== 'linux') this.skip();
+    const full = openSync('/dev/full', 'w');
+    const child = spawn(process.execPath, [...ACTLOG, 'fsck', '--help'], {
+      stdio: ['ignore', full, 'pipe'],
+    });
+    const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
+    closeSync(full);
+    assert.deepEqual([said, code], ['actlog: ENOSPC: no space left on device, write\n', 1]);
   });
 });

@@ -8,7 +8,8 @@ const DEFAULT_DOMAIN = 'hiring';
 
 /**
  * Answers every line with `{classification, violation_milli, crisis_milli, rule_ids, classifier}`; a line that is not such an
- * object is an ERROR with its `reason`. Resolves to the exit code: 0, or 1 when any line could not be read.
+ * object is an ERROR with its `reason`. Stops when nobody reads the answers. Resolves to the exit code: 0, or 1 when any
+ * line could not be read.
  */
 export async function classify(
   input: NodeJS.ReadableStream,
@@ -16,6 +17,10 @@ export async function classify(
 ): Promise<number> {
   const engine = loadEngine();
   let code = 0;
+  const unread = new AbortController();
+  output.once('error', () => {
+    unread.abort();
+  });
   for await (const line of createInterface({ input, crlfDelay: Infinity })) {
     if (line.trim() === '') continue;
     const request = parseLine(line);
@@ -27,7 +32,8 @@ export async function classify(
             reason: 'not a line of {"text": string, "domain"?: string}',
           }
         : said(engine, engine.classify(request.text, request.domain));
-    if (!output.write(`${JSON.stringify(answer)}\n`)) await once(output, 'drain');
+    if (!output.write(`${JSON.stringify(answer)}\n`)) await once(output, 'drain').catch(() => null);
+    if (unread.signal.aborted) break;
   }
   return code;
 }
