@@ -140,6 +140,7 @@ function endOfNumber(text: string, start: number, fractions: boolean): number {
 
 function checkNumber(spelling: string, plain: boolean, fractions: boolean): void {
   const value = Number(spelling);
+  if (Number.isNaN(value)) return; // no number, as the parser will say
   if (Object.is(value, -0)) throw invalid('a number is minus zero');
   if (plain && !Number.isSafeInteger(value) && !(fractions && String(value) === spelling)) {
     throw invalid('an integer is not between -(2^53 - 1) and 2^53 - 1');

@@ -57,6 +57,7 @@ describe('command line', () => {
     const child = spawn(process.execPath, [...ACTLOG, 'fsck', '--help'], {
       stdio: ['ignore', full, 'pipe'],
     });
+    assert.ok(child.stderr);
     const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
     closeSync(full);
     assert.deepEqual([said, code], ['actlog: ENOSPC: no space left on device, write\n', 1]);

@@ -83,6 +83,9 @@ describe('actlog serve, and what works beside it', function () {
         const { code, stdout, stderr } = await run('verify', ...args, '--kit', kit);
         assert.equal(code, 0, stdout + stderr);
       }
+      const untold = await run('verify', proofFile, '--receipt', proofFile, '--kit', kit);
+      assert.equal(untold.code, 2, untold.stdout);
+      assert.match(untold.stderr, /^actlog: --receipt is no receipt and no entry: /m);
       const { code, stdout } = await run('verify', kit);
       assert.equal(code, 0, stdout);
       assert.match(stdout, /vector +1 is refused, as the kit says/);
@@ -232,7 +235,11 @@ describe('actlog serve, and what works beside it', function () {
         [[receipt], /a kit says which keys to trust/],
         [[stray, '--kit', kit], /no receipt, absence document/],
         [['missing.json', '--kit', kit], /^actlog: missing\.json: no such file or directory$/m],
-        [[receipt, '--kit', stray], /./],
+        [
+          [receipt, '--kit', stray],
+          /stray\.txt is no offline verification kit: text is not json; /,
+        ],
+        [[receipt, '--kit', served.url], /is no offline verification kit: .* has one at /],
         [[], /missing required argument/],
       ] as const) {
         const { code, stderr } = await run('verify', ...args);

@@ -253,10 +253,7 @@ function checkProof(proof: string, trust: Trust, receipt: string | undefined): O
       EXIT.unknown,
     );
   }
-  const value = parseJson(receipt, { fractions: true, maxBytes: MAX_BYTES });
-  if (isJsonObject(value) && value['entry_hash'] !== undefined) {
-    return checkReceipt(receipt, trust, proof);
-  }
+  if (isReceipt(receipt)) return checkReceipt(receipt, trust, proof);
   return single('inclusion', () => {
     const { index, size } = verifyTlogProof(proof, receipt.trimEnd(), trust, NATIVE);
     return {
@@ -264,6 +261,17 @@ function checkProof(proof: string, trust: Trust, receipt: string | undefined): O
       summary: `the entry is in the tree of ${String(size)} entries`,
     };
   });
+}
+
+/** Whether what `--receipt` names is a receipt; else it is an entry. */
+function isReceipt(text: string): boolean {
+  try {
+    const value = parseJson(text, { fractions: true, maxBytes: MAX_BYTES });
+    return isJsonObject(value) && value['entry_hash'] !== undefined;
+  } catch (error) {
+    if (!(error instanceof LogError)) throw error;
+    throw new CommandError(`--receipt is no receipt and no entry: ${error.message}`, EXIT.unknown);
+  }
 }
 
 function single(name: string, run: () => { detail: string; summary: string }): Outcome {

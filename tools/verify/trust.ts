@@ -2,8 +2,8 @@
 // is then said; and a witness policy of the caller's.
 
 import { readFile } from 'node:fs/promises';
-import { isJsonObject, native, parseJson } from '../../log/index.ts';
-import type { JsonObject } from '../../log/index.ts';
+import { isJsonObject, LogError, native, parseJson } from '../../log/index.ts';
+import type { Json, JsonObject } from '../../log/index.ts';
 import { parsePolicy } from '../../log/note/policy.ts';
 import { trustFromKit } from '../../log/verify.ts';
 import type { Trust } from '../../log/verify.ts';
@@ -58,9 +58,19 @@ export async function readKit(options: TrustOptions, shownAt: URL | null): Promi
 }
 
 function kitOf(text: string, source: string): JsonObject {
-  const kit = parseJson(text, { maxBytes: MAX_KIT_BYTES, fractions: true });
+  let kit: Json = null;
+  let why = '';
+  try {
+    kit = parseJson(text, { maxBytes: MAX_KIT_BYTES, fractions: true });
+  } catch (error) {
+    if (!(error instanceof LogError)) throw error;
+    why = `: ${error.message}`;
+  }
   if (!isJsonObject(kit) || kit['schema'] !== 'svc-offline-verify-kit-v1') {
-    throw new CommandError(`${source} is no offline verification kit`, EXIT.unknown);
+    throw new CommandError(
+      `${source} is no offline verification kit${why}; a service has one at ${KIT_PATH}, which --url fetches`,
+      EXIT.unknown,
+    );
   }
   return kit;
 }

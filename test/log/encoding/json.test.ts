@@ -188,6 +188,12 @@ describe('log/encoding/json', () => {
     }
   });
 
+  it('says of what looks like a number and is none that it is no JSON', () => {
+    for (const s of ['-', '--1', '{"a":-}', '<!doctype html><meta name="x-y">', '1-2']) {
+      assert.throws(() => parseJson(s, { fractions: true }), { message: 'text is not json' }, s);
+    }
+  });
+
   it('knows an object', () => {
     assert.equal(isJsonObject({}), true);
     for (const value of [null, [], 'a', 1, true, undefined])
