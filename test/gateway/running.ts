@@ -1,5 +1,6 @@
 // A whole gateway for tests: real logs in a temporary folder, a real socket, a clock that tests can move.
 
+import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,6 +19,12 @@ export interface Answer {
   readonly text: string;
   /** The body as JSON; undefined when it is none. */
   readonly json: Body;
+}
+
+/** The body of an answer that is 200; any other fails with its text. */
+export function ok({ status, text, json }: Answer): Body {
+  assert.equal(status, 200, text);
+  return json;
 }
 
 /** What a request may have; a body that is no string is sent as JSON. */

@@ -11,7 +11,7 @@ import { canonical } from '../../log/index.ts';
 import type { Log } from '../../log/index.ts';
 import { trustedKeyOf, verifyAbsence, verifyReceipt } from '../../log/verify.ts';
 import type { AbsenceResult, Trust } from '../../log/verify.ts';
-import { run } from '../gateway/running.ts';
+import { ok, run } from '../gateway/running.ts';
 import type { Answer, Running } from '../gateway/running.ts';
 import { settled } from '../support/settled.ts';
 import { ENTITY, replayed } from './astl/surfaces.ts';
@@ -46,10 +46,6 @@ describe('a question about the time of a closed log', function () {
     readonly to_ms: number;
   }
 
-  const ok = ({ status, json, text }: Answer): Body => {
-    assert.equal(status, 200, text);
-    return json;
-  };
   const act = async (session_id: string) =>
     ok(
       await running.post(

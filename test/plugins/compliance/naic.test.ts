@@ -9,7 +9,7 @@ import { canonical } from '../../../log/index.ts';
 import { readCatalog } from '../../../plugins/catalog.ts';
 import { PackSchema, ReportSchema } from '../../../plugins/compliance/shapes.ts';
 import { codeOf } from '../../gateway/middleware/envelope.ts';
-import { run } from '../../gateway/running.ts';
+import { ok, run } from '../../gateway/running.ts';
 import type { Running } from '../../gateway/running.ts';
 import type { Body } from '../../support/body.ts';
 
@@ -22,9 +22,7 @@ describe('the NAIC exhibit pack', () => {
   after(() => running.close());
 
   const pack = async (session: string): Promise<Body> => {
-    const answer = await running.get(pathOf(session), { key: running.live });
-    assert.equal(answer.status, 200, answer.text);
-    return answer.json;
+    return ok(await running.get(pathOf(session), { key: running.live }));
   };
   const rowOf = (document: Body, id: string): Body =>
     [document.exhibit_a, document.exhibit_b, document.exhibit_d]

@@ -7,7 +7,7 @@ import { check } from '../../../tools/verify/check.ts';
 import type { Outcome } from '../../../tools/verify/check.ts';
 import { recognise } from '../../../tools/verify/recognise.ts';
 import type { Body } from '../../support/body.ts';
-import { run } from '../../gateway/running.ts';
+import { ok, run } from '../../gateway/running.ts';
 
 describe('a pre-dispute bundle', () => {
   let enrolled: Body;
@@ -20,9 +20,7 @@ describe('a pre-dispute bundle', () => {
       const enroll = async (company: string): Promise<Body> => {
         const headers = { Prefer: 'wait=10' };
         const ask = { key: running.live, headers };
-        const answer = await running.post('/carrier/v1/enroll', { company }, ask);
-        assert.equal(answer.status, 200, answer.text);
-        return answer.json;
+        return ok(await running.post('/carrier/v1/enroll', { company }, ask));
       };
       enrolled = await enroll('Acme');
       other = await enroll('Beta');
