@@ -1,6 +1,8 @@
 // Every byte of a COSE statement and of a receipt with another bit: no claim rests on fewer bytes than the whole
 // message, and the check that fails is the one that the byte belongs to. What stands in an unprotected header beside
 // that, no claim rests on. RFC 9052 §4; RFC 9942.
+// Left out is the size of the tree in an inclusion proof: a receipt signs the root, and for some entries a tree of
+// another size has the same path to it.
 
 import assert from 'node:assert/strict';
 import { decodeSign1, encodeSign1, ENTRY_LABEL, HEADER, native } from '../../../log/index.ts';
@@ -47,15 +49,30 @@ describe('a bit of a COSE message', function () {
   const failing = (bytes: Uint8Array): string | undefined =>
     outcomeOf(bytes).checks.find(({ outcome }) => outcome === 'failed')?.name;
 
-  /** Flips one bit of every byte, another one from byte to byte; each part must come up, and name its checks. */
-  function flipAll(message: Buffer, parts: readonly Part[]): void {
+  /** The inclusion proof of a receipt: CBOR of [size, index, path]. */
+  function proofIn({ unprotected }: ReturnType<typeof decodeSign1>): Uint8Array {
+    const proofs = unprotected.get(HEADER.vdp) as unknown as Map<number, Uint8Array[]>;
+    const [proof] = [...proofs.values()].flat();
+    assert.ok(proof !== undefined);
+    return proof;
+  }
+
+  /**
+   * Flips one bit of every byte, another one from byte to byte, but for the size of the tree; each part must come up,
+   * and name its checks.
+   */
+  function flipAll(message: Buffer, proof: Uint8Array, parts: readonly Part[]): void {
     assert.equal(failing(message), undefined);
+    // After the byte that begins the list: the tree of a test has 24 to 255 entries, a byte after its own head.
+    assert.deepEqual([proof[0], proof[1]], [0x83, 0x18]);
+    const sizeAt = message.indexOf(proof) + 2;
     const places = parts.map(({ bytes, name }) => {
       const start = message.indexOf(bytes);
       assert.ok(start >= 0 && message.indexOf(bytes, start + 1) < 0, name);
       return { start, end: start + bytes.length };
     });
     for (let at = 0; at < message.length; at += 1) {
+      if (at === sizeAt) continue;
       const other = Buffer.from(message);
       other[at] = (other[at] ?? 0) ^ (1 << (at % 8));
       const name = failing(other);
@@ -72,7 +89,7 @@ describe('a bit of a COSE message', function () {
     const { protectedBytes, payload, signature, unprotected } = decodeSign1(statement);
     const [inner] = unprotected.get(HEADER.receipts) as unknown as Uint8Array[];
     assert.ok(payload !== null && inner !== undefined);
-    flipAll(statement, [
+    flipAll(statement, proofIn(decodeSign1(inner)), [
       // Of another content type it is a statement of somebody else, whose receipt carries its entry.
       ...[
         {
@@ -88,12 +105,12 @@ describe('a bit of a COSE message', function () {
   });
 
   it('that is another in a receipt makes it fail, by the check of its part', () => {
-    const { protectedBytes, signature, unprotected } = decodeSign1(receipt);
-    const entry = unprotected.get(ENTRY_LABEL);
-    const proofs = unprotected.get(HEADER.vdp) as unknown as Map<number, Uint8Array[]>;
-    const [path] = [...proofs.values()].flat();
-    assert.ok(entry instanceof Uint8Array && path !== undefined);
-    flipAll(receipt, [
+    const opened = decodeSign1(receipt);
+    const { protectedBytes, signature } = opened;
+    const entry = opened.unprotected.get(ENTRY_LABEL);
+    const path = proofIn(opened);
+    assert.ok(entry instanceof Uint8Array);
+    flipAll(receipt, path, [
       { name: 'entry', bytes: entry, checks: ['entry'] },
       { name: 'path', bytes: path, checks: ['inclusion'] },
       { name: 'signature', bytes: signature, checks: ['inclusion'] },
