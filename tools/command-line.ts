@@ -49,15 +49,18 @@ function isExpected(error: unknown): error is Error {
 }
 
 /**
- * Takes what goes wrong with standard output and standard error. A reader that has seen enough (`| head`) closes the
- * pipe: the rest is told to nobody, and the command ends as it would. Anything else, such as a full disk, ends it.
+ * Takes what goes wrong with standard output and standard error, by which no command is cut off, least of all a server.
+ * A reader that has seen enough (`| head`) closes the pipe, and the rest is told to nobody. Anything else, such as a
+ * full disk, is told once, and the command ends with `failed`.
  */
 export function withoutReaders(): void {
+  let told = false;
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EPIPE') return;
+      if (error.code === 'EPIPE' || told) return;
+      told = true;
+      process.once('exit', () => (process.exitCode = EXIT.failed));
       process.stderr.write(`actlog: ${inWords(error)}\n`);
-      process.exit(EXIT.failed);
     });
   }
 }
