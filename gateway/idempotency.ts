@@ -32,11 +32,19 @@ const SWEEP = 1000;
 
 const encode = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
 
-/** The key of the header, bare or as a structured-field string; 8 to 255 visible ASCII characters. */
+/** A string of RFC 9651 §3.3.3: visible ASCII and spaces, with `"` and `\` escaped. */
+const QUOTED = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/;
+
+/**
+ * The key of the header, bare or as a structured-field string; 8 to 255 visible ASCII characters. A header that
+ * begins with a quotation mark and is not one whole string, such as `"key";x=1`, is refused: taken as a bare key, it
+ * would be another key than `"key"`, and a retry that a proxy rewrote would append twice.
+ */
 export function idempotencyKey(header: string): string {
-  const bare = /^"(.*)"$/s.exec(header)?.[1]?.replace(/\\(["\\])/g, '$1') ?? header;
+  const quoted = QUOTED.exec(header)?.[1]?.replace(/\\(["\\])/g, '$1');
+  const bare = header.startsWith('"') ? (quoted ?? '') : header;
   if (!/^[\x21-\x7e]{8,255}$/.test(bare)) {
-    const rule = 'must be 8 to 255 visible ASCII characters';
+    const rule = 'must be 8 to 255 visible ASCII characters, bare or as one quoted string';
     throw new ApiError('invalid_idempotency_key', `the Idempotency-Key ${rule}`, {
       param: 'Idempotency-Key',
     });

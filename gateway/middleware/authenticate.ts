@@ -3,6 +3,7 @@
 
 import { ApiError } from '../../plugins/contract.ts';
 import type { Access, Caller } from '../../plugins/contract.ts';
+import { clientAddress } from '../client-address.ts';
 import { isDemonstration } from '../demo/calls.ts';
 import type { Next, RequestContext } from '../request.ts';
 import type { KeyRefusal } from '../tenants/api-key.ts';
@@ -19,7 +20,7 @@ export function authenticate(ctx: RequestContext, next: Next): Promise<unknown> 
   const { state } = ctx;
   const { gateway, matched } = state;
   if (matched === null) throw new Error('a request is matched before it is authenticated');
-  const ip = ctx.ip;
+  const ip = clientAddress(ctx);
   const key = presentedKey(ctx);
   const { access, method, appends = method !== 'GET' } = matched.route;
   // X-API-Key tells a cache on the way nothing: what one key may see is for nobody else.

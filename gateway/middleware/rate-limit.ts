@@ -16,9 +16,9 @@ interface Limit {
   readonly name: string;
 }
 
-/** An address as limits count it: IPv4 whole, IPv6 by its /64; a text that is no address stands for itself. */
+/** An address as limits count it: IPv4 whole, IPv6 by its /64. All texts that are not an address are one client. */
 export function networkOf(ip: string): string {
-  if (!ipaddr.isValid(ip)) return ip.slice(0, 64);
+  if (!ipaddr.isValid(ip)) return 'unknown';
   const address = ipaddr.process(ip);
   if (address.kind() === 'ipv4') return address.toString();
   return `${(address as ipaddr.IPv6).parts

@@ -27,6 +27,11 @@ describe('the text of an Idempotency-Key', () => {
     'with space',
     'tab\tinside',
     'ümlaut-key',
+    '"abcdefgh";x=1',
+    '"abcdefgh',
+    '"abc"defgh"',
+    '"abcdefgh\\"',
+    '"abcdefgh", "ijklmnop"',
   ]) {
     it(`is refused: ${JSON.stringify(bad.slice(0, 12))} of ${String(bad.length)}`, () => {
       assert.throws(

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
+import { parseAddress } from '../../../gateway/client-address.ts';
 import { networkOf } from '../../../gateway/middleware/rate-limit.ts';
 import Type from 'typebox';
 import { definePlugin, route } from '../../../plugins/contract.ts';
@@ -18,13 +19,36 @@ describe('the address that is counted', () => {
     ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
     ['2001:db8:1:2::', '2001:db8:1:2::/64'],
     ['::1', '0:0:0:0::/64'],
-    ['no address', 'no address'],
+    ['no address', 'unknown'],
+    ['another', 'unknown'],
   ] as const) {
     it(`of ${ip} is ${network}`, () => assert.equal(networkOf(ip), network));
   }
+});
 
-  it('is bounded for what is no address', () =>
-    assert.equal(networkOf('x'.repeat(10_000)).length, 64));
+describe('an element of X-Forwarded-For', () => {
+  for (const [text, address] of [
+    ['7.7.7.7', '7.7.7.7'],
+    ['7.7.7.7:1234', '7.7.7.7'],
+    ['[7.7.7.7]:80', '7.7.7.7'],
+    ['2001:DB8:0::1', '2001:db8::1'],
+    ['[2001:db8::1]', '2001:db8::1'],
+    ['[2001:db8::1]:443', '2001:db8::1'],
+    ['fe80::1%eth7', 'fe80::1'],
+    ['::ffff:7.7.7.7', '7.7.7.7'],
+    ['unknown', null],
+    ['unknown1', null],
+    ['_hidden', null],
+    ['7', null],
+    ['0x7.7.7.7', null],
+    ['7.7.7.7:', null],
+    ['7.7.7.7:port', null],
+    ['[2001:db8::1', null],
+    ['', null],
+  ] as const) {
+    it(`${JSON.stringify(text)} is ${String(address)}`, () =>
+      assert.equal(parseAddress(text), address));
+  }
 });
 
 describe('rate limits', () => {
@@ -110,6 +134,36 @@ describe('rate limits', () => {
         headers: from(`10.0.0.${String(Math.random())}, 203.0.113.9`),
       });
     assert.deepEqual(await statuses(4, spoofed), [200, 200, 200, 429]);
+  });
+
+  it('are those of the peer for what is not an address, however it is spelled', async () => {
+    let spelling = 0;
+    const forms = [
+      () => `unknown${String((spelling += 1))}`,
+      () => `_${String((spelling += 1))}, unknown${String((spelling += 1))}`,
+    ];
+    const unknown = async () => {
+      const form = forms[spelling % forms.length]!;
+      return running.post('/notes/a', { text: 'x' }, { headers: from(form()) });
+    };
+    const seen = await statuses(45, unknown);
+    assert.deepEqual(
+      seen.filter((status) => status === 200),
+      [200, 200],
+    );
+  });
+
+  it('are those of the address where a proxy adds the port', async () => {
+    let port = 1024;
+    for (const address of ['198.51.100.7', '[2001:db8:7::1]']) {
+      const write = () =>
+        running.post(
+          '/notes/a',
+          { text: 'x' },
+          { headers: from(`${address}:${String((port += 1))}`) },
+        );
+      assert.deepEqual(await statuses(3, write), [200, 200, 429]);
+    }
   });
 
   it('are off for load tests, without headers', async () => {
