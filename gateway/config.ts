@@ -1,5 +1,5 @@
 // The configuration: one table of settings, each with its type, default and description; from it come
-// validation, the typed Config and the table of the README. A value that is unknown or invalid refuses to start.
+// validation, the typed Config and the table in tools/OPERATING.md. A value that is unknown or invalid refuses to start.
 
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -252,7 +252,7 @@ export interface SettingRow {
   readonly description: string;
 }
 
-/** The settings as a Markdown table, the README's; `more` are those of plugins. */
+/** The settings as a Markdown table, for tools/OPERATING.md; `more` are those of plugins. */
 export function configTable(more: readonly SettingRow[] = []): string {
   const own = Object.entries(SETTINGS).map(([name, setting]) => ({ name, ...setting }));
   const rows = [...own, ...more].map(({ name, type, standard, description }) => {

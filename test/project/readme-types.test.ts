@@ -1,4 +1,4 @@
-// What README.md shows of the packages for others compiles as strict TypeScript too.
+// The examples of README.md and plugins/GUIDE.md that use the package compile as strict TypeScript too.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -6,19 +6,18 @@ import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const readme = await readFile(`${root}README.md`, 'utf8');
-
-/** The block of README.md that begins with this import. */
-function shown(first: string): string {
-  const begin = readme.indexOf(`\`\`\`js\n${first}`);
-  assert.ok(begin >= 0, `README.md shows ${first}`);
-  return readme.slice(begin + 6, readme.indexOf('\n```', begin));
+/** The block of a document that begins with this import. */
+async function shown(document: string, first: string): Promise<string> {
+  const text = await readFile(`${root}${document}`, 'utf8');
+  const begin = text.indexOf(`\`\`\`js\n${first}`);
+  assert.ok(begin >= 0, `${document} shows ${first}`);
+  return text.slice(begin + 6, text.indexOf('\n```', begin));
 }
 
 const SOURCES: Readonly<Record<string, string>> = {
-  'express.ts': shown('import express'),
+  'express.ts': await shown('README.md', 'import express'),
   // Its one annotation: parameters of an object that nobody typed would be `any`.
-  'plugin.ts': shown('import { asSchema, definePlugin')
+  'plugin.ts': (await shown('plugins/GUIDE.md', 'import { asSchema, definePlugin'))
     .replace('const note = {', 'const note: EntryType = {')
     .replace('import {', 'import { type EntryType,'),
 };
@@ -39,7 +38,7 @@ const OPTIONS: ts.CompilerOptions = {
   },
 };
 
-describe('the examples of README.md', () => {
+describe('the examples of README.md and plugins/GUIDE.md', () => {
   it('compile as strict TypeScript', function () {
     this.timeout(180_000);
     // They stand beside package.json, where their imports are found; nothing is written.

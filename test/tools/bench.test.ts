@@ -43,7 +43,7 @@ describe('bench figures', () => {
       scripts: Readonly<Record<'start' | 'bench', string>>;
     };
     const args = NODE_ARGS.join(' ');
-    for (const text of [scripts.start, scripts.bench, read('README.md')]) {
+    for (const text of [scripts.start, scripts.bench, read('tools/OPERATING.md')]) {
       assert.ok(text.includes(`node ${args} `), args);
     }
   });

@@ -1,4 +1,4 @@
-// What a kit that is too old cannot tell: no forgery is found, and nothing is shown. README, Verify it: exit code 2.
+// What a kit that is too old cannot tell: no forgery is found, and nothing is shown. tools/MONITORING.md, Verify offline: exit code 2.
 
 import assert from 'node:assert/strict';
 import { untold } from '../../../gateway/static/verify/finding.ts';

@@ -1,4 +1,4 @@
-// The plugin that README.md shows keeps the contract, as it stands there.
+// The plugin that plugins/GUIDE.md shows passes the contract suite unchanged.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -8,9 +8,9 @@ import { pathToFileURL } from 'node:url';
 import type { Plugin } from '../../plugins/contract.ts';
 import { pluginContract } from './plugin-contract.ts';
 
-const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
-const shown = /^import \{ asSchema, definePlugin.*?(?=^```$)/ms.exec(readme)?.[0];
-assert.ok(shown !== undefined, 'README.md shows a plugin');
+const guide = await readFile(new URL('../../plugins/GUIDE.md', import.meta.url), 'utf8');
+const shown = /^import \{ asSchema, definePlugin.*?(?=^```$)/ms.exec(guide)?.[0];
+assert.ok(shown !== undefined, 'plugins/GUIDE.md shows a plugin');
 
 pluginContract(await pluginOf(shown), {
   bodies: { '/notes': () => Promise.resolve({ topic: 'contract', text: 'hello' }) },
@@ -18,7 +18,7 @@ pluginContract(await pluginOf(shown), {
 
 /** The plugin that a module is; it imports the sources in place of the package. */
 async function pluginOf(source: string): Promise<Plugin> {
-  const folder = await mkdtemp(join(tmpdir(), 'actlog-readme-'));
+  const folder = await mkdtemp(join(tmpdir(), 'actlog-guide-'));
   try {
     const file = join(folder, 'notes.mjs');
     const contract = new URL('../../plugins/contract.ts', import.meta.url).href;
