@@ -36,7 +36,7 @@ export async function answerStored(
   const opened = await Promise.all(
     // Those of a shared tenant were never kept.
     entries.map(async ({ entry_id }) =>
-      isShared(caller.tenant) ? {} : gateway.disclosures.open(log, entry_id),
+      isShared(caller.tenant) ? {} : gateway.disclosures.open(gateway.served[log.kind], entry_id),
     ),
   );
   await answer(ctx, log, entries, opened, kept);

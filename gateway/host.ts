@@ -158,7 +158,7 @@ async function disclosed(
     const text = index === null ? null : log.entry(index);
     if (text === null) continue;
     const owner = (JSON.parse(text) as JsonObject)['tenant_ref'];
-    return owner === tenant_ref ? disclosures.open(log, entry_id) : {};
+    return owner === tenant_ref ? disclosures.open(served[kind], entry_id) : {};
   }
   return {};
 }

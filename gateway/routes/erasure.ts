@@ -53,7 +53,7 @@ export function erasureRoutes(gateway: Gateway, holds: Holds): readonly Route[] 
           throw new ApiError('tenant_forbidden', 'the entry belongs to another tenant', { param });
         }
         const entry_id = statement['entry_id'] as string;
-        if (!gateway.disclosures.kept(found.log, entry_id)) {
+        if (!gateway.disclosures.kept(gateway.served[caller.kind], entry_id)) {
           throw new ApiError('resource_missing', 'nothing is kept for this entry', { param });
         }
         const erasure = await erase(gateway, holds, caller, statement);

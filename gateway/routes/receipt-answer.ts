@@ -80,7 +80,7 @@ export async function disclosuresFor(
   }
   if (caller.key_id === null || caller.kind !== log.kind) return undefined;
   if (tenant_ref !== caller.tenant_ref) return undefined;
-  return gateway.disclosures.open(log, entry_id);
+  return gateway.disclosures.open(gateway.served[log.kind], entry_id);
 }
 
 /** The receipt of an entry as a caller may see it, and its place. */

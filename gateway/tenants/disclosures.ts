@@ -1,12 +1,16 @@
 // The private store of disclosures: the salt and value behind each commitment, sealed under a random key
 // for each entry. The sealed text goes into the log's batch as a row of its own; the keys stand in a database
-// beside it that no backup holds, so that destroying a key destroys the text wherever it is (behaviour.md §1.2).
+// beside it that no backup holds, so that destroying a key destroys the text wherever it is (gateway/API.md §1.2).
+//
+// Every method takes all served logs of a kind: after a succession the sealed row of an entry stands in the closed
+// log, and the entry that says that it was erased may stand in the one that takes entries.
 
 import type { Disclosure, Log, PendingRow } from '../../log/index.ts';
 import { KEY_ID_BYTES, keyRow, KeyStock } from './key-stock.ts';
 import type { StockedKey } from './key-stock.ts';
 import { SealPool } from './seal-pool.ts';
 import { openSealed } from './sealing.ts';
+import { erasureOf } from './erasure.ts';
 import { SyncedLevel } from './synced-level.ts';
 
 /** What opens one entry's commitments, by member. */
@@ -52,29 +56,43 @@ export class Disclosures {
     return new Reserved(this.#pool, this.#stock, [...(await this.#stock.take(count))]);
   }
 
-  /** The disclosures of an entry; none where there never were any, or their key is destroyed. */
-  open(log: Log, entry_id: string): Promise<EntryDisclosures> {
+  /**
+   * The disclosures of an entry; none where there never were any, or where the log says that they were erased,
+   * whether or not their key was destroyed by then.
+   */
+  open(logs: readonly Log[], entry_id: string): Promise<EntryDisclosures> {
     return new Promise((resolve) => {
-      resolve(this.#opened(log, entry_id));
+      resolve(erasureOf(logs, entry_id) === null ? this.#opened(logs, entry_id) : {});
     });
   }
 
-  #opened(log: Log, entry_id: string): EntryDisclosures {
-    const row = sealedRow(log, entry_id);
+  #opened(logs: readonly Log[], entry_id: string): EntryDisclosures {
+    const row = sealedRow(logs, entry_id);
     const key = row === null ? undefined : this.#db.get(row.keyRow);
     if (row === null || key === undefined) return {};
     return JSON.parse(openSealed(entry_id, key, row.sealed)) as EntryDisclosures;
   }
 
   /** Whether the texts behind an entry were kept: sealed, whether or not their key still is. */
-  kept(log: Log, entry_id: string): boolean {
-    return sealedRow(log, entry_id) !== null;
+  kept(logs: readonly Log[], entry_id: string): boolean {
+    return sealedRow(logs, entry_id) !== null;
   }
 
-  /** Destroys the key of an entry, and with it the text wherever its sealed form lies. */
-  async destroy(log: Log, entry_id: string): Promise<void> {
-    const row = sealedRow(log, entry_id);
-    if (row !== null) await this.#db.erase(row.keyRow);
+  /** Whether the key that opens the texts behind an entry is still stored. */
+  hasKey(logs: readonly Log[], entry_id: string): boolean {
+    const row = sealedRow(logs, entry_id);
+    return row !== null && this.#db.get(row.keyRow) !== undefined;
+  }
+
+  /**
+   * Destroys the key of an entry, and with it the text wherever its sealed form lies. False where none of these logs
+   * has the sealed form: then it is not known which key to destroy.
+   */
+  async destroy(logs: readonly Log[], entry_id: string): Promise<boolean> {
+    const row = sealedRow(logs, entry_id);
+    if (row === null) return false;
+    await this.#db.erase(row.keyRow);
+    return true;
   }
 
   /** Drops the keys that nobody used, and closes. */
@@ -114,11 +132,14 @@ export class Reserved {
   }
 }
 
-function sealedRow(log: Log, entry_id: string): SealedRow | null {
-  const row = log.attached(rowKey(entry_id));
-  if (row !== undefined) {
-    return { keyRow: keyRow(row.subarray(0, KEY_ID_BYTES)), sealed: row.subarray(KEY_ID_BYTES) };
+function sealedRow(logs: readonly Log[], entry_id: string): SealedRow | null {
+  for (const log of logs.toReversed()) {
+    const row = log.attached(rowKey(entry_id));
+    if (row !== undefined) {
+      return { keyRow: keyRow(row.subarray(0, KEY_ID_BYTES)), sealed: row.subarray(KEY_ID_BYTES) };
+    }
+    const older = log.attached(olderRowKey(entry_id));
+    if (older !== undefined) return { keyRow: entry_id, sealed: older };
   }
-  const older = log.attached(olderRowKey(entry_id));
-  return older === undefined ? null : { keyRow: entry_id, sealed: older };
+  return null;
 }

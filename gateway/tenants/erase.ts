@@ -1,16 +1,17 @@
-// Destroys the texts behind an entry: first the log says so, then the key goes. A crash between the two leaves a
-// row that the next start finishes. behaviour.md §1.2.
+// Destroys the texts behind an entry: first the newest log says so, then the key goes. The sealed text may stand in an
+// older log of the same kind, so that both are looked for in all of them. A crash between the two steps leaves a row
+// that the next start finishes. gateway/API.md §1.2.
 
-import { LogError } from '../../log/index.ts';
-import type { AttachedRow, JsonObject, Kind, Log } from '../../log/index.ts';
+import { LOG_KINDS, LogError } from '../../log/index.ts';
+import type { AttachedRow, JsonObject, Kind } from '../../log/index.ts';
 import { ApiError } from '../../plugins/contract.ts';
 import type { Caller, Erasure } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
-import { ERASURE, erasureOf, erasureRow } from './erasure.ts';
+import { ERASED, ERASURE, erasureOf, erasureRow } from './erasure.ts';
 
 /** Attached rows of erasures whose key may still be there. */
 const PENDING = 'erasing/';
-const PAGE = 100;
+const PAGE = 1000;
 const ATTEMPTS = 10;
 
 /** What the spoliation seals say. */
@@ -37,7 +38,7 @@ export async function erase(
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const known = erasureOf(gateway.served[caller.kind], entry_id);
     if (known !== null) {
-      await finish(gateway, gateway.logs[caller.kind], entry_id);
+      await finish(gateway, caller.kind, entry_id);
       return known;
     }
     try {
@@ -78,20 +79,75 @@ async function append(
   });
 }
 
-/** Destroys the key and takes the row away; does nothing where both are gone. */
-async function finish(gateway: Gateway, log: Log, entry_id: string): Promise<void> {
-  if (log.attached(PENDING + entry_id) === undefined) return;
-  await gateway.disclosures.destroy(log, entry_id);
-  await log.putAttached([{ key: PENDING + entry_id, value: null }]);
+/**
+ * Destroys the key, then deletes the pending rows. A pending row whose sealed text none of the served logs has stays:
+ * a later start may serve the log that has it.
+ */
+async function finish(gateway: Gateway, kind: Kind, entry_id: string): Promise<boolean> {
+  const logs = gateway.served[kind];
+  const pending = logs.filter((log) => log.attached(PENDING + entry_id) !== undefined);
+  if (pending.length === 0) return true;
+  if (!(await gateway.disclosures.destroy(logs, entry_id))) return false;
+  for (const log of pending) await log.putAttached([{ key: PENDING + entry_id, value: null }]);
+  return true;
 }
 
-/** At a start: finishes what a crash has left. */
+/**
+ * At a start: finishes the erasures that a crash has interrupted, and those that the log says although the key is
+ * still stored: an earlier release did not destroy the keys of entries of a closed log, and a copy of the key database
+ * that was put back has keys that were destroyed since.
+ */
 export async function finishErasures(gateway: Gateway): Promise<void> {
-  for (const log of Object.values(gateway.logs)) {
-    for (;;) {
-      const rows = await log.attachedRows(PENDING, { limit: PAGE });
-      for (const [key] of rows) await finish(gateway, log, key.slice(PENDING.length));
-      if (rows.length < PAGE) break;
+  for (const kind of LOG_KINDS) {
+    const logs = gateway.served[kind];
+    const lost: string[] = [];
+    for (const log of logs) {
+      for await (const entry_id of idsUnder(PENDING, (options) =>
+        log.attachedRows(PENDING, options),
+      ))
+        if (!(await finish(gateway, kind, entry_id))) lost.push(entry_id);
     }
+    let finished = 0;
+    for (const log of logs) {
+      for await (const entry_id of idsUnder(ERASED, (options) => log.rows(ERASED, options))) {
+        if (!gateway.disclosures.hasKey(logs, entry_id)) continue;
+        await gateway.disclosures.destroy(logs, entry_id);
+        finished += 1;
+      }
+    }
+    tell(gateway, kind, { finished, lost });
+  }
+}
+
+function tell(
+  { logger }: Gateway,
+  kind: Kind,
+  { finished, lost }: { readonly finished: number; readonly lost: readonly string[] },
+): void {
+  if (finished > 0) {
+    const told = 'keys of erased disclosures were still stored, and are destroyed now';
+    logger.warn({ log: kind, finished }, told);
+  }
+  if (lost.length > 0) {
+    const told =
+      'erasures are not finished: their sealed text is in a log that is not served, so that it is not known which ' +
+      'keys to destroy. They are finished once that log is served again';
+    logger.warn({ log: kind, entry_ids: lost.slice(0, PAGE), count: lost.length }, told);
+  }
+}
+
+/** What stands after a prefix in the keys of rows, in order, page by page. */
+async function* idsUnder(
+  prefix: string,
+  read: (options: {
+    limit: number;
+    after?: string;
+  }) => Promise<readonly (readonly [string, unknown])[]>,
+): AsyncGenerator<string> {
+  for (let after: string | undefined; ;) {
+    const rows = await read({ limit: PAGE, ...(after === undefined ? {} : { after }) });
+    for (const [key] of rows) yield key.slice(prefix.length);
+    after = rows.at(-1)?.[0];
+    if (rows.length < PAGE || after === undefined) return;
   }
 }

@@ -1,5 +1,5 @@
 // The entry that says that the texts behind another one were destroyed, and where that is read from. The chain
-// `disclosure.subject` shows anyone whether it happened. behaviour.md §1.2; formats.md §3.
+// `disclosure.subject` shows anyone whether it happened. gateway/API.md §1.2; log/FORMAT.md §3.
 
 import type { EntryType, JsonObject, Log } from '../../log/index.ts';
 import type { Erasure } from '../../plugins/contract.ts';
@@ -7,8 +7,11 @@ import type { Erasure } from '../../plugins/contract.ts';
 /** Name of the entry type. */
 export const ERASURE = 'disclosure.erasure.v1';
 
+/** What the row of an entry's erasure begins with; the rest is the id of the entry. */
+export const ERASED = 'disclosure/erased/';
+
 /** Row of an entry's erasure. */
-export const erasureRow = (entry_id: string): string => `disclosure/erased/${entry_id}`;
+export const erasureRow = (entry_id: string): string => `${ERASED}${entry_id}`;
 
 /** `disclosure.erasure.v1`: names the entry, and the members whose texts are gone. */
 export const erasureType: EntryType = {

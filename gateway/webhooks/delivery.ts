@@ -34,14 +34,14 @@ const MISSING_ATTEMPTS = 2;
 
 /** Posts messages through the egress guard. */
 export class Delivery {
-  readonly #gateway: Pick<Gateway, 'egress' | 'disclosures' | 'receipt' | 'now'>;
+  readonly #gateway: Pick<Gateway, 'egress' | 'disclosures' | 'receipt' | 'served' | 'now'>;
   readonly #subscriptions: Subscriptions;
   readonly #signers: (log: Log) => readonly WebhookSigner[];
   /** Until when; of addresses that belong to no subscription which could be disabled. */
   readonly #gone = new LRUCache<string, number>({ max: MAX_GONE });
 
   constructor(
-    gateway: Pick<Gateway, 'egress' | 'disclosures' | 'receipt' | 'now'>,
+    gateway: Pick<Gateway, 'egress' | 'disclosures' | 'receipt' | 'served' | 'now'>,
     subscriptions: Subscriptions,
     signers: (log: Log) => readonly WebhookSigner[],
   ) {
@@ -89,8 +89,8 @@ export class Delivery {
 
   /** The address lives with the entry's private text and goes with it. */
   async #ownAddress(log: Log, entry_id: string, attempts: number): Promise<Receiver | Outcome> {
-    const { disclosures, now } = this.#gateway;
-    const url = (await disclosures.open(log, entry_id))['webhook_url']?.value;
+    const { disclosures, served, now } = this.#gateway;
+    const url = (await disclosures.open(served[log.kind], entry_id))['webhook_url']?.value;
     if (typeof url !== 'string') {
       // Erased; or the disk took the entry and not yet the key that opens it.
       if (attempts >= MISSING_ATTEMPTS) return { end: 'dropped' };

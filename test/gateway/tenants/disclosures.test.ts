@@ -11,11 +11,13 @@ import type { EntryDisclosures } from '../../../gateway/tenants/disclosures.ts';
 import { sealBatch } from '../../../gateway/tenants/sealing.ts';
 import type { AttachedRow, Log } from '../../../log/index.ts';
 
-/** The attached rows of a log, and nothing else of it. */
-const holding = (...rows: AttachedRow[]) =>
-  ({
+/** The logs of a kind: one, of which only the attached rows matter. */
+const holding = (...rows: AttachedRow[]) => [
+  {
     attached: (key: string) => rows.find((row) => row.key === key)?.value ?? undefined,
-  }) as unknown as Log;
+    row: () => undefined,
+  } as unknown as Log,
+];
 
 const opened = { message: { salt: '00'.repeat(16), value: 'the private text é' } };
 

@@ -4,6 +4,8 @@
 import assert from 'node:assert/strict';
 import { native } from '../../../log/index.ts';
 import { trustFromKit, verifyReceipt } from '../../../log/verify.ts';
+import { ERASURE } from '../../../gateway/tenants/erasure.ts';
+import { succeeded } from '../../plugins/succeeded.ts';
 import { codeOf } from '../middleware/envelope.ts';
 import { ok, run } from '../running.ts';
 import type { Answer, Ask, Running } from '../running.ts';
@@ -181,15 +183,106 @@ describe('an erasure that a crash cut off', () => {
     const log = first.gateway.logs.live;
     // As it stands between the entry's batch and the end of the key.
     await log.putAttached([{ key: `erasing/${entry_id}`, value: Buffer.alloc(0) }]);
-    assert.notDeepEqual(await first.gateway.disclosures.open(log, entry_id), {});
+    assert.notDeepEqual(await first.gateway.disclosures.open([log], entry_id), {});
     await first.close(true);
     const second = await run({ DATA_DIR: first.data });
     try {
       const { disclosures, logs } = second.gateway;
-      assert.deepEqual(await disclosures.open(logs.live, entry_id), {});
+      assert.deepEqual(await disclosures.open([logs.live], entry_id), {});
       assert.equal(logs.live.attached(`erasing/${entry_id}`), undefined);
     } finally {
       await second.close();
     }
+  });
+});
+
+describe('an erasure of an entry of a closed log', function () {
+  this.timeout(60_000);
+  let running: Running;
+  let key: string;
+  /** Entries of the first log, and the sealed answers that named them. */
+  let erased: Body;
+  let acknowledged: Body;
+  let kept: Body;
+
+  const classify = async (name: string): Promise<Body> =>
+    ok(
+      await running.post(
+        '/api/v1/classify',
+        { message: MESSAGE },
+        { key, headers: { 'Idempotency-Key': `succession-${name}` } },
+      ),
+    );
+  const hasKey = ({ entry_id }: Body): boolean =>
+    running.gateway.disclosures.hasKey(running.gateway.served.live, entry_id as string);
+  const restart = async (): Promise<void> => {
+    await running.close(true);
+    running = await run({ DATA_DIR: running.data });
+  };
+
+  before(async () => {
+    running = await run();
+    key = running.live;
+    erased = await classify('erased');
+    acknowledged = await classify('acknowledged');
+    kept = await classify('kept');
+    running = await succeeded(running);
+  });
+  after(() => running.close());
+
+  it('destroys the key, and no replay or lookup returns the text', async () => {
+    const { entry_id } = erased;
+    assert.equal(hasKey(erased), true);
+    const answer = await running.ask('DELETE', `/api/v1/disclosures/${String(entry_id)}`, { key });
+    assert.equal(answer.status, 200, answer.text);
+    assert.equal(hasKey(erased), false);
+    const { disclosures: _, ...rest } = erased;
+    assert.deepEqual(await classify('erased'), rest);
+    const found = await running.get(`/receipt/lookup?entry_id=${String(entry_id)}`, { key });
+    assert.equal(found.json.receipt.disclosures.message.erased, true);
+    const { logs } = running.gateway;
+    assert.equal(logs.live.attached(`erasing/${String(entry_id)}`), undefined);
+    await restart();
+    assert.equal(hasKey(erased), false);
+    assert.deepEqual(await classify('erased'), rest);
+    assert.deepEqual(await classify('kept'), kept);
+  });
+
+  it('that was acknowledged and destroyed nothing is respected, and finished by a start', async () => {
+    const { gateway } = running;
+    const tenant_ref = acknowledged.tenant_ref as string;
+    const members = {
+      subject_entry_id: acknowledged.entry_id as string,
+      subject_commitments: ['message'],
+    };
+    await gateway.logs.live.append([{ type: ERASURE, tenant_ref, members }]);
+    assert.equal(hasKey(acknowledged), true, 'as the earlier release left it');
+    const { disclosures: _, ...rest } = acknowledged;
+    assert.deepEqual(await classify('acknowledged'), rest);
+    await restart();
+    assert.equal(hasKey(acknowledged), false);
+    assert.equal(hasKey(kept), true);
+    assert.deepEqual(await classify('kept'), kept);
+  });
+
+  it('is finished by the start that finds its pending row in any log', async () => {
+    const { served } = running.gateway;
+    const pending = `erasing/${String(kept.entry_id)}`;
+    // The crash came before the succession: the row is in the closed log.
+    await served.live[0]!.putAttached([{ key: pending, value: Buffer.alloc(0) }]);
+    await restart();
+    assert.equal(hasKey(kept), false);
+    assert.equal(running.gateway.served.live[0]!.attached(pending), undefined);
+  });
+
+  it('stays pending while the log that has the sealed text is not served', async () => {
+    const unknown = '01900000-0000-7000-8000-000000000000';
+    const pending = `erasing/${unknown}`;
+    await running.gateway.logs.live.putAttached([{ key: pending, value: Buffer.alloc(0) }]);
+    const lines: string[] = [];
+    await running.close(true);
+    running = await run({ DATA_DIR: running.data }, { lines: (line) => lines.push(line) });
+    assert.notEqual(running.gateway.logs.live.attached(pending), undefined);
+    assert.ok(lines.some((line) => line.includes(unknown) && line.includes('not finished')));
   });
 });
