@@ -1,18 +1,20 @@
 // Opens everything that the gateway stands on: stores, threads, logs, plugins. Nothing listens yet, so that
 // administration without a server uses the same door.
 
-import { chmod, mkdir } from 'node:fs/promises';
+import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import {
   encryptKeyFiles,
   LogError,
   logNumbers,
+  makeFolder,
   LOG_KINDS,
   openLog,
   openThreads,
   readEntry,
   receiptOf,
+  removeLeftovers,
   systemTime,
 } from '../log/index.ts';
 import type { Kind, Log, Threads, TimeSource } from '../log/index.ts';
@@ -95,7 +97,7 @@ async function open(
     ...(await externalPlugins(config.PLUGINS)),
   ]);
   const witnesses = WitnessNetwork.open(config, now, options.logger);
-  await mkdir(config.DATA_DIR, { recursive: true, mode: 0o700 });
+  await makeFolder(config.DATA_DIR, 0o700);
   await chmod(config.DATA_DIR, 0o700);
 
   const store = await openGatewayStore(join(config.DATA_DIR, 'gateway'));
@@ -103,6 +105,7 @@ async function open(
   warnOfLoss(config, store, options.logger);
   const [keyFolder, passphrase] = [join(config.DATA_DIR, 'keys'), passphraseOf(config)];
   // Once the folder is ours and before anything reads the keys.
+  await removeLeftovers(keyFolder);
   const encrypted = passphrase === undefined ? [] : await encryptKeyFiles(keyFolder, passphrase);
   if (encrypted.length > 0) {
     const told = 'private key files were not encrypted and are now; copies of them are not';

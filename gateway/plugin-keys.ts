@@ -4,7 +4,7 @@
 // under a name that nothing reads: its number is never taken again, and the key is published no more.
 
 import { createPublicKey, sign } from 'node:crypto';
-import { mkdir, readdir, rename, stat } from 'node:fs/promises';
+import { readdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { calculateJwkThumbprint } from 'jose';
@@ -14,6 +14,7 @@ import {
   openSignPool,
   publicJwk,
   readKeyFile,
+  makeFolder,
   syncFolder,
   writeKeyFile,
 } from '../log/index.ts';
@@ -74,7 +75,7 @@ export class PluginKeys {
     passphrase?: string,
     pool: SignPool = openSignPool({ threads: false }),
   ): Promise<PluginKeys> {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeFolder(folder, 0o700);
     const place = { folder, passphrase, pool };
     const files = await readdir(folder);
     const keys: PluginKey[] = [];

@@ -1,13 +1,14 @@
 // Starts a core with its sequencer and publisher on a data folder: refuses a rolled-back database,
 // creates entry 0 of a new log, brings the map up to the published checkpoint.
 
-import { join } from 'node:path';
+import { join, parse } from 'node:path';
 import { asInvalid } from './admission.ts';
 import { catchUp, type FoldedAt } from './catch-up.ts';
 import type { LogClock } from './clock.ts';
 import { Core } from './core.ts';
 import { native } from './crypto/native.ts';
 import type { SignPool } from './crypto/sign-pool.ts';
+import { removeLeftovers } from './durable-file.ts';
 import { equal, fromBase64 } from './encoding/bytes.ts';
 import type { JsonObject } from './encoding/json-types.ts';
 import { LogError } from './errors.ts';
@@ -114,6 +115,9 @@ async function startOn(store: Store, options: EngineOptions): Promise<Engine> {
     );
   }
   await checkRowForms(core, options.types);
+  const { dir, base } = parse(options.checkpoint_file);
+  await removeLeftovers(dir, { of: base });
+  await removeLeftovers(options.folder);
   const remembered = await readCheckpointFile(options.checkpoint_file);
   checkNotBehind(core, remembered, options.checkpoint_file);
 

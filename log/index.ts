@@ -63,4 +63,10 @@ export { parsePolicy } from './note/policy.ts';
 export { countQuorum } from './note/quorum.ts';
 export type { CosignerName, Policy, PolicyKey } from './note/quorum.ts';
 export { checkCurrent } from './store/current.ts';
-export { syncFolder } from './sync-folder.ts';
+export {
+  IDLE_MS,
+  makeFolder,
+  removeLeftovers,
+  syncFolder,
+  writeDurableFile,
+} from './durable-file.ts';

@@ -1,11 +1,12 @@
 // The private keys of one log: its checkpoint key, which never rotates, and its receipt keys.
 // behaviour.md §2; files are PKCS #8 with mode 0600, in a folder that no backup of the database holds.
 
-import { mkdir, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { native } from './crypto/native.ts';
 import { generateKey, readKeyFile, Signer, writeKeyFile } from './crypto/keys.ts';
 import type { SignPool } from './crypto/sign-pool.ts';
+import { makeFolder } from './durable-file.ts';
 import { LogError } from './errors.ts';
 import { formatVkey, LOG_KEY } from './note/vkey.ts';
 import type { Kind } from './types.ts';
@@ -32,7 +33,7 @@ export class Keyring {
 
   static async open(where: KeyFolder, pool: SignPool): Promise<Keyring> {
     const ring = new Keyring(where, pool);
-    await mkdir(where.folder, { recursive: true, mode: 0o700 });
+    await makeFolder(where.folder, 0o700);
     for (const name of (await readdir(where.folder)).sort()) {
       if (!name.startsWith(ring.#name('')) || !name.endsWith('.pem')) continue;
       const key = await readKeyFile(join(where.folder, name), where.passphrase);

@@ -1,10 +1,10 @@
 // Opens the logs of a data folder: where their files are, which threads they share.
 
 import { existsSync, readdirSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LogClock, systemTime, type TimeSource } from './clock.ts';
 import { openSignPool, type SignPool } from './crypto/sign-pool.ts';
+import { makeFolder } from './durable-file.ts';
 import type { Predecessor } from './engine.ts';
 import type { Cosign } from './publisher.ts';
 import { OpenLog } from './log.ts';
@@ -72,7 +72,7 @@ export function openThreads(options: { readonly inline?: boolean } = {}): Thread
 export async function openLog(options: OpenLogOptions): Promise<Log> {
   const { kind, number = 1 } = options;
   const folder = join(options.data, kind, String(number));
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   const threads = options.threads ?? openThreads();
   const own = options.threads === undefined ? { onClosed: () => threads.close() } : {};
   const name = `${kind}-${String(number)}.checkpoint`;

@@ -4,9 +4,8 @@
 
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { generateKey, readKeyFile, writeKeyFile } from '../../log/index.ts';
+import { generateKey, makeFolder, readKeyFile, writeKeyFile } from '../../log/index.ts';
 
 const FILE = 'webhook-secrets.pem';
 const INFO = 'actlog webhook secrets v1';
@@ -28,7 +27,7 @@ export class SecretBox {
   /** Reads the key file in the folder of private keys; makes it at the first start. */
   static async open(folder: string, passphrase?: string): Promise<SecretBox> {
     const path = join(folder, FILE);
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeFolder(folder, 0o700);
     const there = await readKeyFile(path, passphrase).catch((error: unknown) => {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
       throw error;

@@ -2,9 +2,9 @@
 
 import { createPrivateKey } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
-import { lstat, open, readdir, readFile, rename } from 'node:fs/promises';
+import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { syncFolder } from '../sync-folder.ts';
+import { writeDurableFile } from '../durable-file.ts';
 import { MAX_KEY_FILE_BYTES, pemOf } from './keys.ts';
 
 const PLAIN = '-----BEGIN PRIVATE KEY-----';
@@ -27,7 +27,6 @@ export async function encryptKeyFiles(folder: string, passphrase: string): Promi
   }
   const encrypted: string[] = [];
   for (const name of plain) if (await encrypt(join(folder, name), passphrase)) encrypted.push(name);
-  if (encrypted.length > 0) await syncFolder(folder);
   return encrypted;
 }
 
@@ -59,16 +58,7 @@ async function encrypt(path: string, passphrase: string): Promise<boolean> {
   const key = keyIn(pem, passphrase);
   pem.fill(0);
   if (key === null) return false;
-  const { atime, mtime } = await lstat(path);
-  const file = await open(`${path}.new`, 'w', 0o600);
-  try {
-    await file.chmod(0o600);
-    await file.writeFile(pemOf(key, passphrase));
-    await file.utimes(atime, mtime);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(`${path}.new`, path);
+  const times = await lstat(path);
+  await writeDurableFile(path, pemOf(key, passphrase), { secret: true, times });
   return true;
 }

@@ -4,11 +4,10 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { constants } from 'node:fs';
-import { open, unlink } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { LogError } from '../errors.ts';
-import { syncFolder } from '../sync-folder.ts';
+import { writeDurableFile } from '../durable-file.ts';
 import { native } from './native.ts';
 import { publicKeyOfJwk, thumbprint } from './thumbprint.ts';
 import type { Ed25519Jwk } from './thumbprint.ts';
@@ -77,21 +76,7 @@ export async function writeKeyFile(
   passphrase?: string,
 ): Promise<void> {
   if (passphrase === '') throw new LogError('key_invalid', 'passphrase is empty');
-  const pem = pemOf(key, passphrase);
-  const file = await open(path, 'wx', 0o600);
-  try {
-    try {
-      await file.writeFile(pem);
-      await file.chmod(0o600); // a stricter umask could leave a file that we cannot read back
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-  } catch (error) {
-    await unlink(path); // half a key would block the next start
-    throw error;
-  }
-  await syncFolder(dirname(path));
+  await writeDurableFile(path, pemOf(key, passphrase), { secret: true, replace: false });
 }
 
 /**

@@ -8,11 +8,9 @@
 import { createHash } from 'node:crypto';
 import type { Hash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
-import { open, rename } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { equal, readU64, u64 } from '../encoding/bytes.ts';
-import { syncFolder } from '../sync-folder.ts';
+import { writeDurableFile } from '../durable-file.ts';
 import { Records } from './records.ts';
 import { HeadTrie, INNER_WORDS, LEAF_WORDS } from './trie.ts';
 import type { TrieRecords } from './trie.ts';
@@ -40,25 +38,21 @@ export interface Loaded {
 }
 
 /**
- * Writes a frozen version that the caller holds until this resolves: to a file beside `path`, synced,
- * then renamed. Gives way to other work between slices. One save for one path at a time.
+ * Writes a frozen version that the caller holds until this resolves. Gives way to other work between slices.
  */
 export async function saveSnapshot(
   records: TrieRecords,
   covered: number,
   path: string,
 ): Promise<void> {
-  const beside = `${path}.new`;
-  const file = await open(beside, 'w', 0o600);
-  try {
-    const header = await writeRecords(file, records, covered);
-    await writeAll(file, header, 0);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(beside, path);
-  await syncFolder(dirname(path));
+  await writeDurableFile(
+    path,
+    async (file) => {
+      const header = await writeRecords(file, records, covered);
+      await writeAll(file, header, 0);
+    },
+    { secret: true },
+  );
 }
 
 /**

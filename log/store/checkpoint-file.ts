@@ -1,13 +1,13 @@
 // The checkpoint file stands outside the database and remembers how far the log has come. A database
 // behind it is a restored backup: writing on would fork the log (formats.md §5).
 
-import { open, readFile, rename, mkdir } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { LogError } from '../errors.ts';
 import { isJsonObject, parseJson } from '../encoding/json.ts';
 import type { Json } from '../encoding/json-types.ts';
 import { fromBase64 } from '../encoding/bytes.ts';
-import { syncFolder } from '../sync-folder.ts';
+import { makeFolder, writeDurableFile } from '../durable-file.ts';
 
 /** The last note that may have left the process, and a size and root that callers hold receipts for. */
 export interface Remembered {
@@ -60,16 +60,6 @@ function parsed(text: string): Json {
 
 /** Replaces the file so that a crash leaves the old one or the new one, and both names on disk. */
 export async function writeCheckpointFile(path: string, remembered: Remembered): Promise<void> {
-  const folder = dirname(path);
-  await mkdir(folder, { recursive: true });
-  const temporary = `${path}.new`;
-  const file = await open(temporary, 'w', 0o644);
-  try {
-    await file.writeFile(`${JSON.stringify(remembered)}\n`);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(temporary, path);
-  await syncFolder(folder);
+  await makeFolder(dirname(path));
+  await writeDurableFile(path, `${JSON.stringify(remembered)}\n`);
 }

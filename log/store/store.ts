@@ -2,6 +2,7 @@
 // LevelDB errors leave here as LogErrors; nothing is ever repaired silently.
 
 import { ClassicLevel } from 'classic-level';
+import { makeFolder } from '../durable-file.ts';
 import { LogError } from '../errors.ts';
 import { checkCurrent } from './current.ts';
 import { howLeft, markInUse, unmark } from './in-use.ts';
@@ -80,6 +81,8 @@ export async function openStore(
     }
     const left = await howLeft(folder);
     if (left === 'unclosed' || (compare && left === 'closed')) await checkTables(folder);
+    // LevelDB does not sync the folder above its own.
+    await makeFolder(folder);
   } catch (error) {
     throw translate(error, folder);
   }

@@ -1,6 +1,5 @@
 // `actlog conformance`: whether a service keeps RR-1, by five checks from outside.
 
-import { writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import type { Json } from '../../log/index.ts';
 import { acting, CommandError, EXIT } from '../command-line.ts';
@@ -88,7 +87,8 @@ async function conformance(address: string, options: ConformanceOptions): Promis
   if (options.publish === true) await publish(url, run, key);
   if (run.conformant && options.badge !== undefined) {
     const { badgeSvg } = await import('../../plugins/require-receipt/badge.ts');
-    await writeFile(options.badge, badgeSvg(Date.parse(run.checked_at)));
+    const { writeDurableFile } = await import('../../log/durable-file.ts');
+    await writeDurableFile(options.badge, badgeSvg(Date.parse(run.checked_at)));
   }
   if (run.conformant) return EXIT.ok;
   return run.checks.some(({ outcome }) => outcome === 'failed') ? EXIT.failed : EXIT.unknown;

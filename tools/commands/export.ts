@@ -135,5 +135,5 @@ async function kitOf(target: string, base: URL): Promise<void> {
     console.log(`no kit: ${error.message}`);
     return;
   }
-  await new StaticFiles(target).write(KIT_PATH, kit, true);
+  await new StaticFiles(target).finish(KIT_PATH, kit);
 }

@@ -1,6 +1,6 @@
 // `actlog refute`: a receipt against an absence document that denies it.
 
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { acting, CommandError, EXIT } from '../command-line.ts';
 import type { TrustOptions } from '../verify/trust.ts';
@@ -84,7 +84,10 @@ async function run(receipt: string, document: string, options: RefuteOptions): P
     if (refutation.outcome !== 'proven') return EXITS[refutation.outcome];
     const text = `${JSON.stringify(refutation.proof, null, 2)}\n`;
     if (options.out === undefined) process.stdout.write(text);
-    else await writeFile(options.out, text);
+    else {
+      const { writeDurableFile } = await import('../../log/durable-file.ts');
+      await writeDurableFile(options.out, text);
+    }
     return EXITS.proven;
   } finally {
     await paths.close();

@@ -83,7 +83,7 @@ export async function exportLog(options: ExportOptions): Promise<Exported> {
     );
   }
   await tiles.putPartial();
-  await files.write('checkpoint', note, true);
+  await files.finish('checkpoint', note);
   return { origin: head.origin, size: head.size, fetched };
 }
 

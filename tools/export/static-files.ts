@@ -1,7 +1,14 @@
-// Files that a web server serves as they are: each appears whole or not at all.
+// Files that a web server serves as they are: each appears complete or not at all.
 
-import { mkdir, open, readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import {
+  IDLE_MS,
+  makeFolder,
+  removeLeftovers,
+  syncFolder,
+  writeDurableFile,
+} from '../../log/index.ts';
 
 /** One folder of them; paths are those under the prefix of a log. */
 export class StaticFiles {
@@ -23,23 +30,22 @@ export class StaticFiles {
     }
   }
 
-  /** A reader sees the old content or the new one; `durable` when it resolves only if asked for. */
-  async write(path: string, content: Uint8Array | string, durable = false): Promise<void> {
+  /** A reader sees the old content or the new one. Its name outlives a power cut only after `finish`. */
+  async write(path: string, content: Uint8Array | string): Promise<void> {
     const file = join(this.folder, path);
     const folder = dirname(file);
     if (!this.#made.has(folder)) {
-      await mkdir(folder, { recursive: true });
+      await makeFolder(folder);
+      await removeLeftovers(folder, { idle_ms: IDLE_MS });
       this.#made.add(folder);
     }
-    const temporary = `${file}.new`;
-    await writeFile(temporary, content, { flush: durable });
-    await rename(temporary, file);
-    if (!durable) return;
-    const directory = await open(folder, 'r');
-    try {
-      await directory.sync();
-    } finally {
-      await directory.close();
-    }
+    await writeDurableFile(file, content, { sync_folder: false });
+  }
+
+  /** Writes the file that says that all others are there, once they are on disk. */
+  async finish(path: string, content: string): Promise<void> {
+    for (const folder of this.#made) await syncFolder(folder);
+    await this.write(path, content);
+    await syncFolder(dirname(join(this.folder, path)));
   }
 }

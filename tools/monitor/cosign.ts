@@ -1,9 +1,9 @@
 // A monitor that cosigns what it has checked, as a C2SP witness with a key named `<name>/map`. formats.md §5.
 
-import { mkdir } from 'node:fs/promises';
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import type { Signer } from '../../log/crypto/keys.ts';
+import { makeFolder } from '../../log/durable-file.ts';
 import { formatCheckpoint, type Checkpoint } from '../../log/note/checkpoint.ts';
 import { isKeyName } from '../../log/note/vkey.ts';
 import { CommandError, EXIT } from '../command-line.ts';
@@ -48,7 +48,7 @@ export async function openCosigner(options: CosignOptions): Promise<Cosigner> {
   const { host, port } = addressOf(options.serve);
   const folder = join(options.state, 'cosigned');
   const keyFile = options.keyFile ?? join(options.state, 'cosigner.pem');
-  await mkdir(options.state, { recursive: true });
+  await makeFolder(options.state);
   checkMemory(keyFile, folder);
   const { verified, onAnotherRoot, wait_ms = WAIT_MS } = options;
   const gate = async (head: Checkpoint, note: string): Promise<WitnessAnswer | null> => {

@@ -1,9 +1,17 @@
 // What a monitor remembers of a log between runs: the newest note that it has checked up to, a replay at
 // rest, and leaf hashes. Files but the last are replaced whole, so that a crash leaves the old or the new one.
 
-import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isJsonObject, LogError, parseJson } from '../../log/index.ts';
+import {
+  IDLE_MS,
+  isJsonObject,
+  LogError,
+  makeFolder,
+  parseJson,
+  removeLeftovers,
+  writeDurableFile,
+} from '../../log/index.ts';
 import type { JsonObject } from '../../log/index.ts';
 import { CommandError, EXIT } from '../command-line.ts';
 import { LeafHashes } from './leaf-hashes.ts';
@@ -45,6 +53,7 @@ export class CursorFiles {
   }
 
   async read(): Promise<Cursor | null> {
+    await removeLeftovers(this.#folder, { idle_ms: IDLE_MS });
     const bytes = await this.#read('.json');
     if (bytes === null) return null;
     const value = objectIn(bytes);
@@ -92,16 +101,8 @@ export class CursorFiles {
   }
 
   async #replace(end: string, bytes: Uint8Array): Promise<void> {
-    await mkdir(this.#folder, { recursive: true });
-    const path = this.#path(end);
-    const file = await open(`${path}.new`, 'w', 0o644);
-    try {
-      await file.writeFile(bytes);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(`${path}.new`, path);
+    await makeFolder(this.#folder);
+    await writeDurableFile(this.#path(end), bytes);
   }
 }
 

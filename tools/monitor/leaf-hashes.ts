@@ -1,9 +1,9 @@
 // The leaf hashes of what a monitor has checked, 32 bytes an entry in one file. By them an older note is
 // judged at once, also when whoever serves it serves no tree that reaches the newest note seen.
 
-import { mkdir, open, readFile } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { equal, LogError, native, toBase64 } from '../../log/index.ts';
+import { equal, LogError, makeFolder, native, toBase64 } from '../../log/index.ts';
 import { HASH_BYTES, nodeHash } from '../../log/merkle/hash.ts';
 import { consistencyPath, rootAt } from '../../log/merkle/prove.ts';
 import type { HashReader } from '../../log/merkle/prove.ts';
@@ -49,7 +49,7 @@ export class LeafHashes {
   /** Writes what was taken, at its place; a crash before the note is kept leaves hashes that nobody reads. */
   async keep(): Promise<void> {
     if (this.#count === 0) return;
-    await mkdir(dirname(this.#path), { recursive: true });
+    await makeFolder(dirname(this.#path));
     // `a+` only makes the file: where it appends is not ours to choose.
     await (await open(this.#path, 'a+', 0o644)).close();
     const file = await open(this.#path, 'r+');

@@ -1,11 +1,11 @@
 // Starts a witness process: key, database, server, and a stop that finishes what it began.
 
 import { existsSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
 import { isIPv6 } from 'node:net';
 import { dirname, join } from 'node:path';
 import { generateKey, readKeyFile, Signer, writeKeyFile } from '../../log/crypto/keys.ts';
 import { native } from '../../log/crypto/native.ts';
+import { makeFolder } from '../../log/durable-file.ts';
 import { isMapCosigner } from '../../log/note/checkpoint.ts';
 import { COSIGNER_KEY, formatVkey, isKeyName } from '../../log/note/vkey.ts';
 import { CommandError } from '../command-line.ts';
@@ -31,7 +31,7 @@ export async function startWitness(start: WitnessStart): Promise<void> {
       'names in /map are of monitors that check every rule before they cosign',
     );
   }
-  await mkdir(data, { recursive: true, mode: 0o700 });
+  await makeFolder(data, 0o700);
   const folder = join(data, 'cosigned');
   const keyFile = join(data, 'cosigner.pem');
   checkMemory(keyFile, folder);
@@ -64,7 +64,7 @@ export async function openWitness(
   name: string,
   keyFile: string,
 ): Promise<{ readonly witness: Witness; readonly signer: Signer; readonly vkey: string }> {
-  await mkdir(opened.folder, { recursive: true, mode: 0o700 });
+  await makeFolder(opened.folder, 0o700);
   const signer = await signerOf(keyFile);
   const witness = await Witness.open({ name, signer, ...opened });
   return { witness, signer, vkey: formatVkey(native, name, COSIGNER_KEY, signer.publicKey) };

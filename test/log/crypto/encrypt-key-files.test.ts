@@ -23,8 +23,6 @@ describe('encryptKeyFiles', () => {
       await utimes(join(folder, name), since, since);
     }
     await writeKeyFile(join(folder, 'c.pem'), keys[0]!, 'open sesame');
-    // What a crash has left of one.
-    await writeFile(join(folder, 'a.pem.new'), 'half', { mode: 0o644 });
     const before = await readFile(join(folder, 'c.pem'));
     assert.deepEqual(await encryptKeyFiles(folder, 'open sesame'), names);
     for (const [i, name] of names.entries()) {
