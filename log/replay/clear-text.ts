@@ -45,9 +45,14 @@ export function clearTextOf(schema: JsonObject): ClearText {
 /**
  * Checks the own members of a statement of a declared type. Numbers, booleans and null pass; a string
  * is a reserved member, a decimal, enumerated, or an identifier in a member that the schema names; a
- * member's name is named by the schema or an identifier itself.
+ * member's name is named by the schema or an identifier itself. `related` is what a
+ * broken rule names as earlier entries: the declaration of the type.
  */
-export function checkClearText(own: JsonObject, rules: ClearText): void {
+export function checkClearText(
+  own: JsonObject,
+  rules: ClearText,
+  related: readonly number[] = [],
+): void {
   for (const name of Object.keys(own)) {
     const value = own[name] ?? null;
     // Its grammar is checked with the links.
@@ -55,7 +60,7 @@ export function checkClearText(own: JsonObject, rules: ClearText): void {
     // The chain that the entry speaks about, by the grammar of its key: a payment hash may hold + and /,
     // and one session_ref in 32 begins with - or _.
     if (name === 'subject_key' && namesChain(value)) continue;
-    check(name, value, rules);
+    check(name, value, rules, related);
   }
 }
 
@@ -68,18 +73,20 @@ function namesChain(value: Json): boolean {
   }
 }
 
-function check(member: string, value: Json, rules: ClearText): void {
+function check(member: string, value: Json, rules: ClearText, related: readonly number[]): void {
   if (!rules.members.has(member) && !isIdentifier(member)) {
-    throw new RuleBroken('clear_text', 'a member name is free text');
+    throw new RuleBroken('clear_text', 'a member name is free text', related);
   }
   if (typeof value === 'string') {
     const named = rules.members.has(member) && isIdentifier(value);
     if (!named && !rules.enumerated.has(value) && !DECIMAL.test(value)) {
-      throw new RuleBroken('clear_text', 'a string is neither named by the schema nor enumerated');
+      const detail = 'a string is neither named by the schema nor enumerated';
+      throw new RuleBroken('clear_text', detail, related);
     }
   } else if (Array.isArray(value)) {
-    for (const element of value as readonly Json[]) check(member, element, rules);
+    for (const element of value as readonly Json[]) check(member, element, rules, related);
   } else if (typeof value === 'object' && value !== null) {
-    for (const [name, child] of Object.entries(value as JsonObject)) check(name, child, rules);
+    for (const [name, child] of Object.entries(value as JsonObject))
+      check(name, child, rules, related);
   }
 }

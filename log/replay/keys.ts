@@ -50,6 +50,7 @@ export class ReceiptKeys {
         throw new RuleBroken(
           'key_rotation',
           'the entry after a new key does not retire the old one',
+          this.#declaredAt(this.#inForce?.kid),
         );
       }
     }
@@ -69,8 +70,20 @@ export class ReceiptKeys {
       throw new RuleBroken(
         'key_status',
         `a key that is ${before ?? 'unknown'} cannot be ${status}`,
+        this.#declaredAt(kid),
       );
     }
+  }
+
+  /** Index of the latest declaration of the key in force: the entry that an entry of another key contradicts. */
+  inForceAt(): readonly number[] {
+    return this.#declaredAt(this.#inForce?.kid);
+  }
+
+  /** Index of the latest declaration of a key, if it has one. */
+  #declaredAt(kid: string | undefined): readonly number[] {
+    const key = kid === undefined ? undefined : this.#keys.get(kid);
+    return key === undefined ? [] : [key.revoked_index ?? key.ended_index ?? key.since_index];
   }
 
   /** Entry 0 declares its jwk; `log.key.v1` what it says. `check` has let the statement through. */

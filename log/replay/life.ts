@@ -32,12 +32,15 @@ export function originParts(origin: string): OriginParts | null {
 }
 
 /** Whether an entry of this type may stand here: log.open.v1 first and only there, nothing after the end. */
-export function checkPhase(phase: Phase, type: string): void {
-  if ((type === 'log.open.v1') !== (phase === 'empty')) {
-    throw new RuleBroken('log_open', 'log.open.v1 is entry 0, and only entry 0');
-  }
+export function checkPhase(phase: Phase, type: string, closed_at: number | null): void {
+  // First, since log.open.v1 may not follow either.
   if (phase === 'closed' || (phase === 'closing' && type !== 'log.map_head.v1')) {
-    throw new RuleBroken('log_closed', 'nothing follows log.closed.v1 but its map head');
+    const related = closed_at === null ? [] : [closed_at];
+    throw new RuleBroken('log_closed', 'nothing follows log.closed.v1 but its map head', related);
+  }
+  if ((type === 'log.open.v1') !== (phase === 'empty')) {
+    const related = phase === 'empty' ? [] : [0];
+    throw new RuleBroken('log_open', 'log.open.v1 is entry 0, and only entry 0', related);
   }
 }
 

@@ -52,7 +52,10 @@ interface Dump {
   readonly map_head: MapHead | null;
   readonly keys: KeysDump;
   readonly types: TypesDump;
-  readonly tenants: readonly string[];
+  /** Where the log was closed; older dumps do not have it. */
+  readonly closed_at?: number | null;
+  /** With the index of the registration, which older dumps do not have. */
+  readonly tenants: readonly (string | readonly [string, number])[];
   readonly surfaces: SurfaceDump;
 }
 
@@ -64,10 +67,12 @@ export class LogState {
   readonly #suite: Suite;
   readonly #sandbox: boolean;
   readonly #predecessor: Predecessor | null;
-  readonly #tenants = new Set<string>();
+  /** tenant_ref → index of its registration; null out of an older dump. */
+  readonly #tenants = new Map<string, number | null>();
   readonly #surfaces = new Surfaces();
   #chains: Chains;
   #phase: Phase = 'empty';
+  #closedAt: number | null = null;
   #last: Last | null = null;
   #mapHead: MapHead | null = null;
 
@@ -100,7 +105,7 @@ export class LogState {
   check({ statement }: EntryParts, index: number): Accepted {
     const place = { origin: this.origin, sandbox: this.#sandbox, index };
     const common = checkMembers(statement, place);
-    checkPhase(this.#phase, common.type);
+    checkPhase(this.#phase, common.type, this.#closedAt);
     under('builtin_members', () => {
       checkBuiltin(statement);
     });
@@ -121,10 +126,11 @@ export class LogState {
     const { type, entry_id, issued_at_ms, tenant_ref } = common;
     this.#chains.apply(links, index, issued_at_ms, leafHash);
     this.keys.apply(statement, index, issued_at_ms);
-    if (type === 'log.tenant.v1' && tenant_ref !== null) this.#tenants.add(tenant_ref);
+    if (type === 'log.tenant.v1' && tenant_ref !== null) this.#tenants.set(tenant_ref, index);
     if (type === 'log.entry_type.v1') this.types.add(statement as unknown as Declaration, index);
     applySurfaces(statement, index, this.#surfaces);
     if (type === 'log.map_head.v1') this.#mapHead = { index, issued_at_ms };
+    if (type === 'log.closed.v1') this.#closedAt = index;
     this.#phase = nextPhase(this.#phase, type);
     this.#last = { text, type, entry_id, issued_at_ms };
   }
@@ -137,7 +143,8 @@ export class LogState {
       map_head: this.#mapHead,
       keys: this.keys.dump(),
       types: this.types.dump(),
-      tenants: [...this.#tenants],
+      closed_at: this.#closedAt,
+      tenants: [...this.#tenants].map(([ref, index]) => (index === null ? ref : [ref, index])),
       surfaces: this.#surfaces.dump(),
     };
     return dump as unknown as JsonObject;
@@ -151,7 +158,11 @@ export class LogState {
     this.#mapHead = dump.map_head;
     this.keys.restore(dump.keys);
     this.types.restore(dump.types);
-    for (const tenant_ref of dump.tenants) this.#tenants.add(tenant_ref);
+    this.#closedAt = dump.closed_at ?? null;
+    for (const tenant of dump.tenants) {
+      const [tenant_ref, index] = typeof tenant === 'string' ? [tenant, null] : tenant;
+      this.#tenants.set(tenant_ref, index);
+    }
     this.#surfaces.restore(dump.surfaces);
     this.#chains = new Chains(this.#suite, this.origin, map, HeadTable.load(heads));
   }
@@ -165,7 +176,10 @@ export class LogState {
     }
     const key = keys.inForce();
     if (key === null) throw new RuleBroken('kid', 'no receipt key is in force');
-    if (kid !== key.kid) throw new RuleBroken('kid', `kid is not ${key.kid}, the key in force`);
+    if (kid !== key.kid) {
+      const detail = `kid is not ${key.kid}, the key in force`;
+      throw new RuleBroken('kid', detail, keys === this.keys ? keys.inForceAt() : []);
+    }
     return key;
   }
 
@@ -173,7 +187,11 @@ export class LogState {
     if (tenant_ref === null) return;
     const known = this.#tenants.has(tenant_ref);
     if (type === 'log.tenant.v1') {
-      if (known) throw new RuleBroken('tenant_declared_twice', 'tenant_ref is registered already');
+      if (known) {
+        const at = this.#tenants.get(tenant_ref) ?? null;
+        const detail = 'tenant_ref is registered already';
+        throw new RuleBroken('tenant_declared_twice', detail, at === null ? [] : [at]);
+      }
     } else if (!known) {
       throw new RuleBroken('tenant_unknown', 'tenant_ref is not registered before its first entry');
     }
@@ -189,6 +207,7 @@ export class LogState {
       () => {
         checkSurfaces(statement, this.#surfaces.reader);
       },
+      () => this.#surfaces.related(statement),
     );
     switch (type) {
       case 'log.open.v1':
@@ -211,7 +230,8 @@ export class LogState {
   #checkMapHead(statement: JsonObject): void {
     const before = this.#mapHead?.index ?? null;
     if (statement.prev_map_head !== before) {
-      throw new RuleBroken('prev_map_head', `prev_map_head is not ${String(before)}`);
+      const detail = `prev_map_head is not ${String(before)}`;
+      throw new RuleBroken('prev_map_head', detail, before === null ? [] : [before]);
     }
     const root = toHex(this.#chains.mapRoot());
     if (statement.map_root !== root) {

@@ -39,12 +39,15 @@ const compileSchema = schemaCompiler({
 export class EntryTypes {
   readonly #types = new Map<string, DeclaredType>();
   /** Chain kind → its one member list, as JSON. */
-  readonly #kinds = new Map<string, string>();
+  readonly #kinds = new Map<string, { readonly members: string; readonly index: number }>();
 
   /** Kinds of declared chains and how many members their keys have. */
   kinds(): ReadonlyMap<string, number> {
     return new Map(
-      [...this.#kinds].map(([kind, members]) => [kind, (JSON.parse(members) as string[]).length]),
+      [...this.#kinds].map(([kind, { members }]) => [
+        kind,
+        (JSON.parse(members) as string[]).length,
+      ]),
     );
   }
 
@@ -60,7 +63,7 @@ export class EntryTypes {
     for (const member of Object.keys(statement)) {
       if (!COMMON_MEMBERS.has(member)) define(own, member, statement[member] ?? null);
     }
-    checkClearText(own, type.clearText);
+    checkClearText(own, type.clearText, [type.index]);
     type.validate ??= compile(type.schema);
     if (!type.validate(own)) {
       const [error] = type.validate.errors ?? [];
@@ -79,8 +82,10 @@ export class EntryTypes {
       throw new RuleBroken('type_declared_twice', `${name} is declared already`, [before.index]);
     }
     for (const [kind = '', ...members] of keys) {
-      if ((this.#kinds.get(kind) ?? JSON.stringify(members)) !== JSON.stringify(members)) {
-        throw new RuleBroken('type_template', `chain kind ${kind} has another member list already`);
+      const before = this.#kinds.get(kind);
+      if (before !== undefined && before.members !== JSON.stringify(members)) {
+        const detail = `chain kind ${kind} has another member list already`;
+        throw new RuleBroken('type_template', detail, [before.index]);
       }
     }
     compile(schema);
@@ -91,7 +96,10 @@ export class EntryTypes {
     const { name, schema, keys } = declaration;
     const clearText = clearTextOf(schema);
     this.#types.set(name, { name, schema, keys, index, clearText, validate: null });
-    for (const [kind = '', ...members] of keys) this.#kinds.set(kind, JSON.stringify(members));
+    for (const [kind = '', ...members] of keys) {
+      if (!this.#kinds.has(kind))
+        this.#kinds.set(kind, { members: JSON.stringify(members), index });
+    }
   }
 
   dump(): TypesDump {

@@ -102,12 +102,19 @@ export class Violation extends Error {
   }
 }
 
-/** Runs a check that throws LogError; what it throws is this rule broken. */
-export function under<T>(rule: Rule | ((error: LogError) => Rule), check: () => T): T {
+/**
+ * Runs a check that throws LogError, and throws `RuleBroken` in its place. `related` gives the indexes of the
+ * earlier entries that the statement contradicts.
+ */
+export function under<T>(
+  rule: Rule | ((error: LogError) => Rule),
+  check: () => T,
+  related: () => readonly number[] = () => [],
+): T {
   try {
     return check();
   } catch (cause) {
     if (!(cause instanceof LogError)) throw cause;
-    throw new RuleBroken(typeof rule === 'string' ? rule : rule(cause), cause.message);
+    throw new RuleBroken(typeof rule === 'string' ? rule : rule(cause), cause.message, related());
   }
 }

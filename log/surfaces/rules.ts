@@ -14,8 +14,8 @@ import { checkBuiltin, MANIFEST_MEMBERS } from './builtin.ts';
 /** The core's state about attempt surfaces, to read and to move on by one entry. */
 export interface SurfaceState {
   readonly reader: SurfaceReader;
-  /** null: nobody owns the entity any more. */
-  setOwner(entity: string, tenant_ref: string | null): void;
+  /** null: nobody owns the entity any more. `index` is that of the entry that says so. */
+  setOwner(entity: string, tenant_ref: string | null, index: number): void;
   setManifest(entity: string, manifest: Manifest): void;
   setHeartbeat(entity: string, surface: string, heartbeat: Heartbeat): void;
 }
@@ -131,7 +131,7 @@ export function checkSurfaces(statement: JsonObject, reader: SurfaceReader): voi
 export function applySurfaces(statement: JsonObject, index: number, state: SurfaceState): void {
   const { type } = statement;
   if (type === 'astl.entity.v1') {
-    state.setOwner(textOf(statement, 'entity'), ownerAfter(statement));
+    state.setOwner(textOf(statement, 'entity'), ownerAfter(statement), index);
   } else if (type === 'astl.manifest.v1') {
     state.setManifest(textOf(statement, 'entity'), manifestOf(statement, index));
   } else if (type === 'astl.heartbeat.v1') {
