@@ -4,13 +4,22 @@ import type { Logger } from 'pino';
 import type { Command } from '../plugins/contract.ts';
 import { ApiError } from '../plugins/contract.ts';
 import type { Gateway } from './gateway.ts';
+import { PluginError } from './plugin-error.ts';
 import type { AdminArgs, AdminVerbs } from './tenants/admin.ts';
 import { AdminError } from './tenants/tenants.ts';
 import { compileSchema } from './validation.ts';
 
-/** The commands of all plugins, by name; what they refuse is an `AdminError` in the same words. */
-export function commandVerbs(gateway: Gateway): AdminVerbs {
+/**
+ * The commands of all plugins, by name; what they refuse is an `AdminError` in the same words.
+ *
+ * @param taken verbs of the gateway itself, which no plugin may replace
+ */
+export function commandVerbs(gateway: Gateway, taken: AdminVerbs = {}): AdminVerbs {
   const verbs = gateway.commands().map((command) => {
+    if (Object.hasOwn(taken, command.name)) {
+      const [plugin = ''] = command.name.split(' ');
+      throw new PluginError(plugin, `has the command ${command.name}, which is the gateway's own`);
+    }
     const validate = compileSchema(command.args, command.name);
     const verb = async (args: AdminArgs): Promise<unknown> => {
       try {
@@ -41,33 +50,66 @@ function performed(gateway: Gateway, command: Command, args: unknown): Promise<u
   });
 }
 
-/** Performs the commands that have a time, now and then again; `close` ends that and waits for the last. */
+/**
+ * Longest wait of one timer. Node.js fires a timer above 2^31 - 1 ms after 1 ms, so that longer waits are made of
+ * several; an hour also keeps a job on time after the machine slept.
+ */
+const LONGEST_TIMER_MS = 3_600_000;
+
+/** Performs the jobs at once and then on time; `close` ends that and waits for those that run. */
 export function startChores(gateway: Gateway, logger: Logger): { close(): Promise<void> } {
-  const chores = gateway.commands().flatMap((command) => {
+  const stopped = new AbortController();
+  const jobs = gateway.commands().flatMap((command) => {
     const { every_ms, name } = command;
     if (every_ms === undefined) return [];
-    let running: Promise<void> | null = null;
-    const run = (): void => {
-      running ??= performed(gateway, command, {})
-        .then(
-          () => undefined,
-          // What was not done now is done the next time.
-          (err: unknown) => logger.warn({ err, command: name }, 'a command was put off'),
-        )
-        .finally(() => (running = null));
-    };
-    run();
-    const timer = setInterval(run, every_ms);
     return [
-      async (): Promise<void> => {
-        clearInterval(timer);
-        await running;
-      },
+      every(gateway, every_ms, stopped.signal, async () => {
+        try {
+          await performed(gateway, command, {});
+        } catch (err) {
+          // What was not done now is done the next time.
+          logger.warn({ err, command: name }, 'a command was put off');
+        }
+      }),
     ];
   });
   return {
     async close() {
-      await Promise.all(chores.map((stop) => stop()));
+      stopped.abort();
+      await Promise.all(jobs);
     },
   };
+}
+
+/** Runs a job now and then every so often, never twice at a time, until the signal. */
+async function every(
+  clock: Pick<Gateway, 'uptimeMs'>,
+  every_ms: number,
+  signal: AbortSignal,
+  run: () => Promise<void>,
+): Promise<void> {
+  const stopped = (): boolean => signal.aborted;
+  for (let due_ms = clock.uptimeMs(); !stopped();) {
+    await run();
+    // A run that took longer than the interval leaves out the times that it overran.
+    const late_ms = clock.uptimeMs() - due_ms;
+    due_ms += Math.max(1, Math.ceil(late_ms / every_ms)) * every_ms;
+    while (!stopped() && clock.uptimeMs() < due_ms) {
+      const left = Math.ceil(due_ms - clock.uptimeMs());
+      await paused(Math.min(Math.max(1, left), LONGEST_TIMER_MS), signal);
+    }
+  }
+}
+
+/** Waits so long, or until the signal. */
+function paused(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const ended = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', ended);
+      resolve();
+    };
+    const timer = setTimeout(ended, ms);
+    signal.addEventListener('abort', ended);
+  });
 }

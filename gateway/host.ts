@@ -16,7 +16,7 @@ import type {
 import type { ConfigSources } from './config.ts';
 import type { Gateway } from './gateway.ts';
 import { logView } from './log-view.ts';
-import { checkPlugin } from './plugin-checks.ts';
+import { checkCommand, checkPlugin } from './plugin-checks.ts';
 import { asked, listOf, own, PluginError } from './plugin-error.ts';
 import { pluginSettings } from './plugin-settings.ts';
 import { checkRoute } from './route-checks.ts';
@@ -84,8 +84,9 @@ export function setUpPlugins(
       plugin.commands === undefined ? [] : plugin.commands(host),
     );
     for (const command of listOf(name, 'commands', acts) as readonly Command[]) {
-      if (!command.name.startsWith(`${name} `)) {
-        throw new PluginError(name, `has the command ${command.name}, which is not its own`);
+      checkCommand(name, command);
+      if (commands.some((other) => other.name === command.name)) {
+        throw new PluginError(name, `has the command ${command.name} twice`);
       }
       commands.push(command);
     }

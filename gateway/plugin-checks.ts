@@ -2,12 +2,15 @@
 // type is taken for granted; each fault is one line with the plugin's name.
 
 import { checkEntryType } from '../log/index.ts';
-import type { EntryType, EventRule, KeyDeclaration, Plugin } from '../plugins/contract.ts';
-import { CONTRACT } from '../plugins/contract.ts';
+import type { Command, EntryType, EventRule, KeyDeclaration, Plugin } from '../plugins/contract.ts';
+import { CONTRACT, MAX_EVERY_MS, MIN_EVERY_MS } from '../plugins/contract.ts';
 import { listOf, PluginError } from './plugin-error.ts';
+import { compileSchema } from './validation.ts';
 
 const NAME = /^[a-z][a-z0-9-]*$/;
 const EVENT = /^[a-z0-9_]{1,32}(\.[a-z0-9_]{1,32}){1,3}$/;
+/** What follows the plugin's name in that of a command. */
+const WORDS = /^[a-z][a-z0-9-]*(?: [a-z][a-z0-9-]*)*$/;
 /** Names whose types are the core's (formats.md §2). A plugin may have them, but no types. */
 const CORE = ['log', 'astl'];
 /** Whose keys are the gateway's own (webhooks/webhooks.ts). */
@@ -88,6 +91,51 @@ function checkTypes(plugin: string, types: readonly unknown[]): void {
         refuse(`the kind ${kind} is over ${known} in another type, here over ${list}`);
       kinds.set(kind, list);
     }
+  }
+}
+
+/** Throws `PluginError` for the first thing in a command or job that is not as the contract has it. */
+export function checkCommand(plugin: string, declared: Command): void {
+  const command = declared as Partial<Command> | null;
+  const { name, summary, args, every_ms } = command ?? {};
+  if (typeof name !== 'string') throw new PluginError(plugin, 'has a command without a name');
+  const refuse = (reason: string, options?: ErrorOptions): never => {
+    throw new PluginError(plugin, `command ${name}: ${reason}`, options);
+  };
+  if (!name.startsWith(`${plugin} `)) {
+    throw new PluginError(plugin, `has the command ${name}, which is not its own`);
+  }
+  if (!WORDS.test(name.slice(plugin.length + 1))) {
+    refuse(`its name must be the plugin's and words that match ${WORDS.source}`);
+  }
+  if (typeof summary !== 'string' || summary === '') refuse('has no summary');
+  if (!has(command, 'perform')) refuse('perform must be a function');
+  const validate = argumentsOf(args, refuse);
+  if (every_ms === undefined) return;
+  if (!Number.isSafeInteger(every_ms) || every_ms < MIN_EVERY_MS || every_ms > MAX_EVERY_MS) {
+    const [least, most] = [String(MIN_EVERY_MS), String(MAX_EVERY_MS)];
+    refuse(
+      `every_ms must be an integer of milliseconds from ${least} (1 s) to ${most} (366 days), not ${String(every_ms)}`,
+    );
+  }
+  try {
+    validate({});
+  } catch (cause) {
+    refuse(`has every_ms, so it is performed without arguments: ${(cause as Error).message}`);
+  }
+}
+
+function argumentsOf(
+  args: Command['args'] | undefined,
+  refuse: (reason: string, options?: ErrorOptions) => never,
+): (value: unknown) => void {
+  if (args === undefined || (args as { readonly type?: unknown }).type !== 'object') {
+    return refuse('args must be a TypeBox object');
+  }
+  try {
+    return compileSchema(args, 'args');
+  } catch (cause) {
+    return refuse(`args is no strict JSON Schema: ${(cause as Error).message}`, { cause });
   }
 }
 

@@ -42,7 +42,8 @@ export async function startServer(
   };
   try {
     const app = await buildApp(gateway);
-    const verbs = { ...adminVerbs(gateway, store), ...commandVerbs(gateway) };
+    const own = adminVerbs(gateway, store);
+    const verbs = { ...own, ...commandVerbs(gateway, own) };
     const admin = await serveAdmin(gateway.config.DATA_DIR, verbs);
     closers.push(() => admin.close());
     const chores = startChores(gateway, options.logger);

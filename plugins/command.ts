@@ -18,6 +18,10 @@ export interface CommandState<A = unknown> {
   readonly tenantRef: (tenant: string, kind: Kind) => Promise<string>;
 }
 
+/** Bounds of `every_ms`: a second and 366 days. */
+export const MIN_EVERY_MS = 1000;
+export const MAX_EVERY_MS = 366 * 86_400_000;
+
 /** A command as its author writes it; see `command`. */
 export interface CommandDeclaration<A extends TSchema = TSchema> {
   /** `<plugin> <word>`: a verb of the admin socket. */
@@ -27,7 +31,11 @@ export interface CommandDeclaration<A extends TSchema = TSchema> {
   readonly args: A;
   /** Arguments that work for the sandbox tenant `first`; the contract suite performs them, a week apart. */
   readonly example: Json;
-  /** The gateway also performs it by itself, without arguments: at its start and then this often. */
+  /**
+   * Makes the command a job: the gateway also performs it by itself, without arguments, at its start and then this
+   * often, from `MIN_EVERY_MS` to `MAX_EVERY_MS`. One run ends before the next begins; a run that fails is logged, and
+   * the next one is at its usual time.
+   */
   readonly every_ms?: number;
   /** Answers with what the command line shows; expected failures are ApiErrors. */
   perform(state: CommandState<Static<A>>): Promise<Json>;

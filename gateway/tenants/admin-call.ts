@@ -35,7 +35,8 @@ export async function adminCall(
   const sources = readConfig({ ...env, DATA_DIR: data });
   const opened = await openGateway(sources, { logger: pino({ level: 'silent' }) });
   try {
-    const verbs = { ...adminVerbs(opened.gateway, opened.store), ...commandVerbs(opened.gateway) };
+    const own = adminVerbs(opened.gateway, opened.store);
+    const verbs = { ...own, ...commandVerbs(opened.gateway, own) };
     return await run(verbs, verb, args);
   } finally {
     await opened.close();

@@ -63,6 +63,20 @@ function start(one: Plugin): void {
 
 const body = Type.Object({});
 
+const GOOD_COMMAND: Loose = {
+  name: 'notes tidy',
+  summary: 'Tidy the notes',
+  args: Type.Object({}),
+  example: {},
+  perform: () => Promise.resolve({}),
+};
+
+const withCommand = (more: Loose): Plugin =>
+  plugin({ commands: () => [{ ...GOOD_COMMAND, ...more }] });
+
+/** A job must run from once a second to once in 366 days. */
+const EVERY = /command notes tidy: every_ms must be an integer .* from 1000 .* to 31622400000/;
+
 const FAULTS: readonly (readonly [Plugin, RegExp])[] = [
   [plugin({ name: undefined }), /^plugin Notes: has no name$/],
   [plugin({ types: undefined }), /: types must give a list/],
@@ -80,6 +94,23 @@ const FAULTS: readonly (readonly [Plugin, RegExp])[] = [
     /: catalogs\/tolls\.json has no toll nope$/,
   ],
   [plugin({ commands: () => null }), /: commands must give a list, not null/],
+  [plugin({ commands: () => [null] }), /: has a command without a name$/],
+  [withCommand({ name: 'others tidy' }), /has the command others tidy, which is not its own$/],
+  [withCommand({ name: 'notes ' }), /command notes : its name must be the plugin's and words/],
+  [withCommand({ name: 'notes Tidy' }), /command notes Tidy: its name must be/],
+  [withCommand({ summary: '' }), /command notes tidy: has no summary$/],
+  [withCommand({ perform: 'x' }), /command notes tidy: perform must be a function$/],
+  [withCommand({ args: undefined }), /command notes tidy: args must be a TypeBox object$/],
+  [withCommand({ args: Type.String() }), /args must be a TypeBox object$/],
+  [withCommand({ args: { type: 'object', properties: 1 } }), /args is no strict JSON Schema: /],
+  [plugin({ commands: () => [GOOD_COMMAND, GOOD_COMMAND] }), /the command notes tidy twice$/],
+  ...[0, -1, 1, 999, 1000.5, 366 * 86_400_000 + 1, 2 ** 53, NaN, Infinity, null, '3600000'].map(
+    (every_ms) => [withCommand({ every_ms }), EVERY] as const,
+  ),
+  [
+    withCommand({ every_ms: 1000, args: Type.Object({ tenant: Type.String() }) }),
+    /command notes tidy: has every_ms, so it is performed without arguments: .*tenant/,
+  ],
   [plugin({ keys: [['notes.topic', 'topic']] }), /: keys must have names/],
   [plugin({ keys: [{ name: 'air', algorithm: 'RSA' }] }), /the key air must have the algorithm/],
   [plugin({ routes: () => [null] }), /: a route has no path/],
@@ -179,6 +210,9 @@ describe('a plugin with a fault', () => {
   it('stops the start with one line and its name', () => {
     assert.doesNotThrow(() => {
       start(plugin({ types: [GOOD_TYPE], routes: () => [GOOD_ROUTE] }));
+      for (const every_ms of [undefined, 1000, 2 ** 31, 366 * 86_400_000]) {
+        start(withCommand({ every_ms }));
+      }
     });
     for (const [one, reason] of FAULTS) {
       assert.throws(
@@ -202,6 +236,14 @@ describe('a plugin with a fault', () => {
     await assert.rejects(run({}, { plugins: [taken] }), {
       name: 'PluginError',
       message: 'plugin notes: GET /health is declared twice, by gateway before',
+    });
+  });
+
+  it('is told whose command it would replace', async () => {
+    const one = plugin({ name: 'keys', commands: () => [{ ...GOOD_COMMAND, name: 'keys list' }] });
+    await assert.rejects(run({}, { plugins: [one] }), {
+      name: 'PluginError',
+      message: "plugin keys: has the command keys list, which is the gateway's own",
     });
   });
 
