@@ -1,7 +1,7 @@
 // Starts a core with its sequencer and publisher on a data folder: refuses a rolled-back database,
 // creates entry 0 of a new log, brings the map up to the published checkpoint.
 
-import { join, parse } from 'node:path';
+import { join } from 'node:path';
 import { asInvalid } from './admission.ts';
 import { catchUp, type FoldedAt } from './catch-up.ts';
 import type { LogClock } from './clock.ts';
@@ -9,7 +9,7 @@ import { Core } from './core.ts';
 import { native } from './crypto/native.ts';
 import type { SignPool } from './crypto/sign-pool.ts';
 import { removeLeftovers } from './durable-file.ts';
-import { equal, fromBase64 } from './encoding/bytes.ts';
+import { equal, fromBase64, toBase64 } from './encoding/bytes.ts';
 import type { JsonObject } from './encoding/json-types.ts';
 import { LogError } from './errors.ts';
 import { Keyring } from './keyring.ts';
@@ -22,12 +22,9 @@ import { checkPredecessor } from './replay/life.ts';
 import { checkRowForms } from './row-forms.ts';
 import { Sequencer } from './sequencer.ts';
 import { readEntry } from './statement.ts';
-import {
-  readCheckpointFile,
-  writeCheckpointFile,
-  type Remembered,
-} from './store/checkpoint-file.ts';
 import { entryKey, metaKey } from './store/layout.ts';
+import type { Register } from './store/register.ts';
+import { readRemembered, registerName, type Remembered } from './store/remembered.ts';
 import { openStore, type Store } from './store/store.ts';
 import { FORMAT } from './surfaces/builtin.ts';
 import type { EntryType, Kind } from './types.ts';
@@ -48,7 +45,7 @@ export interface EngineOptions {
   readonly folder: string;
   readonly keys_folder: string;
   readonly passphrase?: string;
-  readonly checkpoint_file: string;
+  readonly register: Register;
   /** Origin of a log that is created now, without the `/log/<kind>/<n>` part. */
   readonly origin_base: string;
   /** True when the operator set it: then it must be that of the log. */
@@ -115,11 +112,11 @@ async function startOn(store: Store, options: EngineOptions): Promise<Engine> {
     );
   }
   await checkRowForms(core, options.types);
-  const { dir, base } = parse(options.checkpoint_file);
-  await removeLeftovers(dir, { of: base });
   await removeLeftovers(options.folder);
-  const remembered = await readCheckpointFile(options.checkpoint_file);
-  checkNotBehind(core, remembered, options.checkpoint_file);
+  const { register } = options;
+  const name = registerName(kind, number);
+  const remembered = await readRemembered(register, name);
+  checkNotBehind(core, remembered, register.where(name));
 
   const keyring = await Keyring.open(
     {
@@ -138,6 +135,9 @@ async function startOn(store: Store, options: EngineOptions): Promise<Engine> {
     await createKeys(keyring);
   }
   for (const key of core.keys.all()) if (key.status === 'active') keyring.receipt(key.kid);
+
+  // From the first entry on, the register must not lack the log.
+  const held = remembered ?? (await enter(core, register, name));
 
   const visible = await lastVisible(
     core,
@@ -158,7 +158,9 @@ async function startOn(store: Store, options: EngineOptions): Promise<Engine> {
     {
       interval_ms: options.checkpoint_interval_ms,
       idle_ms: options.idle_ms ?? FORMAT.idle_ms,
-      checkpoint_file: options.checkpoint_file,
+      number,
+      register,
+      held,
       signed: newestNote(remembered, visible),
       ...(options.cosign === undefined ? {} : { cosign: options.cosign }),
       onVisible: (next, before) => {
@@ -239,15 +241,21 @@ async function createKeys(keyring: Keyring): Promise<void> {
   if (keyring.kids.length === 0) await keyring.addReceipt();
 }
 
-/** Writes entry 0. The file outside stands first: from the first entry on it must not be missing. */
-async function open({ core, keyring, sequencer }: Engine, options: EngineOptions): Promise<void> {
-  const [kid = ''] = keyring.kids;
-  const { kty, crv, x } = keyring.receipt(kid).jwk;
-  await writeCheckpointFile(options.checkpoint_file, {
+/** Enters a new log in the register. */
+async function enter(core: Core, register: Register, name: string): Promise<Remembered> {
+  const entered: Remembered = {
     origin: core.origin,
     note: null,
-    acknowledged: { size: 0, root: Buffer.from(rootAt(core.tiles, native, 0)).toString('base64') },
-  });
+    acknowledged: { size: 0, root: toBase64(rootAt(core.tiles, native, 0)) },
+  };
+  await register.advance(name, null, entered);
+  return entered;
+}
+
+/** Writes entry 0. */
+async function open({ keyring, sequencer }: Engine, options: EngineOptions): Promise<void> {
+  const [kid = ''] = keyring.kids;
+  const { kty, crv, x } = keyring.receipt(kid).jwk;
   const predecessor = options.predecessor === undefined ? null : { ...options.predecessor };
   await sequencer.append(
     [{ type: 'log.open.v1', members: { ...FORMAT, jwk: { kty, crv, x }, predecessor } }],

@@ -18,6 +18,7 @@ import { formsIn } from './row-forms.ts';
 import { SignatureChecks } from './signature-checks.ts';
 import type { Position } from './state.ts';
 import { ENTRY, entryKey, metaKey, readIndex } from './store/layout.ts';
+import type { Register } from './store/register.ts';
 import { openStore, type Store } from './store/store.ts';
 import type { EntryType } from './types.ts';
 
@@ -27,8 +28,8 @@ export type { Difference, Part } from './fsck/differences.ts';
 export interface FsckOptions {
   /** The log's folder, with `db/` in it. */
   readonly folder: string;
-  /** The file outside the database; absent: it is not compared. */
-  readonly checkpoint_file?: string;
+  /** The checkpoint register and the name of the log in it; absent: they are not compared. */
+  readonly outside?: { readonly register: Register; readonly name: string };
   /** Of the checkpoint key; absent: the signatures of the stored notes are not checked. */
   readonly vkey?: string;
   /** The types that plugins bring: their rows are compared, those of other plugins are not. */
@@ -77,9 +78,10 @@ async function check(store: Store, options: FsckOptions): Promise<FsckResult> {
   } catch (error) {
     differences.add('state', 'rows', (error as Error).message);
   }
-  const { checkpoint_file } = options;
   const outside =
-    checkpoint_file === undefined ? null : await readOutside(checkpoint_file, differences);
+    options.outside === undefined
+      ? null
+      : await readOutside(options.outside.register, options.outside.name, differences);
   const size = await sizeOf(store, differences);
   const origin = originOf(store.get(entryKey(0)));
   if (origin === null && size > 0) {

@@ -1,4 +1,4 @@
-// Which checkpoint a start goes on from: the newest note in the database or in the file outside, opened
+// Which checkpoint a start goes on from: the newest note in the database or in the checkpoint register, opened
 // and compared with the tree.
 
 import type { Core } from './core.ts';
@@ -10,16 +10,16 @@ import { rootAt } from './merkle/prove.ts';
 import { openCheckpoint, parseCheckpoint } from './note/checkpoint.ts';
 import { splitNote } from './note/note.ts';
 import type { Visible } from './publisher.ts';
-import type { Remembered } from './store/checkpoint-file.ts';
 import { NOTE, noteKey, rowKey } from './store/layout.ts';
+import type { Remembered } from './store/remembered.ts';
 import { put } from './store/store.ts';
 
 /** The three lines of a signed note. */
 export const noteText = (note: string): string => note.slice(0, note.indexOf('\n\n') + 1);
 
 /**
- * The newest published note, opened and compared with the tree. Without witnesses the note of the file
- * outside counts as published: it may have left the process.
+ * The newest published note, opened and compared with the tree. Without witnesses the note of the
+ * register counts as published: it may have left the process.
  */
 export async function lastVisible(
   core: Core,
@@ -42,7 +42,7 @@ export async function lastVisible(
   const outside = remembered?.note ?? null;
   if (outside !== null) {
     const { size } = parseCheckpoint(noteText(outside));
-    // The process ended after the file and before the database had the note.
+    // The process ended after the register and before the database had the note.
     if (note === null || size > parseCheckpoint(noteText(note)).size) {
       note = outside;
       await core.store.write([put(noteKey(size), Buffer.from(note))]);
@@ -71,7 +71,7 @@ export async function lastVisible(
   };
 }
 
-/** Witnesses may have seen the note of the file though it was never published. */
+/** Witnesses may have seen the note of the register though it was never published. */
 export function newestNote(remembered: Remembered | null, { size, note }: Visible): string | null {
   const outside = remembered?.note ?? null;
   if (outside !== null && parseCheckpoint(noteText(outside)).size > size) return outside;

@@ -9,6 +9,7 @@ import type { Predecessor } from './engine.ts';
 import type { Cosign } from './publisher.ts';
 import { OpenLog } from './log.ts';
 import { openFold, type FoldHost } from './map/fold.ts';
+import { FileRegister, type Register } from './store/register.ts';
 import type { Store } from './store/store.ts';
 import type { EntryType, Kind, Log } from './types.ts';
 
@@ -30,8 +31,10 @@ export interface OpenLogOptions {
   readonly origin_base: string;
   /** True when LOG_ORIGIN is set: an existing log of another origin then refuses to open. */
   readonly origin_fixed?: boolean;
-  /** Folder of the checkpoint files; better on another disk than the data. */
+  /** Folder of the checkpoint register; better on another disk than the data. */
   readonly checkpoints?: string;
+  /** The checkpoint register, when it is not the files of that folder. */
+  readonly register?: Register;
   readonly passphrase?: string;
   readonly predecessor?: Predecessor;
   readonly checkpoint_interval_ms?: number;
@@ -75,7 +78,6 @@ export async function openLog(options: OpenLogOptions): Promise<Log> {
   await makeFolder(folder);
   const threads = options.threads ?? openThreads();
   const own = options.threads === undefined ? { onClosed: () => threads.close() } : {};
-  const name = `${kind}-${String(number)}.checkpoint`;
   try {
     return await OpenLog.open({
       kind,
@@ -83,7 +85,9 @@ export async function openLog(options: OpenLogOptions): Promise<Log> {
       folder,
       keys_folder: join(options.data, 'keys'),
       ...(options.passphrase === undefined ? {} : { passphrase: options.passphrase }),
-      checkpoint_file: join(options.checkpoints ?? join(options.data, 'checkpoints'), name),
+      register:
+        options.register ??
+        new FileRegister(options.checkpoints ?? join(options.data, 'checkpoints')),
       origin_base: options.origin_base,
       origin_fixed: options.origin_fixed ?? false,
       ...(options.predecessor === undefined ? {} : { predecessor: options.predecessor }),

@@ -1,4 +1,4 @@
-// Publishes on its own clock: map head, checkpoint, checkpoint file, witnesses, then visible. Never two
+// Publishes on its own clock: map head, checkpoint, checkpoint register, witnesses, then visible. Never two
 // roots for one size: a size is signed once, after its map head is durable.
 
 import { native } from './crypto/native.ts';
@@ -9,15 +9,16 @@ import { LogError } from './errors.ts';
 import { consistencyPath, rootAt } from './merkle/prove.ts';
 import { signCheckpoint } from './note/checkpoint.ts';
 import type { Sequencer } from './sequencer.ts';
-import { writeCheckpointFile } from './store/checkpoint-file.ts';
 import { noteKey } from './store/layout.ts';
+import type { Register } from './store/register.ts';
+import { registerName, type Remembered } from './store/remembered.ts';
 import { put } from './store/store.ts';
 import type { Published } from './types.ts';
 
 /** Asked-for checkpoints come at most this often, so that waiting readers share them. */
 const ASKED_INTERVAL_MS = 50;
 
-/** How often the acknowledged size goes to the checkpoint file when no checkpoint takes it there. */
+/** How often the acknowledged size goes to the checkpoint register when no checkpoint takes it there. */
 const ACKNOWLEDGE_MS = 1000;
 
 /** A published tree head and the version of the map it stands on. */
@@ -58,7 +59,10 @@ type Offered = Omit<Visible, 'published_at_ms' | 'cosignatures'>;
 export interface PublisherOptions {
   readonly interval_ms: number;
   readonly idle_ms: number;
-  readonly checkpoint_file: string;
+  readonly number: number;
+  readonly register: Register;
+  /** What the register holds of the log. */
+  readonly held: Remembered;
   /** The newest note that may have left the process before this start. */
   readonly signed: string | null;
   readonly cosign?: Cosign;
@@ -87,7 +91,8 @@ export class Publisher {
   #signed: string | null;
   #acknowledged = { size: 0, root: '' };
   #acknowledgeTimer: NodeJS.Timeout;
-  #file: Promise<unknown> = Promise.resolve();
+  #held: Remembered;
+  #turn: Promise<unknown> = Promise.resolve();
   #stopped = false;
 
   constructor(
@@ -103,6 +108,7 @@ export class Publisher {
     this.#visible = visible;
     this.#options = options;
     this.#signed = options.signed;
+    this.#held = options.held;
     // An idle log that is started again is not younger for it: monitors count from its last map head.
     const age = core.clock.wall() - visible.map_head_ms;
     this.#since = performance.now() - Math.min(Math.max(age, 0), options.idle_ms);
@@ -237,7 +243,7 @@ export class Publisher {
     const size = index + 1;
     const root = rootAt(core.tiles, native, size);
     const note = signCheckpoint(native, this.#keyring.checkpoint(), { origin, size, root });
-    // 2. The note is in the file outside. A crash here: the next start finds it there and publishes it.
+    // 2. The note is in the register. A crash here: the next start finds it there and publishes it.
     this.#signed = note;
     await this.#remember(size, root);
     this.#offered = { size, root, note, map_head_ms: issued_at_ms, version, keys };
@@ -271,17 +277,20 @@ export class Publisher {
     }
   }
 
-  /** Writes the file, one write at a time: the newest note and the largest acknowledged size. */
+  /**
+   * Advances the register, one call at a time, to the newest note and the largest acknowledged size. After a failed
+   * call a fresh engine reads what the register holds.
+   */
   #remember(size: number, root: Uint8Array): Promise<void> {
     if (size > this.#acknowledged.size) this.#acknowledged = { size, root: toBase64(root) };
-    const write = this.#file.then(() =>
-      writeCheckpointFile(this.#options.checkpoint_file, {
-        origin: this.#core.origin,
-        note: this.#signed,
-        acknowledged: this.#acknowledged,
-      }),
-    );
-    this.#file = write.catch(() => undefined);
-    return write;
+    const { origin, kind } = this.#core;
+    const name = registerName(kind, this.#options.number);
+    const advanced = this.#turn.then(async () => {
+      const next = { origin, note: this.#signed, acknowledged: this.#acknowledged };
+      await this.#options.register.advance(name, this.#held, next);
+      this.#held = next;
+    });
+    this.#turn = advanced.catch(() => undefined);
+    return advanced;
   }
 }

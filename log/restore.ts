@@ -1,6 +1,6 @@
-// Catches a database up that stands behind its checkpoint file, from a mirror that has the entries since.
-// Nothing is written before the mirror's tree was compared with the signed note and with what the file
-// remembers: a restored log never forks. formats.md §5.
+// Catches a database up that stands behind the checkpoint register, from a mirror that has the entries since.
+// Nothing is written before the mirror's tree was compared with the signed note and with what the register
+// holds: a restored log never forks. formats.md §5.
 
 import { join } from 'node:path';
 import { adopt } from './adopt.ts';
@@ -22,21 +22,19 @@ import { Replay, Violation } from './replay.ts';
 import { checkRowForms } from './row-forms.ts';
 import { SignatureChecks } from './signature-checks.ts';
 import { leafHashOf } from './statement.ts';
-import {
-  readCheckpointFile,
-  writeCheckpointFile,
-  type Remembered,
-} from './store/checkpoint-file.ts';
 import { noteKey } from './store/layout.ts';
+import type { Register } from './store/register.ts';
+import { readRemembered, registerName, type Remembered } from './store/remembered.ts';
 import { openStore, put, type Store } from './store/store.ts';
 import type { EntryType, Kind } from './types.ts';
 
 /** What is caught up, and from where. */
 export interface RestoreOptions {
   readonly kind: Kind;
+  readonly number: number;
   /** The log's folder; a database that is gone altogether is written anew. */
   readonly folder: string;
-  readonly checkpoint_file: string;
+  readonly register: Register;
   /** Of the checkpoint key. */
   readonly vkey: string;
   readonly mirror: Mirror;
@@ -54,15 +52,17 @@ export interface Restored {
 }
 
 /**
- * @throws LogError `not_found` without a checkpoint file; `log_rolled_back` when the mirror does not have
+ * @throws LogError `not_found` when the register does not hold the log; `log_rolled_back` when the mirror does not have
  * all that receipts are out for; `proof_invalid` when it is not of this log; `log_locked`, `store_corrupt`
  */
 export async function restore(options: RestoreOptions): Promise<Restored> {
-  const remembered = await readCheckpointFile(options.checkpoint_file);
+  const { register } = options;
+  const name = registerName(options.kind, options.number);
+  const remembered = await readRemembered(register, name);
   if (remembered === null) {
     throw new LogError(
       'not_found',
-      `${options.checkpoint_file} is missing: nothing says how far the log had come`,
+      `${register.where(name)} is missing: nothing says how far the log had come`,
     );
   }
   const { types = [] } = options;
@@ -92,7 +92,7 @@ async function catchUp(
   remembered: Remembered,
   options: RestoreOptions,
 ): Promise<Restored> {
-  const { mirror, vkey, checkpoint_file } = options;
+  const { mirror, vkey, register } = options;
   const { origin } = remembered;
   const from = core.durable;
   const note = await mirror.checkpoint();
@@ -118,12 +118,13 @@ async function catchUp(
   await store.write([put(noteKey(target.size), Buffer.from(note))]);
   if (target.size > remembered.acknowledged.size) {
     const acknowledged = { size: target.size, root: toBase64(target.root) };
-    await writeCheckpointFile(checkpoint_file, { origin, note, acknowledged });
+    const name = registerName(options.kind, options.number);
+    await register.advance(name, remembered, { origin, note, acknowledged });
   }
   return { origin, from, to: target.size };
 }
 
-/** The heads that the file remembers. */
+/** The heads that the register holds. */
 function headsOf({ note, acknowledged }: Remembered): Pick<Checkpoint, 'size' | 'root'>[] {
   return [
     { size: acknowledged.size, root: fromBase64(acknowledged.root, HASH_BYTES) },
@@ -133,7 +134,7 @@ function headsOf({ note, acknowledged }: Remembered): Pick<Checkpoint, 'size' | 
 
 /**
  * The leaf hashes that the database lacks, out of the mirror's tiles. They are the log's: on top of the
- * stored tree they give the root that the log signed, and the roots that the file remembers on the way.
+ * stored tree they give the root that the log signed, and the roots that the register holds on the way.
  */
 async function leavesOf(
   core: Core,

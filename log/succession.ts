@@ -1,23 +1,23 @@
 // The log after a log: when its checkpoint key must go, or when its database is lost for good. Log n + 1
 // names the last checkpoint of n; n takes nothing more. formats.md §1, §5.
 
-import { join } from 'node:path';
 import { toHex } from './encoding/bytes.ts';
 import { LogError } from './errors.ts';
 import { openLog, type OpenLogOptions } from './open.ts';
 import { parseCheckpoint } from './note/checkpoint.ts';
 import type { Cosign } from './publisher.ts';
 import { originParts } from './replay/life.ts';
-import { readCheckpointFile } from './store/checkpoint-file.ts';
+import type { Register } from './store/register.ts';
+import { readRemembered, registerName } from './store/remembered.ts';
 import type { Log } from './types.ts';
 
 /** How the log of a number is succeeded. */
 export interface SuccessionOptions extends Omit<
   OpenLogOptions,
-  'predecessor' | 'origin_base' | 'cosign'
+  'predecessor' | 'origin_base' | 'cosign' | 'register' | 'checkpoints'
 > {
   readonly number: number;
-  readonly checkpoints: string;
+  readonly register: Register;
   /** Asks the witnesses of the log of a number; without it every signed checkpoint is published at once. */
   readonly cosign?: (number: number) => Cosign;
 }
@@ -36,19 +36,17 @@ export interface Succession {
 
 /**
  * Opens log n + 1 of a kind and closes it again, ready to be served. Log n is closed for good first; when
- * it stands behind its checkpoint file it is lost, and nothing is written to it any more.
+ * it stands behind the checkpoint register it is lost, and nothing is written to it any more.
  *
  * @throws LogError `not_found` when log n never published; `log_unavailable` when its witnesses did not
  * cosign its last checkpoint: no successor is opened, and the same call again asks them again; what
  * `openLog` throws otherwise
  */
 export async function openSuccessor(options: SuccessionOptions): Promise<Succession> {
-  const { number, kind, checkpoints } = options;
-  const file = join(checkpoints, `${kind}-${String(number)}.checkpoint`);
-  const orderly = await closeForGood(options, file);
-  const last = await lastCheckpoint(file);
+  const orderly = await closeForGood(options);
+  const last = await lastCheckpoint(options);
   const log = await openLog({
-    ...opening(options, number + 1),
+    ...opening(options, options.number + 1),
     origin_base: last.host,
     origin_fixed: true,
     predecessor: { origin: last.origin, size: last.size, root: toHex(last.root) },
@@ -65,9 +63,9 @@ export async function openSuccessor(options: SuccessionOptions): Promise<Success
   };
 }
 
-async function closeForGood(options: SuccessionOptions, file: string): Promise<boolean> {
+async function closeForGood(options: SuccessionOptions): Promise<boolean> {
   const { number, kind } = options;
-  const { host } = await lastCheckpoint(file);
+  const { host } = await lastCheckpoint(options);
   const refused = new AbortController();
   let log: Log;
   try {
@@ -120,14 +118,15 @@ function opening(
   };
 }
 
-async function lastCheckpoint(file: string) {
-  const remembered = await readCheckpointFile(file);
-  const note = remembered?.note ?? null;
+async function lastCheckpoint({ register, kind, number }: SuccessionOptions) {
+  const name = registerName(kind, number);
+  const place = register.where(name);
+  const note = (await readRemembered(register, name))?.note ?? null;
   if (note === null) {
-    throw new LogError('not_found', `${file} has no checkpoint: there is nothing to succeed`);
+    throw new LogError('not_found', `${place} has no checkpoint: there is nothing to succeed`);
   }
   const checkpoint = parseCheckpoint(note.slice(0, note.indexOf('\n\n') + 1));
   const parts = originParts(checkpoint.origin);
-  if (parts === null) throw new LogError('store_corrupt', `${file} has a checkpoint of no log`);
+  if (parts === null) throw new LogError('store_corrupt', `${place} has a checkpoint of no log`);
   return { ...checkpoint, ...parts };
 }

@@ -10,7 +10,8 @@ import { logNumbers } from '../log/open.ts';
 import { LOG_KINDS } from '../log/kinds.ts';
 import type { Kind } from '../log/kinds.ts';
 import { formatVkey, LOG_KEY } from '../log/note/vkey.ts';
-import { readCheckpointFile } from '../log/store/checkpoint-file.ts';
+import { FileRegister, type Register } from '../log/store/register.ts';
+import { readRemembered, registerName } from '../log/store/remembered.ts';
 import { CommandError, EXIT } from './command-line.ts';
 
 /** One log of a data folder. */
@@ -19,7 +20,7 @@ export interface DataLog {
   readonly number: number;
   /** Folder of the log, with `db/` in it. */
   readonly folder: string;
-  readonly checkpoint_file: string;
+  readonly register: Register;
 }
 
 /** All logs that the configuration's data folder has, of one kind or of both, oldest first. */
@@ -39,23 +40,22 @@ export function dataLogs(config: Config, only?: string): DataLog[] {
 
 /** Where a log is, whether it is there or not. */
 export function dataLog(config: Config, kind: Kind, number: number): DataLog {
-  const name = `${kind}-${String(number)}.checkpoint`;
   return {
     kind,
     number,
     folder: join(config.DATA_DIR, kind, String(number)),
-    checkpoint_file: join(config.CHECKPOINT_DIR, name),
+    register: new FileRegister(config.CHECKPOINT_DIR),
   };
 }
 
 /** The verifier key of a log, from its checkpoint key; or why it cannot be had here. */
 export async function vkeyOf(
   config: Config,
-  { kind, number, checkpoint_file }: DataLog,
+  { kind, number, register }: DataLog,
 ): Promise<{ readonly vkey?: string; readonly why?: string }> {
   const name = `${kind}-${String(number)}-checkpoint.pem`;
   try {
-    const remembered = await readCheckpointFile(checkpoint_file);
+    const remembered = await readRemembered(register, registerName(kind, number));
     if (remembered === null) return { why: `its checkpoint file is missing` };
     const file = join(config.DATA_DIR, 'keys', name);
     const key = new Signer(await readKeyFile(file, passphraseOf(config)));

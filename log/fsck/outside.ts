@@ -1,24 +1,30 @@
-// The checkpoint file outside the database against the tree of the entries.
+// What the checkpoint register holds of a log against the tree of the entries.
 
 import { equal, fromBase64 } from '../encoding/bytes.ts';
 import { LogError } from '../errors.ts';
 import { EMPTY_ROOT } from '../merkle/hash.ts';
 import { parseCheckpoint } from '../note/checkpoint.ts';
-import { readCheckpointFile } from '../store/checkpoint-file.ts';
+import type { Register } from '../store/register.ts';
+import { readRemembered } from '../store/remembered.ts';
 import type { Differences } from './differences.ts';
 
-/** What the file remembers: the heads of its note and of the last receipts. */
+/** What the register holds: the heads of its note and of the last receipts. */
 export interface Outside {
   readonly path: string;
-  /** null when there is no file. */
+  /** null when it does not hold the log. */
   readonly origin: string | null;
   readonly heads: readonly { readonly size: number; readonly root: Uint8Array }[];
 }
 
-/** Reads the file; null, and a difference, when it is none of ours. */
-export async function readOutside(path: string, differences: Differences): Promise<Outside | null> {
+/** Reads the value of a log; null, and a difference, when it is none. */
+export async function readOutside(
+  register: Register,
+  name: string,
+  differences: Differences,
+): Promise<Outside | null> {
+  const path = register.where(name);
   try {
-    const remembered = await readCheckpointFile(path);
+    const remembered = await readRemembered(register, name);
     if (remembered === null) return { path, origin: null, heads: [] };
     const { origin, note, acknowledged } = remembered;
     const heads = [{ size: acknowledged.size, root: fromBase64(acknowledged.root, 32) }];

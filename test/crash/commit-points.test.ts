@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { native } from '../../log/crypto/native.ts';
 import { fsck } from '../../log/fsck.ts';
 import { openLog, openThreads } from '../../log/index.ts';
+import { FileRegister } from '../../log/store/register.ts';
 import { verifyCheckpoint, verifyConsistency } from '../../log/verify.ts';
 import { toBase64 } from '../../log/encoding/bytes.ts';
 import { note, NOTE, TENANT } from '../log/kept-log.ts';
@@ -93,7 +94,7 @@ async function goOn(folder: string, said: Said): Promise<void> {
   }
   const result = await fsck({
     folder: join(folder, 'live', '1'),
-    checkpoint_file: join(folder, 'checkpoints', 'live-1.checkpoint'),
+    outside: { register: new FileRegister(join(folder, 'checkpoints')), name: 'live-1' },
     vkey,
     types: [NOTE],
   });

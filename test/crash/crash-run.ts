@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { fsck } from '../../log/fsck.ts';
 import { LOG_KINDS } from '../../log/index.ts';
 import type { Kind } from '../../log/index.ts';
+import { FileRegister } from '../../log/store/register.ts';
 import { Auditor, expect, toldOf } from '../../tools/hammer/auditor.ts';
 import type { Told } from '../../tools/hammer/auditor.ts';
 import { Client, WrongAnswer } from '../../tools/hammer/client.ts';
@@ -142,7 +143,7 @@ async function checkFolders(data: string, sides: readonly Side[]): Promise<void>
   for (const { kind, auditor } of sides) {
     const result = await fsck({
       folder: join(data, kind, '1'),
-      checkpoint_file: join(data, 'checkpoints', `${kind}-1.checkpoint`),
+      outside: { register: new FileRegister(join(data, 'checkpoints')), name: `${kind}-1` },
       ...(auditor === null ? {} : { vkey: auditor.trust.vkey }),
     });
     assert.deepEqual(result.differences, [], `fsck of the ${kind} log`);

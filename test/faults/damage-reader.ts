@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fsck } from '../../log/fsck.ts';
 import { LogError } from '../../log/index.ts';
+import { FileRegister } from '../../log/store/register.ts';
 import { KeptLog } from '../log/kept-log.ts';
 
 /** What was in the log, as it was before anything was damaged. */
@@ -60,7 +61,7 @@ async function readAll(folder: string, good: Good): Promise<Told> {
   if (message !== undefined) return { found: 'named on reading', message };
   const result = await fsck({
     folder: join(folder, 'live', '1'),
-    checkpoint_file: join(folder, 'checkpoints', 'live-1.checkpoint'),
+    outside: { register: new FileRegister(join(folder, 'checkpoints')), name: 'live-1' },
     vkey: log.vkey,
   }).catch((error: unknown) => {
     named(error);

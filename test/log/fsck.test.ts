@@ -8,6 +8,7 @@ import { fsck } from '../../log/fsck.ts';
 import type { FsckResult } from '../../log/fsck.ts';
 import { skey } from '../../log/map/key.ts';
 import { native } from '../../log/crypto/native.ts';
+import type { JsonObject } from '../../log/index.ts';
 import {
   chainRowKey,
   CORE_ROW,
@@ -20,7 +21,7 @@ import {
   rowKey,
   tileKey,
 } from '../../log/store/layout.ts';
-import { writeCheckpointFile } from '../../log/store/checkpoint-file.ts';
+import { FileRegister } from '../../log/store/register.ts';
 import { openStore, put, write } from '../../log/store/store.ts';
 import type { Store } from '../../log/store/store.ts';
 import { act, DEMO_TYPES } from '../support/demo-types.ts';
@@ -61,7 +62,7 @@ describe('fsck', () => {
   const check = (more: object = {}): Promise<FsckResult> =>
     fsck({
       folder: join(copy, 'live', '1'),
-      checkpoint_file: join(copy, 'checkpoints', 'live-1.checkpoint'),
+      outside: { register: new FileRegister(join(copy, 'checkpoints')), name: 'live-1' },
       vkey,
       types: DEMO_TYPES,
       ...more,
@@ -222,8 +223,14 @@ describe('fsck', () => {
     assert.equal(lines.filter((line) => line.startsWith('unknown row: 7a6562')).length, 1);
   });
 
+  /** Advances the register of the copy to another value. */
+  async function forward(to: JsonObject): Promise<void> {
+    const register = new FileRegister(join(copy, 'checkpoints'));
+    await register.advance('live-1', await register.read('live-1'), to);
+  }
+
   it('says that a database stands behind its checkpoint file', async () => {
-    await writeCheckpointFile(join(copy, 'checkpoints', 'live-1.checkpoint'), {
+    await forward({
       origin,
       note: null,
       acknowledged: { size: published + 1, root: Buffer.alloc(32).toString('base64') },
@@ -246,7 +253,7 @@ describe('fsck', () => {
   });
 
   it('says that the checkpoint file is of another tree', async () => {
-    await writeCheckpointFile(join(copy, 'checkpoints', 'live-1.checkpoint'), {
+    await forward({
       origin,
       note: null,
       acknowledged: { size: published - 1, root: Buffer.alloc(32).toString('base64') },

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { restore } from '../../log/restore.ts';
 import type { Restored } from '../../log/restore.ts';
+import { FileRegister } from '../../log/store/register.ts';
 import { FolderMirror } from '../../tools/mirror/folder.ts';
 import { act, DEMO_TYPES } from '../support/demo-types.ts';
 import { openTestLog } from '../support/open-test-log.ts';
@@ -63,7 +64,8 @@ describe('restore', () => {
     restore({
       kind: 'live',
       folder: join(data, 'live', '1'),
-      checkpoint_file: join(data, 'checkpoints', 'live-1.checkpoint'),
+      number: 1,
+      register: new FileRegister(join(data, 'checkpoints')),
       vkey,
       types: DEMO_TYPES,
       mirror: new FolderMirror(from),
@@ -103,8 +105,8 @@ describe('restore', () => {
       return once(n, width);
     };
     const folder = join(data, 'live', '1');
-    const checkpoint_file = join(data, 'checkpoints', 'live-1.checkpoint');
-    const options = { kind: 'live', folder, checkpoint_file, vkey, types: DEMO_TYPES } as const;
+    const register = new FileRegister(join(data, 'checkpoints'));
+    const options = { kind: 'live', number: 1, folder, register, vkey, types: DEMO_TYPES } as const;
     await assert.rejects(restore({ ...options, mirror: broken }), /the line is down/);
     await assert.rejects(reopen(), { code: 'log_rolled_back' });
     assert.deepEqual(await catchUp(), { origin: 'log.example/log/live/1', from: 256, to: size });

@@ -9,7 +9,7 @@ import { native, openCheckpoint, openThreads } from '../../log/index.ts';
 import type { Cosign } from '../../log/index.ts';
 import { openSuccessor } from '../../log/succession.ts';
 import type { Succession, SuccessionOptions } from '../../log/succession.ts';
-import { readCheckpointFile } from '../../log/store/checkpoint-file.ts';
+import { FileRegister } from '../../log/store/register.ts';
 import { cosignerKey, realWitness } from '../gateway/witnesses/answering.ts';
 import { act, DEMO_TYPES } from '../support/demo-types.ts';
 import { openTestLog } from '../support/open-test-log.ts';
@@ -35,7 +35,7 @@ describe('succession', () => {
       data: first.data,
       kind: 'live',
       number: 1,
-      checkpoints: join(first.data, 'checkpoints'),
+      register: new FileRegister(join(first.data, 'checkpoints')),
       types: DEMO_TYPES,
       threads,
       time: first.time,
@@ -123,8 +123,8 @@ describe('succession', () => {
           message: /is closed at \d+ entries, but its witnesses did not cosign/,
         });
       }
-      const file = join(first.data, 'checkpoints', 'live-2.checkpoint');
-      assert.equal(await readCheckpointFile(file), null, 'no successor');
+      const register = new FileRegister(join(first.data, 'checkpoints'));
+      assert.equal(await register.read('live-2'), null, 'no successor');
       const now_s = (): number => Math.floor(first.time.wall() / 1000);
       const witness = await realWitness('witness.example/one', 90, [vkey], now_s);
       try {

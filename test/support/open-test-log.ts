@@ -3,11 +3,12 @@
 import assert from 'node:assert/strict';
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fsck } from '../../log/fsck.ts';
 import type { FsckResult } from '../../log/fsck.ts';
 import { openLog, openThreads } from '../../log/index.ts';
 import type { EntryType, Kind, Log, OpenLogOptions, TimeSource } from '../../log/index.ts';
+import { FileRegister } from '../../log/store/register.ts';
 
 /** The clock of a test: wall and monotonic move together unless the test sets the wall clock alone. */
 export class TestTime implements TimeSource {
@@ -94,7 +95,8 @@ export async function openTestLog(options: TestLogOptions = {}): Promise<TestLog
   });
   if (options.declare !== false && types.length > 0) await log.declare(types);
   const checkpoints = more.checkpoints ?? join(data, 'checkpoints');
-  const checkpoint_file = join(checkpoints, `${kind}-${String(number)}.checkpoint`);
+  const name = `${kind}-${String(number)}`;
+  const checkpoint_file = join(checkpoints, `${name}.checkpoint`);
   let stopped = false;
   const stop = async (): Promise<void> => {
     if (stopped) return;
@@ -115,10 +117,14 @@ export async function openTestLog(options: TestLogOptions = {}): Promise<TestLog
       const copy = await mkdtemp(join(tmpdir(), 'actlog-check-'));
       try {
         // The file before the database: the log goes on publishing, and may only be ahead of its file.
-        const file = join(copy, 'checkpoint');
-        await copyFile(checkpoint_file, file);
+        await copyFile(checkpoint_file, join(copy, basename(checkpoint_file)));
         await log.operator.backup(copy);
-        const result = await fsck({ folder: copy, checkpoint_file: file, vkey: log.vkey, types });
+        const result = await fsck({
+          folder: copy,
+          outside: { register: new FileRegister(copy), name },
+          vkey: log.vkey,
+          types,
+        });
         assert.deepEqual(result.differences, [], 'the database is what its entries say');
         return result;
       } finally {

@@ -10,6 +10,7 @@ import {
   withData,
   type DataOptions,
 } from '../command-line.ts';
+import { registerName } from '../../log/store/remembered.ts';
 import { broughtTypes } from '../brought-types.ts';
 import { dataLogs, threads, vkeyOf, type DataLog } from '../data-logs.ts';
 import { progress } from '../progress.ts';
@@ -18,6 +19,9 @@ interface FsckCommand extends DataOptions {
   readonly log: string;
   readonly json?: boolean;
 }
+
+/** What is printed of a log. */
+type FsckReport = FsckResult & Omit<DataLog, 'register'>;
 
 /** Declares the command. */
 export function addFsck(program: Command): void {
@@ -41,13 +45,13 @@ async function run(options: FsckCommand): Promise<number> {
   const { fsck } = await import('../../log/fsck.ts');
   const { config } = await settingsOf(options);
   const types = await broughtTypes(config);
-  const results: (FsckResult & DataLog)[] = [];
+  const results: FsckReport[] = [];
   for (const log of dataLogs(config, options.log)) {
     const bar = progress(`${log.kind}/${String(log.number)}`, options.json !== true);
     const { vkey, why } = await vkeyOf(config, log);
     const result = await fsck({
       folder: log.folder,
-      checkpoint_file: log.checkpoint_file,
+      outside: { register: log.register, name: registerName(log.kind, log.number) },
       types,
       threads: threads(),
       ...(vkey === undefined ? {} : { vkey }),
@@ -55,22 +59,16 @@ async function run(options: FsckCommand): Promise<number> {
     });
     bar.end();
     const unchecked = [...result.unchecked, ...(why === undefined ? [] : [why])];
-    results.push({ ...log, ...result, unchecked });
-    if (options.json !== true) print({ ...log, ...result, unchecked });
+    const { kind, number, folder } = log;
+    const report = { kind, number, folder, ...result, unchecked };
+    results.push(report);
+    if (options.json !== true) print(report);
   }
   if (options.json === true) console.log(JSON.stringify(results, null, 2));
   return results.every(({ count }) => count === 0) ? EXIT.ok : EXIT.failed;
 }
 
-function print({
-  kind,
-  number,
-  origin,
-  size,
-  count,
-  differences,
-  unchecked,
-}: FsckResult & DataLog): void {
+function print({ kind, number, origin, size, count, differences, unchecked }: FsckReport): void {
   const verdict = count === 0 ? 'clean' : `${String(count)} differences`;
   console.log(
     `${kind}/${String(number)}  ${origin ?? 'empty'}  ${String(size)} entries  ${verdict}`,

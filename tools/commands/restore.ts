@@ -122,7 +122,7 @@ async function succeed({ log }: RestoreCommand, config: Config, number: number) 
       data: config.DATA_DIR,
       kind: log,
       number,
-      checkpoints: config.CHECKPOINT_DIR,
+      register: dataLog(config, log, number).register,
       types: await broughtTypes(config),
       threads: shared,
       ...(passphrase === undefined ? {} : { passphrase }),
