@@ -2,8 +2,9 @@
 // go through @koa/router's matcher in the order of declaration, log reads first.
 
 import { Router } from '@koa/router';
-import type { Route } from '../plugins/contract.ts';
+import type { Role, Route } from '../plugins/contract.ts';
 import { ownerOf, PluginError } from './plugin-error.ts';
+import { rolesOf } from './roles.ts';
 import { compileSchema, type Validate } from './validation.ts';
 
 /** Which of the four rates counts a request; `none` is not counted. */
@@ -16,6 +17,8 @@ export interface CompiledRoute {
   readonly canonical: string;
   readonly alias: boolean;
   readonly budget: Budget;
+  /** Whose keys may call it. */
+  readonly roles: ReadonlySet<Role>;
   /** A GET that needs no key: any web page may read it. */
   readonly shared: boolean;
   readonly params: Validate | null;
@@ -117,6 +120,7 @@ function compileRoute(route: Route): CompiledRoute {
     canonical: route.path,
     alias: false,
     budget: route.budget ?? (route.method === 'GET' ? 'read' : 'write'),
+    roles: new Set(rolesOf(route)),
     shared: route.method === 'GET' && (route.access === 'read' || route.access === 'open'),
     params: validator(route.params, 'path'),
     query: validator(route.query, 'query'),

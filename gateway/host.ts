@@ -151,9 +151,11 @@ function hostFor(
 
 async function disclosed(
   { served, disclosures }: Gateway,
-  { kind, tenant_ref }: Caller,
+  { kind, tenant_ref, role }: Caller,
   entry_id: string,
 ): Promise<Readonly<Record<string, Disclosure>>> {
+  // The tenant of an insured is its carrier: the carrier's texts are not for it.
+  if (role === 'insured') return {};
   for (const log of served[kind]) {
     const index = log.indexOfEntry(entry_id);
     const text = index === null ? null : log.entry(index);

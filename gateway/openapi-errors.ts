@@ -2,8 +2,10 @@
 // behaviour.md §4.1; interface.md, Error envelope.
 
 import type { JsonObject } from '../log/index.ts';
+import { ROLES } from '../plugins/contract.ts';
 import type { ApiErrorCode, Route } from '../plugins/contract.ts';
 import { PROBLEMS } from './problems.ts';
+import { rolesOf } from './roles.ts';
 
 const integer = { type: 'integer', minimum: 0 };
 
@@ -65,7 +67,7 @@ export function codesOf(route: Route): readonly ApiErrorCode[] {
   const writes = route.method !== 'GET';
   if (route.access === 'key' || typeof route.access === 'object') add('api_key_missing');
   if (route.access === 'open' && writes) add('api_key_missing'); // ANONYMOUS_WRITES=deny
-  if (typeof route.access === 'object') add('role_forbidden');
+  if (rolesOf(route).length < ROLES.length) add('role_forbidden');
   if (route.params !== undefined || route.query !== undefined) add('parameter_missing');
   if (route.body !== undefined) {
     add('invalid_json', 'parameter_missing');

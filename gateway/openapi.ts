@@ -7,6 +7,7 @@ import type { EntryType, Route } from '../plugins/contract.ts';
 import { errorResponses, SHARED_COMPONENTS } from './openapi-errors.ts';
 import type { DocumentedAnswer } from './openapi-errors.ts';
 import { parametersOf, SchemaComponents } from './openapi-schemas.ts';
+import { rolesOf } from './roles.ts';
 
 /** What the document is made from. */
 export interface OpenApiSource {
@@ -72,7 +73,8 @@ export function openApi({ base_url, routes, types = [] }: OpenApiSource): JsonOb
       summary: 'Signed receipts for delegated AI decisions, in a log that anyone can check.',
       description:
         'Every operation with GET also answers HEAD and OPTIONS. Every answer has X-Request-Id. ' +
-        'Bodies are JSON; unknown members of a request are ignored.',
+        'Bodies are JSON; unknown members of a request are ignored. `x-roles` names the roles whose keys may call ' +
+        'an operation; a key of another role is 403 `role_forbidden`.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: base_url }],
@@ -109,6 +111,7 @@ function operation(route: Route, path: string, components: SchemaComponents): Js
     ...(description === '' ? {} : { description }),
     ...(alias ? { 'x-canonical-path': route.path } : {}),
     security: needsKey ? keyed : [{}, ...keyed],
+    'x-roles': [...rolesOf(route)],
     ...(parameters.length === 0 ? {} : { parameters }),
     ...requestBody(route, components),
     responses: documentedResponses(route, components),

@@ -1,6 +1,7 @@
 // What a plugin's route must be before it is served. It may come from JavaScript, so nothing of its type is taken
 // for granted; each fault is one line with the names of plugin and route.
 
+import { ROLES } from '../plugins/contract.ts';
 import type { Role, Route } from '../plugins/contract.ts';
 import { listOf, PluginError } from './plugin-error.ts';
 import { isCode } from './problems.ts';
@@ -8,7 +9,6 @@ import { compileSchema } from './validation.ts';
 
 const METHODS = ['GET', 'POST', 'DELETE'];
 const ACCESS = ['open', 'key', 'read'];
-const ROLES: readonly Role[] = ['carrier', 'insured', 'operator'];
 const BUDGETS = ['write', 'read', 'log', 'none'];
 const PATH = /^\/(?:[^\s?#:*{}]|\{\w+\}|\{\w+\*\}$)*$/;
 /** Values of path and query are strings: a schema of these types would refuse them all. */
@@ -32,6 +32,9 @@ export function checkRoute(plugin: string, declared: Route): void {
   }
   if (!isAccess(access)) {
     refuse(`access must be open, key, read or {roles} with some of ${ROLES.join(', ')}`);
+  }
+  if (route.roles !== undefined && (typeof access === 'object' || !areRoles(route.roles))) {
+    refuse(`roles must be some of ${ROLES.join(', ')}, and stand beside an access that is a word`);
   }
   if (budget !== undefined && !BUDGETS.includes(budget)) {
     refuse(`budget must be one of ${BUDGETS.join(', ')}`);
@@ -124,7 +127,8 @@ const told = (summary: unknown): string => (typeof summary === 'string' ? ` (${s
 function isAccess(access: unknown): boolean {
   if (typeof access === 'string') return ACCESS.includes(access);
   const { roles } = (access ?? {}) as { readonly roles?: unknown };
-  return (
-    Array.isArray(roles) && roles.length > 0 && roles.every((role) => ROLES.includes(role as Role))
-  );
+  return areRoles(roles);
 }
+
+const areRoles = (roles: unknown): boolean =>
+  Array.isArray(roles) && roles.length > 0 && roles.every((role) => ROLES.includes(role as Role));

@@ -14,6 +14,7 @@ import { openGateway } from './open.ts';
 import type { OpenOptions } from './open.ts';
 import { adminVerbs } from './tenants/admin.ts';
 import { serveAdmin } from './tenants/admin-socket.ts';
+import { FIRST } from './tenants/tenants.ts';
 import type { IssuedKey, Tenants } from './tenants/tenants.ts';
 
 /** How often expired idempotency records and forgotten dead letters are deleted. */
@@ -81,7 +82,7 @@ async function withPort(sources: ConfigSources): Promise<ConfigSources> {
 }
 
 function firstKeys(tenants: Tenants): Promise<readonly IssuedKey[]> {
-  const order = { tenant: 'first', role: 'operator' } as const;
+  const order = { tenant: FIRST, role: 'service' } as const;
   return tenants.issueAll([
     { ...order, kind: 'sandbox' },
     { ...order, kind: 'live' },

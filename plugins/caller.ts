@@ -2,8 +2,15 @@
 
 import type { Kind } from '../log/index.ts';
 
-/** What a key may do beyond what every key may (behaviour.md §3.1). */
-export type Role = 'carrier' | 'insured' | 'operator';
+/**
+ * What a key may do (gateway/API.md §3.1). `carrier` acts for its tenant. `operator` also decides for it: policies,
+ * holds, findings. `service` also acts on the service itself; only the command line issues it. `insured` reads its
+ * own mandate and compliance, and verifies.
+ */
+export const ROLES = ['carrier', 'insured', 'operator', 'service'] as const;
+
+/** One of them. */
+export type Role = (typeof ROLES)[number];
 
 /** Who asks. A request without a key is the tenant `public`. */
 export interface Caller {
@@ -31,6 +38,7 @@ export interface Caller {
 /**
  * Who may call a route.
  * `open`: a write without a key belongs to `public`, as ANONYMOUS_WRITES says. `key`: 401 without one.
- * `read`: public; no key is needed. An invalid key is 401 on all of them, whatever they declare.
+ * `read`: public; no key is needed. `{roles}`: a key of one of these roles. An invalid key is 401 on all of them,
+ * whatever they declare. Which roles a key may have is said by `RouteDeclaration.roles`.
  */
 export type Access = 'open' | 'key' | 'read' | { readonly roles: readonly Role[] };

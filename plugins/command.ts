@@ -1,5 +1,5 @@
-// What the operator does to a plugin's part, from the command line or by the clock: never over HTTP, where
-// a tenant's key may have the role `operator`. design/architecture.md, plugins/.
+// What the operator of the service does to a plugin's part, from the command line or by the clock: never over HTTP.
+// design/architecture.md, plugins/.
 
 import type { Static, TSchema } from 'typebox';
 import type { Appended, AppendOptions, Draft, Json, Kind } from '../log/index.ts';

@@ -23,7 +23,7 @@ import type {
   Kind,
   Sequenced,
 } from '../log/index.ts';
-import type { Access, Caller } from './caller.ts';
+import type { Access, Caller, Role } from './caller.ts';
 import type { Counters } from './counters.ts';
 import type { Command } from './command.ts';
 import type { Egress } from './egress.ts';
@@ -33,6 +33,7 @@ import type { LogView } from './log-view.ts';
 import type { EventRule } from './events.ts';
 import type { ApiErrorCode } from './problem.ts';
 
+export { ROLES } from './caller.ts';
 export type { Access, Caller, Role } from './caller.ts';
 export type { Counters } from './counters.ts';
 export * from './command.ts';
@@ -165,6 +166,11 @@ export interface RouteDeclaration<
   readonly summary: string;
   readonly description?: string;
   readonly access: Access;
+  /**
+   * Roles of the keys that may call the route, where `access` is a word. Unless said, all of them where it is `read`,
+   * else `carrier`. A role takes in others: `operator` may do what `carrier` and `insured` may, and `service` all.
+   */
+  readonly roles?: readonly Role[];
   /** A GET that may append: without a key it is a write, as ANONYMOUS_WRITES says, and needs `respond`. */
   readonly appends?: boolean;
   /** Accepts Idempotency-Key and `Prefer: wait=N`; such a route answers through `append` and `respond`. */

@@ -2,7 +2,7 @@
 // to the public tenant. behaviour.md §3.2, §3.3.
 
 import { ApiError } from '../../plugins/contract.ts';
-import type { Access, Caller } from '../../plugins/contract.ts';
+import type { Access, Caller, Role } from '../../plugins/contract.ts';
 import { clientAddress } from '../client-address.ts';
 import { isDemonstration } from '../demo/calls.ts';
 import type { Next, RequestContext } from '../request.ts';
@@ -40,7 +40,7 @@ export function authenticate(ctx: RequestContext, next: Next): Promise<unknown> 
   const record = gateway.tenants.authenticate(key);
   if (typeof record === 'string') throw new ApiError(record, REFUSALS[record]);
   state.caller = gateway.tenants.caller(record, gateway.logs[record.kind], ip);
-  if (typeof access === 'object') requireRole(state.caller, access.roles);
+  requireRole(record.role, matched.roles);
   return next();
 }
 
@@ -89,8 +89,8 @@ function withoutKey(ctx: RequestContext, access: Access, writes: boolean, ip: st
   return gateway.tenants.anonymous(gateway.logs[kind], ip);
 }
 
-function requireRole(caller: Caller, roles: readonly string[]): void {
-  // The operator runs the service; what others may do, it may.
-  if (caller.role === 'operator' || (caller.role !== null && roles.includes(caller.role))) return;
-  throw new ApiError('role_forbidden', `this request needs a key of role ${roles.join(' or ')}`);
+function requireRole(role: Role, roles: ReadonlySet<Role>): void {
+  if (roles.has(role)) return;
+  const allowed = [...roles].join(' or ');
+  throw new ApiError('role_forbidden', `this request needs a key of role ${allowed}, not ${role}`);
 }

@@ -1,4 +1,4 @@
-// What a key learns of itself, what the operator's Prometheus reads, and the OpenAPI document.
+// What a key learns of itself, what the Prometheus of the service reads, and the OpenAPI document.
 // interface.md, Core and Versioning; behaviour.md §13.
 
 import { hash } from 'node:crypto';
@@ -15,7 +15,7 @@ const KeyMetadata = Type.Object(
   {
     ok: Type.Literal(true),
     api_base: uri,
-    role: Type.String({ description: 'carrier, insured or operator.' }),
+    role: Type.String({ description: 'carrier, insured, operator or service.' }),
     sandbox: Type.Boolean(),
     tenant_id: Type.String(),
     tenant_ref: Type.String({ description: 'What stands for the tenant in the log of this key.' }),
@@ -41,6 +41,7 @@ export function operatorRoutes(gateway: Gateway): readonly Route[] {
       tag: 'Core',
       summary: 'Whose key this is',
       access: 'key',
+      roles: ['carrier', 'insured'],
       responses: { 200: { description: 'The key.', schema: KeyMetadata } },
       handle(ctx) {
         const { role, sandbox, tenant, tenant_ref, key_id, scopes } = ctx.state.caller;
@@ -64,7 +65,7 @@ export function operatorRoutes(gateway: Gateway): readonly Route[] {
       path: '/metrics',
       tag: 'Platform',
       summary: 'Prometheus metrics',
-      access: { roles: ['operator'] },
+      access: { roles: ['service'] },
       responses: {
         200: {
           description: 'Text exposition format.',

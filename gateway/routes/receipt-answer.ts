@@ -79,7 +79,8 @@ export async function disclosuresFor(
     return Object.fromEntries(Object.keys(commitments).map((name) => [name, erased]));
   }
   if (caller.key_id === null || caller.kind !== log.kind) return undefined;
-  if (tenant_ref !== caller.tenant_ref) return undefined;
+  // The tenant of an insured is its carrier: the carrier's texts are not for it.
+  if (tenant_ref !== caller.tenant_ref || caller.role === 'insured') return undefined;
   return gateway.disclosures.open(gateway.served[log.kind], entry_id);
 }
 

@@ -5,7 +5,8 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LOG_KINDS } from '../../log/index.ts';
 import type { Kind, Log } from '../../log/index.ts';
-import type { Json, Role } from '../../plugins/contract.ts';
+import { ROLES } from '../../plugins/contract.ts';
+import type { Json } from '../../plugins/contract.ts';
 import type { PluginKey, PluginKeys } from '../plugin-keys.ts';
 import type { Webhooks } from '../webhooks/webhooks.ts';
 import type { GatewayStore } from './store.ts';
@@ -19,7 +20,6 @@ export type AdminArgs = Readonly<Record<string, Json | undefined>>;
 export type AdminVerbs = Readonly<Record<string, (args: AdminArgs) => Promise<unknown>>>;
 
 const WEEK_MS = 7 * 86_400_000;
-const ROLES: readonly Role[] = ['carrier', 'insured', 'operator'];
 
 /** The verbs that need the gateway's own database only. */
 export function keyVerbs(tenants: Tenants): AdminVerbs {
@@ -32,7 +32,7 @@ export function keyVerbs(tenants: Tenants): AdminVerbs {
         scopes: ((args['scopes'] ?? []) as readonly Json[]).map(String),
         expires_at_ms: endIn(args),
       }),
-    'keys list': async () => tenants.list().map(({ sha256: _, ...key }) => key),
+    'keys list': async () => tenants.list().map(({ sha256: _, form: __, ...key }) => key),
     'keys rotate': (args) =>
       tenants.rotate(
         text(args, 'key_id'),
@@ -40,7 +40,7 @@ export function keyVerbs(tenants: Tenants): AdminVerbs {
         endIn(args),
       ),
     'keys revoke': async (args) => {
-      const { sha256: _, ...key } = await tenants.revoke(text(args, 'key_id'));
+      const { sha256: _, form: __, ...key } = await tenants.revoke(text(args, 'key_id'));
       return key;
     },
     'tenants list': async () => tenants.tenants(),

@@ -19,6 +19,8 @@ export interface KeyRecord {
   readonly created_at_ms: number;
   readonly expires_at_ms?: number;
   readonly revoked_at_ms?: number;
+  /** 2 since the roles `operator` and `service` are apart; missing from keys of before. */
+  readonly form?: 2;
   /** The key that this one takes over from. */
   readonly rotated_from?: string;
 }

@@ -12,6 +12,8 @@ import type { GatewayStore, TenantInLog, TenantRecord } from './store.ts';
 
 /** The tenant of requests without a key. */
 export const PUBLIC = 'public';
+/** The tenant of the keys that a first start makes. */
+export const FIRST = 'first';
 /** The tenant of the demonstrations; no administrator can issue a key of such a name. */
 const VISITORS = 'public.demo';
 
@@ -30,7 +32,7 @@ export interface KeyOrder {
 }
 
 /** A new key; the only place where its text ever stands. */
-export interface IssuedKey extends Omit<KeyRecord, 'sha256'> {
+export interface IssuedKey extends Omit<KeyRecord, 'sha256' | 'form'> {
   readonly key: string;
 }
 
@@ -58,7 +60,21 @@ export class Tenants {
   static async load(store: GatewayStore, now: () => number): Promise<Tenants> {
     const tenants = new Tenants(store, now);
     await tenants.#tenant(PUBLIC);
+    await tenants.#splitOperators();
     return tenants;
+  }
+
+  /**
+   * Gives the keys that a first start of an earlier release made, and their successors, the role `service`: as
+   * `operator` they acted on the service too. A key of another tenant stays `operator` of that tenant.
+   */
+  async #splitOperators(): Promise<void> {
+    const { keys } = this.#store;
+    const before = [...keys.values()].filter(
+      ({ tenant, role, form }) => tenant === FIRST && role === 'operator' && form === undefined,
+    );
+    if (before.length === 0) return;
+    await this.#store.putKeys(before.map((key) => ({ ...key, role: 'service', form: 2 })));
   }
 
   /** True until the first key is issued. */
@@ -234,13 +250,14 @@ export class Tenants {
       role: order.role ?? 'carrier',
       scopes: order.scopes ?? [],
       created_at_ms: this.#now(),
+      form: 2,
       ...(order.expires_at_ms === undefined ? {} : { expires_at_ms: order.expires_at_ms }),
     };
     return { key, record };
   }
 }
 
-function issued(key: string, { sha256: _, ...record }: KeyRecord): IssuedKey {
+function issued(key: string, { sha256: _, form: __, ...record }: KeyRecord): IssuedKey {
   return { ...record, key };
 }
 

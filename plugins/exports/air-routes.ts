@@ -92,6 +92,7 @@ export function airRoutes(service: AirService): readonly Route[] {
         'The session is the one that the caller’s tenant knows by this name. The answer streams; `proofs=true` ' +
         'adds the inclusion proof and the signed statement of each entry.',
       access: 'read',
+      roles: ['carrier'],
       whole: true,
       params: Type.Object({
         session_id: Type.String({ minLength: 1, maxLength: host.limits.string_chars }),

@@ -76,7 +76,7 @@ export function conformanceRoutes(host: PluginHost): readonly Route[] {
       summary: 'Log a conformance run of this service',
       description:
         '`actlog conformance URL --publish` sends it. Passed or not, the newest one is what is shown.',
-      access: { roles: ['operator'] },
+      access: { roles: ['service'] },
       idempotent: true,
       body: Type.Object(
         { checks: RunMembers.properties.checks },

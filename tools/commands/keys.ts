@@ -1,6 +1,7 @@
 // `actlog keys`: API keys and the receipt keys of the logs. behaviour.md §2.2, §3.1.
 
 import { Option, type Command } from 'commander';
+import { ROLES } from '../../plugins/contract.ts';
 import { administer, printTable } from '../administer.ts';
 import {
   acting,
@@ -69,11 +70,7 @@ function addIssue(keys: Command): void {
     .description('Issues an API key. Its text is printed once and stored nowhere.')
     .requiredOption('--tenant <name>', 'who the key is for; a new name makes a new tenant')
     .addOption(kindOption('which log the key writes to').default('sandbox'))
-    .addOption(
-      new Option('--role <role>', 'what it may do')
-        .choices(['carrier', 'insured', 'operator'])
-        .default('carrier'),
-    )
+    .addOption(new Option('--role <role>', 'what it may do').choices([...ROLES]).default('carrier'))
     .option(
       '--scope <name...>',
       'names that plugins of yours may ask of a key; nothing of actlog itself does',

@@ -74,7 +74,7 @@ describe('gateway/routes/platform', () => {
     assert.deepEqual(me, {
       ok: true,
       api_base: 'http://test.example',
-      role: 'operator',
+      role: 'service',
       sandbox: false,
       tenant_id: 'first',
       scopes: [],
@@ -89,7 +89,7 @@ describe('gateway/routes/platform', () => {
     const order = {
       tenant: 'scoped',
       kind: 'live',
-      role: 'operator',
+      role: 'service',
       scopes: ['nothing'],
     } as const;
     const { key } = await served.gateway.tenants.issue(order);
@@ -102,12 +102,14 @@ describe('gateway/routes/platform', () => {
     assert.match(scopes?.description ?? '', /recorded and not enforced/);
   });
 
-  it('shows Prometheus metrics to the operator only', async () => {
-    const { key } = await served.gateway.tenants.issue({ tenant: 'acme', kind: 'live' });
-    assert.deepEqual(problem(await served.get('/metrics', key)), {
-      status: 403,
-      code: 'role_forbidden',
-    });
+  it('shows Prometheus metrics to keys of the service only', async () => {
+    for (const role of ['carrier', 'operator'] as const) {
+      const { key } = await served.gateway.tenants.issue({ tenant: 'acme', kind: 'live', role });
+      assert.deepEqual(problem(await served.get('/metrics', key)), {
+        status: 403,
+        code: 'role_forbidden',
+      });
+    }
     assert.deepEqual(problem(await served.get('/metrics')), {
       status: 401,
       code: 'api_key_missing',

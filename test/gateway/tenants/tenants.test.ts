@@ -82,6 +82,36 @@ describe('tenants', () => {
     assert.equal(tenants.empty, false);
   });
 
+  it('gives keys of an earlier first start the role that they had, and others none of the service', async () => {
+    const issued = [
+      await tenants.issue({ tenant: 'first', kind: 'live', role: 'operator' }),
+      await tenants.issue({ tenant: 'first', kind: 'live', role: 'carrier' }),
+      await tenants.issue({ tenant: 'acme', kind: 'live', role: 'operator' }),
+    ];
+    const roles = () =>
+      issued.map(({ key }) => {
+        const found = tenants.authenticate(key);
+        return typeof found === 'string' ? found : found.role;
+      });
+    const records = tenants
+      .list()
+      .filter(({ key_id }) => issued.some((one) => one.key_id === key_id));
+    // As a release wrote them that had one role for both.
+    await store.putKeys(records.map(({ form: _, ...record }) => record));
+    await store.close();
+    await open();
+    assert.deepEqual(roles(), ['service', 'carrier', 'operator']);
+    const [first, ...others] = issued;
+    const later = await tenants.issue({ tenant: 'first', kind: 'live', role: 'operator' });
+    issued.splice(0, issued.length, first!, ...others, later);
+    await store.close();
+    await open();
+    assert.deepEqual(roles(), ['service', 'carrier', 'operator', 'operator']);
+    const rotated = await tenants.rotate(first!.key_id, 1000);
+    assert.equal(rotated.role, 'service');
+    assert.equal('form' in rotated, false);
+  });
+
   it('cannot take the public name, or one that is no name', async () => {
     for (const tenant of [PUBLIC, '', 'A', 'a b', '-a', 'x'.repeat(64)]) {
       await assert.rejects(tenants.issue({ tenant, kind: 'live' }), AdminError, tenant);

@@ -129,8 +129,7 @@ describe('a gateway with witnesses', () => {
     );
     const ids = (await get('/status.json')).json.components.map(({ id }: { id: string }) => id);
     assert.ok(ids.includes('live_witnesses') && ids.includes('sandbox_witnesses'));
-    const key = (await gateway.tenants.issue({ tenant: 'ops', kind: 'live', role: 'operator' }))
-      .key;
+    const key = (await gateway.tenants.issue({ tenant: 'ops', kind: 'live', role: 'service' })).key;
     const { text } = await get('/metrics', { key });
     assert.match(text, /^actlog_witness_quorum\{kind="live"\} 1$/m);
     assert.match(text, /^actlog_witness_fail_open\{kind="live"\} 0$/m);

@@ -209,6 +209,7 @@ describe('require-receipt', () => {
       running.post(CONFORMANCE, { checks: outcomes }, key === undefined ? {} : { key });
     const passed = Object.fromEntries(checked.checks.map(({ name, outcome }) => [name, outcome]));
     assert.equal((await publish(passed)).status, 401);
+    assert.equal((await publish(passed, other)).status, 403, 'of an operator, who is a tenant’s');
     const failed = await publish({ ...passed, replay_refused: 'failed' }, running.live);
     assert.equal(failed.json.conformant, false);
     assert.equal((await running.get(badge)).status, 404);

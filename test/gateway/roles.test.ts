@@ -1,0 +1,108 @@
+// Every role at every route of the service. gateway/API.md §3.1.
+
+import assert from 'node:assert/strict';
+import { isDemonstration } from '../../gateway/demo/calls.ts';
+import { ROLES } from '../../plugins/contract.ts';
+import type { Role, Route } from '../../plugins/contract.ts';
+import { run } from './running.ts';
+import type { Running } from './running.ts';
+
+/** Routes that act on the service: no key of a tenant may call them. */
+const SERVICE = ['GET /metrics', 'POST /api/v1/require-receipt/conformance'];
+
+/** Routes that decide for a tenant. */
+const OPERATOR = [
+  'POST /api/v1/spoliation-seal/release',
+  'POST /api/v1/execute-gate/policy',
+  'POST /api/v1/execute-gate/holds/{hold_id}',
+];
+
+/** What an insured may call beside what needs no key. */
+const INSURED = ['GET /api/v1/me', 'GET /carrier/v1/insured/{slug}/compliance'];
+
+/** What needs no key, and is refused to an insured, whose tenant is its carrier: it shows sessions of the tenant. */
+const NOT_INSURED = ['GET /export/scitt/air/session/{session_id}.json'];
+
+const nameOf = ({ method, path }: Route): string => `${method} ${path}`;
+
+function mayCall(role: Role, route: Route): boolean {
+  const name = nameOf(route);
+  if (SERVICE.includes(name)) return role === 'service';
+  if (OPERATOR.includes(name)) return role === 'service' || role === 'operator';
+  if (role !== 'insured') return true;
+  return INSURED.includes(name) || (route.access === 'read' && !NOT_INSURED.includes(name));
+}
+
+describe('roles of API keys', () => {
+  let running: Running;
+  const keys = new Map<Role, string>();
+  before(async () => {
+    running = await run();
+    for (const role of ROLES) {
+      const { key } = await running.gateway.tenants.issue({ tenant: 'acme', kind: 'live', role });
+      keys.set(role, key);
+    }
+  });
+  after(() => running.close());
+
+  const asked = async (route: Route, key?: string) => {
+    const path = route.path.replace(/\{\w+\*?\}/g, 'x');
+    const body = route.method === 'POST' ? { body: {} } : {};
+    return running.ask(route.method, path, { ...body, ...(key === undefined ? {} : { key }) });
+  };
+
+  it('open the routes that are theirs, and no other', async () => {
+    const routes = running.gateway.routes().filter((route) => !isDemonstration(route));
+    const names = routes.map(nameOf);
+    for (const name of [...SERVICE, ...OPERATOR, ...INSURED, ...NOT_INSURED]) {
+      assert.ok(names.includes(name), `${name} is a route`);
+    }
+    for (const route of routes) {
+      for (const role of ROLES) {
+        const { status, text } = await asked(route, keys.get(role));
+        const refused = status === 403 && text.includes('this request needs a key of role');
+        assert.equal(refused, !mayCall(role, route), `${role} at ${nameOf(route)}: ${text}`);
+      }
+      const { status } = await asked(route);
+      const keyed = route.access === 'key' || typeof route.access === 'object';
+      assert.equal(status === 401, keyed, `without a key at ${nameOf(route)}`);
+    }
+  });
+
+  it('open no demonstration, which takes no key', async () => {
+    for (const route of running.gateway.routes().filter(isDemonstration)) {
+      for (const role of ROLES) {
+        assert.equal((await asked(route, keys.get(role))).status, 401, nameOf(route));
+      }
+    }
+  });
+
+  it('are documented with each operation', async () => {
+    const { json } = await running.get('/openapi.json');
+    for (const route of running.gateway.routes()) {
+      const operation = json.paths[route.path.replaceAll('*}', '}')][route.method.toLowerCase()];
+      if (isDemonstration(route)) continue;
+      assert.deepEqual(
+        operation['x-roles'],
+        ROLES.filter((role) => mayCall(role, route)),
+        nameOf(route),
+      );
+    }
+  });
+
+  it('show an insured nothing of what its carrier keeps', async () => {
+    const message = 'Schedule the interview for Monday';
+    const classified = await running.post(
+      '/api/v1/classify',
+      { message },
+      { key: keys.get('carrier')! },
+    );
+    const { entry_id } = classified.json as { entry_id: string };
+    const path = `/receipt/lookup?entry_id=${entry_id}`;
+    for (const role of ROLES) {
+      const { json, text } = await running.get(path, { key: keys.get(role)! });
+      assert.equal(json.found, true);
+      assert.equal(text.includes(message), role !== 'insured', role);
+    }
+  });
+});
