@@ -154,7 +154,13 @@ export class OpenLog extends Reader implements Log {
 
   async putAttached(rows: readonly AttachedRow[], options?: { sync?: boolean }): Promise<void> {
     const writes = rows.map(({ key, value }) => write(rowKey(ATTACHED_ROW, key), value));
-    await this.#engine.core.store.write(writes, options);
+    try {
+      await this.#engine.core.store.write(writes, options);
+    } catch (error) {
+      // The store takes no write after one that failed.
+      this.#failed(error);
+      throw error;
+    }
   }
 
   published(): Published {

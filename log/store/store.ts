@@ -6,7 +6,8 @@ import { makeFolder } from '../durable-file.ts';
 import { LogError } from '../errors.ts';
 import { checkCurrent } from './current.ts';
 import { howLeft, markInUse, unmark } from './in-use.ts';
-import { metaKey, STORE_VERSION } from './layout.ts';
+import { checkJournals, rememberJournals } from './journal.ts';
+import { ATTACHED_ROW, metaKey, STORE_VERSION } from './layout.ts';
 import { seal, unseal } from './seal.ts';
 import { checkTables } from './tables.ts';
 
@@ -63,6 +64,7 @@ export interface OpenStoreOptions {
 /**
  * Opens the LevelDB database in a folder, made when missing. All checksums of its tables are compared before, where
  * that is asked for and where the program that had it open last did not close it: a damaged block may be what ended it.
+ * After a write that failed it takes no more, and must be closed and opened again.
  *
  * @throws LogError `log_locked` when another process has it, `store_corrupt` when it does not read, `not_found` where
  *   an existing one was asked for and there is none
@@ -83,6 +85,8 @@ export async function openStore(
     if (left === 'unclosed' || (compare && left === 'closed')) await checkTables(folder);
     // LevelDB does not sync the folder above its own.
     await makeFolder(folder);
+    // Attached rows alone may be written without a sync.
+    if (left !== 'open') await checkJournals(folder, (key) => key[0] !== ATTACHED_ROW);
   } catch (error) {
     throw translate(error, folder);
   }
@@ -154,6 +158,8 @@ function because(error: unknown): string {
 class LevelStore implements Store {
   readonly #db: Level;
   readonly #folder: string;
+  /** The first write that failed, or null. */
+  #failed: unknown = null;
 
   constructor(db: Level, folder: string) {
     this.#db = db;
@@ -170,6 +176,8 @@ class LevelStore implements Store {
   }
 
   async write(writes: readonly Write[], { sync = true } = {}): Promise<void> {
+    // A write that failed may have left half a record: LevelDB would lose what it writes behind it.
+    if (this.#failed !== null) throw translate(this.#failed, this.#folder);
     try {
       // The chained form costs an eighth of the array form on this thread.
       const batch = this.#db.batch();
@@ -179,6 +187,7 @@ class LevelStore implements Store {
       }
       await batch.write({ sync });
     } catch (error) {
+      this.#failed = error;
       throw translate(error, this.#folder);
     }
   }
@@ -218,7 +227,10 @@ class LevelStore implements Store {
 
   async close(): Promise<void> {
     // Closed a second time, the folder may be another's already.
-    if (this.#db.status === 'open') await unmark(this.#folder);
+    if (this.#db.status === 'open' && this.#failed === null) {
+      await rememberJournals(this.#folder);
+      await unmark(this.#folder);
+    }
     await this.#db.close();
   }
 }

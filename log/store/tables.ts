@@ -6,24 +6,14 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import crc32c from 'crc-32/crc32c.js';
 import { LogError } from '../errors.ts';
+import { unmasked } from './records.ts';
+import { Damaged, Varints, type Handle } from './varints.ts';
 
 const FOOTER_BYTES = 48;
 const MAGIC = 0xdb4775248b80fb57n;
 /** After each block: one byte for its compression, and the masked CRC-32C over both. */
 const TRAILER_BYTES = 5;
 const UNCOMPRESSED = 0;
-const MASK_DELTA = 0xa282ead8;
-
-interface Handle {
-  readonly offset: number;
-  readonly size: number;
-}
-
-class Damaged extends Error {
-  constructor(at: number) {
-    super(`at byte ${String(at)}`);
-  }
-}
 
 /**
  * Reads every table of a database that is not open, and compares all their blocks with their checksums.
@@ -79,11 +69,6 @@ function blockAt(table: Buffer, { offset, size }: Handle): Buffer {
   return table.subarray(offset, end - 1);
 }
 
-function unmasked(masked: number): number {
-  const turned = (masked - MASK_DELTA) >>> 0;
-  return ((turned >>> 17) | (turned << 15)) >>> 0;
-}
-
 /** The handles that the rows of an index block have as values; the block begins at a byte of its table. */
 function* handlesIn(block: Buffer, at: number): Generator<Handle> {
   if (block.length < 4) throw new Damaged(at);
@@ -97,32 +82,5 @@ function* handlesIn(block: Buffer, at: number): Generator<Handle> {
     const next = reader.at + length;
     yield reader.handle();
     reader.at = next;
-  }
-}
-
-class Varints {
-  readonly #bytes: Buffer;
-  at: number;
-
-  constructor(bytes: Buffer, at: number) {
-    this.#bytes = bytes;
-    this.at = at;
-  }
-
-  handle(): Handle {
-    return { offset: this.next(), size: this.next() };
-  }
-
-  /** LEB128 of up to 53 bits. */
-  next(): number {
-    const start = this.at;
-    for (let n = 0, scale = 1; scale < Number.MAX_SAFE_INTEGER; scale *= 128) {
-      const byte = this.#bytes[this.at];
-      if (byte === undefined) break;
-      this.at += 1;
-      n += (byte & 127) * scale;
-      if (byte < 128) return n;
-    }
-    throw new Damaged(start);
   }
 }

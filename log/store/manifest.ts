@@ -1,0 +1,104 @@
+// What the current MANIFEST of a LevelDB database says: which tables are in use, and from which journal on writes
+// are not in them yet. Other files are leftovers of a crash, which LevelDB deletes. LevelDB, doc/impl.md, db/version_edit.cc.
+
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { recordsIn } from './records.ts';
+import { Damaged, Varints } from './varints.ts';
+
+/** The numbers of the files that make up a database. */
+export interface Manifest {
+  readonly tables: ReadonlySet<number>;
+  /** The oldest journal that is read at the next opening; 0 before there is one. */
+  readonly journal: number;
+}
+
+/**
+ * Reads the MANIFEST that CURRENT names; null where there is none.
+ *
+ * @throws Damaged where a record of it is not one
+ */
+export async function readManifest(folder: string): Promise<Manifest | null> {
+  const current = await ifThere(readFile(join(folder, 'CURRENT'), 'utf8'));
+  const manifest = current === null ? null : await ifThere(readFile(join(folder, current.trim())));
+  if (manifest === null) return null;
+  const tables = new Set<number>();
+  let journal = 0;
+  for (const { record } of recordsIn(manifest)) {
+    // An edit that a crash cut off was never in force; damage before the end is LevelDB's to name.
+    if (record === null) break;
+    const edit = editOf(record);
+    for (const table of edit.deleted) tables.delete(table);
+    for (const table of edit.added) tables.add(table);
+    journal = edit.journal ?? journal;
+  }
+  return { tables, journal };
+}
+
+interface Edit {
+  readonly deleted: readonly number[];
+  readonly added: readonly number[];
+  readonly journal: number | undefined;
+}
+
+/** Tags of db/version_edit.cc. */
+const TAG = {
+  comparator: 1,
+  journal: 2,
+  next_file: 3,
+  last_sequence: 4,
+  compact_pointer: 5,
+  deleted: 6,
+  added: 7,
+  previous_journal: 9,
+} as const;
+
+function editOf(record: Buffer): Edit {
+  const reader = new Varints(record, 0);
+  const [deleted, added]: [number[], number[]] = [[], []];
+  let journal: number | undefined;
+  while (!reader.ended) {
+    const tag = reader.next();
+    switch (tag) {
+      case TAG.comparator:
+        reader.slice();
+        break;
+      case TAG.journal:
+        journal = reader.next();
+        break;
+      case TAG.next_file:
+      case TAG.previous_journal:
+        reader.next();
+        break;
+      case TAG.last_sequence:
+        reader.next();
+        break;
+      case TAG.compact_pointer:
+        reader.next();
+        reader.slice();
+        break;
+      case TAG.deleted:
+        reader.next();
+        deleted.push(reader.next());
+        break;
+      case TAG.added: {
+        reader.next();
+        added.push(reader.next());
+        reader.next();
+        reader.slice();
+        reader.slice();
+        break;
+      }
+      default:
+        throw new Damaged(reader.at);
+    }
+  }
+  return { deleted, added, journal };
+}
+
+async function ifThere<T>(reading: Promise<T>): Promise<T | null> {
+  return reading.catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  });
+}
