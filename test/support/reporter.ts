@@ -13,6 +13,9 @@ const MAX_FILES = 5;
 /** Seconds that a run may last with its second tries, unless the reporter option `until_s` says otherwise. */
 const UNTIL_S = 960;
 
+/** A run over more files than this lists the slowest of them. */
+const FEW = 20;
+
 /** Prints `N passed, N failed` (and `, N skipped`) alone on the last line. */
 export default class Closing extends Mocha.reporters.Spec {
   readonly #outcomes: ReadonlyMap<string, Outcome>;
@@ -39,6 +42,7 @@ export default class Closing extends Mocha.reporters.Spec {
       elsewhere === 0 && failing.length <= MAX_FILES && failing.every(([file]) => file !== '');
     if (byChance && (process.env['CI'] ?? '') !== '')
       for (const [file, first] of failing) outcomes.set(file, await this.#again(file, first));
+    if (outcomes.size > FEW) process.stdout.write(slowest(outcomes));
     const { passed, skipped, failed } = sum(outcomes.values());
     const all = failed.length + elsewhere;
     if (passed + all === 0) process.stderr.write('no test ran\n');
@@ -66,4 +70,16 @@ export default class Closing extends Mocha.reporters.Spec {
       if (!second.failed.includes(title)) process.stdout.write(`flaky: ${name}: ${title}\n`);
     return second;
   }
+}
+
+/** The files in which most time was spent, slowest first. */
+function slowest(outcomes: ReadonlyMap<string, Outcome>): string {
+  const lines = [...outcomes]
+    .sort(([, a], [, b]) => b.spent_ms - a.spent_ms)
+    .slice(0, FEW)
+    .map(([file, { spent_ms }]) => {
+      const seconds = (spent_ms / 1000).toFixed(1).padStart(7);
+      return `${seconds} s  ${relative(process.cwd(), file)}\n`;
+    });
+  return `\nslowest files:\n${lines.join('')}`;
 }
