@@ -1,8 +1,9 @@
 // A file beside LevelDB's own that says that a program has the database open: one that is found there was left
 // by a program that did not close it. LevelDB leaves names that are not its own alone.
 
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { removeLeftovers, writeDurableFile } from '../durable-file.ts';
 
 const file = (folder: string): string => join(folder, 'IN_USE');
 
@@ -29,9 +30,17 @@ function runs(pid: number): boolean {
   }
 }
 
-/** Says that this program has the database open; best effort, since a full disk must not keep it from opening. */
+/**
+ * Says that this program has the database open, also after a power cut; best effort, since a full disk must not keep it
+ * from opening.
+ */
 export async function markInUse(folder: string): Promise<void> {
-  await writeFile(file(folder), String(process.pid)).catch(() => undefined);
+  try {
+    await removeLeftovers(folder);
+    await writeDurableFile(file(folder), String(process.pid));
+  } catch {
+    // The next start does not compare the tables then; the scrub does.
+  }
 }
 
 /** Takes that back, while the database is still locked, so that nobody else's word is taken back. */

@@ -1,20 +1,23 @@
 // What the current MANIFEST of a LevelDB database says: which tables are in use, and from which journal on writes
 // are not in them yet. Other files are leftovers of a crash, which LevelDB deletes. LevelDB, doc/impl.md, db/version_edit.cc.
+//
+// What LevelDB's own reader reports as corruption is `Damaged` here, so that LevelDB's answer to it stands.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { recordsIn } from './records.ts';
+import { isCutOff, recordsIn } from './records.ts';
 import { Damaged, Varints } from './varints.ts';
 
-/** The numbers of the files that make up a database. */
+/** The files that make up a database, by their numbers. */
 export interface Manifest {
-  readonly tables: ReadonlySet<number>;
+  /** The length of each table in bytes. */
+  readonly tables: ReadonlyMap<number, number>;
   /** The oldest journal that is read at the next opening; 0 before there is one. */
   readonly journal: number;
 }
 
 /**
- * Reads the MANIFEST that CURRENT names; null where there is none.
+ * Reads the MANIFEST that CURRENT names, also of an open database; null where there is none.
  *
  * @throws Damaged where a record of it is not one
  */
@@ -22,14 +25,17 @@ export async function readManifest(folder: string): Promise<Manifest | null> {
   const current = await ifThere(readFile(join(folder, 'CURRENT'), 'utf8'));
   const manifest = current === null ? null : await ifThere(readFile(join(folder, current.trim())));
   if (manifest === null) return null;
-  const tables = new Set<number>();
+  const tables = new Map<number, number>();
   let journal = 0;
-  for (const { record } of recordsIn(manifest)) {
-    // An edit that a crash cut off was never in force; damage before the end is LevelDB's to name.
-    if (record === null) break;
+  for (const { at, record } of recordsIn(manifest)) {
+    if (record === null) {
+      // The process that wrote the last edit died, or is writing it: the edit is not in force.
+      if (isCutOff(manifest, at)) break;
+      throw new Damaged(at);
+    }
     const edit = editOf(record);
     for (const table of edit.deleted) tables.delete(table);
-    for (const table of edit.added) tables.add(table);
+    for (const [table, bytes] of edit.added) tables.set(table, bytes);
     journal = edit.journal ?? journal;
   }
   return { tables, journal };
@@ -37,7 +43,7 @@ export async function readManifest(folder: string): Promise<Manifest | null> {
 
 interface Edit {
   readonly deleted: readonly number[];
-  readonly added: readonly number[];
+  readonly added: readonly (readonly [number, number])[];
   readonly journal: number | undefined;
 }
 
@@ -55,7 +61,7 @@ const TAG = {
 
 function editOf(record: Buffer): Edit {
   const reader = new Varints(record, 0);
-  const [deleted, added]: [number[], number[]] = [[], []];
+  const [deleted, added]: [number[], [number, number][]] = [[], []];
   let journal: number | undefined;
   while (!reader.ended) {
     const tag = reader.next();
@@ -83,8 +89,7 @@ function editOf(record: Buffer): Edit {
         break;
       case TAG.added: {
         reader.next();
-        added.push(reader.next());
-        reader.next();
+        added.push([reader.next(), reader.next()]);
         reader.slice();
         reader.slice();
         break;

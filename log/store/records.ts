@@ -54,6 +54,22 @@ export function* recordsIn(bytes: Buffer): Generator<Found> {
   if (parts.length > 0) yield { at: start, record: null };
 }
 
+/**
+ * Whether a place where the bytes are no record is the end of a file that a crash cut off, or that is being written:
+ * LevelDB takes that for the end, and anything else for corruption.
+ */
+export function isCutOff(bytes: Buffer, at: number): boolean {
+  if (Math.floor(at / BLOCK_BYTES) !== Math.floor((bytes.length - 1) / BLOCK_BYTES)) return false;
+  if (at + HEADER_BYTES > bytes.length) return true;
+  const end = at + HEADER_BYTES + bytes.readUInt16LE(at + 4);
+  if (end > bytes.length) return true;
+  // The first part of a record whose others were not written, or a block of which nothing was.
+  return (
+    partAt(bytes, at, bytes.length)?.type === FIRST ||
+    bytes.subarray(at).every((byte) => byte === 0)
+  );
+}
+
 /** Where the next part with a checksum that holds begins; the end where there is none. */
 function nextPart(bytes: Buffer, from: number, end: number): number {
   for (let at = from; at + HEADER_BYTES <= end; at += 1)

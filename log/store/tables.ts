@@ -4,45 +4,120 @@
 
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import crc32c from 'crc-32/crc32c.js';
 import { LogError } from '../errors.ts';
+import crc32c from 'crc-32/crc32c.js';
+import { readManifest, type Manifest } from './manifest.ts';
 import { unmasked } from './records.ts';
+import { unsnappy } from './snappy.ts';
 import { Damaged, Varints, type Handle } from './varints.ts';
 
 const FOOTER_BYTES = 48;
 const MAGIC = 0xdb4775248b80fb57n;
 /** After each block: one byte for its compression, and the masked CRC-32C over both. */
 const TRAILER_BYTES = 5;
-const UNCOMPRESSED = 0;
+const [UNCOMPRESSED, SNAPPY] = [0, 1] as const;
+/** Bytes that are checked before others get a turn: about a millisecond. */
+const SLICE_BYTES = 262_144;
+
+/** What is wrong with a table. */
+export interface TableFault {
+  /** Of its file. */
+  readonly table: string;
+  /** Follows the name of the table in a sentence. */
+  readonly what: string;
+}
+
+/** How tables are checked. */
+export interface TableCheck {
+  /** Resolves when as many further bytes may be read; at once unless given. */
+  readonly pace?: (bytes: number) => Promise<void>;
+  /** Called after each table. */
+  readonly onTable?: (checked: { readonly bytes: number; readonly of: number }) => void;
+}
 
 /**
- * Reads every table of a database that is not open, and compares all their blocks with their checksums.
- *
- * @throws LogError `store_corrupt`, naming the file and the byte where the first damaged block begins
+ * Reads every table that the MANIFEST of a database lists, and compares all its blocks with their checksums; the
+ * database may be open. Files that the MANIFEST does not list are not read: a killed process leaves unfinished ones,
+ * which LevelDB deletes. Where the MANIFEST cannot be read nothing is checked, and LevelDB refuses to open.
  */
-export async function checkTables(folder: string): Promise<void> {
-  for (const name of (await readdir(folder)).sort()) {
-    if (!/\.(ldb|sst)$/.test(name)) continue;
-    const table = await readFile(join(folder, name)).catch((error: unknown) => {
-      // Of a database that another process has open after all, and compacts.
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-      throw error;
-    });
-    if (table === null) continue;
-    try {
-      checkTable(table);
-    } catch (error) {
-      if (!(error instanceof Damaged)) throw error;
-      throw new LogError(
-        'store_corrupt',
-        `the table ${name} in ${folder} has a damaged block ${error.message}: stop, keep a copy, and restore from a backup or a mirror`,
-      );
-    }
+export async function* tableFaults(
+  folder: string,
+  { pace = () => Promise.resolve(), onTable }: TableCheck = {},
+): AsyncGenerator<TableFault> {
+  const tables = await tablesOf(folder);
+  const of = [...tables.values()].reduce((sum, bytes) => sum + bytes, 0);
+  let bytes = 0;
+  for (const [number, length] of tables) {
+    const fault = await faultOf(folder, { number, length }, pace);
+    if (fault !== null) yield fault;
+    bytes += length;
+    onTable?.({ bytes, of });
   }
 }
 
-function checkTable(table: Buffer): void {
-  for (const handle of blocksOf(table)) blockAt(table, handle);
+/**
+ * Checks a whole database.
+ *
+ * @throws LogError `store_corrupt`, naming the first table that does not hold, and the byte where the block begins
+ */
+export async function checkTables(folder: string): Promise<void> {
+  for await (const { table, what } of tableFaults(folder)) {
+    throw new LogError(
+      'store_corrupt',
+      `the table ${table} in ${folder} ${what}: stop, keep a copy, and restore from a backup or a mirror`,
+    );
+  }
+}
+
+/** None where there is no database, and where LevelDB says that its MANIFEST is damaged. */
+async function tablesOf(folder: string): Promise<Manifest['tables']> {
+  try {
+    return (await readManifest(folder))?.tables ?? new Map();
+  } catch (error) {
+    if (error instanceof Damaged) return new Map();
+    throw error;
+  }
+}
+
+async function faultOf(
+  folder: string,
+  { number, length }: { readonly number: number; readonly length: number },
+  pace: (bytes: number) => Promise<void>,
+): Promise<TableFault | null> {
+  const names = await readdir(folder);
+  const table = names.find((name) => /^0*(\d+)\.(ldb|sst)$/.exec(name)?.[1] === String(number));
+  const content = table === undefined ? null : await readIfThere(join(folder, table));
+  if (table === undefined || content === null) {
+    // An open database may have compacted it since its MANIFEST was read.
+    if (!(await tablesOf(folder)).has(number)) return null;
+    return { table: `${String(number).padStart(6, '0')}.ldb`, what: 'is missing' };
+  }
+  if (content.length !== length) {
+    const [has, says] = [content.length, length].map(String) as [string, string];
+    return { table, what: `has ${has} bytes where its MANIFEST says ${says}` };
+  }
+  try {
+    let slice = 0;
+    for (const handle of blocksOf(content)) {
+      checkBlock(content, handle);
+      slice += handle.size;
+      if (slice < SLICE_BYTES) continue;
+      await pace(slice);
+      slice = 0;
+    }
+    await pace(slice);
+    return null;
+  } catch (error) {
+    if (!(error instanceof Damaged)) throw error;
+    return { table, what: `has a damaged block ${error.message}` };
+  }
+}
+
+async function readIfThere(path: string): Promise<Buffer | null> {
+  return readFile(path).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  });
 }
 
 /**
@@ -58,15 +133,21 @@ export function* blocksOf(table: Buffer): Generator<Handle> {
   for (const list of [meta, index]) yield* handlesIn(blockAt(table, list), list.offset);
 }
 
-/** What stands in a block, once its checksum holds. */
-function blockAt(table: Buffer, { offset, size }: Handle): Buffer {
+/** Compares a block with its checksum. */
+function checkBlock(table: Buffer, { offset, size }: Handle): void {
   const end = offset + size + 1;
   if (end + TRAILER_BYTES - 1 > table.length) throw new Damaged(offset);
-  const sum = crc32c.buf(table.subarray(offset, end), 0);
-  if (unmasked(table.readUInt32LE(end)) !== sum >>> 0 || table[end - 1] !== UNCOMPRESSED) {
-    throw new Damaged(offset);
-  }
-  return table.subarray(offset, end - 1);
+  const sum = crc32c.buf(table.subarray(offset, end), 0) >>> 0;
+  if (unmasked(table.readUInt32LE(end)) !== sum) throw new Damaged(offset);
+  if (table[end - 1] !== UNCOMPRESSED && table[end - 1] !== SNAPPY) throw new Damaged(offset);
+}
+
+/** The content of a block, once its checksum holds. */
+function blockAt(table: Buffer, handle: Handle): Buffer {
+  checkBlock(table, handle);
+  const { offset, size } = handle;
+  const stored = table.subarray(offset, offset + size);
+  return table[offset + size] === SNAPPY ? unsnappy(stored, offset) : stored;
 }
 
 /** The handles that the rows of an index block have as values; the block begins at a byte of its table. */

@@ -8,6 +8,7 @@ import fc from 'fast-check';
 import { ClassicLevel } from 'classic-level';
 import { metaKey, STORE_VERSION } from '../../../log/store/layout.ts';
 import { openStore, put, write, type Store } from '../../../log/store/store.ts';
+import { intoTables } from '../../support/into-tables.ts';
 import { code } from '../kept-log.ts';
 
 const key = (text: string): Buffer => Buffer.from(text);
@@ -142,7 +143,10 @@ describe('store', () => {
       return code('log_unavailable')(error);
     });
     await store.close();
-    await mkdir(join(folder, 'db', '000009.ldb'));
+    await intoTables(join(folder, 'db'));
+    const [table = ''] = (await readdir(join(folder, 'db'))).filter((one) => one.endsWith('.ldb'));
+    await rm(join(folder, 'db', table));
+    await mkdir(join(folder, 'db', table));
     await assert.rejects(openStore(join(folder, 'db'), { compare: true }), code('log_unavailable'));
   });
 

@@ -83,6 +83,22 @@ describe('tables of a database', () => {
     }
   });
 
+  it('are those that belong to the database, not what a killed process left half-written', async () => {
+    const left = ['000098.ldb', '000099.ldb'];
+    await writeFile(path('000098.ldb'), bytes.subarray(0, bytes.length / 2));
+    await writeFile(path('000099.ldb'), '');
+    await writeFile(path('IN_USE'), '');
+    await checkTables(folder);
+    const store = await openStore(folder, { compare: true });
+    assert.equal(store.get(Buffer.from('x000000007'))?.[0], 7);
+    await store.close();
+    const names = await readdir(folder);
+    assert.ok(!left.some((one) => names.includes(one)), 'LevelDB has deleted them');
+    await bend(5);
+    await writeFile(path('000099.ldb'), '');
+    await assert.rejects(checkTables(folder), (error: Error) => error.message.includes(name));
+  });
+
   it('are compared when it is asked for, and after a program that did not close them', async () => {
     await bend(5);
     await (await openStore(folder)).close();
