@@ -10,7 +10,7 @@ import type { Checkpoint } from './note/checkpoint.ts';
 import type { HeadMap } from './replay/chains.ts';
 import type { Predecessor } from './replay/life.ts';
 import { LogState } from './replay/log-state.ts';
-import type { MapHead } from './replay/log-state.ts';
+import type { Closing, MapHead, Opening } from './replay/log-state.ts';
 import { originOf, readText } from './replay/reading.ts';
 import { decodeState, encodeState } from './replay/state.ts';
 import { GrowingTree } from './replay/tree.ts';
@@ -21,7 +21,7 @@ import type { ChainKey, Head, ReceiptKey } from './types.ts';
 export { Violation } from './replay/violation.ts';
 export type { Rule } from './replay/violation.ts';
 export type { HeadMap } from './replay/chains.ts';
-export type { MapHead } from './replay/log-state.ts';
+export type { Closing, MapHead, Opening } from './replay/log-state.ts';
 export type { Predecessor } from './replay/life.ts';
 
 /** How a log is replayed. */
@@ -82,6 +82,16 @@ export class Replay {
   /** True when the log has ended: nothing may follow. */
   get closed(): boolean {
     return this.#log?.phase === 'closed';
+  }
+
+  /** What entry 0 says; null before it, and on a state that an older version wrote. */
+  get opening(): Opening | null {
+    return this.#log?.opening ?? null;
+  }
+
+  /** What log.closed.v1 says; null while the log takes entries. */
+  get closing(): Closing | null {
+    return this.#log?.closing ?? null;
   }
 
   /** Root of the log tree over the entries so far. */

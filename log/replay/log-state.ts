@@ -38,6 +38,18 @@ export interface Last {
   readonly issued_at_ms: number;
 }
 
+/** What entry 0 says of the log before. */
+export interface Opening {
+  readonly issued_at_ms: number;
+  readonly predecessor: JsonObject | null;
+}
+
+/** What log.closed.v1 says of the log after. */
+export interface Closing {
+  readonly index: number;
+  readonly successor: string | null;
+}
+
 /** An entry that may stand at its place; only its signature is still to be checked, with this key. */
 export interface Accepted {
   readonly common: Common;
@@ -52,8 +64,9 @@ interface Dump {
   readonly map_head: MapHead | null;
   readonly keys: KeysDump;
   readonly types: TypesDump;
-  /** Where the log was closed; older dumps do not have it. */
-  readonly closed_at?: number | null;
+  /** Older dumps do not have these two. */
+  readonly opening?: Opening | null;
+  readonly closing?: Closing | null;
   /** With the index of the registration, which older dumps do not have. */
   readonly tenants: readonly (string | readonly [string, number])[];
   readonly surfaces: SurfaceDump;
@@ -72,7 +85,8 @@ export class LogState {
   readonly #surfaces = new Surfaces();
   #chains: Chains;
   #phase: Phase = 'empty';
-  #closedAt: number | null = null;
+  #opening: Opening | null = null;
+  #closing: Closing | null = null;
   #last: Last | null = null;
   #mapHead: MapHead | null = null;
 
@@ -97,6 +111,16 @@ export class LogState {
     return this.#mapHead;
   }
 
+  /** Null before entry 0, and after `restore` of a dump of an older version. */
+  get opening(): Opening | null {
+    return this.#opening;
+  }
+
+  /** Null while the log takes entries. */
+  get closing(): Closing | null {
+    return this.#closing;
+  }
+
   get phase(): Phase {
     return this.#phase;
   }
@@ -105,7 +129,7 @@ export class LogState {
   check({ statement }: EntryParts, index: number): Accepted {
     const place = { origin: this.origin, sandbox: this.#sandbox, index };
     const common = checkMembers(statement, place);
-    checkPhase(this.#phase, common.type, this.#closedAt);
+    checkPhase(this.#phase, common.type, this.#closing?.index ?? null);
     under('builtin_members', () => {
       checkBuiltin(statement);
     });
@@ -130,7 +154,13 @@ export class LogState {
     if (type === 'log.entry_type.v1') this.types.add(statement as unknown as Declaration, index);
     applySurfaces(statement, index, this.#surfaces);
     if (type === 'log.map_head.v1') this.#mapHead = { index, issued_at_ms };
-    if (type === 'log.closed.v1') this.#closedAt = index;
+    if (type === 'log.open.v1') {
+      const predecessor = statement.predecessor as JsonObject | null;
+      this.#opening = { issued_at_ms, predecessor };
+    }
+    if (type === 'log.closed.v1') {
+      this.#closing = { index, successor: statement.successor as string | null };
+    }
     this.#phase = nextPhase(this.#phase, type);
     this.#last = { text, type, entry_id, issued_at_ms };
   }
@@ -143,7 +173,8 @@ export class LogState {
       map_head: this.#mapHead,
       keys: this.keys.dump(),
       types: this.types.dump(),
-      closed_at: this.#closedAt,
+      opening: this.#opening,
+      closing: this.#closing,
       tenants: [...this.#tenants].map(([ref, index]) => (index === null ? ref : [ref, index])),
       surfaces: this.#surfaces.dump(),
     };
@@ -158,7 +189,8 @@ export class LogState {
     this.#mapHead = dump.map_head;
     this.keys.restore(dump.keys);
     this.types.restore(dump.types);
-    this.#closedAt = dump.closed_at ?? null;
+    this.#opening = dump.opening ?? null;
+    this.#closing = dump.closing ?? null;
     for (const tenant of dump.tenants) {
       const [tenant_ref, index] = typeof tenant === 'string' ? [tenant, null] : tenant;
       this.#tenants.set(tenant_ref, index);

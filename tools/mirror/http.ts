@@ -3,7 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
-import { MAX_NOTE_BYTES, MirrorTrouble } from './limits.ts';
+import { MAX_NOTE_BYTES, MirrorMissing, MirrorTrouble } from './limits.ts';
 import { TiledMirror } from './tiled.ts';
 
 /** How a mirror is read. */
@@ -44,7 +44,7 @@ export class HttpMirror extends TiledMirror {
 
   async checkpoint(): Promise<string> {
     const note = await this.newest();
-    if (note === null) throw new MirrorTrouble(this.missing('checkpoint'));
+    if (note === null) throw new MirrorMissing(this.missing('checkpoint'), 'checkpoint');
     return note;
   }
 

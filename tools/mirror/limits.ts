@@ -14,6 +14,17 @@ export class MirrorTrouble extends Error {
   override readonly name = 'MirrorTrouble';
 }
 
+/** A tile or a bundle that the mirror says it does not have. */
+export class MirrorMissing extends MirrorTrouble {
+  /** As C2SP tlog-tiles names it. */
+  readonly path: string;
+
+  constructor(message: string, path: string) {
+    super(message);
+    this.path = path;
+  }
+}
+
 /** A tile cut to its width. */
 export function tileOf(bytes: Uint8Array, width: number, path: string): Uint8Array {
   if (bytes.length < width * 32 || bytes.length % 32 !== 0) {

@@ -2,7 +2,7 @@
 
 import { TILE_WIDTH, tilePath, type TileLevel } from '../../log/merkle/tile.ts';
 import type { Mirror } from '../../log/mirror.ts';
-import { bundleOf, MAX_BUNDLE_BYTES, MAX_TILE_BYTES, MirrorTrouble, tileOf } from './limits.ts';
+import { bundleOf, MAX_BUNDLE_BYTES, MAX_TILE_BYTES, MirrorMissing, tileOf } from './limits.ts';
 
 /** What mirrors have in common; a partial tile may be gone once it has grown full. */
 export abstract class TiledMirror implements Mirror {
@@ -34,6 +34,7 @@ export abstract class TiledMirror implements Mirror {
       const bytes = await this.read(path, limit);
       if (bytes !== null) return { bytes, path };
     }
-    throw new MirrorTrouble(this.missing(tilePath(level, n, width)));
+    const path = tilePath(level, n, width);
+    throw new MirrorMissing(this.missing(path), path);
   }
 }

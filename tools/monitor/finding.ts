@@ -1,28 +1,68 @@
-// What a monitor finds: a broken rule with the objects that show it. formats.md §7.
+// What a monitor finds: a broken rule with the objects that show it. log/FORMAT.md §7
 
-import type { JsonObject, Opened } from '../../log/index.ts';
-import type { Prefix } from './leaf-hashes.ts';
+import { isUtf8 } from 'node:buffer';
+import { toBase64, toHex } from '../../log/index.ts';
+import type { JsonObject } from '../../log/index.ts';
 import type { Rule } from '../../log/replay.ts';
 
-/** The rules of a replay, and those that only show between reads and on the clock. */
+/** The rules of a replay, and those that show only between reads, between logs and on the clock. */
 export type FindingRule =
   | Rule
   | 'checkpoint_form' // signed by the log, but not three lines of origin, size and root
+  | 'checkpoint_size' // signed for no entries at all
   | 'two_roots' // two notes of one size
   | 'inconsistent' // a note that is not consistent with an earlier one
   | 'entry_not_included' // an entry is served that the checkpoint does not commit to
+  | 'tile_wrong' // a hash tile is not that of the entries
+  | 'tile_missing' // a tile or bundle that the checkpoint implies is not served
+  | 'two_logs' // a log takes entries although its successor has opened
+  | 'key_shared' // one key for two purposes, or for live and sandbox
   | 'map_head_future'
   | 'checkpoint_late'
   | 'merge_delay';
+
+/** An entry as it is shown; the bytes stand in base64 where they are not UTF-8. */
+export interface ShownEntry {
+  readonly index: number;
+  readonly entry?: string;
+  readonly entry_base64?: string;
+  /** Hex, for an entry whose bytes were withheld. */
+  readonly leaf_hash?: string;
+  /** Inclusion path (RFC 9162 §2.1.3) under a note; missing where the log does not commit to the entry. */
+  readonly path?: readonly string[];
+  /** Which of the notes the path leads to; the last one when it is missing. */
+  readonly note?: number;
+}
+
+/** What the tree of one note had at an older size, with the path that proves it. */
+export interface Prefix {
+  readonly from: number;
+  readonly to: number;
+  /** Base64. */
+  readonly from_root: string;
+  /** RFC 9162 §2.1.4, base64. */
+  readonly path: readonly string[];
+}
+
+/** A hash tile that was served, beside the one that the entries give; base64. */
+export interface WrongTile {
+  readonly path: string;
+  readonly served: string;
+  readonly expected: string;
+}
 
 /** What shows a finding to others. */
 export interface Evidence {
   /** Signed notes, the older one first. */
   readonly notes: readonly string[];
-  /** Entries under the last of the notes; a path is missing where the entry is not included. */
-  readonly entries: readonly (Opened | Omit<Opened, 'path'>)[];
-  /** The root that the tree of the last note had at the size of the first, with the path that proves it. */
+  /** The verifier key of each note, where they are of several logs. */
+  readonly vkeys?: readonly string[];
+  readonly entries: readonly ShownEntry[];
+  /** The root that the tree of the last note had at the size of the first. */
   readonly consistency?: Prefix;
+  readonly tile?: WrongTile;
+  /** What the service did not hand out when the evidence was gathered. */
+  readonly withheld?: readonly string[];
   /** Our clock, where it matters. */
   readonly clock_ms?: number;
 }
@@ -46,6 +86,27 @@ export class Finding extends Error {
   }
 }
 
+/** An entry for a finding: as text where its bytes are UTF-8, so that its hash can always be computed. */
+export function shownEntry(
+  index: number,
+  bytes: Uint8Array,
+  path?: readonly Uint8Array[],
+): ShownEntry {
+  const own = isUtf8(bytes)
+    ? { entry: Buffer.from(bytes).toString('utf8') }
+    : { entry_base64: toBase64(bytes) };
+  return { index, ...own, ...(path === undefined ? {} : { path: path.map(base64) }) };
+}
+
+/** An entry that nobody hands out any more: the hash that the tree has at its index. */
+export function hiddenEntry(
+  index: number,
+  leafHash: Uint8Array,
+  path: readonly Uint8Array[],
+): ShownEntry {
+  return { index, leaf_hash: toHex(leafHash), path: path.map(base64) };
+}
+
 /** The file that a finding is kept in. */
 export function findingDocument(
   { rule, message, proof, evidence }: Finding,
@@ -62,3 +123,5 @@ export function findingDocument(
     ...(evidence as unknown as JsonObject),
   };
 }
+
+const base64 = (hash: Uint8Array): string => toBase64(hash);

@@ -1,22 +1,39 @@
 // Follows one log: reads its newest checkpoint, replays every entry up to it, compares. Signatures are
 // checked on threads while the replay goes on and the next bundles are fetched.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { equal, LogError, native, toBase64, toHex } from '../../log/index.ts';
 import { textOfEntry } from '../../log/entry-bytes.ts';
+import { rootAt } from '../../log/merkle/prove.ts';
 import type { Mirror } from '../../log/mirror.ts';
 import type { VerifyPool } from '../../log/crypto/verify-pool.ts';
 import { Replay, Violation } from '../../log/replay.ts';
-import type { Predecessor, Replayed } from '../../log/replay.ts';
+import type { Closing, Opening, Predecessor, Replayed } from '../../log/replay.ts';
 import { SignatureChecks } from '../../log/signature-checks.ts';
+import type { ReceiptKey } from '../../log/types.ts';
 import { entriesAhead } from '../mirror/ahead.ts';
-import { MirrorTrouble } from '../mirror/limits.ts';
+import { MirrorMissing, MirrorTrouble } from '../mirror/limits.ts';
 import { judgeDelay, judgeHead, type Polled } from './clock-rules.ts';
 import type { Cursor, CursorFiles } from './cursor.ts';
-import { findingOf, isPrefix, rootFinding } from './evidence.ts';
-import { Finding } from './finding.ts';
-import type { LeafHashes } from './leaf-hashes.ts';
+import { findingOf, openEntry, prefixFinding, type Reading } from './evidence.ts';
+import { Finding, type ShownEntry } from './finding.ts';
+import { KeptMirror } from './kept-mirror.ts';
+import { overLeaves, type LeafHashes } from './leaf-hashes.ts';
 import { openNoted, type Noted } from './noted.ts';
 import type { Notices } from './notices.ts';
+import { TileChecks, type Extent } from './tile-checks.ts';
+
+/** How a log ended, as far as its successor is compared with it. */
+export interface End extends Predecessor {
+  readonly note: string;
+  readonly vkey: string;
+}
+
+/** How often a file that is missing is asked for, and how long the monitor waits in between. */
+export interface Missing {
+  readonly attempts: number;
+  readonly pause_ms: number;
+}
 
 /** What a follower is made of. */
 export interface FollowerOptions {
@@ -26,10 +43,21 @@ export interface FollowerOptions {
   readonly cursor: Cursor;
   readonly pool: VerifyPool;
   /** How the log before it ended, where that was followed too. */
-  readonly predecessor?: Predecessor & { readonly note: string };
+  readonly predecessor?: End;
   readonly onProgress?: (done: number, size: number) => void;
   /** What others want to know of this log. */
   readonly notices?: Notices;
+  readonly missing?: Missing;
+  /** Ends a pause. */
+  readonly signal?: AbortSignal;
+}
+
+/** How a look is made. */
+export interface LookOptions {
+  /** Judges what depends on the clock as well. */
+  readonly polled?: Polled | undefined;
+  /** The log was given up for its successor: it publishes nothing more. */
+  readonly given_up?: boolean;
 }
 
 /** What one look at a log came to. */
@@ -45,10 +73,14 @@ export interface Look {
 /** A replay at rest is written after this many entries at least: it holds every chain of the log. */
 const REST_ENTRIES = 4096;
 const REST_BYTES_PER_ENTRY = 700;
+const MISSING: Missing = { attempts: 3, pause_ms: 1000 };
 
 /** One log under watch. Throws `Finding` for a broken rule and `MirrorTrouble` for what proves nothing. */
 export class Follower {
   readonly #options: FollowerOptions;
+  readonly #mirror: KeptMirror;
+  readonly #leaves: LeafHashes;
+  readonly #tiles: TileChecks;
   #signatures: SignatureChecks;
   #cursor: Cursor;
   #replay: Replay;
@@ -57,12 +89,15 @@ export class Follower {
   #rested: number;
   #restEvery = REST_ENTRIES;
   #last: Replayed | null = null;
-  readonly #leaves: LeafHashes;
+  /** The entry in hand: what the replay may refuse. */
+  #bytes: Uint8Array | null = null;
 
-  private constructor(options: FollowerOptions, replay: Replay) {
+  private constructor(options: FollowerOptions, leaves: LeafHashes, replay: Replay) {
     this.#options = options;
+    this.#mirror = new KeptMirror(options.mirror);
     this.#cursor = options.cursor;
-    this.#leaves = options.files.leafHashes();
+    this.#leaves = leaves;
+    this.#tiles = new TileChecks(this.#mirror, leaves);
     this.#replay = replay;
     this.#rested = replay.size;
     this.#signatures = new SignatureChecks(options.pool);
@@ -72,7 +107,8 @@ export class Follower {
   }
 
   static async open(options: FollowerOptions): Promise<Follower> {
-    return new Follower(options, await replayAtRest(options));
+    const leaves = options.files.leafHashes();
+    return new Follower(options, leaves, await replayAtRest(options, leaves));
   }
 
   get origin(): string {
@@ -92,26 +128,61 @@ export class Follower {
     return this.#replay.closed;
   }
 
-  /** Where the log stood at the newest checkpoint that was checked; what a successor must name. */
-  end(): (Predecessor & { readonly note: string }) | null {
-    if (this.#seen === null) return null;
-    const { origin, size, root, note } = this.#seen;
-    return { origin, size, root: toHex(root), last_ms: this.#cursor.last_ms, note };
+  /** What entry 0 says of the log before. */
+  get opening(): Opening | null {
+    return this.#replay.opening;
   }
 
-  /** One look. `polled` judges what depends on the clock as well. */
-  async look(polled?: Polled): Promise<Look> {
+  /** What log.closed.v1 says of the log after. */
+  get closing(): Closing | null {
+    return this.#replay.closing;
+  }
+
+  /** Every receipt key that the log has declared. */
+  keys(): readonly ReceiptKey[] {
+    return this.#replay.keys();
+  }
+
+  /** Where the log stood at the newest checkpoint that was checked; what a successor must name. */
+  end(): End | null {
+    if (this.#seen === null) return null;
+    const { origin, size, root, note } = this.#seen;
+    const { last_ms } = this.#cursor;
+    return { origin, size, root: toHex(root), last_ms, note, vkey: this.vkey };
+  }
+
+  /** Root of the tree at an older size, in hex, out of what was checked. */
+  async rootAt(size: number): Promise<string | null> {
+    const leaves = overLeaves(await this.#leaves.all());
+    try {
+      return toHex(rootAt(leaves, native, size));
+    } catch (error) {
+      if (error instanceof LogError) return null;
+      throw error;
+    }
+  }
+
+  /** An entry that was checked, under the newest note. */
+  async entry(index: number): Promise<ShownEntry> {
+    return this.#seen === null ? { index } : openEntry(this.#reading(this.#seen), index);
+  }
+
+  /** One look. */
+  async look({ polled, given_up = false }: LookOptions = {}): Promise<Look> {
     const started = performance.now();
     const from = this.#replay.size;
-    const head = this.#open(await this.#options.mirror.checkpoint());
+    const head = this.#open(await this.#mirror.checkpoint());
     const stale = await this.#compare(head);
     if (!stale) {
       for (const next of [this.#seen, head]) {
-        if (next !== null && next.size >= this.#replay.size) await this.#replayTo(next);
+        if (next !== null && next.size >= this.#replay.size) {
+          await this.#served(next, () => this.#replayTo(next));
+        }
       }
       await this.#remember(head);
-      if (polled !== undefined) this.#judge(head, polled);
+      await this.#checkTiles(head, polled === undefined ? 'all' : elapsed(polled));
     }
+    if (polled !== undefined) this.#judge(head, polled, { stale, given_up });
     return {
       size: this.#replay.size,
       entries: this.#replay.size - from,
@@ -133,6 +204,11 @@ export class Follower {
     return openNoted(note, this.#cursor, this.#options.mirror.name);
   }
 
+  #reading(head: Noted): Reading {
+    const before = this.#seen?.size === head.size ? null : this.#seen;
+    return { mirror: this.#mirror, leaves: this.#leaves, head, before };
+  }
+
   /** Compares with the newest note seen; true for an older one that is consistent with it. */
   async #compare(head: Noted): Promise<boolean> {
     const seen = this.#seen;
@@ -145,17 +221,55 @@ export class Follower {
       });
     }
     const prefix = await this.#leaves.prefix(head.size, seen);
-    const same =
-      prefix === null
-        ? await isPrefix(this.#options.mirror, head, seen)
-        : prefix.from_root === toBase64(head.root);
-    if (same) return true;
+    if (prefix === null) {
+      const finding = await prefixFinding({ ...this.#reading(seen), before: head });
+      if (finding === null) return true;
+      throw finding;
+    }
+    if (prefix.from_root === toBase64(head.root)) return true;
     const detail = `the tree of ${String(head.size)} entries is not in that of ${String(seen.size)}`;
     throw new Finding('inconsistent', detail, 'signed', {
       notes: [head.note, seen.note],
       entries: [],
-      ...(prefix === null ? {} : { consistency: prefix }),
+      consistency: prefix,
     });
+  }
+
+  /**
+   * Reads what the note implies. A file that the server says it does not have is asked for again: a copy
+   * may be incomplete for a moment. Then it is a finding, since every file that a published checkpoint
+   * implies is served (log/FORMAT.md §1).
+   */
+  async #served<T>(head: Noted, read: () => Promise<T>): Promise<T> {
+    const { attempts, pause_ms } = this.#options.missing ?? MISSING;
+    const { signal } = this.#options;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await read();
+      } catch (error) {
+        if (!(error instanceof MirrorMissing) || signal?.aborted === true) throw error;
+        if (attempt >= attempts) {
+          const detail = `${error.path} is not served: ${error.message}`;
+          throw new Finding('tile_missing', detail, 'observed', {
+            notes: [head.note],
+            entries: [],
+            withheld: [error.path],
+          });
+        }
+        const options = signal === undefined ? {} : { signal };
+        await sleep(pause_ms, undefined, options).catch(() => undefined);
+      }
+    }
+  }
+
+  async #checkTiles(head: Noted, extent: Extent): Promise<void> {
+    const sound = await this.#served(head, () => this.#tiles.check(head, extent));
+    if (sound) return;
+    // Our own file: the log is not to blame.
+    await this.#leaves.remove();
+    this.#replay = await replayAtRest(this.#options, this.#leaves);
+    this.#rested = 0;
+    throw new MirrorTrouble('the leaf hashes in the state folder are damaged: all is checked anew');
   }
 
   async #replayTo(head: Noted): Promise<void> {
@@ -165,12 +279,13 @@ export class Follower {
       this.#replay.checkCheckpoint(head);
       this.#options.notices?.checked();
     } catch (error) {
+      // What was taken so far still counts: the next attempt goes on behind it.
+      if (error instanceof MirrorTrouble) throw error;
+      const finding = error instanceof Violation ? await this.#findingOf(error, head) : error;
       this.#options.notices?.dropped();
       this.#leaves.drop();
-      if (!(error instanceof Violation)) throw error;
-      const finding = await this.#findingOf(error, head);
       // Entries of a torn answer may have been taken: what was checked is at rest.
-      this.#replay = await replayAtRest(this.#options);
+      this.#replay = await replayAtRest(this.#options, this.#leaves);
       this.#signatures = new SignatureChecks(this.#options.pool);
       throw finding;
     }
@@ -181,34 +296,26 @@ export class Follower {
    * took before; else other entries are served, or were at a first look.
    */
   async #findingOf(violation: Violation, head: Noted): Promise<Error> {
-    const { mirror, predecessor } = this.#options;
-    const { size } = this.#replay;
-    const taken = { origin: head.origin, size, root: this.#replay.root(), note: '' };
-    const before = this.#seen?.size === head.size ? null : this.#seen;
-    try {
-      if (violation.rule === 'checkpoint_root' || !(await isPrefix(mirror, taken, head))) {
-        return await rootFinding(mirror, head, before);
-      }
-      const older = violation.rule === 'predecessor' ? predecessor?.note : undefined;
-      return await findingOf(violation, mirror, head, older);
-    } catch (error) {
-      if (error instanceof MirrorTrouble) return error;
-      throw error;
-    }
+    const { predecessor } = this.#options;
+    const older = violation.rule === 'predecessor' ? predecessor : undefined;
+    const refused = this.#replay.size === violation.index ? this.#bytes : null;
+    return findingOf(violation, refused, this.#reading(head), older);
   }
 
   async #takeEntries(head: Noted): Promise<void> {
-    const { mirror, onProgress } = this.#options;
+    const { onProgress } = this.#options;
     const replay = this.#replay;
-    for await (const entries of entriesAhead(mirror, replay.size, head.size)) {
+    for await (const entries of entriesAhead(this.#mirror, replay.size, head.size)) {
       for (const bytes of entries) this.#take(bytes);
       await this.#signatures.take(replay);
       onProgress?.(replay.size, head.size);
     }
+    this.#bytes = null;
   }
 
   #take(bytes: Uint8Array): void {
     const index = this.#replay.size;
+    this.#bytes = bytes;
     const entry = textOfEntry(bytes, index);
     this.#last = this.#replay.add(entry);
     this.#leaves.take(index, this.#last.leafHash);
@@ -232,16 +339,25 @@ export class Follower {
     if (this.#replay.size - this.#rested >= this.#restEvery) await this.rest();
   }
 
-  #judge(head: Noted, polled: Polled): void {
-    this.#polled = polled;
+  /** A stale note is judged as well: the newest one that this monitor was given is no newer. */
+  #judge(
+    head: Noted,
+    polled: Polled,
+    { stale, given_up }: { readonly stale: boolean; readonly given_up: boolean },
+  ): void {
+    if (!stale) this.#polled = polled;
     const map_head_ms = this.#replay.mapHead?.issued_at_ms ?? 0;
-    judgeHead({ note: head.note, map_head_ms, closed: this.#replay.closed }, polled);
+    const closed = this.#replay.closed || given_up;
+    judgeHead({ note: head.note, map_head_ms, closed }, polled);
   }
 }
 
+const elapsed = ({ interval_ms }: Polled): Extent => ({ elapsed_ms: interval_ms });
+
 /** The replay where it rested; at entry 0 when there is none that can be read and fits the cursor. */
-async function replayAtRest({ cursor, files, predecessor }: FollowerOptions): Promise<Replay> {
-  const options = {
+async function replayAtRest(options: FollowerOptions, leaves: LeafHashes): Promise<Replay> {
+  const { cursor, files, predecessor } = options;
+  const replay = {
     suite: native,
     origin: cursor.origin,
     verifySignatures: 'deferred' as const,
@@ -249,9 +365,13 @@ async function replayAtRest({ cursor, files, predecessor }: FollowerOptions): Pr
   };
   const state = await files.readReplay();
   try {
-    if (state !== null) return Replay.resume(state, options);
+    const resumed = state === null ? null : Replay.resume(state, replay);
+    // One of an older version does not know how the log opened, or its leaf hashes are not all there.
+    const whole =
+      resumed !== null && resumed.opening !== null && (await leaves.kept()) >= resumed.size;
+    if (whole) return resumed;
   } catch (error) {
     if (!(error instanceof LogError)) throw error;
   }
-  return new Replay(options);
+  return new Replay(replay);
 }

@@ -1,25 +1,17 @@
-// The leaf hashes of what a monitor has checked, 32 bytes an entry in one file. By them an older note is
-// judged at once, also when whoever serves it serves no tree that reaches the newest note seen.
+// The leaf hashes of every entry that a monitor has replayed, 32 bytes an entry in one file. Consistency proofs,
+// inclusion proofs and the expected hash tiles are computed from them, so that a server which withholds its tiles
+// can neither hide a fork nor keep a finding from being shown.
 
-import { open, readFile } from 'node:fs/promises';
+import { mkdir, open, readFile, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { equal, LogError, makeFolder, native, toBase64 } from '../../log/index.ts';
+import { equal, LogError, native, toBase64 } from '../../log/index.ts';
 import { HASH_BYTES, nodeHash } from '../../log/merkle/hash.ts';
 import { consistencyPath, rootAt } from '../../log/merkle/prove.ts';
 import type { HashReader } from '../../log/merkle/prove.ts';
+import type { Prefix } from './finding.ts';
 import type { Noted } from './noted.ts';
 
-/** What the newest tree says of an older size: the root that it had, and the path that proves it. */
-export interface Prefix {
-  readonly from: number;
-  readonly to: number;
-  /** Base64. */
-  readonly from_root: string;
-  /** RFC 9162 §2.1.4, base64. */
-  readonly path: readonly string[];
-}
-
-/** The file of one log. What is taken stands in memory until `keep`. */
+/** The file of one log. Hashes that were taken stay in memory until `keep`. */
 export class LeafHashes {
   readonly #path: string;
   /** Doubles as it fills: at a first look every hash of the log waits here. */
@@ -49,7 +41,7 @@ export class LeafHashes {
   /** Writes what was taken, at its place; a crash before the note is kept leaves hashes that nobody reads. */
   async keep(): Promise<void> {
     if (this.#count === 0) return;
-    await makeFolder(dirname(this.#path));
+    await mkdir(dirname(this.#path), { recursive: true });
     // `a+` only makes the file: where it appends is not ours to choose.
     await (await open(this.#path, 'a+', 0o644)).close();
     const file = await open(this.#path, 'r+');
@@ -63,22 +55,68 @@ export class LeafHashes {
     this.#count = 0;
   }
 
+  /** Index of the first hash in memory; Infinity when there is none. */
+  get fresh(): number {
+    return this.#count === 0 ? Infinity : this.#from;
+  }
+
+  /** How many hashes the file has. */
+  async kept(): Promise<number> {
+    const { size } = await stat(this.#path).catch(() => ({ size: 0 }));
+    return Math.floor(size / HASH_BYTES);
+  }
+
+  /** Removes a file that does not fit the log: it is written anew. */
+  async remove(): Promise<void> {
+    this.#count = 0;
+    await rm(this.#path, { force: true });
+  }
+
+  /** Hashes out of the file, from an index up to another; fewer where the file ends. */
+  async slice(from: number, to: number): Promise<Buffer> {
+    const file = await open(this.#path, 'r').catch(missing);
+    if (file === null) return Buffer.alloc(0);
+    try {
+      const bytes = Buffer.alloc((to - from) * HASH_BYTES);
+      const { bytesRead } = await file.read(bytes, 0, bytes.length, from * HASH_BYTES);
+      return bytes.subarray(0, bytesRead);
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** The hashes from entry 0 on, those in memory included; as many as there are. */
+  async all(): Promise<Buffer> {
+    const stored = (await readFile(this.#path).catch(missing)) ?? Buffer.alloc(0);
+    if (this.#count === 0) return stored;
+    const start = this.#from * HASH_BYTES;
+    if (stored.length < start) return stored;
+    const taken = this.#taken.subarray(0, this.#count * HASH_BYTES);
+    return Buffer.concat([stored.subarray(0, start), taken]);
+  }
+
   /** What the tree of `seen` had at an older size; null when the file does not give the root of `seen`. */
   async prefix(from: number, seen: Noted): Promise<Prefix | null> {
     const { size: to } = seen;
-    const bytes = await readFile(this.#path).catch(missing);
-    if (bytes === null || bytes.length < to * HASH_BYTES) return null;
+    const bytes = await this.all();
+    if (bytes.length < to * HASH_BYTES) return null;
     const reader = overLeaves(bytes);
     if (!equal(rootAt(reader, native, to), seen.root)) return null;
-    return {
-      ...{ from, to },
-      from_root: toBase64(rootAt(reader, native, from)),
-      path: consistencyPath(reader, from, to).map((hash) => toBase64(hash)),
-    };
+    return prefixOf(reader, from, to);
   }
 }
 
-function overLeaves(bytes: Uint8Array): HashReader {
+/** The root at an older size with the consistency proof of both. */
+export function prefixOf(hashes: HashReader, from: number, to: number): Prefix {
+  return {
+    ...{ from, to },
+    from_root: toBase64(rootAt(hashes, native, from)),
+    path: consistencyPath(hashes, from, to).map((hash) => toBase64(hash)),
+  };
+}
+
+/** Subtrees over leaf hashes that stand one after the other. */
+export function overLeaves(bytes: Uint8Array): HashReader {
   return {
     subtree(height, index) {
       const length = 2 ** height * HASH_BYTES;
@@ -96,6 +134,12 @@ function overLeaves(bytes: Uint8Array): HashReader {
       return level;
     },
   };
+}
+
+/** The hash at an index, or null beyond the last one. */
+export function leafAt(bytes: Uint8Array, index: number): Uint8Array | null {
+  const leaf = bytes.subarray(index * HASH_BYTES, (index + 1) * HASH_BYTES);
+  return leaf.length === HASH_BYTES ? leaf : null;
 }
 
 function missing(error: unknown): null {

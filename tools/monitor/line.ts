@@ -1,22 +1,26 @@
-// Follows every log of one kind, one after the other: when a log has ended or was given up, its successor.
+// Follows every log of one kind for as long as the monitor runs: a log that has ended or was given up is looked at
+// again at each turn, beside its successors, so that it can neither grow nor be rewritten unseen.
 
+import { readdir } from 'node:fs/promises';
 import { isJsonObject, parseJson } from '../../log/index.ts';
 import type { Kind } from '../../log/index.ts';
 import type { VerifyPool } from '../../log/crypto/verify-pool.ts';
 import { tileWidth } from '../../log/merkle/tile.ts';
 import { CommandError, EXIT } from '../command-line.ts';
 import type { HttpMirror } from '../mirror/http.ts';
-import { MirrorTrouble } from '../mirror/limits.ts';
+import { MirrorMissing, MirrorTrouble } from '../mirror/limits.ts';
 import { progress } from '../progress.ts';
 import type { Polled } from './clock-rules.ts';
 import { CursorFiles, type Cursor } from './cursor.ts';
 import { Finding, findingDocument } from './finding.ts';
-import { Follower, type FollowerOptions } from './follower.ts';
+import { Follower, type End, type Missing } from './follower.ts';
 import { judgeCosignatures, type Freshness, type Unwitnessed } from './freshness.ts';
+import { KeyUses } from './key-uses.ts';
 import { Notices, type Interest } from './notices.ts';
 import { findPin, type PinOptions } from './pins.ts';
 import type { Place } from './place.ts';
 import type { Report } from './report.ts';
+import { comparePair } from './succession.ts';
 
 /** What all lines of a run share. */
 export interface LineOptions extends PinOptions, Pick<Interest, 'verified' | 'watch'> {
@@ -27,8 +31,11 @@ export interface LineOptions extends PinOptions, Pick<Interest, 'verified' | 'wa
   readonly bars: boolean;
   /** Ends the run: what is broken off then is no trouble. */
   readonly signal: AbortSignal;
+  /** The keys of all logs of the service. */
+  readonly keys?: KeyUses;
   /** How the cosignatures of checkpoints are judged, if they are. */
   readonly freshness?: Freshness;
+  readonly missing?: Missing;
   /** Told of the key of each log that is followed. */
   readonly onLog?: (vkey: string) => void;
 }
@@ -36,57 +43,102 @@ export interface LineOptions extends PinOptions, Pick<Interest, 'verified' | 'wa
 /** How a look at a kind ended; `unwitnessed`: all is well but for the cosignatures. */
 export type Outcome = 'ok' | 'trouble' | 'violation' | 'unwitnessed';
 
-/** Looks at a successor only now and then while a log has not ended. */
-const PROBE_EVERY = 60;
+/** One log of the line. */
+interface Followed {
+  readonly number: number;
+  readonly mirror: HttpMirror;
+  follower: Follower | null;
+  /** How the log before it ended when this one was found; null where nothing can be compared. */
+  readonly before: End | null;
+  /** It was lost, and is not served any more: said once. */
+  gone: boolean;
+}
 
 /** The logs of one kind in their order. */
 export class Line {
   readonly kind: Kind;
   readonly #options: LineOptions;
-  #number: number;
-  #follower: Follower | null = null;
-  #mirror: HttpMirror | null = null;
-  #before: FollowerOptions['predecessor'];
-  #looks = 0;
+  readonly #keys: KeyUses;
+  readonly #logs: Followed[];
   #unwitnessed: Unwitnessed | null = null;
 
   constructor(kind: Kind, options: LineOptions) {
     this.kind = kind;
     this.#options = options;
-    this.#number = options.place.from;
+    this.#keys = options.keys ?? new KeyUses();
+    const { place } = options;
+    const mirror = place.mirror(kind, place.from);
+    this.#logs = [{ number: place.from, mirror, follower: null, before: null, gone: false }];
   }
 
+  /** The newest log, such as `live/2`. */
   get name(): string {
-    return `${this.kind}/${String(this.#number)}`;
+    return this.#nameOf(this.#logs.at(-1)?.number ?? this.#options.place.from);
   }
 
-  /** Looks at the newest log, and on the way there at every one before it. */
+  /** Looks at every log of the kind, at those that have appeared since, and at what they say of each other. */
   async look(polled?: Polled): Promise<Outcome> {
-    const { report } = this.#options;
-    const held = await this.#held();
-    if (held !== null) return held;
-    try {
-      do {
-        const follower = await this.#open();
-        const look = await follower.look(polled);
-        report.checked(this.name, follower.origin, look);
-        this.#looks += 1;
-        this.#judge(follower, look.stale);
-      } while (await this.#moveOn());
-      return this.#unwitnessed === null ? 'ok' : 'unwitnessed';
-    } catch (error) {
-      return await this.#outcomeOf(error);
+    if (await this.#held()) return 'violation';
+    const outcomes: Outcome[] = [];
+    // The list grows while it is walked.
+    for (let at = 0; at < this.#logs.length; at += 1) {
+      outcomes.push(await this.#lookAt(at, polled));
+      if (outcomes.includes('violation')) return 'violation';
     }
+    for (const [at, after] of this.#logs.entries()) {
+      const before = this.#logs[at - 1];
+      if (before !== undefined) outcomes.push(await this.#judgePair(before, after));
+    }
+    if (outcomes.includes('violation')) return 'violation';
+    if (outcomes.includes('trouble')) return 'trouble';
+    return this.#unwitnessed === null ? 'ok' : 'unwitnessed';
   }
 
   /** Leaves everything on disk for the next run. */
   async close(): Promise<void> {
-    await this.#follower?.rest().catch(() => undefined);
-    await this.#mirror?.close();
+    for (const { follower, mirror } of this.#logs) {
+      await follower?.rest().catch(() => undefined);
+      await mirror.close();
+    }
+  }
+
+  async #lookAt(at: number, polled: Polled | undefined): Promise<Outcome> {
+    const log = this.#logs[at];
+    if (log === undefined) return 'ok';
+    const { report } = this.#options;
+    const outcome = await this.#outcome(log, async () => {
+      const follower = await this.#open(log);
+      const given_up = at < this.#logs.length - 1;
+      const look = await follower.look({ polled, given_up }).catch((error: unknown) => {
+        if (given_up && this.#isGone(log, error)) return null;
+        throw error;
+      });
+      if (look === null) return;
+      report.checked(this.#nameOf(log.number), follower.origin, look);
+      await this.#keys.take(this.kind, follower);
+      if (at === this.#logs.length - 1) this.#judge(log, follower, look.stale);
+    });
+    if (outcome === 'violation' || at < this.#logs.length - 1) return outcome;
+    const found = await this.#outcome(log, () => this.#findNext(log, polled));
+    return outcome === 'ok' ? found : outcome;
+  }
+
+  /** Whether a log that was lost is not served any more; one that was closed must be. */
+  #isGone(log: Followed, error: unknown): boolean {
+    const missing = error instanceof MirrorMissing && error.path === 'checkpoint';
+    if (!missing || log.follower?.closed !== false) return false;
+    if (!log.gone) {
+      this.#options.report.note(
+        this.#nameOf(log.number),
+        'was given up and is not served any more',
+      );
+    }
+    log.gone = true;
+    return true;
   }
 
   /** Says when the cosignatures of the newest checkpoint become too few or too old, and when no longer. */
-  #judge(follower: Follower, stale: boolean): void {
+  #judge({ number }: Followed, follower: Follower, stale: boolean): void {
     const { freshness, report } = this.#options;
     const end = follower.end();
     if (freshness === undefined || end === null || stale) return;
@@ -95,71 +147,85 @@ export class Line {
     const before = this.#unwitnessed;
     this.#unwitnessed = judgeCosignatures(freshness, log, Date.now());
     if (before?.problem !== this.#unwitnessed?.problem) {
-      report.cosignatures(this.name, this.#unwitnessed);
+      report.cosignatures(this.#nameOf(number), this.#unwitnessed);
     }
   }
 
-  /** A finding that nobody has looked at yet. */
-  async #held(): Promise<Outcome | null> {
-    const files = this.#files();
-    const document = await files.readViolation();
-    if (document === null) return null;
-    this.#options.report.violation(this.name, document, files.violationPath);
-    return 'violation';
+  async #judgePair(before: Followed, after: Followed): Promise<Outcome> {
+    const [older, newer] = [before.follower, after.follower];
+    if (older === null || newer === null) return 'ok';
+    return this.#outcome(after, () => comparePair(older, newer));
   }
 
-  async #open(): Promise<Follower> {
-    if (this.#follower !== null) return this.#follower;
-    const { pool, bars } = this.#options;
-    const files = this.#files();
-    const cursor = await this.#cursor(files);
-    const bar = progress(this.name, bars);
+  /** Findings that nobody has looked at yet: while one is there, nothing is read. */
+  async #held(): Promise<boolean> {
+    const { state, report } = this.#options;
+    const names = await readdir(state).catch(() => []);
+    let held = false;
+    for (const name of names.sort()) {
+      const [, number] =
+        new RegExp(`^${this.kind}-([1-9]\\d*)\\.violation\\.json$`).exec(name) ?? [];
+      if (number === undefined) continue;
+      const files = this.#files(Number(number));
+      const document = await files.readViolation();
+      if (document === null) continue;
+      report.violation(this.#nameOf(Number(number)), document, files.violationPath);
+      held = true;
+    }
+    return held;
+  }
+
+  async #open(log: Followed): Promise<Follower> {
+    if (log.follower !== null) return log.follower;
+    const { pool, bars, signal, missing, report } = this.#options;
+    const name = this.#nameOf(log.number);
+    const files = this.#files(log.number);
+    const cursor = await this.#cursor(log.number, files);
+    const bar = progress(name, bars);
     this.#options.onLog?.(cursor.vkey);
     const { verified, watch } = this.#options;
     const notices = new Notices(cursor.origin, {
       ...(verified === undefined ? {} : { verified }),
       ...(watch === undefined ? {} : { watch }),
       onWatched: (entry) => {
-        this.#options.report.watched(this.name, entry);
+        report.watched(name, entry);
       },
     });
-    this.#follower = await Follower.open({
-      mirror: this.#mirrorOf(),
-      files,
-      cursor,
-      pool,
-      notices,
-      ...(this.#before === undefined ? {} : { predecessor: this.#before }),
+    log.follower = await Follower.open({
+      ...{ mirror: log.mirror, files, cursor, pool, notices, signal },
+      ...(missing === undefined ? {} : { missing }),
+      ...(log.before === null ? {} : { predecessor: log.before }),
       onProgress: (done, size) => {
         bar.at(done, size);
         if (done === size) bar.end();
       },
     });
-    return this.#follower;
+    return log.follower;
   }
 
   /** The pinned key, or the one that is pinned now. */
-  async #cursor(files: CursorFiles): Promise<Cursor> {
+  async #cursor(number: number, files: CursorFiles): Promise<Cursor> {
     const { place, report } = this.#options;
+    const name = this.#nameOf(number);
     const known = await files.read();
     const given =
       known === null || this.#options.vkey !== undefined || this.#options.kit !== undefined
-        ? await findPin(this.#options, place.base, this.kind, this.#number)
+        ? await findPin(this.#options, place.base, this.kind, number)
         : null;
     if (known !== null) {
       if (given === null || given.vkey === known.vkey) return known;
       throw new CommandError(
-        `${this.name} is pinned to ${known.vkey} (${known.vkey_source}), now it would be ${given.vkey}`,
+        `${name} is pinned to ${known.vkey} (${known.vkey_source}), now it would be ${given.vkey}`,
         EXIT.unknown,
       );
     }
     if (given === null) {
       throw new CommandError(
-        `nothing says which key ${this.name} signs with: give --vkey or --kit`,
+        `nothing says which key ${name} signs with: give --vkey or --kit`,
         EXIT.unknown,
       );
     }
-    report.pinned(this.name, given);
+    report.pinned(name, given);
     const { vkey, origin, source: vkey_source } = given;
     const schema = 'actlog-monitor-cursor-v1' as const;
     const cursor = { schema, origin, vkey, vkey_source, note: null, closed: false, last_ms: 0 };
@@ -167,76 +233,85 @@ export class Line {
     return cursor;
   }
 
-  /** Goes to the next number when it is there; true when there is something to look at. */
-  async #moveOn(): Promise<boolean> {
-    const follower = this.#follower;
+  /** Adds the log of the next number when it is there. */
+  async #findNext(log: Followed, polled: Polled | undefined): Promise<void> {
+    const { follower, number } = log;
     const { place } = this.#options;
-    if (follower === null || place.base === null) return false;
-    if (!follower.closed && this.#looks % PROBE_EVERY !== 1) return false;
-    const next = place.mirror(this.kind, this.#number + 1);
-    const note = await next.newest();
+    if (follower === null || place.base === null) return;
+    const mirror = place.mirror(this.kind, number + 1);
+    const note = await mirror.newest();
     if (note === null) {
-      await next.close();
-      return false;
+      await mirror.close();
+      return;
     }
+    // It may have been closed, and its successor opened, since it was looked at.
+    await follower.look({ polled, given_up: true });
+    this.#logs.push({
+      ...{ number: number + 1, mirror, follower: null, gone: false },
+      before: await this.#comparable(log, follower, mirror, note),
+    });
+  }
+
+  /** The end that a successor must name; null where it was lost before anybody could read it. */
+  async #comparable(
+    { number }: Followed,
+    follower: Follower,
+    next: HttpMirror,
+    note: string,
+  ): Promise<End | null> {
     const end = follower.end();
-    const claimed = follower.closed ? null : await this.#claimedSize(next, note);
-    await follower.rest();
-    await this.#mirror?.close();
-    this.#before = end ?? undefined;
-    if (claimed !== null && end !== null && claimed > end.size) {
-      // Lost before anybody could read its end: nothing to compare the successor with.
-      this.#options.report.note(
-        this.name,
-        `was given up at ${String(claimed)} entries, of which ${String(claimed - end.size)} are not served`,
-      );
-      this.#before = undefined;
-    }
-    this.#mirror = next;
-    this.#follower = null;
-    this.#number += 1;
-    return true;
+    const claimed = follower.closed ? null : await claimedSize(next, note);
+    if (claimed === null || end === null || claimed <= end.size) return end;
+    this.#options.report.note(
+      this.#nameOf(number),
+      `was given up at ${String(claimed)} entries, of which ${String(claimed - end.size)} are not served`,
+    );
+    return null;
   }
 
-  /** What the successor says of the size of its predecessor; believed only to choose what to compare. */
-  async #claimedSize(next: HttpMirror, note: string): Promise<number | null> {
-    const size = Number(note.split('\n', 2)[1]);
-    const width = tileWidth(Number.isSafeInteger(size) ? size : 0, 0, 0);
-    const [first] = width > 0 ? await next.bundle(0, width) : [];
+  /** Runs a part of a look; keeps a finding and reports what goes wrong. */
+  async #outcome(log: Followed, part: () => Promise<void>): Promise<Outcome> {
+    const { report, signal } = this.#options;
     try {
-      const opened = parseJson(first ?? new Uint8Array(0));
-      const predecessor = isJsonObject(opened) ? opened['predecessor'] : null;
-      const claimed = isJsonObject(predecessor ?? null)
-        ? (predecessor as { size?: unknown }).size
-        : null;
-      return typeof claimed === 'number' ? claimed : null;
-    } catch {
-      return null; // the replay will say what is wrong with it
+      await part();
+      return 'ok';
+    } catch (error) {
+      if (signal.aborted) return 'ok';
+      const name = this.#nameOf(log.number);
+      if (error instanceof MirrorTrouble) {
+        report.trouble(name, error.message);
+        return 'trouble';
+      }
+      if (!(error instanceof Finding)) throw error;
+      const { origin = name, vkey = '' } = log.follower ?? {};
+      const files = this.#files(log.number);
+      const document = findingDocument(error, { origin, vkey }, Date.now());
+      await files.writeViolation(document);
+      report.violation(name, document, files.violationPath);
+      return 'violation';
     }
   }
 
-  async #outcomeOf(error: unknown): Promise<Outcome> {
-    const { report } = this.#options;
-    if (this.#options.signal.aborted) return 'ok';
-    if (error instanceof MirrorTrouble) {
-      report.trouble(this.name, error.message);
-      return 'trouble';
-    }
-    if (!(error instanceof Finding)) throw error;
-    const { origin = this.name, vkey = '' } = this.#follower ?? {};
-    const files = this.#files();
-    const document = findingDocument(error, { origin, vkey }, Date.now());
-    await files.writeViolation(document);
-    report.violation(this.name, document, files.violationPath);
-    return 'violation';
+  #nameOf(number: number): string {
+    return `${this.kind}/${String(number)}`;
   }
 
-  #files(): CursorFiles {
-    return new CursorFiles(this.#options.state, `${this.kind}-${String(this.#number)}`);
+  #files(number: number): CursorFiles {
+    return new CursorFiles(this.#options.state, `${this.kind}-${String(number)}`);
   }
+}
 
-  #mirrorOf(): HttpMirror {
-    this.#mirror ??= this.#options.place.mirror(this.kind, this.#number);
-    return this.#mirror;
+/** What the successor says of the size of its predecessor; believed only to choose what to compare. */
+async function claimedSize(next: HttpMirror, note: string): Promise<number | null> {
+  const size = Number(note.split('\n', 2)[1]);
+  const width = tileWidth(Number.isSafeInteger(size) ? size : 0, 0, 0);
+  try {
+    const [first] = width > 0 ? await next.bundle(0, width) : [];
+    const opened = parseJson(first ?? new Uint8Array(0));
+    const predecessor = isJsonObject(opened) ? (opened['predecessor'] ?? null) : null;
+    const claimed = isJsonObject(predecessor) ? predecessor['size'] : null;
+    return typeof claimed === 'number' ? claimed : null;
+  } catch {
+    return null; // the replay will say what is wrong with it
   }
 }

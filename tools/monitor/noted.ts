@@ -29,8 +29,14 @@ export function openNoted(
   const evidence = { notes: [note], entries: [] };
   try {
     const checkpoint = parseCheckpoint(text);
-    if (checkpoint.origin === origin) return { ...checkpoint, note };
-    throw new Finding('checkpoint_origin', 'the note names another log', 'signed', evidence);
+    if (checkpoint.origin !== origin) {
+      throw new Finding('checkpoint_origin', 'the note names another log', 'signed', evidence);
+    }
+    // Every checkpoint ends with a map head, so none is of an empty tree. log/FORMAT.md §4
+    if (checkpoint.size === 0) {
+      throw new Finding('checkpoint_size', 'the note is of size 0', 'signed', evidence);
+    }
+    return { ...checkpoint, note };
   } catch (error) {
     if (!(error instanceof LogError)) throw error;
     throw new Finding('checkpoint_form', error.message, 'signed', evidence);

@@ -1,6 +1,7 @@
 // What the monitor says: lines for people or JSON lines for programs, one for each event.
 
 import type { JsonObject } from '../../log/index.ts';
+import type { ShownEntry } from './finding.ts';
 import type { Look } from './follower.ts';
 import type { Unwitnessed } from './freshness.ts';
 import type { Watched } from './watch.ts';
@@ -25,7 +26,16 @@ interface Shown {
   readonly detail: string;
   readonly proof: string;
   readonly notes: readonly string[];
-  readonly entries: readonly { readonly entry: string }[];
+  readonly entries: readonly ShownEntry[];
+  readonly withheld?: readonly string[];
+}
+
+/** An entry as it stands, or what is known of one that is no text or was withheld. */
+function textOf({ index, entry, entry_base64, leaf_hash }: ShownEntry): string {
+  if (entry !== undefined) return entry;
+  const which = `entry ${String(index)}`;
+  if (entry_base64 !== undefined) return `${which}, base64: ${entry_base64}`;
+  return `${which}, withheld${leaf_hash === undefined ? '' : `; its leaf hash is ${leaf_hash}`}`;
 }
 
 const rate = ({ entries, seconds }: Look): number =>
@@ -51,7 +61,7 @@ export function textReport(every: boolean): Report {
       process.stderr.write(`${log}  no answer to check: ${reason}\n`);
     },
     violation: (log, document, path) => {
-      const { rule, detail, proof, notes, entries } = document as unknown as Shown;
+      const { rule, detail, proof, notes, entries, withheld } = document as unknown as Shown;
       say(log, `VIOLATION of ${rule}: ${detail}`);
       say(
         log,
@@ -60,7 +70,8 @@ export function textReport(every: boolean): Report {
           : 'this is what it served, which nobody else can check:',
       );
       for (const note of notes) console.log(`\n${note.trimEnd()}`);
-      for (const { entry } of entries) console.log(`\n${entry}`);
+      for (const shown of entries) console.log(`\n${textOf(shown)}`);
+      if (withheld !== undefined) console.log(`\nnot handed out: ${withheld.join(', ')}`);
       console.log(`\nkept in ${path}; the monitor holds until that file is moved away`);
     },
     watched: (log, { keys, index, entry_id, type, receipt }) => {

@@ -77,7 +77,7 @@ function violationOf(log: Forge, replay: Replay): Violation {
 function older(state: Uint8Array): Uint8Array {
   const { header, heads } = decodeState(state);
   const log = JSON.parse(JSON.stringify(header['log'])) as JsonObject;
-  const { closed_at: _, tenants, surfaces, ...rest } = log;
+  const { opening: _, closing: __, tenants, surfaces, ...rest } = log;
   const { owners, ...others } = surfaces as JsonObject;
   const before = {
     ...rest,
