@@ -16,6 +16,8 @@ export async function appendAndAnswer(
   { keep, ...options }: GroupOptions,
 ): Promise<void> {
   const { state } = ctx;
+  if (!state.may_append)
+    throw new Error('a request without a key that asks the live log appends nothing');
   if (state.appended) throw new Error('a request appends one group');
   state.appended = true;
   const { gateway, caller } = state;

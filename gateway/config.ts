@@ -65,8 +65,8 @@ export const SETTINGS = {
     'File with the passphrase of the private key files; they are not encrypted when empty.',
   ),
   ANONYMOUS_WRITES: oneOf(
-    ['allow', 'deny', 'sandbox'],
-    'Writes without a key: to the live log as tenant `public`, refused, or to the sandbox log.',
+    ['sandbox', 'deny', 'allow'],
+    'Writes without a key: to the sandbox log, refused, or to the live log, where nobody can take them back; as tenant `public`.',
   ),
   RATE_LIMITS: oneOf(['on', 'off'], 'Switches all rate limits; `off` is for load tests.'),
   RATE_SANDBOX: perMinute(60, 'Requests a minute for each sandbox key.'),

@@ -27,6 +27,7 @@ export class RequestState implements RouteState {
   params: unknown = NOTHING;
   /** authenticate.ts */
   caller!: Caller;
+  may_append = true;
   /** query.ts, body.ts */
   query: unknown = NOTHING;
   body: unknown = NOTHING;

@@ -37,7 +37,7 @@ export interface Caller {
 
 /**
  * Who may call a route.
- * `open`: a write without a key belongs to `public`, as ANONYMOUS_WRITES says. `key`: 401 without one.
+ * `open`: without a key the caller is `public`, in the log that takes its entries as ANONYMOUS_WRITES says. `key`: 401 without one.
  * `read`: public; no key is needed. `{roles}`: a key of one of these roles. An invalid key is 401 on all of them,
  * whatever they declare. Which roles a key may have is said by `RouteDeclaration.roles`.
  */

@@ -42,7 +42,7 @@ export type { KeyDeclaration, PluginSigner } from './keys.ts';
 export type { Limits } from './limits.ts';
 export type { Erasure, LogView } from './log-view.ts';
 export type { EventRule } from './events.ts';
-export { kindOf, LogName } from './log-choice.ts';
+export { kindOf, kindsOf, LogName, LogOfEntry } from './log-choice.ts';
 export { ApiError } from './problem.ts';
 export type { ApiErrorCode, ApiErrorOptions } from './problem.ts';
 export { documentMembers, LookupDocument } from './proof-document.ts';
@@ -111,6 +111,8 @@ export interface RouteState<P = unknown, Q = unknown, B = unknown> extends Route
   append(drafts: readonly Draft[], options?: GroupOptions): Promise<void>;
   /** Answers with entries that stand already, of the newest log unless given, as if this request had appended them. */
   answerWith(indexes: readonly number[], log?: Pick<LogView, 'number'>): Promise<void>;
+  /** False where the request asks the live log without a key and must not append; see `asksLive`. */
+  readonly may_append: boolean;
   /** How long `Prefer: wait=N` lets the request wait, in milliseconds; 0 without it. */
   readonly wait_ms: number;
 }
@@ -173,6 +175,11 @@ export interface RouteDeclaration<
   readonly roles?: readonly Role[];
   /** A GET that may append: without a key it is a write, as ANONYMOUS_WRITES says, and needs `respond`. */
   readonly appends?: boolean;
+  /**
+   * Answers without appending too. Where ANONYMOUS_WRITES sends entries to the sandbox, a request without a key then
+   * asks the live log, and `may_append` is false.
+   */
+  readonly asksLive?: boolean;
   /** Accepts Idempotency-Key and `Prefer: wait=N`; such a route answers through `append` and `respond`. */
   readonly idempotent?: boolean;
   /** Which rate limit counts: `write` for POST and `read` for GET unless said; `log` is the larger one of log reads. */

@@ -33,9 +33,13 @@ interface FoundEntry {
   readonly index: number;
 }
 
-/** The entry of a name in the logs of one kind, newest log first. */
-export function findEntry(host: PluginHost, kind: Kind, name: string): FoundEntry | null {
-  for (const log of host.logs(kind).toReversed()) {
+/** The entry of a name in the logs of these kinds, of each the newest log first. */
+export function findEntry(
+  host: PluginHost,
+  kinds: readonly Kind[],
+  name: string,
+): FoundEntry | null {
+  for (const log of kinds.flatMap((kind) => host.logs(kind).toReversed())) {
     const index = indexNamed(log, name);
     if (index !== null) return { log, index };
   }
@@ -43,8 +47,8 @@ export function findEntry(host: PluginHost, kind: Kind, name: string): FoundEntr
 }
 
 /** The same; `resource_missing` where there is none. */
-export function entryNamed(host: PluginHost, kind: Kind, name: string): FoundEntry {
-  const found = findEntry(host, kind, name);
+export function entryNamed(host: PluginHost, kinds: readonly Kind[], name: string): FoundEntry {
+  const found = findEntry(host, kinds, name);
   if (found !== null) return found;
   throw new ApiError('resource_missing', 'the log has no such entry', { param: 'entry_id' });
 }

@@ -2,7 +2,7 @@
 // to the public tenant. behaviour.md §3.2, §3.3.
 
 import { ApiError } from '../../plugins/contract.ts';
-import type { Access, Caller, Role } from '../../plugins/contract.ts';
+import type { Caller, Role, Route } from '../../plugins/contract.ts';
 import { clientAddress } from '../client-address.ts';
 import { isDemonstration } from '../demo/calls.ts';
 import type { Next, RequestContext } from '../request.ts';
@@ -22,11 +22,9 @@ export function authenticate(ctx: RequestContext, next: Next): Promise<unknown> 
   if (matched === null) throw new Error('a request is matched before it is authenticated');
   const ip = clientAddress(ctx);
   const key = presentedKey(ctx);
-  const { access, method, appends = method !== 'GET' } = matched.route;
+  const { access, method } = matched.route;
   // X-API-Key tells a cache on the way nothing: what one key may see is for nobody else.
-  if (method === 'GET' && access !== 'read' && access !== 'open') {
-    ctx.set('Cache-Control', 'no-store');
-  }
+  if (method === 'GET' && access !== 'read') ctx.set('Cache-Control', 'no-store');
   if (isDemonstration(matched.route)) {
     return visitor(ctx, key, ip).then((caller) => {
       state.caller = caller;
@@ -34,7 +32,7 @@ export function authenticate(ctx: RequestContext, next: Next): Promise<unknown> 
     });
   }
   if (key === null) {
-    state.caller = withoutKey(ctx, access, appends, ip);
+    state.caller = withoutKey(ctx, matched.route, ip);
     return next();
   }
   const record = gateway.tenants.authenticate(key);
@@ -78,14 +76,19 @@ async function visitor(ctx: RequestContext, key: string | null, ip: string): Pro
   return gateway.tenants.visitor(gateway.logs.sandbox, ip);
 }
 
-function withoutKey(ctx: RequestContext, access: Access, writes: boolean, ip: string): Caller {
-  const { gateway } = ctx.state;
+function withoutKey(ctx: RequestContext, route: Route, ip: string): Caller {
+  const { state } = ctx;
+  const { gateway } = state;
+  const { access, method, appends = method !== 'GET', asksLive = false } = route;
   const { ANONYMOUS_WRITES } = gateway.config;
-  const open = access === 'read' || (access === 'open' && !(writes && ANONYMOUS_WRITES === 'deny'));
+  const open =
+    access === 'read' || (access === 'open' && !(appends && ANONYMOUS_WRITES === 'deny'));
   if (!open) {
     throw new ApiError('api_key_missing', 'this request needs an API key');
   }
-  const kind = writes && ANONYMOUS_WRITES === 'sandbox' ? 'sandbox' : 'live';
+  const sandboxed = access === 'open' && ANONYMOUS_WRITES === 'sandbox';
+  state.may_append = !(sandboxed && asksLive);
+  const kind = sandboxed && state.may_append ? 'sandbox' : 'live';
   return gateway.tenants.anonymous(gateway.logs[kind], ip);
 }
 

@@ -43,7 +43,7 @@ export function erasureRoutes(gateway: Gateway, holds: Holds): readonly Route[] 
       async handle(ctx) {
         const { params, caller } = ctx.state;
         const param = 'entry_id';
-        const found = findEntry(gateway, caller.kind, params.entry_id.toLowerCase());
+        const found = findEntry(gateway, [caller.kind], params.entry_id.toLowerCase());
         const text = found?.log.entry(found.index) ?? null;
         if (found === null || text === null) {
           throw new ApiError('resource_missing', 'the log has no such entry', { param });
@@ -57,7 +57,7 @@ export function erasureRoutes(gateway: Gateway, holds: Holds): readonly Route[] 
           throw new ApiError('resource_missing', 'nothing is kept for this entry', { param });
         }
         const erasure = await erase(gateway, holds, caller, statement);
-        const place = findEntry(gateway, caller.kind, erasure.entry_id);
+        const place = findEntry(gateway, [caller.kind], erasure.entry_id);
         const receipt = place === null ? null : gateway.receipt(place.log, place.index);
         if (receipt === null) throw new Error(`the erasure ${erasure.entry_id} has no receipt`);
         ctx.set('Cache-Control', 'no-store');

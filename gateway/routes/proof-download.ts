@@ -1,7 +1,7 @@
 // GET /r/{entry_id}/tlog-proof: the portable proof of a receipt as a file, for verifiers of others. C2SP tlog-proof.
 
 import { Type } from 'typebox';
-import { ApiError, EntryOrHash, kindOf, LogName, route } from '../../plugins/contract.ts';
+import { ApiError, EntryOrHash, kindsOf, LogOfEntry, route } from '../../plugins/contract.ts';
 import type { Route } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
 import { entryNamed, placeOf, tlogProofOf } from './receipt-answer.ts';
@@ -18,13 +18,13 @@ export function proofDownloadRoute(gateway: Gateway): Route {
     access: 'read',
     params: Type.Object({ entry_id: EntryOrHash }),
     query: Type.Object({
-      log: LogName,
+      log: LogOfEntry,
     }),
     responses: { 200: { description: 'The proof.', type: 'text/plain; charset=utf-8' } },
     errors: ['resource_missing', 'log_unavailable'],
     async handle(ctx) {
       const { params, query, caller } = ctx.state;
-      const { log, index } = entryNamed(gateway, kindOf(query.log, caller), params.entry_id);
+      const { log, index } = entryNamed(gateway, kindsOf(query.log, caller), params.entry_id);
       const place = await placeOf(log, index);
       if (place === null) {
         throw new ApiError('log_unavailable', 'the log is not publishing at the moment');

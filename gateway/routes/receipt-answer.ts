@@ -26,9 +26,13 @@ export interface Place {
   readonly inclusion_proof: readonly string[];
 }
 
-/** The entry of an entry_id or an entry hash in the logs of one kind, newest log first. */
-export function findEntry(gateway: Gateway, kind: Kind, name: string): FoundEntry | null {
-  for (const log of gateway.served[kind].toReversed()) {
+/** The entry of an entry_id or an entry hash in the logs of these kinds, of each the newest log first. */
+export function findEntry(
+  gateway: Gateway,
+  kinds: readonly Kind[],
+  name: string,
+): FoundEntry | null {
+  for (const log of kinds.flatMap((kind) => gateway.served[kind].toReversed())) {
     const index = HASH.test(name) ? log.indexOfHash(fromHex(name, 32)) : log.indexOfEntry(name);
     if (index !== null) return { log, index };
   }
@@ -36,8 +40,8 @@ export function findEntry(gateway: Gateway, kind: Kind, name: string): FoundEntr
 }
 
 /** The same; `resource_missing` where there is none. */
-export function entryNamed(gateway: Gateway, kind: Kind, name: string): FoundEntry {
-  const entry = findEntry(gateway, kind, name);
+export function entryNamed(gateway: Gateway, kinds: readonly Kind[], name: string): FoundEntry {
+  const entry = findEntry(gateway, kinds, name);
   if (entry !== null) return entry;
   throw new ApiError('resource_missing', 'the log has no such entry', { param: 'entry_id' });
 }

@@ -6,8 +6,8 @@ import {
   ApiError,
   EntryOrHash,
   EntryReceipt,
-  kindOf,
-  LogName,
+  kindsOf,
+  LogOfEntry,
   route,
 } from '../../plugins/contract.ts';
 import type { Caller, Route } from '../../plugins/contract.ts';
@@ -64,7 +64,7 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
       access: 'read',
       query: Type.Object({
         entry_id: EntryOrHash,
-        log: LogName,
+        log: LogOfEntry,
       }),
       responses: {
         200: { description: 'Found or not.', schema: LookedUp },
@@ -85,7 +85,7 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
       access: 'read',
       query: Type.Object({
         entry_id: Type.Optional(Type.String({ maxLength: 512, description: 'Or the entry hash.' })),
-        log: LogName,
+        log: LogOfEntry,
         partner: Type.Optional(
           Type.String({ maxLength: 64, description: 'Slug of the partner whose link led here.' }),
         ),
@@ -119,7 +119,7 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
       summary: 'A receipt by its permalink',
       access: 'read',
       params: Type.Object({ entry_id: EntryOrHash }),
-      query: Type.Object({ log: LogName }),
+      query: Type.Object({ log: LogOfEntry }),
       description: 'A page for browsers; JSON for whoever does not ask for HTML first.',
       responses: {
         200: { description: 'The receipt with its proof.', schema: EntryReceipt, page: HTML },
@@ -131,7 +131,7 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
         ctx.vary('Accept');
         const asPage = ctx.accepts('json', 'html') === 'html';
         const find = asPage ? findEntry : entryNamed;
-        const entry = find(gateway, kindOf(query.log, caller), params.entry_id);
+        const entry = find(gateway, kindsOf(query.log, caller), params.entry_id);
         if (entry === null) {
           ctx.status = 404;
           sendPage(ctx, gateway.page('no-receipt', { title: 'No such receipt', ...params }));
@@ -157,7 +157,7 @@ async function lookedUp(
   asked: Kind | undefined,
   caller: Caller,
 ): Promise<object> {
-  const entry = findEntry(gateway, kindOf(asked, caller), name);
+  const entry = findEntry(gateway, kindsOf(asked, caller), name);
   if (entry === null) return { found: false, entry_id: name };
   const { receipt, place } = await shownReceipt(gateway, entry, caller);
   const { entry_id, verify_url } = receipt;

@@ -2,6 +2,7 @@
 // own. interface.md, Absence; behaviour.md §9.2 to §9.5, §14; formats.md §6.
 
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import { ApiError, Hex32, ReadyJson, route } from '../contract.ts';
 import type {
   AnsweredEntry,
@@ -109,8 +110,10 @@ export function witnessRoute(host: PluginHost): Route {
       'One self-contained document for each surface, which `actlog verify` checks offline. The window must be ' +
       'closed; `Prefer: wait=N` waits for that. The manifest must stand before the window, else UNDECLARED. Where ' +
       'the window reaches into the time of earlier logs there is a document for each log, of the part of the window ' +
-      'that is its own.',
+      'that is its own. Where entries without a key go to the sandbox, a request without a key asks the live log, ' +
+      'appends nothing and gets no receipt.',
     access: 'open',
+    asksLive: true,
     idempotent: true,
     body: Body,
     responses: { 200: { description: 'The document, or one for each.', schema: WitnessAnswer } },
@@ -140,11 +143,18 @@ export function witnessRoute(host: PluginHost): Route {
         for (const surface of surfaces) {
           const found = await foundIn(window, ['surface', entity, surface]);
           if (hash !== undefined) checkInForce(found, hash);
-          shown.push({ ...worded(found), log: window.log });
+          const { log } = window;
+          shown.push({ ...worded(found), log, newest: log.number === newest.number });
         }
       }
-      const decision = body.gate === true ? decisionOf(shown) : undefined;
-      const drafts = shown.map((one) => draftOf(one, newest, decision));
+      const gated = body.gate === true;
+      if (!ctx.state.may_append) {
+        const documents = shown.map(({ text }) => new ReadyJson(text, {}));
+        ctx.body = answerOf(documents, [], { body, gate: gated ? gateOf(shown.map(askedIn)) : {} });
+        return;
+      }
+      const decision = gated ? decisionOf(shown) : undefined;
+      const drafts = shown.map((one) => draftOf(one, decision));
       const now: Kept = { texts: shown.map(({ text }) => text) };
       await ctx.state.append(drafts, {
         keep: { now, later: () => ({ packed: shown.map(({ document }) => packed(document)) }) },
@@ -155,22 +165,34 @@ export function witnessRoute(host: PluginHost): Route {
         const text = textAt(host.logs(caller.kind), kept as Kept, entry, i);
         return new ReadyJson(text, isEarlier(entry) ? {} : { receipt: entry.receipt });
       });
-      const [first, second] = documents;
-      const single = body.surfaces === undefined && second === undefined;
       const receipts = entries.filter(isEarlier).map(({ receipt }) => receipt);
-      return {
-        ok: true,
-        ...(single ? { witness: first } : { witnesses: documents }),
-        ...(receipts.length === 0 ? {} : { receipts }),
-        ...(body.gate === true ? gateOf(entries) : {}),
-      };
+      const gate = body.gate === true ? gateOf(entries.map(askedOf)) : {};
+      return answerOf(documents, receipts, { body, gate });
     },
   });
+}
+
+/** The answer: one document as `witness`, several as `witnesses`. */
+function answerOf(
+  documents: readonly ReadyJson[],
+  receipts: readonly object[],
+  { body, gate }: { readonly body: Static<typeof Body>; readonly gate: object },
+): object {
+  const [first, second] = documents;
+  const single = body.surfaces === undefined && second === undefined;
+  return {
+    ok: true,
+    ...(single ? { witness: first } : { witnesses: documents }),
+    ...(receipts.length === 0 ? {} : { receipts }),
+    ...gate,
+  };
 }
 
 /** A document, and the log that it is of. */
 interface Shown extends Worded {
   readonly log: LogView;
+  /** Whether that is the log that takes entries. */
+  readonly newest: boolean;
 }
 
 const foundIn = ({ log, from_ms, to_ms }: LogWindow, key: ChainKey): Promise<JsonObject> =>
@@ -178,8 +200,7 @@ const foundIn = ({ log, from_ms, to_ms }: LogWindow, key: ChainKey): Promise<Jso
 
 /** The entry of a document, in the newest log whichever the document is of. */
 function draftOf(
-  { log, document, document_sha256, verdict, checkpoint_size }: Shown,
-  newest: LogView,
+  { log, newest, document, document_sha256, verdict, checkpoint_size }: Shown,
   decision: string | undefined,
 ): Draft {
   const { key = null, from_ms = null, to_ms = null } = document['question'] as JsonObject;
@@ -187,7 +208,7 @@ function draftOf(
     ...{ subject_key: key, from_ms, to_ms, verdict, checkpoint_size, document_sha256 },
     ...(decision === undefined ? {} : { decision }),
   };
-  if (log.number === newest.number) return { type: WITNESS, members };
+  if (newest) return { type: WITNESS, members };
   return { type: EARLIER_WITNESS, members: { ...members, log_number: log.number } };
 }
 
@@ -243,16 +264,32 @@ function checkInForce(found: JsonObject, hash: string): void {
 const decisionOf = (asked: readonly { readonly verdict: string }[]): 'ALLOW' | 'BLOCK' =>
   asked.every(({ verdict }) => verdict === 'ABSENT') ? 'ALLOW' : 'BLOCK';
 
-/** The decision of the Apoha gate, from the entries themselves. */
-function gateOf(entries: readonly AnsweredEntry[]): { decision: string; reasons: string[] } {
-  const asked = entries.map(({ statement }) => {
-    const { subject_key, sandbox, log_number } = statement;
-    const [, , surface = ''] = subject_key as readonly string[];
-    const kind = sandbox === true ? 'sandbox' : 'live';
-    const where =
-      typeof log_number === 'number' ? ` in ${logName({ kind, number: log_number })}` : '';
-    return { surface, verdict: statement['verdict'] as string, where };
-  });
+/** A surface that was asked about, and what was found; `where` names an earlier log. */
+interface Asked {
+  readonly surface: string;
+  readonly verdict: string;
+  readonly where: string;
+}
+
+/** The question of an entry. */
+function askedOf({ statement }: AnsweredEntry): Asked {
+  const { subject_key, sandbox, log_number } = statement;
+  const [, , surface = ''] = subject_key as readonly string[];
+  const kind = sandbox === true ? 'sandbox' : 'live';
+  const where =
+    typeof log_number === 'number' ? ` in ${logName({ kind, number: log_number })}` : '';
+  return { surface, verdict: statement['verdict'] as string, where };
+}
+
+/** The question of a document that no entry commits to. */
+function askedIn({ document, verdict, log, newest }: Shown): Asked {
+  const { key } = document['question'] as unknown as { readonly key: readonly string[] };
+  const [, , surface = ''] = key;
+  return { surface, verdict, where: newest ? '' : ` in ${logName(log)}` };
+}
+
+/** The decision of the Apoha gate. */
+function gateOf(asked: readonly Asked[]): { decision: string; reasons: string[] } {
   const reasons = asked
     .filter(({ verdict }) => verdict !== 'ABSENT')
     .map(({ surface, verdict, where }) => `${surface} is ${verdict}${where}`);

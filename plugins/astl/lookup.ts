@@ -7,6 +7,7 @@ import {
   EntityName,
   Hex32,
   kindOf,
+  kindsOf,
   LogName,
   Millis,
   route,
@@ -65,9 +66,10 @@ export function lookupRoutes(host: PluginHost): readonly Route[] {
             param: 'surface_manifest_hash',
           });
         }
-        const kind = kindOf(query.log, caller);
         const found =
-          hash === undefined ? byEntity(host, kind, entity ?? '') : byHash(host, kind, hash);
+          hash === undefined
+            ? byEntity(host, kindOf(query.log, caller), entity ?? '')
+            : byHash(host, kindsOf(query.log, caller), hash);
         ctx.set('Cache-Control', 'no-store');
         ctx.body =
           found === null

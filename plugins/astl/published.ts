@@ -86,8 +86,8 @@ export interface Found {
 }
 
 /** The newest manifest of this hash in the logs of a kind. */
-export function byHash(host: PluginHost, kind: Kind, hash: string): Found | null {
-  for (const log of host.logs(kind).toReversed()) {
+export function byHash(host: PluginHost, kinds: readonly Kind[], hash: string): Found | null {
+  for (const log of kinds.flatMap((kind) => host.logs(kind).toReversed())) {
     const index = log.manifestOfHash(hash);
     if (index !== null) return { log, index };
   }

@@ -4,7 +4,7 @@
 import { Type } from 'typebox';
 import { LogError, manifestHash, native } from '../../log/index.ts';
 import { trustedKeyOf, verifyReceipt } from '../../log/verify.ts';
-import { ApiError, Count, Hex32, kindOf, LogName, route } from '../contract.ts';
+import { ApiError, Count, Hex32, kindsOf, LogOfEntry, route } from '../contract.ts';
 import type { JsonObject, Kind, PluginHost, Route } from '../contract.ts';
 import { byHash, ManifestSchema, membersOf, shownManifest } from './published.ts';
 import type { Found } from './published.ts';
@@ -52,13 +52,13 @@ export function verifyRoutes(host: PluginHost): readonly Route[] {
       ...shared,
       method: 'GET',
       summary: 'Verify a published manifest by its hash',
-      query: Type.Object({ surface_manifest_hash: Hex32, log: LogName }),
+      query: Type.Object({ surface_manifest_hash: Hex32, log: LogOfEntry }),
       errors: ['log_unavailable'],
       async handle(ctx) {
         const { query, caller } = ctx.state;
-        const kind = kindOf(query.log, caller);
+        const kinds = kindsOf(query.log, caller);
         ctx.set('Cache-Control', 'no-store');
-        ctx.body = await checked(host, kind, query.surface_manifest_hash, []);
+        ctx.body = await checked(host, kinds, query.surface_manifest_hash, []);
       },
     }),
     route({
@@ -68,7 +68,7 @@ export function verifyRoutes(host: PluginHost): readonly Route[] {
       description:
         'A body with `signature` is a receipt. Else it is a manifest: its hash is computed again, and looked up. ' +
         'The example needs to be published, by POST /api/v1/astl/publish.',
-      query: Type.Object({ log: LogName }),
+      query: Type.Object({ log: LogOfEntry }),
       body: Type.Object({}, { $id: 'ManifestOrReceipt' }),
       errors: ['log_unavailable'],
       example: {
@@ -79,11 +79,11 @@ export function verifyRoutes(host: PluginHost): readonly Route[] {
       async handle(ctx) {
         const { query, caller } = ctx.state;
         const body = ctx.state.body as JsonObject;
-        const kind = kindOf(query.log, caller);
+        const kinds = kindsOf(query.log, caller);
         ctx.body =
           body['signature'] === undefined
-            ? await checkedManifest(host, kind, body)
-            : await checkedReceipt(host, kind, body);
+            ? await checkedManifest(host, kinds, body)
+            : await checkedReceipt(host, kinds, body);
       },
     }),
   ];
@@ -91,7 +91,7 @@ export function verifyRoutes(host: PluginHost): readonly Route[] {
 
 async function checkedManifest(
   host: PluginHost,
-  kind: Kind,
+  kinds: readonly Kind[],
   body: JsonObject,
 ): Promise<JsonObject> {
   for (const name of ManifestSchema.required) {
@@ -108,7 +108,7 @@ async function checkedManifest(
         : { name: 'claimed_hash', outcome: 'failed', detail: `the manifest hashes to ${computed}` };
   const known = Object.keys(ManifestSchema.properties);
   const ignored = Object.keys(body).filter((name) => !known.includes(name));
-  return checked(host, kind, computed, [check], ignored);
+  return checked(host, kinds, computed, [check], ignored);
 }
 
 /** `parameter_invalid` for what has no canonical form. */
@@ -123,12 +123,14 @@ function hashOf(body: JsonObject): string {
 
 async function checkedReceipt(
   host: PluginHost,
-  kind: Kind,
+  kinds: readonly Kind[],
   receipt: JsonObject,
 ): Promise<JsonObject> {
   const { type, surface_manifest_hash: hash } = receipt;
   const isManifest = type === 'astl.manifest.v1' && typeof hash === 'string';
-  const log = host.logs(kind).find(({ origin }) => origin === receipt['origin']);
+  const log = kinds
+    .flatMap((kind) => host.logs(kind))
+    .find(({ origin }) => origin === receipt['origin']);
   const checks: Check[] = [
     isManifest
       ? { name: 'type', outcome: 'ok', detail: 'the receipt is of a manifest' }
@@ -142,18 +144,18 @@ async function checkedReceipt(
     const result = verifyReceipt(receipt, { origin, vkey, keys }, { suite: native });
     checks.push(...result.checks.map(({ name, outcome, detail }) => ({ name, outcome, detail })));
   }
-  return checked(host, kind, isManifest ? hash : null, checks, []);
+  return checked(host, kinds, isManifest ? hash : null, checks, []);
 }
 
 /** Looks the hash up and checks what the log has under it. */
 async function checked(
   host: PluginHost,
-  kind: Kind,
+  kinds: readonly Kind[],
   hash: string | null,
   before: readonly Check[],
   ignored_members: readonly string[] = [],
 ): Promise<JsonObject> {
-  const found = hash === null ? null : byHash(host, kind, hash);
+  const found = hash === null ? null : byHash(host, kinds, hash);
   if (found === null) {
     const detail = 'the log has no manifest of this hash';
     return answerOf(hash, [...before, { name: 'in_log', outcome: 'failed', detail }], {

@@ -1,4 +1,5 @@
-// What a tenant used, cleared and may spend, and what all tenants did: rows of months, read by name.
+// What a tenant used, cleared and may spend, and what all tenants did: rows of months, read by name. Without a key
+// the tenant is `public` (gateway/API.md §3.3).
 // interface.md, clear; behaviour.md §10.1, §10.2.
 
 import { Type } from 'typebox';
@@ -36,7 +37,7 @@ export function clearRoutes(host: PluginHost, api: ClearApi): readonly Route[] {
       description:
         'Only USD and USDC count. An act is taken at the tier in which the cumulative of the month falls ' +
         'with it, flat on that act, rounded down to a micro-USD.',
-      access: 'key',
+      access: 'open',
       query: Type.Object({ month: Month }),
       responses: { 200: { description: 'The exposure.', schema: ExposureAnswer } },
       handle(ctx) {
@@ -83,7 +84,7 @@ function usageRoute(api: ClearApi, present: () => string): Route {
     description:
       'Sums of the log itself: each governed act states its toll and is added in its own batch, and a ' +
       'reindex comes to the same. As CSV with format=csv.',
-    access: 'key',
+    access: 'open',
     query: Type.Object({
       month: Month,
       format: Type.Optional(Type.String({ pattern: '^(json|csv)$' })),
@@ -119,7 +120,7 @@ function historyRoute(api: ClearApi, present: () => string): Route {
     path: '/api/v1/clear/usage/history',
     tag: 'clear',
     summary: "A tenant's months, newest first",
-    access: 'key',
+    access: 'open',
     query: Type.Object({
       months: Type.Optional(
         Type.String({

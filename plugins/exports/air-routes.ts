@@ -8,8 +8,9 @@ import {
   EntryOrHash,
   described,
   EntryReceipt,
-  kindOf,
+  kindsOf,
   LogName,
+  LogOfEntry,
   LookupDocument,
   route,
 } from '../contract.ts';
@@ -91,8 +92,7 @@ export function airRoutes(service: AirService): readonly Route[] {
       description:
         'The session is the one that the caller’s tenant knows by this name. The answer streams; `proofs=true` ' +
         'adds the inclusion proof and the signed statement of each entry.',
-      access: 'read',
-      roles: ['carrier'],
+      access: 'open',
       whole: true,
       params: Type.Object({
         session_id: Type.String({ minLength: 1, maxLength: host.limits.string_chars }),
@@ -131,12 +131,12 @@ export function airRoutes(service: AirService): readonly Route[] {
       description: 'By entry_id or entry hash. What the entry commits to is never opened here.',
       access: 'read',
       params: Type.Object({ entry_id: EntryOrHash }),
-      query: Type.Object({ log: LogName }),
+      query: Type.Object({ log: LogOfEntry }),
       responses: { 200: { description: 'The record, twice signed.', schema: AirExport } },
       errors: ['resource_missing', 'log_unavailable'],
       async handle(ctx) {
         const { params, query, caller } = ctx.state;
-        const found = entryNamed(host, kindOf(query.log, caller), params.entry_id);
+        const found = entryNamed(host, kindsOf(query.log, caller), params.entry_id);
         ctx.set('Cache-Control', 'no-store');
         ctx.body = await airExport(service, found.log, found.index);
       },

@@ -1,7 +1,7 @@
 // GET /standards/issuer-pays-scoreboard.json, as JSON or text. interface.md, Compliance and exports.
 
 import { Type } from 'typebox';
-import { ApiError, EntryOrHash, kindOf, LogName, route } from '../contract.ts';
+import { ApiError, EntryOrHash, kindsOf, LogOfEntry, route } from '../contract.ts';
 import type { PluginHost, Route } from '../contract.ts';
 import { sampleOf, scoreboardDocument, scoreboardText } from './scoreboard.ts';
 
@@ -75,7 +75,7 @@ export function scoreboardRoute(host: PluginHost): Route {
     query: Type.Object({
       entry_id: Type.Optional(EntryOrHash),
       format: Type.Optional(Type.String({ description: 'json or txt; json unless given.' })),
-      log: LogName,
+      log: LogOfEntry,
     }),
     responses: {
       200: { description: 'The scoreboard.', schema: Scoreboard, formats: ['text/plain'] },
@@ -87,8 +87,8 @@ export function scoreboardRoute(host: PluginHost): Route {
       if (format !== 'json' && format !== 'txt') {
         throw new ApiError('invalid_format', 'format is neither json nor txt', { param: 'format' });
       }
-      const kind = kindOf(query.log, caller);
-      const sample = entry_id === undefined ? null : await sampleOf(host, kind, entry_id);
+      const kinds = kindsOf(query.log, caller);
+      const sample = entry_id === undefined ? null : await sampleOf(host, kinds, entry_id);
       if (sample !== null) ctx.set('Cache-Control', 'no-store');
       if (format === 'txt') {
         ctx.type = 'text/plain; charset=utf-8';

@@ -63,8 +63,12 @@ export function scoreboardDocument(host: PluginHost, sample: Sample | null): obj
 }
 
 /** Applies the criteria to an entry, by entry_id or entry hash. */
-export async function sampleOf(host: PluginHost, kind: Kind, entry_id: string): Promise<Sample> {
-  const found = findEntry(host, kind, entry_id);
+export async function sampleOf(
+  host: PluginHost,
+  kinds: readonly Kind[],
+  entry_id: string,
+): Promise<Sample> {
+  const found = findEntry(host, kinds, entry_id);
   if (found === null) return { entry_id, found: false };
   const { rankings, grades, grade_basis } = fileOf(host);
   const measured = await measure(found.log, found.index, grade_basis === 'self-assigned');

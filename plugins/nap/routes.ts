@@ -36,7 +36,7 @@ export function usageRoute(host: PluginHost): Route {
     description:
       'Acts that ended in BLOCK, HOLD, DENY or SILENCE carry a premium toll in their entry, never the ' +
       'commodity one; these are the sums of those tolls.',
-    access: 'key',
+    access: 'open',
     query: Type.Object({
       month: Type.Optional(
         Type.String({ pattern: MONTH, description: 'YYYY-MM; the present month unless given.' }),

@@ -8,8 +8,8 @@ import {
   ApiError,
   EntryReceipt,
   Hex32,
-  kindOf,
-  LogName,
+  kindsOf,
+  LogOfEntry,
   receiptOf,
   route,
   statementAt,
@@ -61,13 +61,13 @@ export function twinRoute(host: PluginHost): Route {
       'Nobody asks a chain whether the payment was made.',
     access: 'read',
     params: Type.Object({ entry_id: Type.String({ maxLength: 64 }) }),
-    query: Type.Object({ log: LogName }),
+    query: Type.Object({ log: LogOfEntry }),
     responses: { 200: { description: 'Each check and what it found.', schema: TwinVerified } },
     errors: ['resource_missing', 'log_unavailable'],
     async handle(ctx) {
       const { params, query, caller } = ctx.state;
-      const kind = kindOf(query.log, caller);
-      for (const log of host.logs(kind)) {
+      const kinds = kindsOf(query.log, caller);
+      for (const log of kinds.flatMap((kind) => host.logs(kind))) {
         const index = log.indexOfEntry(params.entry_id.toLowerCase());
         const statement = index === null ? null : statementAt(log, index);
         if (index === null || statement?.['type'] !== TWIN) continue;
@@ -75,9 +75,13 @@ export function twinRoute(host: PluginHost): Route {
         ctx.body = await verified(host, log, index, statement);
         return;
       }
-      throw new ApiError('resource_missing', `no twin of the ${kind} log has this entry id`, {
-        param: 'entry_id',
-      });
+      throw new ApiError(
+        'resource_missing',
+        `no twin of the ${kinds.join(' or ')} log has this entry id`,
+        {
+          param: 'entry_id',
+        },
+      );
     },
   });
 }

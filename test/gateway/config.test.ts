@@ -28,7 +28,7 @@ describe('configuration', () => {
   it('has the defaults of behaviour.md §3.3 and §4.2', () => {
     const { config } = readConfig({});
     assert.equal(config.PORT, 8080);
-    assert.equal(config.ANONYMOUS_WRITES, 'allow');
+    assert.equal(config.ANONYMOUS_WRITES, 'sandbox');
     assert.deepEqual(
       [
         config.RATE_SANDBOX,

@@ -23,6 +23,7 @@ export class Served {
       PORT: '0',
       LOG_LEVEL: 'silent',
       RATE_LIMITS: 'off',
+      ANONYMOUS_WRITES: 'allow',
       CHECKPOINT_INTERVAL_MS: '100',
     };
     this.#server = start(['serve', '--data', this.data], { env });

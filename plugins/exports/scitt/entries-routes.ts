@@ -3,7 +3,7 @@
 // receipt is of that entry and carries it.
 
 import { Type } from 'typebox';
-import { ApiError, EntryOrHash, kindOf, LogName, route } from '../../contract.ts';
+import { ApiError, EntryOrHash, kindsOf, LogOfEntry, route } from '../../contract.ts';
 import type { Caller, LogView, PluginHost, Route, RouteContext } from '../../contract.ts';
 import { entryNamed } from '../../finding.ts';
 import { issuerKeys, STATEMENT, statementRow } from '../entries.ts';
@@ -56,7 +56,7 @@ export function entriesRoutes(host: PluginHost, receipts: Receipts): readonly Ro
       description: 'Of any entry, by entry_id or entry hash.',
       access: 'read',
       params: Type.Object({ entry_id: EntryOrHash }),
-      query: Type.Object({ log: LogName }),
+      query: Type.Object({ log: LogOfEntry }),
       responses: {
         200: receiptResponse,
         302: { description: 'Not under a checkpoint yet; ask again after Retry-After.' },
@@ -65,7 +65,7 @@ export function entriesRoutes(host: PluginHost, receipts: Receipts): readonly Ro
       problem: conciseProblem,
       async handle(ctx) {
         const { params, query, caller } = ctx.state;
-        const found = entryNamed(host, kindOf(query.log, caller), params.entry_id);
+        const found = entryNamed(host, kindsOf(query.log, caller), params.entry_id);
         await answerReceipt(ctx, found.log, found.index, receipts, { done: 200, waiting: 302 });
       },
     }),

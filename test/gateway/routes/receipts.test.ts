@@ -81,7 +81,8 @@ describe('gateway/routes/receipts', () => {
     });
 
     it('lets nothing cross between live and sandbox', async () => {
-      assert.equal((await find(id(sandbox))).json()['found'], false);
+      assert.equal((await find(id(sandbox), undefined, '&log=live')).json()['found'], false);
+      assert.equal((await find(id(sandbox))).json()['found'], true, 'who has no key asks both');
       assert.equal((await find(id(sandbox), served.live)).json()['found'], false);
       assert.equal((await find(id(live), served.sandbox)).json()['found'], false);
       assert.equal((await find(id(live), undefined, '&log=sandbox')).json()['found'], false);
@@ -132,7 +133,7 @@ describe('gateway/routes/receipts', () => {
 
     it('is 404 where there is no such entry', async () => {
       const expected = { status: 404, code: 'resource_missing', param: 'entry_id' };
-      assert.deepEqual(problem(await served.get(`/r/${id(sandbox)}`)), expected);
+      assert.deepEqual(problem(await served.get(`/r/${id(sandbox)}?log=live`)), expected);
       assert.deepEqual(problem(await served.get('/r/nothing')), expected);
     });
 

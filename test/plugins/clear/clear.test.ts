@@ -68,13 +68,16 @@ describe('the clear layer', () => {
     assert.notEqual((await usage()).cleared_micro_usd, cleared_micro_usd);
   });
 
-  it('keeps the sandbox apart, and asks for a key', async () => {
+  it('keeps the sandbox and the tenant of who has no key apart', async () => {
     await classify(running.sandbox);
     const sandbox = await running.get('/api/v1/clear/usage', { key: running.sandbox });
     assert.equal(sandbox.json.acts, 1);
     assert.equal(sandbox.json.sandbox, true);
     for (const path of ['usage', 'exposure', 'usage/history']) {
-      assert.equal((await running.get(`/api/v1/clear/${path}`)).status, 401, path);
+      const { status, json } = await running.get(`/api/v1/clear/${path}`);
+      assert.equal(status, 200, path);
+      assert.notEqual(json.tenant_ref, sandbox.json.tenant_ref);
+      assert.equal(json.acts ?? 0, 0);
     }
     const network = (await running.get('/api/v1/clear/network')).json;
     assert.equal(network.tenants, 1);

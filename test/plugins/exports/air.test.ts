@@ -239,7 +239,7 @@ describe('GET /export/scitt/air', () => {
 
   it('keeps the sandbox apart', async () => {
     const { entry_id } = await classify('apart', running.sandbox);
-    assert.equal((await air(entry_id)).status, 404);
+    assert.equal((await air(entry_id, '?log=live')).status, 404);
     const { json } = await air(entry_id, '?log=sandbox');
     assert.match(json.origin, /sandbox/);
     checkIntegrity(json.record, airKey(json.origin));

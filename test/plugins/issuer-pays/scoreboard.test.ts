@@ -108,7 +108,8 @@ describe('plugins/issuer-pays', () => {
       { key: running.sandbox },
     );
     const id = tried.json.entry_id as string;
-    assert.equal((await running.get(`${PATH}?entry_id=${id}`)).json.sample.found, false);
+    const live = await running.get(`${PATH}?entry_id=${id}&log=live`);
+    assert.equal(live.json.sample.found, false);
     const asked = await running.get(`${PATH}?entry_id=${id}&log=sandbox`);
     assert.equal(asked.json.sample.found, true);
   });
