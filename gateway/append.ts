@@ -3,14 +3,34 @@
 
 import { LogError } from '../log/index.ts';
 import type { Appended, AttachedRow, Draft, PendingRow } from '../log/index.ts';
-import type { GroupOptions, Json } from '../plugins/contract.ts';
+import type { GroupOptions, Json, LogView } from '../plugins/contract.ts';
 import { answer, answerStored } from './answer.ts';
+import type { Gateway } from './gateway.ts';
 import { recordRows } from './idempotency.ts';
+import { RequestState } from './request.ts';
 import type { RequestContext } from './request.ts';
 import { isShared } from './tenants/tenants.ts';
 
+/** The state of a request of a gateway: what it appends is answered on its context. */
+export class AppendingRequest extends RequestState {
+  readonly #ctx: RequestContext;
+
+  constructor(gateway: Gateway, ctx: RequestContext) {
+    super(gateway);
+    this.#ctx = ctx;
+  }
+
+  append(drafts: readonly Draft[], options: GroupOptions = {}): Promise<void> {
+    return appendAndAnswer(this.#ctx, drafts, options);
+  }
+
+  answerWith(indexes: readonly number[], log?: Pick<LogView, 'number'>): Promise<void> {
+    return answerWith(this.#ctx, indexes, log?.number);
+  }
+}
+
 /** Appends a request's group and answers it; see `RouteState.append`. */
-export async function appendAndAnswer(
+async function appendAndAnswer(
   ctx: RequestContext,
   drafts: readonly Draft[],
   { keep, ...options }: GroupOptions,
@@ -71,7 +91,7 @@ export async function appendAndAnswer(
 }
 
 /** Answers with entries that stand already; an Idempotency-Key names them from now on, in their own log. */
-export async function answerWith(
+async function answerWith(
   ctx: RequestContext,
   indexes: readonly number[],
   number?: number,

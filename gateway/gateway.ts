@@ -1,42 +1,28 @@
 // What the running gateway is made of, as its routes and middleware see it: built by server.ts, handed down
 // as one value, never looked up.
 
-import type { Logger } from 'pino';
-import type { Disclosure, Erased, Json, JsonObject, Kind, Log } from '../log/index.ts';
+import type { Json, JsonObject, Kind, Log } from '../log/index.ts';
 import type { Command, EntryType, Route } from '../plugins/contract.ts';
-import type { Config } from './config.ts';
-import type { OpenEgress } from './egress/egress.ts';
-import type { Metrics } from './metrics.ts';
+import type { Ground } from './ground.ts';
 import type { PluginKeys } from './plugin-keys.ts';
 import type { Counters } from './tenants/counters.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
 import type { StaticFiles } from './static/statics.ts';
-import type { Disclosures } from './tenants/disclosures.ts';
 import type { Tenants } from './tenants/tenants.ts';
 import type { RenderPage } from './views/views.ts';
 import type { WitnessNetwork } from './witnesses/witness-network.ts';
 
 /** One open gateway. */
-export interface Gateway {
-  readonly config: Config;
-  /** Without a slash at the end. */
-  readonly base_url: string;
+export interface Gateway extends Ground {
   /** The newest log of each kind: the one that takes entries. */
   readonly logs: Readonly<Record<Kind, Log>>;
-  /** Every log of a kind that is still served, oldest first, the newest among them. */
-  readonly served: Readonly<Record<Kind, readonly Log[]>>;
   readonly tenants: Tenants;
-  readonly disclosures: Disclosures;
   /** Keys that plugins sign with. */
   readonly keys: PluginKeys;
   readonly counters: Counters;
   /** Null without a policy. */
   readonly witnesses: WitnessNetwork | null;
-  /** Every request to other machines goes through it. */
-  readonly egress: OpenEgress;
   readonly webhooks: Webhooks;
-  readonly metrics: Metrics;
-  readonly logger: Logger;
   /** What is served under `/static/`. */
   readonly statics: StaticFiles;
   /** Renders a view of views/ to a whole HTML document. */
@@ -47,15 +33,8 @@ export interface Gateway {
   exportVectors(kind: Kind, index: number): Promise<readonly JsonObject[]>;
   /** Since it was opened, on the clock that nobody sets. */
   uptimeMs(): number;
-  now(): number;
   /** A document of catalogs/, read once. */
   catalog(path: string): Json;
-  /** The receipt of an entry with its derived members; null beyond the log. Disclosures only where given. */
-  receipt(
-    log: Log,
-    index: number,
-    disclosures?: Readonly<Record<string, Disclosure | Erased>>,
-  ): JsonObject | null;
   /** All declared routes, the gateway's own and the plugins', as the OpenAPI document shows them. */
   routes(): readonly Route[];
   /** The entry types that the gateway and its plugins declare in every log. */

@@ -3,7 +3,6 @@
 import type { ParameterizedContext } from 'koa';
 import type { Draft } from '../log/index.ts';
 import type { Caller, GroupOptions, LogView, RouteState } from '../plugins/contract.ts';
-import { answerWith, appendAndAnswer } from './append.ts';
 import { base62 } from './base62.ts';
 import type { CompiledRoute } from './dispatch.ts';
 import type { Gateway } from './gateway.ts';
@@ -18,7 +17,7 @@ export type Next = () => Promise<unknown>;
 const NOTHING = Object.freeze({});
 
 /** The state of a request; each field is set by the middleware that is named for it. */
-export class RequestState implements RouteState {
+export abstract class RequestState implements RouteState {
   readonly request_id = `req_${base62(24)}`;
   readonly started = performance.now();
   readonly gateway: Gateway;
@@ -37,18 +36,11 @@ export class RequestState implements RouteState {
   claim: IdempotencyClaim | null = null;
   /** Set by the first append, so that a second is seen. */
   appended = false;
-  readonly #ctx: RequestContext;
 
-  constructor(gateway: Gateway, ctx: RequestContext) {
+  constructor(gateway: Gateway) {
     this.gateway = gateway;
-    this.#ctx = ctx;
   }
 
-  append(drafts: readonly Draft[], options: GroupOptions = {}): Promise<void> {
-    return appendAndAnswer(this.#ctx, drafts, options);
-  }
-
-  answerWith(indexes: readonly number[], log?: Pick<LogView, 'number'>): Promise<void> {
-    return answerWith(this.#ctx, indexes, log?.number);
-  }
+  abstract append(drafts: readonly Draft[], options?: GroupOptions): Promise<void>;
+  abstract answerWith(indexes: readonly number[], log?: Pick<LogView, 'number'>): Promise<void>;
 }

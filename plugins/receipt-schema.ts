@@ -4,7 +4,6 @@
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
 import type { EntryType, JsonObject } from '../log/index.ts';
-import type { Plugin } from './contract.ts';
 import { Millis } from './schemas.ts';
 
 /** What opens one commitment. */
@@ -106,7 +105,10 @@ export function receiptOf({ name, schema }: Pick<EntryType, 'name' | 'schema'>):
 }
 
 /** The entry type of this name that a plugin declares; a plain error without one. */
-export function entryTypeOf(plugin: Pick<Plugin, 'name' | 'types'>, name: string): EntryType {
+export function entryTypeOf(
+  plugin: { readonly name: string; readonly types: readonly EntryType[] },
+  name: string,
+): EntryType {
   const type = plugin.types.find((one) => one.name === name);
   if (type === undefined) throw new Error(`${plugin.name} has no entry type ${name}`);
   return type;

@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
-import type { Json, JsonObject } from './contract.ts';
+import type { Json, JsonObject } from '../log/index.ts';
 
 /** The schema of values of which these are all: members that some of the objects lack are optional. */
 export function shapeOf(...values: readonly Json[]): TSchema {

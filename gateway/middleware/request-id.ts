@@ -2,12 +2,12 @@
 
 import type { Middleware } from 'koa';
 import type { Gateway } from '../gateway.ts';
-import { RequestState } from '../request.ts';
+import { AppendingRequest } from '../append.ts';
 
 /** Gives each request its state and its X-Request-Id. */
 export function requestId(gateway: Gateway): Middleware {
   return (ctx, next) => {
-    const state = new RequestState(gateway, ctx);
+    const state = new AppendingRequest(gateway, ctx);
     ctx.state = state;
     ctx.res.setHeader('X-Request-Id', state.request_id);
     return next();

@@ -3,7 +3,7 @@
 
 import { toBase64 } from '../../log/index.ts';
 import type { Json, Log, Published } from '../../log/index.ts';
-import type { Gateway } from '../gateway.ts';
+import type { Ground } from '../ground.ts';
 import type { Delivery } from './delivery.ts';
 import { bodyOf, messageId } from './message.ts';
 import type { Message } from './message.ts';
@@ -25,7 +25,7 @@ const FOR_ALL = 16;
 
 /** Tells the subscribers of one log. */
 export class CheckpointFeed {
-  readonly #ground: Pick<Gateway, 'base_url' | 'now' | 'logger' | 'metrics'>;
+  readonly #ground: Pick<Ground, 'base_url' | 'now' | 'logger' | 'metrics'>;
   readonly #log: Log;
   readonly #subscriptions: Subscriptions;
   readonly #delivery: Delivery;
@@ -35,7 +35,7 @@ export class CheckpointFeed {
   #sending = 0;
 
   constructor(
-    ground: Pick<Gateway, 'base_url' | 'now' | 'logger' | 'metrics'>,
+    ground: Pick<Ground, 'base_url' | 'now' | 'logger' | 'metrics'>,
     log: Log,
     subscriptions: Subscriptions,
     delivery: Delivery,

@@ -3,7 +3,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Log } from '../../log/index.ts';
 import { EgressRefused } from '../egress/egress.ts';
-import type { Gateway } from '../gateway.ts';
+import type { Ground } from '../ground.ts';
 import { OWN_ADDRESS } from './job.ts';
 import type { Job } from './job.ts';
 import { headersOf, messageOf } from './message.ts';
@@ -34,14 +34,14 @@ const MISSING_ATTEMPTS = 2;
 
 /** Posts messages through the egress guard. */
 export class Delivery {
-  readonly #gateway: Pick<Gateway, 'egress' | 'disclosures' | 'receipt' | 'served' | 'now'>;
+  readonly #gateway: Pick<Ground, 'egress' | 'disclosures' | 'receipt' | 'served' | 'now'>;
   readonly #subscriptions: Subscriptions;
   readonly #signers: (log: Log) => readonly WebhookSigner[];
   /** Until when; of addresses that belong to no subscription which could be disabled. */
   readonly #gone = new LRUCache<string, number>({ max: MAX_GONE });
 
   constructor(
-    gateway: Pick<Gateway, 'egress' | 'disclosures' | 'receipt' | 'served' | 'now'>,
+    gateway: Pick<Ground, 'egress' | 'disclosures' | 'receipt' | 'served' | 'now'>,
     subscriptions: Subscriptions,
     signers: (log: Log) => readonly WebhookSigner[],
   ) {

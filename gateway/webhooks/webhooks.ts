@@ -4,7 +4,7 @@
 import { LOG_KINDS } from '../../log/index.ts';
 import type { AttachedRow, Disclosure, Json, Log, Sequenced } from '../../log/index.ts';
 import type { EventRule } from '../../plugins/contract.ts';
-import type { Gateway } from '../gateway.ts';
+import type { Ground } from '../ground.ts';
 import type { PluginKeys } from '../plugin-keys.ts';
 import { CheckpointFeed } from './checkpoint-feed.ts';
 import { DeadLetters } from './dead-letters.ts';
@@ -16,20 +16,6 @@ import { CHECKPOINT_PUBLISHED } from './subscriptions.ts';
 import type { Subscriptions } from './subscriptions.ts';
 
 type Disclosed = readonly Readonly<Record<string, Disclosure>>[];
-
-/** What the messages stand on. */
-export type WebhookGround = Pick<
-  Gateway,
-  | 'base_url'
-  | 'config'
-  | 'disclosures'
-  | 'egress'
-  | 'logger'
-  | 'metrics'
-  | 'now'
-  | 'receipt'
-  | 'served'
->;
 
 /** The messages of one group of entries, from its place in the sequence to its end. */
 export interface Notices {
@@ -52,14 +38,14 @@ const FOR_ALL = 256;
 export class Webhooks {
   readonly subscriptions: Subscriptions;
   readonly dead: DeadLetters;
-  readonly #ground: WebhookGround;
+  readonly #ground: Ground;
   readonly #rules: ReadonlyMap<string, EventRule>;
   readonly #queues: ReadonlyMap<Log, Queue>;
   readonly #feeds: readonly CheckpointFeed[];
   #started = false;
 
   constructor(
-    ground: WebhookGround,
+    ground: Ground,
     subscriptions: Subscriptions,
     rules: readonly EventRule[],
     keys: PluginKeys,

@@ -6,8 +6,6 @@ import { native } from '../crypto/native.ts';
 import { LogError } from '../errors.ts';
 import { EMPTY_ROOT, nodeHash } from './hash.ts';
 
-export { TileHashes } from './tile-hashes.ts';
-
 /** Where complete subtrees come from. */
 export interface HashReader {
   /** Root over the leaves index·2^height up to (index + 1)·2^height; throws when it is not stored. */

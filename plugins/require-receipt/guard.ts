@@ -8,42 +8,16 @@ import type { Action } from './action.ts';
 import { challenged, unavailable, used } from './answers.ts';
 import type { GuardAnswer } from './answers.ts';
 import { PROOF_HEADER } from './challenge.ts';
-import type { Issuer } from './challenge.ts';
 import { readHeader } from './header.ts';
 import { checkDeclared, manifestOf } from './manifest.ts';
-import type { DeclaredAction, ManifestService } from './manifest.ts';
+import type { DeclaredAction } from './manifest.ts';
 import { claimedKid, claimedOrigin, verifyPermit } from './permit.ts';
 import type { Permit, Refused } from './permit.ts';
 import { checkOptions, option } from './options.ts';
+import type { GuardOptions } from './options.ts';
 import { memoryReplayStore } from './replay.ts';
-import type { ReplayStore } from './replay.ts';
 import { keysOfLog, LogKeysMissing, trustedKeys } from './trusted-keys.ts';
-import type { KeyOptions, KeySource, LogKeys } from './trusted-keys.ts';
-
-/** What a service trusts, and how. */
-export interface GuardOptions extends KeyOptions {
-  /** Verifier key of the log whose permits are taken, or of several: its name is the origin. Pins the log. */
-  readonly log: string | readonly string[];
-  /** The log's JWKS: `https://…/crypto/jwks.json`, or the document itself. */
-  readonly jwks: KeySource;
-  /**
-   * tenant_refs whose gate is believed. Every tenant writes its own policy, so `any` lets everybody who has a
-   * key of that log permit their own acts.
-   */
-  readonly tenants: Issuer['tenants'];
-  /** What this service goes by, such as `https://shop.example`: no permit for another service is one here. */
-  readonly audience: string;
-  /** Who the manifest says publishes it. */
-  readonly service?: Partial<ManifestService> & { readonly name: string };
-  /** Used permits; in this process's memory unless given. */
-  readonly replay?: ReplayStore;
-  /** C2SP tlog-policy text: cosignatures that the permit's checkpoint needs. */
-  readonly policy?: string;
-  /** Absolute address of the gate's endpoint, for the challenge. */
-  readonly gate?: string;
-  /** Milliseconds of UTC; `Date.now` unless given. */
-  readonly now?: () => number;
-}
+import type { LogKeys } from './trusted-keys.ts';
 
 /** A request as the guard sees it. */
 export interface GuardedRequest {

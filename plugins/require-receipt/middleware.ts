@@ -5,7 +5,7 @@
 import { adaptersOf } from './adapters.ts';
 import type { Protected } from './adapters.ts';
 import { guardOf } from './guard.ts';
-import type { GuardOptions } from './guard.ts';
+import type { GuardOptions } from './options.ts';
 import type { DeclaredAction } from './manifest.ts';
 import type { JsonObject } from '../../log/verify.ts';
 
@@ -32,7 +32,8 @@ export {
 } from './challenge.ts';
 export type { Issuer } from './challenge.ts';
 export { guardOf } from './guard.ts';
-export type { Admission, Guard, GuardedRequest, GuardOptions } from './guard.ts';
+export type { Admission, Guard, GuardedRequest } from './guard.ts';
+export type { GuardOptions } from './options.ts';
 export { readHeader, receiptHeader } from './header.ts';
 export type { Presented } from './header.ts';
 export { MANIFEST_VERSION } from './manifest.ts';

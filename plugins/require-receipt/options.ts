@@ -3,7 +3,35 @@
 
 import { isJsonObject } from '../../log/verify.ts';
 import type { Json } from '../../log/verify.ts';
-import type { GuardOptions } from './guard.ts';
+import type { Issuer } from './challenge.ts';
+import type { ManifestService } from './manifest.ts';
+import type { ReplayStore } from './replay.ts';
+import type { KeyOptions, KeySource } from './trusted-keys.ts';
+
+/** What a service trusts, and how. */
+export interface GuardOptions extends KeyOptions {
+  /** Verifier key of the log whose permits are taken, or of several: its name is the origin. Pins the log. */
+  readonly log: string | readonly string[];
+  /** The log's JWKS: `https://…/crypto/jwks.json`, or the document itself. */
+  readonly jwks: KeySource;
+  /**
+   * tenant_refs whose gate is believed. Every tenant writes its own policy, so `any` lets everybody who has a
+   * key of that log permit their own acts.
+   */
+  readonly tenants: Issuer['tenants'];
+  /** What this service goes by, such as `https://shop.example`: no permit for another service is one here. */
+  readonly audience: string;
+  /** Who the manifest says publishes it. */
+  readonly service?: Partial<ManifestService> & { readonly name: string };
+  /** Used permits; in this process's memory unless given. */
+  readonly replay?: ReplayStore;
+  /** C2SP tlog-policy text: cosignatures that the permit's checkpoint needs. */
+  readonly policy?: string;
+  /** Absolute address of the gate's endpoint, for the challenge. */
+  readonly gate?: string;
+  /** Milliseconds of UTC; `Date.now` unless given. */
+  readonly now?: () => number;
+}
 
 /** A name that a service goes by where it has no address. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9:._-]{0,255}$/;

@@ -1,6 +1,6 @@
 // What the models say of a text, stretch by stretch, and how it counts beside the rules.
 import type { Analysis } from './analysis.ts';
-import { COARSE, DISTRESS, GROUP, HARSH, HOSTILE, KIND, SLUR } from './features.ts';
+import { COARSE, DISTRESS, GROUP, HARSH, HOSTILE, KIND, SLUR } from './kinds.ts';
 import type { ModelScores } from './model.ts';
 import { readingsOf } from './stretches.ts';
 import type { EngineTables } from './tables.ts';

@@ -1,26 +1,47 @@
-// What the classes of words are to scope and models: names of the lexicon, gathered under the bits of features.ts.
-import {
-  ADDRESSED,
-  COARSE,
-  CONTRAST,
-  DISTRESS,
-  FIRST,
-  GROUP,
-  HARSH,
-  HOSTILE,
-  KIND,
-  NEGATOR,
-  PERSON,
-  PSEUDO,
-  QUESTION,
-  REQUEST,
-  SLUR,
-  TELLING,
-  YOU,
-} from './features.ts';
-import type { FeatureClasses } from './features.ts';
+// What the classes of words are to scope and models: names of the lexicon, gathered under the bits below.
 import { hashWord } from './vocabulary.ts';
 import type { Lexicon } from './lexicon.ts';
+
+/** What a class is to the models; a class may be several. */
+export const GROUP = 1;
+export const SLUR = 2;
+export const YOU = 4;
+export const FIRST = 8;
+/** Hostile and kind words: the shape of a sentence is who it names and what stands beside. */
+export const HOSTILE = 16;
+export const KIND = 32;
+/** Words that are an attack by themselves; without one the model must be surer. */
+export const HARSH = 64;
+/** Coarse words: harsh where a person is meant. */
+export const COARSE = 128;
+/** Words for those spoken to, and for protected groups: in short texts only these make a coarse word harsh. */
+export const ADDRESSED = 256;
+/** Words for any person. */
+export const PERSON = 512;
+/** Words of distress; without one the crisis model must be surer. */
+export const DISTRESS = 1024;
+/** Words that begin a question or an order to an assistant. */
+export const REQUEST = 2048;
+/** Words that begin a question to be answered with yes or no. */
+export const QUESTION = 4096;
+/** Classes whose presence is a feature in itself. */
+export const TELLING = 8192;
+
+/** Words that deny, that only look so, and that end a denial: for scope. */
+export const NEGATOR = 16384;
+export const PSEUDO = 32768;
+export const CONTRAST = 65536;
+
+/** The classes as features look at them. */
+export interface FeatureClasses {
+  /** For each class id, what it is, and `hashWord` of its name: what is learnt of a class may not hang on its place in the tables. */
+  readonly kinds: Int32Array;
+  readonly hashes: Int32Array;
+  /** The ids of the telling classes, in the order of their pairs. */
+  readonly telling: readonly number[];
+  /** The same in texts of a trade. */
+  readonly tellingTrade: readonly number[];
+}
 
 /** Classes that are features of the models by themselves. */
 const TELLING_CLASSES = [

@@ -1,9 +1,21 @@
 // Marks where each class of words stands in a text. All in rows of numbers, kept from text to text.
-import type { Sentence } from './patterns.ts';
 import type { Phrases } from './phrases.ts';
 import type { Stems } from './stems.ts';
 import { SENTENCE } from './word-ends.ts';
 import type { Tokens } from './tokens.ts';
+
+/** A window of a text: tokens from `from` up to `to`. */
+export interface Window {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A window, the bits of its words and classes (`bitOf`), and that of itself among the sentences of the text (`Marks.present`). */
+export interface Sentence extends Window {
+  readonly words: number;
+  readonly classes: number;
+  readonly mask: number;
+}
 
 /**
  * Where classes stand. Lives until the next text is marked: the rows are reused, and may be longer than the text, since making

@@ -3,7 +3,8 @@
 import { bitOf } from './marks.ts';
 import type { Marks } from './marks.ts';
 import { GAP, MATCH, START } from './patterns.ts';
-import type { Pattern, Window } from './patterns.ts';
+import type { Pattern } from './patterns.ts';
+import type { Window } from './marks.ts';
 import type { Tokens } from './tokens.ts';
 
 /** Windows are at most this many tokens. */

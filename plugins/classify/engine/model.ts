@@ -1,18 +1,8 @@
 // The linear models: int8 weights in a hashed table, summed as integers, so that every machine gets the same number.
 import type { Analysis } from './analysis.ts';
-import {
-  ADDRESSED,
-  COARSE,
-  DISTRESS,
-  FIRST,
-  HARSH,
-  PERSON,
-  QUESTION,
-  REQUEST,
-  emit,
-  emitWhole,
-} from './features.ts';
-import type { FeatureClasses } from './features.ts';
+import { emit, emitWhole } from './features.ts';
+import { ADDRESSED, COARSE, DISTRESS, FIRST, HARSH, PERSON, QUESTION, REQUEST } from './kinds.ts';
+import type { FeatureClasses } from './kinds.ts';
 import { QUOTED, REPORTED } from './scope.ts';
 import { logistic } from './arithmetic.ts';
 import { Sums, WIDTH } from './sums.ts';

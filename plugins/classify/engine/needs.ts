@@ -1,7 +1,8 @@
 // What patterns cannot do without, in one row of numbers: read for every rule whose key word stands in a text, so it must be
 // close together in memory.
 import type { Marks } from './marks.ts';
-import type { Pattern, Sentence, Step } from './patterns.ts';
+import type { Pattern, Step } from './patterns.ts';
+import type { Sentence } from './marks.ts';
 
 /** The needs of many patterns. */
 export class Needs {

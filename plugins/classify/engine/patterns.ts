@@ -92,16 +92,3 @@ function compileStep(
   const classBits = classes.reduce((bits, cls) => bits | bitOf(cls), 0);
   return { kind: MATCH, words, classes, wordBits, classBits, optional, reach: 0 };
 }
-
-/** A window of a text: tokens from `from` up to `to`. */
-export interface Window {
-  readonly from: number;
-  readonly to: number;
-}
-
-/** A window, the bits of its words and classes (`bitOf`), and that of itself among the sentences of the text (`Marks.present`). */
-export interface Sentence extends Window {
-  readonly words: number;
-  readonly classes: number;
-  readonly mask: number;
-}

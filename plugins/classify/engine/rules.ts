@@ -1,7 +1,8 @@
 // Rules as data (catalogs/classify/rules): compiled once, then only those whose key word stands in a sentence are tried.
 import type { Matcher } from './matcher.ts';
 import { Needs } from './needs.ts';
-import type { Pattern, Sentence, Step, Window } from './patterns.ts';
+import type { Pattern, Step } from './patterns.ts';
+import type { Sentence, Window } from './marks.ts';
 import { keysFor } from './rule-keys.ts';
 import {
   CLASS_BITS,

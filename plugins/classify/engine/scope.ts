@@ -1,9 +1,9 @@
 // What a sentence does with its words: denies them, quotes them, reports and condemns them. Rules ask for it before they count.
-import { CONTRAST, NEGATOR, PSEUDO } from './features.ts';
+import { CONTRAST, NEGATOR, PSEUDO } from './kinds.ts';
 import { Needs } from './needs.ts';
 import { Matcher } from './matcher.ts';
 import { compile } from './patterns.ts';
-import type { Window } from './patterns.ts';
+import type { Window } from './marks.ts';
 import type { Lexicon } from './lexicon.ts';
 import type { Marks } from './marks.ts';
 import type { Tokens } from './tokens.ts';

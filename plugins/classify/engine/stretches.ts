@@ -2,7 +2,7 @@
 // sentence nor lend it a meaning. behaviour.md §6.1.
 import type { Analysis } from './analysis.ts';
 import type { Marks } from './marks.ts';
-import type { Sentence } from './patterns.ts';
+import type { Sentence } from './marks.ts';
 import type { Tokens } from './tokens.ts';
 
 /** Up to so many words a text is read as one: what was learnt from is no longer, and its sentences explain each other. */

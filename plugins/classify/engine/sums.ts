@@ -10,7 +10,8 @@ import {
   wordFeatures,
   wordInState,
 } from './features.ts';
-import type { FeatureClasses, Sink } from './features.ts';
+import type { Sink } from './features.ts';
+import type { FeatureClasses } from './kinds.ts';
 import { hashWord } from './vocabulary.ts';
 
 /** Weights in a row of the table, one for each model. */

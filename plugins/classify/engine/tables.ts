@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { catalogUrl, readCatalog, readCatalogBytes } from '../../catalog.ts';
 import type { Tables } from './analysis.ts';
-import type { FeatureClasses } from './features.ts';
+import type { FeatureClasses } from './kinds.ts';
 import { compileRules, rulesByDomain } from './domains.ts';
 import { featureClassesOf } from './kinds.ts';
 import { Languages } from './language.ts';

@@ -9,7 +9,8 @@ import { native } from '../../../log/crypto/native.ts';
 import { concat } from '../../../log/encoding/bytes.ts';
 import { RightEdge } from '../../../log/merkle/edge.ts';
 import { EMPTY_ROOT } from '../../../log/merkle/hash.ts';
-import { TileHashes, rootAt } from '../../../log/merkle/prove.ts';
+import { rootAt } from '../../../log/merkle/prove.ts';
+import { TileHashes } from '../../../log/merkle/tile-hashes.ts';
 import { tileWidth } from '../../../log/merkle/tile.ts';
 import { Oracle, TileStore, someLeaves } from './oracle.ts';
 

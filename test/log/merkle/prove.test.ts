@@ -8,7 +8,8 @@ import { native } from '../../../log/crypto/native.ts';
 import { checkConsistency, checkInclusion } from '../../../log/merkle/check.ts';
 import { RightEdge } from '../../../log/merkle/edge.ts';
 import type { HashReader } from '../../../log/merkle/prove.ts';
-import { TileHashes, consistencyPath, inclusionPath, rootAt } from '../../../log/merkle/prove.ts';
+import { consistencyPath, inclusionPath, rootAt } from '../../../log/merkle/prove.ts';
+import { TileHashes } from '../../../log/merkle/tile-hashes.ts';
 import { Oracle, TileStore, someLeaves } from './oracle.ts';
 
 const LARGE = 65_536 + 300;

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 
 import { native } from '../../../log/crypto/native.ts';
 import { RightEdge } from '../../../log/merkle/edge.ts';
-import { TileHashes, inclusionPath, rootAt } from '../../../log/merkle/prove.ts';
+import { inclusionPath, rootAt } from '../../../log/merkle/prove.ts';
+import { TileHashes } from '../../../log/merkle/tile-hashes.ts';
 import { Oracle, TileStore, someLeaves } from './oracle.ts';
 
 const leaves = someLeaves(1500);
