@@ -77,7 +77,7 @@ export function codesOf(route: Route): readonly ApiErrorCode[] {
   }
   if (route.idempotent === true) {
     add('invalid_idempotency_key', 'idempotency_key_reused', 'idempotency_key_in_use');
-    add('entry_too_large', 'log_busy', 'log_unavailable');
+    add('entry_too_large', 'log_busy', 'log_unavailable', 'plugin_failed');
   }
   if (route.budget !== 'none') add('rate_limited');
   add(...(route.errors ?? []), 'internal_error');

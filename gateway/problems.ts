@@ -75,7 +75,13 @@ export const PROBLEMS: Readonly<Record<ApiErrorCode, { status: number; type: Pro
   ...table(429, 'rate_limit_error', ['rate_limited']),
   ...table(500, 'api_error', ['internal_error']),
   ...table(502, 'api_error', ['upstream_error']),
-  ...table(503, 'api_error', ['log_unavailable', 'log_busy', 'inference_upstream_unconfigured']),
+  ...table(503, 'api_error', [
+    'log_unavailable',
+    'log_busy',
+    'plugin_failed',
+    'not_ready',
+    'inference_upstream_unconfigured',
+  ]),
 };
 
 /** How an expected failure of the core reaches a client; what is not here is a defect and a 500. */
@@ -100,6 +106,7 @@ const LOG_PROBLEMS: Partial<Record<LogErrorCode, ApiErrorCode>> = {
   log_unavailable: 'log_unavailable',
   log_rolled_back: 'log_unavailable',
   clock_untrusted: 'log_unavailable',
+  plugin_failed: 'plugin_failed',
 };
 
 /** Parameters that a core error is about, where its code alone says so. */
@@ -112,6 +119,7 @@ const LOG_PARAMS: Partial<Record<LogErrorCode, string>> = {
 const RETRY: Partial<Record<ApiErrorCode, string>> = {
   log_busy: '1',
   log_unavailable: '5',
+  not_ready: '5',
   window_not_closed: '1',
   idempotency_key_in_use: '1',
 };
@@ -146,6 +154,7 @@ function defectOf(thrown: unknown): unknown {
 function messageOf(code: ApiErrorCode): string {
   if (code === 'log_busy') return 'too many entries are waiting: try again';
   if (code === 'log_unavailable') return 'the log takes no entries at the moment: try again';
+  if (code === 'plugin_failed') return 'a plugin failed on this entry: nothing was appended';
   return 'the request failed on our side';
 }
 

@@ -38,6 +38,10 @@ export class LogClock {
     return this.#source.wall();
   }
 
+  monotonic(): number {
+    return this.#source.monotonic();
+  }
+
   /**
    * The time of the next entry, at least `floor`. A jump, or a floor far ahead of the wall clock (the clock
    * was set back while the log was down), is `clock_untrusted`: entries would carry times that no monitor accepts.

@@ -59,6 +59,8 @@ export class Core {
   readonly store: Store;
   readonly clock: LogClock;
   readonly fold: Fold;
+  /** When a rule of a plugin failed last, by the plugin's name, on the monotonic clock. */
+  readonly failures = new Map<string, number>();
   readonly declarations = new Declarations();
   readonly coreRows: Rows;
   readonly pluginRows: Rows;

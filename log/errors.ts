@@ -26,6 +26,7 @@ export type LogErrorCode =
   | 'log_unavailable' // the store refuses writes at the moment
   | 'log_locked' // another process holds the data folder
   | 'log_rolled_back' // the database stands behind its checkpoint file
+  | 'plugin_failed' // a plugin's rule failed on an entry that would have been appended
   | 'clock_untrusted' // the wall clock left the monotonic one
   | 'store_corrupt';
 

@@ -4,6 +4,9 @@ import type { Engine } from './engine.ts';
 import { floorAfter } from './state.ts';
 import type { LogHealth } from './types.ts';
 
+/** For how long a failure of a plugin is told: some fail on one caller's entries only. */
+const FAILED_MS = 3_600_000;
+
 /** `reason` says why the log does not take entries; null when it does. */
 export function healthOf({ core, publisher, folded }: Engine, reason: string | null): LogHealth {
   const { visible } = publisher;
@@ -20,5 +23,9 @@ export function healthOf({ core, publisher, folded }: Engine, reason: string | n
     clock_offset_ms: core.clock.drift(),
     clock_doubt: core.clock.doubt(floorAfter(core.position)),
     keys_in_map: folded.keys,
+    failed_plugins: [...core.failures]
+      .filter(([, at_ms]) => core.clock.monotonic() - at_ms < FAILED_MS)
+      .map(([plugin]) => plugin)
+      .sort(),
   };
 }

@@ -166,6 +166,8 @@ export interface LogHealth {
   /** Why entries get no time, as what the clock does; null when it is trusted. */
   readonly clock_doubt: string | null;
   readonly keys_in_map: number;
+  /** Plugins whose `watch` or `project` failed within the last hour: the entries in question were refused. */
+  readonly failed_plugins: readonly string[];
 }
 
 /** One open log. All reads answer from what is durable; proofs from what is published. */

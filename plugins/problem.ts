@@ -46,6 +46,8 @@ export type ApiErrorCode =
   | 'upstream_error'
   | 'log_unavailable'
   | 'log_busy'
+  | 'plugin_failed'
+  | 'not_ready'
   | 'inference_upstream_unconfigured';
 
 /** What may stand beside the code and the message. */

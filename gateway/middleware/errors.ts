@@ -21,7 +21,8 @@ export async function errors(ctx: RequestContext, next: Next): Promise<void> {
 function answerError(ctx: RequestContext, error: ApiError, route?: Route): void {
   const { status } = PROBLEMS[error.code];
   const { request_id, gateway, matched } = ctx.state;
-  if (status >= 500) {
+  // A probe that asks whether the service is ready is no failure, and comes every few seconds.
+  if (status >= 500 && error.code !== 'not_ready') {
     const err = error.cause ?? error;
     gateway.logger.error({ request_id, route: matched?.canonical, err }, error.code);
   }

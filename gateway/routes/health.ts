@@ -1,4 +1,5 @@
-// When the service is degraded, and which part of it. behaviour.md §13.
+// When the service is degraded, and which part of it: a list of components, each with its fault. /health, /readyz and
+// /status.json show the same list. A new reason is a new component, or a new fault of one. gateway/API.md §13.
 
 import type { Log } from '../../log/index.ts';
 import type { Gateway } from '../gateway.ts';
@@ -31,7 +32,23 @@ export function componentsOf(gateway: Gateway): readonly Component[] {
       fault: holds(countsEver(live)) ? null : 'attempts are not the sum of their outcomes',
       vital: false,
     },
+    ...failedPlugins([live, sandbox]),
   ];
+}
+
+/** Those with a fault. */
+export const degradedOf = (gateway: Gateway): readonly Component[] =>
+  componentsOf(gateway).filter(({ fault }) => fault !== null);
+
+/** Only of plugins that failed. */
+function failedPlugins(logs: readonly Log[]): readonly Component[] {
+  const failed = logs.flatMap((log) => log.health().failed_plugins);
+  return [...new Set(failed)].sort().map((plugin) => ({
+    id: `plugin_${plugin}`,
+    name: `Plugin ${plugin}`,
+    fault: `the plugin ${plugin} failed on entries within the last hour: they were refused`,
+    vital: false,
+  }));
 }
 
 function partsOf(gateway: Gateway, log: Log, name: string): readonly Component[] {

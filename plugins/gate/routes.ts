@@ -192,6 +192,7 @@ function checkOf({ asked: asking, verdict, inForce, use }: Deciding) {
 /** Failures whose answer says in the gate's own words that nothing was permitted. */
 const CLOSED: ReadonlySet<string> = new Set([
   ...['log_unavailable', 'log_closed', 'log_rolled_back', 'clock_untrusted', 'log_busy'],
+  'plugin_failed',
 ]);
 
 async function failingClosed(deciding: Promise<void>, members: JsonObject): Promise<void> {
@@ -199,7 +200,8 @@ async function failingClosed(deciding: Promise<void>, members: JsonObject): Prom
     await deciding;
   } catch (cause) {
     if (!(cause instanceof LogError) || !CLOSED.has(cause.code)) throw cause;
-    const code = cause.code === 'log_busy' ? 'log_busy' : 'log_unavailable';
+    const code =
+      cause.code === 'log_busy' || cause.code === 'plugin_failed' ? cause.code : 'log_unavailable';
     const message = 'the log takes no decision at the moment: nothing is permitted, try again';
     throw new ApiError(code, message, { cause, members });
   }

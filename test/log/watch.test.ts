@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { fsck } from '../../log/fsck.ts';
 import { reindex } from '../../log/reindex.ts';
+import { LogError } from '../../log/index.ts';
 import type { EntryType, RowReader } from '../../log/index.ts';
 import { DEMO_ACT } from '../support/demo-types.ts';
 import { openTestLog } from '../support/open-test-log.ts';
@@ -24,7 +25,7 @@ const METER: EntryType = {
   watch: {
     admit({ statement }, rows) {
       if (statement['tenant_ref'] === OTHER && countOf(rows, OTHER) >= LIMIT) {
-        throw new RangeError('the limit is reached');
+        throw new LogError('log_busy', 'the limit is reached');
       }
     },
     project({ statement, type, index }, rows) {
@@ -79,7 +80,7 @@ describe('a watch', () => {
       test.log.append([act(n, TENANT), act(n, OTHER)]).then(
         () => true,
         (error: unknown) => {
-          assert.ok(error instanceof RangeError);
+          assert.ok(error instanceof LogError && error.code === 'log_busy');
           return false;
         },
       ),
