@@ -128,6 +128,12 @@ export const SETTINGS = {
     'How long a client may take nothing of an answer that waits for it.',
   ),
   KEEP_ALIVE_TIMEOUT_MS: integer(10_000, 100, 600_000, 'How long an idle connection stays open.'),
+  SHUTDOWN_DELAY_MS: integer(
+    0,
+    0,
+    600_000,
+    'How long a stop goes on serving with /readyz at 503, so that a load balancer sends no more requests.',
+  ),
   SHUTDOWN_TIMEOUT_MS: integer(10_000, 0, 600_000, 'How long a stop waits for requests in flight.'),
   IDEMPOTENCY_TTL_MS: integer(
     86_400_000,

@@ -31,6 +31,8 @@ export interface Gateway extends Ground {
   partner(slug: string): { readonly name: string; readonly status_url: string } | null;
   /** Vectors of COSE and AIR of a published entry of the newest log, for the offline kit. */
   exportVectors(kind: Kind, index: number): Promise<readonly JsonObject[]>;
+  /** Whether a stop has begun: requests under way are still answered. */
+  stopping(): boolean;
   /** Since it was opened, on the clock that nobody sets. */
   uptimeMs(): number;
   /** A document of catalogs/, read once. */

@@ -61,6 +61,8 @@ export interface OpenOptions {
 export interface OpenedGateway {
   readonly gateway: Gateway;
   readonly store: GatewayStore;
+  /** From now on `gateway.stopping()`; `close` calls it too. */
+  stop(): void;
   close(): Promise<void>;
 }
 
@@ -71,10 +73,12 @@ export async function openGateway(
 ): Promise<OpenedGateway> {
   const closers: (() => Promise<void>)[] = [];
   const close = async (): Promise<void> => {
+    opened?.stop();
     for (const closer of closers.splice(0).reverse()) await closer();
   };
+  let opened: Omit<OpenedGateway, 'close'> | undefined;
   try {
-    const opened = await open(sources, options, closers);
+    opened = await open(sources, options, closers);
     return { ...opened, close };
   } catch (error) {
     await close();
@@ -170,6 +174,7 @@ async function open(
   const receipt: Gateway['receipt'] = (log, index, opened) =>
     receiptAt(base_url, log, index, opened);
   const { logger } = options;
+  let stopping = false;
   const webhooks = new Webhooks(
     { base_url, config, disclosures, egress, logger, metrics, now, receipt, served },
     subscriptions,
@@ -194,6 +199,7 @@ async function open(
     page: openViews((name) => addressOf(name, statics.get(name)?.sha256)),
     partner: (slug) => plugged.api(relay).partner(slug),
     exportVectors: (kind, index) => plugged.api(exported).vectors(kind, index),
+    stopping: () => stopping,
     uptimeMs: () => time.monotonic() - started,
     now,
     catalog(path) {
@@ -213,7 +219,7 @@ async function open(
   routes.push(...demoCalls(own, gateway.catalog('demo.json')));
   await finishErasures(gateway);
   commands.push(...plugged.commands);
-  return { gateway, store };
+  return { gateway, store, stop: () => (stopping = true) };
 }
 
 /** The address of a static file; with its hash, so that caches may keep it for ever. */

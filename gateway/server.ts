@@ -2,6 +2,7 @@
 
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { buildApp } from './app.ts';
 import { commandVerbs, startChores } from './commands.ts';
@@ -38,7 +39,10 @@ export async function startServer(
   const opened = await openGateway(await withPort(sources), options);
   const { gateway, store } = opened;
   const closers: (() => Promise<void>)[] = [() => opened.close()];
+  let listens = false;
   const close = async (): Promise<void> => {
+    opened.stop();
+    if (listens) await sleep(gateway.config.SHUTDOWN_DELAY_MS);
     for (const closer of closers.splice(0).reverse()) await closer();
   };
   try {
@@ -56,6 +60,7 @@ export async function startServer(
     const headers = await securityHeaderList(gateway.base_url.startsWith('https:'));
     const listening = await listen(gateway.config, app.callback(), headers);
     closers.push(() => listening.close());
+    listens = true;
     // Last: keys that are stored and not shown would be lost, since they are issued once.
     const first_keys = gateway.tenants.empty ? await firstKeys(gateway.tenants) : [];
     return { gateway, port: listening.port, first_keys, close };

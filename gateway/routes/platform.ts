@@ -7,7 +7,8 @@ import { countsEver, countsOfLastDay, holds, INVARIANT } from '../../plugins/ind
 import { route } from '../../plugins/contract.ts';
 import type { Route } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
-import { componentsOf, witnessesOf } from './health.ts';
+import { degradedOf, witnessesOf } from './health.ts';
+import { probeRoutes } from './probes.ts';
 import { operatorRoutes } from './operator.ts';
 import { statusOf } from './status.ts';
 import { Count, Hash, Milliseconds, Note } from './schemas.ts';
@@ -103,7 +104,7 @@ const PublicMetrics = Type.Object(
 
 type Counts = ReturnType<typeof countsEver>;
 
-/** /health, /status.json and /metrics/public, and what operator.ts adds. */
+/** /health, /status.json and /metrics/public, and what probes.ts and operator.ts add. */
 export function platformRoutes(gateway: Gateway): readonly Route[] {
   return [
     route({
@@ -116,7 +117,7 @@ export function platformRoutes(gateway: Gateway): readonly Route[] {
       budget: 'none',
       responses: { 200: { description: 'ok or degraded.', schema: Health } },
       handle(ctx) {
-        const degraded = componentsOf(gateway).filter(({ fault }) => fault !== null);
+        const degraded = degradedOf(gateway);
         ctx.set('Cache-Control', 'no-store');
         ctx.body = {
           status: degraded.length === 0 ? 'ok' : 'degraded',
@@ -171,6 +172,7 @@ export function platformRoutes(gateway: Gateway): readonly Route[] {
         };
       },
     }),
+    ...probeRoutes(gateway),
     ...operatorRoutes(gateway),
   ];
 }
