@@ -9,13 +9,17 @@ import type { Json } from './encoding/json-types.ts';
 import { pluginOf, type Watcher } from './declarations.ts';
 import { LogError } from './errors.ts';
 import { isBuiltin } from './map/grammar.ts';
-import type { EntryType, RowWriter, Sequenced } from './types.ts';
+import type { RowReader, RowWriter, Sequenced } from './types.ts';
+
+/** A rule of a plugin as it may be written in JavaScript: it should return nothing. */
+type Rule<R> = (entry: Sequenced, rows: R) => unknown;
 
 /** Asks those who watch; what one throws refuses the group. */
 export function admit(core: Core, entry: Sequenced): void {
   for (const { watch, name } of watchersOf(core, entry)) {
     try {
-      finished(watch.admit?.(entry, core.pluginRows));
+      const admits: Rule<RowReader> | undefined = watch.admit;
+      finished(admits?.(entry, core.pluginRows));
     } catch (error) {
       throw isRefusal(error) ? error : failed(core, name, 'admit', error);
     }
@@ -33,7 +37,7 @@ export function project(
   untouched?: ReadonlySet<string>,
 ): void {
   const { type } = entry;
-  const write = (name: string, rule: EntryType['project']): void => {
+  const write = (name: string, rule: Rule<RowWriter> | undefined): void => {
     const plugin = pluginOf(name);
     if (rule === undefined || untouched?.has(plugin) === true) return;
     try {

@@ -44,7 +44,7 @@ describe('a rule of a plugin that fails', () => {
           schema: { type: 'object', properties: {}, additionalProperties: false },
           keys: [],
           watch: {
-            project: project as (entry: unknown, rows: RowWriter) => void,
+            project,
             admit() {
               if (mood === 'admit') throw new TypeError('the meter is not there');
             },
