@@ -26,7 +26,11 @@ const TABLE: [number, string, string][] = [
   [429, 'rate_limit_error', 'rate_limited'],
   [500, 'api_error', 'internal_error'],
   [502, 'api_error', 'upstream_error'],
-  [503, 'api_error', 'log_unavailable log_busy plugin_failed not_ready inference_upstream_unconfigured'],
+  [
+    503,
+    'api_error',
+    'log_unavailable log_busy plugin_failed not_ready inference_upstream_unconfigured',
+  ],
 ];
 
 describe('problems', () => {
