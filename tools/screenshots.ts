@@ -1,4 +1,4 @@
-// `npm run screenshots`: the pictures of the README, taken of a service of its own in Debian's Chromium.
+// `npm run screenshots`: the pictures of README.md, taken of a service of its own in Debian's Chromium.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// What operators and receivers do: the snippet of the README, the command line with and without a server, the key
+// What operators and receivers do: the snippet of gateway/API.md, the command line with and without a server, the key
 // file, the schedule. behaviour.md §11.
 
 import assert from 'node:assert/strict';
@@ -16,10 +16,10 @@ import { runSending, until } from './receiving.ts';
 
 const ERROR = { message: '' };
 
-describe('a receiver with the snippet of the README', () => {
+describe('a receiver with the snippet of gateway/API.md', () => {
   it('opens what the service sent and nothing else', async () => {
-    const readme = await readFile(new URL('../../../README.md', import.meta.url), 'utf8');
-    const [, snippet] = /## Receive webhooks[^]*?```js\n([^]*?)```/.exec(readme) ?? [];
+    const guide = await readFile(new URL('../../../gateway/API.md', import.meta.url), 'utf8');
+    const [, snippet] = /## 11\. Webhooks\n[^]*?```js\n([^]*?)```/.exec(guide) ?? [];
     assert.ok(snippet);
     const folder = await mkdtemp(join(tmpdir(), 'actlog-receiver-'));
     const running = await runSending();

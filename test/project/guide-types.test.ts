@@ -1,4 +1,4 @@
-// The examples of README.md and plugins/GUIDE.md that use the package compile as strict TypeScript too.
+// The examples of gateway/API.md and plugins/GUIDE.md that use the package compile as strict TypeScript too.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -15,7 +15,7 @@ async function shown(document: string, first: string): Promise<string> {
 }
 
 const SOURCES: Readonly<Record<string, string>> = {
-  'express.ts': await shown('README.md', 'import express'),
+  'express.ts': await shown('gateway/API.md', 'import express'),
   // Its one annotation: parameters of an object that nobody typed would be `any`.
   'plugin.ts': (await shown('plugins/GUIDE.md', 'import { asSchema, definePlugin'))
     .replace('const note = {', 'const note: EntryType = {')
@@ -38,7 +38,7 @@ const OPTIONS: ts.CompilerOptions = {
   },
 };
 
-describe('the examples of README.md and plugins/GUIDE.md', () => {
+describe('the examples of gateway/API.md and plugins/GUIDE.md', () => {
   it('compile as strict TypeScript', function () {
     this.timeout(180_000);
     // They stand beside package.json, where their imports are found; nothing is written.

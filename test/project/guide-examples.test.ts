@@ -1,0 +1,66 @@
+// The shell examples of the documents run as they are shown: against a service, one after the other, in one shell.
+// What is not part of the example is the address of the service, its key, and where the programs are.
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { run } from '../gateway/running.ts';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
+/** Each document with its first example that is run. */
+const DOCUMENTS: readonly (readonly [document: string, first: string])[] = [
+  ['README.md', '## First receipt'],
+  ['gateway/API.md', '# The HTTP interface'],
+];
+
+/** `npx actlog` is the sources; `curl` fails where the service answers with an error. */
+const PROGRAMS: Readonly<Record<string, string>> = {
+  npx: `shift; exec "${process.execPath}" --import "${import.meta.resolve('tsx')}" "${root}tools/actlog.ts" "$@"`,
+  curl: 'PATH=${PATH#*:} exec curl --fail-with-body "$@"',
+};
+
+/** The shell blocks of a document from a heading on, without the line that names service and key. */
+async function examplesOf(document: string, first: string): Promise<string> {
+  const text = await readFile(`${root}${document}`, 'utf8');
+  const from = text.slice(text.indexOf(first));
+  const blocks = [...from.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
+  assert.ok(blocks.length > 1, document);
+  return blocks.join('\n').replace(/^export BASE=.*\n/gm, '');
+}
+
+describe('the shell examples', () => {
+  for (const [document, first] of DOCUMENTS) {
+    it(`of ${document} run as they are shown`, async function () {
+      this.timeout(120_000);
+      const examples = await examplesOf(document, first);
+      const folder = await mkdtemp(join(tmpdir(), 'actlog-examples-'));
+      const running = await run({ BASE_URL: '', LOG_ORIGIN: '' });
+      try {
+        for (const [name, line] of Object.entries(PROGRAMS)) {
+          await writeFile(join(folder, name), `#!/bin/sh\n${line}\n`);
+          await chmod(join(folder, name), 0o755);
+        }
+        await writeFile(join(folder, 'examples.sh'), `set -eu\n${examples}`);
+        const env = {
+          ...process.env,
+          PATH: `${folder}${delimiter}${process.env['PATH'] ?? ''}`,
+          BASE: running.url,
+          KEY: running.live,
+        };
+        const shell = promisify(execFile)('sh', ['-x', 'examples.sh'], { cwd: folder, env });
+        await shell.catch((error: unknown) => {
+          const { stdout = '', stderr = '' } = error as Partial<Record<string, string>>;
+          assert.fail(`${stdout.slice(-2000)}\n${stderr.slice(-2000)}`);
+        });
+      } finally {
+        await running.close();
+        await rm(folder, { recursive: true });
+      }
+    });
+  }
+});
