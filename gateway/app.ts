@@ -19,17 +19,17 @@ import { requestId } from './middleware/request-id.ts';
 import { securityHeaderList, securityHeaders } from './middleware/security-headers.ts';
 
 /** Builds the Koa application of an open gateway from its routes. */
-export async function buildApp(gateway: Gateway): Promise<Koa> {
+export function buildApp(gateway: Gateway): Koa {
   const { config } = gateway;
   const app = new Koa({
     proxy: config.TRUST_PROXY > 0,
     maxIpsCount: config.TRUST_PROXY,
     env: 'production',
   });
-  const helmet = await securityHeaderList(gateway.base_url.startsWith('https:'));
+  const headers = securityHeaderList(gateway.base_url.startsWith('https:'));
   const order = [
     requestId(gateway),
-    securityHeaders(helmet),
+    securityHeaders(headers),
     accessLog,
     errors,
     match(new Dispatch(gateway.routes())),

@@ -17,10 +17,10 @@ import {
   makeFolder,
   syncFolder,
   writeKeyFile,
+  Turns,
 } from '../log/index.ts';
 import type { KeyAlgorithm, Kind, SignPool } from '../log/index.ts';
 import type { Plugin, PluginSigner } from '../plugins/contract.ts';
-import { inTurn } from './in-turn.ts';
 
 const signing = promisify(sign);
 
@@ -57,7 +57,7 @@ export class PluginKeys {
   readonly #place: KeyPlace;
   readonly #keys: PluginKey[];
   /** A key's number is looked for before its file is made. */
-  readonly #inTurn = inTurn();
+  readonly #turns = new Turns();
 
   private constructor(place: KeyPlace, keys: PluginKey[]) {
     this.#place = place;
@@ -120,7 +120,7 @@ export class PluginKeys {
 
   /** Makes a key that signs from now on; answers with its kid. Older ones stay for what they have signed. */
   rotate(plugin: string, name: string, kind: Kind): Promise<string> {
-    return this.#inTurn(() => this.#rotate(plugin, name, kind));
+    return this.#turns.run(() => this.#rotate(plugin, name, kind));
   }
 
   async #rotate(plugin: string, name: string, kind: Kind): Promise<string> {
@@ -144,7 +144,7 @@ export class PluginKeys {
    * @returns the kid that signs from now on; `undefined` where no key of the name has this one
    */
   revoke(plugin: string, name: string, kind: Kind, kid: string): Promise<string | undefined> {
-    return this.#inTurn(() => this.#revoke(plugin, name, kind, kid));
+    return this.#turns.run(() => this.#revoke(plugin, name, kind, kid));
   }
 
   async #revoke(

@@ -46,7 +46,7 @@ export async function startServer(
     for (const closer of closers.splice(0).reverse()) await closer();
   };
   try {
-    const app = await buildApp(gateway);
+    const app = buildApp(gateway);
     const own = adminVerbs(gateway, store);
     const verbs = { ...own, ...commandVerbs(gateway, own) };
     const admin = await serveAdmin(gateway.config.DATA_DIR, verbs);
@@ -57,7 +57,7 @@ export async function startServer(
     closers.push(() => gateway.webhooks.close());
     const sweeper = setInterval(() => void sweep(gateway, options.logger), SWEEP_MS);
     closers.push(async () => clearInterval(sweeper));
-    const headers = await securityHeaderList(gateway.base_url.startsWith('https:'));
+    const headers = securityHeaderList(gateway.base_url.startsWith('https:'));
     const listening = await listen(gateway.config, app.callback(), headers);
     closers.push(() => listening.close());
     listens = true;

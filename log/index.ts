@@ -70,3 +70,4 @@ export {
   syncFolder,
   writeDurableFile,
 } from './durable-file.ts';
+export { Turns } from './turns.ts';

@@ -18,6 +18,7 @@ import { Waiters } from './waiters.ts';
 import { write } from './store/store.ts';
 import { writable } from './store/writable.ts';
 import { ATTACHED_ROW, rowKey } from './store/layout.ts';
+import { Turns } from './turns.ts';
 import type {
   AppendOptions,
   Appended,
@@ -46,7 +47,7 @@ export class OpenLog extends Reader implements Log {
   #types: EntryType[];
   readonly #waiters = new Waiters();
   readonly #listeners = new Set<(published: Published) => void>();
-  #declaring: Promise<unknown> = Promise.resolve();
+  readonly #declaring = new Turns();
   readonly #registering = new Map<string, Promise<void>>();
   /** Lookups under way, by the version of the map that they rest on. */
   readonly #held = new Map<number, number>();
@@ -104,10 +105,8 @@ export class OpenLog extends Reader implements Log {
   }
 
   declare(types: readonly EntryType[]): Promise<void> {
-    // One after the other: what one declares, the next one finds declared.
-    const declared = this.#declaring.then(() => this.#declare(types));
-    this.#declaring = declared.catch(() => undefined);
-    return declared;
+    // What one call declares, the next one finds declared.
+    return this.#declaring.run(() => this.#declare(types));
   }
 
   async #declare(types: readonly EntryType[]): Promise<void> {

@@ -6,6 +6,7 @@ import type { Engine } from './engine.ts';
 import { LogError } from './errors.ts';
 import { checkSuccessor } from './replay/life.ts';
 import type { Appended, Draft, Log, LogOperator, Published, ReceiptKey } from './types.ts';
+import { Turns } from './turns.ts';
 
 /** Appends entries of the log itself. */
 type Append = (drafts: readonly Draft[]) => Promise<readonly Appended[]>;
@@ -15,8 +16,8 @@ export class Operator implements LogOperator {
   readonly #log: Log;
   readonly #engine: () => Engine;
   readonly #append: Append;
-  /** Changes of keys come one after the other: each retires the key that the one before brought. */
-  #turn: Promise<unknown> = Promise.resolve();
+  /** Serialises changes of keys: each retires the key that the one before brought. */
+  readonly #turns = new Turns();
 
   constructor(log: Log, engine: () => Engine, append: Append) {
     this.#log = log;
@@ -25,7 +26,7 @@ export class Operator implements LogOperator {
   }
 
   rotateKey(): Promise<string> {
-    return this.#inTurn(async () => {
+    return this.#turns.run(async () => {
       const before = this.#engine().core.keys.inForce();
       const { draft, kid } = await this.#newKey();
       // The old key signs the declaration of the new one, the new one the retirement of the old.
@@ -35,7 +36,7 @@ export class Operator implements LogOperator {
   }
 
   revokeKey(kid: string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#turns.run(async () => {
       const { keys } = this.#engine().core;
       const key = keys.all().find((candidate) => candidate.kid === kid);
       if (key === undefined) throw new LogError('not_found', `the log has no receipt key ${kid}`);
@@ -60,12 +61,6 @@ export class Operator implements LogOperator {
     });
     const [closed] = await this.#append([{ type: 'log.closed.v1', members: { successor } }]);
     return this.#log.whenPublished((closed?.index ?? 0) + 1, signal);
-  }
-
-  #inTurn<T>(change: () => Promise<T>): Promise<T> {
-    const changed = this.#turn.then(change);
-    this.#turn = changed.catch(() => undefined);
-    return changed;
   }
 
   async #newKey(): Promise<{ draft: Draft; kid: string }> {

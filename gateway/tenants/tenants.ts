@@ -2,10 +2,9 @@
 // behaviour.md §3; formats.md §4 (tenant_ref, tenant key, session_ref).
 
 import { hash, randomBytes } from 'node:crypto';
-import { sessionRef } from '../../log/index.ts';
+import { sessionRef, Turns } from '../../log/index.ts';
 import type { Log } from '../../log/index.ts';
 import type { Caller, Kind, Role } from '../../plugins/contract.ts';
-import { inTurn } from '../in-turn.ts';
 import { judge, keyHash, kindOfKey, newKeyId, newKeyText } from './api-key.ts';
 import type { KeyRecord, KeyRefusal } from './api-key.ts';
 import type { GatewayStore, TenantInLog, TenantRecord } from './store.ts';
@@ -46,7 +45,7 @@ export class Tenants {
   readonly #store: GatewayStore;
   readonly #now: () => number;
   /** A rotation that has looked at a key must not undo what revokes it meanwhile. */
-  readonly #inTurn = inTurn();
+  readonly #turns = new Turns();
   /** Registrations by log and tenant: under way, or done. */
   readonly #registered = new Map<string, Promise<void> | true>();
   #visitors: Promise<TenantRecord> | null = null;
@@ -149,7 +148,7 @@ export class Tenants {
 
   /** Issues several keys: all of them or, when the disk refuses, none. */
   issueAll(orders: readonly KeyOrder[]): Promise<readonly IssuedKey[]> {
-    return this.#inTurn(async () => {
+    return this.#turns.run(async () => {
       for (const { tenant } of orders) {
         if (!NAME.test(tenant) || tenant === PUBLIC) {
           throw new AdminError(`tenant must match ${NAME.source} and not be ${PUBLIC}`);
@@ -169,7 +168,7 @@ export class Tenants {
    * until `expires_at_ms`, or until it is revoked.
    */
   rotate(key_id: string, grace_ms: number, expires_at_ms?: number): Promise<IssuedKey> {
-    return this.#inTurn(() => this.#rotate(key_id, grace_ms, expires_at_ms));
+    return this.#turns.run(() => this.#rotate(key_id, grace_ms, expires_at_ms));
   }
 
   async #rotate(key_id: string, grace_ms: number, expires_at_ms?: number): Promise<IssuedKey> {
@@ -200,7 +199,7 @@ export class Tenants {
 
   /** Ends a key for good, at once. */
   revoke(key_id: string): Promise<KeyRecord> {
-    return this.#inTurn(async () => {
+    return this.#turns.run(async () => {
       const record = this.#find(key_id);
       const revoked = { ...record, revoked_at_ms: record.revoked_at_ms ?? this.#now() };
       await this.#store.putKeys([revoked]);

@@ -2,11 +2,11 @@
 // secrets sealed. behaviour.md §11.
 
 import { randomBytes } from 'node:crypto';
+import { Turns } from '../../log/index.ts';
 import type { JsonObject, Kind } from '../../log/index.ts';
 import { ApiError } from '../../plugins/contract.ts';
 import type { Caller } from '../../plugins/contract.ts';
 import { base62 } from '../base62.ts';
-import { inTurn } from '../in-turn.ts';
 import type { GatewayStore, SubscriptionRecord } from '../tenants/store.ts';
 import type { SecretBox } from './secret-box.ts';
 
@@ -39,7 +39,7 @@ export class Subscriptions {
   readonly #box: SecretBox;
   readonly #now: () => number;
   /** Changes: each finds what the one before it has left. */
-  readonly #inTurn = inTurn();
+  readonly #turns = new Turns();
   readonly #opened = new Map<string, Subscription>();
   /** By kind and tenant, and by kind and trigger. */
   readonly #byTopic = new Map<string, Set<Subscription>>();
@@ -82,7 +82,7 @@ export class Subscriptions {
 
   /** Makes a subscription; `secret` stands in the answer and is never shown again. */
   add(caller: Caller, order: SubscriptionOrder): Promise<Subscription> {
-    return this.#inTurn(() => this.#make(caller, order));
+    return this.#turns.run(() => this.#make(caller, order));
   }
 
   async #make(caller: Caller, order: SubscriptionOrder): Promise<Subscription> {
@@ -114,7 +114,7 @@ export class Subscriptions {
 
   /** Ends a subscription of this tenant; false when there is none of that id. */
   delete(caller: Pick<Caller, 'tenant' | 'kind'>, id: string): Promise<boolean> {
-    return this.#inTurn(async () => {
+    return this.#turns.run(async () => {
       const one = this.#opened.get(id);
       if (one?.tenant !== caller.tenant || one.kind !== caller.kind) return false;
       await this.#store.deleteSubscription(id);
@@ -147,7 +147,7 @@ export class Subscriptions {
     wanted: (one: Subscription) => boolean,
     changed: (record: SubscriptionRecord) => SubscriptionRecord,
   ): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#turns.run(async () => {
       const record = this.#store.subscriptions.get(id);
       const one = this.#opened.get(id);
       if (record === undefined || one === undefined || !wanted(one)) return;

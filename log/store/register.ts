@@ -11,6 +11,7 @@ import { canonical } from '../encoding/canonical.ts';
 import { isJsonObject, parseJson } from '../encoding/json.ts';
 import type { Json, JsonObject } from '../encoding/json-types.ts';
 import { LogError } from '../errors.ts';
+import { Turns } from '../turns.ts';
 
 /** Named JSON objects, each replaced by compare-and-swap. Values are small: a few kilobytes at most. */
 export interface Register {
@@ -45,7 +46,7 @@ const NAME = /^[a-z][a-z0-9-]{0,63}$/;
  */
 export class FileRegister implements Register {
   readonly folder: string;
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #turns = new Turns();
   /** Names whose temporary files of killed processes are deleted. */
   readonly #swept = new Set<string>();
 
@@ -76,13 +77,7 @@ export class FileRegister implements Register {
 
   async advance(name: string, from: JsonObject | null, to: JsonObject): Promise<void> {
     const path = this.where(name);
-    const before = this.#turns.get(path) ?? Promise.resolve();
-    const advanced = before.then(() => this.#advance(name, from, to));
-    this.#turns.set(
-      path,
-      advanced.catch(() => undefined),
-    );
-    await advanced;
+    await this.#turns.run(() => this.#advance(name, from, to), path);
   }
 
   async #advance(name: string, from: JsonObject | null, to: JsonObject): Promise<void> {

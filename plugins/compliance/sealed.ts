@@ -2,7 +2,7 @@
 // committed twice. behaviour.md §2.2.
 
 import { createHash } from 'node:crypto';
-import { canonical } from '../../log/index.ts';
+import { canonical, Turns } from '../../log/index.ts';
 import type { Draft, JsonObject, LogView } from '../contract.ts';
 import { sealedRow } from './entries.ts';
 import type { SealedRow } from './entries.ts';
@@ -25,32 +25,24 @@ export interface SealRequest {
 const hashOf = (document: JsonObject): string =>
   createHash('sha256').update(canonical(document)).digest('hex');
 
-/** Seals documents of one gateway; two requests for the same one take turns, and the second finds it sealed. */
+/** Seals documents of one gateway. */
 export class Sealer {
-  readonly #turns = new Map<string, Promise<unknown>>();
+  /** Serialises requests for one document: the second finds it sealed. */
+  readonly #turns = new Turns();
 
   /** The document with its proof, checkpoint, signature and receipt. */
   async seal(request: SealRequest): Promise<JsonObject> {
     const { log, type, session } = request;
     const turn = `${log.origin} ${sealedRow(type, session.session_ref)}`;
-    const before = this.#turns.get(turn) ?? Promise.resolve();
-    const mine = before.then(() => sealedDocument(request));
-    // Whoever waits for a turn does not care how the one before it ended.
-    const settled = mine.catch(() => undefined);
-    this.#turns.set(turn, settled);
-    try {
-      const { document, index } = await mine;
-      const receipt = await placedReceipt(log, index);
-      return {
-        ...document,
-        completeness_proof: session.completeness,
-        checkpoint: session.completeness['checkpoint'] ?? null,
-        signature: receipt['signature'] ?? null,
-        receipt,
-      };
-    } finally {
-      if (this.#turns.get(turn) === settled) this.#turns.delete(turn);
-    }
+    const { document, index } = await this.#turns.run(() => sealedDocument(request), turn);
+    const receipt = await placedReceipt(log, index);
+    return {
+      ...document,
+      completeness_proof: session.completeness,
+      checkpoint: session.completeness['checkpoint'] ?? null,
+      signature: receipt['signature'] ?? null,
+      receipt,
+    };
   }
 }
 

@@ -12,6 +12,7 @@ import { parseAddCheckpoint, type AddCheckpoint } from '../../log/note/add-check
 import { parseCheckpoint, type Checkpoint } from '../../log/note/checkpoint.ts';
 import { signCosignature } from '../../log/note/cosignature.ts';
 import { formatNote, openNote, signatureLine, splitNote } from '../../log/note/note.ts';
+import { Turns } from '../../log/turns.ts';
 import { LOG_KEY, parseVkey, type Verifier } from '../../log/note/vkey.ts';
 
 /** An HTTP answer of tlog-witness. */
@@ -54,7 +55,7 @@ export class Witness {
   readonly #now_s: () => number;
   readonly #gate: Gate | null;
   /** One request after the other for an origin: two that race cannot both be consistent with one size. */
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #turns = new Turns();
 
   private constructor(
     name: string,
@@ -119,13 +120,7 @@ export class Witness {
     }
     const refused = await this.#gate?.(submitted, note);
     if (refused !== undefined && refused !== null) return refused;
-    const before = this.#turns.get(origin) ?? Promise.resolve();
-    const turn = before.then(() => this.#compareAndStore(submitted));
-    this.#turns.set(
-      origin,
-      turn.catch(() => undefined),
-    );
-    return turn;
+    return this.#turns.run(() => this.#compareAndStore(submitted), origin);
   }
 
   /** Cosigns for one more log, or by one more key of a log; `key_invalid` as in `open`. */
@@ -146,7 +141,7 @@ export class Witness {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#turns.values());
+    await this.#turns.settled();
     await this.#db.close();
   }
 
