@@ -47,7 +47,7 @@ export const SETTINGS = {
   CHECKPOINT_DIR: text(
     'folder',
     '',
-    'Where the file with the last checkpoint stands; it must not be restored with the database. `<DATA_DIR>/checkpoints` when empty.',
+    'Folder of the checkpoint register, best on another disk than DATA_DIR; it must not be restored with the database. A folder of its own for each data folder in `$XDG_STATE_HOME/actlog` (`~/.local/state/actlog`) when empty.',
   ),
   WITNESS_POLICY: text(
     'file',
@@ -222,8 +222,7 @@ function completed(config: Config): Config {
   return {
     ...config,
     DATA_DIR: data,
-    CHECKPOINT_DIR:
-      config.CHECKPOINT_DIR === '' ? resolve(data, 'checkpoints') : resolve(config.CHECKPOINT_DIR),
+    CHECKPOINT_DIR: optional(config.CHECKPOINT_DIR),
     KEY_PASSPHRASE_FILE: optional(config.KEY_PASSPHRASE_FILE),
     WITNESS_POLICY: optional(config.WITNESS_POLICY),
   };

@@ -1,7 +1,7 @@
 // What the running gateway is made of, as its routes and middleware see it: built by server.ts, handed down
 // as one value, never looked up.
 
-import type { Json, JsonObject, Kind, Log } from '../log/index.ts';
+import type { Json, JsonObject, Kind, Log, Register } from '../log/index.ts';
 import type { Command, EntryType, Route } from '../plugins/contract.ts';
 import type { Ground } from './ground.ts';
 import type { PluginKeys } from './plugin-keys.ts';
@@ -14,6 +14,8 @@ import type { WitnessNetwork } from './witnesses/witness-network.ts';
 
 /** One open gateway. */
 export interface Gateway extends Ground {
+  /** Where the last checkpoints are kept outside the databases. */
+  readonly register: Register;
   /** The newest log of each kind: the one that takes entries. */
   readonly logs: Readonly<Record<Kind, Log>>;
   readonly tenants: Tenants;

@@ -11,6 +11,7 @@ import {
   makeFolder,
   LOG_KINDS,
   openLog,
+  openRegister,
   openThreads,
   readEntry,
   receiptOf,
@@ -104,6 +105,12 @@ async function open(
   await makeFolder(config.DATA_DIR, 0o700);
   await chmod(config.DATA_DIR, 0o700);
 
+  const { register, notices } = await openRegister({
+    data: config.DATA_DIR,
+    checkpoints: config.CHECKPOINT_DIR,
+    witnessed: witnesses !== null,
+  });
+  for (const { level, text } of notices) options.logger[level](text);
   const store = await openGatewayStore(join(config.DATA_DIR, 'gateway'));
   closers.push(() => store.close());
   warnOfLoss(config, store, options.logger);
@@ -135,6 +142,7 @@ async function open(
     for (const number of there) {
       const opening = openLog({
         ...logOptions(config, base_url, time, threads),
+        register,
         kind,
         number,
         types,
@@ -183,6 +191,7 @@ async function open(
   );
   const gateway: Gateway = {
     config,
+    register,
     base_url,
     logs,
     served,
@@ -286,7 +295,6 @@ function logOptions(config: Config, base_url: string, time: TimeSource, threads:
     data: config.DATA_DIR,
     origin_base: config.LOG_ORIGIN === '' ? new URL(base_url).host : config.LOG_ORIGIN,
     origin_fixed: config.LOG_ORIGIN !== '',
-    checkpoints: config.CHECKPOINT_DIR,
     checkpoint_interval_ms: config.CHECKPOINT_INTERVAL_MS,
     time,
     threads,

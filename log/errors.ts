@@ -25,7 +25,8 @@ export type LogErrorCode =
   | 'log_busy' // the pool is full
   | 'log_unavailable' // the store refuses writes at the moment
   | 'log_locked' // another process holds the data folder
-  | 'log_rolled_back' // the database stands behind its checkpoint file
+  | 'log_rolled_back' // the database is behind the checkpoint register
+  | 'data_not_adopted' // the data folder is a copy, or its checkpoint register is missing
   | 'plugin_failed' // a plugin's rule failed on an entry that would have been appended
   | 'clock_untrusted' // the wall clock left the monotonic one
   | 'store_corrupt';

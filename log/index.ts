@@ -1,6 +1,9 @@
 // The only door of the core. Everything else in this folder is out of reach for plugins and gateway.
 
-export { logNumbers, openLog, openThreads } from './open.ts';
+export { openLog, openThreads } from './open.ts';
+export { logNumbers, openRegister } from './store/data-folder.ts';
+export type { OpenedRegister, RegisterPlace } from './store/data-folder.ts';
+export type { Register } from './store/register.ts';
 export type { OpenLogOptions, Threads } from './open.ts';
 export { systemTime } from './clock.ts';
 export { checkEntryType } from './declarations.ts';

@@ -1,6 +1,5 @@
 // Opens the logs of a data folder: where their files are, which threads they share.
 
-import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { LogClock, systemTime, type TimeSource } from './clock.ts';
 import { openSignPool, type SignPool } from './crypto/sign-pool.ts';
@@ -9,7 +8,8 @@ import type { Predecessor } from './engine.ts';
 import type { Cosign } from './publisher.ts';
 import { OpenLog } from './log.ts';
 import { openFold, type FoldHost } from './map/fold.ts';
-import { FileRegister, type Register } from './store/register.ts';
+import { openRegister } from './store/data-folder.ts';
+import type { Register } from './store/register.ts';
 import type { Store } from './store/store.ts';
 import type { EntryType, Kind, Log } from './types.ts';
 
@@ -31,9 +31,12 @@ export interface OpenLogOptions {
   readonly origin_base: string;
   /** True when LOG_ORIGIN is set: an existing log of another origin then refuses to open. */
   readonly origin_fixed?: boolean;
-  /** Folder of the checkpoint register; better on another disk than the data. */
+  /**
+   * Folder of the checkpoint register, best on another disk than the data; one in the platform's state folder when
+   * absent.
+   */
   readonly checkpoints?: string;
-  /** The checkpoint register, when it is not the files of that folder. */
+  /** The checkpoint register, when the caller has opened it. */
   readonly register?: Register;
   readonly passphrase?: string;
   readonly predecessor?: Predecessor;
@@ -70,10 +73,13 @@ export function openThreads(options: { readonly inline?: boolean } = {}): Thread
 /**
  * Opens a log, or creates it with its first entry and checkpoint when the folder is empty.
  *
- * @throws LogError `log_rolled_back`, `log_locked`, `store_corrupt`, `key_invalid`, `entry_invalid`
+ * @throws LogError `log_rolled_back`, `log_locked`, `store_corrupt`, `key_invalid`, `entry_invalid`,
+ *   `data_not_adopted`
  */
 export async function openLog(options: OpenLogOptions): Promise<Log> {
   const { kind, number = 1 } = options;
+  // Before the log's folder is made: a folder with logs and without a register is refused.
+  const register = options.register ?? (await openRegister(options)).register;
   const folder = join(options.data, kind, String(number));
   await makeFolder(folder);
   const threads = options.threads ?? openThreads();
@@ -85,9 +91,7 @@ export async function openLog(options: OpenLogOptions): Promise<Log> {
       folder,
       keys_folder: join(options.data, 'keys'),
       ...(options.passphrase === undefined ? {} : { passphrase: options.passphrase }),
-      register:
-        options.register ??
-        new FileRegister(options.checkpoints ?? join(options.data, 'checkpoints')),
+      register,
       origin_base: options.origin_base,
       origin_fixed: options.origin_fixed ?? false,
       ...(options.predecessor === undefined ? {} : { predecessor: options.predecessor }),
@@ -106,14 +110,4 @@ export async function openLog(options: OpenLogOptions): Promise<Log> {
     if (options.threads === undefined) await threads.close();
     throw error;
   }
-}
-
-/** The numbers of the logs of a kind in a data folder, oldest first: the last one takes entries. */
-export function logNumbers(data: string, kind: Kind): number[] {
-  const folder = join(data, kind);
-  const names = existsSync(folder) ? readdirSync(folder) : [];
-  return names
-    .filter((name) => /^[1-9][0-9]{0,8}$/u.test(name))
-    .map(Number)
-    .sort((a, b) => a - b);
 }

@@ -6,11 +6,11 @@ import type { Config } from '../gateway/config.ts';
 import { passphraseOf } from '../gateway/passphrase.ts';
 import { readKeyFile, Signer } from '../log/crypto/keys.ts';
 import { native } from '../log/crypto/native.ts';
-import { logNumbers } from '../log/open.ts';
+import { findRegister, logNumbers, type RegisterPlace } from '../log/store/data-folder.ts';
 import { LOG_KINDS } from '../log/kinds.ts';
 import type { Kind } from '../log/kinds.ts';
 import { formatVkey, LOG_KEY } from '../log/note/vkey.ts';
-import { FileRegister, type Register } from '../log/store/register.ts';
+import type { Register } from '../log/store/register.ts';
 import { readRemembered, registerName } from '../log/store/remembered.ts';
 import { CommandError, EXIT } from './command-line.ts';
 
@@ -24,12 +24,12 @@ export interface DataLog {
 }
 
 /** All logs that the configuration's data folder has, of one kind or of both, oldest first. */
-export function dataLogs(config: Config, only?: string): DataLog[] {
+export async function dataLogs(config: Config, only?: string): Promise<DataLog[]> {
   const logs: DataLog[] = [];
   for (const kind of LOG_KINDS) {
     if (only !== undefined && only !== 'both' && only !== kind) continue;
     for (const number of logNumbers(config.DATA_DIR, kind)) {
-      logs.push(dataLog(config, kind, number));
+      logs.push(await dataLog(config, kind, number));
     }
   }
   if (logs.length === 0) {
@@ -38,13 +38,20 @@ export function dataLogs(config: Config, only?: string): DataLog[] {
   return logs;
 }
 
+/** Where the register of the configuration's data folder is. */
+export const registerPlace = (config: Config): RegisterPlace => ({
+  data: config.DATA_DIR,
+  checkpoints: config.CHECKPOINT_DIR,
+  witnessed: config.WITNESS_POLICY !== '',
+});
+
 /** Where a log is, whether it is there or not. */
-export function dataLog(config: Config, kind: Kind, number: number): DataLog {
+export async function dataLog(config: Config, kind: Kind, number: number): Promise<DataLog> {
   return {
     kind,
     number,
     folder: join(config.DATA_DIR, kind, String(number)),
-    register: new FileRegister(config.CHECKPOINT_DIR),
+    register: await findRegister(registerPlace(config)),
   };
 }
 

@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { programOf } from '../../tools/bench/program.ts';
 
@@ -55,6 +56,7 @@ export class ChildServer {
         BASE_URL: url,
         LOG_ORIGIN: 'crash.example',
         DATA_DIR: data,
+        CHECKPOINT_DIR: join(data, 'checkpoints'),
         RATE_LIMITS: 'off',
         LOG_LEVEL: 'error',
         CHECKPOINT_INTERVAL_MS: '50',

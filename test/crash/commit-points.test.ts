@@ -66,6 +66,7 @@ async function goOn(folder: string, said: Said): Promise<void> {
   const threads = openThreads({ inline: true });
   const log = await openLog({
     data: folder,
+    checkpoints: join(folder, 'checkpoints'),
     kind: 'live',
     origin_base: 'log.example',
     types: [NOTE],

@@ -3,6 +3,7 @@
 // Arguments: folder, point, n.
 
 import { writeSync } from 'node:fs';
+import { join } from 'node:path';
 import { openLog, openThreads } from '../../log/index.ts';
 import { ENTRY, NOTE as NOTE_ROW } from '../../log/store/layout.ts';
 import type { Store, Write } from '../../log/store/store.ts';
@@ -46,6 +47,7 @@ const say = (what: object): void => {
 
 const log = await openLog({
   data: folder,
+  checkpoints: join(folder, 'checkpoints'),
   kind: 'live',
   origin_base: 'log.example',
   checkpoint_interval_ms: 5,

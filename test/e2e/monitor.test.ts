@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,6 +15,7 @@ import { startReceiver } from '../gateway/egress/receiver.ts';
 import type { Received, Receiver } from '../gateway/egress/receiver.ts';
 import { header } from '../gateway/webhooks/receiving.ts';
 import { start } from '../support/actlog.ts';
+import { copyUnnoticed } from '../support/copy-unnoticed.ts';
 import { listening } from '../support/listening.ts';
 import type { Listening } from '../support/listening.ts';
 import { startProcess } from './process.ts';
@@ -77,15 +78,18 @@ describe('a monitor with a webhook', function () {
     return JSON.parse(received.body);
   };
 
+  const serverOf = (name: 'a' | 'b'): Promise<ServerProcess> =>
+    startProcess(join(folder, name), { CHECKPOINT_DIR: join(folder, name, 'checkpoints') });
+
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'actlog-monitored-'));
     receiver = await startReceiver();
-    const first = await startProcess(join(folder, 'a'));
+    const first = await serverOf('a');
     ({ key } = first);
     await told(first, 'before');
     await first.stop();
-    await cp(join(folder, 'a'), join(folder, 'b'), { recursive: true });
-    behind = await startProcess(join(folder, 'a'));
+    await copyUnnoticed(join(folder, 'a'), join(folder, 'b'));
+    behind = await serverOf('a');
     door = await listening((asked, answer) => {
       const { method, headers } = asked;
       const way = request(behind.url + (asked.url ?? ''), { method, headers }, (got) => {
@@ -130,7 +134,7 @@ describe('a monitor with a webhook', function () {
   });
 
   it('tells of another story of the same log with both notes, exits 3, and holds', async () => {
-    other = await startProcess(join(folder, 'b'));
+    other = await serverOf('b');
     for (const message of 'abcdefgh') await told(other, message);
     const exit = once(monitor, 'exit');
     [behind, other] = [other, behind];

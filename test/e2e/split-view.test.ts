@@ -2,7 +2,7 @@
 // Who has seen both checkpoints proves the split, and a witness does not cosign the second view.
 
 import assert from 'node:assert/strict';
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { equal, native, openCheckpoint } from '../../log/index.ts';
@@ -14,6 +14,7 @@ import { run } from '../gateway/running.ts';
 import type { Running } from '../gateway/running.ts';
 import { until } from '../gateway/webhooks/receiving.ts';
 import { actlog } from '../support/actlog.ts';
+import { copyUnnoticed } from '../support/copy-unnoticed.ts';
 import { TilesReader } from '../support/tiles-reader.ts';
 
 type Receipt = JsonObject & { readonly index: number; readonly entry_hash: string };
@@ -27,11 +28,12 @@ describe('a split view', () => {
   /** One log with a few entries, and two data folders that have it with its keys. */
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'actlog-split-'));
-    const one = await run({ DATA_DIR: join(folder, 'a') });
+    const checkpoints = join(folder, 'a', 'checkpoints');
+    const one = await run({ DATA_DIR: join(folder, 'a'), CHECKPOINT_DIR: checkpoints });
     key = one.live;
     await one.post('/api/v1/classify', { message: 'before' }, { key });
     await one.close(true);
-    await cp(join(folder, 'a'), join(folder, 'b'), { recursive: true });
+    await copyUnnoticed(join(folder, 'a'), join(folder, 'b'));
   });
   afterEach(async () => {
     for (const view of views) await view.close(true);
@@ -43,6 +45,7 @@ describe('a split view', () => {
   async function view(name: 'a' | 'b', env: Record<string, string> = {}): Promise<Running> {
     const started = await run({
       DATA_DIR: join(folder, name),
+      CHECKPOINT_DIR: join(folder, name, 'checkpoints'),
       CHECKPOINT_INTERVAL_MS: '60000',
       ...env,
     });

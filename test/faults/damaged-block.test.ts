@@ -5,12 +5,13 @@ import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { blocksOf } from '../../log/store/tables.ts';
 import { KeptLog, note } from '../log/kept-log.ts';
+import { copyUnnoticed } from '../support/copy-unnoticed.ts';
 import { intoTables } from '../support/into-tables.ts';
 import type { Found, Good, Told } from './damage-reader.ts';
 
@@ -111,7 +112,7 @@ for (const compacted of [true, false]) {
     async function damaged(name: string, bend: (bytes: Buffer) => void): Promise<Found | 'ended'> {
       const data = join(folder, 'data');
       await rm(data, { recursive: true, force: true });
-      await cp(log.data, data, { recursive: true });
+      await copyUnnoticed(log.data, data);
       const bytes = await readFile(join(db(data), name));
       bend(bytes);
       await writeFile(join(db(data), name), bytes);

@@ -8,6 +8,7 @@ import { ClassicLevel } from 'classic-level';
 import { fsck } from '../../log/fsck.ts';
 import { LogError } from '../../log/index.ts';
 import { KeptLog, note, NOTE } from '../log/kept-log.ts';
+import { copyUnnoticed } from '../support/copy-unnoticed.ts';
 
 type Level = ClassicLevel<Uint8Array, Uint8Array>;
 const RAW = { keyEncoding: 'view', valueEncoding: 'view' } as const;
@@ -60,7 +61,7 @@ describe('a flipped bit in a row', function () {
     // Each time it goes on another way from the same point, with notes of its own.
     kept.notes.clear();
     await rm(kept.folder, { recursive: true });
-    await cp(good, kept.folder, { recursive: true });
+    await copyUnnoticed(good, kept.folder);
     const level: Level = new ClassicLevel(db, RAW);
     await level.open();
     const rows = await level

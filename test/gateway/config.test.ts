@@ -62,9 +62,10 @@ describe('configuration', () => {
   });
 
   it('makes folders absolute', () => {
-    const { config } = readConfig({ DATA_DIR: 'x' });
+    const { config } = readConfig({ DATA_DIR: 'x', CHECKPOINT_DIR: 'y' });
     assert.ok(isAbsolute(config.DATA_DIR));
-    assert.equal(config.CHECKPOINT_DIR, join(config.DATA_DIR, 'checkpoints'));
+    assert.ok(isAbsolute(config.CHECKPOINT_DIR));
+    assert.equal(readConfig({}).config.CHECKPOINT_DIR, '', 'the state folder has it');
   });
 
   for (const [name, value] of [

@@ -156,6 +156,7 @@ describe('engine: a start', () => {
       const threads = openThreads({ inline: true });
       const sandbox = await openLog({
         data: kept.folder,
+        checkpoints: join(kept.folder, 'checkpoints'),
         kind: 'sandbox',
         origin_base: 'log.example',
         threads,
@@ -231,7 +232,7 @@ describe('engine: a database behind its checkpoint file', () => {
       await kept.append(note('a'));
       const image = await kept.image();
       await rm(join(image.folder, 'live'), { recursive: true });
-      await assert.rejects(KeptLog.open({}, image), behind);
+      await assert.rejects(KeptLog.open({}, image), code('data_not_adopted'));
     }),
   );
 

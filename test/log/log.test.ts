@@ -108,7 +108,7 @@ describe('log: backup', () => {
         await rm(join(folder, 'keys'), { recursive: true });
         await rm(join(folder, 'checkpoints'), { recursive: true });
         const image = { folder, notes: new Map<number, string>(), now_ms: kept.time.wall() };
-        await assert.rejects(KeptLog.open({}, image), code('log_rolled_back'));
+        await assert.rejects(KeptLog.open({}, image), code('data_not_adopted'));
       } finally {
         await rm(folder, { recursive: true, force: true });
       }

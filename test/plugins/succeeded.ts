@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { openThreads } from '../../log/index.ts';
-import { FileRegister } from '../../log/store/register.ts';
 import { openSuccessor } from '../../log/succession.ts';
 import { broughtTypes } from '../../tools/brought-types.ts';
 import { run } from '../gateway/running.ts';
@@ -10,8 +9,10 @@ import type { Running } from '../gateway/running.ts';
 
 /** Stops a gateway, closes its first live log for good, and serves the folder again with the second. */
 export async function succeeded(running: Running): Promise<Running> {
-  const { data, gateway } = running;
-  const register = new FileRegister(gateway.config.CHECKPOINT_DIR);
+  const {
+    data,
+    gateway: { register },
+  } = running;
   await running.close(true);
   const threads = openThreads({ inline: true });
   const types = await broughtTypes({ PLUGINS: [] });

@@ -41,8 +41,13 @@ export function actlog(args: readonly string[], options: RunOptions = {}): Promi
 
 /** Starts it and leaves it running; the caller reads and ends it. */
 export function start(args: readonly string[], { env = {}, cwd }: RunOptions = {}) {
-  const { PATH = '', HOME = '', NODE_V8_COVERAGE } = process.env;
-  const kept = { PATH, HOME, ...(NODE_V8_COVERAGE === undefined ? {} : { NODE_V8_COVERAGE }) };
+  const { PATH = '', HOME = '', XDG_STATE_HOME = '', NODE_V8_COVERAGE } = process.env;
+  const kept = {
+    PATH,
+    HOME,
+    XDG_STATE_HOME,
+    ...(NODE_V8_COVERAGE === undefined ? {} : { NODE_V8_COVERAGE }),
+  };
   return spawn(process.execPath, [...ACTLOG, ...args], {
     env: { ...kept, NODE_NO_WARNINGS: '1', ...env },
     ...(cwd === undefined ? {} : { cwd }),

@@ -82,8 +82,10 @@ export async function openTestLog(options: TestLogOptions = {}): Promise<TestLog
   const data = options.data ?? (await mkdtemp(join(tmpdir(), 'actlog-test-')));
   const time = new TestTime(options.start_ms ?? Date.UTC(2026, 0, 1));
   const threads = openThreads({ inline: true });
+  const checkpoints = more.checkpoints ?? join(data, 'checkpoints');
   const log = await openLog({
     data,
+    checkpoints,
     kind,
     number,
     origin_base: 'log.example',
@@ -94,7 +96,6 @@ export async function openTestLog(options: TestLogOptions = {}): Promise<TestLog
     ...more,
   });
   if (options.declare !== false && types.length > 0) await log.declare(types);
-  const checkpoints = more.checkpoints ?? join(data, 'checkpoints');
   const name = `${kind}-${String(number)}`;
   const checkpoint_file = join(checkpoints, `${name}.checkpoint`);
   let stopped = false;

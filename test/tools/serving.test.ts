@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { findRegister } from '../../log/store/data-folder.ts';
 import { actlog, start, type Ran } from '../support/actlog.ts';
 import { freePort } from '../support/free-port.ts';
 import { Served } from './served.ts';
@@ -161,7 +162,7 @@ describe('actlog serve, and what works beside it', function () {
     assert.equal(code, 0);
     assert.match(stdout, /\/log\/live\/1: \d+ entries/);
     const copy = await actlog(['fsck', '--data', target], {
-      env: { CHECKPOINT_DIR: join(served.data, 'checkpoints') },
+      env: { CHECKPOINT_DIR: (await findRegister({ data: served.data })).folder },
     });
     assert.match(copy.stdout, /live\/1 .* clean/);
     assert.equal(copy.code, 0, copy.stdout);

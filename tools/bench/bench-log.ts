@@ -74,6 +74,7 @@ export async function openBenchLog(
   const threads = options.threads ?? openThreads();
   const log = await openLog({
     data,
+    checkpoints: join(data, 'checkpoints'),
     kind: 'live',
     origin_base: 'bench.example',
     types: [ROW, WIDE],

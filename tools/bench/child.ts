@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { NODE_ARGS, programOf } from './program.ts';
 
@@ -39,6 +40,7 @@ export async function startService(
     PORT: String(port),
     BASE_URL: url,
     DATA_DIR: data,
+    CHECKPOINT_DIR: join(data, 'checkpoints'),
     LOG_ORIGIN: '',
     RATE_LIMITS: 'off',
     LOG_LEVEL: 'error',

@@ -65,7 +65,7 @@ the mirror did not answer or is behind the folder. The checkpoint is written las
 async function ofData(target: string, options: ExportCommand): Promise<void> {
   const { StoreMirror } = await import('../export/store-mirror.ts');
   const { config } = await settingsOf(options);
-  for (const log of dataLogs(config, options.log)) {
+  for (const log of await dataLogs(config, options.log)) {
     const { vkey } = await vkeyOf(config, log);
     const mirror = await StoreMirror.open(log.folder);
     try {

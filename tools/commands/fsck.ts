@@ -46,7 +46,7 @@ async function run(options: FsckCommand): Promise<number> {
   const { config } = await settingsOf(options);
   const types = await broughtTypes(config);
   const results: FsckReport[] = [];
-  for (const log of dataLogs(config, options.log)) {
+  for (const log of await dataLogs(config, options.log)) {
     const bar = progress(`${log.kind}/${String(log.number)}`, options.json !== true);
     const { vkey, why } = await vkeyOf(config, log);
     const result = await fsck({

@@ -28,7 +28,7 @@ export function addReindex(program: Command): void {
         const { reindex } = await import('../../log/reindex.ts');
         const { config } = await settingsOf(options);
         const types = await broughtTypes(config);
-        for (const { kind, number, folder } of dataLogs(config, options.log)) {
+        for (const { kind, number, folder } of await dataLogs(config, options.log)) {
           const name = `${kind}/${String(number)}`;
           const bar = progress(name);
           const { size, untouched } = await reindex({ folder, types, onProgress: bar.at });

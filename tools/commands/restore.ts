@@ -4,12 +4,12 @@ import type { Command } from 'commander';
 import { passphraseOf } from '../../gateway/passphrase.ts';
 import { native } from '../../log/crypto/native.ts';
 import { parseVkey } from '../../log/note/vkey.ts';
-import { logNumbers } from '../../log/open.ts';
+import { logNumbers } from '../../log/store/data-folder.ts';
 import type { Kind } from '../../log/kinds.ts';
 import { broughtTypes } from '../brought-types.ts';
 import { acting, CommandError, EXIT, kindOption, settingsOf, withData } from '../command-line.ts';
 import type { DataOptions } from '../command-line.ts';
-import { dataLog, threads, vkeyOf } from '../data-logs.ts';
+import { dataLog, registerPlace, threads, vkeyOf } from '../data-logs.ts';
 import { progress } from '../progress.ts';
 
 interface RestoreCommand extends DataOptions {
@@ -80,7 +80,7 @@ function numberOf({ log, number, successor }: RestoreCommand, config: Config): n
 async function catchUp({ log, from = '' }: RestoreCommand, config: Config, number: number) {
   const { openMirror } = await import('../mirror/open.ts');
   const { restore } = await import('../../log/restore.ts');
-  const place = dataLog(config, log, number);
+  const place = await dataLog(config, log, number);
   const { vkey, why } = await vkeyOf(config, place);
   if (vkey === undefined) throw new CommandError(`the mirror cannot be checked: ${why ?? ''}`);
   const { name: origin } = parseVkey(native, vkey);
@@ -114,6 +114,8 @@ async function succeed({ log }: RestoreCommand, config: Config, number: number) 
   const { openThreads } = await import('../../log/index.ts');
   const { WitnessNetwork } = await import('../../gateway/witnesses/witness-network.ts');
   const { pino } = await import('pino');
+  const { openRegister } = await import('../../log/store/data-folder.ts');
+  const { register } = await openRegister(registerPlace(config));
   const witnesses = WitnessNetwork.open(config, Date.now, pino({ level: 'silent' }));
   const passphrase = passphraseOf(config);
   const shared = openThreads({ inline: true });
@@ -122,7 +124,7 @@ async function succeed({ log }: RestoreCommand, config: Config, number: number) 
       data: config.DATA_DIR,
       kind: log,
       number,
-      register: dataLog(config, log, number).register,
+      register,
       types: await broughtTypes(config),
       threads: shared,
       ...(passphrase === undefined ? {} : { passphrase }),

@@ -1,0 +1,421 @@
+// Ties a checkpoint register to one data folder, and says where the register is (log/FORMAT.md §5.4).
+//
+// Two processes that write to two copies of one database sign two trees. The register therefore names the data folder
+// that it belongs to: by a random id in the marker file `folder.json`, and by the inode and the creation time of that
+// file. A copy and a restored backup have the id, but another inode or creation time; a rename within a file system
+// keeps both. A snapshot of a whole disk keeps both too: only witnesses, or a register on another disk, find that.
+
+import { randomBytes } from 'node:crypto';
+import { existsSync, readdirSync } from 'node:fs';
+import { chmod, readdir, readFile, rm, rmdir, stat, statfs } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join, relative, resolve } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { makeFolder, writeDurableFile } from '../durable-file.ts';
+import { isJsonObject, parseJson } from '../encoding/json.ts';
+import type { Json, JsonObject } from '../encoding/json-types.ts';
+import { LogError } from '../errors.ts';
+import { LOG_KINDS, type Kind } from '../kinds.ts';
+import { FileRegister } from './register.ts';
+import { registerName } from './remembered.ts';
+import { writable } from './writable.ts';
+
+/** A data folder and its CHECKPOINT_DIR. */
+export interface RegisterPlace {
+  readonly data: string;
+  /** Folder of the register; when it is empty or absent, one in the platform's state folder. */
+  readonly checkpoints?: string;
+  /** Whether independent witnesses cosign the checkpoints; then a fork cannot stay unseen. */
+  readonly witnessed?: boolean;
+}
+
+/** The register of a data folder, and what the operator should know about it. */
+export interface OpenedRegister {
+  readonly register: FileRegister;
+  readonly notices: readonly Notice[];
+}
+
+/** A text for the operator, and whether something is amiss. */
+export interface Notice {
+  readonly level: 'info' | 'warn';
+  readonly text: string;
+}
+
+/** The name under which a register holds the identity of its data folder. */
+const FOLDER = 'folder';
+
+/** Where releases before the state folder kept the register: inside the data folder. */
+const oldFolder = (data: string): string => join(data, 'checkpoints');
+
+const markerOf = (data: string): string => join(data, 'folder.json');
+
+/** The numbers of the logs of a kind in a data folder, oldest first: the last one takes entries. */
+export function logNumbers(data: string, kind: Kind): number[] {
+  const folder = join(data, kind);
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  return names
+    .filter((name) => /^[1-9][0-9]{0,8}$/u.test(name))
+    .map(Number)
+    .sort((a, b) => a - b);
+}
+
+/** The names in the register of the logs of a data folder. */
+export function logNames(data: string): string[] {
+  return LOG_KINDS.flatMap((kind) => logNumbers(data, kind).map((n) => registerName(kind, n)));
+}
+
+/** The folder for the registers of this user: XDG_STATE_HOME, or what the platform has in its place. */
+export function stateFolder(): string {
+  const { XDG_STATE_HOME = '', LOCALAPPDATA = '' } = process.env;
+  if (XDG_STATE_HOME !== '') return join(XDG_STATE_HOME, 'actlog');
+  if (process.platform === 'win32' && LOCALAPPDATA !== '') return join(LOCALAPPDATA, 'actlog');
+  const home = homedir();
+  if (process.platform === 'darwin') return join(home, 'Library', 'Application Support', 'actlog');
+  return join(home, '.local', 'state', 'actlog');
+}
+
+/**
+ * Opens the register of a data folder for a process that writes. A new data folder gets its id and its register; the
+ * register of an earlier release moves out of the data folder.
+ *
+ * @throws LogError `data_not_adopted` when the folder is a copy or its register is missing; `log_unavailable` when
+ *   the register's folder does not take writes
+ */
+export async function openRegister(place: RegisterPlace): Promise<OpenedRegister> {
+  const { data, checkpoints = '' } = place;
+  await makeFolder(data);
+  const logs = logNames(data);
+  let id = await readMarker(data);
+  if (id === null) {
+    await refuseUnmarked(place, logs);
+    id = await makeMarker(data);
+  }
+  const register = new FileRegister(checkpoints === '' ? join(stateFolder(), id) : checkpoints);
+  await checkWritable(register);
+  let held = await register.read(FOLDER);
+  const former = await formerRegisters(place, id);
+  if (held === null) {
+    for (const from of former) await carry(from, register);
+    if (logs.length > 0 && (await lacksAll(register, logs))) throw missing(place, register);
+    held = await bind(register, data, id, null);
+  }
+  for (const from of former) await removeFiles(from);
+  const { identity, why } = await identityOf(data);
+  if (held['id'] !== id) throw foreign(place, register);
+  const known = held['marker'] ?? null;
+  if (known !== null && !sameIdentity(known, identity)) throw copied(place, register);
+  // What could not be read at first may be reliable under a newer kernel.
+  if (known === null && identity !== null) held = await bind(register, data, id, held);
+  return { register, notices: await noticesOf(place, register, held, why) };
+}
+
+/**
+ * The register of a data folder as it is, for reading; makes and changes nothing. It may hold nothing at all.
+ */
+export async function findRegister({
+  data,
+  checkpoints = '',
+}: RegisterPlace): Promise<FileRegister> {
+  if (checkpoints !== '') return new FileRegister(checkpoints);
+  const id = await readMarker(data);
+  const folder = id === null ? null : join(stateFolder(), id);
+  if (folder !== null && (await filesIn(folder)).length > 0) return new FileRegister(folder);
+  const old = oldFolder(data);
+  return new FileRegister(folder === null || (await filesIn(old)).length > 0 ? old : folder);
+}
+
+/** Whether the register belongs to this data folder: null, or why a start would refuse it. */
+export async function refusalOf(place: RegisterPlace): Promise<string | null> {
+  const register = await findRegister(place);
+  const held = await register.read(FOLDER);
+  // Not tied to any folder yet: the next start does that.
+  if (held === null) return null;
+  if (held['id'] !== (await readMarker(place.data))) return foreign(place, register).message;
+  const { identity } = await identityOf(place.data);
+  const known = held['marker'] ?? null;
+  return known === null || sameIdentity(known, identity) ? null : copied(place, register).message;
+}
+
+/** All registers in the state folder, for finding the one that a restored data folder belonged to. */
+export async function knownRegisters(): Promise<FileRegister[]> {
+  const names = await readdir(stateFolder()).catch(() => []);
+  return names
+    .filter((name) => /^[0-9a-f]{32}$/.test(name))
+    .map((name) => new FileRegister(join(stateFolder(), name)));
+}
+
+/**
+ * Ties a register to a data folder whatever it was tied to: the operator has compared the logs. `found` is the
+ * register of the same logs that a folder without its marker file belonged to.
+ */
+export async function adoptFolder(
+  { data, checkpoints = '' }: RegisterPlace,
+  found: FileRegister | null,
+): Promise<FileRegister> {
+  const id =
+    (await readMarker(data)) ??
+    (await makeMarker(data, found === null ? undefined : relative(stateFolder(), found.folder)));
+  const register = new FileRegister(checkpoints === '' ? join(stateFolder(), id) : checkpoints);
+  await checkWritable(register);
+  await bind(register, data, id, await register.read(FOLDER));
+  return register;
+}
+
+/** A data folder without its marker file is new, of an earlier release, or restored without it. */
+async function refuseUnmarked(place: RegisterPlace, logs: readonly string[]): Promise<void> {
+  const { data, checkpoints = '' } = place;
+  if (checkpoints !== '') {
+    const register = new FileRegister(checkpoints);
+    const names = await filesIn(checkpoints);
+    if (names.includes(FOLDER)) throw foreign(place, register);
+    const known = names.filter((name) => /^(?:live|sandbox)-\d+$/.test(name));
+    if (logs.length === 0 && known.length > 0) throw foreign(place, register);
+    if (known.length > 0) return;
+  }
+  if (logs.length === 0) return;
+  const register = new FileRegister(oldFolder(data));
+  if ((await filesIn(register.folder)).length === 0) throw missing(place, register);
+  for (const name of logs) {
+    const signer = signerOf(await register.read(name));
+    if (signer === null) continue;
+    for (const other of await knownRegisters()) {
+      if (signerOf(await other.read(name)) === signer) throw copied(place, other);
+    }
+  }
+}
+
+/** Origin and key id of the note that a register holds of a log: they tell logs apart. */
+function signerOf(value: JsonObject | null): string | null {
+  const note = value?.['note'];
+  const [, origin = '', signature = ''] =
+    typeof note === 'string' ? (/\n\n— (\S+) (\S+)\n/u.exec(note) ?? []) : [];
+  if (origin === '') return null;
+  return `${origin} ${Buffer.from(signature, 'base64').subarray(0, 4).toString('hex')}`;
+}
+
+async function readMarker(data: string): Promise<string | null> {
+  const path = markerOf(data);
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+  let value: Json = null;
+  try {
+    value = parseJson(text);
+  } catch {
+    // Reported below, as is a text that is JSON of something else.
+  }
+  const id = isJsonObject(value) ? value['id'] : undefined;
+  if (typeof id !== 'string' || !/^[0-9a-f]{32}$/.test(id)) {
+    throw new LogError('store_corrupt', `${path} is not the marker file of a data folder`);
+  }
+  return id;
+}
+
+/** Gives a data folder its id. Of two processes that start at once, both take what one of them wrote. */
+async function makeMarker(data: string, id = randomBytes(16).toString('hex')): Promise<string> {
+  await writeDurableFile(markerOf(data), `${JSON.stringify({ id })}\n`, { replace: false }).catch(
+    (error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    },
+  );
+  return (await readMarker(data)) ?? id;
+}
+
+async function bind(
+  register: FileRegister,
+  data: string,
+  id: string,
+  held: JsonObject | null,
+): Promise<JsonObject> {
+  const { identity } = await identityOf(data);
+  const next = { id, marker: identity, told: [] };
+  await changeFolder(register, held, next);
+  return (await register.read(FOLDER)) ?? next;
+}
+
+/** Of two processes that start at once, one changes the value; the other reads what it wrote. */
+async function changeFolder(
+  register: FileRegister,
+  held: JsonObject | null,
+  next: JsonObject,
+): Promise<void> {
+  await register.advance(FOLDER, held, next).catch((error: unknown) => {
+    if (!(error instanceof LogError) || error.code !== 'log_locked') throw error;
+  });
+}
+
+/** File systems of Linux whose inode numbers and creation times outlive a mount; the number is that of statfs(2). */
+const RELIABLE: ReadonlyMap<bigint, string> = new Map([
+  [0xef53n, 'ext4'],
+  [0x58465342n, 'xfs'],
+  [0x9123683en, 'btrfs'],
+  [0x2fc12fc1n, 'zfs'],
+  [0xf2f52010n, 'f2fs'],
+  [0xca451a4en, 'bcachefs'],
+  [0x01021994n, 'tmpfs'],
+]);
+
+/** How long the file system may take to show a changed time. */
+const SETTLE_MS = 1000;
+
+/** Inode and creation time of the marker file; null with the reason where they are not reliable. */
+async function identityOf(data: string): Promise<{ identity: JsonObject | null; why: string }> {
+  const path = markerOf(data);
+  const unreliable = (why: string) => ({ identity: null, why });
+  if (process.platform === 'linux') {
+    const { type } = await statfs(path, { bigint: true });
+    if (!RELIABLE.has(type))
+      return unreliable(`its file system (0x${type.toString(16)}) is unknown`);
+  }
+  const before = await stat(path, { bigint: true });
+  if (before.birthtimeNs === 0n) return unreliable('its file system keeps no creation times');
+  // Where a file system has no creation time, the time of the last change may be shown in its place.
+  const until = performance.now() + SETTLE_MS;
+  let after = before;
+  while (after.ctimeNs === before.birthtimeNs && performance.now() < until) {
+    await chmod(path, Number(before.mode & 0o777n));
+    after = await stat(path, { bigint: true });
+    if (after.ctimeNs === before.birthtimeNs) await setTimeout(2);
+  }
+  if (after.ctimeNs === after.birthtimeNs || after.birthtimeNs !== before.birthtimeNs) {
+    return unreliable('its file system keeps no creation times');
+  }
+  const identity = { inode: String(after.ino), created_ns: String(after.birthtimeNs) };
+  return { identity, why: '' };
+}
+
+function sameIdentity(known: Json, found: JsonObject | null): boolean {
+  return (
+    isJsonObject(known) &&
+    found !== null &&
+    known['inode'] === found['inode'] &&
+    known['created_ns'] === found['created_ns']
+  );
+}
+
+/** The register's folder is made and takes files. */
+async function checkWritable(register: FileRegister): Promise<void> {
+  const { folder } = register;
+  try {
+    await makeFolder(folder, 0o700);
+    await writable(folder);
+  } catch (cause) {
+    throw new LogError(
+      'log_unavailable',
+      `the checkpoint register cannot be written in ${folder} (${(cause as Error).message}): make the folder ` +
+        'writable, or set CHECKPOINT_DIR to one that is, best on another disk than DATA_DIR',
+      { cause },
+    );
+  }
+}
+
+/** The names in a folder of register files; empty when there is no folder. */
+async function filesIn(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  });
+  return names
+    .filter((name) => /^[a-z][a-z0-9-]*\.checkpoint$/.test(name))
+    .map((name) => name.slice(0, -'.checkpoint'.length));
+}
+
+async function lacksAll(register: FileRegister, names: readonly string[]): Promise<boolean> {
+  for (const name of names) if ((await register.read(name)) !== null) return false;
+  return true;
+}
+
+/**
+ * Where the register was before this start: in the data folder, as earlier releases had it, or in the state folder
+ * until CHECKPOINT_DIR was set.
+ */
+async function formerRegisters(
+  { data, checkpoints = '' }: RegisterPlace,
+  id: string,
+): Promise<FileRegister[]> {
+  const former: FileRegister[] = [];
+  const old = new FileRegister(oldFolder(data));
+  if (resolve(old.folder) !== resolve(checkpoints) && (await filesIn(old.folder)).length > 0)
+    former.push(old);
+  if (checkpoints === '') return former;
+  const byId = new FileRegister(join(stateFolder(), id));
+  const held = resolve(byId.folder) === resolve(checkpoints) ? null : await byId.read(FOLDER);
+  if (held !== null && sameIdentity(held['marker'] ?? null, (await identityOf(data)).identity)) {
+    former.push(byId);
+  }
+  return former;
+}
+
+async function carry(from: FileRegister, to: FileRegister): Promise<void> {
+  for (const name of await filesIn(from.folder)) {
+    const value = name === FOLDER ? null : await from.read(name);
+    // A crash may have ended the move before.
+    if (value !== null && (await to.read(name)) === null) await to.advance(name, null, value);
+  }
+}
+
+async function removeFiles({ folder }: FileRegister): Promise<void> {
+  for (const name of await filesIn(folder)) await rm(join(folder, `${name}.checkpoint`));
+  await rmdir(folder).catch(() => undefined);
+}
+
+async function noticesOf(
+  { data, witnessed = false }: RegisterPlace,
+  register: FileRegister,
+  held: JsonObject,
+  why: string,
+): Promise<Notice[]> {
+  const notices: Notice[] = [];
+  if (held['marker'] === null) {
+    notices.push({
+      level: 'warn',
+      text:
+        `a copy of ${data} would not be recognised by the inode and creation time of its marker file: ${why}. ` +
+        'Use witnesses, and never start a second copy',
+    });
+  }
+  const told = held['told'];
+  if (!witnessed && Array.isArray(told) && !told.includes('same-file-system')) {
+    const [one, other] = [await stat(data), await stat(register.folder)];
+    if (one.dev === other.dev) {
+      notices.push({
+        level: 'info',
+        text:
+          `the checkpoint register ${register.folder} is on the same file system as ${data}, and no witnesses are ` +
+          'configured: after a snapshot of that file system is restored, nothing shows that the logs had gone ' +
+          'further. Set CHECKPOINT_DIR to another disk, or configure WITNESS_POLICY. This is said once',
+      });
+      await changeFolder(register, held, { ...held, told: ['same-file-system'] });
+    }
+  }
+  return notices;
+}
+
+const ADOPT =
+  'Make sure that no other copy is in use, then run "actlog adopt", which compares the logs with a mirror ' +
+  '(--from) or with the witnesses of WITNESS_POLICY before this folder may go on';
+
+const refused = (message: string): LogError =>
+  new LogError('data_not_adopted', `${message}. ${ADOPT}`);
+
+const copied = ({ data }: RegisterPlace, { folder }: FileRegister): LogError =>
+  refused(
+    `${data} is a copy or was restored from one: the checkpoint register ${folder} belongs to the folder that it ` +
+      'was copied from, which may have signed more since, so that writing here could fork the log',
+  );
+
+const foreign = ({ data }: RegisterPlace, { folder }: FileRegister): LogError =>
+  refused(
+    `the checkpoint register ${folder} belongs to another data folder than ${data}. For new logs, set ` +
+      'CHECKPOINT_DIR to an empty folder. Otherwise this folder was restored',
+  );
+
+const missing = ({ data, checkpoints = '' }: RegisterPlace, { folder }: FileRegister): LogError =>
+  refused(
+    `${data} has logs, but their checkpoint register is missing in ${folder}, so that nothing shows whether they ` +
+      `had gone further${checkpoints === '' ? '. If CHECKPOINT_DIR was set before, set it again' : ''}`,
+  );

@@ -1,0 +1,234 @@
+// A register belongs to one data folder: a copy is refused, a rename is not, and the register of an earlier release
+// moves to the state folder.
+
+import assert from 'node:assert/strict';
+import {
+  chmod,
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { LogError, openLog, openRegister, openThreads } from '../../../log/index.ts';
+import type { Log, RegisterPlace, Threads } from '../../../log/index.ts';
+import { findRegister, refusalOf, stateFolder } from '../../../log/store/data-folder.ts';
+import { FileRegister } from '../../../log/store/register.ts';
+
+describe('data folder', () => {
+  let folder: string;
+  let data: string;
+  let threads: Threads;
+  let state: string | undefined;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'actlog-data-folder-'));
+    data = join(folder, 'data');
+    threads = openThreads({ inline: true });
+    state = process.env['XDG_STATE_HOME'];
+    process.env['XDG_STATE_HOME'] = join(folder, 'state');
+  });
+  afterEach(async () => {
+    process.env['XDG_STATE_HOME'] = state;
+    await threads.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const open = (place: Partial<RegisterPlace> = {}): Promise<Log> =>
+    openLog({ data, kind: 'live', origin_base: 'log.example', threads, ...place });
+  /** Opens the log, has it write and closes it. */
+  async function use(place: Partial<RegisterPlace> = {}): Promise<number> {
+    const log = await open(place);
+    await log.registerTenant('dGVuYW50LWV4YW1wbGUtMQ', '0'.repeat(64));
+    await log.whenPublished(log.size());
+    await log.close();
+    return log.size();
+  }
+  const refuses = (text: RegExp, place: Partial<RegisterPlace> = {}): Promise<void> =>
+    assert.rejects(open(place), (error) => {
+      assert.ok(error instanceof LogError);
+      assert.equal(error.code, 'data_not_adopted');
+      assert.match(error.message, text);
+      assert.match(error.message, /actlog adopt/);
+      return true;
+    });
+  /** What a release without marker files left: the register inside the data folder. */
+  async function asBefore(): Promise<string> {
+    const { folder: kept } = await findRegister({ data });
+    const old = join(data, 'checkpoints');
+    await cp(kept, old, { recursive: true });
+    await rm(join(old, 'folder.checkpoint'));
+    await rm(join(data, 'folder.json'));
+    return kept;
+  }
+
+  it('keeps its register outside, under its id, and goes on from there', async () => {
+    const size = await use();
+    const { id } = JSON.parse(await readFile(join(data, 'folder.json'), 'utf8')) as { id: string };
+    const { folder: kept } = await findRegister({ data });
+    assert.equal(kept, join(stateFolder(), id));
+    assert.ok(kept.startsWith(join(folder, 'state')));
+    assert.deepEqual((await readdir(kept)).sort(), ['folder.checkpoint', 'live-1.checkpoint']);
+    assert.deepEqual((await readdir(data)).sort(), ['folder.json', 'keys', 'live']);
+    assert.ok((await use()) >= size);
+  });
+
+  it('is new after it was removed, with a register of its own', async () => {
+    await use();
+    const before = await findRegister({ data });
+    await rm(data, { recursive: true });
+    await use();
+    assert.notEqual((await findRegister({ data })).folder, before.folder);
+  });
+
+  it('keeps its identity when it is renamed', async () => {
+    await use();
+    const moved = join(folder, 'moved');
+    await rename(data, moved);
+    await use({ data: moved });
+    await rename(moved, data);
+    await use();
+  });
+
+  it('is refused as a copy, beside the one it was copied from and in its place', async () => {
+    await use();
+    const copy = join(folder, 'copy');
+    await cp(data, copy, { recursive: true, preserveTimestamps: true });
+    await refuses(/is a copy or was restored from one/, { data: copy });
+    assert.match((await refusalOf({ data: copy })) ?? '', /is a copy/);
+    assert.equal(await refusalOf({ data }), null);
+    await use();
+    await rm(data, { recursive: true });
+    await rename(copy, data);
+    await refuses(/is a copy or was restored from one/);
+  });
+
+  it('is refused as a copy that took its register along', async () => {
+    await use({ checkpoints: join(data, 'checkpoints') });
+    const copy = join(folder, 'copy');
+    await cp(data, copy, { recursive: true, preserveTimestamps: true });
+    await refuses(/is a copy/, { data: copy, checkpoints: join(copy, 'checkpoints') });
+  });
+
+  it('is refused when its register is gone, and when its marker is', async () => {
+    await use();
+    const { folder: kept } = await findRegister({ data });
+    await rename(kept, `${kept}.away`);
+    await refuses(/their checkpoint register is missing in .*CHECKPOINT_DIR/);
+    await rename(`${kept}.away`, kept);
+    await use();
+    await rm(join(data, 'folder.json'));
+    await refuses(/their checkpoint register is missing/);
+  });
+
+  it('is refused on a register that belongs to another one', async () => {
+    const checkpoints = join(folder, 'register');
+    await use({ checkpoints });
+    const other = join(folder, 'other');
+    await refuses(/belongs to another data folder than .*empty folder/, {
+      data: other,
+      checkpoints,
+    });
+    await use({ data: other });
+    await refuses(/belongs to another data folder/, { data: other, checkpoints });
+    await use({ checkpoints });
+  });
+
+  it('moves the register of an earlier release out, once', async () => {
+    const size = await use();
+    const kept = await asBefore();
+    const value = await new FileRegister(join(data, 'checkpoints')).read('live-1');
+    await rm(kept, { recursive: true });
+    // Tools read it where it is until a start has moved it.
+    assert.equal((await findRegister({ data })).folder, join(data, 'checkpoints'));
+    const { register } = await openRegister({ data });
+    assert.deepEqual(await register.read('live-1'), value);
+    assert.ok(register.folder.startsWith(stateFolder()));
+    assert.deepEqual((await readdir(data)).sort(), ['folder.json', 'keys', 'live']);
+    assert.ok((await use()) >= size);
+  });
+
+  it('ties the register of an earlier release to it where CHECKPOINT_DIR was set', async () => {
+    const checkpoints = join(folder, 'register');
+    await use({ checkpoints });
+    await rm(join(checkpoints, 'folder.checkpoint'));
+    await rm(join(data, 'folder.json'));
+    await use({ checkpoints });
+    assert.ok((await readdir(checkpoints)).includes('folder.checkpoint'));
+  });
+
+  it('goes on with a move that a crash ended', async () => {
+    await use();
+    const kept = await asBefore();
+    await rm(kept, { recursive: true });
+    // The marker was made and one value moved, and the process ended.
+    const { register } = await openRegister({ data });
+    await cp(register.folder, join(data, 'checkpoints'), { recursive: true });
+    await rm(join(data, 'checkpoints', 'folder.checkpoint'));
+    await rm(register.where('folder'));
+    await use();
+    assert.deepEqual((await readdir(data)).sort(), ['folder.json', 'keys', 'live']);
+  });
+
+  it('refuses a copy from before the upgrade, whose register is inside it', async () => {
+    await use();
+    const kept = await asBefore();
+    await cp(data, join(folder, 'backup'), { recursive: true });
+    await rm(kept, { recursive: true });
+    await use();
+    await rm(data, { recursive: true });
+    await cp(join(folder, 'backup'), data, { recursive: true });
+    await refuses(/is a copy or was restored from one/);
+  });
+
+  it('takes its register along when CHECKPOINT_DIR is set later', async () => {
+    const size = await use();
+    const { folder: kept } = await findRegister({ data });
+    const checkpoints = join(folder, 'register');
+    assert.ok((await use({ checkpoints })) >= size);
+    assert.deepEqual(await readdir(stateFolder()), [], `${kept} has moved`);
+  });
+
+  it('names CHECKPOINT_DIR where the state folder cannot be made', async () => {
+    await writeFile(join(folder, 'state'), 'a file');
+    await assert.rejects(open(), (error) => {
+      assert.ok(error instanceof LogError);
+      assert.equal(error.code, 'log_unavailable');
+      assert.match(error.message, /state.*ENOTDIR.*CHECKPOINT_DIR/);
+      return true;
+    });
+  });
+
+  it('refuses a marker file that is damaged', async () => {
+    await use();
+    await writeFile(join(data, 'folder.json'), '{}');
+    await assert.rejects(open(), { code: 'store_corrupt' });
+  });
+
+  it('keeps its identity when its mode and times change', async () => {
+    await use();
+    await chmod(join(data, 'folder.json'), 0o600);
+    await writeFile(join(data, 'folder.json'), await readFile(join(data, 'folder.json')));
+    await use();
+  });
+
+  it('says once that the register is on its own file system, unless there are witnesses', async () => {
+    await mkdir(data);
+    const { notices: none } = await openRegister({ data, witnessed: true });
+    assert.deepEqual(none, []);
+    const { notices } = await openRegister({ data });
+    assert.equal(notices.length, 1);
+    assert.match(notices[0]?.text ?? '', /same file system .*CHECKPOINT_DIR.*WITNESS_POLICY/);
+    assert.deepEqual((await openRegister({ data })).notices, []);
+  });
+
+  it('gets one id when two processes start on it at once', async () => {
+    const registers = await Promise.all([openRegister({ data }), openRegister({ data })]);
+    assert.equal(new Set(registers.map(({ register }) => register.folder)).size, 1);
+  });
+});
