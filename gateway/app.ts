@@ -14,7 +14,7 @@ import { idempotency } from './middleware/idempotency.ts';
 import { match } from './middleware/match.ts';
 import { prefer } from './middleware/prefer.ts';
 import { query } from './middleware/query.ts';
-import { rateLimit } from './middleware/rate-limit.ts';
+import { rateLimits } from './middleware/rate-limit.ts';
 import { requestId } from './middleware/request-id.ts';
 import { securityHeaderList, securityHeaders } from './middleware/security-headers.ts';
 
@@ -27,6 +27,7 @@ export function buildApp(gateway: Gateway): Koa {
     env: 'production',
   });
   const headers = securityHeaderList(gateway.base_url.startsWith('https:'));
+  const limits = rateLimits(config);
   const order = [
     requestId(gateway),
     securityHeaders(headers),
@@ -35,10 +36,11 @@ export function buildApp(gateway: Gateway): Koa {
     match(new Dispatch(gateway.routes())),
     cors,
     authenticate,
-    rateLimit(config),
+    limits.request,
     query,
     body,
     prefer,
+    limits.work,
     idempotency(),
     handle,
   ];

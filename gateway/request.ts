@@ -30,6 +30,8 @@ export abstract class RequestState implements RouteState {
   /** query.ts, body.ts */
   query: unknown = NOTHING;
   body: unknown = NOTHING;
+  /** Length of the body as it came. */
+  body_bytes = 0;
   /** prefer.ts: how long an append waits for its checkpoint; 0 is not at all. */
   wait_ms = 0;
   /** idempotency.ts */

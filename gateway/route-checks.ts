@@ -39,6 +39,9 @@ export function checkRoute(plugin: string, declared: Route): void {
   if (budget !== undefined && !BUDGETS.includes(budget)) {
     refuse(`budget must be one of ${BUDGETS.join(', ')}`);
   }
+  if (!['undefined', 'number', 'function'].includes(typeof route.cost)) {
+    refuse('cost must be a number or a function of the request');
+  }
   if (route.asksLive === true && access !== 'open') refuse('asksLive needs the access open');
   if (typeof route.handle !== 'function') refuse('has no handle');
   for (const name of ['respond', 'problem'] as const) {

@@ -68,6 +68,9 @@ export type {
   Watch,
 } from '../log/index.ts';
 
+/** Requests that cost as much, or more, are heavy: of one caller one runs at a time. */
+export const HEAVY_COST = 5;
+
 /** The number of this contract; a host refuses a plugin that was written for another. */
 export const CONTRACT = 1;
 
@@ -152,6 +155,12 @@ export interface RouteProblem {
   readonly request_id: string;
 }
 
+/** What the cost of a request is computed from. */
+export interface CostRequest<P = unknown, Q = unknown, B = unknown> extends RouteRequest<P, Q, B> {
+  /** Length of the body as it came. */
+  readonly body_bytes: number;
+}
+
 /** A route as its author writes it; see `route`. */
 export interface RouteDeclaration<
   P extends TSchema = TSchema,
@@ -184,8 +193,13 @@ export interface RouteDeclaration<
   readonly idempotent?: boolean;
   /** Which rate limit counts: `write` for POST and `read` for GET unless said; `log` is the larger one of log reads. */
   readonly budget?: 'write' | 'read' | 'log' | 'none';
-  /** For how many requests of its budget one counts; 1 unless said. */
-  readonly cost?: number;
+  /**
+   * For how many requests of its budget one counts, where 1 is some 20 ms of a core. A route whose work grows with its
+   * input computes it from that; it is rounded down, ApiErrors are answers. Unless said, it is 1, and 1 for each
+   * 64 KiB of the body. From `HEAVY_COST` on, requests of one caller run one at a time.
+   */
+  readonly cost?:
+    number | ((request: CostRequest<Static<P>, Static<Q>, Static<B>>) => number | Promise<number>);
   /** Its work grows with a session that callers make as long as they like: each has a few under way at a time. */
   readonly whole?: boolean;
   /** Objects of TypeBox. Path and query values are strings, so their schemas are of strings (patterns, literals). */

@@ -13,6 +13,7 @@ export async function body(ctx: RequestContext, next: Next): Promise<void> {
   const { matched } = ctx.state;
   if (matched !== null && matched.route.method !== 'GET') {
     const bytes = await read(ctx);
+    ctx.state.body_bytes = bytes.length;
     if (matched.body !== null) {
       const value = jsonOf(ctx, bytes, matched.route.bodyRequired ?? true);
       matched.body(value);

@@ -1,14 +1,16 @@
-// Rate limits in memory, by key or by address, and how many unbounded answers are under way at a time.
-// behaviour.md §4.2; draft-ietf-httpapi-ratelimit-headers.
+// Rate limits in memory, by key or by address: of requests, of the work that their input takes, and of unbounded
+// answers that are under way at a time. gateway/API.md §4.2; draft-ietf-httpapi-ratelimit-headers.
 
 import ipaddr from 'ipaddr.js';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import { ApiError } from '../../plugins/contract.ts';
+import { ApiError, HEAVY_COST } from '../../plugins/contract.ts';
 import type { Config } from '../config.ts';
 import type { Next, RequestContext } from '../request.ts';
 import { isShared } from '../tenants/tenants.ts';
 
 const WINDOW_S = 60;
+/** Heavy requests of one caller that are under way or wait for their turn. */
+const MAX_IN_LINE = 8;
 
 interface Limit {
   readonly limiter: RateLimiterMemory;
@@ -27,8 +29,18 @@ export function networkOf(ip: string): string {
     .join(':')}::/64`;
 }
 
-/** Counts a request against the limit of its caller; 429 with Retry-After beyond it. */
-export function rateLimit(config: Config) {
+/** The two middlewares of the limits: a request counts before its body is read, its work once the input is known. */
+export interface RateLimits {
+  /** Counts a request for 1, or for the number that its route declares; 429 with Retry-After beyond the limit. */
+  readonly request: (ctx: RequestContext, next: Next) => Promise<unknown>;
+  /** Counts what the work on the input costs beyond that, and runs heavy work of one caller one at a time. */
+  readonly work: (ctx: RequestContext, next: Next) => Promise<unknown>;
+}
+
+/** The limits of the configuration. */
+export function rateLimits(config: Config): RateLimits {
+  const pass = (_ctx: RequestContext, next: Next): Promise<unknown> => next();
+  if (config.RATE_LIMITS === 'off') return { request: pass, work: pass };
   const limit = (name: string, points: number): Limit => ({
     name,
     limiter: new RateLimiterMemory({ points, duration: WINDOW_S, keyPrefix: name }),
@@ -41,39 +53,90 @@ export function rateLimit(config: Config) {
     reads: limit('public-reads', config.RATE_PUBLIC_READS),
     log: limit('log-reads', config.RATE_LOG_READS),
   };
-  const underWay = new UnderWay(config.MAX_SESSION_READS);
-  if (config.RATE_LIMITS === 'off') return (_ctx: RequestContext, next: Next) => next();
-  return async (ctx: RequestContext, next: Next): Promise<void> => {
-    const { matched, caller } = ctx.state;
+  /** Whose limit counts a request; null for a route that is not counted. */
+  const limitOf = ({ state }: RequestContext): { limit: Limit; who: string } | null => {
+    const { matched, caller } = state;
     const budget = matched?.budget ?? 'none';
-    if (budget !== 'none') {
-      const key = budget === 'log' || isShared(caller.tenant) ? null : caller.key_id;
-      const { limiter, name, policy } =
-        key !== null
-          ? limits[caller.kind]
-          : limits[budget === 'log' ? 'log' : budget === 'read' ? 'reads' : 'writes'];
-      const who = key ?? networkOf(caller.ip);
-      const cost = Math.min(matched?.route.cost ?? 1, limiter.points);
-      const taken = await limiter.consume(who, cost).catch(refusal);
-      const wait = Math.max(1, Math.ceil(taken.msBeforeNext / 1000));
-      ctx.res.setHeader('RateLimit-Policy', policy);
-      ctx.res.setHeader(
-        'RateLimit',
-        `"${name}";r=${String(taken.remainingPoints)};t=${String(wait)}`,
-      );
-      if (taken.consumedPoints > limiter.points) {
-        const headers = { 'Retry-After': String(wait) };
-        throw new ApiError('rate_limited', `too many requests: wait ${String(wait)} s`, {
-          headers,
+    if (budget === 'none') return null;
+    const key = budget === 'log' || isShared(caller.tenant) ? null : caller.key_id;
+    if (key !== null) return { limit: limits[caller.kind], who: key };
+    const name = budget === 'log' ? 'log' : budget === 'read' ? 'reads' : 'writes';
+    return { limit: limits[name], who: networkOf(caller.ip) };
+  };
+  const underWay = new UnderWay(config.MAX_SESSION_READS);
+  const turns = new Turns();
+  return {
+    async request(ctx, next) {
+      const counted = limitOf(ctx);
+      if (counted === null) return next();
+      const { limit, who } = counted;
+      const route = ctx.state.matched?.route;
+      await take(ctx, counted, typeof route?.cost === 'number' ? route.cost : 1);
+      if (route?.whole === true) return underWay.pass(`${limit.name} ${who}`, ctx, next);
+      return next();
+    },
+    async work(ctx, next) {
+      const counted = limitOf(ctx);
+      const route = ctx.state.matched?.route;
+      if (counted === null || route === undefined || typeof route.cost === 'number') return next();
+      const { state } = ctx;
+      const cost = Math.floor((await route.cost?.(state)) ?? costOfBytes(state.body_bytes));
+      const { limit, who } = counted;
+      // What costs more than the limit takes all of it: one such request in a window, alone in it.
+      const more = Math.min(cost, limit.limiter.points) - 1;
+      if (more > 0) {
+        await take(ctx, counted, more).catch(async (refused: unknown) => {
+          // Work that is not done is not paid for: other requests of the caller go on.
+          await limit.limiter.reward(who, more);
+          throw refused;
         });
       }
-      if (matched?.route.whole === true) {
-        await underWay.pass(`${name} ${who}`, ctx, next);
-        return;
-      }
-    }
-    await next();
+      return cost < HEAVY_COST ? next() : turns.pass(`${limit.name} ${who}`, ctx, next);
+    },
   };
+}
+
+/** What reading, checking and hashing a body costs where its route says no more. */
+const costOfBytes = (bytes: number): number => 1 + Math.floor(bytes / 65_536);
+
+async function take(
+  ctx: RequestContext,
+  { limit: { limiter, name, policy }, who }: { readonly limit: Limit; readonly who: string },
+  cost: number,
+): Promise<void> {
+  const taken = await limiter.consume(who, Math.min(cost, limiter.points)).catch(refusal);
+  const wait = Math.max(1, Math.ceil(taken.msBeforeNext / 1000));
+  ctx.res.setHeader('RateLimit-Policy', policy);
+  ctx.res.setHeader('RateLimit', `"${name}";r=${String(taken.remainingPoints)};t=${String(wait)}`);
+  if (taken.consumedPoints <= limiter.points) return;
+  const headers = { 'Retry-After': String(wait) };
+  throw new ApiError('rate_limited', `too many requests: wait ${String(wait)} s`, { headers });
+}
+
+/** Heavy requests of one caller, one after the other: the others of the same caller wait, a few at most. */
+class Turns {
+  readonly #waiting = new Map<string, { count: number; last: Promise<unknown> }>();
+
+  async pass(who: string, { res }: RequestContext, next: Next): Promise<unknown> {
+    const line = this.#waiting.get(who) ?? { count: 0, last: Promise.resolve() };
+    if (line.count >= MAX_IN_LINE) {
+      const message = `${String(MAX_IN_LINE)} heavy requests of this caller are under way or wait`;
+      throw new ApiError('rate_limited', message, { headers: { 'Retry-After': '1' } });
+    }
+    line.count += 1;
+    this.#waiting.set(who, line);
+    const mine = line.last.then(() => {
+      if (!res.destroyed) return next();
+      throw new ApiError('rate_limited', 'the client left before its turn');
+    });
+    line.last = mine.catch(() => undefined);
+    try {
+      return await mine;
+    } finally {
+      line.count -= 1;
+      if (line.count === 0) this.#waiting.delete(who);
+    }
+  }
 }
 
 /** Requests whose work is not bounded, by caller: rates alone would let one caller have all of them at once. */

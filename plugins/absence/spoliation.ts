@@ -10,10 +10,13 @@ import { checkWithinNewest } from '../succession.ts';
 import { tally, uncovered } from './coverage.ts';
 import type { Beat, Window } from './coverage.ts';
 import { MAX_LISTED, REPORT, ReportMembers, reportType } from './entries.ts';
+import { chainCount } from '../cost.ts';
 
 /** Entries of a chain that one report reads; a longer window is several reports. */
 const MAX_READ = 10_000;
 const PAGE = 1000;
+/** Entries that are read in what a cost of 1 stands for. */
+const ENTRIES_IN_ONE = 2000;
 
 const DOES_NOT_ASSERT: readonly string[] = [
   'why a heartbeat or an entry is missing, or whose fault that is',
@@ -55,6 +58,14 @@ export function spoliationRoute(host: PluginHost): Route {
       surface: 'policy_bind',
       from_ms: 1790000000000,
       to_ms: 1790003600000,
+    },
+    async cost({ body: { entity, surface }, caller }) {
+      const log = host.log(caller.kind);
+      const counts = ['surface', 'heartbeat'].map((kind) =>
+        chainCount(log, [kind, entity, surface]),
+      );
+      const [acts = 0, beats = 0] = await Promise.all(counts);
+      return 1 + (Math.min(acts, MAX_READ) + Math.min(beats, MAX_READ)) / ENTRIES_IN_ONE;
     },
     async handle(ctx) {
       const { body, caller, wait_ms } = ctx.state;

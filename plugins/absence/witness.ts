@@ -124,6 +124,7 @@ export function witnessRoute(host: PluginHost): Route {
       from_ms: 1790000000000,
       to_ms: 1790000060000,
     },
+    cost: ({ body }) => surfacesOf(body).length,
     async handle(ctx) {
       const { body, caller, wait_ms } = ctx.state;
       const { entity, from_ms, to_ms } = body;

@@ -7,6 +7,7 @@ import { EntityName, Millis, receiptMembers, SurfaceName } from '../contract.ts'
 import type { Classifier } from './classifier.ts';
 import { ResultMembers } from './entries.ts';
 import { checkRequest, DEFAULT_DOMAIN, judge, namedEntity, resultDraft } from './rules.ts';
+import { textCost } from '../cost.ts';
 
 const ClassifyReceipt = Type.Object(
   { ...receiptMembers, ...ResultMembers.properties },
@@ -58,6 +59,7 @@ export function classifyRoutes(host: PluginHost, classifier: Classifier): readon
       responses: { 200: { description: 'The receipt.', schema: ClassifyReceipt } },
       errors: ['message_required', 'invalid_webhook_url', 'tenant_forbidden'],
       example: { message: 'Schedule the interview for Monday', domain: 'hiring' },
+      cost: ({ body }) => textCost(body.message),
       async handle(ctx) {
         const { body, caller } = ctx.state;
         const entity = await namedEntity(host.log(caller.kind), caller, body);

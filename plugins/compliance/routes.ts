@@ -20,6 +20,7 @@ import { readSession } from './session.ts';
 import type { ReadSession } from './session.ts';
 import { PackSchema, ReportSchema } from './shapes.ts';
 import { packText, reportText } from './text.ts';
+import { sessionCost } from '../cost.ts';
 
 /** A kind of document: how its session is read and what it says. */
 interface Kind {
@@ -27,6 +28,9 @@ interface Kind {
   readonly selectors: ReadonlyMap<string, readonly string[]>;
   build(session: ReadSession, subject: Subject, at: SealTime): JsonObject;
 }
+
+/** Entries of a session that are read in what a cost of 1 stands for. */
+const ENTRIES_IN_ONE = 300;
 
 const REPORT_KIND: Kind = { type: REPORT, selectors: REPORT_SELECTORS, build: reportOf };
 const PACK_KIND: Kind = { type: PACK, selectors: PACK_SELECTORS, build: packOf };
@@ -70,6 +74,8 @@ export function documentRoutes(host: PluginHost): readonly Route[] {
           formats: ['text/plain', 'text/html'],
         },
       },
+      cost: ({ query, caller }) =>
+        sessionCost(host, caller, query.session_id ?? DEFAULT_SESSION, ENTRIES_IN_ONE),
       async handle(ctx) {
         const { session_id = DEFAULT_SESSION, format, log_number } = ctx.state.query;
         const wanted = checkFormat(format, ['json', 'txt', 'html']);
@@ -96,6 +102,7 @@ export function documentRoutes(host: PluginHost): readonly Route[] {
           formats: ['text/plain'],
         },
       },
+      cost: ({ params, caller }) => sessionCost(host, caller, params.session_id, ENTRIES_IN_ONE),
       async handle(ctx) {
         const { format, log_number } = ctx.state.query;
         const wanted = checkFormat(format, ['json', 'txt']);

@@ -21,6 +21,7 @@ import { recordText, sessionBatch, sessionChain } from './air/session.ts';
 import type { AirService } from './air/session.ts';
 import { AirRecord } from './air/record-schema.ts';
 import { airStatement, coseView } from './air/statement.ts';
+import { sessionCost } from '../cost.ts';
 
 const AirKey = Type.Object({
   kty: Type.Literal('EC'),
@@ -80,6 +81,10 @@ const AirSession = Type.Object(
   { $id: 'AirSession' },
 );
 
+/** Records that are signed in what a cost of 1 stands for, as measured, and those with proofs and statements. */
+const SIGNED = 120;
+const PROVEN = 16;
+
 /** The routes of the records. */
 export function airRoutes(service: AirService): readonly Route[] {
   const { host } = service;
@@ -106,6 +111,8 @@ export function airRoutes(service: AirService): readonly Route[] {
         200: { description: 'The batch; `count` 0 for an unknown session.', schema: AirSession },
       },
       errors: ['log_unavailable'],
+      cost: ({ params, query, caller }) =>
+        sessionCost(host, caller, params.session_id, query.proofs === 'true' ? PROVEN : SIGNED),
       async handle(ctx) {
         const { params, query, caller } = ctx.state;
         if (query.log !== undefined && query.log !== caller.kind) {

@@ -21,6 +21,7 @@ import { inForceOf, policyInForce } from './policies.ts';
 import type { InForce } from './policies.ts';
 import { actRow, gateRow, inputsOf, permitRow, policyRow } from './rows.ts';
 import type { ActRow, PermitRow, PolicyRow } from './rows.ts';
+import { textCost } from '../cost.ts';
 
 /** Another policy is in force at the sequence point than the one that decided. */
 class OtherPolicy extends Error {
@@ -58,6 +59,7 @@ export function gateRoutes(host: PluginHost): readonly Route[] {
     access: 'open',
     idempotent: true,
     body: gateBody(host),
+    cost: ({ body }: { readonly body: GateRequest }) => textCost(body.message),
     headers: ReceiptHeader,
     errors: ['action_ref_mismatch', 'receipt_required', 'permit_used', 'tenant_forbidden'],
     example: EXAMPLE,

@@ -79,6 +79,8 @@ export function backpropRoute(_host: PluginHost): Route {
       sink: 'booking',
       liability_usd: 90,
     },
+    // Nodes and edges at their limits take a few milliseconds.
+    cost: ({ body }) => 1 + body.edges.length / MAX_EDGES,
     async handle(ctx) {
       const { nodes, edges, sink, liability_usd, mode = 'conserving' } = ctx.state.body;
       const places = placesOf(nodes, 'nodes');

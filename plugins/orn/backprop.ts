@@ -25,6 +25,12 @@ const ONE = 1_000_000n;
 
 /** The places of nodes in an order in which each stands after all that it flows to; null when there is a cycle. */
 export function backwards(nodes: number, edges: readonly ToolEdge[]): number[] | null {
+  const order = orderedOf(nodes, edges);
+  return order.length === nodes ? order : null;
+}
+
+/** The nodes that lead into no cycle, each after all that it flows to. */
+function orderedOf(nodes: number, edges: readonly ToolEdge[]): number[] {
   const outgoing = new Array<number>(nodes).fill(0);
   const inputs = Array.from({ length: nodes }, (): number[] => []);
   for (const { from, to } of edges) {
@@ -39,29 +45,28 @@ export function backwards(nodes: number, edges: readonly ToolEdge[]): number[] |
       if (left === 0) order.push(input);
     }
   }
-  return order.length === nodes ? order : null;
+  return order;
 }
 
 /** The nodes of one cycle, in its direction; empty when there is none. */
 export function cycleOf(nodes: number, edges: readonly ToolEdge[]): number[] {
-  // Without the nodes that lead to no cycle, each has a successor among the rest: following them must come round.
-  const alive = new Set(Array.from({ length: nodes }, (_, node) => node));
+  // Each node that is left over leads to another one that is: following them must come round.
+  const left = new Set(leftOver(nodes, edges));
   const next = new Map<number, number>();
-  for (let shrunk = true; shrunk;) {
-    next.clear();
-    for (const { from, to } of edges) if (alive.has(from) && alive.has(to)) next.set(from, to);
-    const before = alive.size;
-    for (const node of alive) if (!next.has(node)) alive.delete(node);
-    shrunk = alive.size < before;
-  }
-  const [start] = alive;
-  const seen: number[] = [];
+  for (const { from, to } of edges) if (left.has(from) && left.has(to)) next.set(from, to);
+  const [start] = left;
+  const seen = new Set<number>();
   for (let node = start; node !== undefined; node = next.get(node)) {
-    const at = seen.indexOf(node);
-    if (at !== -1) return seen.slice(at);
-    seen.push(node);
+    if (seen.has(node)) return [...seen].slice([...seen].indexOf(node));
+    seen.add(node);
   }
   return [];
+}
+
+/** The nodes that lead into a cycle. */
+function leftOver(nodes: number, edges: readonly ToolEdge[]): number[] {
+  const ordered = new Set(orderedOf(nodes, edges));
+  return Array.from({ length: nodes }, (_, node) => node).filter((node) => !ordered.has(node));
 }
 
 /**

@@ -35,6 +35,20 @@ export function stepsOf({ game, sample }: ShapleyTask): number {
   return walks * (game.agents + 2 * links);
 }
 
+/** Nanoseconds of a draw and of a look at a link, as measured; a walk has one of each agent and two of each link. */
+const DRAW_NS = 60;
+const LINK_NS = 6;
+/** What a request may take before it costs more than 1. */
+const UNIT_NS = 20_000_000;
+
+/** What a task costs, as `RouteDeclaration.cost` counts. Of few agents, all coalitions take less than 1. */
+export function costOf({ game, sample }: ShapleyTask): number {
+  if (sample === null) return 1;
+  const links = game.type === 'edges' ? game.edges.length : 0;
+  const walk_ns = game.agents * DRAW_NS + 2 * links * LINK_NS;
+  return 1 + (sample.permutations * walk_ns) / UNIT_NS;
+}
+
 /** Computes tasks; a thread starts with the first long one. */
 export class SharpPool {
   readonly #waiting = new Map<number, Waiting>();

@@ -1,14 +1,16 @@
 // POST /api/v1/orn/sharp. interface.md, ORN; behaviour.md §10.4, §14.
 
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import { receiptOf, route } from '../contract.ts';
 import type { AnsweredEntry, JsonObject, PluginHost, Route } from '../contract.ts';
 import { DecimalText, millionthsOf, UsdInput, usdText } from './amounts.ts';
 import { DOES_NOT_ASSERT, SHARP, SharpMembers, sharpType } from './entries.ts';
 import { gameOf, ValueFunction } from './game-request.ts';
 import { MAX_NAMED, Named, onlyEntry } from './members.ts';
-import { SharpPool } from './sharp-pool.ts';
+import { costOf, SharpPool } from './sharp-pool.ts';
 import { slicesOf, slicingOf } from './slices.ts';
+import type { Slicing } from './slices.ts';
 
 const { method, worth, permutations, epsilon, delta, seed, seed_source } = SharpMembers.properties;
 
@@ -102,16 +104,10 @@ export function sharpRoute(host: PluginHost): Route {
       },
       amount_usd: 100,
     },
+    cost: ({ body }) => costOf(slicingIn(body).slicing.task),
     async handle(ctx) {
-      const { orchestration_id, agents, value_function, ...asked } = ctx.state.body;
-      const game = gameOf(agents, value_function);
-      const amount = BigInt(millionthsOf(asked.amount_usd, 'amount_usd'));
-      const sample = {
-        epsilon: millionthsOf(asked.epsilon ?? 0.02, 'epsilon'),
-        delta: millionthsOf(asked.delta ?? 0.01, 'delta'),
-        seed: asked.seed,
-      };
-      const slicing = slicingOf(game, sample, amount);
+      const { orchestration_id, agents, value_function } = ctx.state.body;
+      const { slicing, amount } = slicingIn(ctx.state.body);
       const members = slicesOf(slicing, await POOL.compute(slicing.task), amount);
       const inputs = { orchestration_id, agents, value_function };
       await ctx.state.append([{ type: SHARP, members, private: { inputs } }]);
@@ -122,6 +118,20 @@ export function sharpRoute(host: PluginHost): Route {
       return { ok: true, orchestration_id, ...slicesShown(entry, agents), receipt: entry.receipt };
     },
   });
+}
+
+type SharpRequest = Static<ReturnType<typeof sharpBody>>;
+
+/** What a request asks to be computed. */
+function slicingIn(body: SharpRequest): { readonly slicing: Slicing; readonly amount: bigint } {
+  const amount = BigInt(millionthsOf(body.amount_usd, 'amount_usd'));
+  const sample = {
+    epsilon: millionthsOf(body.epsilon ?? 0.02, 'epsilon'),
+    delta: millionthsOf(body.delta ?? 0.01, 'delta'),
+    seed: body.seed,
+  };
+  const game = gameOf(body.agents, body.value_function);
+  return { slicing: slicingOf(game, sample, amount), amount };
 }
 
 /** An entry as its answer shows it, with the names of the request. */

@@ -83,6 +83,8 @@ export function sealRoute(host: PluginHost): Route {
       trigger_date: '2026-08-01',
       session_ids: ['interview-42'],
     },
+    // A session is looked up by its chain.
+    cost: ({ body }) => 1 + (body.session_ids ?? []).length / 50,
     async handle(ctx) {
       const { body, caller } = ctx.state;
       const { trigger_event, trigger_date, session_ids = [], systems } = body;

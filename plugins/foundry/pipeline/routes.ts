@@ -11,6 +11,7 @@ import { ReadingsInput } from '../oracle/request.ts';
 import { PipelineMembers, pipelineType } from './entries.ts';
 import { runDrafts } from './steps.ts';
 import type { RunRequest } from './steps.ts';
+import { textCost } from '../../cost.ts';
 
 /** The domain by whose rules the message of a run is classified. */
 const DOMAIN = 'hiring';
@@ -65,6 +66,7 @@ export function pipelineRoute(host: PluginHost): Route {
       category_id: 'insurance',
       custody: { event_type: 'tokenize', asset_id: 'note-7', quantity: '1000' },
     },
+    cost: ({ body }) => textCost(body.message),
     async handle(ctx) {
       const { caller } = ctx.state;
       const body: RunRequest = ctx.state.body;
