@@ -13,7 +13,7 @@ import { progress } from '../progress.ts';
 import type { Polled } from './clock-rules.ts';
 import { CursorFiles, type Cursor } from './cursor.ts';
 import { Finding, findingDocument } from './finding.ts';
-import { Follower, type End, type Missing } from './follower.ts';
+import { Follower, type End, type LookOptions, type Missing } from './follower.ts';
 import { judgeCosignatures, type Freshness, type Unwitnessed } from './freshness.ts';
 import { KeyUses } from './key-uses.ts';
 import { Notices, type Interest } from './notices.ts';
@@ -109,9 +109,12 @@ export class Line {
     const outcome = await this.#outcome(log, async () => {
       const follower = await this.#open(log);
       const given_up = at < this.#logs.length - 1;
-      const look = await follower.look({ polled, given_up }).catch((error: unknown) => {
-        if (given_up && this.#isGone(log, error)) return null;
-        throw error;
+      const look = await follower.look({ polled, given_up }).catch(async (error: unknown) => {
+        if (!this.#isGone(log, error)) throw error;
+        if (!given_up) await this.#findNext(log);
+        if (at === this.#logs.length - 1) throw error;
+        this.#sayGone(log);
+        return null;
       });
       if (look === null) return;
       report.checked(this.#nameOf(log.number), follower.origin, look);
@@ -119,22 +122,20 @@ export class Line {
       if (at === this.#logs.length - 1) this.#judge(log, follower, look.stale);
     });
     if (outcome === 'violation' || at < this.#logs.length - 1) return outcome;
-    const found = await this.#outcome(log, () => this.#findNext(log, polled));
+    const found = await this.#outcome(log, () => this.#findNext(log, { polled, given_up: true }));
     return outcome === 'ok' ? found : outcome;
   }
 
-  /** Whether a log that was lost is not served any more; one that was closed must be. */
+  /** Whether a log that is not closed is not served: it may have been lost. */
   #isGone(log: Followed, error: unknown): boolean {
     const missing = error instanceof MirrorMissing && error.path === 'checkpoint';
-    if (!missing || log.follower?.closed !== false) return false;
-    if (!log.gone) {
-      this.#options.report.note(
-        this.#nameOf(log.number),
-        'was given up and is not served any more',
-      );
-    }
+    return missing && log.follower?.closed === false;
+  }
+
+  #sayGone(log: Followed): void {
+    if (log.gone) return;
     log.gone = true;
-    return true;
+    this.#options.report.note(this.#nameOf(log.number), 'was given up and is not served any more');
   }
 
   /** Says when the cosignatures of the newest checkpoint become too few or too old, and when no longer. */
@@ -234,7 +235,7 @@ export class Line {
   }
 
   /** Adds the log of the next number when it is there. */
-  async #findNext(log: Followed, polled: Polled | undefined): Promise<void> {
+  async #findNext(log: Followed, again?: LookOptions): Promise<void> {
     const { follower, number } = log;
     const { place } = this.#options;
     if (follower === null || place.base === null) return;
@@ -245,7 +246,7 @@ export class Line {
       return;
     }
     // It may have been closed, and its successor opened, since it was looked at.
-    await follower.look({ polled, given_up: true });
+    if (again !== undefined) await follower.look(again);
     this.#logs.push({
       ...{ number: number + 1, mirror, follower: null, gone: false },
       before: await this.#comparable(log, follower, mirror, note),

@@ -1,6 +1,6 @@
 // What a person points the monitor at: a service with its logs, one log of it, or a C2SP prefix anywhere.
 
-import { LOG_KINDS, parseCheckpoint } from '../../log/index.ts';
+import { LOG_KINDS } from '../../log/index.ts';
 import type { Kind } from '../../log/index.ts';
 import { CommandError, EXIT } from '../command-line.ts';
 import { MirrorTrouble } from '../mirror/limits.ts';
@@ -33,7 +33,8 @@ export async function placeOf(
   if (kind === undefined) {
     const single = new HttpMirror(url, options);
     const note = await single.newest().catch(silence);
-    if (note !== null) return prefix(single, note);
+    const place = note === null ? null : prefix(single, note);
+    if (place !== null) return place;
     await single.close();
   }
   const kinds = LOG_KINDS.filter((known) =>
@@ -53,15 +54,13 @@ function silence(error: unknown): null {
   throw error;
 }
 
-/** A log under an address of its own, such as a static copy. */
-function prefix(mirror: HttpMirror, note: string): Place {
-  const { origin } = parseCheckpoint(note.slice(0, note.indexOf('\n\n') + 1));
+/**
+ * A log under an address of its own, such as a static copy; null when its checkpoint names no log of this format.
+ * Only the first line is read: a checkpoint that is malformed otherwise is for the follower to judge.
+ */
+function prefix(mirror: HttpMirror, note: string): Place | null {
+  const [origin = ''] = note.split('\n', 1);
   const [, kind, number] = /\/log\/(live|sandbox)\/([1-9]\d*)$/.exec(origin) ?? [];
-  if (kind === undefined) {
-    throw new CommandError(
-      `${mirror.name} is of ${origin}, which is no log of this format`,
-      EXIT.unknown,
-    );
-  }
+  if (kind === undefined) return null;
   return { kinds: [kind as Kind], from: Number(number), base: null, mirror: () => mirror };
 }

@@ -65,13 +65,22 @@ export async function runMonitor(
   }
 }
 
-/** One look at each kind; a violation in one does not hide the other. */
+/**
+ * One look at each kind. Neither a violation nor an error in one keeps the other from being looked at, and an error
+ * is thrown only where there is no violation to tell.
+ */
 async function lookAt(lines: readonly Line[], interval_ms?: number): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
+  const errors: unknown[] = [];
   for (const line of lines) {
     const polled = interval_ms === undefined ? undefined : { now_ms: Date.now(), interval_ms };
-    outcomes.push(await line.look(polled));
+    try {
+      outcomes.push(await line.look(polled));
+    } catch (error) {
+      errors.push(error);
+    }
   }
+  if (errors.length > 0 && !outcomes.includes('violation')) throw errors[0];
   return outcomes;
 }
 

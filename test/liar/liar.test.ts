@@ -1,0 +1,145 @@
+// A monitor against a builder that shares no code with it: each rule of the format is broken once and must be named,
+// with evidence that a third party can check; honest logs must not be accused. log/FORMAT.md §7
+
+import assert from 'node:assert/strict';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { RULES } from '../../log/replay/violation.ts';
+import { runMonitor, type MonitorOptions } from '../../tools/monitor/run.ts';
+import { Told } from '../tools/monitor/monitored.ts';
+import { HONEST } from './honest.ts';
+import { Host } from './host.ts';
+import { judge, type Document } from './judge.ts';
+import { CHAIN_LIES } from './lies/chains.ts';
+import { ENTRY_LIES } from './lies/entries.ts';
+import type { Lie } from './lies/lie.ts';
+import { LINE_LIES } from './lies/lines.ts';
+import { SERVING_LIES } from './lies/serving.ts';
+import { TYPE_LIES } from './lies/types.ts';
+
+const LIES: readonly (readonly [string, readonly Lie[]])[] = [
+  ['about an entry', ENTRY_LIES],
+  ['about types, keys, tenants and entities', TYPE_LIES],
+  ['about chains, maps and checkpoints', CHAIN_LIES],
+  ['between logs and looks', LINE_LIES],
+  ['of a server', SERVING_LIES],
+];
+
+describe('a monitor and an independent liar', function () {
+  this.timeout(30_000);
+  const host = new Host();
+  let state: string;
+
+  before(() => host.start());
+  after(() => host.stop());
+  beforeEach(async () => {
+    state = await mkdtemp(join(tmpdir(), 'actlog-liar-'));
+    host.clear();
+  });
+  afterEach(() => rm(state, { recursive: true, force: true }));
+
+  /** Exit code and what was told, as of `actlog monitor`. */
+  async function watch(more: Partial<MonitorOptions>): Promise<{ code: number; told: Told }> {
+    const told = new Told();
+    const code = await runMonitor(
+      host.url,
+      {
+        ...{ log: 'live', interval: '100ms', state },
+        ...{ maxCosignatureAge: '15m', cosignServe: '', ...more },
+      },
+      {
+        ...{ threads: 0, signal: new AbortController().signal, report: told },
+        ...{ mirror: { attempts: 1 }, missing: { attempts: 2, pause_ms: 0 } },
+      },
+    );
+    return { code, told };
+  }
+
+  const said = ({ violations, troubles }: Told): string =>
+    JSON.stringify([violations.map(({ rule, detail }) => [rule, detail]), troubles]);
+
+  function check(lie: Lie, told: Told): void {
+    const document = told.violations.at(-1) as unknown as Document;
+    const rules = typeof lie.rule === 'string' ? [lie.rule] : lie.rule;
+    assert.ok(rules.includes(document.rule), `it is called ${said(told)}`);
+    judge(document);
+    if (lie.proof !== undefined) assert.equal(document.proof, lie.proof);
+    if (lie.entries !== undefined) {
+      assert.deepEqual(
+        document.entries.map(({ index }) => index),
+        lie.entries,
+      );
+    }
+    if (lie.shows !== undefined) assert.equal(document.entries.at(-1)?.index, lie.shows);
+    if (lie.withheld === true)
+      assert.ok(document.withheld !== undefined, 'it says what was withheld');
+  }
+
+  for (const [about, lies] of LIES) {
+    describe(about, () => {
+      for (const lie of lies) {
+        it(`${String(lie.rule)}: ${lie.name}`, async () => {
+          const log = lie.both === true ? 'both' : 'live';
+          for (const [i, step] of lie.steps.entries()) {
+            host.asked.length = 0;
+            step(host);
+            const last = i === lie.steps.length - 1;
+            const once = !(last && lie.polls === true);
+            const { code, told } = await watch({ log, once });
+            if (!last) assert.equal(code, 0, said(told));
+            else {
+              assert.equal(code, 3, said(told));
+              check(lie, told);
+            }
+          }
+        });
+      }
+    });
+  }
+
+  describe('honest logs', () => {
+    for (const { name, steps } of HONEST) {
+      it(name, async () => {
+        for (const step of steps) {
+          step(host);
+          const { code, told } = await watch({ once: true });
+          assert.equal(code, 0, said(told));
+        }
+      });
+    }
+  });
+
+  it('accuses nobody of what an unknown key has signed, or of silence', async () => {
+    const [first] = HONEST;
+    first?.steps[0]?.(host);
+    host.interfere = (path) => (path.endsWith('checkpoint') ? Buffer.from('x\n1\nAA==\n\n') : null);
+    assert.equal((await watch({ once: true })).code, 4);
+    host.interfere = (path) => (path.includes('tile') ? 503 : null);
+    assert.equal((await watch({ once: true })).code, 4);
+    host.interfere = () => null;
+    assert.equal((await watch({ once: true })).code, 0);
+  });
+
+  it('breaks every rule that an entry can break over HTTP', () => {
+    const broken = new Set(LIES.flatMap(([, lies]) => lies.flatMap(({ rule }) => rule)));
+    // A bundle has no room for an entry over 65,535 bytes: its length is a u16.
+    assert.deepEqual(
+      RULES.filter((rule) => !broken.has(rule)),
+      ['entry_size'],
+    );
+  });
+
+  it('shares no code with the product', async () => {
+    const files = (await readdir(import.meta.dirname, { recursive: true })).filter(
+      (file) => file.endsWith('.ts') && !file.endsWith('.test.ts'),
+    );
+    assert.ok(files.length >= 10);
+    for (const file of files) {
+      const text = await readFile(join(import.meta.dirname, file), 'utf8');
+      for (const [, from = ''] of text.matchAll(/^(?:import|export) .*from '([^']+)'/gms)) {
+        assert.match(from, /^(node:|\.\/|\.\.\/(bytes|host|story)\.ts$)/, file);
+      }
+    }
+  });
+});
