@@ -27,7 +27,7 @@ export { default as exported } from './exports/index.ts';
 export { default as relay } from './relay/index.ts';
 export { default as restraint } from './restraint/index.ts';
 export type { RestraintApi } from './restraint/index.ts';
-export { readCatalog } from './catalog.ts';
+export { catalogUrl, readCatalog } from './catalog.ts';
 
 /** Every plugin that the gateway loads by itself. */
 export const PLUGINS: readonly Plugin[] = [

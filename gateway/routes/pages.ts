@@ -6,14 +6,16 @@ import type { Log } from '../../log/index.ts';
 import { pageRoute } from '../../plugins/page.ts';
 import type { Gateway } from '../gateway.ts';
 import { docsRoutes } from './docs.ts';
+import { guideRoutes } from './guides.ts';
 import { logPageRoute } from './log-page.ts';
 import { statusOf } from './status.ts';
 
-/** `/`, `/status`, `/log` and `/docs`. */
+/** `/`, `/status`, `/log`, `/docs` and `/guides`. */
 export function pageRoutes(gateway: Gateway): readonly Route[] {
   return [
     logPageRoute(gateway),
     ...docsRoutes(gateway),
+    ...guideRoutes(gateway),
     pageRoute({ path: '/', summary: 'What this is, and where to go on' }, () =>
       gateway.page('home', {
         title: 'Proof for delegated decisions',

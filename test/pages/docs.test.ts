@@ -1,11 +1,11 @@
-// /docs and the standards: every operation has its page, and what is tried there reaches the sandbox.
+// /docs, the guides and the standards: every operation has its page, and what is tried there reaches the sandbox.
 
 import assert from 'node:assert/strict';
 import { accessible, calm, fits, pagesSuite, picture, validHtml } from './browser.ts';
 
 const HTML = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 
-pagesSuite('/docs and /standards', (sight) => {
+pagesSuite('/docs, /guides and /standards', (sight) => {
   it('has a page for every operation of the API', async () => {
     const { running } = sight();
     const { text } = await running.get('/docs');
@@ -61,6 +61,12 @@ pagesSuite('/docs and /standards', (sight) => {
     '/docs/post_api_v1_classify',
     '/standards/receipt-required',
     '/standards/absence-ledger/verify',
+    '/guides',
+    '/guides/api',
+    '/guides/format',
+    '/guides/operating',
+    '/guides/monitoring',
+    '/guides/plugins',
   ]) {
     it(`${path} is accessible and valid, in the dark at 360 px`, async () => {
       await validHtml((await sight().running.get(path, { headers: HTML })).text);
@@ -70,7 +76,8 @@ pagesSuite('/docs and /standards', (sight) => {
       });
       await accessible(page);
       await fits(page);
-      await picture(page, `docs${path.replaceAll('/', '-')}`);
+      // A guide is too long for one picture.
+      if (!path.startsWith('/guides/')) await picture(page, `docs${path.replaceAll('/', '-')}`);
       calm(page);
       await page.context().close();
     });

@@ -1,0 +1,91 @@
+// /guides: each document is a page, whole, with links that lead somewhere.
+
+import assert from 'node:assert/strict';
+import { markdown } from '../../../gateway/views/markdown.ts';
+import { run } from '../running.ts';
+import type { Running } from '../running.ts';
+
+const NAMES = ['api', 'format', 'operating', 'monitoring', 'plugins'];
+
+describe('/guides', () => {
+  let running: Running;
+  const pages = new Map<string, string>();
+
+  before(async () => {
+    running = await run();
+    for (const name of NAMES) {
+      const page = await running.get(`/guides/${name}`);
+      assert.equal(page.status, 200, page.text);
+      pages.set(`/guides/${name}`, page.text);
+    }
+  });
+  after(() => running.close());
+
+  it('lists them, and is linked from the home page and the API', async () => {
+    const { text } = await running.get('/guides');
+    for (const name of NAMES) assert.ok(text.includes(`href="/guides/${name}"`), name);
+    assert.match((await running.get('/')).text, /href="\/guides"/);
+    assert.match((await running.get('/docs')).text, /href="\/guides\/api"/);
+    const missing = await running.get('/guides/nothing');
+    assert.equal(missing.json.error.code, 'resource_missing');
+  });
+
+  it('links lead to pages and headings that are there, from citations too', () => {
+    const ids = new Map(
+      [...pages].map(([path, text]) => {
+        const all = [...text.matchAll(/ id="([^"]*)"/g)].map(([, id = '']) => id);
+        assert.equal(new Set(all).size, all.length, `${path} has an id twice`);
+        return [path, new Set(all)];
+      }),
+    );
+    let crossing = 0;
+    for (const [path, text] of pages) {
+      for (const [, href = ''] of text.matchAll(/<a href="([^"]*)"/g)) {
+        const [target = '', id] = href.split('#');
+        if (target !== '' && !target.startsWith('/guides/')) continue;
+        const there = ids.get(target === '' ? path : target);
+        assert.ok(there !== undefined, `${path} links to ${href}`);
+        assert.ok(id === undefined || there.has(id), `${path} links to ${href}`);
+        if (target !== '' && id !== undefined) crossing += 1;
+      }
+      assert.doesNotMatch(text, /href="(?!\/|#|https:\/\/)/, path);
+    }
+    assert.ok(crossing > 10, `${String(crossing)} links to sections of other guides`);
+  });
+
+  it('leave no Markdown behind', () => {
+    for (const [path, text] of pages) {
+      const prose = text.replace(/<(pre|code)\b.*?<\/\1>/gs, '');
+      assert.doesNotMatch(prose, /```|\]\(|^\s*\||\*\*|&lt;!--|^#+ /m, path);
+    }
+  });
+});
+
+describe('the Markdown of documents', () => {
+  const html = (text: string): string => markdown(text, { address: (target) => target });
+
+  it('escapes everything, in text, code, links and cells', () => {
+    const hostile = '<img src=x onerror="alert(1)">';
+    for (const text of [
+      hostile,
+      `# ${hostile}`,
+      `\`${hostile}\``,
+      `\`\`\`\n${hostile}\n\`\`\``,
+      `    ${hostile}`,
+      `- ${hostile}`,
+      `| ${hostile} |\n| --- |\n| ${hostile} |`,
+      `[${hostile}](#x)`,
+      '[x]("><img)',
+    ]) {
+      assert.doesNotMatch(html(text), /<img/, text);
+    }
+  });
+
+  it('nests code in lists, and keeps bars within cells', () => {
+    assert.equal(
+      html('1. one\n\n   ```sh\n   a | b\n   ```\n\n2. two'),
+      '<ol><li><p>one</p>\n<pre tabindex="0"><code>a | b</code></pre></li><li>two</li></ol>',
+    );
+    assert.match(html('| a | b |\n| --- | --- |\n| `x \\| y` | _z_ |'), /<code>x \| y<\/code>/);
+  });
+});
