@@ -3,6 +3,7 @@
 import type { Logger } from 'pino';
 import type { Command } from '../plugins/contract.ts';
 import { ApiError } from '../plugins/contract.ts';
+import { every } from './every.ts';
 import type { Gateway } from './gateway.ts';
 import { PluginError } from './plugin-error.ts';
 import type { AdminArgs, AdminVerbs } from './tenants/admin.ts';
@@ -50,12 +51,6 @@ function performed(gateway: Gateway, command: Command, args: unknown): Promise<u
   });
 }
 
-/**
- * Longest wait of one timer. Node.js fires a timer above 2^31 - 1 ms after 1 ms, so that longer waits are made of
- * several; an hour also keeps a job on time after the machine slept.
- */
-const LONGEST_TIMER_MS = 3_600_000;
-
 /** Performs the jobs at once and then on time; `close` ends that and waits for those that run. */
 export function startChores(gateway: Gateway, logger: Logger): { close(): Promise<void> } {
   const stopped = new AbortController();
@@ -79,37 +74,4 @@ export function startChores(gateway: Gateway, logger: Logger): { close(): Promis
       await Promise.all(jobs);
     },
   };
-}
-
-/** Runs a job now and then every so often, never twice at a time, until the signal. */
-async function every(
-  clock: Pick<Gateway, 'uptimeMs'>,
-  every_ms: number,
-  signal: AbortSignal,
-  run: () => Promise<void>,
-): Promise<void> {
-  const stopped = (): boolean => signal.aborted;
-  for (let due_ms = clock.uptimeMs(); !stopped();) {
-    await run();
-    // A run that took longer than the interval leaves out the times that it overran.
-    const late_ms = clock.uptimeMs() - due_ms;
-    due_ms += Math.max(1, Math.ceil(late_ms / every_ms)) * every_ms;
-    while (!stopped() && clock.uptimeMs() < due_ms) {
-      const left = Math.ceil(due_ms - clock.uptimeMs());
-      await paused(Math.min(Math.max(1, left), LONGEST_TIMER_MS), signal);
-    }
-  }
-}
-
-/** Waits so long, or until the signal. */
-function paused(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const ended = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', ended);
-      resolve();
-    };
-    const timer = setTimeout(ended, ms);
-    signal.addEventListener('abort', ended);
-  });
 }

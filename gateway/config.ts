@@ -4,7 +4,16 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isJsonObject, parseJson } from '../log/index.ts';
-import { address, integer, list, networks, oneOf, text, type Setting } from './setting.ts';
+import {
+  address,
+  integer,
+  interval,
+  list,
+  networks,
+  oneOf,
+  text,
+  type Setting,
+} from './setting.ts';
 
 /** A setting refused; the message names it. */
 export class ConfigError extends Error {
@@ -63,6 +72,10 @@ export const SETTINGS = {
     'file',
     '',
     'File with the passphrase of the private key files; they are not encrypted when empty.',
+  ),
+  SCRUB: interval(
+    '1d',
+    'How often the tables of all databases are compared with their checksums while they are served, at 8 MiB a second; what does not hold makes the service degraded.',
   ),
   ANONYMOUS_WRITES: oneOf(
     ['sandbox', 'deny', 'allow'],

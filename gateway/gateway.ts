@@ -8,6 +8,7 @@ import type { PluginKeys } from './plugin-keys.ts';
 import type { Counters } from './tenants/counters.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
 import type { StaticFiles } from './static/statics.ts';
+import type { Scrub } from './scrub.ts';
 import type { Tenants } from './tenants/tenants.ts';
 import type { RenderPage } from './views/views.ts';
 import type { WitnessNetwork } from './witnesses/witness-network.ts';
@@ -25,6 +26,8 @@ export interface Gateway extends Ground {
   /** Null without a policy. */
   readonly witnesses: WitnessNetwork | null;
   readonly webhooks: Webhooks;
+  /** What is known of the tables of the databases. */
+  readonly scrub: Scrub;
   /** What is served under `/static/`. */
   readonly statics: StaticFiles;
   /** Renders a view of views/ to a whole HTML document. */

@@ -2,6 +2,7 @@
 
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Log } from '../log/index.ts';
+import type { Scrub, Scrubbed } from './scrub.ts';
 import type { WitnessNetwork } from './witnesses/witness-network.ts';
 import type { WitnessHealth } from './witnesses/witnesses.ts';
 import type { WitnessState } from './witnesses/witness-client.ts';
@@ -76,6 +77,27 @@ export function observeLogs(metrics: Metrics, logs: readonly Log[]): void {
     (log) => log.health().clock_offset_ms,
   );
   gauge('writable', 'Whether the log takes entries.', (log) => (log.health().writable ? 1 : 0));
+}
+
+/** Adds what the scrub has compared and found, by database. */
+export function observeScrub(metrics: Metrics, scrub: Scrub): void {
+  const gauge = (name: string, help: string, read: (state: Scrubbed) => number): void => {
+    new Gauge({
+      name: `actlog_scrub_${name}`,
+      help,
+      labelNames: ['database'],
+      registers: [metrics.registry],
+      collect() {
+        for (const state of scrub.states()) this.set({ database: state.name }, read(state));
+      },
+    });
+  };
+  gauge('checked_bytes', 'Bytes of tables compared in the newest run.', ({ bytes }) => bytes);
+  gauge('table_bytes', 'Bytes of tables that the newest run compares.', ({ of }) => of);
+  gauge('finished_seconds', 'When a run ended last, seconds since 1970; 0 for never.', (state) => {
+    return (state.finished_at_ms ?? 0) / 1000;
+  });
+  gauge('damaged_tables', 'Tables that do not hold.', ({ faults }) => faults.length);
 }
 
 /** Adds the witnesses of the logs that have some. */

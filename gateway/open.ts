@@ -31,10 +31,11 @@ import type { Gateway } from './gateway.ts';
 import { orderPlugins, setUpPlugins } from './host.ts';
 import { passphraseOf } from './passphrase.ts';
 import { PluginKeys } from './plugin-keys.ts';
-import { observeLogs, observeWitnesses, openMetrics } from './metrics.ts';
+import { observeLogs, observeScrub, observeWitnesses, openMetrics } from './metrics.ts';
 import { externalPlugins } from './external-plugins.ts';
 import { erasureRoutes } from './routes/erasure.ts';
 import { GATEWAY_TYPES, gatewayRoutes } from './routes/index.ts';
+import { Scrub } from './scrub.ts';
 import { readStaticFiles } from './static/statics.ts';
 import { Counters } from './tenants/counters.ts';
 import { Disclosures } from './tenants/disclosures.ts';
@@ -171,6 +172,18 @@ async function open(
   const metrics = openMetrics();
   observeLogs(metrics, Object.values(logs));
   if (witnesses !== null) observeWitnesses(metrics, Object.values(logs), witnesses);
+  const scrub = new Scrub(
+    () => {
+      const folders = [...served.live, ...served.sandbox].map(({ kind, number }) => {
+        return join(kind, String(number), 'db');
+      });
+      return [...folders, 'gateway', 'private'].map((name) => {
+        return { name, folder: join(config.DATA_DIR, name) };
+      });
+    },
+    { now, logger: options.logger },
+  );
+  observeScrub(metrics, scrub);
   const declaring = [WEBHOOK_KEYS, ...plugins];
   const keys = await PluginKeys.open(declaring, keyFolder, passphrase, threads.sign);
   const box = await SecretBox.open(keyFolder, passphrase);
@@ -203,6 +216,7 @@ async function open(
     egress,
     webhooks,
     metrics,
+    scrub,
     logger,
     statics,
     page: openViews((name) => addressOf(name, statics.get(name)?.sha256)),

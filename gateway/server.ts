@@ -13,6 +13,7 @@ import { listen } from './listen.ts';
 import { securityHeaderList } from './middleware/security-headers.ts';
 import { openGateway } from './open.ts';
 import type { OpenOptions } from './open.ts';
+import { startScrub } from './scrub.ts';
 import { adminVerbs } from './tenants/admin.ts';
 import { serveAdmin } from './tenants/admin-socket.ts';
 import { FIRST } from './tenants/tenants.ts';
@@ -53,6 +54,8 @@ export async function startServer(
     closers.push(() => admin.close());
     const chores = startChores(gateway, options.logger);
     closers.push(() => chores.close());
+    const scrubbing = startScrub(gateway);
+    closers.push(() => scrubbing.close());
     gateway.webhooks.start();
     closers.push(() => gateway.webhooks.close());
     const sweeper = setInterval(() => void sweep(gateway, options.logger), SWEEP_MS);

@@ -33,6 +33,28 @@ export const integer = (
   },
 });
 
+const UNITS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** How often something is done, such as `12h`, from a minute to a year; in milliseconds, and 0 for `off`. */
+export const interval = (fallback: string, description: string): Setting<number> => {
+  const parse = (text: string): number => {
+    if (text === 'off') return 0;
+    const [, digits = '', unit = ''] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
+    const ms = Number(digits) * (UNITS[unit] ?? 0);
+    if (ms < 60_000 || ms > 366 * 86_400_000) {
+      throw new Error('must be off, or an interval from 1m to 366d such as 12h');
+    }
+    return ms;
+  };
+  return {
+    type: 'interval \\| off',
+    standard: fallback,
+    description,
+    fallback: parse(fallback),
+    parse,
+  };
+};
+
 /** One of a few words; the first is the default. */
 export const oneOf = <const T extends string>(
   values: readonly [T, ...T[]],

@@ -66,6 +66,8 @@ export { parsePolicy } from './note/policy.ts';
 export { countQuorum } from './note/quorum.ts';
 export type { CosignerName, Policy, PolicyKey } from './note/quorum.ts';
 export { checkCurrent } from './store/current.ts';
+export { tableFaults } from './store/tables.ts';
+export type { TableCheck, TableFault } from './store/tables.ts';
 export {
   IDLE_MS,
   makeFolder,

@@ -27,6 +27,12 @@ export function componentsOf(gateway: Gateway): readonly Component[] {
     ...partsOf(gateway, live, 'Live'),
     ...partsOf(gateway, sandbox, 'Sandbox'),
     {
+      id: 'storage',
+      name: 'Storage',
+      fault: gateway.scrub.fault(),
+      vital: false,
+    },
+    {
       id: 'classification',
       name: 'Classification',
       fault: holds(countsEver(live)) ? null : 'attempts are not the sum of their outcomes',

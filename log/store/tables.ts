@@ -2,7 +2,7 @@
 // block as it comes, and one whose lengths are damaged ends the process by an assertion of the library.
 // LevelDB, doc/table_format.md.
 
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LogError } from '../errors.ts';
 import crc32c from 'crc-32/crc32c.js';
@@ -19,7 +19,10 @@ const [UNCOMPRESSED, SNAPPY] = [0, 1] as const;
 /** Bytes that are checked before others get a turn: about a millisecond. */
 const SLICE_BYTES = 262_144;
 
-/** What is wrong with a table. */
+/** In place of the name of a table. */
+const MANIFEST = 'MANIFEST';
+
+/** What is wrong with a table, or with the MANIFEST. */
 export interface TableFault {
   /** Of its file. */
   readonly table: string;
@@ -38,13 +41,17 @@ export interface TableCheck {
 /**
  * Reads every table that the MANIFEST of a database lists, and compares all its blocks with their checksums; the
  * database may be open. Files that the MANIFEST does not list are not read: a killed process leaves unfinished ones,
- * which LevelDB deletes. Where the MANIFEST cannot be read nothing is checked, and LevelDB refuses to open.
+ * which LevelDB deletes. A damaged MANIFEST is the only fault then.
  */
 export async function* tableFaults(
   folder: string,
   { pace = () => Promise.resolve(), onTable }: TableCheck = {},
 ): AsyncGenerator<TableFault> {
   const tables = await tablesOf(folder);
+  if (tables instanceof Damaged) {
+    yield { table: MANIFEST, what: `has a damaged record ${tables.message}` };
+    return;
+  }
   const of = [...tables.values()].reduce((sum, bytes) => sum + bytes, 0);
   let bytes = 0;
   for (const [number, length] of tables) {
@@ -62,6 +69,8 @@ export async function* tableFaults(
  */
 export async function checkTables(folder: string): Promise<void> {
   for await (const { table, what } of tableFaults(folder)) {
+    // LevelDB refuses to open with it, and says more.
+    if (table === MANIFEST) return;
     throw new LogError(
       'store_corrupt',
       `the table ${table} in ${folder} ${what}: stop, keep a copy, and restore from a backup or a mirror`,
@@ -69,12 +78,12 @@ export async function checkTables(folder: string): Promise<void> {
   }
 }
 
-/** None where there is no database, and where LevelDB says that its MANIFEST is damaged. */
-async function tablesOf(folder: string): Promise<Manifest['tables']> {
+/** None where there is no database. */
+async function tablesOf(folder: string): Promise<Manifest['tables'] | Damaged> {
   try {
     return (await readManifest(folder))?.tables ?? new Map();
   } catch (error) {
-    if (error instanceof Damaged) return new Map();
+    if (error instanceof Damaged) return error;
     throw error;
   }
 }
@@ -84,13 +93,18 @@ async function faultOf(
   { number, length }: { readonly number: number; readonly length: number },
   pace: (bytes: number) => Promise<void>,
 ): Promise<TableFault | null> {
-  const names = await readdir(folder);
-  const table = names.find((name) => /^0*(\d+)\.(ldb|sst)$/.exec(name)?.[1] === String(number));
-  const content = table === undefined ? null : await readIfThere(join(folder, table));
-  if (table === undefined || content === null) {
+  let table = `${String(number).padStart(6, '0')}.ldb`;
+  let content = await readIfThere(join(folder, table));
+  if (content === null) {
+    // What LevelDB called them before version 1.14.
+    const older = table.replace(/ldb$/, 'sst');
+    content = await readIfThere(join(folder, older));
+    if (content !== null) table = older;
+  }
+  if (content === null) {
     // An open database may have compacted it since its MANIFEST was read.
-    if (!(await tablesOf(folder)).has(number)) return null;
-    return { table: `${String(number).padStart(6, '0')}.ldb`, what: 'is missing' };
+    const live = await tablesOf(folder);
+    return live instanceof Map && !live.has(number) ? null : { table, what: 'is missing' };
   }
   if (content.length !== length) {
     const [has, says] = [content.length, length].map(String) as [string, string];

@@ -47,7 +47,7 @@ describe('gateway/routes/platform', () => {
       return c.id;
     });
     const logs = ['live_log', 'live_checkpoints', 'sandbox_log', 'sandbox_checkpoints'];
-    assert.deepEqual(ids, [...logs, 'classification']);
+    assert.deepEqual(ids, [...logs, 'storage', 'classification']);
   });
 
   it('counts attempts and outcomes of the live log, and the invariant holds', async () => {

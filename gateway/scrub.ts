@@ -1,0 +1,131 @@
+// The scrub: compares the tables of all databases with their checksums while they are served, at a bounded rate, so
+// that a bit that flips on the disk is found before somebody asks for the row that it is in. LevelDB compares none of
+// them itself; a start does only after an unclean end. gateway/API.md §13.
+
+import { sep } from 'node:path';
+import type { Logger } from 'pino';
+import { tableFaults, Turns } from '../log/index.ts';
+import type { TableFault } from '../log/index.ts';
+import { every, paused } from './every.ts';
+import type { Gateway } from './gateway.ts';
+
+/** A hundred GiB take three and a half hours, and cost a core some two per cent. */
+const BYTES_PER_SECOND = 8 * 1024 * 1024;
+
+/** A database in the data folder. */
+export interface ScrubbedDatabase {
+  /** Its place in the data folder, such as `live/1/db`. */
+  readonly name: string;
+  readonly folder: string;
+}
+
+/** What is known of a database. */
+export interface Scrubbed {
+  readonly name: string;
+  /** Compared in the newest run, which may be under way, and how many there are. */
+  readonly bytes: number;
+  readonly of: number;
+  /** When a run over it ended last; null before the first. */
+  readonly finished_at_ms: number | null;
+  readonly faults: readonly TableFault[];
+}
+
+/** Compares databases, and remembers what was found. */
+export class Scrub {
+  readonly #databases: () => readonly ScrubbedDatabase[];
+  readonly #now: () => number;
+  readonly #logger: Logger;
+  readonly #rate: number;
+  readonly #states = new Map<string, Scrubbed>();
+  readonly #turns = new Turns();
+
+  constructor(
+    databases: () => readonly ScrubbedDatabase[],
+    { now, logger }: Pick<Gateway, 'now' | 'logger'>,
+    bytes_per_second = BYTES_PER_SECOND,
+  ) {
+    this.#databases = databases;
+    this.#now = now;
+    this.#logger = logger;
+    this.#rate = bytes_per_second;
+  }
+
+  /** One run over all databases; the signal ends it early. */
+  run(signal = new AbortController().signal): Promise<void> {
+    const stopped = (): boolean => signal.aborted;
+    return this.#turns.run(async () => {
+      for (const database of this.#databases()) {
+        if (stopped()) return;
+        try {
+          await this.#check(database, signal);
+        } catch (err) {
+          if (!stopped()) this.#logger.warn({ err, database: database.name }, 'not scrubbed');
+        }
+      }
+    });
+  }
+
+  /** Of every database that was looked at. */
+  states(): readonly Scrubbed[] {
+    return [...this.#states.values()];
+  }
+
+  /** The first table that does not hold, in words; null while all do. */
+  fault(): string | null {
+    for (const { name, faults } of this.#states.values()) {
+      const [first] = faults;
+      if (first === undefined) continue;
+      const more = faults.length === 1 ? '' : `, and ${String(faults.length - 1)} more`;
+      return `the table ${[...name.split(sep), first.table].join('/')} ${first.what}${more}`;
+    }
+    return null;
+  }
+
+  async #check({ name, folder }: ScrubbedDatabase, signal: AbortSignal): Promise<void> {
+    const before = this.#states.get(name);
+    const { finished_at_ms = null } = before ?? {};
+    // What the run before has found stays until this one comes to its end.
+    const known = before?.faults ?? [];
+    const found: TableFault[] = [];
+    let at = { bytes: 0, of: 0 };
+    const show = (faults: readonly TableFault[], ended: number | null): void => {
+      this.#states.set(name, { name, ...at, finished_at_ms: ended, faults });
+    };
+    show(known, finished_at_ms);
+    const checking = tableFaults(folder, {
+      pace: async (bytes) => {
+        await paused((bytes / this.#rate) * 1000, signal);
+        signal.throwIfAborted();
+      },
+      onTable: (progress) => {
+        at = progress;
+        show([...known, ...found.filter((fault) => !includes(known, fault))], finished_at_ms);
+      },
+    });
+    for await (const fault of checking) {
+      found.push(fault);
+      if (includes(known, fault)) continue;
+      const { table, what } = fault;
+      const help = 'stop, keep a copy, and restore from a backup or a mirror';
+      this.#logger.error({ database: name, table, what }, `a table does not hold: ${help}`);
+    }
+    show(found, this.#now());
+  }
+}
+
+const includes = (faults: readonly TableFault[], { table, what }: TableFault): boolean =>
+  faults.some((known) => known.table === table && known.what === what);
+
+/** Scrubs now and then as often as SCRUB says, until it is closed. */
+export function startScrub(gateway: Gateway): { close(): Promise<void> } {
+  const stopped = new AbortController();
+  const { SCRUB } = gateway.config;
+  const { signal } = stopped;
+  const done = SCRUB === 0 ? null : every(gateway, SCRUB, signal, () => gateway.scrub.run(signal));
+  return {
+    async close() {
+      stopped.abort();
+      await done;
+    },
+  };
+}

@@ -1,0 +1,92 @@
+// Bits that flip in a table of a served database: found by the scrub, named by health and metrics.
+
+import assert from 'node:assert/strict';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { Scrub } from '../../gateway/scrub.ts';
+import { intoTables } from '../support/into-tables.ts';
+import { ok, run, type Running } from './running.ts';
+
+const LOG = 'live/1/db';
+
+describe('gateway/scrub', () => {
+  let running: Running;
+
+  beforeEach(async () => {
+    const first = await run();
+    for (let i = 0; i < 20; i += 1) {
+      ok(
+        await first.post('/api/v1/classify', { message: `one ${String(i)}` }, { key: first.live }),
+      );
+    }
+    await first.close(true);
+    for (const database of [LOG, 'gateway']) await intoTables(join(first.data, database));
+    running = await run({ DATA_DIR: first.data });
+  });
+  afterEach(() => running.close());
+
+  /** Bends a byte of the first block of the first table, as the disk would. */
+  async function bend(database: string): Promise<string> {
+    const folder = join(running.data, database);
+    const [name = ''] = (await readdir(folder)).filter((one) => one.endsWith('.ldb'));
+    const bytes = await readFile(join(folder, name));
+    bytes[20]! ^= 1;
+    await writeFile(join(folder, name), bytes);
+    return name;
+  }
+
+  it('finds nothing where every table holds, and says how far it came', async () => {
+    await running.gateway.scrub.run();
+    const { status, degraded } = ok(await running.get('/health'));
+    assert.deepEqual([status, degraded], ['ok', []]);
+    for (const { name, bytes, of, finished_at_ms, faults } of running.gateway.scrub.states()) {
+      assert.deepEqual([bytes, faults], [of, []], name);
+      assert.ok(finished_at_ms !== null, name);
+    }
+    const names = running.gateway.scrub.states().map(({ name }) => name);
+    assert.deepEqual(names, [LOG, 'sandbox/1/db', 'gateway', 'private']);
+    assert.ok((running.gateway.scrub.states()[0]?.of ?? 0) > 0, 'there is a table');
+  });
+
+  for (const database of [LOG, 'gateway']) {
+    it(`names a table of ${database} that does not hold, until it does again`, async () => {
+      const table = await bend(database);
+      await running.gateway.scrub.run();
+      const health = ok(await running.get('/health'));
+      assert.deepEqual([health.status, health.degraded], ['degraded', ['storage']]);
+      const reason = `the table ${database}/${table} has a damaged block at byte 0`;
+      assert.deepEqual(health.reasons, [reason]);
+      const metrics = await running.gateway.metrics.registry.metrics();
+      assert.match(metrics, new RegExp(`scrub_damaged_tables{database="${database}"} 1`));
+      assert.match(metrics, new RegExp(`scrub_checked_bytes{database="${database}"} [1-9]`));
+      await bend(database);
+      await running.gateway.scrub.run();
+      assert.equal(ok(await running.get('/health')).status, 'ok');
+    });
+  }
+
+  it('reads no faster than its rate, and ends at once when it is told to', async () => {
+    const folder = join(running.data, LOG);
+    const logger = pino({ level: 'silent' });
+    const scrub = new Scrub(() => [{ name: 'slow', folder }], { now: Date.now, logger }, 1);
+    const stopped = new AbortController();
+    const run = scrub.run(stopped.signal);
+    const turn = new Promise<'under way'>((resolve) => setImmediate(resolve, 'under way'));
+    assert.equal(await Promise.race([run, turn]), 'under way');
+    stopped.abort();
+    await run;
+    assert.equal(scrub.states()[0]?.finished_at_ms, null);
+  });
+
+  it('is off where SCRUB says so, and refuses an interval that is none', async () => {
+    const off = await run({ SCRUB: 'off' });
+    assert.equal(off.gateway.config.SCRUB, 0);
+    assert.deepEqual(off.gateway.scrub.states(), []);
+    await off.close();
+    for (const bad of ['', '0', '1', '59s', '367d', 'daily', '-1d']) {
+      if (bad !== '')
+        await assert.rejects(run({ SCRUB: bad }), /SCRUB must be off, or an interval/);
+    }
+  });
+});
