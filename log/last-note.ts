@@ -12,10 +12,17 @@ import { splitNote } from './note/note.ts';
 import type { Visible } from './publisher.ts';
 import { NOTE, noteKey, rowKey } from './store/layout.ts';
 import type { Remembered } from './store/remembered.ts';
-import { put } from './store/store.ts';
+import { put, type Store } from './store/store.ts';
 
 /** The three lines of a signed note. */
 export const noteText = (note: string): string => note.slice(0, note.indexOf('\n\n') + 1);
+
+/** The newest note in the database; null before the first checkpoint. */
+export async function storedNote(store: Store): Promise<string | null> {
+  const range = { gte: Uint8Array.of(NOTE), lt: rowKey(NOTE + 1, ''), reverse: true, limit: 1 };
+  for await (const [, value] of store.scan(range)) return Buffer.from(value).toString();
+  return null;
+}
 
 /**
  * The newest published note, opened and compared with the tree. Without witnesses the note of the
@@ -36,9 +43,7 @@ export async function lastVisible(
     version: 0,
     keys: 0,
   };
-  let note: string | null = null;
-  const range = { gte: Uint8Array.of(NOTE), lt: rowKey(NOTE + 1, ''), reverse: true, limit: 1 };
-  for await (const [, value] of core.store.scan(range)) note = Buffer.from(value).toString();
+  let note = await storedNote(core.store);
   const outside = remembered?.note ?? null;
   if (outside !== null) {
     const { size } = parseCheckpoint(noteText(outside));

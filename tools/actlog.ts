@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { EXIT, withKeyIds, withoutReaders } from './command-line.ts';
+import { addAdopt } from './commands/adopt.ts';
 import { addBackup } from './commands/backup.ts';
 import { addConformance } from './commands/conformance.ts';
 import { addClearing } from './commands/clearing.ts';
@@ -57,7 +58,7 @@ program.exitOverride();
 for (const add of [
   ...[addServe, addKeys, addTenants, addClearing],
   ...[addVerify, addVectors, addRefute, addMonitor, addWitness, addConformance],
-  ...[addFsck, addReindex, addBackup, addRestore, addExport],
+  ...[addFsck, addReindex, addBackup, addRestore, addAdopt, addExport],
   ...[addWebhooks, addMeasures],
 ]) {
   add(program);

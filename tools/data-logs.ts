@@ -1,7 +1,7 @@
 // The logs of a data folder, for commands that work on them while no server has them open.
 
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { Config } from '../gateway/config.ts';
 import { passphraseOf } from '../gateway/passphrase.ts';
 import { readKeyFile, Signer } from '../log/crypto/keys.ts';
@@ -55,20 +55,25 @@ export async function dataLog(config: Config, kind: Kind, number: number): Promi
   };
 }
 
+/** The file of a log's checkpoint key. */
+export const keyNameOf = (
+  { DATA_DIR }: Config,
+  { kind, number }: Pick<DataLog, 'kind' | 'number'>,
+): string => join(DATA_DIR, 'keys', `${kind}-${String(number)}-checkpoint.pem`);
+
 /** The verifier key of a log, from its checkpoint key; or why it cannot be had here. */
 export async function vkeyOf(
   config: Config,
   { kind, number, register }: DataLog,
 ): Promise<{ readonly vkey?: string; readonly why?: string }> {
-  const name = `${kind}-${String(number)}-checkpoint.pem`;
+  const file = keyNameOf(config, { kind, number });
   try {
     const remembered = await readRemembered(register, registerName(kind, number));
     if (remembered === null) return { why: `its checkpoint file is missing` };
-    const file = join(config.DATA_DIR, 'keys', name);
     const key = new Signer(await readKeyFile(file, passphraseOf(config)));
     return { vkey: formatVkey(native, remembered.origin, LOG_KEY, key.publicKey) };
   } catch (error) {
-    return { why: `${name}: ${(error as Error).message}` };
+    return { why: `${basename(file)}: ${(error as Error).message}` };
   }
 }
 

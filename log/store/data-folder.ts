@@ -136,6 +136,9 @@ export async function refusalOf(place: RegisterPlace): Promise<string | null> {
   return known === null || sameIdentity(known, identity) ? null : copied(place, register).message;
 }
 
+/** Whether a data folder has its marker file, which names its register. */
+export const isMarked = (data: string): boolean => existsSync(markerOf(data));
+
 /** All registers in the state folder, for finding the one that a restored data folder belonged to. */
 export async function knownRegisters(): Promise<FileRegister[]> {
   const names = await readdir(stateFolder()).catch(() => []);
@@ -145,18 +148,23 @@ export async function knownRegisters(): Promise<FileRegister[]> {
 }
 
 /**
- * Ties a register to a data folder whatever it was tied to: the operator has compared the logs. `found` is the
- * register of the same logs that a folder without its marker file belonged to.
+ * Ties a register to a data folder whatever it was tied to: the logs have been compared. `found` is the register of
+ * the same logs that a folder without its marker file belonged to; `values` are what the register is to hold.
  */
 export async function adoptFolder(
   { data, checkpoints = '' }: RegisterPlace,
   found: FileRegister | null,
+  values: ReadonlyMap<string, JsonObject>,
 ): Promise<FileRegister> {
   const id =
     (await readMarker(data)) ??
     (await makeMarker(data, found === null ? undefined : relative(stateFolder(), found.folder)));
   const register = new FileRegister(checkpoints === '' ? join(stateFolder(), id) : checkpoints);
   await checkWritable(register);
+  // The identity last: until then a start refuses the folder.
+  for (const [name, value] of values) {
+    await register.advance(name, await register.read(name), value);
+  }
   await bind(register, data, id, await register.read(FOLDER));
   return register;
 }

@@ -98,6 +98,32 @@ export class FileRegister implements Register {
   }
 }
 
+/** A register whose changes stay in memory, for work that may still be given up. */
+export class DraftRegister implements Register {
+  readonly #base: Register;
+  /** The values that differ from those of the other register. */
+  readonly changes = new Map<string, JsonObject>();
+
+  constructor(base: Register) {
+    this.#base = base;
+  }
+
+  where(name: string): string {
+    return this.#base.where(name);
+  }
+
+  async read(name: string): Promise<JsonObject | null> {
+    return this.changes.get(name) ?? (await this.#base.read(name));
+  }
+
+  async advance(name: string, from: JsonObject | null, to: JsonObject): Promise<void> {
+    if (canonical(await this.read(name)) !== canonical(from)) {
+      throw new LogError('log_locked', `${this.where(name)} does not hold what was read there`);
+    }
+    this.changes.set(name, to);
+  }
+}
+
 function parsed(text: string): Json {
   try {
     return parseJson(text);

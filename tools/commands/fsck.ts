@@ -10,9 +10,10 @@ import {
   withData,
   type DataOptions,
 } from '../command-line.ts';
+import { isMarked, refusalOf } from '../../log/store/data-folder.ts';
 import { registerName } from '../../log/store/remembered.ts';
 import { broughtTypes } from '../brought-types.ts';
-import { dataLogs, threads, vkeyOf, type DataLog } from '../data-logs.ts';
+import { dataLogs, registerPlace, threads, vkeyOf, type DataLog } from '../data-logs.ts';
 import { progress } from '../progress.ts';
 
 interface FsckCommand extends DataOptions {
@@ -45,6 +46,7 @@ async function run(options: FsckCommand): Promise<number> {
   const { fsck } = await import('../../log/fsck.ts');
   const { config } = await settingsOf(options);
   const types = await broughtTypes(config);
+  const refusal = isMarked(config.DATA_DIR) ? await refusalOf(registerPlace(config)) : null;
   const results: FsckReport[] = [];
   for (const log of await dataLogs(config, options.log)) {
     const bar = progress(`${log.kind}/${String(log.number)}`, options.json !== true);
@@ -58,7 +60,7 @@ async function run(options: FsckCommand): Promise<number> {
       onProgress: bar.at,
     });
     bar.end();
-    const unchecked = [...result.unchecked, ...(why === undefined ? [] : [why])];
+    const unchecked = [...result.unchecked, ...[why ?? [], refusal ?? []].flat()];
     const { kind, number, folder } = log;
     const report = { kind, number, folder, ...result, unchecked };
     results.push(report);

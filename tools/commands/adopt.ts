@@ -1,0 +1,161 @@
+// `actlog adopt`: lets a data folder go on that is a copy, was restored, or has lost its checkpoint register.
+
+import type { Command } from 'commander';
+import { passphraseOf } from '../../gateway/passphrase.ts';
+import type { Config } from '../../gateway/config.ts';
+import type { WitnessNetwork } from '../../gateway/witnesses/witness-network.ts';
+import type { Adopted, AskWitnesses } from '../../log/adoption.ts';
+import { readKeyFile, Signer } from '../../log/crypto/keys.ts';
+import { native } from '../../log/crypto/native.ts';
+import { formatVkey, LOG_KEY } from '../../log/note/vkey.ts';
+import { openCheckpoint } from '../../log/note/checkpoint.ts';
+import {
+  adoptFolder,
+  findRegister,
+  isMarked,
+  knownRegisters,
+  refusalOf,
+} from '../../log/store/data-folder.ts';
+import { DraftRegister, type FileRegister } from '../../log/store/register.ts';
+import { readRemembered, registerName } from '../../log/store/remembered.ts';
+import { broughtTypes } from '../brought-types.ts';
+import { acting, CommandError, EXIT, settingsOf, withData } from '../command-line.ts';
+import type { DataOptions } from '../command-line.ts';
+import { dataLogs, keyNameOf, registerPlace, threads, type DataLog } from '../data-logs.ts';
+
+interface AdoptCommand extends DataOptions {
+  readonly from?: string;
+  readonly acceptRisk?: boolean;
+}
+
+/** A log of the data folder with what signs its checkpoints. */
+type SignedLog = DataLog & { readonly origin: string; readonly vkey: string };
+
+/** Declares the command. */
+export function addAdopt(program: Command): void {
+  withData(program.command('adopt'))
+    .summary('let a copied or restored data folder go on')
+    .description(
+      'A data folder that was copied, restored as a whole, or whose checkpoint register is missing does not start: ' +
+        'another copy may have signed more since. This command compares every log with a mirror or with the ' +
+        'witnesses of WITNESS_POLICY, catches it up from the mirror, and ties the register to this folder.',
+    )
+    .option('--from <mirror>', 'a service or an export folder that has the logs')
+    .option('--accept-risk', 'adopt logs that neither a mirror nor witnesses know')
+    .addHelpText(
+      'after',
+      `
+  actlog adopt --from https://mirror.example
+  WITNESS_POLICY=policy.txt actlog adopt
+
+First make sure that no other copy of the folder is in use, and that none will be: the copy that the register
+belonged to is refused from then on. Without a mirror or witnesses nothing shows whether another copy signed more,
+and --accept-risk says that none did. Nothing overrides a contradiction: a log that is behind the register, the
+mirror or a witness is caught up from a mirror that has the entries, or succeeded ("actlog restore").`,
+    )
+    .action(acting(EXIT.failed, run));
+}
+
+async function run(options: AdoptCommand): Promise<number> {
+  const { compareForAdoption } = await import('../../log/adoption.ts');
+  const { WitnessNetwork: Network } = await import('../../gateway/witnesses/witness-network.ts');
+  const { openMirror } = await import('../mirror/open.ts');
+  const { pino } = await import('pino');
+  const { config } = await settingsOf(options);
+  const place = registerPlace(config);
+  const logs = await signedLogs(config);
+  const refusal = await refusalOf(place);
+  if (refusal !== null) console.log(refusal.split('. Make sure')[0]);
+  const found = isMarked(place.data) || config.CHECKPOINT_DIR !== '' ? null : await formerOf(logs);
+  const register = new DraftRegister(found ?? (await findRegister(place)));
+  const strict = { ...config, WITNESS_FAIL_OPEN: 'off' } as const;
+  const network = Network.open(strict, Date.now, pino({ level: 'silent' }));
+  const types = await broughtTypes(config);
+  const risky: string[] = [];
+  for (const log of logs) {
+    const { origin, kind, number } = log;
+    const mirror =
+      options.from === undefined
+        ? undefined
+        : await openMirror(options.from, { origin, kind, number });
+    try {
+      const adopted = await compareForAdoption({
+        ...log,
+        register,
+        types,
+        threads: threads(),
+        ...(mirror === undefined ? {} : { mirror }),
+        ...(network?.covers(log) === true ? { witnesses: askOf(network, log) } : {}),
+      });
+      if (adopted.compared.length === 0) risky.push(origin);
+      console.log(inWords(adopted));
+    } finally {
+      await mirror?.close();
+    }
+  }
+  if (risky.length > 0 && options.acceptRisk !== true) {
+    throw new CommandError(
+      `neither a mirror nor witnesses confirm ${risky.join(', ')}: another copy may have signed more. Give --from ` +
+        'or WITNESS_POLICY, or --accept-risk when no other copy was ever used',
+    );
+  }
+  const { folder } = await adoptFolder(place, found, register.changes);
+  console.log(`the checkpoint register ${folder} belongs to ${place.data} now: start the service`);
+  return EXIT.ok;
+}
+
+function inWords({ origin, size, restored, compared }: Adopted): string {
+  const came = restored === 0 ? '' : `, ${String(restored)} of them from the mirror`;
+  const by =
+    compared.length === 0 ? 'compared with nothing' : `agrees with ${compared.join(' and ')}`;
+  return `${origin} has ${String(size)} entries${came}: ${by}`;
+}
+
+async function signedLogs(config: Config): Promise<SignedLog[]> {
+  const { originIn } = await import('../../log/adoption.ts');
+  const signed: SignedLog[] = [];
+  for (const log of await dataLogs(config)) {
+    const { kind, number, folder, register } = log;
+    const origin =
+      (await originIn(folder)) ??
+      (await readRemembered(register, registerName(kind, number)))?.origin;
+    if (origin === undefined) {
+      throw new CommandError(`${folder} has no entries, and the register does not know the log`);
+    }
+    const key = new Signer(await readKeyFile(keyNameOf(config, log), passphraseOf(config)));
+    signed.push({ ...log, origin, vkey: formatVkey(native, origin, LOG_KEY, key.publicKey) });
+  }
+  return signed;
+}
+
+/** The register in the state folder that holds a checkpoint of one of these logs; null when none does. */
+async function formerOf(logs: readonly SignedLog[]): Promise<FileRegister | null> {
+  for (const register of await knownRegisters()) {
+    for (const { kind, number, origin, vkey } of logs) {
+      const held = await readRemembered(register, registerName(kind, number)).catch(() => null);
+      if (held?.origin !== origin || held.note === null) continue;
+      try {
+        openCheckpoint(native, held.note, { origin, vkey });
+        return register;
+      } catch {
+        // The same origin under another key: another log.
+      }
+    }
+  }
+  return null;
+}
+
+/** Witnesses that know another tree or more entries; one that cannot be reached is no contradiction. */
+const CONTRADICTION = /has cosigned|another root|consistency proof|409/;
+
+function askOf(network: WitnessNetwork, { kind, number }: SignedLog): AskWitnesses {
+  const cosign = network.cosign(kind, number);
+  return async (offer) => {
+    const cosigned = await cosign(offer);
+    const problems = network.problems(kind, number);
+    const against = problems.filter((problem) => CONTRADICTION.test(problem));
+    if (against.length > 0) return `a witness knows more or another tree: ${against.join('; ')}`;
+    if (cosigned !== null && cosigned.cosignatures > 0) return null;
+    return `its witnesses do not confirm it: ${problems.join('; ') || 'the policy asks for none'}`;
+  };
+}
