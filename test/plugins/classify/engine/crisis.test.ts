@@ -1,4 +1,4 @@
-// The language packs of the crisis rules, each against its own texts in test/data/classify/crisis.jsonl.
+// The language packs of the crisis rules, each against its own texts in tools/classifier/data/crisis.jsonl.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { loadEngine } from '../../../../plugins/classify/engine/index.ts';
@@ -10,7 +10,10 @@ interface Line {
   readonly split: 'train' | 'test';
 }
 
-const lines = readFileSync(new URL('../../../data/classify/crisis.jsonl', import.meta.url), 'utf8')
+const lines = readFileSync(
+  new URL('../../../../tools/classifier/data/crisis.jsonl', import.meta.url),
+  'utf8',
+)
   .split('\n')
   .filter((line) => line !== '')
   .map((line) => JSON.parse(line) as Line);

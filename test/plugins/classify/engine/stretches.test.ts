@@ -92,7 +92,7 @@ describe('long texts', () => {
   it('does not grow surer of lawful prose with its length', () => {
     const licence = readFileSync(new URL('../../../../LICENSE', import.meta.url), 'utf8');
     const lines = readFileSync(
-      new URL('../../../data/classify/machine.jsonl', import.meta.url),
+      new URL('../../../../tools/classifier/data/machine.jsonl', import.meta.url),
       'utf8',
     );
     const machine = lines

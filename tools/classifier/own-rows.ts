@@ -1,4 +1,4 @@
-// The sets written for this project, in test/data/classify, and how they are split: catalogs/classify/MODEL-CARD.md.
+// The sets written for this project, in tools/classifier/data, and how they are split: catalogs/classify/MODEL-CARD.md.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { bare, draw, lines } from './corpus.ts';

@@ -1,11 +1,11 @@
-// Tests of tools/classify/long-texts.ts.
+// Tests of tools/classifier/long-texts.ts.
 
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadEngine } from '../../../plugins/classify/engine/index.ts';
-import { longFigures, piecesOf, readmes } from '../../../tools/classify/long-texts.ts';
+import { longFigures, piecesOf, readmes } from '../../../tools/classifier/long-texts.ts';
 
 describe('measuring long texts', () => {
   it('reads the READMEs of packages and of scoped ones, each once', async () => {

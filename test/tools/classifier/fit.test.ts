@@ -1,8 +1,8 @@
-// Tests of tools/classify/fit.ts: the words that a training makes known.
+// Tests of tools/classifier/fit.ts: the words that a training makes known.
 
 import assert from 'node:assert/strict';
-import type { Row } from '../../../tools/classify/corpus.ts';
-import { vocabularyOf } from '../../../tools/classify/fit.ts';
+import type { Row } from '../../../tools/classifier/corpus.ts';
+import { vocabularyOf } from '../../../tools/classifier/fit.ts';
 
 const row = (text: string, more: Partial<Row> = {}): Row => ({
   set: 'own',

@@ -4,12 +4,12 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bare, digest } from '../../../tools/classify/corpus.ts';
-import type { Row } from '../../../tools/classify/corpus.ts';
-import { ownRows, unseenRows } from '../../../tools/classify/own-rows.ts';
-import { hasPublicSets, publicRows } from '../../../tools/classify/public-rows.ts';
+import { bare, digest } from '../../../tools/classifier/corpus.ts';
+import type { Row } from '../../../tools/classifier/corpus.ts';
+import { ownRows, unseenRows } from '../../../tools/classifier/own-rows.ts';
+import { hasPublicSets, publicRows } from '../../../tools/classifier/public-rows.ts';
 
-const FOLDER = fileURLToPath(new URL('../../data/classify', import.meta.url));
+const FOLDER = fileURLToPath(new URL('../../../tools/classifier/data', import.meta.url));
 const PUBLIC = fileURLToPath(new URL('../../../../shared/data/classify', import.meta.url));
 /** Shorter ones are phrases that anybody may write. */
 const TELLING_CHARS = 13;

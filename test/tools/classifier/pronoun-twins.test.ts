@@ -1,14 +1,14 @@
-// Tests of tools/classify/pronoun-twins.ts, and that the shipped classifier judges women and men alike.
+// Tests of tools/classifier/pronoun-twins.ts, and that the shipped classifier judges women and men alike.
 
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import { loadEngine } from '../../../plugins/classify/engine/index.ts';
-import { ownRows, unseenRows } from '../../../tools/classify/own-rows.ts';
-import type { Row } from '../../../tools/classify/corpus.ts';
-import { pronounFigures } from '../../../tools/classify/pronoun-figures.ts';
-import { pronounTwin, withTwins } from '../../../tools/classify/pronoun-twins.ts';
+import { ownRows, unseenRows } from '../../../tools/classifier/own-rows.ts';
+import type { Row } from '../../../tools/classifier/corpus.ts';
+import { pronounFigures } from '../../../tools/classifier/pronoun-figures.ts';
+import { pronounTwin, withTwins } from '../../../tools/classifier/pronoun-twins.ts';
 
-const FOLDER = fileURLToPath(new URL('../../data/classify', import.meta.url));
+const FOLDER = fileURLToPath(new URL('../../../tools/classifier/data', import.meta.url));
 
 describe('the twin of a text', () => {
   it('has each pronoun of the other gender', () => {

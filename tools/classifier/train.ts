@@ -1,13 +1,13 @@
-// Trains the linear models of the classifier and writes catalogs/classify: `tsx tools/train.ts DATA_FOLDER`, or `--seal` after
+// Trains the linear models of the classifier and writes catalogs/classify: `npm run train -- FOLDER` with the folder of the public sets (README.md here), or `--seal` after
 // editing rules or lexica. The same data and seed give the same bytes.
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { catalogUrl, readCatalog, readCatalogBytes } from '../plugins/catalog.ts';
-import { TABLE_FILES, WEIGHTS, sha256 } from '../plugins/classify/engine/tables.ts';
-import type { Manifest } from '../plugins/classify/engine/tables.ts';
-import { ownRows } from './classify/own-rows.ts';
-import { withTwins } from './classify/pronoun-twins.ts';
-import { hasPublicSets, publicRows } from './classify/public-rows.ts';
+import { catalogUrl, readCatalog, readCatalogBytes } from '../../plugins/catalog.ts';
+import { TABLE_FILES, WEIGHTS, sha256 } from '../../plugins/classify/engine/tables.ts';
+import type { Manifest } from '../../plugins/classify/engine/tables.ts';
+import { ownRows } from './own-rows.ts';
+import { withTwins } from './pronoun-twins.ts';
+import { publicRows, publicSetsFault } from './public-rows.ts';
 import {
   OPTIONS,
   THRESHOLDS,
@@ -16,9 +16,9 @@ import {
   featuresOf,
   fit,
   vocabularyOf,
-} from './classify/fit.ts';
+} from './fit.ts';
 
-const OWN_SETS = fileURLToPath(new URL('../test/data/classify', import.meta.url));
+const OWN_SETS = fileURLToPath(new URL('data', import.meta.url));
 /** A word must stand in this many training texts to be known. */
 const LEAST_TEXTS = 2;
 
@@ -28,8 +28,9 @@ function main(argument: string | undefined): number {
     return 2;
   }
   if (argument !== '--seal') {
-    if (!hasPublicSets(argument)) {
-      process.stderr.write(`${argument} does not hold the public sets\n`);
+    const fault = publicSetsFault(argument);
+    if (fault !== null) {
+      process.stderr.write(`${fault}\n`);
       return 2;
     }
     train(argument);

@@ -2,18 +2,18 @@
 // exits 1 when a promise is missed. Sets that are not in the folder are skipped and named.
 import { fileURLToPath } from 'node:url';
 import Table from 'cli-table3';
-import { loadEngine } from '../plugins/classify/engine/index.ts';
-import type { Engine } from '../plugins/classify/engine/index.ts';
-import type { Row } from './classify/corpus.ts';
-import { crossCheck, scoreAlarm, scoreCrisis, scoreViolation } from './classify/cross-check.ts';
-import { longFigures, readmes } from './classify/long-texts.ts';
-import { figures, figuresByTag, rightByTag } from './classify/measure.ts';
-import type { Scored } from './classify/measure.ts';
-import { ownRows, unseenRows } from './classify/own-rows.ts';
-import { pronounFigures } from './classify/pronoun-figures.ts';
-import { hasPublicSets, publicRows } from './classify/public-rows.ts';
-import { speedOf } from './classify/speed.ts';
-import type { Speed } from './classify/speed.ts';
+import { loadEngine } from '../../plugins/classify/engine/index.ts';
+import type { Engine } from '../../plugins/classify/engine/index.ts';
+import type { Row } from './corpus.ts';
+import { crossCheck, scoreAlarm, scoreCrisis, scoreViolation } from './cross-check.ts';
+import { longFigures, readmes } from './long-texts.ts';
+import { figures, figuresByTag, rightByTag } from './measure.ts';
+import type { Scored } from './measure.ts';
+import { ownRows, unseenRows } from './own-rows.ts';
+import { pronounFigures } from './pronoun-figures.ts';
+import { hasPublicSets, publicRows } from './public-rows.ts';
+import { speedOf } from './speed.ts';
+import type { Speed } from './speed.ts';
 
 /** One promise: what was measured, the bound, whether it holds. */
 interface Check {
@@ -24,8 +24,8 @@ interface Check {
   readonly holds: boolean;
 }
 
-const OWN_SETS = fileURLToPath(new URL('../test/data/classify', import.meta.url));
-const PACKAGES = fileURLToPath(new URL('../node_modules', import.meta.url));
+const OWN_SETS = fileURLToPath(new URL('data', import.meta.url));
+const PACKAGES = fileURLToPath(new URL('../../node_modules', import.meta.url));
 const DEFENCE = ['counter_quote_nh', 'counter_ref_nh', 'negate_neg_nh', 'negate_pos_h'];
 
 const checks: Check[] = [];

@@ -1,4 +1,4 @@
-// Training sentences made from grammars (test/data/classify/*-grammar*.json): every decision against every protected reason,
+// Training sentences made from grammars (tools/classifier/data/*-grammar*.json): every decision against every protected reason,
 // every group with every claim, and the same words in lawful company. Never tested on.
 import { readFileSync } from 'node:fs';
 import { generator } from './learn.ts';

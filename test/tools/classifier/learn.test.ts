@@ -1,9 +1,9 @@
-// Tests of tools/classify/learn.ts.
+// Tests of tools/classifier/learn.ts.
 
 import assert from 'node:assert/strict';
 import { exponential, logistic } from '../../../plugins/classify/engine/arithmetic.ts';
-import { generator, learn, tellingScales } from '../../../tools/classify/learn.ts';
-import { areaUnderCurve, figures } from '../../../tools/classify/measure.ts';
+import { generator, learn, tellingScales } from '../../../tools/classifier/learn.ts';
+import { areaUnderCurve, figures } from '../../../tools/classifier/measure.ts';
 
 const OPTIONS = {
   bits: 4,

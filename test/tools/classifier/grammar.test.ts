@@ -1,11 +1,11 @@
-// Tests of tools/classify/grammar.ts.
+// Tests of tools/classifier/grammar.ts.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { sentencesOf } from '../../../tools/classify/grammar.ts';
+import { sentencesOf } from '../../../tools/classifier/grammar.ts';
 
-const FOLDER = fileURLToPath(new URL('../../data/classify', import.meta.url));
+const FOLDER = fileURLToPath(new URL('../../../tools/classifier/data', import.meta.url));
 
 const FILES = ['hiring-grammar.json', 'hiring-grammar-languages.json', 'general-grammar.json'];
 

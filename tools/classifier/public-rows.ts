@@ -1,5 +1,6 @@
 // The public sets of a folder that is given as argument, and how they are split: catalogs/classify/MODEL-CARD.md.
 import { existsSync, readFileSync } from 'node:fs';
+import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { digest, draw, lines } from './corpus.ts';
 import type { Row } from './corpus.ts';
@@ -7,6 +8,20 @@ import type { Row } from './corpus.ts';
 /** True when the public sets are there. */
 export function hasPublicSets(folder: string): boolean {
   return existsSync(join(folder, 'surge.jsonl.gz'));
+}
+
+/** What is wrong with the public sets of a folder, by public-sets.json; null when each is there with its bytes. */
+export function publicSetsFault(folder: string): string | null {
+  const sets = JSON.parse(
+    readFileSync(new URL('public-sets.json', import.meta.url), 'utf8'),
+  ) as readonly { readonly file: string; readonly sha256: string }[];
+  for (const { file, sha256 } of sets) {
+    const path = join(folder, file);
+    if (!existsSync(path)) return `${path} is missing`;
+    const found = hash('sha256', readFileSync(path));
+    if (found !== sha256) return `${path} has SHA-256 ${found}, public-sets.json says ${sha256}`;
+  }
+  return null;
 }
 
 /** All public sets of the folder, and texts of them again under labels of our own, in second-labels.txt of the other folder. */
