@@ -55,6 +55,8 @@ export interface OpenOptions {
   readonly time?: TimeSource;
   /** Finds the addresses of names that come with requests. */
   readonly resolve?: Resolve;
+  /** Opens logs whose tenants are lost: new first keys are made on purpose. */
+  readonly new_keys?: boolean;
   /** Beside the built-in ones and those of PLUGINS. */
   readonly plugins?: readonly Plugin[];
 }
@@ -112,9 +114,8 @@ async function open(
     witnessed: witnesses !== null,
   });
   for (const { level, text } of notices) options.logger[level](text);
-  const store = await openGatewayStore(join(config.DATA_DIR, 'gateway'));
+  const store = await openGatewayStore(join(config.DATA_DIR, 'gateway'), register);
   closers.push(() => store.close());
-  warnOfLoss(config, store, options.logger);
   const [keyFolder, passphrase] = [join(config.DATA_DIR, 'keys'), passphraseOf(config)];
   // Once the folder is ours and before anything reads the keys.
   await removeLeftovers(keyFolder);
@@ -129,9 +130,9 @@ async function open(
   closers.push(() => counters.close());
   const disclosures = await Disclosures.open(join(config.DATA_DIR, 'private'), {
     threads: config.THREADS !== 'off',
+    register,
   });
   closers.push(() => disclosures.close());
-  const tenants = await Tenants.load(store, now);
   const threads = openThreads({ inline: config.THREADS === 'off' });
   closers.push(() => threads.close());
 
@@ -157,6 +158,8 @@ async function open(
       served[kind].push(log);
     }
   }
+  if (options.new_keys !== true) await checkTenants(store, [...served.live, ...served.sandbox]);
+  const tenants = await Tenants.load(store, now);
   witnesses?.check([...served.live, ...served.sandbox]);
   const logs = { live: newest(served.live), sandbox: newest(served.sandbox) };
   for (const log of Object.values(logs)) await log.declare(types);
@@ -272,19 +275,20 @@ function skipLost(logger: Logger, error: unknown): null {
 }
 
 /**
- * A restored log stands beside a gateway's database that was not: nobody's key works any more, which looks like a
- * first start.
+ * Refuses a gateway's database without tenants beside a log that has some: a start would take it for a first one, and
+ * issue keys of new tenants.
  */
-function warnOfLoss({ DATA_DIR }: Config, store: GatewayStore, logger: Logger): void {
+async function checkTenants(store: GatewayStore, logs: readonly Log[]): Promise<void> {
   if (store.tenants.size > 0) return;
-  const kept = LOG_KINDS.filter((kind) => logNumbers(DATA_DIR, kind).length > 0);
-  if (kept.length === 0) return;
-  const folder = join(DATA_DIR, 'gateway');
-  logger.warn(
-    { folder, logs: kept },
-    'there are logs, and no tenants: those of before are gone with their API keys and subscriptions, and new keys ' +
-      'are made as at a first start. Restore the folder from a backup to have them back',
-  );
+  for (const log of logs) {
+    if (!(await log.hasTenants())) continue;
+    throw new LogError(
+      'log_rolled_back',
+      `${log.origin} has entries of tenants, and the folder gateway/ of the data folder has none: their API keys and ` +
+        'subscriptions are lost, and a start would take it for a new one. Restore the folder from a backup, or make ' +
+        'first keys on purpose: "actlog keys first --new-keys"',
+    );
+  }
 }
 
 /** The logs of a kind that are there, oldest first; a new data folder gets the first. */

@@ -16,8 +16,7 @@ import type { OpenOptions } from './open.ts';
 import { startScrub } from './scrub.ts';
 import { adminVerbs } from './tenants/admin.ts';
 import { serveAdmin } from './tenants/admin-socket.ts';
-import { FIRST } from './tenants/tenants.ts';
-import type { IssuedKey, Tenants } from './tenants/tenants.ts';
+import type { IssuedKey } from './tenants/tenants.ts';
 
 /** How often expired idempotency records and forgotten dead letters are deleted. */
 const SWEEP_MS = 600_000;
@@ -65,7 +64,7 @@ export async function startServer(
     closers.push(() => listening.close());
     listens = true;
     // Last: keys that are stored and not shown would be lost, since they are issued once.
-    const first_keys = gateway.tenants.empty ? await firstKeys(gateway.tenants) : [];
+    const first_keys = gateway.tenants.empty ? await gateway.tenants.issueFirst() : [];
     return { gateway, port: listening.port, first_keys, close };
   } catch (error) {
     await close();
@@ -87,14 +86,6 @@ async function withPort(sources: ConfigSources): Promise<ConfigSources> {
   await new Promise((resolve) => probe.close(resolve));
   if (config.PORT !== 0 || config.BASE_URL !== '') return sources;
   return { ...sources, config: { ...config, PORT: port } };
-}
-
-function firstKeys(tenants: Tenants): Promise<readonly IssuedKey[]> {
-  const order = { tenant: FIRST, role: 'service' } as const;
-  return tenants.issueAll([
-    { ...order, kind: 'sandbox' },
-    { ...order, kind: 'live' },
-  ]);
 }
 
 async function sweep(gateway: Gateway, logger: Logger): Promise<void> {

@@ -3,7 +3,6 @@
 export { openLog, openThreads } from './open.ts';
 export { logNumbers, openRegister } from './store/data-folder.ts';
 export type { OpenedRegister, RegisterPlace } from './store/data-folder.ts';
-export type { Register } from './store/register.ts';
 export type { OpenLogOptions, Threads } from './open.ts';
 export { systemTime } from './clock.ts';
 export { checkEntryType } from './declarations.ts';
@@ -66,8 +65,13 @@ export { parsePolicy } from './note/policy.ts';
 export { countQuorum } from './note/quorum.ts';
 export type { CosignerName, Policy, PolicyKey } from './note/quorum.ts';
 export { checkCurrent } from './store/current.ts';
-export { tableFaults } from './store/tables.ts';
+export { checkTables, tableFaults } from './store/tables.ts';
 export type { TableCheck, TableFault } from './store/tables.ts';
+export { howLeft, markInUse, unmark } from './store/in-use.ts';
+export { checkJournals, rememberJournals } from './store/journal.ts';
+export { FileRegister } from './store/register.ts';
+export type { Register } from './store/register.ts';
+export { sealRow, unsealRow } from './store/seal.ts';
 export {
   IDLE_MS,
   makeFolder,

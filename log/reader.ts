@@ -178,6 +178,10 @@ export class Reader {
     return this.#engine().core.store.get(rowKey(ATTACHED_ROW, key));
   }
 
+  async hasTenants(): Promise<boolean> {
+    return (await this.#rowsOf(CORE_ROW, 'tenant/', { limit: 1 })).length > 0;
+  }
+
   attachedRows(
     prefix: string,
     range: RowRange = {},

@@ -228,6 +228,8 @@ export interface Log {
     prefix: string,
     options?: { limit?: number; after?: string; reverse?: boolean },
   ): Promise<readonly (readonly [string, Json])[]>;
+  /** Whether a tenant was ever registered in this log (`log.tenant.v1`). */
+  hasTenants(): Promise<boolean>;
   attached(key: string): Uint8Array | undefined;
   attachedRows(
     prefix: string,

@@ -1,20 +1,21 @@
 // One administrative act from the command line: through the running server, or on the data folder itself
 // when none runs.
 
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { pino } from 'pino';
+import { openRegister } from '../../log/index.ts';
 import type { Json } from '../../plugins/contract.ts';
 import { commandVerbs } from '../commands.ts';
 import { readConfig } from '../config.ts';
 import { openGateway } from '../open.ts';
-import { adminVerbs, keyVerbs } from './admin.ts';
+import { adminVerbs, keyVerbs, NEW_KEYS } from './admin.ts';
 import type { AdminArgs, AdminVerbs } from './admin.ts';
 import { askServer } from './admin-socket.ts';
-import { openGatewayStore } from './store.ts';
+import { acceptEmptyStore, openGatewayStore } from './store.ts';
 import { AdminError, Tenants } from './tenants.ts';
 
 /**
- * Performs a verb of admin.ts. Without a server, verbs about keys and tenants open the gateway's database only;
+ * Performs a verb of admin.ts. Without a server, verbs about keys and tenants open the gateway's database only, where it has tenants;
  * the others open the logs, with the settings of the environment. Throws `AdminError` or `LogError`.
  */
 export async function adminCall(
@@ -25,15 +26,27 @@ export async function adminCall(
 ): Promise<Json> {
   const answered = await askServer(data, verb, args);
   if (answered !== null) return answered.result;
-  const store = await openGatewayStore(join(resolve(data), 'gateway'));
+  const sources = readConfig({ ...env, DATA_DIR: data });
+  const folder = join(sources.config.DATA_DIR, 'gateway');
+  const { register } = await openRegister({
+    data: sources.config.DATA_DIR,
+    checkpoints: sources.config.CHECKPOINT_DIR,
+    // What is said once is for the log of a server.
+    witnessed: true,
+  });
+  if (verb === NEW_KEYS) await acceptEmptyStore(folder, register);
+  const store = await openGatewayStore(folder, register);
   try {
-    const verbs = keyVerbs(await Tenants.load(store, Date.now));
-    if (Object.hasOwn(verbs, verb)) return await run(verbs, verb, args);
+    // Without tenants, only the logs can tell a new folder from one that lost them.
+    if (store.tenants.size > 0) {
+      const verbs = keyVerbs(await Tenants.load(store, Date.now));
+      if (Object.hasOwn(verbs, verb)) return await run(verbs, verb, args);
+    }
   } finally {
     await store.close();
   }
-  const sources = readConfig({ ...env, DATA_DIR: data });
-  const opened = await openGateway(sources, { logger: pino({ level: 'silent' }) });
+  const logger = pino({ level: 'silent' });
+  const opened = await openGateway(sources, { logger, new_keys: verb === NEW_KEYS });
   try {
     const own = adminVerbs(opened.gateway, opened.store);
     const verbs = { ...own, ...commandVerbs(opened.gateway, own) };

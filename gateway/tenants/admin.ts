@@ -19,6 +19,9 @@ export type AdminArgs = Readonly<Record<string, Json | undefined>>;
 /** A verb: `keys issue`, `keys list`, … */
 export type AdminVerbs = Readonly<Record<string, (args: AdminArgs) => Promise<unknown>>>;
 
+/** Makes first keys where the tenants of a data folder are lost; only while no server runs. */
+export const NEW_KEYS = 'keys first';
+
 const WEEK_MS = 7 * 86_400_000;
 
 /** The verbs that need the gateway's own database only. */
@@ -32,6 +35,13 @@ export function keyVerbs(tenants: Tenants): AdminVerbs {
         scopes: ((args['scopes'] ?? []) as readonly Json[]).map(String),
         expires_at_ms: endIn(args),
       }),
+    [NEW_KEYS]: async () => {
+      if (!tenants.empty) {
+        const advice = '"actlog keys issue" makes another one';
+        throw new AdminError(`there are API keys, or there were (revoked ones count): ${advice}`);
+      }
+      return tenants.issueFirst();
+    },
     'keys list': async () => tenants.list().map(({ sha256: _, form: __, ...key }) => key),
     'keys rotate': (args) =>
       tenants.rotate(

@@ -5,12 +5,14 @@
 // Every method takes all served logs of a kind: after a succession the sealed row of an entry stands in the closed
 // log, and the entry that says that it was erased may stand in the one that takes entries.
 
-import type { Disclosure, Log, PendingRow } from '../../log/index.ts';
+import type { Disclosure, Log, PendingRow, Register } from '../../log/index.ts';
 import { KEY_ID_BYTES, keyRow, KeyStock } from './key-stock.ts';
 import type { StockedKey } from './key-stock.ts';
 import { SealPool } from './seal-pool.ts';
 import { openSealed } from './sealing.ts';
 import { erasureOf } from './erasure.ts';
+import { acceptLevel } from './level-care.ts';
+import type { LevelPlace } from './level-rows.ts';
 import { SyncedLevel } from './synced-level.ts';
 
 /** What opens one entry's commitments, by member. */
@@ -28,24 +30,37 @@ interface SealedRow {
   readonly sealed: Uint8Array;
 }
 
+/** The database of their keys in the register. */
+export const privatePlace = (register: Register): LevelPlace => ({ name: 'private', register });
+
+/** Accepts a database of keys that lost some, as a new and empty one has: their disclosures are gone. */
+export const acceptDisclosures = (folder: string, register: Register): Promise<void> =>
+  acceptLevel(folder, privatePlace(register));
+
 /** Sealed disclosures and their keys. */
 export class Disclosures {
-  readonly #db: SyncedLevel<Uint8Array>;
+  readonly #db: SyncedLevel;
   readonly #pool: SealPool;
   readonly #stock: KeyStock;
 
-  private constructor(db: SyncedLevel<Uint8Array>, pool: SealPool) {
+  private constructor(db: SyncedLevel, pool: SealPool) {
     this.#db = db;
     this.#pool = pool;
     this.#stock = new KeyStock(db);
   }
 
-  /** Opens the key database in a folder, which is made when missing; seals on a thread of its own, or here. */
-  static async open(folder: string, options: { readonly threads: boolean }): Promise<Disclosures> {
-    return new Disclosures(
-      await SyncedLevel.open<Uint8Array>(folder, 'view'),
-      new SealPool(options),
-    );
+  /**
+   * Opens the key database in a folder, which is made when missing and never heard of; seals on a thread of its own,
+   * or here.
+   *
+   * @throws LogError `log_locked`, `store_corrupt`, `log_rolled_back`: see `SyncedLevel.open`
+   */
+  static async open(
+    folder: string,
+    { register, ...options }: { readonly threads: boolean; readonly register: Register },
+  ): Promise<Disclosures> {
+    const db = await SyncedLevel.open(folder, privatePlace(register));
+    return new Disclosures(db, new SealPool(options));
   }
 
   /**

@@ -5,8 +5,8 @@ import { randomBytes } from 'node:crypto';
 import { KEY_BYTES } from './sealing.ts';
 import type { SyncedLevel } from './synced-level.ts';
 
-/** Keys of one synced write. */
-const BLOCK = 512;
+/** Keys of one synced write: enough to last while it and the register's own are under way. */
+const BLOCK = 2048;
 /** With fewer the next block is drawn, while these last. */
 const LOW = BLOCK / 2;
 
@@ -24,11 +24,11 @@ export const keyRow = (id: Uint8Array): string => Buffer.from(id).toString('hex'
 
 /** Keys that nobody has taken. */
 export class KeyStock {
-  readonly #db: SyncedLevel<Uint8Array>;
+  readonly #db: SyncedLevel;
   #keys: StockedKey[] = [];
   #drawing: Promise<void> | null = null;
 
-  constructor(db: SyncedLevel<Uint8Array>) {
+  constructor(db: SyncedLevel) {
     this.#db = db;
   }
 
@@ -72,7 +72,8 @@ export class KeyStock {
       const from = at + KEY_ID_BYTES;
       return { id: secret.subarray(at, from), key: secret.subarray(from, from + KEY_BYTES) };
     });
-    await this.#db.put(drawn.map(({ id, key }) => ({ key: keyRow(id), value: key })));
+    const rows = drawn.map(({ id, key }) => ({ key: keyRow(id), value: key }));
+    await this.#db.put(rows, { fresh: true });
     this.#keys.push(...drawn);
   }
 }

@@ -1,9 +1,12 @@
-// The gateway's own database: API keys (hashed), tenants and counts. Small, read whole at start, written synced.
+// The gateway's own database: API keys (hashed), tenants, subscriptions and counts. Small, read whole at start, and
+// compared with what was acknowledged (synced-level.ts).
 
-import { readdir } from 'node:fs/promises';
-import { LogError } from '../../log/index.ts';
+import type { Register } from '../../log/index.ts';
 import type { Kind } from '../../plugins/contract.ts';
 import type { KeyRecord } from './api-key.ts';
+import { acceptLevel, inspectLevel } from './level-care.ts';
+import type { Inspected } from './level-care.ts';
+import type { LevelPlace, LevelRow } from './level-rows.ts';
 import { SyncedLevel } from './synced-level.ts';
 
 /** How a tenant stands in one kind of log. */
@@ -59,71 +62,86 @@ export interface GatewayStore {
   close(): Promise<void>;
 }
 
-type Row = KeyRecord | TenantRecord | SubscriptionRecord | number;
-
-const keyRow = (value: KeyRecord) => ({ key: `key/${value.sha256}`, value });
-const tenantRow = (value: TenantRecord) => ({ key: `tenant/${value.name}`, value });
-const subscriptionRow = (value: SubscriptionRecord) => ({
-  key: `subscription/${value.id}`,
-  value,
-});
 const COUNT = 'count/';
-const countRow = ([name, value]: readonly [string, number]) => ({ key: COUNT + name, value });
+const SUBSCRIPTION = 'subscription/';
 
-/** Opens the database in a folder, which is made when missing; `log_locked` when another process holds it. */
-export async function openGatewayStore(folder: string): Promise<GatewayStore> {
-  const db = await SyncedLevel.open<Row>(folder, 'json');
+const row = (key: string, value: unknown): LevelRow => ({
+  key,
+  value: Buffer.from(JSON.stringify(value)),
+});
+
+/** The database in the register. */
+export const gatewayPlace = (register: Register): LevelPlace => ({
+  name: 'gateway',
+  register,
+  counts: COUNT,
+  anew: '"actlog keys first --new-keys" makes new keys and gives the tenants of before up',
+});
+
+/** Accepts an older copy that was put back, or an empty database, in place of what the register knows of. */
+export const acceptGatewayStore = (folder: string, register: Register): Promise<void> =>
+  acceptLevel(folder, gatewayPlace(register));
+
+/** Accepts a database that has nothing left, so that first keys can be made; `out_of_range` where it has rows. */
+export const acceptEmptyStore = (folder: string, register: Register): Promise<void> =>
+  acceptLevel(folder, gatewayPlace(register), { empty: true });
+
+/** Looks at a database that no process has open; null where there is none. */
+export const inspectGatewayStore = (
+  folder: string,
+  register: Register,
+): Promise<Inspected | null> => inspectLevel(folder, gatewayPlace(register));
+
+/**
+ * Opens the database in a folder, which is made when missing and never heard of.
+ *
+ * @throws LogError `log_locked`, `store_corrupt`, `log_rolled_back`: see `SyncedLevel.open`
+ */
+export async function openGatewayStore(folder: string, register: Register): Promise<GatewayStore> {
   const keys = new Map<string, KeyRecord>();
   const tenants = new Map<string, TenantRecord>();
   const counts = new Map<string, number>();
   const subscriptions = new Map<string, SubscriptionRecord>();
-  for await (const [key, row] of db.rows()) {
-    if (key.startsWith('key/')) keys.set((row as KeyRecord).sha256, row as KeyRecord);
-    else if (key.startsWith('tenant/'))
-      tenants.set((row as TenantRecord).name, row as TenantRecord);
-    else if (key.startsWith(COUNT)) counts.set(key.slice(COUNT.length), row as number);
-    else if (key.startsWith('subscription/'))
-      subscriptions.set((row as SubscriptionRecord).id, row as SubscriptionRecord);
-  }
+  const load = (rows: readonly LevelRow[]): void => {
+    for (const map of [keys, tenants, counts, subscriptions]) map.clear();
+    for (const { key, value } of rows) {
+      const record: unknown = JSON.parse(Buffer.from(value).toString());
+      if (key.startsWith('key/')) keys.set((record as KeyRecord).sha256, record as KeyRecord);
+      else if (key.startsWith('tenant/')) {
+        tenants.set((record as TenantRecord).name, record as TenantRecord);
+      } else if (key.startsWith(COUNT)) counts.set(key.slice(COUNT.length), record as number);
+      else if (key.startsWith(SUBSCRIPTION)) {
+        subscriptions.set((record as SubscriptionRecord).id, record as SubscriptionRecord);
+      }
+    }
+  };
+  const db = await SyncedLevel.open(folder, { ...gatewayPlace(register), load });
   return {
     keys,
     tenants,
     counts,
     subscriptions,
     async putKeys(records) {
-      await db.put(records.map(keyRow));
+      await db.put(records.map((record) => row(`key/${record.sha256}`, record)));
       for (const record of records) keys.set(record.sha256, record);
     },
     async putTenant(record) {
-      await db.put([tenantRow(record)]);
+      await db.put([row(`tenant/${record.name}`, record)]);
       tenants.set(record.name, record);
     },
     async putCounts(entries) {
-      await db.put(entries.map(countRow));
+      await db.putCounts(entries);
       for (const [name, count] of entries) counts.set(name, count);
     },
     async putSubscription(record) {
-      await db.put([subscriptionRow(record)]);
+      await db.put([row(SUBSCRIPTION + record.id, record)]);
       subscriptions.set(record.id, record);
     },
     async deleteSubscription(id) {
-      await db.delete([`subscription/${id}`]);
+      await db.delete([SUBSCRIPTION + id]);
       subscriptions.delete(id);
     },
-    async copyTo(target) {
-      const there = await readdir(target).catch(() => []);
-      if (there.length > 0) {
-        throw new LogError('out_of_range', `${target} is not empty: a backup needs a new folder`);
-      }
-      const copy = await SyncedLevel.open<Row>(target, 'json');
-      await copy.put([
-        ...[...keys.values()].map(keyRow),
-        ...[...tenants.values()].map(tenantRow),
-        ...[...counts].map(countRow),
-        ...[...subscriptions.values()].map(subscriptionRow),
-      ]);
-      await copy.close();
-    },
+    copyTo: (target) => db.copyTo(target),
     close: () => db.close(),
   };
 }

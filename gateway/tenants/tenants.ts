@@ -161,6 +161,15 @@ export class Tenants {
     });
   }
 
+  /** Issues the keys of a first start: one for each kind of log. */
+  issueFirst(): Promise<readonly IssuedKey[]> {
+    const order = { tenant: FIRST, role: 'service' } as const;
+    return this.issueAll([
+      { ...order, kind: 'sandbox' },
+      { ...order, kind: 'live' },
+    ]);
+  }
+
   /**
    * Issues the successor of a key. The old one stays valid for `grace_ms`, so that both work while
    * callers change over; the one before it, if it still works, ends now: never more than two. So a key that has

@@ -8,6 +8,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { adminCall } from '../../gateway/tenants/admin-call.ts';
 import { LogError } from '../../log/index.ts';
 import { definePlugin, route } from '../../plugins/contract.ts';
 import type { Plugin } from '../../plugins/contract.ts';
@@ -139,18 +140,33 @@ describe('a gateway', () => {
     await running.close();
   });
 
-  it('says of a data folder with logs and without tenants that those are gone, and of no other', async () => {
+  it('refuses logs whose tenants are lost, with or without the register, until new keys are asked for', async () => {
     const { warned, lines } = warnings();
-    const first = await run({}, { lines });
+    const first = await run({}, { lines, plugins: [notes()] });
+    const env = { DATA_DIR: first.data, CHECKPOINT_DIR: first.gateway.config.CHECKPOINT_DIR };
+    await first.post('/notes/a', { text: 'x' }, { key: first.live });
     await first.close(true);
-    const again = await run({ DATA_DIR: first.data }, { lines });
-    await again.close(true);
+    await (await run(env, { lines, plugins: [notes()] })).close(true);
     assert.deepEqual(warned, []);
     await rm(join(first.data, 'gateway'), { recursive: true });
-    const restored = await run({ DATA_DIR: first.data }, { lines });
-    assert.match(restored.live, /^svc_live_/);
-    assert.match(warned.join(''), /those of before are gone with their API keys/);
-    assert.equal(warned.length, 1);
+    const again = () => run(env, { plugins: [notes()] });
+    const refused = (message: RegExp) =>
+      assert.rejects(again(), { code: 'log_rolled_back', message });
+    await refused(/gateway is gone.*"actlog keys first --new-keys"/);
+    await rm(first.gateway.register.where('gateway'));
+    await refused(/has entries of tenants.*"actlog keys first --new-keys"/);
+    await refused(/has entries of tenants.*"actlog keys first --new-keys"/);
+    const call = (verb: string, args = {}) => adminCall(first.data, verb, args, env);
+    const order = { tenant: 'acme', kind: 'live' };
+    await assert.rejects(call('keys issue', order), { code: 'log_rolled_back' });
+    const keys = (await call('keys first')) as unknown as { kind: string; key: string }[];
+    assert.deepEqual(keys.map(({ kind }) => kind).sort(), ['live', 'sandbox']);
+    await assert.rejects(call('keys first'), /is not empty: "actlog keys issue"/);
+    const restored = await again();
+    const key = keys.find(({ kind }) => kind === 'live')?.key ?? '';
+    assert.equal((await restored.get('/notes/total', { key })).status, 200);
+    assert.equal((await restored.get('/notes/total', { key: first.live })).status, 401);
+    assert.equal(restored.live, '');
     await restored.close();
   });
 

@@ -60,6 +60,7 @@ export function addKeys(program: Command): void {
         'holds the data folder, or on the folder itself when none runs.',
     );
   addIssue(keys);
+  addFirst(keys);
   addList(keys);
   addChanges(keys);
   addReceiptKeys(keys);
@@ -88,6 +89,25 @@ function addIssue(keys: Command): void {
           ...endOf(expires),
         });
         printIssued(issued, options.json === true);
+        return EXIT.ok;
+      }),
+    );
+}
+
+function addFirst(keys: Command): void {
+  withData(keys.command('first'))
+    .description(
+      'Makes the keys of a first start, in a data folder whose logs have entries of tenants and whose folder gateway/ ' +
+        'is lost, with all API keys, tenants and subscriptions. Restore it from a backup instead if there is one: ' +
+        'tenants that are made again are others in the log. Stop the server before.',
+    )
+    .requiredOption('--new-keys', 'says that the lost keys and tenants are given up')
+    .option('--json', 'print JSON')
+    .action(
+      acting(EXIT.failed, async (options: DataOptions & { json?: boolean }) => {
+        const issued = await administer<readonly ListedKey[]>(options, 'keys first');
+        if (options.json === true) console.log(JSON.stringify(issued, null, 2));
+        else for (const key of issued) printIssued(key, false);
         return EXIT.ok;
       }),
     );

@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Counters } from '../../../gateway/tenants/counters.ts';
+import { FileRegister } from '../../../log/index.ts';
 import { openGatewayStore } from '../../../gateway/tenants/store.ts';
 
 const never = (error: unknown): never => assert.fail(String(error));
@@ -18,7 +19,7 @@ describe('gateway/tenants/counters', () => {
 
   it('has every count on disk when its add resolves, whoever counts beside it', async () => {
     const data = join(folder, 'one');
-    const store = await openGatewayStore(data);
+    const store = await openGatewayStore(data, new FileRegister(join(folder, 'register')));
     const counters = new Counters(store, never);
     await Promise.all(
       Array.from({ length: 500 }, (_, i) => counters.add(i % 2 === 0 ? 'even' : 'odd')),
@@ -26,20 +27,23 @@ describe('gateway/tenants/counters', () => {
     assert.equal(store.counts.get('even'), 250);
     await counters.add('odd');
     await store.close();
-    const again = await openGatewayStore(data);
+    const again = await openGatewayStore(data, new FileRegister(join(folder, 'register')));
     const reopened = new Counters(again, never);
     assert.deepEqual([reopened.get('even'), reopened.get('odd')], [250, 251]);
     assert.equal(reopened.get('never'), 0);
     const copy = join(folder, 'copy');
     await again.copyTo(copy);
     await again.close();
-    const copied = await openGatewayStore(copy);
+    const copied = await openGatewayStore(copy, new FileRegister(join(folder, 'register')));
     assert.equal(copied.counts.get('odd'), 251, 'a backup has the counts');
     await copied.close();
   });
 
   it('loses none to a disk that refuses for a while, and holds up nobody', async () => {
-    const store = await openGatewayStore(join(folder, 'two'));
+    const store = await openGatewayStore(
+      join(folder, 'two'),
+      new FileRegister(join(folder, 'register-two')),
+    );
     let refuse = true;
     const failures: unknown[] = [];
     const counters = new Counters(

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { FileRegister } from '../../../log/index.ts';
 import { openGatewayStore } from '../../../gateway/tenants/store.ts';
 import type { GatewayStore } from '../../../gateway/tenants/store.ts';
 import { AdminError, PUBLIC, Tenants } from '../../../gateway/tenants/tenants.ts';
@@ -14,7 +15,10 @@ describe('tenants', () => {
   let now = 1000;
   let tenants: Tenants;
   const open = async (): Promise<void> => {
-    store = await openGatewayStore(join(folder, 'gateway'));
+    store = await openGatewayStore(
+      join(folder, 'gateway'),
+      new FileRegister(join(folder, 'register')),
+    );
     tenants = await Tenants.load(store, () => now);
   };
   before(async () => {
@@ -185,7 +189,10 @@ describe('tenants', () => {
 
   it('copy to another folder whole', async () => {
     await store.copyTo(join(folder, 'copy'));
-    const copy = await openGatewayStore(join(folder, 'copy'));
+    const copy = await openGatewayStore(
+      join(folder, 'copy'),
+      new FileRegister(join(folder, 'register')),
+    );
     assert.deepEqual(new Map(copy.keys), new Map(store.keys));
     assert.deepEqual(new Map(copy.tenants), new Map(store.tenants));
     await copy.close();
@@ -195,11 +202,14 @@ describe('tenants', () => {
   it('are not begun anew where their database lost its CURRENT', async () => {
     const lost = join(folder, 'lost');
     await store.copyTo(lost);
-    await (await openGatewayStore(lost)).close();
+    await (await openGatewayStore(lost, new FileRegister(join(folder, 'register')))).close();
     await rm(join(lost, 'CURRENT'));
     const before = (await readdir(lost)).sort();
     const refusal = { code: 'store_corrupt', message: /CURRENT/ };
-    await assert.rejects(openGatewayStore(lost), refusal);
+    await assert.rejects(
+      openGatewayStore(lost, new FileRegister(join(folder, 'register'))),
+      refusal,
+    );
     assert.deepEqual((await readdir(lost)).sort(), before);
   });
 });

@@ -1,0 +1,125 @@
+// What an operator does about a database of the gateway while no server has it open: look whether it is whole, and
+// accept one that is older than it should be.
+
+import { LogError, makeFolder } from '../../log/index.ts';
+import {
+  checkFiles,
+  closeLevel,
+  countIn,
+  digestIn,
+  gone,
+  isCount,
+  levelIn,
+  openLevel,
+  OWN,
+  POSITION,
+  positionIn,
+  rowsIn,
+  sealed,
+  unsealed,
+  upgrade,
+} from './level-rows.ts';
+import type { LevelPlace, LevelRow } from './level-rows.ts';
+import { added, asJson, digestOf, lack, NOTHING, readRemembered } from './position.ts';
+import type { Position } from './position.ts';
+
+/**
+ * Makes what a database holds now the state that was acknowledged, whatever the register knows of: for an older copy
+ * that was put back on purpose, or a database that is lost for good, of which nothing is left. Its rows must be
+ * undamaged.
+ *
+ * @throws LogError `out_of_range` where it must be empty, and has rows
+ */
+export async function acceptLevel(
+  folder: string,
+  place: LevelPlace,
+  { empty = false } = {},
+): Promise<void> {
+  const { register, name, counts } = place;
+  await checkFiles(folder);
+  await makeFolder(folder, 0o700);
+  const db = levelIn(folder);
+  await openLevel(db, folder);
+  try {
+    const remembered = await readRemembered(register, name);
+    const position = positionIn(db.getSync(POSITION)) ?? (await upgrade(db, counts));
+    const rows: LevelRow[] = [];
+    for await (const row of rowsIn(db)) rows.push(row);
+    if (empty && rows.length > 0) {
+      const ways = '"actlog keys issue" makes keys, and "actlog adopt" accepts an older copy';
+      throw new LogError('out_of_range', `the database in ${folder} is not empty: ${ways}`);
+    }
+    const accepted: Position = {
+      writes: Math.max(position.writes, remembered?.writes ?? 0) + 1,
+      digest: digestIn(rows, counts),
+      before: remembered === null ? null : { writes: remembered.writes, digest: remembered.digest },
+    };
+    await db.put(POSITION, sealed(POSITION, Buffer.from(JSON.stringify(accepted))), { sync: true });
+    const counted = rows
+      .filter(({ key }) => isCount(key, counts))
+      .reduce((sum, { value }) => sum + countIn(value), 0);
+    await register.advance(
+      name,
+      remembered === null ? null : asJson(remembered),
+      asJson({ writes: accepted.writes, digest: accepted.digest, counted }),
+    );
+  } finally {
+    await closeLevel(db, folder);
+  }
+}
+
+/** What `inspectLevel` found. */
+export interface Inspected {
+  readonly rows: number;
+  /** In words: what is damaged, missing, or not what was acknowledged. */
+  readonly problems: readonly string[];
+  readonly has: (key: string) => boolean;
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * Compares all of a database that no process has open with its checksums, its position and the register; changes
+ * nothing of it.
+ *
+ * @throws LogError as `SyncedLevel.open`; null where there is no database, and none was expected
+ */
+export async function inspectLevel(folder: string, place: LevelPlace): Promise<Inspected | null> {
+  const { name, register, counts } = place;
+  const there = await checkFiles(folder);
+  const remembered = await readRemembered(register, name);
+  if (!there) {
+    if (remembered === null) return null;
+    throw gone(folder, place);
+  }
+  const db = levelIn(folder);
+  await openLevel(db, folder);
+  const problems: string[] = [];
+  const position = positionIn(db.getSync(POSITION));
+  let [digest, counted, rows] = [NOTHING.digest, 0, 0];
+  for await (const [key, stored] of db.iterator({ gt: OWN })) {
+    rows += 1;
+    try {
+      // An earlier release did not seal its rows: there is nothing to compare them with.
+      if (position === undefined) continue;
+      const value = unsealed(key, stored);
+      if (isCount(key, counts)) counted += countIn(value);
+      else digest = added(digest, digestOf(key, value));
+    } catch (error) {
+      problems.push((error as Error).message);
+    }
+  }
+  if (position === undefined) {
+    if (remembered !== null)
+      problems.push('it is empty, or of a release that did not count its writes');
+  } else {
+    if (digest !== position.digest) problems.push('rows are missing, or there are other ones');
+    const lacks = lack({ position, counted }, remembered, register.where(name));
+    if (lacks !== null) problems.push(`it ${lacks}`);
+  }
+  return {
+    rows,
+    problems,
+    has: (key) => db.getSync(key) !== undefined,
+    close: () => closeLevel(db, folder),
+  };
+}
