@@ -1,5 +1,5 @@
 // Makes whole absence documents: the lookup on a surface's chain with the manifests in force and one
-// heartbeat of an unbroken run beside it. formats.md §6, §9.2; the verdict is the one a verifier computes.
+// heartbeat of an unbroken run beside it. log/FORMAT.md §6.6, §6.7; the verdict is the one a verifier computes.
 
 import { native } from './crypto/native.ts';
 import type { Core } from './core.ts';

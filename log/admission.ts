@@ -1,4 +1,4 @@
-// What a draft may bring beside what its type's schema says. formats.md §2: no fractions, no free text in
+// What a draft may bring beside what its type's schema says. log/FORMAT.md §2: no fractions, no free text in
 // clear. Checked before an entry takes its place, so that the log never writes what its replay refuses.
 
 import type { Json, JsonObject } from './encoding/json-types.ts';

@@ -14,7 +14,7 @@ export const systemTime: TimeSource = {
   monotonic: () => performance.now(),
 };
 
-/** How far the wall clock may leave the monotonic one before appends stop (behaviour.md §13). */
+/** How far the wall clock may leave the monotonic one before appends stop (gateway/API.md §13). */
 export const CLOCK_TOLERANCE_MS = 60_000;
 
 /** Gives times that fit after the last one, and refuses when the clock jumped. */

@@ -1,5 +1,5 @@
 // The entry types of a log: what its entries declare, and what plugins bring to project and check them.
-// formats.md §2, §3: a name is declared once, before its first entry; a kind has one member list for ever.
+// log/FORMAT.md §2, §3: a name is declared once, before its first entry; a kind has one member list for ever.
 
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import { canonical } from './encoding/canonical.ts';

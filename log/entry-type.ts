@@ -1,5 +1,5 @@
 // What a plugin brings for an entry type: its declaration, and which rows follow from entries.
-// formats.md §2, §3; design/architecture.md, plugins/.
+// log/FORMAT.md §2.4, §3.3.
 
 import type { Json, JsonObject } from './encoding/json-types.ts';
 import type { Sequenced } from './types.ts';

@@ -1,5 +1,5 @@
 // The private keys of one log: its checkpoint key, which never rotates, and its receipt keys.
-// behaviour.md §2; files are PKCS #8 with mode 0600, in a folder that no backup of the database holds.
+// gateway/API.md §2; files are PKCS #8 with mode 0600, in a folder that no backup of the database holds.
 
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// The two kinds of log. formats.md §1.
+// The two kinds of log. log/FORMAT.md §1.
 
 /** Nothing crosses between them; where something is looked for in both, the live log comes first. */
 export const LOG_KINDS = ['live', 'sandbox'] as const;

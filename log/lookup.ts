@@ -1,5 +1,5 @@
 // Answers what stands on a chain in a window, with the proof that nothing is left out: a document of
-// formats.md §6 without `declared` and `coverage`, always under the newest published checkpoint.
+// log/FORMAT.md §6 without `declared` and `coverage`, always under the newest published checkpoint.
 
 import { native } from './crypto/native.ts';
 import type { Core } from './core.ts';
@@ -101,7 +101,7 @@ export async function lookup(
   };
 }
 
-/** Without `declared`, a surface's emptiness shows no more than UNDECLARED (formats.md §6, step 8). */
+/** Without `declared`, a surface's emptiness shows no more than UNDECLARED (log/FORMAT.md §6, step 8). */
 const absentVerdict = ([kind]: ChainKey): string => (kind === 'surface' ? 'UNDECLARED' : 'ABSENT');
 
 const json = (value: unknown): Json => value as Json;

@@ -1,6 +1,6 @@
 // What answers under one published tree have in common: opened entries, proofs of where a chain ends, and chains
 // of one entry or none. They depend on nothing else, so answers share them until the next tree is published.
-// formats.md §6.2, §6.4.
+// log/FORMAT.md §6.2, §6.4.
 
 import { LRUCache } from 'lru-cache';
 import { native } from './crypto/native.ts';
@@ -54,7 +54,7 @@ function parts(visible: Visible): Parts {
   return made;
 }
 
-/** Opens an entry under the published tree (formats.md §6, *opened*). Answers share it: it is frozen. */
+/** Opens an entry under the published tree (log/FORMAT.md §6, *opened*). Answers share it: it is frozen. */
 export function openAt(core: Core, index: number, visible: Visible): Opened {
   const { opened, rightSide } = parts(visible);
   const known = opened.get(index);

@@ -1,5 +1,5 @@
 // Every rule of a log, checked over its entries in order: what fsck, a monitor and the tests rest on.
-// formats.md §1 to §5, as §7 asks. Nothing is taken on trust, whatever the entries say of themselves.
+// log/FORMAT.md §1 to §5, as §7 asks. Nothing is taken on trust, whatever the entries say of themselves.
 
 import type { Suite } from './crypto/suite.ts';
 import { equal, fromHex, toHex } from './encoding/bytes.ts';

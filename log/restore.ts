@@ -1,6 +1,6 @@
 // Catches a database up that stands behind the checkpoint register, from a mirror that has the entries since.
 // Nothing is written before the mirror's tree was compared with the signed note and with what the register
-// holds: a restored log never forks. formats.md §5.
+// holds: a restored log never forks. log/FORMAT.md §5.
 
 import { join } from 'node:path';
 import { adopt } from './adopt.ts';

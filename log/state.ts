@@ -99,7 +99,7 @@ export class KeyRows {
     return (this.#rows.get('keys') as unknown as readonly ReceiptKey[] | undefined) ?? [];
   }
 
-  /** Of the active keys the newest (formats.md §2). */
+  /** Of the active keys the newest (log/FORMAT.md §2). */
   inForce(): ReceiptKey | undefined {
     this.#inForce ??= this.all()
       .filter((key) => key.status === 'active')

@@ -1,4 +1,4 @@
-// statement → entry → receipt. formats.md §2; RFC 8785. The statement's text is what is signed, the
+// statement → entry → receipt. log/FORMAT.md §2; RFC 8785. The statement's text is what is signed, the
 // entry's text is the same with `signature` in its sorted place: both come from one list of members.
 
 import { createHmac, hash } from 'node:crypto';
@@ -80,7 +80,7 @@ export function commit(value: Json): { commitment: string; disclosure: Disclosur
 
 const NOTHING = new Uint8Array(0);
 
-/** base64url(HMAC-SHA-256(tenant key, lp(origin) ‖ lp("session") ‖ lp(session_id))) (formats.md §4). */
+/** base64url(HMAC-SHA-256(tenant key, lp(origin) ‖ lp("session") ‖ lp(session_id))) (log/FORMAT.md §4). */
 export function sessionRef(tenantKey: Uint8Array, origin: string, sessionId: string): string {
   const named = lp(NOTHING, origin, 'session', sessionId);
   return createHmac('sha256', tenantKey).update(named).digest('base64url');
@@ -161,7 +161,7 @@ export interface ReceiptPlace extends Pick<Appended, 'leaf_hash' | 'entry_id' | 
   readonly origin: string;
 }
 
-/** The members of a receipt that no signature covers (behaviour.md §1.1), in their order. */
+/** The members of a receipt that no signature covers (gateway/API.md §1.1), in their order. */
 export function derivedMembers(
   { leaf_hash, entry_id, index, origin }: ReceiptPlace,
   { base_url, sandbox }: ReceiptLinks,
@@ -178,7 +178,7 @@ export function derivedMembers(
 }
 
 /**
- * The receipt of an entry (behaviour.md §1.1): the statement and its signature, then the derived members.
+ * The receipt of an entry (gateway/API.md §1.1): the statement and its signature, then the derived members.
  * `disclosures` stand only where the caller may see them.
  */
 export function receiptOf(

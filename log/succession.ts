@@ -1,5 +1,5 @@
 // The log after a log: when its checkpoint key must go, or when its database is lost for good. Log n + 1
-// names the last checkpoint of n; n takes nothing more. formats.md §1, §5.
+// names the last checkpoint of n; n takes nothing more. log/FORMAT.md §1, §5.
 
 import { toHex } from './encoding/bytes.ts';
 import { LogError } from './errors.ts';

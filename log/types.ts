@@ -9,7 +9,7 @@ export type { EntryType, RowReader, RowWriter, Watch } from './entry-type.ts';
 export type { Kind } from './kinds.ts';
 export type { Heartbeat, Manifest, SurfaceReader } from './surfaces/shapes.ts';
 
-/** A chain key: kind and members, for example `["surface", entity, surface]` (formats.md §3). */
+/** A chain key: kind and members, for example `["surface", entity, surface]` (log/FORMAT.md §3). */
 export type ChainKey = readonly string[];
 
 /** A link of an entry to the entry before it on one chain; both prevs are null exactly when seq is 0. */
@@ -20,7 +20,7 @@ export interface Link {
   readonly prev_ms: number | null;
 }
 
-/** The head of a chain: how many entries it has and which is the last (formats.md §3). */
+/** The head of a chain: how many entries it has and which is the last (log/FORMAT.md §3). */
 export interface Head {
   readonly count: number;
   readonly last_index: number;
@@ -123,7 +123,7 @@ export interface Published {
   readonly cosignatures: number;
 }
 
-/** An entry with the proof that it stands in a tree: formats.md §6, *opened*. */
+/** An entry with the proof that it stands in a tree: log/FORMAT.md §6, *opened*. */
 export interface Opened {
   readonly index: number;
   readonly entry: string;
@@ -206,7 +206,7 @@ export interface Log {
   consistency(from: number, to: number): readonly Uint8Array[];
   /** Root of the first `size` entries (RFC 6962); `out_of_range` beyond the acknowledged size. */
   rootAt(size: number): Uint8Array;
-  /** A document of formats.md §6 without `declared` and `coverage`, from the newest checkpoint. */
+  /** A document of log/FORMAT.md §6 without `declared` and `coverage`, from the newest checkpoint. */
   lookup(
     question: { key: ChainKey; from_ms: number; to_ms: number },
     page?: { after?: number; limit?: number },
@@ -216,7 +216,7 @@ export interface Log {
     question: { key: ChainKey; from_ms: number; to_ms: number },
     page?: { after?: number; limit?: number },
   ): Promise<readonly ChainRow[]>;
-  /** A whole document of formats.md §6, with the manifests and the heartbeat that the verdict rests on. */
+  /** A whole document of log/FORMAT.md §6, with the manifests and the heartbeat that the verdict rests on. */
   absence(question: {
     readonly key: ChainKey;
     readonly from_ms: number;

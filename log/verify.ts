@@ -1,5 +1,5 @@
 // The second door of the log: everything that a third party checks offline. Browser-safe: no node:*, no
-// store, the portable suite unless another is given. formats.md §5, §6; behaviour.md §1.1.
+// store, the portable suite unless another is given. log/FORMAT.md §5, §6; gateway/API.md §1.1.
 
 import { portable } from './crypto/portable.ts';
 import type { Suite } from './crypto/suite.ts';
@@ -57,7 +57,7 @@ export interface VerifyOptions {
 }
 
 /**
- * Checks an absence document (formats.md §6) against the caller's question.
+ * Checks an absence document (log/FORMAT.md §6) against the caller's question.
  *
  * @throws LogError `document_invalid` with the step and the reason
  */
@@ -134,7 +134,7 @@ export function verifyConsistency(
 }
 
 /**
- * True when the Ed25519 signature holds by the one acceptance rule of the formats (formats.md, Notation):
+ * True when the Ed25519 signature holds by the one acceptance rule of the formats (log/FORMAT.md, Notation):
  * S < L, A and R canonical and not of low order, no cofactor. Wrong lengths are false.
  */
 export function verifySignature(
@@ -151,7 +151,7 @@ export function verifySignature(
 }
 
 /**
- * Opens `{index, entry, path}` under a tree head (formats.md §6.2).
+ * Opens `{index, entry, path}` under a tree head (log/FORMAT.md §6.2).
  *
  * @throws LogError of the check that failed
  */

@@ -1,4 +1,4 @@
-// COSE receipts of the log tree: inclusion and consistency proofs under a signed root. RFC 9942; formats.md §5.
+// COSE receipts of the log tree: inclusion and consistency proofs under a signed root. RFC 9942; log/FORMAT.md §5.
 // Browser-safe. Every input may be the choice of whoever wants a false claim believed.
 
 import type { Suite } from '../crypto/suite.ts';

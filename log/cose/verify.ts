@@ -1,5 +1,5 @@
 // Checks the signature of a COSE message on the server: ES256 by OpenSSL, Ed25519 by the house's one acceptance rule.
-// RFC 9053 §2.1, §2.2; formats.md, Notation.
+// RFC 9053 §2.1, §2.2; log/FORMAT.md, Notation.
 
 import { createPublicKey, verify } from 'node:crypto';
 import { native } from '../crypto/native.ts';

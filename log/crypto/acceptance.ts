@@ -1,5 +1,5 @@
 // What bytes may be checked at all: the part of the Ed25519 rule that curve libraries differ in, decided
-// on the encodings alone and shared by both suites (formats.md, Notation; RFC 8032 §5.1.3, §5.1.7).
+// on the encodings alone and shared by both suites (log/FORMAT.md, Notation; RFC 8032 §5.1.3, §5.1.7).
 
 /** L = 2^252 + 27742317777372353535851937790883648493, little-endian. */
 const GROUP_ORDER = littleEndian(

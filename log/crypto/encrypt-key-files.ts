@@ -1,4 +1,4 @@
-// Encrypts private key files that were made before there was a passphrase. behaviour.md §2.3; RFC 5208, RFC 8018.
+// Encrypts private key files that were made before there was a passphrase. gateway/API.md §2.3; RFC 5208, RFC 8018.
 
 import { createPrivateKey } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';

@@ -1,5 +1,5 @@
 // Private keys: PKCS #8 files that only their owner can read, and what signs with them
-// (behaviour.md §2.3; RFC 5208, RFC 8018). Server only.
+// (gateway/API.md §2.3; RFC 5208, RFC 8018). Server only.
 
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';

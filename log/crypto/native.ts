@@ -1,5 +1,5 @@
 // The suite of the server: node:crypto (OpenSSL). Its Ed25519 equation has no cofactor, but it takes
-// keys that are not canonical or of low order, so acceptance.ts decides first (formats.md, Notation).
+// keys that are not canonical or of low order, so acceptance.ts decides first (log/FORMAT.md, Notation).
 
 import { createPublicKey, hash, verify } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';

@@ -1,5 +1,5 @@
 // The suite of the browser and of the offline verifier: @noble, no node:*. noble's own verify multiplies
-// by the cofactor, so the equation stands here (formats.md, Notation; RFC 8032 §5.1.7).
+// by the cofactor, so the equation stands here (log/FORMAT.md, Notation; RFC 8032 §5.1.7).
 
 import { Point } from '@noble/ed25519';
 // The classes beneath its functions, which would bring checks of options into the browser.

@@ -1,5 +1,5 @@
 // Signatures of whole batches off the event loop, where they are the dearest part of a write: one
-// thread, one message each way for a batch (design/architecture.md, "A write"). Server only.
+// thread, one message each way for a batch (log/FORMAT.md §5.1). Server only.
 
 import type { KeyObject } from 'node:crypto';
 import type { Worker } from 'node:worker_threads';

@@ -1,5 +1,5 @@
 // The two primitives of the formats, as a value that is passed in: native on the server, portable in
-// the browser. Both accept exactly the same signatures (RFC 8032 without cofactor; formats.md, Notation).
+// the browser. Both accept exactly the same signatures (RFC 8032 without cofactor; log/FORMAT.md, Notation).
 
 /** SHA-256 and Ed25519 verification; pure, synchronous, never throwing for bad input bytes. */
 export interface Suite {

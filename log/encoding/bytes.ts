@@ -1,4 +1,4 @@
-// Byte strings: joined, compared, as integers and as text. formats.md, Notation. Browser-safe.
+// Byte strings: joined, compared, as integers and as text. log/FORMAT.md, Notation. Browser-safe.
 
 import { LogError } from '../errors.ts';
 import { cut } from './room.ts';

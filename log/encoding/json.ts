@@ -1,4 +1,4 @@
-// Strict JSON: I-JSON (RFC 7493) with integers only; formats.md, Notation. Browser-safe.
+// Strict JSON: I-JSON (RFC 7493) with integers only; log/FORMAT.md, Notation. Browser-safe.
 // The grammar is that of the runtime's own parser. One scan before it refuses what that parser would
 // take, and a count of members after it finds names that stood twice.
 

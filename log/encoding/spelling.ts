@@ -1,4 +1,4 @@
-// Hex and base64, one spelling each. RFC 4648 §4 and §5; formats.md, Notation. Browser-safe.
+// Hex and base64, one spelling each. RFC 4648 §4 and §5; log/FORMAT.md, Notation. Browser-safe.
 // What is decoded may be hostile: two texts for the same bytes would be two names for one thing.
 
 import { LogError } from '../errors.ts';

@@ -1,4 +1,4 @@
-// Membership and non-membership in the head map. formats.md §4 and §6.4; the attacks are those of
+// Membership and non-membership in the head map. log/FORMAT.md §4 and §6.4; the attacks are those of
 // published verifiers that bound the path to the wrong key. Browser-safe; every argument but the root
 // and skey may come from an attacker.
 

@@ -1,5 +1,5 @@
-// The head maps of the open logs, folded up from their heads off the event loop. formats.md §4;
-// architecture.md: the trie is updated round by round, and a map head cuts the pipeline. Server only.
+// The head maps of the open logs, folded up from their heads off the event loop. log/FORMAT.md §4.1.
+// The trie is updated round by round, and a map head cuts the pipeline. Server only.
 
 import type { Worker } from 'node:worker_threads';
 import { LogError } from '../errors.ts';

@@ -1,4 +1,4 @@
-// The grammar of what a statement says in clear about chains. formats.md §2 and §3.
+// The grammar of what a statement says in clear about chains. log/FORMAT.md §2 and §3.
 // Browser-safe. Each rule is one spelling: an alias would be a second chain for the same thing.
 
 /** A rule for one string, with the words an error names it by. */
@@ -23,7 +23,7 @@ export const sessionRef = pattern(HASH_NAME);
 export const kid = pattern(HASH_NAME);
 
 /**
- * A payment hash in its own normal form (behaviour.md §7.3): the prefixes that normalising strips are
+ * A payment hash in its own normal form (gateway/API.md §7.3): the prefixes that normalising strips are
  * gone and 64 hex digits are in lower case, so that normalising once more changes nothing.
  */
 export const paymentHash: Grammar = {

@@ -1,4 +1,4 @@
-// Head records: one per chain, the value under its key in the head map. formats.md §3. Browser-safe.
+// Head records: one per chain, the value under its key in the head map. log/FORMAT.md §3. Browser-safe.
 
 import type { Suite } from '../crypto/suite.ts';
 import { concat, readU64 } from '../encoding/bytes.ts';

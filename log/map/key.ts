@@ -1,4 +1,4 @@
-// Chain keys: which chains an entry stands on, and where a chain stands in the head map. formats.md §3.
+// Chain keys: which chains an entry stands on, and where a chain stands in the head map. log/FORMAT.md §3.
 // Browser-safe. What is checked here may be hostile: a document's question, a monitor's entries.
 
 import { portable } from '../crypto/portable.ts';
@@ -103,7 +103,7 @@ export function checkReserved(statement: JsonObject): void {
 }
 
 /**
- * The keys that the links of an entry have, in their order: the table of formats.md §3, then the
+ * The keys that the links of an entry have, in their order: the table of log/FORMAT.md §3, then the
  * templates of its type. A repeated key stands once.
  *
  * @throws LogError `key_invalid` when a reserved member breaks its grammar, `links_exceeded` over 8.

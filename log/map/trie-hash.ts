@@ -1,4 +1,4 @@
-// The hashes of map nodes, word by word and without an allocation but the digest. formats.md §4.
+// The hashes of map nodes, word by word and without an allocation but the digest. log/FORMAT.md §4.
 // Server only: node:crypto.
 
 import { hash } from 'node:crypto';

@@ -1,5 +1,5 @@
 // The head map in memory: a binary trie over 32-byte keys, persistent between frozen versions and in
-// place within one. formats.md §4; absence.md §4.4. Server only. Keys are set, never removed: a chain
+// place within one. log/FORMAT.md §4. Server only. Keys are set, never removed: a chain
 // that began never ends.
 //
 // A node is a number: 0 the empty map, n > 0 inner record n − 1, n < 0 leaf record −n − 1. Each record

@@ -1,4 +1,4 @@
-// The hashes of the log tree. RFC 6962 §2.1 = RFC 9162 §2.1.1; formats.md, table of tags.
+// The hashes of the log tree. RFC 6962 §2.1 = RFC 9162 §2.1.1; log/FORMAT.md, Notation.
 // Browser-safe.
 
 import type { Suite } from '../crypto/suite.ts';
@@ -50,7 +50,7 @@ const pair = new Uint8Array(1 + 2 * HASH_BYTES);
 const first = pair.subarray(1, 1 + HASH_BYTES);
 const second = pair.subarray(1 + HASH_BYTES);
 
-/** The hash of pairs under a tag (formats.md, table of tags). */
+/** The hash of pairs under a tag (log/FORMAT.md, Notation). */
 export const pairHash =
   (tag: number): PairHash =>
   (suite, left, right, into) => {

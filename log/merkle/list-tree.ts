@@ -1,5 +1,5 @@
 // The RFC 6962 tree over a list that is there as a whole, such as the leaves of a clearing slot: in memory,
-// with a path for each leaf. formats.md, table of tags; RFC 9162 §2.1. Server only.
+// with a path for each leaf. log/FORMAT.md, Notation; RFC 9162 §2.1. Server only.
 
 import { native } from '../crypto/native.ts';
 import { leafHash, nodeHash } from './hash.ts';

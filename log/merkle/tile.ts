@@ -1,4 +1,4 @@
-// Tiles of the log tree and their paths. C2SP tlog-tiles; formats.md §1.
+// Tiles of the log tree and their paths. C2SP tlog-tiles; log/FORMAT.md §1.
 
 /** Hashes of a full tile, entries of a full bundle. */
 export const TILE_WIDTH = 256;

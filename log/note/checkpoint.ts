@@ -1,4 +1,4 @@
-// Checkpoints: a note text of exactly origin, size and root. C2SP tlog-checkpoint; formats.md §5.
+// Checkpoints: a note text of exactly origin, size and root. C2SP tlog-checkpoint; log/FORMAT.md §5.
 
 import { equal, fromBase64, toBase64, utf8 } from '../encoding/bytes.ts';
 import { LogError } from '../errors.ts';
@@ -23,7 +23,7 @@ export interface Cosigned {
   readonly key_id: number;
   /** Seconds. */
   readonly time_s: number;
-  /** A monitor that checked everything up to this size: its name ends in `/map` (formats.md §5). */
+  /** A monitor that checked everything up to this size: its name ends in `/map` (log/FORMAT.md §5). */
   readonly map: boolean;
 }
 

@@ -1,4 +1,4 @@
-// Whether the cosignatures of a checkpoint are enough. C2SP tlog-policy; formats.md §5, §6.3.
+// Whether the cosignatures of a checkpoint are enough. C2SP tlog-policy; log/FORMAT.md §5, §6.3.
 
 import type { Verifier } from './vkey.ts';
 

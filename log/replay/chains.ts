@@ -1,4 +1,4 @@
-// Links, running heads, and the head map over them. formats.md §3, §4.
+// Links, running heads, and the head map over them. log/FORMAT.md §3, §4.
 
 import type { Suite } from '../crypto/suite.ts';
 import { toHex } from '../encoding/bytes.ts';
@@ -10,7 +10,7 @@ import type { ChainKey, Head } from '../types.ts';
 import { HeadTable } from './heads.ts';
 import { RuleBroken, under } from './violation.ts';
 
-/** The head map: a set of skey → vhash with a root that depends on the set only (formats.md §4). */
+/** The head map: a set of skey → vhash with a root that depends on the set only (log/FORMAT.md §4). */
 export interface HeadMap {
   set(skey: Uint8Array, vhash: Uint8Array): void;
   root(): Uint8Array;

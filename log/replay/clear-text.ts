@@ -1,4 +1,4 @@
-// What may stand in clear: nothing that a caller wrote in free text. formats.md §2; behaviour.md §1.2.
+// What may stand in clear: nothing that a caller wrote in free text. log/FORMAT.md §2; gateway/API.md §1.2.
 
 import type { Json, JsonObject } from '../encoding/json-types.ts';
 import { checkKey, isReservedMember } from '../map/key.ts';

@@ -1,4 +1,4 @@
-// The running heads of all chains, by skey, in flat arrays: a monitor holds millions. formats.md §3.
+// The running heads of all chains, by skey, in flat arrays: a monitor holds millions. log/FORMAT.md §3.
 
 import type { Head } from '../types.ts';
 

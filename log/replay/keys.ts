@@ -1,4 +1,4 @@
-// Receipt keys over the life of a log: which one is in force, rotation, revocation. formats.md §2.
+// Receipt keys over the life of a log: which one is in force, rotation, revocation. log/FORMAT.md §2.
 
 import type { Suite } from '../crypto/suite.ts';
 import { publicKeyOfJwk, thumbprint } from '../crypto/thumbprint.ts';

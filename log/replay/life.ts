@@ -1,4 +1,4 @@
-// The beginning and the end of a log, and where it stands in the line of its kind. formats.md §1.
+// The beginning and the end of a log, and where it stands in the line of its kind. log/FORMAT.md §1.
 
 import { isJsonObject } from '../encoding/json.ts';
 import type { Json, JsonObject } from '../encoding/json-types.ts';

@@ -1,4 +1,4 @@
-// What a log has said so far, and whether the next entry may stand after it. formats.md §1 to §4.
+// What a log has said so far, and whether the next entry may stand after it. log/FORMAT.md §1 to §4.
 // Checks first and changes nothing until all have passed, so that a refused entry leaves no trace.
 
 import type { Suite } from '../crypto/suite.ts';

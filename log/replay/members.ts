@@ -1,4 +1,4 @@
-// The members that every entry has of the core, each by itself. formats.md §2, table.
+// The members that every entry has of the core, each by itself. log/FORMAT.md §2.1.
 
 import type { Json, JsonObject } from '../encoding/json-types.ts';
 import { isJsonObject } from '../encoding/json.ts';

@@ -1,4 +1,4 @@
-// The text of an entry, and the origin of a log that nobody named. formats.md §1, §2.
+// The text of an entry, and the origin of a log that nobody named. log/FORMAT.md §1, §2.
 
 import type { Suite } from '../crypto/suite.ts';
 import type { JsonObject } from '../encoding/json-types.ts';

@@ -1,4 +1,4 @@
-// Claims, manifests and heartbeat runs in memory, for the rules of ../surfaces. formats.md §4.
+// Claims, manifests and heartbeat runs in memory, for the rules of ../surfaces. log/FORMAT.md §4.
 
 import type { JsonObject } from '../encoding/json-types.ts';
 import type { Heartbeat, Manifest } from '../types.ts';

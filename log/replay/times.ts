@@ -1,4 +1,4 @@
-// The order of entries: ids and times. formats.md §2, table.
+// The order of entries: ids and times. log/FORMAT.md §2.1.
 
 import type { Common } from './members.ts';
 import { RuleBroken } from './violation.ts';

@@ -1,4 +1,4 @@
-// Declared entry types: their schemas and chain templates. formats.md §2, §3. Server only (ajv).
+// Declared entry types: their schemas and chain templates. log/FORMAT.md §2, §3. Server only (ajv).
 
 import type { ValidateFunction } from 'ajv';
 import type { Json, JsonObject } from '../encoding/json-types.ts';

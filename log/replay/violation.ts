@@ -1,8 +1,8 @@
-// A broken rule of the log, with what proves it. formats.md §7.
+// A broken rule of the log, with what proves it. log/FORMAT.md §7.
 
 import { LogError } from '../errors.ts';
 
-/** The rules of formats.md §1 to §5 by name; stable across versions. */
+/** The rules of log/FORMAT.md §1 to §5 by name; stable across versions. */
 export const RULES = [
   // §2: the text of an entry
   'entry_size',

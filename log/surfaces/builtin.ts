@@ -1,4 +1,4 @@
-// The built-in entry types: exactly which members each has, and their shapes. formats.md §1, §2, §4.
+// The built-in entry types: exactly which members each has, and their shapes. log/FORMAT.md §1, §2, §4.
 // Pure and without state; what depends on earlier entries is in rules.ts. Browser-safe.
 
 import { publicKeyOfJwk } from '../crypto/thumbprint.ts';

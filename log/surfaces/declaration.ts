@@ -1,5 +1,5 @@
 // What a declaration of an entry type may say by itself: its name and its chain templates.
-// formats.md §2 and §3. Browser-safe. That a name is new, and that a kind has one member list for ever,
+// log/FORMAT.md §2 and §3. Browser-safe. That a name is new, and that a kind has one member list for ever,
 // depends on earlier declarations and is checked where those are known.
 
 import type { Json, JsonObject } from '../encoding/json-types.ts';
@@ -7,7 +7,7 @@ import { LogError } from '../errors.ts';
 import * as grammar from '../map/grammar.ts';
 import { KINDS } from '../map/key.ts';
 
-/** Members that a statement has of the core, never of its type. formats.md §2. */
+/** Members that a statement has of the core, never of its type. log/FORMAT.md §2. */
 export const COMMON_MEMBERS: ReadonlySet<string> = new Set([
   'type',
   'origin',
@@ -26,7 +26,7 @@ export const COMMON_MEMBERS: ReadonlySet<string> = new Set([
   'submitter',
 ]);
 
-/** Members that no statement has: they stand around it. formats.md §2. */
+/** Members that no statement has: they stand around it. log/FORMAT.md §2. */
 export const FORBIDDEN_MEMBERS: ReadonlySet<string> = new Set([
   'signature',
   'entry_hash',

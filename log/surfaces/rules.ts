@@ -1,5 +1,5 @@
 // Who may write for an entity, and what the entries about surfaces leave behind: claims, manifests,
-// heartbeat runs. formats.md §4. Pure over a state that is passed in: the sequencer refuses by these
+// heartbeat runs. log/FORMAT.md §4. Pure over a state that is passed in: the sequencer refuses by these
 // rules, a replay and a monitor find violations by them. Browser-safe.
 
 import { portable } from '../crypto/portable.ts';

@@ -1,6 +1,6 @@
-// What the core knows of attempt surfaces: manifests, heartbeats, owners. formats.md §4. Browser-safe.
+// What the core knows of attempt surfaces: manifests, heartbeats, owners. log/FORMAT.md §4. Browser-safe.
 
-/** A manifest as it stands in its entry: sorted surfaces, milliseconds of log time (formats.md §4). */
+/** A manifest as it stands in its entry: sorted surfaces, milliseconds of log time (log/FORMAT.md §4). */
 export interface Manifest {
   readonly index: number;
   readonly issued_at_ms: number;

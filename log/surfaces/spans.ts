@@ -1,4 +1,4 @@
-// When manifests are in force, and whether they declare a surface over a window. formats.md §6.6.
+// When manifests are in force, and whether they declare a surface over a window. log/FORMAT.md §6.6.
 // Browser-safe; one rule for those who make documents and those who check them.
 
 import type { JsonObject } from '../encoding/json-types.ts';

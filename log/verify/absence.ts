@@ -1,5 +1,5 @@
 // Absence documents: proof of what stands on a chain in a window of log time, or that nothing does.
-// formats.md §6, steps 0 to 8. The document is hostile; question and trust are the caller's.
+// log/FORMAT.md §6, steps 0 to 8. The document is hostile; question and trust are the caller's.
 
 import type { Suite } from '../crypto/suite.ts';
 import { toHex, utf8 } from '../encoding/bytes.ts';
@@ -51,7 +51,7 @@ export interface AbsenceOptions {
 /**
  * Checks a document, as text or parsed, against the caller's question.
  *
- * @throws LogError `document_invalid` with the step of formats.md §6 and the reason
+ * @throws LogError `document_invalid` with the step of log/FORMAT.md §6 and the reason
  */
 export function checkAbsence(
   document: Json,

@@ -1,4 +1,4 @@
-// Proofs that nothing stands on a chain between two places: never, tail and gap. formats.md §6.4.
+// Proofs that nothing stands on a chain between two places: never, tail and gap. log/FORMAT.md §6.4.
 
 import type { Suite } from '../crypto/suite.ts';
 import { equal, fromHex } from '../encoding/bytes.ts';

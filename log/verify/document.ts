@@ -1,4 +1,4 @@
-// The form of an absence document and the question it must answer. formats.md §6 and its step 0.
+// The form of an absence document and the question it must answer. log/FORMAT.md §6 and its step 0.
 
 import { canonical } from '../encoding/canonical.ts';
 import { parseJson } from '../encoding/json.ts';

@@ -1,4 +1,4 @@
-// Reads the text of an entry: what was signed, by whom, and its place in the tree (formats.md §2).
+// Reads the text of an entry: what was signed, by whom, and its place in the tree (log/FORMAT.md §2).
 // Says nothing of whether the entry belongs where it stands: that is openEntry's and replay's part.
 
 import { fromBase64, utf8 } from '../encoding/bytes.ts';

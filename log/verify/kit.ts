@@ -1,4 +1,4 @@
-// Trust from an operator's own offline kit. behaviour.md §2.5: it is reported as `operator`, since who
+// Trust from an operator's own offline kit. gateway/API.md §2.5: it is reported as `operator`, since who
 // hands out the log also hands out what it is checked with.
 
 import { portable } from '../crypto/portable.ts';

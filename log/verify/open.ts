@@ -1,4 +1,4 @@
-// The *opened* rule and the links of opened entries. formats.md §6.2, §6.4 and §3.
+// The *opened* rule and the links of opened entries. log/FORMAT.md §6.2, §6.4 and §3.
 
 import type { Suite } from '../crypto/suite.ts';
 import { isJsonObject } from '../encoding/json.ts';

@@ -1,4 +1,4 @@
-// The entries that an absence document shows: all of the window, or a page of them. formats.md §6.5.
+// The entries that an absence document shows: all of the window, or a page of them. log/FORMAT.md §6.5.
 
 import type { JsonObject } from '../encoding/json-types.ts';
 import { checkFollows, checkNext } from './chain.ts';

@@ -1,4 +1,4 @@
-// Receipts, checked as anyone can check them: behaviour.md §1.1; keys by formats.md §2.
+// Receipts, checked as anyone can check them: gateway/API.md §1.1; keys by log/FORMAT.md §2.
 
 import { portable } from '../crypto/portable.ts';
 import type { Suite } from '../crypto/suite.ts';
@@ -42,7 +42,7 @@ export interface ReceiptOptions {
 const DERIVED = ['entry_hash', 'permalink', 'verify_url', 'disclosures', 'log'];
 /** An entry with every character escaped, its disclosures and a signed note. */
 const MAX_RECEIPT_BYTES = 4 * 1024 * 1024;
-/** A disclosed value is as deep as a request may be (behaviour.md §1.3), three levels into the receipt. */
+/** A disclosed value is as deep as a request may be (gateway/API.md §1.3), three levels into the receipt. */
 const MAX_RECEIPT_DEPTH = 16 + 3;
 
 /** Checks a receipt, as text or parsed; never throws for what is wrong with it. */

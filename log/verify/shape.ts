@@ -1,4 +1,4 @@
-// Strict reading of foreign documents: exact members, integers, lists (formats.md §6).
+// Strict reading of foreign documents: exact members, integers, lists (log/FORMAT.md §6).
 // Everything that comes in here was chosen by whoever wants to be believed.
 
 import { fromBase64 } from '../encoding/bytes.ts';

@@ -1,4 +1,4 @@
-// Whether a surface was declared over a window, and whether a heartbeat run covers it. formats.md §6.6, §6.7.
+// Whether a surface was declared over a window, and whether a heartbeat run covers it. log/FORMAT.md §6.6, §6.7.
 
 import { toHex, utf8 } from '../encoding/bytes.ts';
 import { canonical } from '../encoding/canonical.ts';

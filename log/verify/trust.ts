@@ -1,4 +1,4 @@
-// What a verifier knows beforehand and never takes from what it checks (formats.md §6).
+// What a verifier knows beforehand and never takes from what it checks (log/FORMAT.md §6).
 
 import type { Ed25519Jwk } from '../crypto/thumbprint.ts';
 import { publicKeyOfJwk, thumbprintBytes } from '../crypto/thumbprint.ts';
@@ -28,9 +28,9 @@ export interface Trust {
   readonly keys: readonly TrustedKey[];
   /** Whose cosignatures count and how many are enough; absent or with `quorum none`: no policy. */
   readonly policy?: Policy;
-  /** Declared chain kinds and their numbers of members, beside those of formats.md §3. */
+  /** Declared chain kinds and their numbers of members, beside those of log/FORMAT.md §3. */
   readonly kinds?: ReadonlyMap<string, number>;
-  /** `operator` when keys and policy come from the operator's own kit (behaviour.md §2.5). */
+  /** `operator` when keys and policy come from the operator's own kit (gateway/API.md §2.5). */
   readonly policy_source?: 'caller' | 'operator';
 }
 
@@ -73,7 +73,7 @@ export function keyOf(
 }
 
 /**
- * A revocation counts from its own index (formats.md §2): an entry below it holds when it is included
+ * A revocation counts from its own index (log/FORMAT.md §2): an entry below it holds when it is included
  * in a tree, since only then its place is sure.
  *
  * @throws LogError `key_invalid`

@@ -1,4 +1,4 @@
-// The signed note of a tree, and whether enough others have seen it. formats.md §5, §6.1, §6.3.
+// The signed note of a tree, and whether enough others have seen it. log/FORMAT.md §5, §6.1, §6.3.
 
 import type { Suite } from '../crypto/suite.ts';
 import { LogError } from '../errors.ts';
