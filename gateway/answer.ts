@@ -1,5 +1,5 @@
 // The answer of an append, live and on replay alike: both read the entries' text, so that they agree byte for byte.
-// behaviour.md §1.1, §1.4, §5.
+// gateway/API.md §1.1, §1.4, §5.
 
 import { derivedMembers, LogError, readEntry, toBase64 } from '../log/index.ts';
 import type { Appended, Disclosure, Log } from '../log/index.ts';

@@ -1,5 +1,5 @@
 // Idempotency records: who may claim a key, what stands in the log's batch, and when it goes.
-// behaviour.md §5; draft-ietf-httpapi-idempotency-key-header.
+// gateway/API.md §5; draft-ietf-httpapi-idempotency-key-header.
 
 import { hash } from 'node:crypto';
 import { canonical } from '../log/index.ts';

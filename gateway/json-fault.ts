@@ -1,5 +1,5 @@
 // Where a body that strict JSON refuses has its first fault, in words that repeat nothing of its text.
-// behaviour.md §1.3. The rules are those of log/encoding/json.ts, which has refused the body already.
+// gateway/API.md §1.3. The rules are those of log/encoding/json.ts, which has refused the body already.
 
 import { LogError, parseJson } from '../log/index.ts';
 

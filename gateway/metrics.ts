@@ -1,4 +1,4 @@
-// What Prometheus reads: requests by route, the logs, the process. Only the operator sees it (behaviour.md §13).
+// What Prometheus reads: requests by route, the logs, the process. Only the operator sees it (gateway/API.md §13).
 
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Log } from '../log/index.ts';

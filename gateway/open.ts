@@ -267,7 +267,7 @@ function receiptAt(
   return receiptOf(entry, { base_url, sandbox: log.kind === 'sandbox' }, opened);
 }
 
-/** A log that was lost and has a successor (formats.md §5) is not served; its end is in the successor's first entry. */
+/** A log that was lost and has a successor (log/FORMAT.md §5) is not served; its end is in the successor's first entry. */
 function skipLost(logger: Logger, error: unknown): null {
   if (!(error instanceof LogError) || error.code !== 'log_rolled_back') throw error;
   logger.warn({ reason: error.message }, 'a lost log is not served, its successor is');

@@ -1,5 +1,5 @@
 // The error answers of each operation: what its declaration implies and what it names, by status.
-// behaviour.md §4.1; interface.md, Error envelope.
+// gateway/API.md §4.1, §4.1.
 
 import type { JsonObject } from '../log/index.ts';
 import { ROLES } from '../plugins/contract.ts';

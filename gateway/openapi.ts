@@ -1,5 +1,5 @@
 // The OpenAPI document, from the declared routes and the error table; nothing in it is written twice.
-// OpenAPI 3.1.0; behaviour.md §13; interface.md, Versioning.
+// OpenAPI 3.1.0; gateway/API.md §13, §20.
 
 import type { JsonObject } from '../log/index.ts';
 import { receiptOf } from '../plugins/contract.ts';

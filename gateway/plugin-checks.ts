@@ -11,7 +11,7 @@ const NAME = /^[a-z][a-z0-9-]*$/;
 const EVENT = /^[a-z0-9_]{1,32}(\.[a-z0-9_]{1,32}){1,3}$/;
 /** What follows the plugin's name in that of a command. */
 const WORDS = /^[a-z][a-z0-9-]*(?: [a-z][a-z0-9-]*)*$/;
-/** Names whose types are the core's (formats.md §2). A plugin may have them, but no types. */
+/** Names whose types are the core's (log/FORMAT.md §2). A plugin may have them, but no types. */
 const CORE = ['log', 'astl'];
 /** Whose keys are the gateway's own (webhooks/webhooks.ts). */
 const GATEWAY = 'gateway';

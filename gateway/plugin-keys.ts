@@ -1,5 +1,5 @@
 // The keys that plugins sign with: one for each name and kind of log, in files of their own beside the logs' keys
-// and with the same protection. behaviour.md §2.2, §2.3. What was signed by an older key stays checkable: its file
+// and with the same protection. gateway/API.md §2.2, §2.3. What was signed by an older key stays checkable: its file
 // stays, and the one with the highest number signs. A rotation makes the next number. A revoked key's file stays too,
 // under a name that nothing reads: its number is never taken again, and the key is published no more.
 

@@ -1,4 +1,4 @@
-// The one table from error code to status and type (behaviour.md §4.1), and the envelope.
+// The one table from error code to status and type (gateway/API.md §4.1), and the envelope.
 
 import { LogError } from '../log/index.ts';
 import type { LogErrorCode } from '../log/index.ts';

@@ -1,4 +1,4 @@
-// JSON Schemas compiled at boot, and a failure as the one error that the client gets. behaviour.md §4.1.
+// JSON Schemas compiled at boot, and a failure as the one error that the client gets. gateway/API.md §4.1.
 
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';

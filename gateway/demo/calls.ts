@@ -1,6 +1,6 @@
 // `/demo/calls/…`: what a visitor without a key may ask of the sandbox log. Each is a route of the service as it
 // is, under a second path and a body that takes less; it acts for one tenant that all visitors share, whose
-// texts are never kept. No key exists that a page could show. behaviour.md §3.3, §3.4.
+// texts are never kept. No key exists that a page could show. gateway/API.md §3.3, §3.4.
 
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';

@@ -1,5 +1,5 @@
-// The demonstrations, each with its own job, on real calls of the sandbox (calls.ts). interface.md, partner
-// relay (track targets): a partner's link leads here, and its slug then stands in the footer.
+// The demonstrations, each with its own job, on real calls of the sandbox (calls.ts).
+// gateway/API.md §17 (track targets): a partner's link leads here, and its slug then stands in the footer.
 
 import { Type } from 'typebox';
 import type { Json, JsonObject, Route } from '../../plugins/contract.ts';

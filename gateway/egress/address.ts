@@ -1,5 +1,5 @@
 // Which addresses of the network a caller's address may lead to: public ones, and networks that the
-// operator has allowed. RFC 6890; behaviour.md §11.
+// operator has allowed. RFC 6890; gateway/API.md §11.
 
 import ipaddr from 'ipaddr.js';
 

@@ -1,6 +1,6 @@
 // The one guard for everything that leaves the server. What a caller named goes out over https, to public
 // addresses only, each connection to an address that was judged for it, so that a name which changes its mind
-// gains nothing (DNS rebinding). What the operator configured may be anywhere. behaviour.md §11.
+// gains nothing (DNS rebinding). What the operator configured may be anywhere. gateway/API.md §11.
 
 import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';

@@ -1,6 +1,6 @@
 // How names that come with requests are resolved: by asking DNS itself. The system's resolver works on two threads of
 // the process, and a name whose server never answers keeps one of them for ten seconds: a few dozen such names would
-// hold up whatever else the service wants to reach. behaviour.md §11.
+// hold up whatever else the service wants to reach. gateway/API.md §11.
 
 import { lookup, Resolver } from 'node:dns/promises';
 import type { LookupAddress } from 'node:dns';

@@ -1,5 +1,5 @@
 // One POST whose answer nobody reads but for its status: without the streams and signals of a request for everyone,
-// which would cost more than the request. undici, Dispatcher.dispatch; behaviour.md §11.
+// which would cost more than the request. undici, Dispatcher.dispatch; gateway/API.md §11.
 
 import type { Dispatcher } from 'undici';
 

@@ -1,5 +1,5 @@
 // Who asks. A key that is presented must hold, whatever the route declares: never silently downgraded
-// to the public tenant. behaviour.md §3.2, §3.3.
+// to the public tenant. gateway/API.md §3.2, §3.3.
 
 import { ApiError } from '../../plugins/contract.ts';
 import type { Caller, Role, Route } from '../../plugins/contract.ts';

@@ -1,4 +1,4 @@
-// The body of a POST: JSON only unless its route takes bytes, strict, bounded before it is read. behaviour.md §1.3, §4.2, §4.3.
+// The body of a POST: JSON only unless its route takes bytes, strict, bounded before it is read. gateway/API.md §1.3, §4.2, §4.3.
 
 import { parse as parseContentType } from 'content-type';
 import getRawBody from 'raw-body';

@@ -1,4 +1,4 @@
-// `*` on GETs that need no key, and on nothing else (behaviour.md §4.3). The answer is the same for every
+// `*` on GETs that need no key, and on nothing else (gateway/API.md §4.3). The answer is the same for every
 // origin, so that it needs no Vary and caches keep one copy; preflights are answered in match.ts.
 
 import type { Next, RequestContext } from '../request.ts';

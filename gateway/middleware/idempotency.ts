@@ -1,5 +1,5 @@
 // Idempotency-Key on routes that append: one claim in flight for a key, a replay from the record, the record
-// itself in the entries' own batch. behaviour.md §5.
+// itself in the entries' own batch. gateway/API.md §5.
 
 import type { Log } from '../../log/index.ts';
 import { ApiError } from '../../plugins/contract.ts';

@@ -1,4 +1,4 @@
-// `Prefer: wait=N` on an append: the answer waits for the checkpoint, 30 seconds at most. RFC 7240; behaviour.md §1.4.
+// `Prefer: wait=N` on an append: the answer waits for the checkpoint, 30 seconds at most. RFC 7240; gateway/API.md §1.4.
 
 import type { Next, RequestContext } from '../request.ts';
 

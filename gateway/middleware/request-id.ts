@@ -1,4 +1,4 @@
-// The first middleware: the state of the request, and its id on every answer. behaviour.md §4.1.
+// The first middleware: the state of the request, and its id on every answer. gateway/API.md §4.1.
 
 import type { Middleware } from 'koa';
 import type { Gateway } from '../gateway.ts';

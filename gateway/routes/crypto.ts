@@ -1,4 +1,4 @@
-// /crypto: the keys that receipts are signed with. interface.md, Crypto; behaviour.md §2.1.
+// /crypto: the keys that receipts are signed with. gateway/API.md §2.1.
 
 import { Type } from 'typebox';
 import { route } from '../../plugins/contract.ts';

@@ -1,5 +1,5 @@
 // /docs: the API for people, from the same document that machines read at /openapi.json. One page for each
-// operation, so that each stays small; trying it out goes to the sandbox. behaviour.md §13.
+// operation, so that each stays small; trying it out goes to the sandbox. gateway/API.md §13.
 
 import { Type } from 'typebox';
 import { isJsonObject } from '../../log/index.ts';

@@ -1,5 +1,5 @@
 // DELETE /api/v1/disclosures/{entry_id}: destroys what an entry committed to; the log stays as it is, with an
-// entry that says so. behaviour.md §1.2.
+// entry that says so. gateway/API.md §1.2.
 
 import { Type } from 'typebox';
 import { readEntry } from '../../log/index.ts';

@@ -1,4 +1,4 @@
-// The gateway's own routes, hot log reads first: the router matches in this order. design/architecture.md, gateway/.
+// The gateway's own routes, hot log reads first: the router matches in this order.
 
 import type { EntryType, Route } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';

@@ -1,5 +1,5 @@
 // The receipt keys of all logs as the world reads them. The log is the authority; this is its copy.
-// behaviour.md §2.1; RFC 7517, RFC 8037, RFC 7638.
+// gateway/API.md §2.1; RFC 7517, RFC 8037, RFC 7638.
 
 import { createPublicKey } from 'node:crypto';
 import type { Static } from 'typebox';
@@ -49,7 +49,7 @@ export function allLogs({ served }: Gateway): readonly Log[] {
   return [...served.live, ...served.sandbox];
 }
 
-/** The key that signs now: of the active ones the newest (formats.md §2). */
+/** The key that signs now: of the active ones the newest (log/FORMAT.md §2). */
 export function keyInForce(log: Log): ReceiptKey {
   const active = log.receiptKeys().filter(({ status }) => status === 'active');
   const newest = active.reduce<ReceiptKey | undefined>(

@@ -1,5 +1,5 @@
 // What the offline verification kit says: keys, logs, policy, how to verify, and receipts to try it on.
-// behaviour.md §2.5. Pure but for its reads of the logs.
+// gateway/API.md §2.5. Pure but for its reads of the logs.
 
 import { hash } from 'node:crypto';
 import { canonical } from '../../log/index.ts';

@@ -1,5 +1,5 @@
 // /export/offline-verify-kit.json: made once, committed to in the live log, and served until what it says
-// changes or it is an hour old. behaviour.md §2.2 (a document that did not change is not committed twice), §2.5.
+// changes or it is an hour old. gateway/API.md §2.2 (a document that did not change is not committed twice), §2.5.
 
 import { Type } from 'typebox';
 import type { JsonObject } from '../../log/index.ts';

@@ -1,5 +1,5 @@
 // The published sizes of a log over time: every checkpoint ends with its map head, which names the one before it.
-// formats.md §4, §5.
+// log/FORMAT.md §4, §5.
 
 import { parseJson } from '../../log/index.ts';
 import type { Log } from '../../log/index.ts';

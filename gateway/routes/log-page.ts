@@ -1,5 +1,5 @@
 // /log: the log for people. Everything is rendered here, so that it can be read without JavaScript; a script only
-// asks for the page again. formats.md §3, §5.
+// asks for the page again. log/FORMAT.md §3, §5.
 
 import { Type } from 'typebox';
 import { isJsonObject, parseJson } from '../../log/index.ts';

@@ -1,4 +1,4 @@
-// The read side of the logs as C2SP tlog-tiles: checkpoint, tiles and entry bundles. formats.md §1.
+// The read side of the logs as C2SP tlog-tiles: checkpoint, tiles and entry bundles. log/FORMAT.md §1.
 // Hot: these stand first in the router, do the least they can, and have a rate budget of their own.
 
 import { Type } from 'typebox';

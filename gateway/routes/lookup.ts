@@ -1,4 +1,4 @@
-// `proof/lookup`: what stands on a chain in a window, or the proof that nothing does. formats.md §6.
+// `proof/lookup`: what stands on a chain in a window, or the proof that nothing does. log/FORMAT.md §6.
 // Only heads are stored, so every question about the past is answered from the newest checkpoint.
 
 import { Type } from 'typebox';

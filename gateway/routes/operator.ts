@@ -1,5 +1,5 @@
 // What a key learns of itself, what the Prometheus of the service reads, and the OpenAPI document.
-// interface.md, Core and Versioning; behaviour.md §13.
+// gateway/API.md §13.
 
 import { hash } from 'node:crypto';
 import { Type } from 'typebox';

@@ -1,4 +1,4 @@
-// The service about itself: health, status, public metrics. interface.md, Platform; behaviour.md §13.
+// The service about itself: health, status, public metrics. gateway/API.md §13.
 
 import { Type } from 'typebox';
 import { toBase64 } from '../../log/index.ts';

@@ -1,4 +1,4 @@
-// Proofs about a log as JSON: inclusion, consistency, and what a chain has in a window. formats.md §5, §6.
+// Proofs about a log as JSON: inclusion, consistency, and what a chain has in a window. log/FORMAT.md §5, §6.
 
 import { Type } from 'typebox';
 import { fromHex } from '../../log/index.ts';

@@ -1,4 +1,4 @@
-// Published sizes as parameters, and waiting for one: for a proof, or for a window to close. formats.md §5.
+// Published sizes as parameters, and waiting for one: for a proof, or for a window to close. log/FORMAT.md §5.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log, Published } from '../../log/index.ts';

@@ -1,5 +1,5 @@
 // What an answer about one receipt is made of: the entry, its place under a checkpoint, who may see what
-// it commits to, and the checks of behaviour.md §1.5.
+// it commits to, and the checks of gateway/API.md §1.5.
 
 import { formatTlogProof, fromBase64, fromHex, native, toBase64 } from '../../log/index.ts';
 import type { Disclosure, Erased, JsonObject, Kind, Log } from '../../log/index.ts';
@@ -102,7 +102,7 @@ export async function shownReceipt(
   return { receipt, place };
 }
 
-/** What behaviour.md §1.5 answers about a receipt. */
+/** What gateway/API.md §1.5 answers about a receipt. */
 export interface CheckedReceipt {
   readonly proof: { readonly tlog_proof: string; readonly checkpoint: string } | null;
   readonly checks: {

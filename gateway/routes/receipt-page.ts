@@ -1,5 +1,5 @@
 // A receipt as a page that can be printed and handed on: what the log signed, where it stands, and a code that leads
-// back to it. behaviour.md §1.1, §1.4.
+// back to it. gateway/API.md §1.1, §1.4.
 
 import { renderSVG } from 'uqr';
 import type { Json, JsonObject, Log } from '../../log/index.ts';

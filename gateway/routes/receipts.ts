@@ -1,5 +1,5 @@
 // Receipts for whoever holds an entry_id or an entry hash: lookup with every check run, and the permalink.
-// interface.md, Core; behaviour.md §1.4, §1.5.
+// gateway/API.md §1.4, §1.5.
 
 import { Type } from 'typebox';
 import {

@@ -1,4 +1,4 @@
-// The status summary, for /status.json and for the page. behaviour.md §13.
+// The status summary, for /status.json and for the page. gateway/API.md §13.
 
 import type { Gateway } from '../gateway.ts';
 import { componentsOf } from './health.ts';

@@ -1,5 +1,5 @@
 // /signal/trigger/subscriptions: who is told of triggers, of a tenant's own classifications and of checkpoints.
-// behaviour.md §11; Standard Webhooks.
+// gateway/API.md §11; Standard Webhooks.
 
 import { Type } from 'typebox';
 import { ApiError, route } from '../../plugins/contract.ts';

@@ -1,4 +1,4 @@
-// What the command line may do to a gateway: keys, tenants, the logs' own keys, backup, clock. behaviour.md §2.2, §3.1.
+// What the command line may do to a gateway: keys, tenants, the logs' own keys, backup, clock. gateway/API.md §2.2, §3.1.
 // The verbs are the same whether a server runs (admin-socket.ts) or not.
 
 import { mkdir } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-// API keys: their text, their hash, and how a presented one is judged. behaviour.md §3.1, §3.2.
+// API keys: their text, their hash, and how a presented one is judged. gateway/API.md §3.1, §3.2.
 
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Kind, Role } from '../../plugins/contract.ts';

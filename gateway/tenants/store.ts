@@ -13,7 +13,7 @@ import { SyncedLevel } from './synced-level.ts';
 export interface TenantInLog {
   /** 22 base64url characters. */
   readonly tenant_ref: string;
-  /** The tenant key, 32 bytes in hex; a secret (formats.md §4). */
+  /** The tenant key, 32 bytes in hex; a secret (log/FORMAT.md §4). */
   readonly tenant_key: string;
 }
 

@@ -1,5 +1,5 @@
 // Tenants and their API keys: who a presented key belongs to, and how keys come and go.
-// behaviour.md §3; formats.md §4 (tenant_ref, tenant key, session_ref).
+// gateway/API.md §3; log/FORMAT.md §4 (tenant_ref, tenant key, session_ref).
 
 import { hash, randomBytes } from 'node:crypto';
 import { sessionRef, Turns } from '../../log/index.ts';

@@ -1,5 +1,5 @@
 // `checkpoint.published` for monitors that ask: each of them is told of the newest checkpoint, one message under way
-// at a time, so that one who is slow or away misses none that still matters and nothing piles up. behaviour.md §11.
+// at a time, so that one who is slow or away misses none that still matters and nothing piles up. gateway/API.md §11.
 
 import { toBase64 } from '../../log/index.ts';
 import type { Json, Log, Published } from '../../log/index.ts';

@@ -1,4 +1,4 @@
-// Messages that were given up: listed and replayed by the operator, forgotten after a month. behaviour.md §11.
+// Messages that were given up: listed and replayed by the operator, forgotten after a month. gateway/API.md §11.
 
 import type { AttachedRow, Kind, Log } from '../../log/index.ts';
 import { AdminError } from '../tenants/tenants.ts';

@@ -1,4 +1,4 @@
-// One attempt to deliver a job: where it goes, what is posted, and what its end means. behaviour.md §11.
+// One attempt to deliver a job: where it goes, what is posted, and what its end means. gateway/API.md §11.
 
 import { LRUCache } from 'lru-cache';
 import type { Log } from '../../log/index.ts';

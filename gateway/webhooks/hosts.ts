@@ -1,6 +1,6 @@
 // The hosts that messages wait for, in their turn: one that answers slowly fills its own places and nobody else's.
 // Memory holds a bounded number of them, with a page of messages each; the others are found on disk when there is a
-// place. behaviour.md §11.
+// place. gateway/API.md §11.
 
 import type { Log } from '../../log/index.ts';
 import { HostQueue, PAGE } from './host-queue.ts';

@@ -1,5 +1,5 @@
 // The queue's rows. They stand in the log's own database, beside the entries, so that a message commits in the
-// batch of the entry that it is about (behaviour.md §11). No row holds an address, a secret or a caller's text.
+// batch of the entry that it is about (gateway/API.md §11). No row holds an address, a secret or a caller's text.
 //
 //   webhook/ready/<host>/<index>/<target>             to be tried, as soon as its host has room
 //   webhook/later/<due ms>/<index>/<target>           to be tried again at its time

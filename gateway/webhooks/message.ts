@@ -1,5 +1,4 @@
-// What is posted: the body of an event, and its headers. Standard Webhooks (standard-webhooks/standard-webhooks,
-// spec/standard-webhooks.md); behaviour.md §11.
+// What is posted: the body of an event, and its headers. Standard Webhooks; gateway/API.md §11.
 
 import { Webhook } from 'standardwebhooks';
 import { readEntry, toBase64 } from '../../log/index.ts';

@@ -1,5 +1,5 @@
 // Messages that failed and wait for their time. A wall clock says when that is, and it may be moved; so it is looked
-// at, again and again, while anything waits. behaviour.md §11.
+// at, again and again, while anything waits. gateway/API.md §11.
 
 import type { Log } from '../../log/index.ts';
 import { LATER, laterJob, readyAgainRows } from './job.ts';

@@ -1,7 +1,7 @@
 // The queue of one log's messages: takes what is ready, host by host in turn, hands it out within bounds, and writes
 // what became of it. The disk is what counts: in memory are the jobs under way and a page of each host that has any,
 // so a restart goes on where the disk says. Delivered means: its row is gone. A crash in between sends a message
-// again. behaviour.md §11.
+// again. gateway/API.md §11.
 
 import type { AttachedRow, Log } from '../../log/index.ts';
 import type { Outcome } from './delivery.ts';

@@ -1,6 +1,6 @@
 // What became of messages, on its way to disk: rows in the order given, those of a moment in one batch. The batch is
 // not synced, so that no request waits for it: a machine that dies before sends a message again, which receivers
-// expect (behaviour.md §11).
+// expect (gateway/API.md §11).
 
 import type { AttachedRow, Log } from '../../log/index.ts';
 

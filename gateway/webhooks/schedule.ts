@@ -1,4 +1,4 @@
-// When a message is tried again, and when it is given up. behaviour.md §11; Standard Webhooks, "Retry schedule".
+// When a message is tried again, and when it is given up. gateway/API.md §11; Standard Webhooks, "Retry schedule".
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

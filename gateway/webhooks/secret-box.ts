@@ -1,6 +1,6 @@
 // What the gateway must be able to read again and nobody else may: addresses and secrets of subscriptions, sealed
 // with AES-256-GCM. The key is derived (HKDF, RFC 5869) from a key file of its own, which has the protection of
-// every private key: mode 0600, encrypted under the passphrase, outside of any backup. behaviour.md §2.3, §11.
+// every private key: mode 0600, encrypted under the passphrase, outside of any backup. gateway/API.md §2.3, §11.
 
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';

@@ -1,5 +1,5 @@
 // Who is told of what: the subscriptions of tenants, in memory and in the gateway's database, their addresses and
-// secrets sealed. behaviour.md §11.
+// secrets sealed. gateway/API.md §11.
 
 import { randomBytes } from 'node:crypto';
 import { Turns } from '../../log/index.ts';

@@ -1,5 +1,5 @@
 // Webhooks as the rest of the gateway sees them: which rows commit with an entry, the queues of all logs, the
-// subscriptions, and what the operator does to messages that were given up. behaviour.md §11.
+// subscriptions, and what the operator does to messages that were given up. gateway/API.md §11.
 
 import { LOG_KINDS } from '../../log/index.ts';
 import type { AttachedRow, Disclosure, Json, Log, Sequenced } from '../../log/index.ts';

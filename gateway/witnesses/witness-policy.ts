@@ -1,5 +1,5 @@
 // The file that WITNESS_POLICY names: whom the service asks, and what of it the world may read.
-// C2SP tlog-policy; formats.md §5.
+// C2SP tlog-policy; log/FORMAT.md §5.
 
 import { readFileSync } from 'node:fs';
 import { countQuorum, LogError, native, parsePolicy } from '../../log/index.ts';

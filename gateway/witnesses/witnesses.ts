@@ -1,5 +1,5 @@
 // The witnesses of one log, asked all at once; a checkpoint is published when the quorum is met.
-// formats.md §5; C2SP tlog-policy. `fail_open` publishes without it, and health says so.
+// log/FORMAT.md §5; C2SP tlog-policy. `fail_open` publishes without it, and health says so.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { countQuorum, isMapCosigner, native, openCheckpoint } from '../../log/index.ts';

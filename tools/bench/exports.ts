@@ -1,5 +1,5 @@
 // The export of a long session: entries a second without proofs, each record with its chain and ES256 signature, and
-// the memory that streaming it takes. behaviour.md §12.3.
+// the memory that streaming it takes. gateway/API.md §12.3.
 
 import { join } from 'node:path';
 import { PluginKeys } from '../../gateway/plugin-keys.ts';

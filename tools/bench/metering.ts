@@ -1,5 +1,5 @@
 // What metering costs: durable appends of governed acts in a log whose plugins meter and net them, against the
-// same entries in a log that only writes them down. behaviour.md §10.2.
+// same entries in a log that only writes them down. gateway/API.md §10.2.
 
 import type { EntryType, Log, Threads } from '../../log/index.ts';
 import { openThreads } from '../../log/index.ts';

@@ -1,4 +1,4 @@
-// `actlog classify`: JSON lines {text, domain?} in, one JSON line each out, in order. behaviour.md §6; no log, no network.
+// `actlog classify`: JSON lines {text, domain?} in, one JSON line each out, in order. gateway/API.md §6; no log, no network.
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { loadEngine } from '../../plugins/classify/engine/index.ts';

@@ -1,5 +1,5 @@
 // `actlog clear` and `actlog clearing`: ceilings, credits of windows, and closing slots by hand.
-// behaviour.md §10.2, §10.3.
+// gateway/API.md §10.2, §10.3.
 
 import type { Command } from 'commander';
 import { administer } from '../administer.ts';

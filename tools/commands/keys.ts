@@ -1,4 +1,4 @@
-// `actlog keys`: API keys and the receipt keys of the logs. behaviour.md §2.2, §3.1.
+// `actlog keys`: API keys and the receipt keys of the logs. gateway/API.md §2.2, §3.1.
 
 import { Option, type Command } from 'commander';
 import { ROLES } from '../../plugins/contract.ts';

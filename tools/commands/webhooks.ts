@@ -1,4 +1,4 @@
-// `actlog webhooks`: messages that were given up. behaviour.md §11.
+// `actlog webhooks`: messages that were given up. gateway/API.md §11.
 
 import type { Command } from 'commander';
 import { administer, printTable } from '../administer.ts';

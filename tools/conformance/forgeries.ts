@@ -1,5 +1,5 @@
 // Receipts that must not be taken: each is whole but for one thing that only a signature or a proof shows, so a
-// service that looks at names, hashes and ages alone would take it. behaviour.md §8.2.
+// service that looks at names, hashes and ages alone would take it. gateway/API.md §8.2.
 
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { leafHash } from '../../log/merkle/hash.ts';

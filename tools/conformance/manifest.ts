@@ -1,4 +1,4 @@
-// The manifest of a service under test: whether it is valid, and which of its actions to try. behaviour.md §8.2;
+// The manifest of a service under test: whether it is valid, and which of its actions to try. gateway/API.md §8.2;
 // catalogs/require-receipt/agent-actions.schema.json.
 
 import { Ajv2020 } from 'ajv/dist/2020.js';

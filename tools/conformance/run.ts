@@ -1,4 +1,4 @@
-// The five checks of RR-1 against any service, in their order: each needs the one before. behaviour.md §8.2.
+// The five checks of RR-1 against any service, in their order: each needs the one before. gateway/API.md §8.2.
 
 import type { Json } from '../../log/index.ts';
 import { MANIFEST_PATH, parseChallenge } from '../../plugins/require-receipt/challenge.ts';

@@ -1,6 +1,6 @@
 // A log as static files: checkpoint, tiles and bundles of its newest checkpoint. Everything is computed
 // again from the entries while it is written, and the checkpoint comes last: a folder that has one is whole.
-// C2SP tlog-tiles; formats.md §1.
+// C2SP tlog-tiles; log/FORMAT.md §1.
 
 import { concat, equal } from '../../log/encoding/bytes.ts';
 import { native } from '../../log/crypto/native.ts';

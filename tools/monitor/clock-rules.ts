@@ -1,4 +1,4 @@
-// What is judged against our own clock, only while polling. formats.md §7.
+// What is judged against our own clock, only while polling. log/FORMAT.md §7.
 
 import { FORMAT } from '../../log/index.ts';
 import { Finding } from './finding.ts';

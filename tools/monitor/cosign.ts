@@ -1,4 +1,4 @@
-// A monitor that cosigns what it has checked, as a C2SP witness with a key named `<name>/map`. formats.md §5.
+// A monitor that cosigns what it has checked, as a C2SP witness with a key named `<name>/map`. log/FORMAT.md §5.
 
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';

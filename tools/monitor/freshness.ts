@@ -1,4 +1,4 @@
-// Whether a checkpoint is cosigned as a policy asks, and not too long ago. C2SP tlog-policy; formats.md §5.
+// Whether a checkpoint is cosigned as a policy asks, and not too long ago. C2SP tlog-policy; log/FORMAT.md §5.
 
 import { LogError, native, openCheckpoint } from '../../log/index.ts';
 import { countQuorum, quorumTime, type Policy } from '../../log/note/quorum.ts';

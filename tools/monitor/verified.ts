@@ -1,5 +1,5 @@
 // The tree heads that a monitor has checked every rule up to, and who waits for one. Only what stands here
-// is cosigned under a name in /map. formats.md §5.
+// is cosigned under a name in /map. log/FORMAT.md §5.
 
 import { LRUCache } from 'lru-cache';
 import { equal } from '../../log/encoding/bytes.ts';

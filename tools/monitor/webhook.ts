@@ -1,5 +1,5 @@
 // Posts what a monitor finds to one address, in order, while the replay goes on. Standard Webhooks:
-// https://github.com/standard-webhooks/standard-webhooks, behaviour.md §11.
+// https://github.com/standard-webhooks/standard-webhooks, gateway/API.md §11.
 
 import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';

@@ -1,4 +1,4 @@
-// What an absence document denies, and whether that takes in the entry of a receipt. formats.md §6.
+// What an absence document denies, and whether that takes in the entry of a receipt. log/FORMAT.md §6.
 
 import { canonical, isJsonObject } from '../../log/index.ts';
 import type { Json, JsonObject } from '../../log/index.ts';

@@ -1,5 +1,5 @@
 // Refutes an absence document by a receipt: the entry stands in the tree that the document is about, or in a
-// later one that grew from it, and the document says that there is none. formats.md §6, last paragraph.
+// later one that grew from it, and the document says that there is none. log/FORMAT.md §6, last paragraph.
 
 import { isJsonObject, native, toBase64 } from '../../log/index.ts';
 import type { JsonObject } from '../../log/index.ts';

@@ -1,5 +1,5 @@
 // The AIR export of a session against a kit: every record as one by itself, their chain, that none is left out, and,
-// where the export has the proofs, the place of each in the log. behaviour.md §12.3, §12.4; domain-standards.md §2.1.
+// where the export has the proofs, the place of each in the log. gateway/API.md §12.3, §12.4; VERIDIC Evidence Envelope v0.1.
 
 import { isDeepStrictEqual } from 'node:util';
 import { native } from '../../log/index.ts';

@@ -1,5 +1,5 @@
 // The AIR export of an entry against a kit: what the record says is what its entry says, and it is signed.
-// behaviour.md §12.3; domain-standards.md §2.1.
+// gateway/API.md §12.3; VERIDIC Evidence Envelope v0.1.
 
 import { createPublicKey, verify } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';

@@ -1,5 +1,5 @@
 // COSE messages against a kit: RFC 9942 receipts, AIR statements and whatever else carries receipts in label 394.
-// domain-standards.md §2.2; keys are the kit's, never the message's.
+// RFC 9052; keys are the kit's, never the message's.
 
 import { createHash } from 'node:crypto';
 import {

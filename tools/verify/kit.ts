@@ -1,4 +1,4 @@
-// A kit against itself, and against one that is kept. behaviour.md §2.2, §2.5.
+// A kit against itself, and against one that is kept. gateway/API.md §2.2, §2.5.
 
 import { canonical, fromBase64, native } from '../../log/index.ts';
 import type { JsonObject } from '../../log/index.ts';
@@ -78,7 +78,7 @@ function exportOutcome(
   return checkAir(document, trust, kit);
 }
 
-/** behaviour.md §2.2: an entry has SHA-256 of the JCS form of the kit without its receipt. */
+/** gateway/API.md §2.2: an entry has SHA-256 of the JCS form of the kit without its receipt. */
 function committed(kit: JsonObject, trustFor: (origin: unknown) => Trust | undefined): string {
   const { receipt, ...rest } = kit;
   const trust = trustFor(objectOf(receipt ?? null)['origin']);

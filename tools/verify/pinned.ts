@@ -1,4 +1,4 @@
-// A kit against one that the caller has kept: that it speaks of the same logs, by the same keys. behaviour.md §2.1: a
+// A kit against one that the caller has kept: that it speaks of the same logs, by the same keys. gateway/API.md §2.1: a
 // newer kit may add logs and keys, and end keys; it takes none away.
 
 import type { JsonObject } from '../../log/index.ts';

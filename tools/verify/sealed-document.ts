@@ -1,5 +1,5 @@
 // A report or pack against the entry that commits to it, and against the chain of its session: that it was not
-// changed, and that nothing was left out. behaviour.md §2.2, §12.1, §12.4; formats.md §6.
+// changed, and that nothing was left out. gateway/API.md §2.2, §12.1, §12.4; log/FORMAT.md §6.
 
 import { canonical, native, RightEdge, toHex } from '../../log/index.ts';
 import type { Json, JsonObject } from '../../log/index.ts';

@@ -1,4 +1,4 @@
-// /verify: reads what the user shows, checks it here, and shows what came of it. behaviour.md §1.1, §2.5.
+// /verify: reads what the user shows, checks it here, and shows what came of it. gateway/API.md §1.1, §2.5.
 
 import { LogError } from '../../../log/verify.ts';
 import type { Json, JsonObject, Question } from '../../../log/verify.ts';

@@ -1,4 +1,4 @@
-// The result of an absence document in plain words: what was asked, the verdict, and why. formats.md §6; what the
+// The result of an absence document in plain words: what was asked, the verdict, and why. log/FORMAT.md §6; what the
 // document says of itself in words is never repeated.
 
 import type { AbsenceResult, Question } from '../../../log/verify.ts';

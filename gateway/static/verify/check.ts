@@ -1,5 +1,5 @@
-// Runs the check that fits what was shown, with log/verify.ts and nothing of the service. formats.md §5, §6;
-// behaviour.md §1.1.
+// Runs the check that fits what was shown, with log/verify.ts and nothing of the service. log/FORMAT.md §5, §6;
+// gateway/API.md §1.1.
 
 import {
   fromBase64,

@@ -1,5 +1,5 @@
 // That the log only grew since this browser saw it last. The one check that asks the service, for a proof and nothing
-// else: what it answers is verified here. formats.md §5.
+// else: what it answers is verified here. log/FORMAT.md §5.
 
 import { LogError, verifyCheckpoint, verifyConsistency } from '../../../log/verify.ts';
 import type { Json, Trust } from '../../../log/verify.ts';

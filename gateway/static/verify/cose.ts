@@ -1,5 +1,5 @@
 // AIR exports and COSE messages on the verify page. ES256 is WebCrypto's, which browsers have on https and localhost
-// only; keys are the kit's, never the message's. RFC 9942; behaviour.md §12.3; domain-standards.md §2.
+// only; keys are the kit's, never the message's. RFC 9942; gateway/API.md §12.3; RFC 9052.
 
 import {
   ALG,

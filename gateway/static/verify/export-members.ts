@@ -1,5 +1,5 @@
 // What an AIR export says of itself as a whole: its log, its specification and its key are there to be read, so they must
-// be those that it is checked with. domain-standards.md §2.1.
+// be those that it is checked with. VERIDIC Evidence Envelope v0.1.
 
 import type { Json, JsonObject, Trust } from '../../../log/verify.ts';
 import { objectOf } from './shown.ts';

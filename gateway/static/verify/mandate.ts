@@ -1,5 +1,5 @@
 // A pre-dispute bundle with the receipt of its mandate: what both sides keep is what the log committed to.
-// behaviour.md §8.3; plugins/carrier/terms.ts.
+// gateway/API.md §8.3; plugins/carrier/terms.ts.
 
 import { canonical, LogError, portable, toHex, utf8 } from '../../../log/verify.ts';
 import type { Json, JsonObject } from '../../../log/verify.ts';

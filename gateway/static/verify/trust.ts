@@ -1,5 +1,5 @@
 // Whom the verify page trusts: a kit that is pinned in this browser when it is first seen, and from then on only
-// grows; and for each log the newest checkpoint that this browser has seen. behaviour.md §2.5.
+// grows; and for each log the newest checkpoint that this browser has seen. gateway/API.md §2.5.
 
 import { isJsonObject, LogError, parseJson, trustFromKit } from '../../../log/verify.ts';
 import type { Json, JsonObject, Trust } from '../../../log/verify.ts';
