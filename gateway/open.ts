@@ -21,6 +21,7 @@ import {
 import type { Kind, Log, Threads, TimeSource } from '../log/index.ts';
 import { exported, PLUGINS, readCatalog, relay, restraint } from '../plugins/index.ts';
 import type { Command, Json, Plugin, Route } from '../plugins/contract.ts';
+import { carryOver } from './carry.ts';
 import { demoCalls } from './demo/calls.ts';
 import { demoPages } from './demo/pages.ts';
 import type { Config, ConfigSources } from './config.ts';
@@ -238,6 +239,7 @@ async function open(
     types,
     commands: () => commands,
   };
+  await carryOver(gateway, plugins);
   const plugged = setUpPlugins(plugins, gateway, sources);
   const holds = plugged.api(restraint);
   const own = [...gatewayRoutes(gateway), ...erasureRoutes(gateway, holds), ...plugged.routes];

@@ -3,7 +3,7 @@
 
 import { checkEntryType } from '../log/index.ts';
 import type { Command, EntryType, EventRule, KeyDeclaration, Plugin } from '../plugins/contract.ts';
-import { CONTRACT, MAX_EVERY_MS, MIN_EVERY_MS } from '../plugins/contract.ts';
+import { carriedName, CONTRACT, MAX_EVERY_MS, MIN_EVERY_MS } from '../plugins/contract.ts';
 import { listOf, PluginError } from './plugin-error.ts';
 import { compileSchema } from './validation.ts';
 
@@ -32,7 +32,7 @@ export function checkPlugin(plugin: Plugin): void {
   if ((contract as number) !== CONTRACT) {
     refuse(`is written for contract ${String(contract)}, this host has ${String(CONTRACT)}`);
   }
-  for (const part of ['routes', 'commands', 'api'] as const) {
+  for (const part of ['routes', 'commands', 'api', 'carry'] as const) {
     if ((part === 'routes' || plugin[part] !== undefined) && !has(plugin, part)) {
       refuse(`${part} must be a function`);
     }
@@ -47,6 +47,9 @@ export function checkPlugin(plugin: Plugin): void {
     }
   }
   checkTypes(name, listOf(name, 'types', types));
+  if (plugin.carry !== undefined && !types.some((type) => type.name === carriedName(name))) {
+    refuse(`carry needs the type ${carriedName(name)} among its types`);
+  }
   for (const rule of listOf(name, 'events', events) as readonly EventRule[]) {
     if (!types.some((type) => type.name === rule.entry)) {
       refuse(`has events of ${rule.entry}, which is not a type of its own`);

@@ -13,7 +13,15 @@ import { HASH_BYTES } from './merkle/hash.ts';
 import { TILE_WIDTH, tileWidth } from './merkle/tile.ts';
 import { lookupRows, type Page, type Question } from './lookup.ts';
 import { rootAt } from './merkle/prove.ts';
-import { MANIFESTS, manifestHashRow, manifestIndexRow, ownedBy, ownedCountRow } from './state.ts';
+import {
+  MANIFESTS,
+  manifestHashRow,
+  manifestIndexRow,
+  ownedBy,
+  ownedCountRow,
+  OWNERS,
+  TENANTS,
+} from './state.ts';
 import {
   ATTACHED_ROW,
   CORE_ROW,
@@ -165,6 +173,23 @@ export class Reader {
     return rows.map(([key]) => key.slice(prefix.length));
   }
 
+  async owners(
+    range: { limit?: number; after?: string } = {},
+  ): Promise<readonly (readonly [string, string])[]> {
+    const { after, ...rest } = range;
+    const from = after === undefined ? {} : { after: OWNERS + after };
+    const rows = await this.#rowsOf(CORE_ROW, OWNERS, { ...rest, ...from });
+    return rows.map(([key, value]) => [
+      key.slice(OWNERS.length),
+      JSON.parse(Buffer.from(value).toString()) as string,
+    ]);
+  }
+
+  tenantEntry(tenant_ref: string): number | null {
+    const found = this.#engine().core.coreRows.durable(TENANTS + tenant_ref);
+    return typeof found === 'number' ? found : null;
+  }
+
   row(key: string): Json | undefined {
     return this.#engine().core.pluginRows.durable(key);
   }
@@ -179,7 +204,7 @@ export class Reader {
   }
 
   async hasTenants(): Promise<boolean> {
-    return (await this.#rowsOf(CORE_ROW, 'tenant/', { limit: 1 })).length > 0;
+    return (await this.#rowsOf(CORE_ROW, TENANTS, { limit: 1 })).length > 0;
   }
 
   attachedRows(

@@ -27,6 +27,12 @@ export const START: Position = {
 export const floorAfter = ({ last_ms, map_head }: Position): number =>
   map_head === null ? last_ms : Math.max(last_ms, map_head.ms + 1);
 
+/** Prefix of the rows of registered tenants; each holds the index of its `log.tenant.v1`. */
+export const TENANTS = 'tenant/';
+
+/** Prefix of the rows of owned entities; each holds the tenant_ref of its owner. */
+export const OWNERS = 'owner/';
+
 /** Prefix of the rows that list a tenant's entities. */
 export const ownedBy = (tenant_ref: string): string => `owned/${tenant_ref}/`;
 

@@ -248,6 +248,13 @@ export interface Log {
     readonly after?: number;
     readonly limit?: number;
   }): Promise<readonly number[]>;
+  /** All owned entities after a name, with the tenant_ref of the owner of each, in the order of their names. */
+  owners(range?: {
+    readonly limit?: number;
+    readonly after?: string;
+  }): Promise<readonly (readonly [entity: string, tenant_ref: string])[]>;
+  /** Index of the entry that registered a tenant; null where none did. */
+  tenantEntry(tenant_ref: string): number | null;
   /** The entities that a tenant owns, in the order of their names. */
   entitiesOf(tenant_ref: string, limit?: number): Promise<readonly string[]>;
   health(): LogHealth;

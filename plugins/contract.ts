@@ -24,6 +24,7 @@ import type {
   Sequenced,
 } from '../log/index.ts';
 import type { Access, Caller, Role } from './caller.ts';
+import type { Carry } from './carry.ts';
 import type { Counters } from './counters.ts';
 import type { Command } from './command.ts';
 import type { Egress } from './egress.ts';
@@ -35,6 +36,16 @@ import type { ApiErrorCode } from './problem.ts';
 
 export { ROLES } from './caller.ts';
 export type { Access, Caller, Role } from './caller.ts';
+export {
+  answerWithPlace,
+  carriedKind,
+  carriedName,
+  carriedType,
+  eachRow,
+  endedMs,
+  logOfPlace,
+} from './carry.ts';
+export type { Carried, CarriedKind, CarriedPlace, Carry, RestsOn } from './carry.ts';
 export type { Counters } from './counters.ts';
 export * from './command.ts';
 export type { Egress } from './egress.ts';
@@ -309,6 +320,13 @@ export interface Plugin<T = unknown> {
   commands?(host: PluginHost): readonly Command[];
   /** What other plugins get from `use`. Called once, before `routes`. */
   api?(host: PluginHost): T;
+  /**
+   * What goes over from a closed log into its successor, which has taken no other entry yet: everything that a
+   * tenant owns, owes or is limited to, and what must stay unique. Read from the closed log alone, so that a start
+   * after a crash comes to the same; each is written once. A plugin with this hook has the type of `carriedType`
+   * among its types (plugins/carry.ts).
+   */
+  carry?(closed: LogView): AsyncIterable<Carry>;
 }
 
 /** Types a plugin; the host checks it at boot. */

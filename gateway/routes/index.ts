@@ -1,6 +1,7 @@
 // The gateway's own routes, hot log reads first: the router matches in this order.
 
 import type { EntryType, Route } from '../../plugins/contract.ts';
+import { SUCCESSION_TYPES } from '../carry.ts';
 import type { Gateway } from '../gateway.ts';
 import { erasureType } from '../tenants/erasure.ts';
 import { cryptoRoutes } from './crypto.ts';
@@ -16,7 +17,7 @@ import { subscriptionRoutes } from './subscriptions.ts';
 import { staticRoutes } from './static.ts';
 
 /** Entry types that the gateway itself appends; the host declares them beside the plugins'. */
-export const GATEWAY_TYPES: readonly EntryType[] = [...KIT_TYPES, erasureType];
+export const GATEWAY_TYPES: readonly EntryType[] = [...KIT_TYPES, erasureType, ...SUCCESSION_TYPES];
 
 /** Every route that is not a plugin's. */
 export function gatewayRoutes(gateway: Gateway): readonly Route[] {

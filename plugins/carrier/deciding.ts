@@ -3,8 +3,9 @@
 
 import { fromBase64Url, LogError, toHex } from '../../log/index.ts';
 import { ApiError, statementAt } from '../contract.ts';
-import type { Caller, Draft, Json, LogView, PluginHost, Sequenced } from '../contract.ts';
-import { entryName, indexNamed } from '../finding.ts';
+import type { Caller, Draft, Json, LogView, PluginHost } from '../contract.ts';
+import type { RowReader, Sequenced } from '../contract.ts';
+import { entryName, findEntry } from '../finding.ts';
 import { DECISION, mandateRow } from './entries.ts';
 import type { ACTIONS, Decision, MandateRow } from './entries.ts';
 import { knownAt, knownOf, seenIn, subjectRow } from './findings.ts';
@@ -33,8 +34,28 @@ export const actionOf = (given: string | undefined): Question['action'] =>
  * How the log names an insured: 32 bytes in hex by a key of the carrier's own, so that nobody else can tell who
  * it is.
  */
-export const slugRef = (caller: Caller, slug: string): string =>
-  toHex(fromBase64Url(caller.sessionRef(`carrier:${slug}`)));
+export const slugRef = (caller: Caller, slug: string, origin?: string): string =>
+  toHex(fromBase64Url(caller.sessionRef(`carrier:${slug}`, origin)));
+
+/** The newest mandate of a slug; one that was carried has the name that its own log gave the insured. */
+export function mandateOf(
+  host: PluginHost,
+  caller: Caller,
+  slug: string,
+): (rows: RowReader) => MandateRow | undefined {
+  const { kind, tenant_ref } = caller;
+  const keys = host
+    .logs(kind)
+    .toReversed()
+    .map(({ origin }) => mandateRow(tenant_ref, slugRef(caller, slug, origin)));
+  return (rows) => {
+    for (const key of keys) {
+      const row = rows.get(key);
+      if (row !== undefined) return row as unknown as MandateRow;
+    }
+    return undefined;
+  };
+}
 
 /** How long a check waits for the checkpoint under which its audit is proven. */
 const COVERED_MS = 5_000;
@@ -57,6 +78,7 @@ export async function decisionDraft(
   const { slug, action, asked_by, over_authority, session_id, receipt_entry_id, hidden } = question;
   const log = host.log(caller.kind);
   const slug_ref = slugRef(caller, slug);
+  const newestMandate = mandateOf(host, caller, slug);
   const { tenant_ref } = caller;
   const catalog = carrierCatalog(host);
   const limits = limitsOf(catalog);
@@ -64,25 +86,26 @@ export async function decisionDraft(
   return {
     type: DECISION,
     members({ rows, issued_at_ms }) {
-      const mandate = rows.get(mandateRow(tenant_ref, slug_ref)) as unknown as
-        MandateRow | undefined;
+      const mandate = newestMandate(rows);
       const subject: Subject = { entity: mandate?.entity ?? null, tenant_ref };
       const before = knownBefore(host, log, subject);
       const now = knownAt(rows, subject);
       const known: Known = {
-        newest: now.newest,
+        newest: later(now.newest, before.newest),
         crisis: later(now.crisis, before.crisis),
         violation: later(now.violation, before.violation),
       };
       const named =
-        receipt_entry_id === undefined ? {} : { named: namedBy(log, subject, receipt_entry_id) };
+        receipt_entry_id === undefined
+          ? {}
+          : { named: namedBy(host, before, subject, receipt_entry_id) };
       const facts = { now_ms: issued_at_ms, mandate, known, over_authority, ...named };
       const { decision, reasons, parts } = check(facts, limits);
       const rests_on = parts.map(({ part, seen }) => ({
         part,
         entry_id: seen.entry_id,
         index: seen.index,
-        log_number: numberOf(seen, before) ?? log.number,
+        log_number: seen.log_number ?? before.numbers.get(seen as Seen) ?? log.number,
       }));
       return {
         decision,
@@ -102,43 +125,51 @@ export async function decisionDraft(
 }
 
 interface Before extends Known {
-  /** The log that each finding is of. */
-  readonly numbers: ReadonlyMap<Seen, number>;
+  readonly log: LogView;
+  /** The closed log that each finding is of. */
+  readonly numbers: Map<Seen, number>;
 }
-
-const numberOf = (seen: object, { numbers }: Before): number | undefined =>
-  numbers.get(seen as Seen);
 
 /** What the closed logs before this one know: a finding does not close because its log did. */
 function knownBefore(host: PluginHost, log: LogView, subject: Subject): Before {
   const numbers = new Map<Seen, number>();
+  let newest: Seen | null = null;
   let crisis: Seen | null = null;
   let violation: Seen | null = null;
   for (const older of host.logs(log.kind)) {
     if (older.number >= log.number) continue;
     const known = knownOf(older.row(subjectRow(subject)));
-    for (const seen of [known.crisis, known.violation]) {
+    for (const seen of [known.newest, known.crisis, known.violation]) {
       if (seen !== null) numbers.set(seen, older.number);
     }
+    newest = later(newest, known.newest);
     crisis = later(crisis, known.crisis);
     violation = later(violation, known.violation);
   }
-  return { newest: null, crisis, violation, numbers };
+  return { log, newest, crisis, violation, numbers };
 }
 
 /** The classification or decision that a name is of; null where it is none of the subject's. */
-function namedBy(log: LogView, subject: Subject, named: string): Seen | null {
+function namedBy(
+  host: PluginHost,
+  { log: newest, numbers }: Before,
+  subject: Subject,
+  named: string,
+): Seen | null {
   const name = entryName(named);
-  const index = name === null ? null : indexNamed(log, name);
-  const statement = index === null ? null : statementAt(log, index);
-  if (index === null || statement === null) return null;
+  const found = name === null ? null : findEntry(host, newest.kind, name);
+  const statement = found === null ? null : statementAt(found.log, found.index);
+  if (found === null || statement === null) return null;
+  const { log, index } = found;
   const { type, entry_id, issued_at_ms } = statement as unknown as Sequenced;
   const isTheirs =
     subject.entity === null
       ? statement['tenant_ref'] === subject.tenant_ref
       : statement['entity'] === subject.entity;
   if (!isTheirs) return null;
-  return seenIn({ type, entry_id, index, issued_at_ms, statement, links: [] });
+  const seen = seenIn({ type, entry_id, index, issued_at_ms, statement, links: [] });
+  if (seen !== null && log.number < newest.number) numbers.set(seen, log.number);
+  return seen;
 }
 
 /** Failures of the log that are no defect. */

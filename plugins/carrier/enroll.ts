@@ -5,9 +5,9 @@ import { Type } from 'typebox';
 import { ApiError, EntityName, Millis, receiptOf, route, SLUG, slugOf } from '../contract.ts';
 import type { AnsweredEntry, JsonObject, Kind, PluginHost, Route } from '../contract.ts';
 import { historyUrl, logOf } from './audit.ts';
-import { coveredSize, slugRef } from './deciding.ts';
-import { MANDATE, mandateRow, mandateType } from './entries.ts';
-import type { Mandate, MandateRow } from './entries.ts';
+import { coveredSize, mandateOf, slugRef } from './deciding.ts';
+import { MANDATE, mandateType } from './entries.ts';
+import type { Mandate } from './entries.ts';
 import { carrierCatalog, DAY_MS, termsHash, termsOf } from './terms.ts';
 
 const Id = Type.String({ format: 'uuid' });
@@ -83,6 +83,7 @@ export function enrollRoute(host: PluginHost): Route {
       const slug = slugOf(company, 'company');
       const slug_ref = slugRef(caller, slug);
       const { tenant_ref } = caller;
+      const newestMandate = mandateOf(host, caller, slug);
       const checkpoint_size = await coveredSize(host.log(caller.kind));
       await ctx.state.append(
         [
@@ -114,8 +115,7 @@ export function enrollRoute(host: PluginHost): Route {
                 param: 'valid_until_ms',
               });
             }
-            const row = rows.get(mandateRow(tenant_ref, slug_ref)) as unknown as
-              MandateRow | undefined;
+            const row = newestMandate(rows);
             if (row === undefined || now_ms >= row.valid_until_ms) return;
             const standing = `mandate ${row.mandate_id} for the slug ${slug} is in force`;
             throw new ApiError('manifest_exists', standing, { param: 'company' });

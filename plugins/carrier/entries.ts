@@ -4,7 +4,7 @@
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import type { EntryType, JsonObject, RowWriter, Sequenced } from '../contract.ts';
+import type { CarriedPlace, EntryType, JsonObject, RowWriter, Sequenced } from '../contract.ts';
 import { asSchema, Count, EntityName, EntryId, Hex32, Millis, SessionRef } from '../contract.ts';
 import { findings } from './findings.ts';
 
@@ -87,9 +87,8 @@ const DecisionMembers = Type.Object(
 export type Decision = Static<typeof DecisionMembers>;
 
 /** A mandate, as its row has it. */
-export interface MandateRow {
+export interface MandateRow extends CarriedPlace {
   readonly mandate_id: string;
-  readonly index: number;
   /** Null for the enrolled tenant itself. */
   readonly entity: string | null;
   readonly valid_until_ms: number;

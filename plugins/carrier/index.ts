@@ -2,6 +2,7 @@
 // signed and logged with what it rests on. interface.md, Carrier; behaviour.md §8.3.
 
 import { definePlugin } from '../contract.ts';
+import { carried, carry } from './carry.ts';
 import { enrollRoute } from './enroll.ts';
 import { decisionType, mandateType } from './entries.ts';
 import { checkRoutes } from './routes.ts';
@@ -12,6 +13,7 @@ export default definePlugin({
   name: 'carrier',
   title: 'Carrier gate',
   requires: ['classify', 'gate'],
-  types: [mandateType, decisionType],
+  types: [mandateType, decisionType, carried],
+  carry,
   routes: (host) => [enrollRoute(host), ...checkRoutes(host)],
 });

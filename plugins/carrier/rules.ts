@@ -23,7 +23,7 @@ export interface Facts {
 /** An entry that a verdict rests on. */
 export interface Part {
   readonly part: (typeof PARTS)[number];
-  readonly seen: Pick<Seen, 'entry_id' | 'index'>;
+  readonly seen: Pick<Seen, 'entry_id' | 'index'> & Pick<MandateRow, 'log_number'>;
 }
 
 /** What the rules come to. */
@@ -37,8 +37,9 @@ export interface Verdict {
 export function check(facts: Facts, limits: Limits): Verdict {
   const { now_ms, mandate, known, named, over_authority } = facts;
   if (mandate === undefined) return block(['not_enrolled'], []);
-  const { mandate_id: entry_id, index } = mandate;
-  const parts: Part[] = [{ part: 'mandate', seen: { entry_id, index } }];
+  const { mandate_id: entry_id, index, log_number } = mandate;
+  const place = log_number === undefined ? { index } : { index, log_number };
+  const parts: Part[] = [{ part: 'mandate', seen: { entry_id, ...place } }];
   if (now_ms >= mandate.valid_until_ms) return block(['mandate_expired'], parts);
 
   const isOpen = (seen: Seen | null): seen is Seen =>

@@ -1,7 +1,15 @@
 // What the meter's rows say, over all logs of a kind: for the layer's own routes and for other plugins.
 
 import type { Kind, PluginHost } from '../contract.ts';
-import { ceilingOf, ceilingRow, monthRow, networkRow, tenantsRow } from './meter.ts';
+import {
+  carriedRow,
+  ceilingOf,
+  ceilingRow,
+  monthRow,
+  networkRow,
+  own,
+  tenantsRow,
+} from './meter.ts';
 import type { Ceiling } from './meter.ts';
 import { NO_USAGE, plus, usageOf } from './usage.ts';
 import type { Usage } from './usage.ts';
@@ -10,7 +18,7 @@ import type { Usage } from './usage.ts';
 export interface ClearApi {
   /** A tenant's month (`YYYY-MM`). */
   readonly usage: (kind: Kind, tenant_ref: string, month: string) => Usage;
-  /** A month of all tenants; who used two logs of a kind in one month counts in each. */
+  /** A month of all tenants. */
   readonly network: (
     kind: Kind,
     month: string,
@@ -19,15 +27,20 @@ export interface ClearApi {
   readonly ceiling: (kind: Kind, tenant_ref: string) => Ceiling | null;
 }
 
-/** Keys of rows here begin with the plugin's name; a view wants what is behind it. */
-const own = (key: string): string => key.slice('clear/'.length);
-
 /** Reads the rows of a host. */
 export function clearApi(host: PluginHost): ClearApi {
   const sum = (kind: Kind, row: string): Usage =>
     host.logs(kind).reduce((total, log) => plus(total, usageOf(log.row(own(row)))), NO_USAGE);
   return {
-    usage: (kind, tenant_ref, month) => sum(kind, monthRow(month, tenant_ref)),
+    usage(kind, tenant_ref, month) {
+      let usage = NO_USAGE;
+      for (const log of host.logs(kind).toReversed()) {
+        usage = plus(usage, usageOf(log.row(own(monthRow(month, tenant_ref)))));
+        // What was carried into this log is in its row: the logs before it would count twice.
+        if (log.row(own(carriedRow(month, tenant_ref))) !== undefined) break;
+      }
+      return usage;
+    },
     network: (kind, month) => ({
       usage: sum(kind, networkRow(month)),
       tenants: host

@@ -8,7 +8,8 @@ import { ceilingRow, meter } from './meter.ts';
 /** Name of the entry type. */
 export const CEILING = 'clear.ceiling.v1';
 
-const Limit = Type.Union([
+/** A limit of a ceiling; null is none. */
+export const Limit = Type.Union([
   Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
   Type.Null(),
 ]);

@@ -5,6 +5,7 @@ import { definePlugin } from '../contract.ts';
 import { layerRoutes } from '../layer-routes.ts';
 import { clearApi } from './api.ts';
 import type { ClearApi } from './api.ts';
+import { carried, carry } from './carry.ts';
 import { ceilingCommand } from './commands.ts';
 import { ceilingType } from './entries.ts';
 import { clearPages } from './pages.ts';
@@ -22,7 +23,7 @@ export default definePlugin<ClearApi>({
   contract: 1,
   name: 'clear',
   title: 'Clear',
-  types: [ceilingType],
+  types: [ceilingType, carried],
   routes: (host) => [
     ...layerRoutes({ host, file: 'clear.json', base: '/api/v1/clear', tag: 'clear' }),
     ...clearRoutes(host, clearApi(host)),
@@ -30,4 +31,5 @@ export default definePlugin<ClearApi>({
   ],
   commands: () => [ceilingCommand],
   api: clearApi,
+  carry,
 });

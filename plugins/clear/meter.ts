@@ -17,6 +17,12 @@ export const tenantsRow = (month: string): string => `clear/tenants/${month}`;
 /** Row of a tenant's ceiling. */
 export const ceilingRow = (tenant_ref: string): string => `clear/ceiling/${tenant_ref}`;
 
+/** Row that says that a tenant's month here begins with what the log before this one had of it. */
+export const carriedRow = (month: string, tenant_ref: string): string =>
+  `clear/carried/${month}/${tenant_ref}`;
+/** Keys of rows here begin with the plugin's name; a view wants what is behind it. */
+export const own = (key: string): string => key.slice('clear/'.length);
+
 /** What a tenant may spend in a month; null is no limit. */
 export interface Ceiling {
   readonly acts: number | null;

@@ -4,6 +4,7 @@
 import { definePlugin } from '../contract.ts';
 import type { PluginHost } from '../contract.ts';
 import { layerRoutes } from '../layer-routes.ts';
+import { carried, carry } from './carry.ts';
 import { ClearingSettings, readiness, skuMembers } from './catalog.ts';
 import { clearingCommands } from './commands.ts';
 import { grantType, slotType } from './entries.ts';
@@ -28,7 +29,8 @@ export default definePlugin({
   title: 'Clearing',
   requires: ['clear'],
   settings: ClearingSettings,
-  types: [slotType, grantType],
+  types: [slotType, grantType, carried],
+  carry,
   routes: (host) => [
     ...layerRoutes({
       host,

@@ -20,6 +20,9 @@ export const LAST = 'clearing/last';
 /** Prefix of the rows of slots; the week follows. */
 export const SLOTS = 'clearing/slot/';
 
+/** Keys of rows begin with the plugin's name; a view wants what is behind it. */
+export const own = (key: string): string => key.slice('clearing/'.length);
+
 /** Governed-act credits of a tenant. */
 export interface Credit {
   readonly granted_micro_usd: Digits;

@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { usd } from '../clear/index.ts';
 import { ApiError, route } from '../contract.ts';
 import type { Kind, PluginHost, Route } from '../contract.ts';
-import { creditRow, leftOf, shownCredit } from './ledger.ts';
+import { creditRow, leftOf, shownCredit, own } from './ledger.ts';
 import { ProofAnswer, proofOf } from './proof.ts';
 import { LatestAnswer, latestOf, provenSlot, slotShown, SlotShown, Week } from './shown.ts';
 import type { Slot, Slots } from './slots.ts';
@@ -144,7 +144,7 @@ function creditsRoute(host: PluginHost): Route {
     },
     handle(ctx) {
       const { kind, tenant_ref, sandbox } = ctx.state.caller;
-      const row = host.log(kind).row(creditRow(tenant_ref).slice('clearing/'.length));
+      const row = host.log(kind).row(own(creditRow(tenant_ref)));
       const credit = shownCredit(row) ?? { granted_micro_usd: '0', drawn_micro_usd: '0' };
       const left = leftOf(credit);
       ctx.body = {

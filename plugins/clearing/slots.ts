@@ -3,7 +3,7 @@
 
 import type { ListTree } from '../../log/index.ts';
 import type { Kind, LogView, PluginHost } from '../contract.ts';
-import { FIRST, LAST, netRows, SLOTS } from './ledger.ts';
+import { FIRST, LAST, netRows, own, SLOTS } from './ledger.ts';
 import type { SlotRow } from './ledger.ts';
 import { leafOf, netOf, NO_NET, plusNet, slotTree } from './net.ts';
 import type { Net, SlotLeaf } from './net.ts';
@@ -26,9 +26,6 @@ export interface NettedWeek {
   readonly tree: ListTree;
   readonly total: Net;
 }
-
-/** Keys of rows begin with the plugin's name; a view wants what is behind it. */
-const own = (key: string): string => key.slice('clearing/'.length);
 
 /** The slots of a gateway. */
 export class Slots {

@@ -3,7 +3,7 @@
 // tenant, stands in the log itself.
 
 import { Type } from 'typebox';
-import type { EntryType, JsonObject, RowWriter, Sequenced } from '../contract.ts';
+import type { CarriedPlace, EntryType, JsonObject, RowWriter, Sequenced } from '../contract.ts';
 import { asSchema, Hex32 } from '../contract.ts';
 
 /** Name of the entry type of an issuer's key. */
@@ -12,7 +12,7 @@ export const ISSUER = 'exports.issuer.v1';
 export const STATEMENT = 'exports.statement.v1';
 
 /** What an issuer entry says; `issuer` itself is a commitment. */
-const IssuerMembers = Type.Object(
+export const IssuerMembers = Type.Object(
   {
     issuer_sha256: {
       ...Hex32,
@@ -48,8 +48,7 @@ const StatementMembers = Type.Object(
 );
 
 /** A tenant's issuer key, as its row has it. */
-export interface IssuerRow {
-  readonly index: number;
+export interface IssuerRow extends CarriedPlace {
   readonly algorithm: 'ES256' | 'Ed25519';
   readonly public_key: string;
   readonly status: 'active' | 'revoked';

@@ -8,6 +8,7 @@ import { airRoutes } from './air-routes.ts';
 import { AirChains } from './air/chains.ts';
 import type { AirMapping } from './air/record.ts';
 import type { AirService } from './air/session.ts';
+import { carried, carry } from './carry.ts';
 import { issuerType, statementType } from './entries.ts';
 import { exportVectors } from './kit-vectors.ts';
 import { Receipts } from './receipts.ts';
@@ -58,7 +59,8 @@ export default definePlugin<ExportsApi>({
     { name: 'air', algorithm: 'ES256', jwks: true },
     { name: 'cose', algorithm: 'Ed25519', jwks: false },
   ],
-  types: [issuerType, statementType],
+  types: [issuerType, statementType, carried],
+  carry,
   api(host) {
     const service = airService(host);
     return { vectors: (kind, index) => exportVectors(service, host.log(kind), index) };

@@ -2,6 +2,7 @@
 // step leaves a receipt. interface.md, Foundry; behaviour.md §10.5 to §10.9.
 
 import { definePlugin } from '../contract.ts';
+import { carried, carry } from './carry.ts';
 import { conformityType } from './conformity/entries.ts';
 import { conformityRoute } from './conformity/routes.ts';
 import { custodyType } from './custody/entries.ts';
@@ -35,7 +36,9 @@ export default definePlugin({
     conformityType,
     sealType,
     pipelineType,
+    carried,
   ],
+  carry,
   events: triggerEvents,
   routes: (host) => [
     ...catalogRoutes(host),

@@ -7,7 +7,7 @@ import type { Caller, JsonObject, PluginHost, Route } from '../contract.ts';
 import { answeredEntry } from '../finding.ts';
 import { layerRoutes } from '../layer-routes.ts';
 import { COUNTED, countsName } from './counts.ts';
-import { NEWEST_SETTLEMENTS } from './trigger/entries.ts';
+import { KEPT_SETTLEMENTS, NEWEST_SETTLEMENTS } from './trigger/entries.ts';
 import { settlementShown, SettlementShown } from './trigger/fire.ts';
 
 const Recent = Type.Object({
@@ -30,9 +30,12 @@ export function catalogRoutes(host: PluginHost): readonly Route[] {
 }
 
 function newestSettlements(host: PluginHost, caller: Caller): JsonObject[] {
-  const log = host.log(kindOf(undefined, caller));
-  const indexes = (log.row(NEWEST_SETTLEMENTS) ?? []) as readonly number[];
-  return indexes.map((index) => {
+  const logs = host.logs(kindOf(undefined, caller)).toReversed();
+  const newest = logs.flatMap((log) => {
+    const indexes = (log.row(NEWEST_SETTLEMENTS) ?? []) as readonly number[];
+    return indexes.map((index) => ({ log, index }));
+  });
+  return newest.slice(0, KEPT_SETTLEMENTS).map(({ log, index }) => {
     const entry = answeredEntry(log, index);
     const { trigger_id = '', template_id = '' } = entry.statement;
     return { trigger_id, template_id, ...settlementShown(entry) };

@@ -1,7 +1,8 @@
-// What the logs before the newest one have of a tenant's gate. None of it holds any more, since a decision names the
-// policy in force by an entry of its own log: so it is said where it is, and what to do. behaviour.md §8.1.
+// What the logs before the newest one have of a tenant's gate, where it was not carried (carry.ts): a log that an
+// earlier release opened after another began without it. None of it holds any more, since a decision names the policy
+// in force by an entry of its own log: so it is said where it is, and what to do. behaviour.md §8.1.
 
-import { ApiError } from '../contract.ts';
+import { ApiError, logOfPlace, namedStatement } from '../contract.ts';
 import type { Caller, JsonObject, Kind, LogView, PluginHost } from '../contract.ts';
 import { logName } from '../succession.ts';
 import { policyInForce } from './policies.ts';
@@ -28,7 +29,12 @@ export async function logsWithHolds(host: Logs, { kind, tenant_ref }: Caller): P
   const names: string[] = [];
   for (const log of closedLogs(host, kind)) {
     const [first] = await log.rows(openHolds(tenant_ref), { limit: 1 });
-    if (first !== undefined) names.push(logName(log));
+    if (first === undefined) continue;
+    const hold_id = first[0].slice(openHolds(tenant_ref).length);
+    const isCarried = host
+      .logs(kind)
+      .some(({ number, row }) => number > log.number && row(holdRow(hold_id)) !== undefined);
+    if (!isCarried) names.push(logName(log));
   }
   return names;
 }
@@ -42,9 +48,10 @@ export function logNumbered(host: Logs, kind: Kind, asked: string | undefined): 
   throw new ApiError('parameter_invalid', message, { param: 'log_number' });
 }
 
-/** A hold, and the log in which it stands. */
+/** A hold, the log whose row it is, and the one in which its decision stands. */
 export interface OwnHold {
   readonly log: LogView;
+  readonly heldIn: LogView;
   readonly hold: HoldRow;
   /** The statement of the decision that held the act. */
   readonly held: JsonObject;
@@ -65,9 +72,14 @@ export function ownHold(host: Logs, { kind, tenant_ref }: Caller, hold_id: strin
     if (hold.tenant_ref !== tenant_ref) {
       throw new ApiError('tenant_forbidden', 'the hold belongs to another tenant', { param });
     }
-    const held = JSON.parse(log.entry(hold.index) ?? '{}') as JsonObject;
+    const heldIn = logOfPlace(host.logs(kind), log, hold);
+    if (heldIn === null) {
+      const message = `the hold was carried from ${kind}/${String(hold.log_number)}, which is not served here`;
+      throw new ApiError('resource_missing', message, { param });
+    }
+    const held = namedStatement(heldIn, hold.index);
     const stuck = hold.state === 'held' && log.number !== host.log(kind).number;
-    return { log, hold, held, closed_log: stuck ? logName(log) : null };
+    return { log, heldIn, hold, held, closed_log: stuck ? logName(log) : null };
   }
   throw new ApiError('resource_missing', 'there is no such hold', { param });
 }

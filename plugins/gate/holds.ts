@@ -2,7 +2,8 @@
 // one group, the PERMIT that the act waited for; a refusal its DENY. Either happens once. behaviour.md §8.1, §14.
 
 import { Type } from 'typebox';
-import { ApiError, route } from '../contract.ts';
+import { ApiError, logOfPlace, route } from '../contract.ts';
+import type { CarriedPlace } from '../contract.ts';
 import type { Caller, Draft, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
 import { described, receiptOf } from '../contract.ts';
 import { answeredEntry } from '../finding.ts';
@@ -110,14 +111,17 @@ export function holdRoutes(host: PluginHost): readonly Route[] {
         const { params, body, caller } = ctx.state;
         const hold_id = params.hold_id.toLowerCase();
         const own = ownHold(host, caller, hold_id);
-        const { hold, held } = own;
+        const { hold, held, heldIn } = own;
         checkHeld(hold);
         checkEndable(own);
-        await ctx.state.append(resolutionDrafts(hold_id, held, body, catalog), {
-          check({ rows }) {
-            checkHeld(gateRow(rows, holdRow(hold_id)) as unknown as HoldRow | undefined);
+        await ctx.state.append(
+          resolutionDrafts(hold_id, inLog(host, caller, heldIn, held), body, catalog),
+          {
+            check({ rows }) {
+              checkHeld(gateRow(rows, holdRow(hold_id)) as unknown as HoldRow | undefined);
+            },
           },
-        });
+        );
       },
       respond(entries) {
         const resolution = entries.find(({ statement }) => statement['type'] === RESOLUTION);
@@ -142,7 +146,7 @@ export function holdRoutes(host: PluginHost): readonly Route[] {
       async handle(ctx) {
         const { params, caller } = ctx.state;
         const hold_id = params.hold_id.toLowerCase();
-        const { log, hold, closed_log } = ownHold(host, caller, hold_id);
+        const { log, heldIn, hold, closed_log } = ownHold(host, caller, hold_id);
         const { state, index, ended_by } = hold;
         ctx.set('Cache-Control', 'no-store');
         ctx.body = {
@@ -151,7 +155,7 @@ export function holdRoutes(host: PluginHost): readonly Route[] {
           state,
           action_ref: hold.action_ref,
           ...(closed_log === null ? {} : { closed_log }),
-          receipt: await heldReceipt(host, log, caller, index),
+          receipt: await heldReceipt(host, heldIn, caller, index),
           ...(ended_by === null ? {} : endOf(log, ended_by)),
         };
       },
@@ -187,7 +191,11 @@ export function holdRoutes(host: PluginHost): readonly Route[] {
         ctx.body = {
           ok: true,
           holds: await Promise.all(
-            page.map(([, row]) => heldReceipt(host, log, caller, (row as { index: number }).index)),
+            page.map(([, row]) => {
+              const place = row as unknown as CarriedPlace;
+              const heldIn = logOfPlace(host.logs(caller.kind), log, place) ?? log;
+              return heldReceipt(host, heldIn, caller, place.index);
+            }),
           ),
           next: rows.length > limit ? (page.at(-1)?.[0].slice(prefix.length) ?? null) : null,
           ...(closed_logs.length === 0 ? {} : { closed_logs }),
@@ -208,6 +216,13 @@ async function heldReceipt(
   if (receipt === null) throw new Error(`entry ${String(index)} of a hold is missing`);
   const disclosures = await host.disclosed(caller, receipt['entry_id'] as string);
   return { ...receipt, disclosures } as unknown as JsonObject;
+}
+
+/** What a held decision shares with what ends it; its session has another name in another log. */
+function inLog(host: PluginHost, { kind }: Caller, log: LogView, held: JsonObject): JsonObject {
+  if (log.number === host.log(kind).number) return held;
+  const { session_ref: _, ...rest } = held;
+  return rest;
 }
 
 function endOf(log: LogView, index: number): JsonObject {

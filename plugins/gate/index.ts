@@ -6,6 +6,7 @@ import classify, { RESULT } from '../classify/index.ts';
 import { definePlugin } from '../contract.ts';
 import restraint from '../restraint/index.ts';
 import { gateCatalog } from './asking.ts';
+import { carried, carry } from './carry.ts';
 import { DECISION, decisionType, policyType, resolutionType, useType } from './entries.ts';
 import { holdRoutes } from './holds.ts';
 import { challengeWith } from './challenge.ts';
@@ -48,7 +49,8 @@ export default definePlugin<GateApi>({
   name: 'gate',
   title: 'Execute gate',
   requires: ['classify', 'restraint', 'pdtr'],
-  types: [decisionType, policyType, resolutionType, useType],
+  types: [decisionType, policyType, resolutionType, useType, carried],
+  carry,
   settings: Type.Object({
     GATE_TIMEOUT_MS: Type.Optional(
       Type.Integer({

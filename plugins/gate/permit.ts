@@ -12,7 +12,7 @@ import type {
   LogView,
   PluginHost,
 } from '../contract.ts';
-import { entryName, indexNamed } from '../finding.ts';
+import { entryName, findEntry } from '../finding.ts';
 import { DECISION, USE } from './entries.ts';
 import { gateRow, permitRow } from './rows.ts';
 import type { PermitRow } from './rows.ts';
@@ -85,15 +85,21 @@ export interface PermitUse {
  * @throws PermitRefused
  */
 export function permitOf(host: PluginHost, question: PermitQuestion): Permit {
-  const log = host.log(question.kind);
-  const index = entryOf(log, question.receipt);
+  const newest = host.log(question.kind);
+  const { log, index } = entryOf(host, question);
   const statement = JSON.parse(log.entry(index) ?? '{}') as JsonObject;
   if (statement['type'] !== DECISION || statement['outcome'] !== 'PERMIT') {
     throw new PermitRefused('not_a_permit');
   }
   const permit_id = statement['entry_id'] as string;
-  const row = log.row(permitRow(permit_id)) as unknown as PermitRow | undefined;
-  if (row === undefined) throw new Error(`permit ${permit_id} has no row`);
+  // Of a permit that was carried the newest row says whether it is used.
+  const holder = host
+    .logs(question.kind)
+    .findLast((served) => served.row(permitRow(permit_id)) !== undefined);
+  const row = holder?.row(permitRow(permit_id)) as unknown as PermitRow | undefined;
+  if (holder === undefined || row === undefined) {
+    throw new Error(`permit ${permit_id} has no row`);
+  }
   const key = log.receiptKeys().find(({ kid }) => kid === statement['kid']);
   if (key?.status === 'revoked') throw new PermitRefused('key_revoked');
   const { action_ref, issuers } = question;
@@ -102,6 +108,8 @@ export function permitOf(host: PluginHost, question: PermitQuestion): Permit {
     throw new PermitRefused('other_issuer');
   }
   checkUsable(row, host.now());
+  // The log that has it is closed, and its state was not carried: nothing would use the permit up.
+  if (holder !== newest) throw new PermitRefused('foreign_log');
   return { permit_id, ...row };
 }
 
@@ -132,20 +140,23 @@ function checkUsable({ used_by, expires_at_ms }: PermitRow, now_ms: number): voi
   if (now_ms > expires_at_ms) throw new PermitRefused('expired');
 }
 
-/** Index of the entry that a receipt is of; whoever changed a byte of it holds no receipt. */
-function entryOf(log: LogView, receipt: Json): number {
+/** The entry that a receipt is of, in whichever log; whoever changed a byte of it holds no receipt. */
+function entryOf(
+  host: PluginHost,
+  { kind, receipt }: PermitQuestion,
+): { readonly log: LogView; readonly index: number } {
   if (typeof receipt === 'string') {
     const name = entryName(receipt) ?? refuse('malformed');
-    return indexNamed(log, name) ?? refuse('unknown');
+    return findEntry(host, kind, name) ?? refuse('unknown');
   }
   if (typeof receipt !== 'object' || receipt === null || Array.isArray(receipt)) {
     return refuse('malformed');
   }
   const { entry_id, origin } = receipt as JsonObject;
   if (typeof entry_id !== 'string' || typeof origin !== 'string') return refuse('malformed');
-  if (origin !== log.origin) return refuse('foreign_log');
+  const log = host.logs(kind).find((served) => served.origin === origin) ?? refuse('foreign_log');
   const index = log.indexOfEntry(entry_id) ?? refuse('unknown');
-  return isReceiptOf(log, index, receipt as JsonObject) ? index : refuse('forged');
+  return isReceiptOf(log, index, receipt as JsonObject) ? { log, index } : refuse('forged');
 }
 
 const DERIVED: readonly string[] = [

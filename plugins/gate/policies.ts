@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { canonical } from '../../log/index.ts';
 import type { JsonObject, LogView } from '../contract.ts';
 import type { Policy } from './grammar.ts';
-import { policyRow } from './rows.ts';
+import { policyRow, versionRow } from './rows.ts';
 import type { PolicyRow } from './rows.ts';
 
 /** A policy in force. */
@@ -21,6 +21,19 @@ const parsed = new WeakMap<LogView, Map<number, Policy>>();
 export function policyInForce(log: LogView, tenant_ref: string): InForce | null {
   const row = log.row(policyRow(tenant_ref)) as unknown as PolicyRow | undefined;
   return row === undefined ? null : inForceOf(log, row);
+}
+
+/** Where one version of a tenant's policy stands; null where it has no such version. */
+export function versionAt(
+  logs: readonly LogView[],
+  tenant_ref: string,
+  version: number,
+): { readonly log: LogView; readonly index: number } | null {
+  for (const log of logs.toReversed()) {
+    const row = log.row(versionRow(tenant_ref, version)) as { readonly index: number } | undefined;
+    if (row !== undefined) return { log, index: row.index };
+  }
+  return null;
 }
 
 /** A policy in force, out of its row. */

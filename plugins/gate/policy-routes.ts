@@ -9,8 +9,8 @@ import { logName } from '../succession.ts';
 import { logOfEarlierPolicy } from './earlier.ts';
 import { DecisionMembers, POLICY, policyType } from './entries.ts';
 import { PolicyMembers } from './grammar.ts';
-import { policyAt, policyHash, policyInForce, policyOf } from './policies.ts';
-import { gateRow, policyRow, versionRow } from './rows.ts';
+import { policyAt, policyHash, policyInForce, policyOf, versionAt } from './policies.ts';
+import { gateRow, policyRow } from './rows.ts';
 import type { PolicyRow } from './rows.ts';
 
 const PATH = '/api/v1/execute-gate/policy';
@@ -154,18 +154,20 @@ export function policyRoutes(host: PluginHost): readonly Route[] {
       errors: ['resource_missing'],
       handle(ctx) {
         const { caller, query } = ctx.state;
-        const log = host.log(caller.kind);
-        const row =
-          query.version === undefined
-            ? policyRow(caller.tenant_ref)
-            : versionRow(caller.tenant_ref, Number(query.version));
-        const found = log.row(row) as unknown as { readonly index: number } | undefined;
-        if (found === undefined) {
-          if (query.version !== undefined) {
+        const { tenant_ref } = caller;
+        if (query.version !== undefined) {
+          const found = versionAt(host.logs(caller.kind), tenant_ref, Number(query.version));
+          if (found === null) {
             throw new ApiError('resource_missing', 'the policy has no such version', {
               param: 'version',
             });
           }
+          ctx.body = { ok: true, ...shownAt(found.log, found.index) };
+          return;
+        }
+        const log = host.log(caller.kind);
+        const found = log.row(policyRow(tenant_ref)) as unknown as PolicyRow | undefined;
+        if (found === undefined) {
           const nothing = { policy_sha256: null, policy: null, receipt: null };
           ctx.body = { ok: true, policy_version: 0, ...nothing, ...earlier(host, caller) };
           return;

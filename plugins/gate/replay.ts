@@ -3,15 +3,14 @@
 
 import type { ClassifyApi } from '../classify/index.ts';
 import { ApiError } from '../contract.ts';
-import type { JsonObject, LogView, PluginHost } from '../contract.ts';
+import type { JsonObject, PluginHost } from '../contract.ts';
 import type { Evaluator, Replayed } from '../restraint/index.ts';
 import type { GateCatalog } from './asking.ts';
 import { decide } from './decide.ts';
 import type { Act } from './decide.ts';
 import { REVERSIBILITIES } from './entries.ts';
 import type { Policy } from './grammar.ts';
-import { policyAt, policyInForce } from './policies.ts';
-import { versionRow } from './rows.ts';
+import { policyAt, policyInForce, versionAt } from './policies.ts';
 
 type Judge = Pick<ClassifyApi, 'judge'>;
 
@@ -73,29 +72,26 @@ export function decisionEvaluator(
         action_type: textOf(changes, 'action_type') ?? needed('action_type', preimage?.action_type),
         classification,
       };
-      return decide(act, policyFor(host.log(caller.kind), replayed)).outcome;
+      return decide(act, policyFor(host, replayed)).outcome;
     },
   };
 }
 
-/** `log` is the gate's own view: rows are those of the plugin that looks. */
+/** `host` is the gate's own: rows are those of the plugin that looks. */
 function policyFor(
-  log: LogView,
+  host: PluginHost,
   { changes, caller }: Pick<Replayed, 'changes' | 'caller'>,
 ): Policy | null {
   const version = changes['policy_version'];
-  if (version === undefined) return policyInForce(log, caller.tenant_ref)?.policy ?? null;
+  const { kind, tenant_ref } = caller;
+  if (version === undefined) return policyInForce(host.log(kind), tenant_ref)?.policy ?? null;
   if (version === 0) return null;
-  return versionOf(log, caller.tenant_ref, version);
-}
-
-function versionOf(log: LogView, tenant_ref: string, version: unknown): Policy {
-  const row =
+  const found =
     typeof version === 'number' && Number.isSafeInteger(version) && version > 0
-      ? log.row(versionRow(tenant_ref, version))
-      : undefined;
-  if (row === undefined) throw invalid('policy_version', 'is none of the policy');
-  return policyAt(log, (row as { readonly index: number }).index);
+      ? versionAt(host.logs(kind), tenant_ref, version)
+      : null;
+  if (found === null) throw invalid('policy_version', 'is none of the policy');
+  return policyAt(found.log, found.index);
 }
 
 function textOf(changes: JsonObject, name: string): string | undefined {

@@ -3,12 +3,13 @@
 
 import { LogError } from '../../log/index.ts';
 import classify from '../classify/index.ts';
-import { ApiError, route } from '../contract.ts';
+import { answerWithPlace, ApiError, route } from '../contract.ts';
 import type { Caller, GroupOptions, JsonObject, PluginHost } from '../contract.ts';
 import type { Route, RouteContext } from '../contract.ts';
 import { BindGateAnswer, GateAnswer, gateAnswer } from './answer.ts';
 import { asked, gateBody, gateCatalog } from './asking.ts';
 import type { Asked, GateCatalog, GateRequest } from './asking.ts';
+import { hasInputs } from './carry.ts';
 import { challenge, GateChallenge, ReceiptHeader, receiptOfHeader } from './challenge.ts';
 import { decide, requiredReceipt } from './decide.ts';
 import type { Verdict } from './decide.ts';
@@ -115,13 +116,12 @@ function decider(host: PluginHost, catalog: GateCatalog) {
       const use = verdict.outcome === 'PERMIT' ? shownPermit(asking, inForce) : null;
       const deciding: Deciding = { asked: asking, verdict, inForce, catalog, tolls, use };
       try {
-        await ctx.state.append(decisionDrafts(deciding), { check: checkOf(deciding) });
+        await ctx.state.append(decisionDrafts(deciding), { check: checkOf(host, deciding) });
         return;
       } catch (error) {
         if (error instanceof StandsAlready) {
-          const { index, permit_id } = error.row;
           // A hold's restraint is the next entry of its group.
-          await ctx.state.answerWith(permit_id === null ? [index, index + 1] : [index]);
+          await answerWithPlace(ctx, error.row, error.row.permit_id === null ? 1 : 0);
           return;
         }
         if (!(error instanceof OtherPolicy)) throw challenged(asking, inForce, error);
@@ -167,8 +167,14 @@ function issuersOf({ act, caller }: Asked, inForce: InForce | null): readonly st
 }
 
 /** What must hold at the sequence point: the policy that decided, the permit unused, the act not held already. */
-function checkOf({ asked: asking, verdict, inForce, use }: Deciding) {
+function checkOf(host: PluginHost, { asked: asking, verdict, inForce, use }: Deciding) {
   const { caller, action_ref, act, session_ref, request } = asking;
+  const sessionRefIn = (log_number: number): string | null => {
+    const log = host.logs(caller.kind).find(({ number }) => number === log_number);
+    const { session_id } = request;
+    if (log === undefined || session_id === undefined) return null;
+    return caller.sessionRef(session_id, log.origin);
+  };
   const check: GroupOptions['check'] = (at) => {
     const row = gateRow(at.rows, policyRow(caller.tenant_ref)) as unknown as PolicyRow | undefined;
     if (row?.entry_id !== inForce?.entry_id) throw new OtherPolicy(row);
@@ -179,7 +185,9 @@ function checkOf({ asked: asking, verdict, inForce, use }: Deciding) {
     const standing = gateRow(at.rows, actRow(caller.tenant_ref, action_ref));
     if (standing === undefined) return;
     const held = standing as unknown as ActRow;
-    if (held.inputs !== inputsOf({ ...act, session_ref: session_ref ?? null })) return;
+    const inputsWith = (ref: string | null): string | null =>
+      inputsOf({ ...act, session_ref: ref });
+    if (!hasInputs(held.inputs, inputsWith, session_ref, sessionRefIn)) return;
     if (held.permit_id !== null) {
       const permit = gateRow(at.rows, permitRow(held.permit_id)) as unknown as
         PermitRow | undefined;

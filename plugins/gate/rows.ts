@@ -1,7 +1,7 @@
 // What follows from the gate's entries: the policy in force, which permits are unused, which acts are held, and
 // the newest decision of a session. Pure functions of the log, so that reindex rebuilds them. behaviour.md §8.
 
-import type { JsonObject, RowReader, RowWriter, Sequenced } from '../contract.ts';
+import type { CarriedPlace, JsonObject, RowReader, RowWriter, Sequenced } from '../contract.ts';
 import { sessionDecisionRow } from '../pdtr/index.ts';
 import type { SessionDecision } from '../pdtr/index.ts';
 
@@ -14,8 +14,7 @@ export interface PolicyRow {
 }
 
 /** A permit. */
-export interface PermitRow {
-  readonly index: number;
+export interface PermitRow extends CarriedPlace {
   readonly tenant_ref: string;
   readonly action_ref: string;
   readonly issued_at_ms: number;
@@ -25,20 +24,18 @@ export interface PermitRow {
 }
 
 /** An act that waits for a human, or waited. */
-export interface HoldRow {
+export interface HoldRow extends CarriedPlace {
   readonly tenant_ref: string;
-  readonly index: number;
   readonly action_ref: string;
   readonly state: 'held' | 'released' | 'refused';
-  /** See `inputsOf`. */
+  /** See `inputsOf`; of a hold that was carried, the log that it stands in and the hash of those (carry.ts). */
   readonly inputs: string | null;
-  /** Index of the decision that ended it. */
+  /** Index of the decision that ended it, in the log that has the row. */
   readonly ended_by: number | null;
 }
 
 /** What stands of an act that was held: the hold, or the permit that came of it. */
-export interface ActRow {
-  readonly index: number;
+export interface ActRow extends CarriedPlace {
   readonly permit_id: string | null;
   readonly inputs: string;
 }
@@ -57,6 +54,10 @@ export const openHolds = (tenant_ref: string): string => `open/${tenant_ref}/`;
 /** Row of an act that was held. */
 export const actRow = (tenant_ref: string, action_ref: string): string =>
   `act/${tenant_ref}/${action_ref}`;
+
+/** Whether a permit is unused and fresh. */
+export const isUsable = ({ used_by, expires_at_ms }: PermitRow, now_ms: number): boolean =>
+  used_by === null && now_ms <= expires_at_ms;
 
 /** A row of the gate at a sequence point. */
 export const gateRow = (rows: RowReader, row: string): JsonObject | undefined =>

@@ -2,7 +2,7 @@
 // taken without a key yields to a tenant with one, so that nobody can sit on a partner's name.
 
 import { Type } from 'typebox';
-import { ApiError, receiptOf, route, slugOf } from '../contract.ts';
+import { answerWithPlace, ApiError, receiptOf, route, slugOf } from '../contract.ts';
 import type { Json, PluginHost, Route } from '../contract.ts';
 import { PARTNER, partnerRow, partnerType, Slug } from './entries.ts';
 import type { PartnerRow } from './entries.ts';
@@ -34,11 +34,11 @@ const Enrolled = Type.Object(
 
 /** The tenant has the slug already, and says nothing new. */
 class AlreadyEnrolled extends Error {
-  readonly index: number;
+  readonly row: PartnerRow;
 
-  constructor(index: number) {
+  constructor(row: PartnerRow) {
     super('the tenant has this slug already');
-    this.index = index;
+    this.row = row;
   }
 }
 
@@ -89,7 +89,7 @@ export function enrollRoute(host: PluginHost, links: Links): Route {
             const row = rows.get(partnerRow(slug)) as unknown as PartnerRow | undefined;
             if (row === undefined) return;
             if (row.tenant_ref === tenant_ref) {
-              if (contact === undefined) throw new AlreadyEnrolled(row.index);
+              if (contact === undefined) throw new AlreadyEnrolled(row);
               return;
             }
             if (row.anonymous && caller.key_id !== null) return;
@@ -100,7 +100,7 @@ export function enrollRoute(host: PluginHost, links: Links): Route {
         });
       } catch (error) {
         if (!(error instanceof AlreadyEnrolled)) throw error;
-        await ctx.state.answerWith([error.index]);
+        await answerWithPlace(ctx, error.row);
       }
     },
     respond([entry], _disclosures, { caller }) {

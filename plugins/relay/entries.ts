@@ -3,7 +3,7 @@
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import type { EntryType, JsonObject } from '../contract.ts';
+import type { CarriedPlace, EntryType, JsonObject, RowWriter } from '../contract.ts';
 import { asSchema, Millis, SLUG } from '../contract.ts';
 
 /** Name of the entry type of an enrollment. */
@@ -27,8 +27,7 @@ const PartnerMembers = Type.Object(
 export type Partner = Static<typeof PartnerMembers>;
 
 /** An enrollment in force, as its row has it. */
-export interface PartnerRow extends Partner {
-  readonly index: number;
+export interface PartnerRow extends Partner, CarriedPlace {
   readonly entry_id: string;
   readonly tenant_ref: string;
 }
@@ -48,12 +47,16 @@ export const partnerType: EntryType = {
   project({ index, entry_id, statement }, rows) {
     const { slug, anonymous, enrolled_at_ms } = statement as unknown as Partner;
     const tenant_ref = statement['tenant_ref'] as string;
-    const key = partnerRow(slug);
-    if (rows.get(key) === undefined) {
-      const total = rows.get(`relay/${TOTAL}`) as { partners: number } | undefined;
-      rows.put(`relay/${TOTAL}`, { partners: (total?.partners ?? 0) + 1 });
-    }
-    const row: PartnerRow = { index, entry_id, tenant_ref, slug, anonymous, enrolled_at_ms };
-    rows.put(key, row as unknown as JsonObject);
+    enroll(rows, { index, entry_id, tenant_ref, slug, anonymous, enrolled_at_ms });
   },
 };
+
+/** Gives a slug to a tenant, and counts it where it is new. */
+export function enroll(rows: RowWriter, row: PartnerRow): void {
+  const key = partnerRow(row.slug);
+  if (rows.get(key) === undefined) {
+    const total = rows.get(`relay/${TOTAL}`) as { partners: number } | undefined;
+    rows.put(`relay/${TOTAL}`, { partners: (total?.partners ?? 0) + 1 });
+  }
+  rows.put(key, row as unknown as JsonObject);
+}

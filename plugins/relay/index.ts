@@ -2,6 +2,7 @@
 
 import { definePlugin } from '../contract.ts';
 import { layerRoutes } from '../layer-routes.ts';
+import { carried, carry } from './carry.ts';
 import { enrollRoute } from './enroll.ts';
 import { partnerType } from './entries.ts';
 import { linksOf } from './links.ts';
@@ -20,7 +21,8 @@ export default definePlugin<RelayApi>({
   contract: 1,
   name: 'relay',
   title: 'Partner relay',
-  types: [partnerType],
+  types: [partnerType, carried],
+  carry,
   routes(host) {
     const links = linksOf(host);
     return [

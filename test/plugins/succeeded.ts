@@ -1,27 +1,38 @@
 // A gateway whose live log is closed and followed by another one, as `actlog restore --successor` does it.
 
 import assert from 'node:assert/strict';
-import { openThreads } from '../../log/index.ts';
+import { openLog, openThreads } from '../../log/index.ts';
 import { openSuccessor } from '../../log/succession.ts';
 import { broughtTypes } from '../../tools/brought-types.ts';
 import { run } from '../gateway/running.ts';
 import type { Running } from '../gateway/running.ts';
 
-/** Stops a gateway, closes its first live log for good, and serves the folder again with the second. */
-export async function succeeded(running: Running): Promise<Running> {
-  const {
-    data,
-    gateway: { register },
-  } = running;
+/**
+ * Stops a gateway, closes its newest live log for good, and serves the folder again with the next. With `carried`
+ * false the next log has had a tenant before that start, as where an earlier release opened it: nothing is carried.
+ */
+export async function succeeded(
+  running: Running,
+  { carried = true }: { readonly carried?: boolean } = {},
+): Promise<Running> {
+  const { data, gateway } = running;
+  const { register } = gateway;
+  const { number } = gateway.logs.live;
   await running.close(true);
   const threads = openThreads({ inline: true });
   const types = await broughtTypes({ PLUGINS: [] });
+  const opening = { data, kind: 'live', register, types, threads } as const;
   try {
-    await openSuccessor({ ...{ data, kind: 'live', number: 1 }, register, types, threads });
+    await openSuccessor({ ...opening, number });
+    if (!carried) {
+      const log = await openLog({ ...opening, number: number + 1, origin_base: 'test.example' });
+      await log.registerTenant('0123456789abcdefghijkl', '0'.repeat(64));
+      await log.close();
+    }
   } finally {
     await threads.close();
   }
   const again = await run({ DATA_DIR: data });
-  assert.equal(again.gateway.logs.live.number, 2);
+  assert.equal(again.gateway.logs.live.number, number + 1);
   return again;
 }

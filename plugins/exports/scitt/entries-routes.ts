@@ -77,10 +77,28 @@ async function register(host: PluginHost, receipts: Receipts, ctx: RouteContext)
   const statement = readStatement(body as Uint8Array);
   const log = host.log(caller.kind);
   const row = statementRow(caller.tenant_ref, statement.statement_sha256);
+  const earlier = registeredBefore(host, log, row);
+  if (earlier !== null) {
+    await answerReceipt(ctx, earlier.log, earlier.index, receipts, { done: 201, waiting: 303 });
+    return;
+  }
   const key_thumbprint = await signingKey(log, caller, statement);
   const index = log.row(row) ?? (await append(ctx, statement, key_thumbprint, row)) ?? log.row(row);
   if (typeof index !== 'number') throw new Error('a registered statement has its row');
   await answerReceipt(ctx, log, index, receipts, { done: 201, waiting: 303 });
+}
+
+/** The first registration of a statement, where a closed log has it. */
+function registeredBefore(
+  host: PluginHost,
+  newest: LogView,
+  row: string,
+): { readonly log: LogView; readonly index: number } | null {
+  for (const log of host.logs(newest.kind)) {
+    const index = log.number < newest.number ? log.row(row) : undefined;
+    if (typeof index === 'number') return { log, index };
+  }
+  return null;
 }
 
 /** The thumbprint of the issuer's active key that has signed; `parameter_invalid` when none has. */

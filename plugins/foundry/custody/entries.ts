@@ -20,7 +20,7 @@ export const DOES_NOT_ASSERT = {
 } as const;
 
 /** A holder by the tenant's own pseudonym: who has its key recomputes it, others only see that it is the same. */
-const HolderRef = Type.String({ pattern: '^holder:[A-Za-z0-9_-]{43}$' });
+export const HolderRef = Type.String({ pattern: '^holder:[A-Za-z0-9_-]{43}$' });
 
 /** What an attestation says; names are commitments. */
 export const CustodyMembers = Type.Object(
@@ -42,14 +42,28 @@ export const CustodyMembers = Type.Object(
   { additionalProperties: false },
 );
 
-const supplyRow = (asset_ref: string): string => `foundry/supply/${asset_ref}`;
-const balanceRow = (asset_ref: string, holder_ref = ''): string =>
+/** Row of an asset's supply. */
+export const supplyRow = (asset_ref: string): string => `foundry/supply/${asset_ref}`;
+/** Row of what a holder has of an asset; without one, of the asset itself. */
+export const balanceRow = (asset_ref: string, holder_ref = ''): string =>
   `foundry/balance/${asset_ref}/${holder_ref}`;
 
 const amount = (rows: RowReader, key: string): Exact | null => {
   const text = rows.get(key);
   return typeof text === 'string' ? exact(text) : null;
 };
+
+/**
+ * How the log names a holder: the first of these references that has a balance, else the last one. A reference is
+ * made for one log; a balance that was carried keeps the one that it had.
+ */
+export function holderIn(
+  rows: RowReader,
+  asset_ref: string,
+  refs: readonly string[],
+): string | undefined {
+  return refs.find((ref) => rows.get(balanceRow(asset_ref, ref)) !== undefined) ?? refs.at(-1);
+}
 
 /** The books of an asset as far as an event touches them. */
 export function booksOf(

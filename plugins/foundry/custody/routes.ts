@@ -8,7 +8,14 @@ import type { AnsweredEntry, Caller, Draft, Json, JsonObject } from '../../contr
 import type { PluginHost, Route } from '../../contract.ts';
 import { DECIMAL, decimalText, exactOf } from '../decimal.ts';
 import { lastEntry } from '../last-entry.ts';
-import { booksOf, CUSTODY, CustodyMembers, custodyType, DOES_NOT_ASSERT } from './entries.ts';
+import {
+  booksOf,
+  CUSTODY,
+  CustodyMembers,
+  custodyType,
+  DOES_NOT_ASSERT,
+  holderIn,
+} from './entries.ts';
 import { EVENT_TYPES, parityOf } from './parity.ts';
 
 const { holds, breach } = CustodyMembers.properties;
@@ -64,9 +71,12 @@ export function custodyDraft(host: PluginHost, caller: Caller, request: CustodyR
   const quantity = exactOf(request.quantity, 'quantity');
   checkEvent(request, quantity);
   const { clear, asset_ref } = assetRef(caller, asset_id);
-  const refOf = (name: string | undefined): string | undefined =>
-    name === undefined ? undefined : `holder:${caller.sessionRef(`holder:${name}`)}`;
-  const [holder_ref, counterparty_ref] = [refOf(holder), refOf(counterparty)];
+  const origins = host.logs(caller.kind).map(({ origin }) => origin);
+  const refsOf = (name: string | undefined): readonly string[] =>
+    name === undefined
+      ? []
+      : origins.map((origin) => `holder:${caller.sessionRef(`holder:${name}`, origin)}`);
+  const [holderRefs, counterpartyRefs] = [refsOf(holder), refsOf(counterparty)];
   const hidden: Record<string, Json> = {
     ...(clear ? {} : { asset_id }),
     ...(holder === undefined ? {} : { holder }),
@@ -76,6 +86,8 @@ export function custodyDraft(host: PluginHost, caller: Caller, request: CustodyR
   return {
     type: CUSTODY,
     members({ rows }): JsonObject {
+      const holder_ref = holderIn(rows, asset_ref, holderRefs);
+      const counterparty_ref = holderIn(rows, asset_ref, counterpartyRefs);
       const books = booksOf(rows, asset_ref, holder_ref, counterparty_ref);
       const parity = parityOf(books, { event_type, quantity });
       return {

@@ -11,7 +11,16 @@ import {
   Nullable,
   SafeCount,
 } from '../../contract.ts';
-import type { EntryType, JsonObject, RowReader, RowWriter, Sequenced } from '../../contract.ts';
+import type {
+  CarriedPlace,
+  EntryType,
+  JsonObject,
+  Kind,
+  PluginHost,
+  RowReader,
+  RowWriter,
+  Sequenced,
+} from '../../contract.ts';
 import { count, tenantOf } from '../counts.ts';
 import { DecimalText } from '../decimal.ts';
 import { METHOD, REASONS, STANDINGS, STATES } from './aggregate.ts';
@@ -92,22 +101,56 @@ export const ResolutionMembers = Type.Object(
 );
 
 /** An aggregate, as its row has it. */
-export interface AggregateRow {
+export interface AggregateRow extends CarriedPlace {
   readonly tenant_ref: string;
-  readonly index: number;
   readonly feed_id: string;
   readonly as_of_ms: number;
   readonly state: State;
   readonly consensus: string | null;
   /** Where the dispute was resolved, and to which value. */
-  readonly resolved: { readonly index: number; readonly value: string } | null;
+  readonly resolved: (CarriedPlace & { readonly value: string }) | null;
 }
 
 /** Row of an aggregate. */
-const aggregateRow = (entry_id: string): string => `foundry/aggregate/${entry_id}`;
+export const aggregateRow = (entry_id: string): string => `foundry/aggregate/${entry_id}`;
 /** Row of a tenant's feed: the entry id of its newest aggregate that had enough readings. */
-const feedRow = (tenant_ref: string, feed_id: string): string =>
+export const feedRow = (tenant_ref: string, feed_id: string): string =>
   `foundry/feed/${tenant_ref}/${feed_id}`;
+
+/** Whether an aggregate is disputed, and nobody has resolved it. */
+export const isOpenDispute = ({ state, resolved }: AggregateRow): boolean =>
+  state === 'DISPUTED' && resolved === null;
+
+/**
+ * The rows of the newest log, with those of aggregates in closed ones. Only open disputes are carried; every other
+ * aggregate is what it was when its log was closed.
+ */
+export function withEarlier(
+  host: Pick<PluginHost, 'log' | 'logs'>,
+  kind: Kind,
+  rows: RowReader,
+): RowReader {
+  const { number } = host.log(kind);
+  if (number === 1) return rows;
+  return {
+    get(key) {
+      const row = rows.get(key);
+      if (row !== undefined || !key.startsWith(aggregateRow(''))) return row;
+      for (const log of host.logs(kind).toReversed()) {
+        if (log.number === number) continue;
+        const found = log.row(key.slice('foundry/'.length)) as AggregateRow | undefined;
+        if (found === undefined) continue;
+        const { resolved } = found;
+        return {
+          log_number: log.number,
+          ...found,
+          resolved: resolved === null ? null : { log_number: log.number, ...resolved },
+        };
+      }
+      return undefined;
+    },
+  };
+}
 
 /** The row of an aggregate; undefined for what is none. */
 function aggregateAt(rows: RowReader, entry_id: string): AggregateRow | undefined {
@@ -139,7 +182,7 @@ export function disputeOf(
 ): AggregateRow | undefined {
   const newest = rows.get(feedRow(tenant_ref, feed_id)) as string | undefined;
   const row = newest === undefined ? undefined : aggregateAt(rows, newest);
-  return row?.state === 'DISPUTED' && row.resolved === null ? row : undefined;
+  return row !== undefined && isOpenDispute(row) ? row : undefined;
 }
 
 function projectAggregate(entry: Sequenced, rows: RowWriter): void {

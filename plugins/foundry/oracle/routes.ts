@@ -1,8 +1,9 @@
 // POST /api/v1/oracle/aggregate and /api/v1/oracle/resolve. interface.md, Foundry; behaviour.md §10.5, §14.
 
 import { Type } from 'typebox';
-import { ApiError, EntryId, receiptOf, route } from '../../contract.ts';
-import type { AnsweredEntry, JsonObject, PluginHost, Route, RowReader } from '../../contract.ts';
+import { answerWithPlace, ApiError, EntryId, receiptOf, route } from '../../contract.ts';
+import type { AnsweredEntry, CarriedPlace, JsonObject, PluginHost } from '../../contract.ts';
+import type { Route, RowReader } from '../../contract.ts';
 import { DecimalInput, decimalText, exactOf } from '../decimal.ts';
 import { lastEntry } from '../last-entry.ts';
 import {
@@ -11,6 +12,7 @@ import {
   DOES_NOT_ASSERT,
   ownAggregate,
   resolutionType,
+  withEarlier,
 } from './entries.ts';
 import { RESOLUTION, ResolutionMembers } from './entries.ts';
 import type { AggregateRow } from './entries.ts';
@@ -43,11 +45,11 @@ const ResolutionAnswer = Type.Object(
 
 /** The resolution stands already. */
 class AlreadyResolved extends Error {
-  readonly index: number;
+  readonly place: CarriedPlace;
 
-  constructor(index: number) {
+  constructor(place: CarriedPlace) {
     super('the dispute is resolved so already');
-    this.index = index;
+    this.place = place;
   }
 }
 
@@ -131,13 +133,14 @@ function resolveRoute(host: PluginHost): Route {
       const { body, caller } = ctx.state;
       const { aggregate_entry_id, resolver } = body;
       const value = decimalText(exactOf(body.value, 'value'));
+      const all = (rows: RowReader): RowReader => withEarlier(host, caller.kind, rows);
       try {
         await ctx.state.append(
           [
             {
               type: RESOLUTION,
               members: ({ rows }) => {
-                const { feed_id } = resolvable(rows, aggregate_entry_id, caller.tenant_ref);
+                const { feed_id } = resolvable(all(rows), aggregate_entry_id, caller.tenant_ref);
                 return { aggregate_entry_id, feed_id, state: 'RESOLVED', value };
               },
               private: { resolver },
@@ -145,9 +148,9 @@ function resolveRoute(host: PluginHost): Route {
           ],
           {
             check({ rows }) {
-              const { resolved } = resolvable(rows, aggregate_entry_id, caller.tenant_ref);
+              const { resolved } = resolvable(all(rows), aggregate_entry_id, caller.tenant_ref);
               if (resolved === null) return;
-              if (resolved.value === value) throw new AlreadyResolved(resolved.index);
+              if (resolved.value === value) throw new AlreadyResolved(resolved);
               const message = `the aggregate is resolved already, to ${resolved.value}`;
               throw new ApiError('oracle_disputed', message, { param: 'value' });
             },
@@ -155,7 +158,7 @@ function resolveRoute(host: PluginHost): Route {
         );
       } catch (error) {
         if (!(error instanceof AlreadyResolved)) throw error;
-        await ctx.state.answerWith([error.index]);
+        await answerWithPlace(ctx, error.place);
       }
     },
     respond(entries) {

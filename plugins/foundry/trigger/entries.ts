@@ -3,7 +3,8 @@
 
 import { Type } from 'typebox';
 import { asSchema, EntryId, Identifier, Millis, Nullable } from '../../contract.ts';
-import type { EntryType, Json, JsonObject, RowReader, RowWriter } from '../../contract.ts';
+import type { CarriedPlace, EntryType, Json, JsonObject } from '../../contract.ts';
+import type { RowReader, RowWriter } from '../../contract.ts';
 import type { Sequenced } from '../../contract.ts';
 import { count, tenantOf } from '../counts.ts';
 import { DecimalText } from '../decimal.ts';
@@ -86,11 +87,9 @@ export const SettlementMembers = Type.Object(
   { additionalProperties: false },
 );
 
-/** A trigger, as its row has it. */
-export interface TriggerRow {
+/** A trigger, as its row has it; the place is that of the entry that armed it. */
+export interface TriggerRow extends CarriedPlace {
   readonly tenant_ref: string;
-  /** Index of the entry that armed it. */
-  readonly index: number;
   readonly template_id: string;
   readonly condition: Condition;
   readonly default_action: string;
@@ -103,26 +102,21 @@ export interface TriggerRow {
   /** Times of the observations in a row that met the threshold. */
   readonly run_ms: readonly number[];
   /** The newest aggregate that was evaluated, and where. */
-  readonly newest: {
-    readonly aggregate: string;
-    readonly at: number;
-    readonly index: number;
-  } | null;
+  readonly newest: (CarriedPlace & { readonly aggregate: string; readonly at: number }) | null;
   /** Once it fired: the settlement's index, action and exposure. */
-  readonly settled: {
-    readonly index: number;
-    readonly action: string;
-    readonly enabled_exposure_micro_usd: number;
-  } | null;
+  readonly settled:
+    | (CarriedPlace & { readonly action: string; readonly enabled_exposure_micro_usd: number })
+    | null;
 }
 
 /** Row of a trigger. */
-const triggerRow = (trigger_id: string): string => `foundry/trigger/${trigger_id}`;
+export const triggerRow = (trigger_id: string): string => `foundry/trigger/${trigger_id}`;
 /** Prefix of the rows of the feed, as the plugin reads it; what follows is an index of 16 digits. */
 export const EVENTS = 'event/';
 /** Row of the newest settlements, as the plugin reads it: indexes, newest first. */
 export const NEWEST_SETTLEMENTS = 'settlements';
-const KEPT_SETTLEMENTS = 10;
+/** How many of them. */
+export const KEPT_SETTLEMENTS = 10;
 
 /** The row of a trigger; undefined where there is none. */
 export function triggerAt(rows: RowReader, trigger_id: string): TriggerRow | undefined {
@@ -154,16 +148,17 @@ function observed(row: TriggerRow, { index, statement }: Sequenced, rows: RowRea
   const { aggregate_entry_id: aggregate, observed_at_ms, met, reason } = statement;
   const length = statement['run_length'] as number;
   const run = met === true ? runWith(row.run_ms, observed_at_ms as number).slice(-length) : [];
-  const at = typeof aggregate === 'string' ? aggregateIndex(rows, aggregate) : null;
-  return {
-    run_ms: reason === 'outside_window' ? row.run_ms : run,
-    newest: at === null ? row.newest : { aggregate: aggregate as string, at, index },
-  };
+  const newest =
+    typeof aggregate === 'string'
+      ? { aggregate, at: aggregateIndex(rows, aggregate), index }
+      : row.newest;
+  return { run_ms: reason === 'outside_window' ? row.run_ms : run, newest };
 }
 
-function aggregateIndex(rows: RowReader, entry_id: string): number | null {
-  const row = rows.get(`foundry/aggregate/${entry_id}`) as { readonly index: number } | undefined;
-  return row?.index ?? null;
+/** Where an aggregate stands; -1 for one of a log that was closed before. */
+function aggregateIndex(rows: RowReader, entry_id: string): number {
+  const row = rows.get(`foundry/aggregate/${entry_id}`) as CarriedPlace | undefined;
+  return row === undefined || row.log_number !== undefined ? -1 : row.index;
 }
 
 function projectEvaluation(entry: Sequenced, rows: RowWriter): void {

@@ -2,7 +2,7 @@
 // it is decided that a trigger fires once. behaviour.md §10.5, §10.6.
 
 import { ApiError } from '../../contract.ts';
-import type { JsonObject, RowReader } from '../../contract.ts';
+import type { CarriedPlace, JsonObject, RowReader } from '../../contract.ts';
 import { disputeOf, ownAggregate } from '../oracle/entries.ts';
 import { evaluate } from './condition.ts';
 import type { Evaluated, Observed } from './condition.ts';
@@ -22,13 +22,13 @@ export interface Firing {
   readonly enabled_exposure_micro_usd?: bigint;
 }
 
-/** The call repeats what stands at this index. */
+/** The call repeats what stands at this place. */
 export class Repeated extends Error {
-  readonly index: number;
+  readonly place: CarriedPlace;
 
-  constructor(index: number) {
+  constructor(place: CarriedPlace) {
     super('the call repeats what stands already');
-    this.index = index;
+    this.place = place;
   }
 }
 
@@ -95,7 +95,7 @@ function settledBefore(settled: NonNullable<TriggerRow['settled']>, firing: Firi
   const otherAction = action !== undefined && action !== settled.action;
   const otherExposure =
     exposure !== undefined && exposure !== BigInt(settled.enabled_exposure_micro_usd);
-  if (!otherAction && !otherExposure) return new Repeated(settled.index);
+  if (!otherAction && !otherExposure) return new Repeated(settled);
   const param = otherAction ? 'action' : 'enabled_exposure_usd';
   const message = `the trigger has fired already, with another ${param}`;
   return new ApiError('trigger_already_fired', message, { param });
@@ -147,8 +147,9 @@ function aggregateObserved(
     throw new ApiError('parameter_invalid', message, { param });
   }
   const { newest } = trigger;
-  if (newest?.aggregate === aggregate_entry_id) throw new Repeated(newest.index);
-  if (newest !== null && row.index < newest.at) {
+  if (newest?.aggregate === aggregate_entry_id) throw new Repeated(newest);
+  // Ids grow with the log, and from a log to the one that follows it.
+  if (newest !== null && aggregate_entry_id < newest.aggregate) {
     const message = 'a newer aggregate has been evaluated already';
     throw new ApiError('parameter_invalid', message, { param });
   }

@@ -1,11 +1,19 @@
 // POST /api/v1/foundry/trigger/fire. interface.md, States and transitions; behaviour.md §10.6, §14.
 
 import { Type } from 'typebox';
-import { ApiError, EntryId, Identifier, receiptOf, route } from '../../contract.ts';
-import type { AnsweredEntry, Draft, JsonObject, LogView, PluginHost } from '../../contract.ts';
+import {
+  answerWithPlace,
+  ApiError,
+  EntryId,
+  Identifier,
+  receiptOf,
+  route,
+} from '../../contract.ts';
+import type { AnsweredEntry, Draft, JsonObject, Kind, PluginHost } from '../../contract.ts';
 import type { Route, RowReader, SequencePoint } from '../../contract.ts';
 import { DecimalInput, decimalText, exactOf, microUsdOf, usdText } from '../decimal.ts';
 import { lastEntry } from '../last-entry.ts';
+import { withEarlier } from '../oracle/entries.ts';
 import { EVALUATION, EvaluationMembers, SETTLEMENT, SettlementMembers } from './entries.ts';
 import { evaluationType, settlementType } from './entries.ts';
 import type { TriggerRow } from './entries.ts';
@@ -107,13 +115,13 @@ export function fireRoute(host: PluginHost, rate: ClearRate): Route {
       const { body, caller } = ctx.state;
       const firing = firingOf(body, caller.tenant_ref, host.now());
       try {
-        let decision = foreseen(host.log(caller.kind), firing);
+        let decision = foreseen(host, caller.kind, firing);
         for (;;) {
           try {
             const expected = decision;
-            await ctx.state.append([firingDraft(host, rate, firing, expected)], {
+            await ctx.state.append([firingDraft(host, caller.kind, rate, firing, expected)], {
               check({ rows }) {
-                const now = decide(rows, firing);
+                const now = decide(withEarlier(host, caller.kind, rows), firing);
                 if (now.evaluated.fires !== (expected?.evaluated.fires ?? false)) {
                   throw new OtherDecision(now);
                 }
@@ -127,7 +135,7 @@ export function fireRoute(host: PluginHost, rate: ClearRate): Route {
         }
       } catch (error) {
         if (!(error instanceof Repeated)) throw error;
-        await ctx.state.answerWith([error.index]);
+        await answerWithPlace(ctx, error.place);
       }
     },
     respond(entries) {
@@ -179,10 +187,11 @@ function firingOf(
  * What the call comes to by the rows on disk; null where it repeats what stands. That is for the sequence point
  * to say: a row may be on disk a moment before its entry is acknowledged.
  */
-function foreseen(log: LogView, firing: Firing): Decision | null {
+function foreseen(host: PluginHost, kind: Kind, firing: Firing): Decision | null {
+  const log = host.log(kind);
   const rows: RowReader = { get: (key) => log.row(key.slice('foundry/'.length)) };
   try {
-    return decide(rows, firing);
+    return decide(withEarlier(host, kind, rows), firing);
   } catch (error) {
     if (error instanceof Repeated) return null;
     throw error;
@@ -192,24 +201,24 @@ function foreseen(log: LogView, firing: Firing): Decision | null {
 /** What a call leaves in the log; it is decided again at its own point. */
 function firingDraft(
   host: PluginHost,
+  kind: Kind,
   rate: ClearRate,
   firing: Firing,
   decision: Decision | null,
 ): Draft {
+  const decided = (rows: RowReader): Decision => decide(withEarlier(host, kind, rows), firing);
   if (decision?.evaluated.fires !== true) {
     return {
       type: EVALUATION,
       members({ rows }) {
-        const { members, evaluated } = decide(rows, firing);
+        const { members, evaluated } = decided(rows);
         return { ...members, state: 'ARMED', reason: evaluated.reason };
       },
     };
   }
   const members = ({ rows, issued_at_ms }: SequencePoint): JsonObject => {
     const { tenant_ref } = firing;
-    return settled(decide(rows, firing), (exposure) =>
-      rate(rows, tenant_ref, issued_at_ms, exposure),
-    );
+    return settled(decided(rows), (exposure) => rate(rows, tenant_ref, issued_at_ms, exposure));
   };
   return { type: SETTLEMENT, members, toll: settlementToll(host, decision) };
 }
