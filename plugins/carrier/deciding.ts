@@ -157,7 +157,7 @@ function namedBy(
   named: string,
 ): Seen | null {
   const name = entryName(named);
-  const found = name === null ? null : findEntry(host, newest.kind, name);
+  const found = name === null ? null : findEntry(host, [newest.kind], name);
   const statement = found === null ? null : statementAt(found.log, found.index);
   if (found === null || statement === null) return null;
   const { log, index } = found;

@@ -147,7 +147,7 @@ function entryOf(
 ): { readonly log: LogView; readonly index: number } {
   if (typeof receipt === 'string') {
     const name = entryName(receipt) ?? refuse('malformed');
-    return findEntry(host, kind, name) ?? refuse('unknown');
+    return findEntry(host, [kind], name) ?? refuse('unknown');
   }
   if (typeof receipt !== 'object' || receipt === null || Array.isArray(receipt)) {
     return refuse('malformed');
