@@ -1,4 +1,4 @@
-// Who asks, and who may: keys, roles and tenants as a route sees them. behaviour.md §3.
+// Who asks, and who may: keys, roles and tenants as a route sees them. gateway/API.md §3.
 
 import type { Kind } from '../log/index.ts';
 
@@ -30,7 +30,7 @@ export interface Caller {
   readonly ip: string;
   /**
    * The name of this tenant's session in the newest log, or in the log of an origin: 43 base64url characters
-   * (formats.md §4). Each log has another.
+   * (log/FORMAT.md §4). Each log has another.
    */
   sessionRef(session_id: string, origin?: string): string;
 }

@@ -1,4 +1,4 @@
-// Where the catalogs lie: at the package root, above both the sources and dist/. design/architecture.md, "catalogs/ — data".
+// Where the catalogs lie: at the package root, above both the sources and dist/.
 import { existsSync, readFileSync } from 'node:fs';
 import type { Json } from '../log/index.ts';
 

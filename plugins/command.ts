@@ -1,5 +1,5 @@
 // What the operator of the service does to a plugin's part, from the command line or by the clock: never over HTTP.
-// design/architecture.md, plugins/.
+// plugins/GUIDE.md.
 
 import type { Static, TSchema } from 'typebox';
 import type { Appended, AppendOptions, Draft, Json, Kind } from '../log/index.ts';

@@ -1,4 +1,4 @@
-// The plugin contract, version 1: the one file that a plugin author reads (design/architecture.md, plugins/).
+// The plugin contract, version 1: the one file that a plugin author reads (plugins/GUIDE.md).
 //
 // A plugin is a value. It declares entry types (what may stand in the log, and how that changes the
 // plugin's own rows) and routes (what the world may ask). From a route's declaration come validation,
@@ -108,7 +108,7 @@ export interface AnsweredEntry {
 
 /**
  * The receipt of an entry in an answer: it goes out as the entry's own text with the members that are derived of it
- * (behaviour.md §1.1), of which these can be read here. What the entry says stands in `statement`.
+ * (gateway/API.md §1.1), of which these can be read here. What the entry says stands in `statement`.
  */
 export type AnsweredReceipt = Readonly<Record<'entry_hash' | 'permalink' | 'verify_url', string>>;
 

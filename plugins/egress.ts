@@ -1,4 +1,4 @@
-// What a plugin may ask of other machines: behaviour.md §11, Egress. The gateway builds it (gateway/egress),
+// What a plugin may ask of other machines: gateway/API.md §11, Egress. The gateway builds it (gateway/egress),
 // so that there is one guard for everything that leaves the server.
 
 /** Requests that leave this machine. Neither way follows a redirect. */

@@ -1,4 +1,4 @@
-// How entries become events, which webhooks carry to whoever waits for them: behaviour.md §11.
+// How entries become events, which webhooks carry to whoever waits for them: gateway/API.md §11.
 
 import type { JsonObject } from '../log/index.ts';
 

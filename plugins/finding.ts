@@ -1,5 +1,5 @@
 // What several layers look up alike: an entry by the name that a caller gives it, the length of a chain by what
-// closes it. behaviour.md §1.4; formats.md §6.
+// closes it. gateway/API.md §1.4; log/FORMAT.md §6.
 
 import { fromHex } from '../log/index.ts';
 import { ApiError } from './contract.ts';

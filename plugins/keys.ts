@@ -1,4 +1,4 @@
-// Keys that plugins sign with, for formats of others that no receipt key may sign. behaviour.md §2.2.
+// Keys that plugins sign with, for formats of others that no receipt key may sign. gateway/API.md §2.2.
 
 import type { CosePublicJwk, KeyAlgorithm } from '../log/index.ts';
 

@@ -1,5 +1,5 @@
 // What every layer answers about itself from its catalog: the catalog, and illustrative arithmetic over it.
-// behaviour.md §10.1; the numbers are in catalogs/, never here.
+// gateway/API.md §10.1; the numbers are in catalogs/, never here.
 
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';

@@ -1,6 +1,6 @@
-// What the configuration allows a request, as far as plugins' schemas and rules ask. behaviour.md §4.2.
+// What the configuration allows a request, as far as plugins' schemas and rules ask. gateway/API.md §4.2.
 
-/** Limits of the configuration that a plugin's schemas and rules use (behaviour.md §4.2). */
+/** Limits of the configuration that a plugin's schemas and rules use (gateway/API.md §4.2). */
 export interface Limits {
   /** Longest message that is classified, in UTF-8. */
   readonly message_bytes: number;

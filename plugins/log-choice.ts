@@ -1,4 +1,4 @@
-// Which of the two logs a public read asks. behaviour.md §3.3, §5.
+// Which of the two logs a public read asks. gateway/API.md §3.3, §5.
 
 import { Type } from 'typebox';
 import type { Kind } from '../log/index.ts';

@@ -2,7 +2,7 @@
 
 import type { JsonObject, Log, Published } from '../log/index.ts';
 
-/** That the texts behind an entry were destroyed, by the entry that says so (behaviour.md §1.2). */
+/** That the texts behind an entry were destroyed, by the entry that says so (gateway/API.md §1.2). */
 export interface Erasure {
   readonly entry_id: string;
   readonly index: number;

@@ -1,4 +1,4 @@
-// Pages as answers, and routes that are one. design/architecture.md, gateway/views.
+// Pages as answers, and routes that are one.
 
 import type { ParameterizedContext } from 'koa';
 import type { Static, TSchema } from 'typebox';

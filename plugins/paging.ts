@@ -1,4 +1,4 @@
-// Pages of lists: their size, and append-only feeds over every log of a kind, oldest first. behaviour.md §4.2, §9.1.
+// Pages of lists: their size, and append-only feeds over every log of a kind, oldest first. gateway/API.md §4.2, §9.1.
 
 import { Type } from 'typebox';
 import type { TObject, TOptional, TString } from 'typebox';

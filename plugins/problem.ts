@@ -1,4 +1,4 @@
-// The errors that a request may end with: one class, a closed union of codes (behaviour.md §4.1).
+// The errors that a request may end with: one class, a closed union of codes (gateway/API.md §4.1).
 // Which status and type each code has stands in one table, gateway/problems.ts.
 
 /** The machine codes of the error envelope. */

@@ -1,5 +1,5 @@
 // The schemas of a document on a chain: what an absence document, the proof of a session and `proof/lookup` share.
-// formats.md §6.
+// log/FORMAT.md §6.
 
 import { Type } from 'typebox';
 import { Count, Hex32, Millis } from './schemas.ts';

@@ -1,5 +1,5 @@
 // The schemas of receipts in answers: any receipt, and those of one entry type, whose own members come from the
-// type's declaration, so that they are written once. behaviour.md §1.1; formats.md §2.
+// type's declaration, so that they are written once. gateway/API.md §1.1; log/FORMAT.md §2.
 
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';

@@ -1,4 +1,4 @@
-// The arithmetic of `scale`: formulas that stand in a layer's catalog, over its inputs. behaviour.md §10.1.
+// The arithmetic of `scale`: formulas that stand in a layer's catalog, over its inputs. gateway/API.md §10.1.
 // Exact in millionths, rounded down, so that 0.05 is 0.05.
 
 import type { Json } from '../log/index.ts';

@@ -1,5 +1,5 @@
 // Schemas of what every layer's requests and entries name alike: reserved members by their grammar, and times.
-// formats.md §3.
+// log/FORMAT.md §3.
 
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';

@@ -1,4 +1,4 @@
-// A name as it stands in addresses: of the relay's partners, of a carrier's insured. behaviour.md §8.3, §14.
+// A name as it stands in addresses: of the relay's partners, of a carrier's insured. gateway/API.md §8.3, §14.
 
 import { ApiError } from './problem.ts';
 

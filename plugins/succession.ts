@@ -1,5 +1,5 @@
 // Which logs of a kind a question is about. A closed log keeps its own time, and the one after it knows nothing of
-// that: chains do not cross logs, so a question has an answer of each. formats.md §1, §4.
+// that: chains do not cross logs, so a question has an answer of each. log/FORMAT.md §1, §4.
 
 import { Type } from 'typebox';
 import { ApiError } from './contract.ts';

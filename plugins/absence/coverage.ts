@@ -1,5 +1,5 @@
 // Type III spoliation, as arithmetic over what a surface's chains say: where heartbeats are missing, and which
-// acts they counted that were never logged. behaviour.md §9.4.
+// acts they counted that were never logged. gateway/API.md §9.4.
 
 /** A heartbeat as far as it counts here; times are log times. */
 export interface Beat {
@@ -22,7 +22,7 @@ export interface Shortfall extends Window {
 
 /**
  * The stretches of the window in which no heartbeat came for longer than the interval; a heartbeat that
- * promises a longer interval does not count (formats.md §6.7). Beats are in order, and may lie one
+ * promises a longer interval does not count (log/FORMAT.md §6.7). Beats are in order, and may lie one
  * interval outside the window.
  */
 export function uncovered(

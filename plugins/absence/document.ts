@@ -1,5 +1,5 @@
 // An absence document as the service hands it out: what the log proved, in plain words beside it, and how it is
-// kept for an Idempotency-Key. formats.md §6; behaviour.md §9.3, §9.5.
+// kept for an Idempotency-Key. log/FORMAT.md §6; gateway/API.md §9.3, §9.5.
 
 import { createHash, hash } from 'node:crypto';
 import { canonical, FORMAT, toBase64 } from '../../log/index.ts';
@@ -169,7 +169,7 @@ function finding(verdict: Verdict, { chain, window, count, more, promised }: See
   }
 }
 
-/** The claimed event times that a window of log time covers (formats.md §6). */
+/** The claimed event times that a window of log time covers (log/FORMAT.md §6). */
 function eventTimes(from_ms: number, to_ms: number): string {
   const from = from_ms + FORMAT.skew_ms;
   const to = to_ms - FORMAT.max_lag_ms;

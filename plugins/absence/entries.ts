@@ -1,5 +1,5 @@
 // The entries of absence: a witness, which commits to its document, and a spoliation report, which is all in
-// clear. Both speak about a surface's chain and are not on it. formats.md §3, §6; behaviour.md §9.3, §9.4.
+// clear. Both speak about a surface's chain and are not on it. log/FORMAT.md §3, §6; gateway/API.md §9.3, §9.4.
 
 import { Type } from 'typebox';
 import type { EntryType, JsonObject } from '../contract.ts';
@@ -12,7 +12,7 @@ export const EARLIER_WITNESS = 'absence.earlier_witness.v1';
 /** Name of the entry type of a spoliation report. */
 export const REPORT = 'absence.spoliation_report.v1';
 
-/** The verdicts of formats.md §6. */
+/** The verdicts of log/FORMAT.md §6. */
 export const VERDICTS = ['PRESENT', 'UNDECLARED', 'UNDERSAMPLED', 'ABSENT'] as const;
 
 /** One of the verdicts. */

@@ -1,4 +1,4 @@
-// What the routes of absence documents show as an example. formats.md §6.
+// What the routes of absence documents show as an example. log/FORMAT.md §6.
 
 /** `schema` of an absence document. */
 export const DOCUMENT = 'svc-absence-witness-v1';

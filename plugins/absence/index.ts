@@ -1,5 +1,5 @@
 // The absence exchange: witnesses of what was not logged, their ledger, the spoliation report, and what a
-// tenant's own session holds. interface.md, Absence; behaviour.md §9.
+// tenant's own session holds. gateway/API.md §9.
 
 import { definePlugin } from '../contract.ts';
 import { layerRoutes } from '../layer-routes.ts';

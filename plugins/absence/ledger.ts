@@ -1,5 +1,5 @@
 // The absence ledger: a tenant's own witnesses, and the standard's verify page, where anyone has a document
-// checked. interface.md, Absence; behaviour.md §14; formats.md §6.
+// checked. gateway/API.md §14; log/FORMAT.md §6.
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
@@ -15,7 +15,7 @@ import { DOCUMENT, VERIFY_EXAMPLE } from './example.ts';
 
 const VERIFY_PATH = '/standards/absence-ledger/verify';
 
-/** The steps of formats.md §6, in the order in which a verifier takes them. */
+/** The steps of log/FORMAT.md §6, in the order in which a verifier takes them. */
 const STEPS: readonly (readonly [string, string])[] = [
   ['document', 'it is I-JSON, with the members of the format and no others'],
   ['step 0', 'it answers the question that was asked'],

@@ -1,5 +1,5 @@
 // GET /api/v1/sessions/{session_id}/proof: the tenant's own session as the log knows it, with the proof that
-// nothing of it is left out. formats.md §4 (session_ref), §6.
+// nothing of it is left out. log/FORMAT.md §4 (session_ref), §6.
 
 import { Type } from 'typebox';
 import { LogError } from '../../log/index.ts';

@@ -1,5 +1,5 @@
 // POST /api/v1/absence/spoliation-report: a declared surface where records should exist and do not. The report
-// is its entry, whole. behaviour.md §9.4.
+// is its entry, whole. gateway/API.md §9.4.
 
 import { Type } from 'typebox';
 import { declares, smallestInterval, spanOf } from '../../log/index.ts';

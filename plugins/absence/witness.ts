@@ -1,5 +1,5 @@
 // POST /api/v1/absence/witness: documents about one or several surfaces, each committed to by an entry of its
-// own. interface.md, Absence; behaviour.md §9.2 to §9.5, §14; formats.md §6.
+// own. gateway/API.md §9.2 to §9.5, §14; log/FORMAT.md §6.
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
@@ -37,7 +37,7 @@ import {
 /** Most surfaces of one request; each has a document and an entry. */
 const MAX_SURFACES = 16;
 
-/** A document of formats.md §6. */
+/** A document of log/FORMAT.md §6. */
 const DocumentSchema = Type.Object(
   {
     ...documentMembers,

@@ -1,4 +1,4 @@
-// Which entity a request speaks of, and whether a surface is declared for it. behaviour.md §9.1, §9.2.
+// Which entity a request speaks of, and whether a surface is declared for it. gateway/API.md §9.1, §9.2.
 
 import { isInForce } from '../../log/index.ts';
 import { ApiError } from '../contract.ts';

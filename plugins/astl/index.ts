@@ -1,5 +1,5 @@
 // The attempt surface transparency log: manifests, heartbeats, and the feed of both. Its entry types are the
-// core's own. interface.md, ASTL; behaviour.md §9.
+// core's own. gateway/API.md §9.
 
 import { definePlugin } from '../contract.ts';
 import { layerRoutes } from '../layer-routes.ts';

@@ -1,4 +1,4 @@
-// GET /api/v1/astl/lookup and the append-only feed /api/v1/astl/log.json. interface.md, ASTL; behaviour.md §9.1.
+// GET /api/v1/astl/lookup and the append-only feed /api/v1/astl/log.json. gateway/API.md §9.1.
 
 import { Type } from 'typebox';
 import {

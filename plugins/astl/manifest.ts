@@ -1,5 +1,5 @@
 // What a publish request becomes: the members of a manifest, and when it says what one says already.
-// formats.md §4; behaviour.md §9.1.
+// log/FORMAT.md §4; gateway/API.md §9.1.
 
 import { manifestHash, native } from '../../log/index.ts';
 import type { Manifest } from '../../log/index.ts';

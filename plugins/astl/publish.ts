@@ -1,5 +1,5 @@
 // POST /api/v1/astl/publish and POST /api/v1/astl/heartbeat: what the owner of an entity says of its
-// surfaces. interface.md, ASTL; behaviour.md §9.1, §14; formats.md §4.
+// surfaces. gateway/API.md §9.1, §14; log/FORMAT.md §4.
 
 import { Type } from 'typebox';
 import { isInForce, runSince } from '../../log/index.ts';

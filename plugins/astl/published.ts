@@ -1,5 +1,5 @@
 // A manifest of the log as answers show it: hash, head hash, whether it holds now, its receipt and its proof.
-// behaviour.md §9.1; formats.md §4.
+// gateway/API.md §9.1; log/FORMAT.md §4.
 
 import { Type } from 'typebox';
 import { isInForce, toBase64, toHex } from '../../log/index.ts';

@@ -1,5 +1,5 @@
 // /api/v1/astl/verify: GET by hash, POST a manifest or a receipt. Everything is checked again, as anyone can.
-// behaviour.md §10.1, §14; formats.md §4.
+// gateway/API.md §10.1, §14; log/FORMAT.md §4.
 
 import { Type } from 'typebox';
 import { LogError, manifestHash, native } from '../../log/index.ts';

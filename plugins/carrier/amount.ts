@@ -1,4 +1,4 @@
-// Limits and authorities in USD, compared exactly: integers of micro-USD, never floats. behaviour.md §1.3.
+// Limits and authorities in USD, compared exactly: integers of micro-USD, never floats. gateway/API.md §1.3.
 
 import { Type } from 'typebox';
 import { ApiError } from '../contract.ts';

@@ -1,5 +1,5 @@
 // What a check answers, from its entry alone: the decision, and each entry that it rests on with its receipt and the
-// proof that it stands in the log. behaviour.md §8.3, §14.
+// proof that it stands in the log. gateway/API.md §8.3, §14.
 
 import { Type } from 'typebox';
 import { toBase64 } from '../../log/index.ts';

@@ -1,5 +1,5 @@
 // A check from its request to its entry: the rules are applied at the sequence point, so no finding that stands before
-// the answer in the log is missed. What fails on our side says BLOCK in its error. behaviour.md §8.3.
+// the answer in the log is missed. What fails on our side says BLOCK in its error. gateway/API.md §8.3.
 
 import { fromBase64Url, LogError, toHex } from '../../log/index.ts';
 import { ApiError, statementAt } from '../contract.ts';

@@ -1,5 +1,5 @@
-// POST /carrier/v1/enroll: a mandate, and what both sides keep of it before there is a dispute. interface.md,
-// Carrier; behaviour.md §8.3.
+// POST /carrier/v1/enroll: a mandate, and what both sides keep of it before there is a dispute.
+// gateway/API.md §8.3.
 
 import { Type } from 'typebox';
 import { ApiError, EntityName, Millis, receiptOf, route, SLUG, slugOf } from '../contract.ts';

@@ -1,6 +1,6 @@
 // The entries of the carrier gate: mandates and decisions on them. Both stand on the chain of the mandate, so its
 // history is provably whole. Who is insured is a commitment; the log names them by a `slug_ref` that only the
-// carrier can compute. behaviour.md §8.3; formats.md §2, §3.
+// carrier can compute. gateway/API.md §8.3; log/FORMAT.md §2, §3.
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';

@@ -1,5 +1,5 @@
 // What is known of an insured: the newest classification or decision, the newest CRISIS and the newest VIOLATION, of
-// each tenant and each entity, kept as the entries come. behaviour.md §8.3. Pure, so that a reindex rebuilds it.
+// each tenant and each entity, kept as the entries come. gateway/API.md §8.3. Pure, so that a reindex rebuilds it.
 
 import { RESULT } from '../classify/index.ts';
 import type { Json, JsonObject, RowReader, RowWriter, Sequenced, Watch } from '../contract.ts';

@@ -1,5 +1,5 @@
 // The carrier gate: mandates of insured parties, and ALLOW or BLOCK before a policy is bound or renewed, each answer
-// signed and logged with what it rests on. interface.md, Carrier; behaviour.md §8.3.
+// signed and logged with what it rests on. gateway/API.md §8.3.
 
 import { definePlugin } from '../contract.ts';
 import { carried, carry } from './carry.ts';

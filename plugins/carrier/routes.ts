@@ -1,5 +1,5 @@
-// GET /carrier/v1/insured/{slug}/compliance and POST /pas/v1/bind-check: one check in two shapes. interface.md,
-// Carrier; behaviour.md §8.3, §14.
+// GET /carrier/v1/insured/{slug}/compliance and POST /pas/v1/bind-check: one check in two shapes.
+// gateway/API.md §8.3, §14.
 
 import { Type } from 'typebox';
 import { ApiError, route, SLUG, slugOf } from '../contract.ts';

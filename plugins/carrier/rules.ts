@@ -1,5 +1,5 @@
 // The rules of a check, pure and in their order: the first that fails decides. What is not known blocks.
-// behaviour.md §8.3; the numbers are in catalogs/carrier.json.
+// gateway/API.md §8.3; the numbers are in catalogs/carrier.json.
 
 import type { MandateRow, PARTS, Reason } from './entries.ts';
 import type { Known, Seen } from './findings.ts';

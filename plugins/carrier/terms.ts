@@ -1,5 +1,5 @@
 // The terms that a mandate is enrolled under, fixed before any dispute: the rules in their order, their numbers, and
-// what an answer does not assert. The mandate's entry has their digest. behaviour.md §8.3.
+// what an answer does not assert. The mandate's entry has their digest. gateway/API.md §8.3.
 
 import { canonical, native, toHex } from '../../log/index.ts';
 import type { JsonObject, PluginHost } from '../contract.ts';

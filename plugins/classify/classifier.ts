@@ -1,5 +1,5 @@
 // What judges a message: the embedded engine, or a hosted model where CLASSIFIER_URL names one.
-// behaviour.md §6.2, §6.3. Neither throws; a failure is ERROR, never SAFE.
+// gateway/API.md §6.2, §6.3. Neither throws; a failure is ERROR, never SAFE.
 
 import { Type } from 'typebox';
 import type { JsonObject } from '../contract.ts';
@@ -15,7 +15,7 @@ export interface Judged {
 /** Judges a text by the rules of a domain. */
 export type Classifier = (text: string, domain: string) => Judged | Promise<Judged>;
 
-/** A name that may stand in clear (formats.md §2). */
+/** A name that may stand in clear (log/FORMAT.md §2). */
 export const NAME = '^[A-Za-z0-9][A-Za-z0-9:._-]{0,255}$';
 
 /** Settings of the plugin; their values are texts, as the environment has them. */

@@ -1,5 +1,5 @@
 // How many classifications were asked for and how they ended: the rows that follow from their entries, for all time
-// and by the hour, and the sums of them. The invariant of behaviour.md §13: no attempt ends in nothing.
+// and by the hour, and the sums of them. The invariant of gateway/API.md §13: no attempt ends in nothing.
 
 import { isJsonObject } from '../../log/index.ts';
 import type { Json, Log } from '../../log/index.ts';

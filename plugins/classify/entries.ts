@@ -1,4 +1,4 @@
-// The entry of a classification. behaviour.md §6.2; formats.md §2.
+// The entry of a classification. gateway/API.md §6.2; log/FORMAT.md §2.
 
 import { Type } from 'typebox';
 import type { EntryType, EventRule } from '../contract.ts';
@@ -55,7 +55,7 @@ const EVENTS: Readonly<Record<string, string>> = {
   ERROR: 'classification.error',
 };
 
-/** What somebody has to look at is an event; SAFE is none. behaviour.md §11. */
+/** What somebody has to look at is an event; SAFE is none. gateway/API.md §11. */
 export const resultEvents: EventRule = {
   entry: RESULT,
   events: Object.values(EVENTS),

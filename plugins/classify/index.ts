@@ -1,4 +1,4 @@
-// Classification: the main job. A message in, a signed SAFE, VIOLATION, CRISIS or ERROR out. behaviour.md §6.
+// Classification: the main job. A message in, a signed SAFE, VIOLATION, CRISIS or ERROR out. gateway/API.md §6.
 
 import { definePlugin } from '../contract.ts';
 import type { PluginHost } from '../contract.ts';

@@ -1,4 +1,4 @@
-// POST /api/v1/classify: thin; the rules are in rules.ts. interface.md, Core.
+// POST /api/v1/classify: thin; the rules are in rules.ts. gateway/API.md §16.
 
 import { Type } from 'typebox';
 import { route } from '../contract.ts';

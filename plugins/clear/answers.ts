@@ -1,4 +1,4 @@
-// The answers of the clear layer: usage, exposure, network. behaviour.md §10.1, §10.2.
+// The answers of the clear layer: usage, exposure, network. gateway/API.md §10.1, §10.2.
 
 import { Type } from 'typebox';
 import { MONTH } from './months.ts';

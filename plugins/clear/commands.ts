@@ -1,4 +1,4 @@
-// What the operator says about a tenant's spending. behaviour.md §10.2.
+// What the operator says about a tenant's spending. gateway/API.md §10.2.
 
 import { Type } from 'typebox';
 import { command, LOG_KINDS } from '../contract.ts';

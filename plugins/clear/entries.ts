@@ -1,4 +1,4 @@
-// The entry by which the operator limits a tenant's month; its type watches all others. behaviour.md §10.2.
+// The entry by which the operator limits a tenant's month; its type watches all others. gateway/API.md §10.2.
 
 import { Type } from 'typebox';
 import type { EntryType, RowWriter, Sequenced } from '../contract.ts';

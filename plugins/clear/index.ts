@@ -1,5 +1,5 @@
 // Clear: a toll on every governed act, basis points on what it cleared, summed by tenant and month.
-// interface.md, clear; behaviour.md §10.2.
+// gateway/API.md §10.2.
 
 import { definePlugin } from '../contract.ts';
 import { layerRoutes } from '../layer-routes.ts';

@@ -1,5 +1,5 @@
 // The meter: every governed act of a tenant is added to its month in the entry's own batch, and one over the
-// operator's ceiling is refused. behaviour.md §10.2. Pure, so that a reindex comes to the same sums.
+// operator's ceiling is refused. gateway/API.md §10.2. Pure, so that a reindex comes to the same sums.
 
 import { ApiError } from '../contract.ts';
 import type { Json, RowReader, RowWriter, Sequenced, Watch } from '../contract.ts';

@@ -1,4 +1,4 @@
-// Months of the log's clock, in UTC. formats.md, notation; behaviour.md §10.2.
+// Months of the log's clock, in UTC. log/FORMAT.md, Notation; gateway/API.md §10.2.
 
 /** `YYYY-MM`. */
 export const MONTH = '^[0-9]{4}-(0[1-9]|1[0-2])$';

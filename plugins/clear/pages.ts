@@ -1,5 +1,5 @@
-// The pages of the layer: a tenant's dashboard, and what partners embed. interface.md, clear (verticals);
-// behaviour.md §10.1, §6.4. Of a tenant nothing stands on them: its key asks for it, in the browser.
+// The pages of the layer: a tenant's dashboard, and what partners embed.
+// gateway/API.md §10.1, §6.4. Of a tenant nothing stands on them: its key asks for it, in the browser.
 
 import type { Json, PluginHost, Route, RouteContext } from '../contract.ts';
 import { pageRoute } from '../page.ts';

@@ -1,6 +1,6 @@
 // What a tenant used, cleared and may spend, and what all tenants did: rows of months, read by name. Without a key
 // the tenant is `public` (gateway/API.md §3.3).
-// interface.md, clear; behaviour.md §10.1, §10.2.
+// gateway/API.md §10.1, §10.2.
 
 import { Type } from 'typebox';
 import { route } from '../contract.ts';

@@ -1,5 +1,5 @@
-// Basis points on cleared exposure: which tier an act falls in, and what it costs. interface.md, clear;
-// behaviour.md §10.2. Pure; the numbers are those of catalogs/clear.json.
+// Basis points on cleared exposure: which tier an act falls in, and what it costs.
+// gateway/API.md §10.2. Pure; the numbers are those of catalogs/clear.json.
 
 import { readCatalog } from '../catalog.ts';
 

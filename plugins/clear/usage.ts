@@ -1,4 +1,4 @@
-// What a month adds up to, act by act. behaviour.md §10.2. Pure; money is bigint micro-USD in sums and decimal
+// What a month adds up to, act by act. gateway/API.md §10.2. Pure; money is bigint micro-USD in sums and decimal
 // digits in between, since a sum may be more than a JSON integer holds.
 
 import type { Json, JsonObject, Sequenced } from '../contract.ts';

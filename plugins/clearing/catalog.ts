@@ -1,5 +1,5 @@
-// The windows on offer: one is ready where the operator has configured a payment link for it. interface.md,
-// proof clearing window; behaviour.md §10.3.
+// The windows on offer: one is ready where the operator has configured a payment link for it.
+// gateway/API.md §10.3.
 
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';

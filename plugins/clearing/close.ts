@@ -1,4 +1,4 @@
-// Closes every week that is over, once and in order, also those that were missed. behaviour.md §10.3.
+// Closes every week that is over, once and in order, also those that were missed. gateway/API.md §10.3.
 
 import { toHex } from '../../log/index.ts';
 import type { CommandState, JsonObject, Kind, PluginHost } from '../contract.ts';

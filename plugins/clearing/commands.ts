@@ -1,5 +1,5 @@
 // What the operator does in clearing: close what is due, and credit a tenant with the window it bought.
-// behaviour.md §10.3.
+// gateway/API.md §10.3.
 
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';

@@ -1,4 +1,4 @@
-// The entries of clearing: a week's slot with its root, and a window's credits for a tenant. behaviour.md §10.3.
+// The entries of clearing: a week's slot with its root, and a window's credits for a tenant. gateway/API.md §10.3.
 
 import { Type } from 'typebox';
 import { add } from '../clear/index.ts';

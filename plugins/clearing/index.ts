@@ -1,5 +1,5 @@
 // Clearing: every week's governed acts, netted by tenant under one root, and the credits of a window.
-// interface.md, proof clearing window; behaviour.md §10.3.
+// gateway/API.md §10.3.
 
 import { definePlugin } from '../contract.ts';
 import type { PluginHost } from '../contract.ts';

@@ -1,4 +1,4 @@
-// The weeks of all tenants and their credits, act by act, in each entry's own batch. behaviour.md §10.3. Pure:
+// The weeks of all tenants and their credits, act by act, in each entry's own batch. gateway/API.md §10.3. Pure:
 // credits are drawn at the sequence point, so that no concurrency draws more than there is.
 
 import { actOf, add, feeCounted } from '../clear/index.ts';

@@ -1,4 +1,4 @@
-// What a tenant's week nets to, and the leaf by which its slot commits to it. behaviour.md §10.3. Pure.
+// What a tenant's week nets to, and the leaf by which its slot commits to it. gateway/API.md §10.3. Pure.
 
 import { canonical, leafHash, listTree, native } from '../../log/index.ts';
 import type { ListTree } from '../../log/index.ts';

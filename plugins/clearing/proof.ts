@@ -1,4 +1,4 @@
-// A tenant's week, proven: the leaf, its path to the root, and the slot's receipt. behaviour.md §10.3.
+// A tenant's week, proven: the leaf, its path to the root, and the slot's receipt. gateway/API.md §10.3.
 // Whoever gets the document checks it with `verifySlotProof`, or `actlog verify`, without the service.
 
 import { Type } from 'typebox';

@@ -1,4 +1,4 @@
-// Slots, their proofs and what is left of credits. interface.md, clearing; behaviour.md §10.1, §10.3.
+// Slots, their proofs and what is left of credits. gateway/API.md §10.1, §10.3.
 
 import { Type } from 'typebox';
 import { usd } from '../clear/index.ts';

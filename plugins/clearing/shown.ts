@@ -1,5 +1,5 @@
 // Slots as answers show them: the entry with its proof, the checkpoint, and the way from the slot before.
-// behaviour.md §10.3.
+// gateway/API.md §10.3.
 
 import { Type } from 'typebox';
 import { toBase64, toHex } from '../../log/index.ts';

@@ -1,5 +1,5 @@
 // Slots as the logs of a kind hold them: which week is to be closed, what it nets to, and its tree.
-// behaviour.md §10.3. A log that was succeeded keeps its weeks; the newest one closes what is open.
+// gateway/API.md §10.3. A log that was succeeded keeps its weeks; the newest one closes what is open.
 
 import type { ListTree } from '../../log/index.ts';
 import type { Kind, LogView, PluginHost } from '../contract.ts';

@@ -1,4 +1,4 @@
-// Weeks of the log's clock: ISO 8601, in UTC, from Monday. formats.md, notation; behaviour.md §10.3.
+// Weeks of the log's clock: ISO 8601, in UTC, from Monday. log/FORMAT.md, Notation; gateway/API.md §10.3.
 
 /** `YYYY-Www`. */
 export const WEEK = '^[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])$';

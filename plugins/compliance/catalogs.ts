@@ -1,5 +1,5 @@
 // The two catalogs of compliance as the rules read them: what the law and the exhibit tool say, never in code.
-// behaviour.md §12.1, §12.2; catalogs/compliance/.
+// gateway/API.md §12.1, §12.2; catalogs/compliance/.
 
 import { readCatalog } from '../catalog.ts';
 

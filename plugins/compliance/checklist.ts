@@ -1,5 +1,5 @@
 // The checklist of Article 12 and the clocks of Article 73, from a tally and the catalog. Pure. What is not
-// evidenced is never called met. behaviour.md §12.1.
+// evidenced is never called met. gateway/API.md §12.1.
 
 import type { ArticleCatalog, ItemRule, Status } from './catalogs.ts';
 import type { Evidence, IncidentEvent, Tally } from './tally.ts';

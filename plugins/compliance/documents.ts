@@ -1,5 +1,5 @@
 // What the two documents say of a session that was read: the part that an entry commits to. Pure; the same
-// session, time and catalogs give the same bytes. behaviour.md §2.2, §12.1, §12.2.
+// session, time and catalogs give the same bytes. gateway/API.md §2.2, §12.1, §12.2.
 
 import type { Json, JsonObject } from '../contract.ts';
 import { ARTICLE_12, NAIC } from './catalogs.ts';

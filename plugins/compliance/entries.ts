@@ -1,5 +1,5 @@
 // The entries of compliance: an event of a system, as its operator tells it, and the commitments to reports and
-// packs, which speak about a session and are not on its chain. behaviour.md §2.2, §12; formats.md §2, §3.
+// packs, which speak about a session and are not on its chain. gateway/API.md §2.2, §12; log/FORMAT.md §2, §3.
 
 import { Type } from 'typebox';
 import type { EntryType, JsonObject } from '../contract.ts';

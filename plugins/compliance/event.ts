@@ -1,5 +1,5 @@
-// POST /compliance/eu-ai-act/article-12/seal: an event of the system, sealed. interface.md, Compliance and
-// exports; behaviour.md §1.2, §12.1.
+// POST /compliance/eu-ai-act/article-12/seal: an event of the system, sealed.
+// gateway/API.md §1.2, §12.1.
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
@@ -10,7 +10,7 @@ import { entryName, indexNamed } from '../finding.ts';
 import { ARTICLE_12 } from './catalogs.ts';
 import { EVENT, EventMembers, eventType, OTHER_EVENT } from './entries.ts';
 
-/** The session of events and reports that name none (interface.md). */
+/** The session of events and reports that name none (gateway/API.md §14). */
 export const DEFAULT_SESSION = 'default';
 
 const EventAnswer = Type.Object(
@@ -150,7 +150,7 @@ function shownOf(metadata: JsonObject): JsonObject {
   const has = (name: string): boolean => (metadata[name] ?? '') !== '';
   const one = (name: string, words: readonly string[]): JsonObject => {
     const value = metadata[name];
-    // In the log 1(a) is 1.a: identifiers have no brackets (formats.md §2).
+    // In the log 1(a) is 1.a: identifiers have no brackets (log/FORMAT.md §2).
     const word = typeof value === 'string' ? value.replace(/\(([a-c])\)$/, '.$1') : '';
     return words.includes(word) ? { [name]: word } : {};
   };

@@ -1,5 +1,5 @@
 // Compliance: events of AI systems under Article 12 of the EU AI Act, the report over a session of them, and the
-// NAIC exhibit pack. interface.md, Compliance and exports; behaviour.md §12.1, §12.2.
+// NAIC exhibit pack. gateway/API.md §12.1, §12.2.
 
 import { definePlugin } from '../contract.ts';
 import { eventType, packType, reportType } from './entries.ts';

@@ -1,5 +1,5 @@
 // The Article 12 report as a page to read and print: the same object as the JSON, every text escaped, no script
-// and no style in the page itself. behaviour.md §4.3, §12.1.
+// and no style in the page itself. gateway/API.md §4.3, §12.1.
 
 import { readFileSync } from 'node:fs';
 import { Eta } from 'eta';

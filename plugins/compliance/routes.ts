@@ -1,5 +1,5 @@
-// GET /compliance/eu-ai-act/article-12 and GET /compliance/naic/exhibit-pack/{session_id}: thin. interface.md,
-// Compliance and exports; behaviour.md §12.
+// GET /compliance/eu-ai-act/article-12 and GET /compliance/naic/exhibit-pack/{session_id}: thin.
+// gateway/API.md §12.
 
 import { readFileSync } from 'node:fs';
 import { Type } from 'typebox';

@@ -1,5 +1,5 @@
 // Seals documents: an entry commits to each, and its receipt travels with it; one that did not change is not
-// committed twice. behaviour.md §2.2.
+// committed twice. gateway/API.md §2.2.
 
 import { createHash } from 'node:crypto';
 import { canonical, Turns } from '../../log/index.ts';

@@ -1,5 +1,5 @@
 // Reads a session whole, page by page, up to one map head, and the document by which anyone checks offline that
-// nothing of it is left out. formats.md §6; behaviour.md §12.4.
+// nothing of it is left out. log/FORMAT.md §6; gateway/API.md §12.4.
 
 import { RightEdge, toHex } from '../../log/index.ts';
 import { ApiError } from '../contract.ts';

@@ -1,4 +1,4 @@
-// The shapes of the two documents; catalogs/compliance/*.schema.json publishes them. behaviour.md §2.2, §12.1,
+// The shapes of the two documents; catalogs/compliance/*.schema.json publishes them. gateway/API.md §2.2, §12.1,
 // §12.2.
 
 import { Type } from 'typebox';
@@ -49,7 +49,7 @@ const beside = {
     {},
     {
       description:
-        'A document of formats.md §6 on the chain of the session: what closes it says that the session has ' +
+        'A document of log/FORMAT.md §6 on the chain of the session: what closes it says that the session has ' +
         'this many entries. It shows the last ones, all of them up to 100.',
     },
   ),

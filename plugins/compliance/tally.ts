@@ -1,5 +1,5 @@
 // One pass over a session's entries: what they evidence and how many there are of each kind, in memory that does
-// not grow with the session but for its incidents. behaviour.md §12.1, §12.2.
+// not grow with the session but for its incidents. gateway/API.md §12.1, §12.2.
 
 import type { JsonObject } from '../contract.ts';
 import { EVENT } from './entries.ts';

@@ -1,5 +1,5 @@
-// GET /export/scitt/air/…: records of one entry and of a session. interface.md, Compliance and exports;
-// behaviour.md §12.3, §12.4.
+// GET /export/scitt/air/…: records of one entry and of a session.
+// gateway/API.md §12.3, §12.4.
 
 import { Type } from 'typebox';
 import { isJsonObject, parseJson, toBase64 } from '../../log/index.ts';

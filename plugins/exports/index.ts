@@ -1,5 +1,5 @@
-// Exports: entries as AgentInteractionRecords, COSE statements and COSE receipts. interface.md, Compliance and
-// exports; behaviour.md §12.3, §12.4.
+// Exports: entries as AgentInteractionRecords, COSE statements and COSE receipts.
+// gateway/API.md §12.3, §12.4.
 
 import { Type } from 'typebox';
 import { definePlugin } from '../contract.ts';

@@ -1,4 +1,4 @@
-// COSE receipts of published trees. RFC 9942; formats.md §5. The COSE key signs a root that a checkpoint has signed,
+// COSE receipts of published trees. RFC 9942; log/FORMAT.md §5. The COSE key signs a root that a checkpoint has signed,
 // and nothing else: one signature serves every receipt of that size.
 
 import {

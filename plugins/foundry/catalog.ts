@@ -1,4 +1,4 @@
-// What the rules read of catalogs/foundry.json. interface.md, Foundry catalog; the numbers are there, never here.
+// What the rules read of catalogs/foundry.json. gateway/API.md §17; the numbers are there, never here.
 
 import type { PluginHost } from '../contract.ts';
 

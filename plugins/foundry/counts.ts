@@ -1,5 +1,5 @@
 // What a tenant has in the foundry: counts that each entry type adds to as it is projected.
-// interface.md, installed-base.
+// gateway/API.md §16.
 
 import type { JsonObject, RowReader, RowWriter, Sequenced } from '../contract.ts';
 

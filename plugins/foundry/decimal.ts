@@ -1,4 +1,4 @@
-// Exact decimals: readings, thresholds, quantities and amounts of money are never floats. formats.md §2, decimal grammar.
+// Exact decimals: readings, thresholds, quantities and amounts of money are never floats. log/FORMAT.md §2, decimal grammar.
 
 import { Type } from 'typebox';
 import { ApiError } from '../contract.ts';

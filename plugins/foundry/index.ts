@@ -1,5 +1,5 @@
 // The actuation foundry: readings of the world become an aggregate, an aggregate fires an obligation, and each
-// step leaves a receipt. interface.md, Foundry; behaviour.md §10.5 to §10.9.
+// step leaves a receipt. gateway/API.md §10.5 to §10.9.
 
 import { definePlugin } from '../contract.ts';
 import { carried, carry } from './carry.ts';

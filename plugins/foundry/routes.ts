@@ -1,5 +1,5 @@
 // What the foundry says of itself and of a tenant: its catalog with the newest settlements, and the installed
-// base. interface.md, Foundry catalog; behaviour.md §10.7.
+// base. gateway/API.md §10.7.
 
 import { Type } from 'typebox';
 import { ApiError, kindOf, route } from '../contract.ts';

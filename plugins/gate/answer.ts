@@ -1,4 +1,4 @@
-// What the gate answers, from the entries alone. behaviour.md §8.1, §14.
+// What the gate answers, from the entries alone. gateway/API.md §8.1, §14.
 
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';

@@ -1,5 +1,5 @@
 // What is asked of the gate: the request's schema, and from it the act with its action_ref and what the classifier
-// says of its message. behaviour.md §8.1, §9.2.
+// says of its message. gateway/API.md §8.1, §9.2.
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';

@@ -1,5 +1,5 @@
 // The 428 of an act that the tenant's policy permits only to who shows a receipt. Its header and its words are those
-// of the plugin that keeps RR-1, which says so by `challenges`. behaviour.md §8.2; RFC 6585 §3.
+// of the plugin that keeps RR-1, which says so by `challenges`. gateway/API.md §8.2; RFC 6585 §3.
 
 import { Type } from 'typebox';
 import { isJsonObject, parseJson } from '../../log/index.ts';

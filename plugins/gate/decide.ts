@@ -1,6 +1,6 @@
 // The rules of the gate, pure: an act, what the classifier made of its message, and the tenant's policy in; an
 // outcome and its reasons out. Deny outranks hold, hold outranks allow, whatever their order; what no rule allows
-// is SILENCE. Whatever is not known counts against the act. behaviour.md §8.1.
+// is SILENCE. Whatever is not known counts against the act. gateway/API.md §8.1.
 
 import { spelled } from '../pdtr/index.ts';
 import type { Outcome } from './entries.ts';

@@ -1,5 +1,5 @@
 // From an act and its verdict to what is logged: the decision, which is the attempt, and the restraint behind
-// whatever is not a permit. One act, one toll. behaviour.md §8.1, §9.2; formats.md §3.
+// whatever is not a permit. One act, one toll. gateway/API.md §8.1, §9.2; log/FORMAT.md §3.
 
 import { isDeclared } from '../astl/index.ts';
 import type { Draft, Json, JsonObject } from '../contract.ts';

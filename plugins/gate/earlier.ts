@@ -1,6 +1,6 @@
 // What the logs before the newest one have of a tenant's gate, where it was not carried (carry.ts): a log that an
 // earlier release opened after another began without it. None of it holds any more, since a decision names the policy
-// in force by an entry of its own log: so it is said where it is, and what to do. behaviour.md §8.1.
+// in force by an entry of its own log: so it is said where it is, and what to do. gateway/API.md §8.1.
 
 import { ApiError, logOfPlace, namedStatement } from '../contract.ts';
 import type { Caller, JsonObject, Kind, LogView, PluginHost } from '../contract.ts';

@@ -1,5 +1,5 @@
 // The entries of the gate: decisions, policies, resolutions of holds, uses of permits; and the rows that follow
-// from them. behaviour.md §8.1, §8.2; formats.md §2.
+// from them. gateway/API.md §8.1, §8.2; log/FORMAT.md §2.
 
 import { Type } from 'typebox';
 import type { EntryType, JsonObject } from '../contract.ts';

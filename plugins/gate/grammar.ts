@@ -1,5 +1,5 @@
 // A tenant's policy as data: rules over an act's type, surface, amount, reversibility and message, in words that
-// may stand in the log in clear. behaviour.md §8.1; catalogs/gate/policy.schema.json is this schema, published.
+// may stand in the log in clear. gateway/API.md §8.1; catalogs/gate/policy.schema.json is this schema, published.
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';

@@ -1,5 +1,5 @@
 // Holds: what waits for a human, and what the human makes of it. A release logs the resolution and, behind it in
-// one group, the PERMIT that the act waited for; a refusal its DENY. Either happens once. behaviour.md §8.1, §14.
+// one group, the PERMIT that the act waited for; a refusal its DENY. Either happens once. gateway/API.md §8.1, §14.
 
 import { Type } from 'typebox';
 import { ApiError, logOfPlace, route } from '../contract.ts';

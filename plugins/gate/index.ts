@@ -1,5 +1,5 @@
 // The gate: whether an act may be done, asked before it is done. PERMIT, HOLD, DENY or SILENCE by the tenant's own
-// policy, each a signed entry; a permit is good once. interface.md, execute-gate; behaviour.md §8.1, §8.2.
+// policy, each a signed entry; a permit is good once. gateway/API.md §8.1, §8.2.
 
 import { Type } from 'typebox';
 import classify, { RESULT } from '../classify/index.ts';

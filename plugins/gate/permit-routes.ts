@@ -1,5 +1,5 @@
 // POST /api/v1/execute-gate/permits/use: who is about to do an act uses up its permit. Knowing the act is what
-// entitles: receipts are public, the preimage of an action_ref is not. behaviour.md §8.1, §8.2.
+// entitles: receipts are public, the preimage of an action_ref is not. gateway/API.md §8.1, §8.2.
 
 import { Type } from 'typebox';
 import { ApiError, route } from '../contract.ts';

@@ -1,5 +1,5 @@
 // Permits: which one a receipt names, whether it permits this act now, and its one use. What must hold under
-// concurrency is judged at the sequence point. behaviour.md §8.1, §8.2.
+// concurrency is judged at the sequence point. gateway/API.md §8.1, §8.2.
 
 import { canonical } from '../../log/index.ts';
 import { ApiError } from '../contract.ts';

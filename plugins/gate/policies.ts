@@ -1,5 +1,5 @@
 // Policies as the log has them: which one a tenant has in force, and its rules, read from its entry.
-// behaviour.md §8.1.
+// gateway/API.md §8.1.
 
 import { createHash } from 'node:crypto';
 import { canonical } from '../../log/index.ts';

@@ -1,5 +1,5 @@
 // A tenant's policy: put by its operator, read by any of its keys. Every version is an entry of the log, in clear,
-// so that a decision can be judged by what was in force. behaviour.md §8.1.
+// so that a decision can be judged by what was in force. gateway/API.md §8.1.
 
 import { Type } from 'typebox';
 import { ApiError, route } from '../contract.ts';

@@ -1,5 +1,5 @@
 // Decisions and classifications under other inputs, for /tcb/counterfactual-replay: by the rules that hold now,
-// and by what the log still discloses of the first inputs. behaviour.md §7.7.
+// and by what the log still discloses of the first inputs. gateway/API.md §7.7.
 
 import type { ClassifyApi } from '../classify/index.ts';
 import { ApiError } from '../contract.ts';

@@ -1,5 +1,5 @@
 // POST /api/v1/execute-gate and /bind: one decision in two shapes. Whatever fails, nothing is permitted.
-// interface.md, Catalog: clear (verticals); behaviour.md §8.1.
+// gateway/API.md §8.1.
 
 import { LogError } from '../../log/index.ts';
 import classify from '../classify/index.ts';

@@ -24,7 +24,7 @@ export type Criterion =
   | 'time_order'
   | 'independence';
 
-/** Strings that an entry may have in clear (formats.md §2, §3). */
+/** Strings that an entry may have in clear (log/FORMAT.md §2, §3). */
 const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9:._-]{0,255}$/;
 /** Members whose grammar is wider: the log's own, and the payment of a bind. */
 const OWN_GRAMMAR = ['origin', 'kid', 'payment_hash', 'tenant_ref', 'session_ref'];

@@ -1,5 +1,5 @@
 // The issuer-pays index: what a listing costs, and the scoreboard, whose criteria anyone applies to an entry of
-// their choice. interface.md, issuer-pays index.
+// their choice. gateway/API.md §17.
 
 import { definePlugin } from '../contract.ts';
 import { layerRoutes } from '../layer-routes.ts';

@@ -1,4 +1,4 @@
-// GET /standards/issuer-pays-scoreboard.json, as JSON or text. interface.md, Compliance and exports.
+// GET /standards/issuer-pays-scoreboard.json, as JSON or text. gateway/API.md §16.
 
 import { Type } from 'typebox';
 import { ApiError, EntryOrHash, kindsOf, LogOfEntry, route } from '../contract.ts';

@@ -1,4 +1,4 @@
-// The negative-act premium: what was not done, at a toll of its own. interface.md, NAP; behaviour.md §10.2.
+// The negative-act premium: what was not done, at a toll of its own. gateway/API.md §10.2.
 
 import { definePlugin } from '../contract.ts';
 import { layerRoutes } from '../layer-routes.ts';

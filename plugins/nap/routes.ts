@@ -1,4 +1,4 @@
-// A tenant's negative acts of a month. interface.md, NAP; behaviour.md §10.1, §10.2.
+// A tenant's negative acts of a month. gateway/API.md §10.1, §10.2.
 
 import { Type } from 'typebox';
 import clear, { add, MONTH, monthOf, usd } from '../clear/index.ts';

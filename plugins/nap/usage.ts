@@ -1,5 +1,5 @@
-// What of a month's usage is premium: negative acts, by SKU, never the commodity toll. interface.md, NAP;
-// behaviour.md §10.2. Pure.
+// What of a month's usage is premium: negative acts, by SKU, never the commodity toll.
+// gateway/API.md §10.2. Pure.
 
 import { add } from '../clear/index.ts';
 import type { Digits, Usage } from '../clear/index.ts';

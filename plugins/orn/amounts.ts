@@ -1,5 +1,5 @@
 // Amounts of money and values of games: exact decimals of at most 6 digits behind the point, held as integers of a
-// millionth. behaviour.md §1.3.
+// millionth. gateway/API.md §1.3.
 
 import { Type } from 'typebox';
 import { ApiError } from '../contract.ts';

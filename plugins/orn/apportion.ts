@@ -1,4 +1,4 @@
-// Largest remainder (Hamilton): an integer in parts by weight whose sum is that integer. behaviour.md §10.4.
+// Largest remainder (Hamilton): an integer in parts by weight whose sum is that integer. gateway/API.md §10.4.
 
 /**
  * Parts of `amount` in the proportion of `weights`, whose sum is `whole`, which is not 0. Each is its exact share

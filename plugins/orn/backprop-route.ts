@@ -1,4 +1,4 @@
-// POST /api/v1/orn/backprop. behaviour.md §10.4, §14; domain-standards.md §7.2.
+// POST /api/v1/orn/backprop. gateway/API.md §10.4, §14.
 
 import { Type } from 'typebox';
 import { ApiError, receiptOf, route } from '../contract.ts';

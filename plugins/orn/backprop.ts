@@ -1,5 +1,5 @@
 // Coutility backprop: the liability of a result, carried back through the graph of the tools that made it.
-// behaviour.md §10.4; domain-standards.md §7.2. Pure; micro-USD are bigint, weights millionths from 0 to 1.
+// gateway/API.md §10.4. Pure; micro-USD are bigint, weights millionths from 0 to 1.
 
 import { apportion, rounded } from './apportion.ts';
 

@@ -1,5 +1,4 @@
-// POST /api/v1/orn/declare: a general average, adjusted by a neutral rule. behaviour.md §10.4, §14;
-// domain-standards.md §7.3.
+// POST /api/v1/orn/declare: a general average, adjusted by a neutral rule. gateway/API.md §10.4, §14.
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';

@@ -1,5 +1,5 @@
 // The entries of the orchestration layer: results in clear, as numbers in the order of the request, and the inputs as
-// one commitment. formats.md §2; behaviour.md §10.4.
+// one commitment. log/FORMAT.md §2; gateway/API.md §10.4.
 
 import { Type } from 'typebox';
 import { asSchema } from '../contract.ts';

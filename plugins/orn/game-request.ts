@@ -1,4 +1,4 @@
-// The game that a request describes: its value function, read strictly. behaviour.md §10.4, §14.
+// The game that a request describes: its value function, read strictly. gateway/API.md §10.4, §14.
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';

@@ -1,5 +1,5 @@
 // Games of agents: what each coalition is worth. Values are integers of a millionth, safe ones, so that every sum
-// is exact. behaviour.md §10.4; domain-standards.md §7.1. Runs in the thread too: nothing here knows requests.
+// is exact. gateway/API.md §10.4. Runs in the thread too: nothing here knows requests.
 
 /** The value 1, in millionths. */
 export const ONE = 1_000_000;

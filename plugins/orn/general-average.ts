@@ -1,5 +1,5 @@
 // General average: what was sacrificed for the common safety is borne by all whom it saved, by value.
-// behaviour.md §10.4; York-Antwerp Rules 2016, Rules A, C, G, XVII; domain-standards.md §7.3. Pure, in micro-USD.
+// gateway/API.md §10.4; York-Antwerp Rules 2016, Rules A, C, G, XVII. Pure, in micro-USD.
 
 import { apportion } from './apportion.ts';
 

@@ -1,5 +1,5 @@
 // The orchestration layer: who of a swarm of agents contributed what, who carries a liability, who bears a sacrifice.
-// interface.md, ORN; behaviour.md §10.4.
+// gateway/API.md §10.4.
 
 import { definePlugin } from '../contract.ts';
 import { layerRoutes } from '../layer-routes.ts';

@@ -1,5 +1,5 @@
 // Permutations that anyone draws again from the seed, in any language: SHAKE128 as the source of numbers, and the
-// shuffle of Fisher and Yates. domain-standards.md §7.1; FIPS 202.
+// shuffle of Fisher and Yates. FIPS 202.
 
 import { createHash } from 'node:crypto';
 

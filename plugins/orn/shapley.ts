@@ -1,4 +1,4 @@
-// Shapley values as exact fractions: of every coalition, or of sampled permutations. domain-standards.md §7.1.
+// Shapley values as exact fractions: of every coalition, or of sampled permutations. Shapley 1953.
 // Pure, and the same from the same input; it runs in the thread where it is long.
 
 import { lowest, rangeOf, valuesOf, walkOf, worthOf } from './game.ts';

@@ -1,4 +1,4 @@
-// POST /api/v1/orn/sharp. interface.md, ORN; behaviour.md §10.4, §14.
+// POST /api/v1/orn/sharp. gateway/API.md §10.4, §14.
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';

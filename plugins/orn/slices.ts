@@ -1,5 +1,5 @@
 // SHARP slices: an amount parted among agents by Shapley's value, with all that makes it computable again.
-// behaviour.md §10.4; domain-standards.md §7.1.
+// gateway/API.md §10.4.
 
 import { randomInt } from 'node:crypto';
 import { ApiError } from '../contract.ts';

@@ -1,4 +1,4 @@
-// action_ref: one name for one act, by each of the published profiles. behaviour.md §7.1; RFC 8785.
+// action_ref: one name for one act, by each of the published profiles. gateway/API.md §7.1; RFC 8785.
 
 import { hash } from 'node:crypto';
 import { canonical } from '../../log/index.ts';

@@ -1,5 +1,5 @@
 // From a bind request to what is logged: the twin, and before it the note that no decision was named.
-// behaviour.md §1.2, §7.2 to §7.5, §9.2.
+// gateway/API.md §1.2, §7.2 to §7.5, §9.2.
 
 import { isDeclared } from '../astl/index.ts';
 import type { Draft, Json, JsonObject, LogView } from '../contract.ts';

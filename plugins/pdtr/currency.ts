@@ -1,4 +1,4 @@
-// Currencies however a caller spells them: nobody gets past a limit or a fee by calling USDC usdc. behaviour.md §10.2.
+// Currencies however a caller spells them: nobody gets past a limit or a fee by calling USDC usdc. gateway/API.md §10.2.
 
 /** One spelling for all: NFKC, no space around it, capitals. */
 export const spelled = (currency: string): string =>

@@ -1,5 +1,5 @@
 // The decision behind a payment: the one that the request names, else the session's newest, else none, and
-// then that stands in the log. Nothing here ever decides. behaviour.md §7.5.
+// then that stands in the log. Nothing here ever decides. gateway/API.md §7.5.
 
 import { statementAt } from '../contract.ts';
 import type { Caller, LogView } from '../contract.ts';

@@ -1,6 +1,6 @@
 // The entries of settlement: the twin of a payment and a decision, and the note that nobody named a decision.
 // What follows from them: which act a tenant's payment is bound to, and whether others bound it too.
-// behaviour.md §7.3 to §7.5.
+// gateway/API.md §7.3 to §7.5.
 
 import { Type } from 'typebox';
 import type { EntryType, JsonObject, RowReader, RowWriter, Sequenced } from '../contract.ts';

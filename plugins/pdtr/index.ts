@@ -1,5 +1,5 @@
 // The payment-decision twin receipt: a payment, bound to the act it paid for and to the decision behind it.
-// interface.md, PDTR; behaviour.md §7.
+// gateway/API.md §7.
 
 import { definePlugin } from '../contract.ts';
 import { layerRoutes } from '../layer-routes.ts';

@@ -1,5 +1,5 @@
 // payment_hash: how a payment is named, in one normal form; and the PAYMENT-RESPONSE header that it is taken
-// from. behaviour.md §7.3; x402 v2, HTTP transport.
+// from. gateway/API.md §7.3; x402 v2, HTTP transport.
 
 import { createHash } from 'node:crypto';
 import { fromBase64, isJsonObject, LogError, parseJson } from '../../log/index.ts';

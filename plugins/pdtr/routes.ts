@@ -1,5 +1,5 @@
-// Binding a payment to an act, in two shapes of one answer, and the check of an action_ref. interface.md,
-// Proof-bound settlement and restraint; behaviour.md §7, §14.
+// Binding a payment to an act, in two shapes of one answer, and the check of an action_ref.
+// gateway/API.md §7, §14.
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';

@@ -1,5 +1,5 @@
 // The newest decision of a session: the gate writes the row when it decides, and who settles reads it at its own
-// sequence point. behaviour.md §7.5.
+// sequence point. gateway/API.md §7.5.
 
 import type { Json, RowReader } from '../contract.ts';
 
@@ -10,7 +10,7 @@ export interface SessionDecision {
   readonly type: string;
   /** As the decision has it: PERMIT, HOLD, DENY or SILENCE. */
   readonly outcome: string;
-  /** Whether it names a surface: then it is the one entry of the attempt there (formats.md §3). */
+  /** Whether it names a surface: then it is the one entry of the attempt there (log/FORMAT.md §3). */
   readonly surface: boolean;
 }
 

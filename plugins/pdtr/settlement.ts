@@ -1,5 +1,5 @@
-// The answer to a bind: the settlement, and the twin receipt, which says the same flat. behaviour.md §7.2;
-// interface.md, Twin receipt.
+// The answer to a bind: the settlement, and the twin receipt, which says the same flat. gateway/API.md §7.2,
+// §14.
 
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';

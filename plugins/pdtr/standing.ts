@@ -1,5 +1,5 @@
 // What stands of a tenant's payment at the sequence point: nothing, the same bind, or another one. Here and
-// nowhere else it is decided that a payment is bound once. behaviour.md §7.4.
+// nowhere else it is decided that a payment is bound once. gateway/API.md §7.4.
 
 import { ApiError } from '../contract.ts';
 import type { Kind, LogView, PluginHost, RowReader } from '../contract.ts';

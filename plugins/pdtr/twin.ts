@@ -1,5 +1,5 @@
 // GET /tcb/twin/{entry_id}: the address at which a twin verifies: the payment's entry and the decision's, each
-// signed and in the log, and how they fit together. interface.md, Twin receipt; behaviour.md §7.
+// signed and in the log, and how they fit together. gateway/API.md §7.
 
 import { Type } from 'typebox';
 import { native, toBase64 } from '../../log/index.ts';

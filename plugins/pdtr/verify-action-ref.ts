@@ -1,5 +1,5 @@
 // What the world says of an act, recomputed: a preimage of any profile in, every action_ref out.
-// behaviour.md §7.6.
+// gateway/API.md §7.6.
 
 import { canonical } from '../../log/index.ts';
 import { ApiError } from '../contract.ts';

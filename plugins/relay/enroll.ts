@@ -1,4 +1,4 @@
-// POST /api/v1/relay/enroll. interface.md, partner relay; behaviour.md §14. A slug is one tenant's; one that was
+// POST /api/v1/relay/enroll. gateway/API.md §14. A slug is one tenant's; one that was
 // taken without a key yields to a tenant with one, so that nobody can sit on a partner's name.
 
 import { Type } from 'typebox';

@@ -1,4 +1,4 @@
-// The partner relay: a slug, tracked links under it, and counts of the visits. interface.md, partner relay.
+// The partner relay: a slug, tracked links under it, and counts of the visits. gateway/API.md §17.
 
 import { definePlugin } from '../contract.ts';
 import { layerRoutes } from '../layer-routes.ts';

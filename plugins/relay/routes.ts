@@ -1,5 +1,5 @@
 // What the world sees of the relay: the redirects of tracked links, a partner's status, and the whole network.
-// interface.md, partner relay; behaviour.md §10.1.
+// gateway/API.md §10.1.
 
 import { Type } from 'typebox';
 import { ApiError, Count, kindOf, LogName, Millis, route } from '../contract.ts';

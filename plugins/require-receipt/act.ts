@@ -1,5 +1,5 @@
 // POST /api/v1/require-receipt/act: an act of our own that needs a receipt, so that anyone can see RR-1 work. It
-// logs a reference, once for a permit. behaviour.md §8.2, §10.1.
+// logs a reference, once for a permit. gateway/API.md §8.2, §10.1.
 
 import { Type } from 'typebox';
 import { trustedKeyOf } from '../../log/verify.ts';

@@ -1,5 +1,5 @@
 // What a permit is asked for: one request, made canonical and hashed, and the action_ref that ties a gate's
-// decision to it. Portable. behaviour.md §7.1, §8.2; RFC 8785.
+// decision to it. Portable. gateway/API.md §7.1, §8.2; RFC 8785.
 
 import { canonical, portable, toHex, utf8 } from '../../log/verify.ts';
 import type { Json, JsonObject } from '../../log/verify.ts';

@@ -1,5 +1,5 @@
 // The guard in the shapes of Koa, Express and fetch. The types are structural: no framework is imported, and any
-// that looks the same will do. Portable. behaviour.md §8.2.
+// that looks the same will do. Portable. gateway/API.md §8.2.
 
 import { portable, toHex } from '../../log/verify.ts';
 import type { Json } from '../../log/verify.ts';

@@ -1,5 +1,5 @@
 // The other side: what an agent asks its gate when it was challenged. A service may ask for anything, so the agent
-// checks that it is asked to permit what it is doing, there, and nothing else. Portable. behaviour.md §8.2.
+// checks that it is asked to permit what it is doing, there, and nothing else. Portable. gateway/API.md §8.2.
 
 import { canonical, isJsonObject, portable, toHex, utf8 } from '../../log/verify.ts';
 import type { Json, JsonObject } from '../../log/verify.ts';

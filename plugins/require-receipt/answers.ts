@@ -1,5 +1,5 @@
 // The answers that end a guarded request: challenge, replay, and what cannot be told. Portable.
-// behaviour.md §4.1, §8.2.
+// gateway/API.md §4.1, §8.2.
 
 import type { JsonObject } from '../../log/verify.ts';
 import { challengeHeaders, PROOF_HEADER, requiredOf } from './challenge.ts';

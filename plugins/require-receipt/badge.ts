@@ -1,4 +1,4 @@
-// The badge: drawn only for a run in which all five checks passed, with its date. behaviour.md §8.2.
+// The badge: drawn only for a run in which all five checks passed, with its date. gateway/API.md §8.2.
 
 /** What the badge says. */
 export const BADGE = 'RR-1 conformant';

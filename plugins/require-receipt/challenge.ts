@@ -1,5 +1,5 @@
 // The challenge: 428 with `Receipt-Required`, and `required` in the body, which says how to go on. Portable;
-// our own routes, the gate and the middleware answer with the same. behaviour.md §8.2; RFC 6585 §3.
+// our own routes, the gate and the middleware answer with the same. gateway/API.md §8.2; RFC 6585 §3.
 
 import type { JsonObject } from '../../log/verify.ts';
 import type { Action } from './action.ts';

@@ -1,6 +1,6 @@
 // What this service says of its own conformance: the newest run that its operator has logged, and the badge only
 // where that run passed and is not too old. A run is the operator's word, signed and dated in the log; whoever
-// wants their own runs `actlog conformance`. behaviour.md §8.2.
+// wants their own runs `actlog conformance`. gateway/API.md §8.2.
 
 import { Type } from 'typebox';
 import { ApiError, LOG_KINDS, Millis, receiptOf, route } from '../contract.ts';

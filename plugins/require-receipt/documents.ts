@@ -1,4 +1,4 @@
-// What this service publishes about RR-1: its action manifest and the standard's text. behaviour.md §8.2.
+// What this service publishes about RR-1: its action manifest and the standard's text. gateway/API.md §8.2.
 
 import { Type } from 'typebox';
 import { memberShapes, route } from '../contract.ts';

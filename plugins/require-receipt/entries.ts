@@ -1,5 +1,5 @@
 // The entries of RR-1: an act of this service that was done under a permit, and runs of the conformance checks.
-// behaviour.md §8.2.
+// gateway/API.md §8.2.
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';

@@ -1,5 +1,5 @@
 // The guard in front of an act: the challenge when there is no permit, the checks when there is one, and its one
-// use. No framework, no node:*, nothing of the rest of actlog. behaviour.md §4.1, §8.2.
+// use. No framework, no node:*, nothing of the rest of actlog. gateway/API.md §4.1, §8.2.
 
 import { parsePolicy, parseVkey, portable } from '../../log/verify.ts';
 import type { Json, JsonObject } from '../../log/verify.ts';

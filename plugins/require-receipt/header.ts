@@ -1,5 +1,5 @@
 // The value of X-Receipt: base64url of `{"receipt", "preimage"?, "tlog_proof"?}`, or of a receipt alone. Portable.
-// Everything that is read here was chosen by whoever wants to act. behaviour.md §8.2.
+// Everything that is read here was chosen by whoever wants to act. gateway/API.md §8.2.
 
 import {
   canonical,

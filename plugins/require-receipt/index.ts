@@ -1,6 +1,6 @@
 // RR-1: an act that cannot be undone needs a receipt. The standard, this service's manifest, an act of its own
 // that keeps it, and what its conformance checks have shown. What services of others mount is middleware.ts.
-// interface.md, Require-Receipt; behaviour.md §8.2.
+// gateway/API.md §8.2.
 
 import { definePlugin } from '../contract.ts';
 import type { PluginHost } from '../contract.ts';

@@ -1,5 +1,5 @@
 // A replay store that is the log itself: the gate uses the permit up, so that it is used once in the whole world,
-// over processes and restarts, and its chain proves it. Portable. behaviour.md §8.1, §8.2.
+// over processes and restarts, and its chain proves it. Portable. gateway/API.md §8.1, §8.2.
 
 import type { ReplayStore } from './replay.ts';
 

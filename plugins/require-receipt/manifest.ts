@@ -1,4 +1,4 @@
-// The action manifest: which requests of a service need a receipt. Portable. behaviour.md §8.2; the shape is that
+// The action manifest: which requests of a service need a receipt. Portable. gateway/API.md §8.2; the shape is that
 // of EP-ACTION-RISK-MANIFEST-v0.1 (emilia-protocol, Apache-2.0), its JSON Schema is in catalogs/require-receipt/.
 
 import type { Json, JsonObject } from '../../log/verify.ts';

@@ -1,6 +1,6 @@
 // `actlog/require-receipt`: RR-1 in services of others. Mount it in front of an act that cannot be undone, and the
 // act runs only with a fresh, unused PERMIT of a gate that you chose; the log's JWKS is all that is fetched.
-// behaviour.md §8.2.
+// gateway/API.md §8.2.
 
 import { adaptersOf } from './adapters.ts';
 import type { Protected } from './adapters.ts';

@@ -1,5 +1,5 @@
 // What the options of the guard must be. They may come from JavaScript, and from an environment that lacks them: it is
-// said at the start, not by acts that are refused for ever. Portable. behaviour.md §8.2.
+// said at the start, not by acts that are refused for ever. Portable. gateway/API.md §8.2.
 
 import { isJsonObject } from '../../log/verify.ts';
 import type { Json } from '../../log/verify.ts';

@@ -1,6 +1,6 @@
 // Whether what was presented permits this act now: a PERMIT of a gate of the pinned log, for this action, fresh,
 // proven to be in the log, signed by a key in force. Portable and pure; that it is unused is the replay store's
-// part, or the log's own. behaviour.md §8.2; formats.md §2.
+// part, or the log's own. gateway/API.md §8.2; log/FORMAT.md §2.
 
 import { verifyReceipt } from '../../log/verify.ts';
 import type { CheckName, JsonObject, Trust } from '../../log/verify.ts';
@@ -12,7 +12,7 @@ import type { Presented } from './header.ts';
 
 /** Name of the entry type that may permit. */
 const DECISION = 'gate.decision.v1';
-/** How far the clock of a log may be ahead of the verifier's (formats.md §1). */
+/** How far the clock of a log may be ahead of the verifier's (log/FORMAT.md §1). */
 const SKEW_MS = 60_000;
 
 /** Why a receipt does not permit; `required.refused` of the challenge that follows. */

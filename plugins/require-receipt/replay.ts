@@ -1,5 +1,5 @@
 // That a permit is used once. Portable. The store decides, atomically; what it forgets too early can be replayed,
-// what it keeps too long does no harm. behaviour.md §8.2.
+// what it keeps too long does no harm. gateway/API.md §8.2.
 
 import type { Permit } from './permit.ts';
 

@@ -1,5 +1,5 @@
 // The receipt keys of a log from its JWKS, fetched and kept for a while: who verifies permits asks nothing else of
-// the service that issued them. Portable. behaviour.md §2.1; RFC 7517.
+// the service that issued them. Portable. gateway/API.md §2.1; RFC 7517.
 
 import { createRemoteJWKSet, customFetch } from 'jose';
 import { isJsonObject } from '../../log/verify.ts';

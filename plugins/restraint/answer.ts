@@ -1,4 +1,4 @@
-// What a restraint is answered with. interface.md, Other response objects; behaviour.md §7.7.
+// What a restraint is answered with. gateway/API.md §7.7.
 
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';

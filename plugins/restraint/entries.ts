@@ -1,5 +1,5 @@
 // The entries of restraint: an act that was not done, what would have come of another course, and what must not
-// be destroyed. behaviour.md §7.7, §7.9.
+// be destroyed. gateway/API.md §7.7, §7.9.
 
 import { Type } from 'typebox';
 import type { EntryType } from '../contract.ts';

@@ -1,4 +1,4 @@
-// Retention holds: whether a seal forbids to destroy what belongs to an entry. behaviour.md §1.2, §7.9.
+// Retention holds: whether a seal forbids to destroy what belongs to an entry. gateway/API.md §1.2, §7.9.
 
 import type { JsonObject, Kind, LogView, PluginHost } from '../contract.ts';
 import { holdsOf, releasedHold } from './entries.ts';

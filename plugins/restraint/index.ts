@@ -1,5 +1,5 @@
 // Restraint: proof that an act was not done, by decision; what would have come of another course; and seals on
-// what must not be destroyed. interface.md, Proof-bound settlement and restraint; behaviour.md §7.7, §7.9.
+// what must not be destroyed. gateway/API.md §7.7, §7.9.
 
 import { definePlugin } from '../contract.ts';
 import type { JsonObject, Kind, PluginHost } from '../contract.ts';

@@ -1,5 +1,5 @@
 // The draft of a restraint, for the plugin's own routes and for a gate that denies, holds or is silent.
-// behaviour.md §7.7, §8.1.
+// gateway/API.md §7.7, §8.1.
 
 import { createHash } from 'node:crypto';
 import { canonical } from '../../log/index.ts';

@@ -1,5 +1,5 @@
 // POST /api/v1/spoliation-seal/release: the duty to preserve has ended, and an operator says so in the
-// log. The seal stays what it was; only its hold ends. FRCP 37(e); behaviour.md §7.9.
+// log. The seal stays what it was; only its hold ends. FRCP 37(e); gateway/API.md §7.9.
 
 import { Type } from 'typebox';
 import { ApiError, receiptOf, route, statementAt } from '../contract.ts';

@@ -1,5 +1,5 @@
 // POST /tcb/counterfactual-replay: a decision of the log under other inputs, by the rules of the plugin that
-// made it; both outcomes are logged. behaviour.md §7.7, §14.
+// made it; both outcomes are logged. gateway/API.md §7.7, §14.
 
 import { Type } from 'typebox';
 import { ApiError, route, statementAt } from '../contract.ts';

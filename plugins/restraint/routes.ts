@@ -1,5 +1,5 @@
-// POST /api/v1/restraint, and POST /tcb/restraint-atom, which adds what would have happened. interface.md,
-// Proof-bound settlement and restraint; behaviour.md §7.7.
+// POST /api/v1/restraint, and POST /tcb/restraint-atom, which adds what would have happened.
+// gateway/API.md §7.7.
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';

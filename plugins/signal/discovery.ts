@@ -1,4 +1,4 @@
-// GET /.well-known/x402: which resources carry a toll, in the shape that x402scan reads (its DISCOVERY.md:
+// GET /.well-known/x402: which resources carry a toll, in the shape that x402scan reads (its discovery document:
 // version, resources as absolute URLs, ownershipProofs, instructions). Members beyond those are ours.
 
 import { Type } from 'typebox';

@@ -1,5 +1,5 @@
 // Signal: the reference data of the trigger rail, the credits of governed acts, and what agents that pay by
-// x402 discover here. interface.md, Stack and discovery; the triggers themselves are the foundry's.
+// x402 discover here. gateway/API.md §16; the triggers themselves are the foundry's.
 
 import { definePlugin } from '../contract.ts';
 import { layerRoutes } from '../layer-routes.ts';

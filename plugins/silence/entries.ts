@@ -1,4 +1,4 @@
-// The entry of a silence receipt: how many entries a session had when nothing more had come. behaviour.md §7.8, §9.5.
+// The entry of a silence receipt: how many entries a session had when nothing more had come. gateway/API.md §7.8, §9.5.
 
 import { Type } from 'typebox';
 import type { EntryType } from '../contract.ts';
@@ -18,7 +18,7 @@ export const DOES_NOT_ASSERT = {
 
 /**
  * What heartbeats say of the silence. COVERED: on each declared surface one unbroken run reaches over it
- * (formats.md §6.7). UNDERSAMPLED: the manifests promise heartbeats and one is missing. UNDECLARED: no manifest
+ * (log/FORMAT.md §6.7). UNDERSAMPLED: the manifests promise heartbeats and one is missing. UNDECLARED: no manifest
  * promises any all along. NO_WINDOW: the session has no entry, so no silence began.
  */
 export const COVERAGES = ['COVERED', 'UNDERSAMPLED', 'UNDECLARED', 'NO_WINDOW'] as const;

@@ -1,5 +1,5 @@
 // Whether a recorder was running while the session was silent: the heartbeats of the session's entity, by the rule
-// that absence documents are checked by. behaviour.md §7.8, §9.4; formats.md §6.6, §6.7.
+// that absence documents are checked by. gateway/API.md §7.8, §9.4; log/FORMAT.md §6.6, §6.7.
 
 import { declares, smallestInterval, spanOf } from '../../log/index.ts';
 import { namedStatement } from '../contract.ts';

@@ -1,4 +1,4 @@
-// Silence receipts: proof that a monitored session said nothing more, as far as the log saw. behaviour.md §7.8.
+// Silence receipts: proof that a monitored session said nothing more, as far as the log saw. gateway/API.md §7.8.
 
 import { definePlugin } from '../contract.ts';
 import { silenceType } from './entries.ts';

@@ -1,4 +1,4 @@
-// POST /silence-receipt. interface.md, Core; behaviour.md §7.8.
+// POST /silence-receipt. gateway/API.md §7.8.
 
 import { Type } from 'typebox';
 import {

@@ -1,5 +1,5 @@
 // What a session's chain says up to the newest checkpoint, read from proofs of the log's own lookup, so that
-// anyone who asks the log the same question finds the same numbers. behaviour.md §7.8; formats.md §6.
+// anyone who asks the log the same question finds the same numbers. gateway/API.md §7.8; log/FORMAT.md §6.
 
 import type { ChainKey, JsonObject, Link, LogView } from '../contract.ts';
 import { beganMs } from '../succession.ts';

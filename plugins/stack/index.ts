@@ -1,5 +1,5 @@
 // The stack: eleven layers in their order, and the two flows by which they are attached. Data only.
-// interface.md, Stack catalog and the attach flows.
+// gateway/API.md §15.
 
 import { definePlugin } from '../contract.ts';
 import { layerRoutes } from '../layer-routes.ts';

@@ -1,4 +1,4 @@
-// behaviour.md §6.3: an OpenAI-compatible moderation or chat endpoint in place of the embedded classifier. Any failure is ERROR.
+// gateway/API.md §6.3: an OpenAI-compatible moderation or chat endpoint in place of the embedded classifier. Any failure is ERROR.
 import type { Json } from '../../../log/index.ts';
 import { LONGEST_TEXT_BYTES } from './index.ts';
 import type { Classification, Classified } from './index.ts';

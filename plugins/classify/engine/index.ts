@@ -1,4 +1,4 @@
-// The door of the classifier: deterministic, embedded, offline, explainable. behaviour.md §6.
+// The door of the classifier: deterministic, embedded, offline, explainable. gateway/API.md §6.
 import type { Json, JsonObject } from '../../../log/index.ts';
 import { analyse } from './analysis.ts';
 import type { Analysis } from './analysis.ts';

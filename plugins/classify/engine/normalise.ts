@@ -1,4 +1,4 @@
-// The first step of behaviour.md §6.1: NFKC, case, zero-width, accents, confusables. Length at most grows by a constant.
+// The first step of gateway/API.md §6.1: NFKC, case, zero-width, accents, confusables. Length at most grows by a constant.
 import { readCatalog } from '../../catalog.ts';
 
 /** `text` in the one spelling that the tables use, and how much of the original shouts. */

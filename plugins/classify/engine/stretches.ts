@@ -1,5 +1,5 @@
 // A long text is read in stretches, each like a text of its own, and the worst counts: what stands far away must neither hide a
-// sentence nor lend it a meaning. behaviour.md §6.1.
+// sentence nor lend it a meaning. gateway/API.md §6.1.
 import type { Analysis } from './analysis.ts';
 import type { Marks } from './marks.ts';
 import type { Sentence } from './marks.ts';

@@ -1,4 +1,4 @@
-// Cuts normalised text into words and undoes the usual disguises: leet, spaced letters, stretched letters. behaviour.md §6.1.
+// Cuts normalised text into words and undoes the usual disguises: leet, spaced letters, stretched letters. gateway/API.md §6.1.
 import { FNV_BASIS, FNV_PRIME } from './vocabulary.ts';
 import type { Vocabulary } from './vocabulary.ts';
 import {

@@ -1,4 +1,4 @@
-// Where words begin and end, and what parts them, by the UTF-16 units of normalised text. behaviour.md §6.1.
+// Where words begin and end, and what parts them, by the UTF-16 units of normalised text. gateway/API.md §6.1.
 import { isLetter } from './normalise.ts';
 
 /** How strongly a word is parted from the one before it: not at all, by a comma or a dash, by the end of a sentence. */

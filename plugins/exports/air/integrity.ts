@@ -1,4 +1,4 @@
-// The integrity of air-1.0: content hash, chain hash, ES256 over the chain hash. reference/domain-standards.md §2.1.
+// The integrity of air-1.0: content hash, chain hash, ES256 over the chain hash. VERIDIC Evidence Envelope v0.1.
 
 import { hash } from 'node:crypto';
 import { toBase64, toHex } from '../../../log/index.ts';

@@ -1,4 +1,4 @@
-// The schema of an AgentInteractionRecord of air-1.0 as the service writes it. reference/domain-standards.md §2.1.
+// The schema of an AgentInteractionRecord of air-1.0 as the service writes it. VERIDIC Evidence Envelope v0.1.
 
 import { Type } from 'typebox';
 

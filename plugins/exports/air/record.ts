@@ -1,6 +1,6 @@
 // An entry of the log as an AgentInteractionRecord of air-1.0, without its integrity. A pure function of the entry
 // and of catalogs/air.json, so that whoever holds the entry can make the record again and compare.
-// reference/domain-standards.md §2.1; behaviour.md §12.3.
+// VERIDIC Evidence Envelope v0.1; gateway/API.md §12.3.
 
 import { hash } from 'node:crypto';
 import { canonical } from '../../../log/index.ts';

@@ -1,5 +1,5 @@
 // A session's records as one JSON document that streams: as many as the session's chain has under one checkpoint,
-// with the proof of that number. behaviour.md §12.3, §12.4; formats.md §3, §6.
+// with the proof of that number. gateway/API.md §12.3, §12.4; log/FORMAT.md §3, §6.
 
 import { Readable } from 'node:stream';
 import { toBase64 } from '../../../log/index.ts';
@@ -30,7 +30,7 @@ export interface SessionChain {
   readonly count: number;
   readonly size: number;
   readonly checkpoint: string;
-  /** Closes the chain: a document of formats.md §6 whose proof says how many entries there are. */
+  /** Closes the chain: a document of log/FORMAT.md §6 whose proof says how many entries there are. */
   readonly completeness_proof: JsonObject;
 }
 

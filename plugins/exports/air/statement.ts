@@ -1,5 +1,5 @@
 // A record as a signed statement: COSE_Sign1 over its canonical form, integrity in the protected header, so that a
-// chain can be checked without payloads, and the receipt of its entry in label 394. domain-standards.md §2.1, §2.2.
+// chain can be checked without payloads, and the receipt of its entry in label 394. VERIDIC Evidence Envelope v0.1; RFC 9052.
 
 import {
   algOf,

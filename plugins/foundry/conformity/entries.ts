@@ -1,4 +1,4 @@
-// The entry that commits to a conformity pack. behaviour.md §2.2, §10.9.
+// The entry that commits to a conformity pack. gateway/API.md §2.2, §10.9.
 
 import { Type } from 'typebox';
 import { asSchema, Hex32, Identifier, Nullable, SafeCount, SessionRef } from '../../contract.ts';

@@ -1,5 +1,5 @@
 // The regulatory pack of a system: where the AI Act puts it, what Article 12 asks of it, and what the log has of it.
-// A pack is a document; its entry commits to it. behaviour.md §2.2, §10.9; the texts are in catalogs/foundry.json.
+// A pack is a document; its entry commits to it. gateway/API.md §2.2, §10.9; the texts are in catalogs/foundry.json.
 
 import { createHash } from 'node:crypto';
 import { canonical } from '../../../log/index.ts';

@@ -1,4 +1,4 @@
-// POST /api/v1/conformity/generate. interface.md, Foundry; behaviour.md §2.2, §10.9, §14.
+// POST /api/v1/conformity/generate. gateway/API.md §2.2, §10.9, §14.
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';

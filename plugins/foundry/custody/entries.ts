@@ -1,5 +1,5 @@
 // The entry of a custody attestation: one link of its asset's chain, with the supply before and after.
-// behaviour.md §14; formats.md §2.
+// gateway/API.md §14; log/FORMAT.md §2.
 
 import { Type } from 'typebox';
 import { asSchema, Identifier } from '../../contract.ts';

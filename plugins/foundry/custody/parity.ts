@@ -1,10 +1,10 @@
 // Whether an event of an asset keeps its books: supply and the balances of holders. Pure; quantities are exact.
-// behaviour.md §14; domain-standards.md, custody parity.
+// gateway/API.md §14.
 
 import { exact } from '../decimal.ts';
 import type { Exact } from '../decimal.ts';
 
-/** What may happen to an asset. interface.md, Custody attestation. */
+/** What may happen to an asset. gateway/API.md §19. */
 export const EVENT_TYPES = [
   'tokenize',
   'mint',

@@ -1,4 +1,4 @@
-// POST /api/v1/custody/attest. interface.md, Custody attestation; behaviour.md §14.
+// POST /api/v1/custody/attest. gateway/API.md §14.
 
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';

@@ -1,4 +1,4 @@
-// Completions that the caller supplies and this service only seals: the model svc-seal-1. behaviour.md §10.8.
+// Completions that the caller supplies and this service only seals: the model svc-seal-1. gateway/API.md §10.8.
 
 import { randomUUID } from 'node:crypto';
 import { isJsonObject } from '../../../log/index.ts';

@@ -1,4 +1,4 @@
-// The seal of one exchange with a model, and the tree of its session. behaviour.md §10.8; formats.md §2.
+// The seal of one exchange with a model, and the tree of its session. gateway/API.md §10.8; log/FORMAT.md §2.
 
 import { Type } from 'typebox';
 import { asSchema, Hex32, Identifier, SafeCount, SessionRef } from '../../contract.ts';

@@ -1,4 +1,4 @@
-// POST /api/v1/inference/chat/completions. behaviour.md §10.8; domain-standards.md §6.5.
+// POST /api/v1/inference/chat/completions. gateway/API.md §10.8; OpenAI API, Chat Completions.
 
 import { Type } from 'typebox';
 import { isJsonObject } from '../../../log/index.ts';

@@ -1,4 +1,4 @@
-// An exchange as it is sealed and as its seal is shown. behaviour.md §10.8.
+// An exchange as it is sealed and as its seal is shown. gateway/API.md §10.8.
 
 import { randomBytes } from 'node:crypto';
 import { canonical } from '../../../log/index.ts';

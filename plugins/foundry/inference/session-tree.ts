@@ -1,5 +1,5 @@
 // The Merkle tree of a session's exchanges, grown leaf by leaf from its peaks alone. RFC 6962 §2.1 over leaves in
-// canonical form (formats.md, table of tags). Pure.
+// canonical form (log/FORMAT.md, Notation). Pure.
 
 import { createHash } from 'node:crypto';
 import { canonical } from '../../../log/index.ts';
@@ -53,7 +53,7 @@ export function rootOf({ peaks }: Peaks): string {
   return rest.reduce((right, left) => node(left, right), last);
 }
 
-/** SHA-256(salt ‖ JCS(value)), hex: the form of every commitment (formats.md §2). */
+/** SHA-256(salt ‖ JCS(value)), hex: the form of every commitment (log/FORMAT.md §2). */
 export function sealed(salt_hex: string, value: Json): string {
   return sha256(Buffer.from(salt_hex, 'hex'), canonical(value)).toString('hex');
 }

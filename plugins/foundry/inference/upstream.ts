@@ -1,5 +1,5 @@
 // The upstream: an OpenAI-compatible endpoint that the operator configured. It may hang, send garbage or die; each
-// of these is an outcome, never an exception. behaviour.md §10.8; domain-standards.md §6.5.
+// of these is an outcome, never an exception. gateway/API.md §10.8; OpenAI API, Chat Completions.
 
 import { Type } from 'typebox';
 import { isJsonObject } from '../../../log/index.ts';

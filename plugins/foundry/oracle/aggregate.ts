@@ -1,5 +1,5 @@
 // Readings to one value: weighted_trimmed_mean_v1, with its guard. Pure: who has the statement recomputes it.
-// behaviour.md §10.5; domain-standards.md §7.4.
+// gateway/API.md §10.5.
 
 import { FORMAT } from '../../../log/index.ts';
 import type { OracleLimits } from '../catalog.ts';
@@ -26,7 +26,7 @@ export const REASONS = ['spread', 'rejected_weight', 'survivors'] as const;
 /** A reading as it is judged. */
 export interface Reading {
   readonly source_id: string;
-  /** A decimal of formats.md §2. */
+  /** A decimal of log/FORMAT.md §2. */
   readonly value: string;
   readonly observed_at_ms: number;
   readonly weight_milli: number;

@@ -1,5 +1,5 @@
 // The entries of the oracle: an aggregate with everything it was computed from, and the resolution of a
-// dispute. What follows: where a tenant's feed stands. behaviour.md §10.5; formats.md §2.
+// dispute. What follows: where a tenant's feed stands. gateway/API.md §10.5; log/FORMAT.md §2.
 
 import { Type } from 'typebox';
 import {

@@ -1,4 +1,4 @@
-// From an aggregate request to what is logged. behaviour.md §10.5, §14.
+// From an aggregate request to what is logged. gateway/API.md §10.5, §14.
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';

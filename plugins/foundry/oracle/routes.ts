@@ -1,4 +1,4 @@
-// POST /api/v1/oracle/aggregate and /api/v1/oracle/resolve. interface.md, Foundry; behaviour.md §10.5, §14.
+// POST /api/v1/oracle/aggregate and /api/v1/oracle/resolve. gateway/API.md §10.5, §14.
 
 import { Type } from 'typebox';
 import { answerWithPlace, ApiError, EntryId, receiptOf, route } from '../../contract.ts';

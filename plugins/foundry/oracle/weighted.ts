@@ -1,4 +1,4 @@
-// Order statistics over weighted values, exact. behaviour.md §10.5; domain-standards.md §7.4.
+// Order statistics over weighted values, exact. gateway/API.md §10.5.
 // Weights are integers (thousandths); values are exact decimals.
 
 import { divided } from '../decimal.ts';

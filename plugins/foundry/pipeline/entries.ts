@@ -1,4 +1,4 @@
-// The entry of a pipeline run: what became of each step, by the entries that the steps left. behaviour.md §10.7.
+// The entry of a pipeline run: what became of each step, by the entries that the steps left. gateway/API.md §10.7.
 
 import { Type } from 'typebox';
 import { asSchema, EntryId } from '../../contract.ts';
@@ -8,7 +8,7 @@ import { count } from '../counts.ts';
 /** Name of the entry type. */
 export const PIPELINE = 'foundry.pipeline.v1';
 
-/** The steps, in their order (interface.md, Attach flow of the foundry). */
+/** The steps, in their order (gateway/API.md §15.2). */
 export const STEPS = [
   'physics',
   'print',

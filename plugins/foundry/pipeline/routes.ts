@@ -1,4 +1,4 @@
-// POST /api/v1/foundry/pipeline/run. interface.md, Attach flow of the foundry; behaviour.md §10.7, §14.
+// POST /api/v1/foundry/pipeline/run. gateway/API.md §10.7, §14.
 
 import { Type } from 'typebox';
 import classify from '../../classify/index.ts';

@@ -1,5 +1,5 @@
 // The steps of a run as drafts of one group: all that is known beforehand is decided here, and what depends on the
-// place in the log (a settlement, the books of an asset) at that place. behaviour.md §10.7.
+// place in the log (a settlement, the books of an asset) at that place. gateway/API.md §10.7.
 
 import type { Static } from 'typebox';
 import { resultDraft, RESULT } from '../../classify/index.ts';

@@ -1,5 +1,5 @@
 // When an obligation is due: one observation against a threshold, or several in a row, within a window. Pure.
-// behaviour.md §10.6; domain-standards.md §7.5.
+// gateway/API.md §10.6.
 
 import { exact } from '../decimal.ts';
 

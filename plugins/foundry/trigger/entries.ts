@@ -1,5 +1,5 @@
 // The entries of obligations: a trigger that is ARMED, each evaluation that leaves it so, and the settlement that
-// makes it FIRED, once and for ever. behaviour.md §10.6; formats.md §3 (trigger_id).
+// makes it FIRED, once and for ever. gateway/API.md §10.6; log/FORMAT.md §3 (trigger_id).
 
 import { Type } from 'typebox';
 import { asSchema, EntryId, Identifier, Millis, Nullable } from '../../contract.ts';

@@ -1,5 +1,5 @@
 // What a call to fire comes to at one point of the log: refused, replayed, evaluated, or FIRED. Here and nowhere else
-// it is decided that a trigger fires once. behaviour.md §10.5, §10.6.
+// it is decided that a trigger fires once. gateway/API.md §10.5, §10.6.
 
 import { ApiError } from '../../contract.ts';
 import type { CarriedPlace, JsonObject, RowReader } from '../../contract.ts';

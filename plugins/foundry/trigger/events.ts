@@ -1,4 +1,4 @@
-// What the trigger rail tells its webhook subscribers: ARMED and FIRED, each by its own entry. behaviour.md §11.
+// What the trigger rail tells its webhook subscribers: ARMED and FIRED, each by its own entry. gateway/API.md §11.
 
 import type { EventRule } from '../../contract.ts';
 import { SETTLEMENT, TRIGGER } from './entries.ts';

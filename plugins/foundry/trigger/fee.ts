@@ -1,4 +1,4 @@
-// What firing costs: basis points of the enabled exposure. behaviour.md §10.6; interface.md, States and transitions.
+// What firing costs: basis points of the enabled exposure. gateway/API.md §10.6, §18.
 // Money is bigint micro-USD; what is less than a micro-USD is not charged.
 
 import type { RowReader } from '../../contract.ts';

@@ -1,4 +1,4 @@
-// GET /signal/trigger/feed.json: what was armed and what fired, in the order of the log. interface.md, Foundry.
+// GET /signal/trigger/feed.json: what was armed and what fired, in the order of the log. gateway/API.md §16.
 
 import { Type } from 'typebox';
 import { EntryId, Identifier, Millis } from '../../contract.ts';

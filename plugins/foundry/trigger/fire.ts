@@ -1,4 +1,4 @@
-// POST /api/v1/foundry/trigger/fire. interface.md, States and transitions; behaviour.md §10.6, §14.
+// POST /api/v1/foundry/trigger/fire. gateway/API.md §10.6, §14.
 
 import { Type } from 'typebox';
 import {

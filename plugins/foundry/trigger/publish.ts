@@ -1,4 +1,4 @@
-// POST /signal/trigger/publish: a template becomes an obligation that is ARMED. behaviour.md §10.6, §14.
+// POST /signal/trigger/publish: a template becomes an obligation that is ARMED. gateway/API.md §10.6, §14.
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
@@ -12,7 +12,7 @@ import { COMPARATORS } from './condition.ts';
 import type { Condition } from './condition.ts';
 import { ConditionMembers, TRIGGER, triggerType } from './entries.ts';
 
-/** What an obligation may call and up to where. interface.md, Trigger templates. */
+/** What an obligation may call and up to where. gateway/API.md §17. */
 export const ObligationSurface = Type.Object(
   {
     callable_actions: Type.Array(Identifier),

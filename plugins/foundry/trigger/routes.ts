@@ -1,4 +1,4 @@
-// The routes of obligations. interface.md, Foundry; behaviour.md §10.6.
+// The routes of obligations. gateway/API.md §10.6.
 
 import { monthOf, monthRow, tierOf, usageOf } from '../../clear/index.ts';
 import type { PluginHost, Route } from '../../contract.ts';
