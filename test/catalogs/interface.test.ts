@@ -1,5 +1,5 @@
 // The schema values of the interface and each price of its tables, in the catalogs as they are served. The tables
-// are read from the copy beside this file, and that one is held to ../shared/spec/interface.md where it is.
+// are read from the copy beside this file, and that one is held to the document of the interface where it is.
 
 import assert from 'node:assert/strict';
 import { readCatalog } from '../../plugins/catalog.ts';
@@ -8,7 +8,7 @@ import { served, URL_OF } from './served.ts';
 import { copiedSections, interfaceSections, list, rows, section } from './tables.ts';
 
 describe('the copy of the interface (skipped where ../shared/spec is missing)', () => {
-  it('says what interface.md says', function () {
+  it('says what the document of the interface says', function () {
     const sections = interfaceSections();
     if (sections === null) this.skip(); // the tables are read in place
     assert.deepEqual(copiedSections, sections);

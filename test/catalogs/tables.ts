@@ -20,7 +20,7 @@ const COPY = new URL('./interface.json', import.meta.url);
 /** Headings that the catalogs are checked against. */
 const CHECKED = /^(Attach flow of|Catalog|Stack catalog|Foundry catalog|Versioning)/;
 
-/** The sections of interface.md beside the project; null where it is missing. */
+/** The sections of the interface's document beside the project; null where it is missing. */
 export function interfaceSections(): Readonly<Record<string, Section>> | null {
   return existsSync(INTERFACE) ? sectionsOf(readFileSync(INTERFACE, 'utf8')) : null;
 }

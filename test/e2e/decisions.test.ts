@@ -1,6 +1,6 @@
 // The story of one payment, told to a server over HTTP: an agent asks the gate, is held, released and permitted, pays
 // and binds what it paid; the carrier lets it be insured, until a violation. Each receipt is checked without the
-// server. behaviour.md §7.4, §8.
+// server. gateway/API.md §7.4, §8.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';

@@ -1,6 +1,6 @@
 // The foundry from physics to stack, in the order of the interface, over HTTP to a real process that is killed
-// between the steps. Each receipt is checked without the server; a receiver hears of the trigger. interface.md,
-// Attach flow of the foundry; behaviour.md §10.5 to §11.
+// between the steps. Each receipt is checked without the server; a receiver hears of the trigger.
+// gateway/API.md §10.5 to §11.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 // Webhooks of a real process that is killed in the middle of its queue: each event arrives at least once, those of a
 // trigger in the order of their entries; and receivers behind TLS, of an authority that is trusted or is not.
-// behaviour.md §11.
+// gateway/API.md §11.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
 // A wall clock that jumps: appends stop until the operator vouches for it, and times never run backwards.
-// formats.md §1; behaviour.md §13.
+// log/FORMAT.md §1; gateway/API.md §13.
 
 import assert from 'node:assert/strict';
 import type { Appended } from '../../log/index.ts';

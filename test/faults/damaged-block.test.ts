@@ -1,4 +1,4 @@
-// Bits that flip on the disk: found and named, never served as good. behaviour.md §13. Each file of a
+// Bits that flip on the disk: found and named, never served as good. gateway/API.md §13. Each file of a
 // database is damaged at many places, one at a time; what it then answers is compared with what was there.
 
 import assert from 'node:assert/strict';

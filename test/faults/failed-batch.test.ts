@@ -1,5 +1,5 @@
 // A batch that fails: nobody is told a lie, the log comes back by itself, and what the disk holds counts.
-// design/architecture.md, "A write"; behaviour.md §13.
+// log/FORMAT.md §5.1; gateway/API.md §13.
 
 import assert from 'node:assert/strict';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';

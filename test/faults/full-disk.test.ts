@@ -1,5 +1,5 @@
 // A disk that fills up under a server: 503 and nothing acknowledged that is not there, reads go on, and
-// with space it takes entries again by itself. behaviour.md §13. A small tmpfs, so it runs as root only.
+// with space it takes entries again by itself. gateway/API.md §13. A small tmpfs, so it runs as root only.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -1,6 +1,6 @@
 // What strangers send to a server process: bodies without end, nesting without end, text that is none,
 // clients that never finish, ten thousand of them. An envelope or a closed socket, never a 5xx, never
-// unbounded memory. behaviour.md §4.
+// unbounded memory. gateway/API.md §4.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

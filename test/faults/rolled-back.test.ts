@@ -1,5 +1,5 @@
 // An older copy of a database put back, or one without its checkpoint file: writing on would fork the log,
-// so it refuses and says what to do. formats.md §5; behaviour.md §13.
+// so it refuses and says what to do. log/FORMAT.md §5; gateway/API.md §13.
 
 import assert from 'node:assert/strict';
 import { cp, readFile, rename, rm, writeFile } from 'node:fs/promises';

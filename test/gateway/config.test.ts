@@ -25,7 +25,7 @@ describe('configuration', () => {
   before(() => (folder = mkdtempSync(join(tmpdir(), 'actlog-config-'))));
   after(() => rmSync(folder, { recursive: true }));
 
-  it('has the defaults of behaviour.md §3.3 and §4.2', () => {
+  it('has the defaults of gateway/API.md §3.3 and §4.2', () => {
     const { config } = readConfig({});
     assert.equal(config.PORT, 8080);
     assert.equal(config.ANONYMOUS_WRITES, 'sandbox');

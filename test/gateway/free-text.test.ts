@@ -1,6 +1,6 @@
 // Whatever a caller writes in free text, on every POST route that is declared: none of it stands in an entry. The
-// members are found by their schemas, so a new route is driven as soon as it has an example. behaviour.md §1.2;
-// formats.md §2.
+// members are found by their schemas, so a new route is driven as soon as it has an example. gateway/API.md §1.2;
+// log/FORMAT.md §2.
 
 import assert from 'node:assert/strict';
 import type { Log } from '../../log/index.ts';
@@ -14,7 +14,7 @@ import type { Answer, Running } from './running.ts';
 const MARK = 'Zebra Quagga';
 const MARKED = /zebra|quagga/i;
 
-/** What a partner of the relay asks to be known by stands in its public links (interface.md, partner relay). */
+/** What a partner of the relay asks to be known by stands in its public links (gateway/API.md §17). */
 const PUBLIC_NAMES: Readonly<Record<string, readonly string[]>> = {
   'relay.partner.v1': ['slug', 'links'],
 };

@@ -1,5 +1,5 @@
 // Every GET that answers JSON, asked after one small story: the answer is 200 and what the OpenAPI document says
-// it is. The contract suite does the same for requests with a body. behaviour.md §13.
+// it is. The contract suite does the same for requests with a body. gateway/API.md §13.
 
 import assert from 'node:assert/strict';
 import { commandVerbs } from '../../gateway/commands.ts';

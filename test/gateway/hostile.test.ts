@@ -1,6 +1,6 @@
 // Every declared route against hostile members, queries, paths, methods, bodies and keys: always the
 // envelope with a code that the operation declares, never a cause, never another tenant's words, and no free
-// text in any entry. behaviour.md §1.2, §4.
+// text in any entry. gateway/API.md §1.2, §4.
 
 import assert from 'node:assert/strict';
 import type { Route } from '../../plugins/contract.ts';

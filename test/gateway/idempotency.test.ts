@@ -1,4 +1,4 @@
-// Idempotency-Key over HTTP: behaviour.md §5, line by line.
+// Idempotency-Key over HTTP: gateway/API.md §5, line by line.
 
 import assert from 'node:assert/strict';
 import { idempotencyKey, sweepRecords } from '../../gateway/idempotency.ts';

@@ -1,4 +1,4 @@
-// The table of codes against behaviour.md §4.1, as it stands there.
+// The table of codes against gateway/API.md §4.1, as it stands there.
 
 import assert from 'node:assert/strict';
 import { apiError, envelope, PROBLEMS, problemHeaders } from '../../gateway/problems.ts';

@@ -1,5 +1,5 @@
 // Every member of every request, broken one at a time: the answer is the envelope, and its `param` names the
-// member. What is broken follows from the routes' own schemas. interface.md, Error envelope; behaviour.md §4.1.
+// member. What is broken follows from the routes' own schemas. gateway/API.md §4.1.
 
 import assert from 'node:assert/strict';
 import { Ajv2020 } from 'ajv/dist/2020.js';

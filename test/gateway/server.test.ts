@@ -1,4 +1,4 @@
-// Start and stop of a whole gateway. behaviour.md §3.5, §13.
+// Start and stop of a whole gateway. gateway/API.md §3.5, §13.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

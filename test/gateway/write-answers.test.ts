@@ -1,6 +1,6 @@
 // Every request with a body that is answered in JSON, asked once: the answer is what the OpenAPI document says,
 // and no member more. Beside get-answers.test.ts; the contract suite asks the plugins' own examples as well.
-// behaviour.md §13.
+// gateway/API.md §13.
 
 import assert from 'node:assert/strict';
 import type { JsonObject, Route } from '../../plugins/contract.ts';

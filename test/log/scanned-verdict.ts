@@ -1,5 +1,5 @@
 // What a scan of all entries of one entity says of a window: the oracle of absence documents. It reads statement by
-// statement and millisecond by millisecond, and shares nothing with the verifier. formats.md §6.
+// statement and millisecond by millisecond, and shares nothing with the verifier. log/FORMAT.md §6.
 
 import type { EntryType, JsonObject } from '../../log/index.ts';
 import type { Verdict } from '../../log/verify.ts';

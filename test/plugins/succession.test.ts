@@ -1,5 +1,5 @@
 // What was settled before a log was closed holds in the one that follows it: a payment is bound once, and who
-// sealed may still end the hold. behaviour.md §1.2, §7.4, §7.9; formats.md §1.
+// sealed may still end the hold. gateway/API.md §1.2, §7.4, §7.9; log/FORMAT.md §1.
 
 import assert from 'node:assert/strict';
 import { ok, run } from '../gateway/running.ts';

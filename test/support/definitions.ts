@@ -10,7 +10,7 @@ export interface HashedLeaf {
   readonly hash: Uint8Array;
 }
 
-/** Hash of a leaf of the map (formats.md §4). */
+/** Hash of a leaf of the map (log/FORMAT.md §4). */
 export const mapLeaf = (skey: Uint8Array, vhash: Uint8Array): Uint8Array =>
   native.sha256(concat(u8(2), skey, vhash));
 

@@ -1,5 +1,5 @@
 // Writes logs for tests: honest by default, and broken in exactly the way a test asks for.
-// Only here: it signs whatever it is told. The head map is the recursive definition of formats.md §4.
+// Only here: it signs whatever it is told. The head map is the recursive definition of log/FORMAT.md §4.
 
 import { native } from '../../log/crypto/native.ts';
 import { toBase64, toBase64Url, toHex, utf8 } from '../../log/encoding/bytes.ts';
@@ -173,7 +173,7 @@ export class Forge {
     return pathOf(this.leaves, index).map(toBase64);
   }
 
-  /** *opened* (formats.md §6) under the present size. */
+  /** *opened* (log/FORMAT.md §6) under the present size. */
   opened(index: number): JsonObject {
     return { index, entry: this.texts[index]!, path: this.path(index) };
   }

@@ -1,4 +1,4 @@
-// Who may ask what: behaviour.md §3.2 and §3.3.
+// Who may ask what: gateway/API.md §3.2 and §3.3.
 
 import assert from 'node:assert/strict';
 import { isDemonstration } from '../../../gateway/demo/calls.ts';

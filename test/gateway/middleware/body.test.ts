@@ -1,4 +1,4 @@
-// Bodies: JSON only, strict, bounded before they are read. behaviour.md §1.3, §4.2, §4.3.
+// Bodies: JSON only, strict, bounded before they are read. gateway/API.md §1.3, §4.2, §4.3.
 
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';

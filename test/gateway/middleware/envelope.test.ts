@@ -1,5 +1,5 @@
 // What every answer has, whatever went wrong: the envelope, its request id, the headers, the methods.
-// behaviour.md §4.1, §4.3; interface.md, Errors.
+// gateway/API.md §4.1, §4.3, §4.1.
 
 import assert from 'node:assert/strict';
 import { notes } from '../notes.ts';

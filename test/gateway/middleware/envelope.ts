@@ -1,4 +1,4 @@
-// The error envelope as tests check it. interface.md, Error envelope; behaviour.md §4.1.
+// The error envelope as tests check it. gateway/API.md §4.1.
 
 import assert from 'node:assert/strict';
 import type { Answer } from '../running.ts';

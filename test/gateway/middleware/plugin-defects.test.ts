@@ -1,5 +1,5 @@
 // Defects of a handler that reach a client: always the 500 envelope, with a line for the operator that says what
-// the author has to mend. behaviour.md §4.1.
+// the author has to mend. gateway/API.md §4.1.
 
 import assert from 'node:assert/strict';
 import { ApiError, definePlugin, route } from '../../../plugins/contract.ts';

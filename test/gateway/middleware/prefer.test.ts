@@ -1,4 +1,4 @@
-// Prefer: wait=N on appends. RFC 7240; behaviour.md §1.4.
+// Prefer: wait=N on appends. RFC 7240; gateway/API.md §1.4.
 
 import assert from 'node:assert/strict';
 import { fromBase64, fromHex, native } from '../../../log/index.ts';

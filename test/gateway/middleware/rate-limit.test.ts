@@ -1,4 +1,4 @@
-// Limits by key and by address, their headers, and the switch. behaviour.md §4.2.
+// Limits by key and by address, their headers, and the switch. gateway/API.md §4.2.
 
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';

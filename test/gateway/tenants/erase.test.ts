@@ -1,5 +1,5 @@
 // DELETE /api/v1/disclosures/{entry_id}: the texts are gone, the log is whole and says so, and a spoliation hold
-// is never overtaken. behaviour.md §1.2.
+// is never overtaken. gateway/API.md §1.2.
 
 import assert from 'node:assert/strict';
 import { native } from '../../../log/index.ts';

@@ -1,5 +1,5 @@
 // What operators and receivers do: the snippet of gateway/API.md, the command line with and without a server, the key
-// file, the schedule. behaviour.md §11.
+// file, the schedule. gateway/API.md §11.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

@@ -1,5 +1,5 @@
 // The queue under load: every message arrives, none twice unless it failed, and no host is asked more at a time than
-// it may be. behaviour.md §11.
+// it may be. gateway/API.md §11.
 
 import assert from 'node:assert/strict';
 import { startReceiver } from '../egress/receiver.ts';

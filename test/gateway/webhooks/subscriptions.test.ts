@@ -1,4 +1,4 @@
-// Subscriptions: who is told of what, in which order, signed with which secret. behaviour.md §11.
+// Subscriptions: who is told of what, in which order, signed with which secret. gateway/API.md §11.
 
 import assert from 'node:assert/strict';
 import { readFile, readdir, stat } from 'node:fs/promises';

@@ -1,5 +1,5 @@
 // Webhooks of classifications: what is sent, by whom it is signed, when it is tried again, what survives.
-// behaviour.md §11.
+// gateway/API.md §11.
 
 import assert from 'node:assert/strict';
 import { startReceiver } from '../egress/receiver.ts';

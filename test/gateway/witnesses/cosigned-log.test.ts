@@ -1,5 +1,5 @@
 // A log that publishes with a quorum of witnesses: while they are down, back, slow, and over its restarts.
-// formats.md §5.
+// log/FORMAT.md §5.
 
 import assert from 'node:assert/strict';
 import type { Witnesses } from '../../../gateway/witnesses/witnesses.ts';

@@ -1,4 +1,4 @@
-// Signers and key files (behaviour.md §2.3).
+// Signers and key files (gateway/API.md §2.3).
 
 import assert from 'node:assert/strict';
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';

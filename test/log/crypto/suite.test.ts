@@ -1,4 +1,4 @@
-// Both suites against C2SP/CCTV's edge cases (formats.md, Notation).
+// Both suites against C2SP/CCTV's edge cases (log/FORMAT.md, Notation).
 
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, sign } from 'node:crypto';

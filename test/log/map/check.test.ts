@@ -1,4 +1,4 @@
-// Map proofs: honest ones hold, and every known forgery is refused (absence.md §2.5, §7 items 12 to 14).
+// Map proofs: honest ones hold, and every known forgery is refused (log/FORMAT.md §6.4).
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-// Chain keys against the vectors and against the table of formats.md §3.
+// Chain keys against the vectors and against the table of log/FORMAT.md §3.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

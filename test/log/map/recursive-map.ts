@@ -1,4 +1,4 @@
-// The head map by its definition (formats.md §4), as an oracle: no trie, no storage, just the recursion.
+// The head map by its definition (log/FORMAT.md §4), as an oracle: no trie, no storage, just the recursion.
 
 import { fromHex } from '../../../log/encoding/bytes.ts';
 import type { MapProof } from '../../../log/map/check.ts';

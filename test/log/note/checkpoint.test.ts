@@ -1,4 +1,4 @@
-// Checkpoints of the absence vectors and of tlog-golden, and what is no checkpoint (formats.md §5).
+// Checkpoints of the absence vectors and of tlog-golden, and what is no checkpoint (log/FORMAT.md §5).
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-// Rules about links, the entities' owners, heartbeat runs and the head map, each broken. formats.md §3, §4.
+// Rules about links, the entities' owners, heartbeat runs and the head map, each broken. log/FORMAT.md §3, §4.
 
 import { toHex } from '../../../log/encoding/bytes.ts';
 import type { Json, JsonObject } from '../../../log/encoding/json-types.ts';

@@ -1,4 +1,4 @@
-// The key of the chain that an entry speaks about stands in clear by its own grammar. formats.md §2, §3.
+// The key of the chain that an entry speaks about stands in clear by its own grammar. log/FORMAT.md §2, §3.
 
 import assert from 'node:assert/strict';
 import { checkClearText, clearTextOf } from '../../../log/replay/clear-text.ts';

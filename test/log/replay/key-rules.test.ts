@@ -1,4 +1,4 @@
-// Rules about receipt keys, each broken. formats.md §2.
+// Rules about receipt keys, each broken. log/FORMAT.md §2.
 
 import { bent, breaksRules, keyEntry, refuses, rotate } from '../../support/break-rule.ts';
 import type { Case } from '../../support/break-rule.ts';

@@ -1,4 +1,4 @@
-// Rules about the beginning and the end of a log, each broken. formats.md §1.
+// Rules about the beginning and the end of a log, each broken. log/FORMAT.md §1.
 
 import { native } from '../../../log/crypto/native.ts';
 import type { JsonObject } from '../../../log/encoding/json-types.ts';

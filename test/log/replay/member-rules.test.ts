@@ -1,4 +1,4 @@
-// Rules about the members that every entry has, and about time, each broken. formats.md §2.
+// Rules about the members that every entry has, and about time, each broken. log/FORMAT.md §2.
 
 import { native } from '../../../log/crypto/native.ts';
 import { Replay } from '../../../log/replay.ts';

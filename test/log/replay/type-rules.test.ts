@@ -1,4 +1,4 @@
-// Rules about built-in and declared types and what may stand in clear, each broken. formats.md §2.
+// Rules about built-in and declared types and what may stand in clear, each broken. log/FORMAT.md §2.
 
 import type { Json } from '../../../log/encoding/json-types.ts';
 import { act, breaksRules, refuses } from '../../support/break-rule.ts';

@@ -1,4 +1,4 @@
-// The built-in types: the vectors' entries pass, and each breach of formats.md §2 and §4 is refused.
+// The built-in types: the vectors' entries pass, and each breach of log/FORMAT.md §2 and §4 is refused.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

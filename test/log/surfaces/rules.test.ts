@@ -1,5 +1,5 @@
 // Claims, manifests and heartbeat runs: the vectors replayed, each rule broken once, and runs against a
-// naive reading of formats.md §4.
+// naive reading of log/FORMAT.md §4.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

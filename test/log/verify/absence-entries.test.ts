@@ -1,4 +1,4 @@
-// The entries that an absence document shows. formats.md §6.5.
+// The entries that an absence document shows. log/FORMAT.md §6.5.
 
 import assert from 'node:assert/strict';
 import type { Json, JsonObject } from '../../../log/encoding/json-types.ts';

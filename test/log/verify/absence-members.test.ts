@@ -1,4 +1,4 @@
-// The form of absence documents, opened entries and receipts. formats.md §6, steps 0 to 2.
+// The form of absence documents, opened entries and receipts. log/FORMAT.md §6, steps 0 to 2.
 
 import assert from 'node:assert/strict';
 import { native } from '../../../log/crypto/native.ts';

@@ -1,4 +1,4 @@
-// Declared surfaces and heartbeat coverage of absence documents. formats.md §6.6 to §6.8.
+// Declared surfaces and heartbeat coverage of absence documents. log/FORMAT.md §6.6 to §6.8.
 
 import assert from 'node:assert/strict';
 import type { Json, JsonObject } from '../../../log/encoding/json-types.ts';

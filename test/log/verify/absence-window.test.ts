@@ -1,4 +1,4 @@
-// When a window is closed, and for whom. formats.md §6, steps 0 and 3.
+// When a window is closed, and for whom. log/FORMAT.md §6, steps 0 and 3.
 
 import assert from 'node:assert/strict';
 import { native } from '../../../log/crypto/native.ts';

@@ -1,4 +1,4 @@
-// Receipts: the steps of behaviour.md §1.1, each with what breaks it and nothing else.
+// Receipts: the steps of gateway/API.md §1.1, each with what breaks it and nothing else.
 
 import assert from 'node:assert/strict';
 import { native } from '../../../log/crypto/native.ts';

@@ -1,4 +1,4 @@
-// Lookups with proof of every kind of chain, counts by seq, and a question as of an older size. formats.md §5, §6.
+// Lookups with proof of every kind of chain, counts by seq, and a question as of an older size. log/FORMAT.md §5, §6.
 
 import assert from 'node:assert/strict';
 import { Type } from 'typebox';

@@ -1,5 +1,5 @@
 // What an answer of the carrier gate rests on and proves, what it keeps private, and that it blocks in its errors.
-// behaviour.md §8.3.
+// gateway/API.md §8.3.
 
 import assert from 'node:assert/strict';
 import { LogError } from '../../../log/index.ts';

@@ -1,5 +1,5 @@
-// Enrollment of an insured: its mandate, its bundle, and who may have which slug. interface.md, Carrier;
-// behaviour.md §8.3.
+// Enrollment of an insured: its mandate, its bundle, and who may have which slug.
+// gateway/API.md §8.3.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';

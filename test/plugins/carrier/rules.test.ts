@@ -1,4 +1,4 @@
-// The ordered rules of the carrier gate, each with what it looks at. behaviour.md §8.3.
+// The ordered rules of the carrier gate, each with what it looks at. gateway/API.md §8.3.
 
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../../log/index.ts';

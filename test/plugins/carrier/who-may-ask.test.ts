@@ -1,4 +1,4 @@
-// Roles, tenants and kinds of log at the carrier gate, and questions that it cannot read. interface.md, Carrier.
+// Roles, tenants and kinds of log at the carrier gate, and questions that it cannot read. gateway/API.md §16.
 
 import assert from 'node:assert/strict';
 import { codeOf } from '../../gateway/middleware/envelope.ts';

@@ -1,4 +1,4 @@
-// Counts of classifications, as the projection leaves them. behaviour.md §13 (the invariant).
+// Counts of classifications, as the projection leaves them. gateway/API.md §13 (the invariant).
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';

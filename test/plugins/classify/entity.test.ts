@@ -1,4 +1,4 @@
-// Classifications that name an entity, a surface and an event time. behaviour.md §9.1, §9.2, §14.
+// Classifications that name an entity, a surface and an event time. gateway/API.md §9.1, §9.2, §14.
 
 import assert from 'node:assert/strict';
 import { ENTITY, problem, serveSurfaces } from '../astl/surfaces.ts';

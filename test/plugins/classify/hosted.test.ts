@@ -1,4 +1,4 @@
-// Classification by a hosted model: what its answer becomes in the log, and that its failure is ERROR. behaviour.md §6.3.
+// Classification by a hosted model: what its answer becomes in the log, and that its failure is ERROR. gateway/API.md §6.3.
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';

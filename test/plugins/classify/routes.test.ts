@@ -1,4 +1,4 @@
-// POST /api/v1/classify over a running gateway; its receipt checked by the four steps of behaviour.md §1.1,
+// POST /api/v1/classify over a running gateway; its receipt checked by the four steps of gateway/API.md §1.1,
 // with nothing but SHA-256 and Ed25519.
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-// From a request to what is logged: no text of the caller's in clear. behaviour.md §1.2, §6.
+// From a request to what is logged: no text of the caller's in clear. gateway/API.md §1.2, §6.
 
 import assert from 'node:assert/strict';
 import { openEgress } from '../../../gateway/egress/egress.ts';

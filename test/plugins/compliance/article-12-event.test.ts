@@ -1,4 +1,4 @@
-// Article 12 events: which words enter the log, and which decision an event names. behaviour.md §2.2, §12.1.
+// Article 12 events: which words enter the log, and which decision an event names. gateway/API.md §2.2, §12.1.
 
 import assert from 'node:assert/strict';
 import { codeOf } from '../../gateway/middleware/envelope.ts';

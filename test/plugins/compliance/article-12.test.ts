@@ -1,5 +1,5 @@
 // The report over the Article 12 events of a session: what is evidenced, by which entries, sealed once, and proven
-// whole. behaviour.md §2.2, §12.1.
+// whole. gateway/API.md §2.2, §12.1.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';

@@ -1,5 +1,5 @@
 // The NAIC exhibit pack of a session, and the catalogs and schemas that it and the report are made by.
-// behaviour.md §12.2; reference/domain-standards.md §4.2.
+// gateway/API.md §12.2; NAIC AI Systems Evaluation Tool.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';

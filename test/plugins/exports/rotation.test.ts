@@ -1,5 +1,5 @@
 // Rotation of the keys that sign webhooks, AIR records and COSE messages: what the old key signed holds, and the new
-// one signs at once, also after a restart. behaviour.md §2.2.
+// one signs at once, also after a restart. gateway/API.md §2.2.
 
 import assert from 'node:assert/strict';
 import { native } from '../../../log/index.ts';

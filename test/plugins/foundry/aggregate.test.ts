@@ -1,4 +1,4 @@
-// The aggregate as its definition says it, against counting out every weight one by one. behaviour.md §10.5.
+// The aggregate as its definition says it, against counting out every weight one by one. gateway/API.md §10.5.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-// Conditions and fees of obligations. behaviour.md §10.6.
+// Conditions and fees of obligations. gateway/API.md §10.6.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-// Conformity packs. behaviour.md §2.2, §10.9.
+// Conformity packs. gateway/API.md §2.2, §10.9.
 
 import assert from 'node:assert/strict';
 import { documentHash } from '../../../plugins/foundry/conformity/pack.ts';
@@ -6,7 +6,7 @@ import type { Answer } from '../../gateway/running.ts';
 import { problem, serveSurfaces } from '../astl/surfaces.ts';
 import type { Surfaces } from '../astl/surfaces.ts';
 
-/** behaviour.md §10.9. */
+/** gateway/API.md §10.9. */
 const POINTS = [
   ['employment', '4'],
   ['insurance', '5(c)'],

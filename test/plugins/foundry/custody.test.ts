@@ -1,4 +1,4 @@
-// Custody attestations: the parity of an asset's books, chained. behaviour.md §14.
+// Custody attestations: the parity of an asset's books, chained. gateway/API.md §14.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';

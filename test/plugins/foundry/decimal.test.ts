@@ -1,4 +1,4 @@
-// Exact decimals of the foundry. formats.md §2.
+// Exact decimals of the foundry. log/FORMAT.md §2.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-// Inference: passed on, sealed, and sealed too when the upstream fails. behaviour.md §10.8.
+// Inference: passed on, sealed, and sealed too when the upstream fails. gateway/API.md §10.8.
 
 import assert from 'node:assert/strict';
 import { request } from 'node:http';

@@ -1,4 +1,4 @@
-// The oracle over HTTP. behaviour.md §10.5, §14.
+// The oracle over HTTP. gateway/API.md §10.5, §14.
 
 import assert from 'node:assert/strict';
 import { aggregate } from '../../../plugins/foundry/oracle/aggregate.ts';

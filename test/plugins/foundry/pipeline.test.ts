@@ -1,4 +1,4 @@
-// Pipeline runs: every step with its receipt, stopped at the first that fails. behaviour.md §10.7.
+// Pipeline runs: every step with its receipt, stopped at the first that fails. gateway/API.md §10.7.
 
 import assert from 'node:assert/strict';
 import type { Answer } from '../../gateway/running.ts';

@@ -1,4 +1,4 @@
-// Obligations over HTTP: ARMED, evaluated, FIRED once. behaviour.md §10.6, §14.
+// Obligations over HTTP: ARMED, evaluated, FIRED once. gateway/API.md §10.6, §14.
 
 import assert from 'node:assert/strict';
 import type { Answer } from '../../gateway/running.ts';

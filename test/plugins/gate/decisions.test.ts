@@ -1,5 +1,5 @@
 // The gate over HTTP: four outcomes, what each of them logs, and how it stands between policy, message and payment.
-// behaviour.md §8.1.
+// gateway/API.md §8.1.
 
 import assert from 'node:assert/strict';
 import { native } from '../../../log/crypto/native.ts';

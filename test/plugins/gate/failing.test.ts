@@ -1,5 +1,5 @@
 // The gate when something fails: whatever it is, nothing is permitted, and what was decided outlives a restart.
-// behaviour.md §8.1, "Fail closed, also on time-out".
+// gateway/API.md §8.1, "Fail closed, also on time-out".
 
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';

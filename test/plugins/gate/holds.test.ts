@@ -1,4 +1,4 @@
-// Holds: released or refused by a human, once; and the permit that comes of it. behaviour.md §8.1, §14.
+// Holds: released or refused by a human, once; and the permit that comes of it. gateway/API.md §8.1, §14.
 
 import assert from 'node:assert/strict';
 import { problem } from '../astl/surfaces.ts';

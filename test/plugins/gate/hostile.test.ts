@@ -1,5 +1,5 @@
 // What callers write to the gate, at its worst: every member missing, of another type, over-long, in hostile
-// Unicode; and none of their words in the log. behaviour.md §1.2, §1.3, §4.1.
+// Unicode; and none of their words in the log. gateway/API.md §1.2, §1.3, §4.1.
 
 import assert from 'node:assert/strict';
 import { problem } from '../astl/surfaces.ts';

@@ -1,4 +1,4 @@
-// Permits: used once, whoever races; and every receipt that permits nothing. behaviour.md §8.1, §8.2.
+// Permits: used once, whoever races; and every receipt that permits nothing. gateway/API.md §8.1, §8.2.
 
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../../log/index.ts';

@@ -1,4 +1,4 @@
-// A tenant's policy: its grammar as published, its rules, and its versions in the log. behaviour.md §8.1.
+// A tenant's policy: its grammar as published, its rules, and its versions in the log. gateway/API.md §8.1.
 
 import assert from 'node:assert/strict';
 import { Ajv2020 } from 'ajv/dist/2020.js';

@@ -1,4 +1,4 @@
-// Decisions and classifications re-evaluated under other inputs. behaviour.md §7.7, §14.
+// Decisions and classifications re-evaluated under other inputs. gateway/API.md §7.7, §14.
 
 import assert from 'node:assert/strict';
 import { problem } from '../astl/surfaces.ts';

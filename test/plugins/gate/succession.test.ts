@@ -1,5 +1,5 @@
 // What the gate says of policies and holds that stand in a closed log and were not carried, as where an earlier
-// release opened the log after it: nothing of them holds, and the caller is told where they are. behaviour.md §8.1.
+// release opened the log after it: nothing of them holds, and the caller is told where they are. gateway/API.md §8.1.
 
 import assert from 'node:assert/strict';
 import { ok, run } from '../../gateway/running.ts';

@@ -1,5 +1,4 @@
 // Backprop over graphs of tools: what is carried back, conserved or by the chain rule, and cycles.
-// domain-standards.md §7.2.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';

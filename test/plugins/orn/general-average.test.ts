@@ -1,4 +1,4 @@
-// General average: nets sum to zero for any input, and shares follow the values. domain-standards.md §7.3.
+// General average: nets sum to zero for any input, and shares follow the values. York-Antwerp Rules 2016.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';

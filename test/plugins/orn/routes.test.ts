@@ -1,5 +1,5 @@
 // POST /api/v1/orn/sharp, /backprop and /declare: answers, what enters the log, and what is refused.
-// behaviour.md §10.4, §14.
+// gateway/API.md §10.4, §14.
 
 import assert from 'node:assert/strict';
 import { codeOf } from '../../gateway/middleware/envelope.ts';

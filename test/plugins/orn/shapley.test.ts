@@ -1,5 +1,5 @@
 // Shapley's axioms, exact and to the micro-USD, and samples within their bound on games whose values are known.
-// domain-standards.md §7.1.
+// Shapley 1953.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';

@@ -1,5 +1,5 @@
 // The vectors of the orchestration layer, which another implementation computed: what the service signs is the same.
-// test/vectors/orn.json; behaviour.md §10.4.
+// test/vectors/orn.json; gateway/API.md §10.4.
 
 import assert from 'node:assert/strict';
 import { drawer, shuffle } from '../../../plugins/orn/permutations.ts';

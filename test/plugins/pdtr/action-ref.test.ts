@@ -1,4 +1,4 @@
-// action_ref by every profile: the vectors, what is refused, and what keeps two acts apart. behaviour.md §7.1, §7.6.
+// action_ref by every profile: the vectors, what is refused, and what keeps two acts apart. gateway/API.md §7.1, §7.6.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// The action_ref that a bind claims: verified, refused, or kept as claimed. behaviour.md §7.1.
+// The action_ref that a bind claims: verified, refused, or kept as claimed. gateway/API.md §7.1.
 
 import assert from 'node:assert/strict';
 import { actionRef, defaultActionRef } from '../../../plugins/pdtr/index.ts';

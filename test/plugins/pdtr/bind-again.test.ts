@@ -1,5 +1,5 @@
 // The same payment again: what is the same bind, what conflicts, and who wins when many ask at once.
-// behaviour.md §7.4.
+// gateway/API.md §7.4.
 
 import assert from 'node:assert/strict';
 import { problem } from '../astl/surfaces.ts';

@@ -1,5 +1,5 @@
 // The decision behind a payment: linked when it is the tenant's own, and which of the two has the surface.
-// behaviour.md §7.5.
+// gateway/API.md §7.5.
 
 import assert from 'node:assert/strict';
 import { problem } from '../astl/surfaces.ts';

@@ -1,4 +1,4 @@
-// Bodies that cannot be bound, texts that can, and none of either in the log. behaviour.md §4.
+// Bodies that cannot be bound, texts that can, and none of either in the log. gateway/API.md §4.
 
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../../log/index.ts';

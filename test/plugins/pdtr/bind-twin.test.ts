@@ -1,5 +1,5 @@
 // The twin receipt of a payment: what a bind answers, what its twin_verify_url shows, and what counts as cleared.
-// behaviour.md §7.2, §7.3.
+// gateway/API.md §7.2, §7.3.
 
 import assert from 'node:assert/strict';
 import { actionRef, defaultActionRef } from '../../../plugins/pdtr/index.ts';

@@ -1,4 +1,4 @@
-// The decision of a session, as the gate's row has it. behaviour.md §7.5.
+// The decision of a session, as the gate's row has it. gateway/API.md §7.5.
 
 import assert from 'node:assert/strict';
 import { bindDrafts } from '../../../plugins/pdtr/bind.ts';

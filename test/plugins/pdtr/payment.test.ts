@@ -1,5 +1,5 @@
 // payment_hash in its normal form, and the PAYMENT-RESPONSE header of x402 v2 as the x402 core writes and
-// reads it. behaviour.md §7.3.
+// reads it. gateway/API.md §7.3.
 
 import assert from 'node:assert/strict';
 import { decodePaymentResponseHeader, encodePaymentResponseHeader } from '@x402/core/http';

@@ -1,4 +1,4 @@
-// What a permit must be: each rule of behaviour.md §8.2, with what breaks it and nothing else.
+// What a permit must be: each rule of gateway/API.md §8.2, with what breaks it and nothing else.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-// Restraints, atoms, counterfactual replays and spoliation seals over HTTP. behaviour.md §7.7, §7.9.
+// Restraints, atoms, counterfactual replays and spoliation seals over HTTP. gateway/API.md §7.7, §7.9.
 
 import assert from 'node:assert/strict';
 import { native } from '../../../log/crypto/native.ts';

@@ -1,4 +1,4 @@
-// POST /silence-receipt: its numbers are those that the log proves. behaviour.md §7.8, §9.5.
+// POST /silence-receipt: its numbers are those that the log proves. gateway/API.md §7.8, §9.5.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';

@@ -1,4 +1,4 @@
-// The monitor of logs that break a rule: each finding is a file that proves itself. formats.md; C2SP tlog-checkpoint.
+// The monitor of logs that break a rule: each finding is a file that proves itself. log/FORMAT.md; C2SP tlog-checkpoint.
 
 import assert from 'node:assert/strict';
 import { rename } from 'node:fs/promises';

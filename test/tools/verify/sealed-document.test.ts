@@ -1,5 +1,5 @@
 // `actlog verify` of reports and packs: offline, from a kit, and each changed byte is refused by the check that
-// it belongs to. behaviour.md §2.2, §12.1, §12.4.
+// it belongs to. gateway/API.md §2.2, §12.1, §12.4.
 
 import assert from 'node:assert/strict';
 import { trustFromKit } from '../../../log/verify.ts';

@@ -1,4 +1,4 @@
-// Tests of the engine in Spanish, German and French, and in languages it does not know: threats, hate, harassment, requests for harm and hiring. behaviour.md §6.1.
+// Tests of the engine in Spanish, German and French, and in languages it does not know: threats, hate, harassment, requests for harm and hiring. gateway/API.md §6.1.
 
 import assert from 'node:assert/strict';
 import { loadEngine } from '../../../../plugins/classify/engine/index.ts';
