@@ -6,6 +6,7 @@
 //   3. all bundles, fetched a second time.
 // Where none of them gives the root, the finding is reported as an observation, and names what was withheld.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { equal, LogError, native, toBase64, toHex } from '../../log/index.ts';
 import { HASH_BYTES } from '../../log/merkle/hash.ts';
 import { checkConsistency, checkInclusion } from '../../log/merkle/check.ts';
@@ -35,6 +36,8 @@ export interface Reading {
 /** Runs a computation over the tree of a note. */
 type Tree = <T>(compute: (hashes: HashReader) => T) => Promise<T>;
 
+/** A server that answers slowly does not keep a finding from being reported: what is not read by then is withheld. */
+const GATHERING_MS = 60_000;
 /** More bundles than this are fetched only where the hash tiles are of no use. */
 const FEW_BUNDLES = 16;
 
@@ -194,6 +197,7 @@ class Gathering {
   readonly withheld: string[] = [];
   readonly #index: number;
   readonly #bytes: Uint8Array | null;
+  readonly #until = Date.now() + GATHERING_MS;
   #read: Buffer | null = null;
 
   /** `bytes` are those of the entry at `index`, which the replay has refused. */
@@ -294,7 +298,7 @@ class Gathering {
   /** Null for what is refused, withheld or does not fit together. */
   async tried<T>(attempt: () => Promise<T>): Promise<T | null> {
     try {
-      return await attempt();
+      return await this.#inTime(attempt);
     } catch (error) {
       if (error instanceof MirrorTrouble) {
         this.withheld.push(error instanceof MirrorMissing ? error.path : error.message);
@@ -302,6 +306,21 @@ class Gathering {
       }
       if (error instanceof LogError) return null;
       throw error;
+    }
+  }
+
+  async #inTime<T>(attempt: () => Promise<T>): Promise<T> {
+    const left = this.#until - Date.now();
+    if (left <= 0) throw new MirrorTrouble('the rest: there was no time left to ask for it');
+    const over = new AbortController();
+    try {
+      const late = sleep(left, undefined, { signal: over.signal }).then(() => {
+        throw new MirrorTrouble(`what was not answered within ${String(GATHERING_MS)} ms`);
+      });
+      late.catch(() => undefined);
+      return await Promise.race([attempt(), late]);
+    } finally {
+      over.abort();
     }
   }
 

@@ -180,9 +180,10 @@ export class Follower {
         }
       }
       await this.#remember(head);
-      await this.#checkTiles(head, polled === undefined ? 'all' : elapsed(polled));
     }
     if (polled !== undefined) this.#judge(head, polled, { stale, given_up });
+    // Last: a server that does not hand out tiles keeps nothing else from being judged.
+    if (!stale) await this.#checkTiles(head, polled === undefined ? 'all' : elapsed(polled));
     return {
       size: this.#replay.size,
       entries: this.#replay.size - from,

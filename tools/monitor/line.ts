@@ -118,10 +118,15 @@ export class Line {
       });
       if (look === null) return;
       report.checked(this.#nameOf(log.number), follower.origin, look);
-      await this.#keys.take(this.kind, follower);
       if (at === this.#logs.length - 1) this.#judge(log, follower, look.stale);
     });
-    if (outcome === 'violation' || at < this.#logs.length - 1) return outcome;
+    const { follower } = log;
+    const keys =
+      follower === null
+        ? 'ok'
+        : await this.#outcome(log, () => this.#keys.take(this.kind, follower));
+    if ([outcome, keys].includes('violation')) return 'violation';
+    if (at < this.#logs.length - 1) return outcome;
     const found = await this.#outcome(log, () => this.#findNext(log, { polled, given_up: true }));
     return outcome === 'ok' ? found : outcome;
   }
