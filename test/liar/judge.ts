@@ -2,7 +2,8 @@
 // consistency proofs, the signature of an entry. By the text of log/FORMAT.md and the RFCs alone.
 
 import assert from 'node:assert/strict';
-import { holds } from './bytes.ts';
+import { holds, jcs } from './bytes.ts';
+import type { Members } from './bytes.ts';
 import { leafHash, rootOfInclusion, rootsOfConsistency } from './tree.ts';
 
 export interface Entry {
@@ -49,6 +50,14 @@ function open(note: string, vkey: string): { size: number; root: Buffer } {
   return { size: Number(size), root: bytes(root) };
 }
 
+/** The entry is signed with the key that the other one declares. */
+function checkSigned(entry: string, declared: string): void {
+  const { signature, ...statement } = JSON.parse(entry) as Members & { signature: string };
+  const { jwk, key } = JSON.parse(declared) as { jwk?: { x: string }; key?: { x: string } };
+  const publicKey = Buffer.from((jwk ?? key)?.x ?? '', 'base64url');
+  assert.ok(holds(publicKey, Buffer.from(jcs(statement)), bytes(signature)), 'it is signed');
+}
+
 /** Throws unless everything in the document that can be checked holds. */
 export function judge(document: Document): void {
   const { notes, vkeys, vkey, entries, consistency, proof } = document;
@@ -70,7 +79,13 @@ export function judge(document: Document): void {
     const root = rootOfInclusion(index, head.size, leaf, path.map(bytes));
     assert.ok(root?.equals(head.root), `the note commits to entry ${String(index)}`);
   }
-  if (proof === 'signed' && entries.length > 0) {
+  if (document.rule === 'two_entries' && proof === 'signed') {
+    const [declared, stray, committed] = entries;
+    assert.ok(declared?.path !== undefined && committed?.path !== undefined);
+    checkSigned(stray?.entry ?? '', declared.entry ?? '');
+    assert.notEqual(stray?.entry, committed.entry);
+    assert.equal(stray?.index, committed.index);
+  } else if (proof === 'signed' && entries.length > 0) {
     assert.ok(
       entries.every(({ path }) => path !== undefined),
       'every entry has its path',

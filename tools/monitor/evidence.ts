@@ -8,6 +8,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { equal, LogError, native, toBase64, toHex } from '../../log/index.ts';
+import { publicKeyOfJwk } from '../../log/crypto/thumbprint.ts';
 import { HASH_BYTES } from '../../log/merkle/hash.ts';
 import { checkConsistency, checkInclusion } from '../../log/merkle/check.ts';
 import { inclusionPath, rootAt } from '../../log/merkle/prove.ts';
@@ -16,6 +17,8 @@ import { TILE_WIDTH, tileWidth } from '../../log/merkle/tile.ts';
 import { overTiles, type Mirror } from '../../log/mirror.ts';
 import type { Violation } from '../../log/replay.ts';
 import { leafHashOf } from '../../log/statement.ts';
+import type { ReceiptKey } from '../../log/types.ts';
+import { readEntry } from '../../log/verify/entry.ts';
 import { MirrorMissing, MirrorTrouble } from '../mirror/limits.ts';
 import { Finding, hiddenEntry, shownEntry } from './finding.ts';
 import type { Evidence, Prefix, ShownEntry } from './finding.ts';
@@ -31,6 +34,18 @@ export interface Reading {
   readonly head: Noted;
   /** The newest note that was checked before, where `head` is another one. */
   readonly before: Noted | null;
+  /** The receipt keys that the entries which were replayed declare. */
+  readonly keys: readonly ReceiptKey[];
+}
+
+/** Entries that were wrong at a first look and right at a second one: read again before it is a finding. */
+export class Torn extends MirrorTrouble {
+  readonly finding: Finding;
+
+  constructor(mirror: string, finding: Finding) {
+    super(`${mirror} gives other entries at a second look`);
+    this.finding = finding;
+  }
 }
 
 /** Runs a computation over the tree of a note. */
@@ -47,7 +62,7 @@ export async function findingOf(
   bytes: Uint8Array | null,
   reading: Reading,
   older?: { readonly note: string; readonly vkey: string },
-): Promise<Finding | MirrorTrouble> {
+): Promise<Finding | Torn> {
   const gathering = new Gathering(reading, violation.index, bytes);
   const own = violation.rule === 'checkpoint_root' ? null : await gathering.asReplayed();
   if (own !== null) return broken(violation, gathering, own, older);
@@ -149,10 +164,10 @@ async function provenPrefix(
 }
 
 /**
- * The first entry that was served and that the tree does not have. Trouble when it is served right at a second
- * look: a proxy may have mixed two answers, and what the log commits to is checked at the next look.
+ * The first entry that was served and that the tree does not have. One that the log has signed contradicts the
+ * entry that it commits to; another one may come of a proxy that mixed two answers, if it is right at a second look.
  */
-async function strayOf(gathering: Gathering, tree: Tree): Promise<Finding | MirrorTrouble | null> {
+async function strayOf(gathering: Gathering, tree: Tree): Promise<Finding | Torn | null> {
   const { mirror, head, before, leaves } = gathering.reading;
   const read = await gathering.read();
   const start = Math.min(before?.size ?? 0, leaves.fresh);
@@ -173,22 +188,50 @@ async function strayOf(gathering: Gathering, tree: Tree): Promise<Finding | Mirr
     const leaf = leafAt(read, index) ?? own;
     const second = await gathering.tried(() => mirror.again(n, tileWidth(head.size, 0, n)));
     const now = second?.[index % TILE_WIDTH];
-    if (now !== undefined && equal(leafHashOf(now), own)) {
-      return new MirrorTrouble(`${mirror.name} gives other entries at a second look`);
-    }
     const bytes = gathering.bytesOf(index, leaf) ?? now;
+    const committed = await gathering.show(index, tree);
+    const stray =
+      bytes === undefined ? { index, leaf_hash: toHex(leaf) } : shownEntry(index, bytes);
+    const signer = bytes === undefined ? null : signerOf(bytes, index, gathering.reading);
+    if (signer !== null) {
+      const detail = `the log has signed two entries of index ${String(index)}`;
+      const proof = committed.path === undefined ? 'observed' : 'signed';
+      return new Finding('two_entries', detail, proof, {
+        notes: [head.note],
+        entries: [await gathering.show(signer.since_index, tree), stray, committed],
+        ...gathering.evidence(),
+      });
+    }
     const detail = `entry ${String(index)} is served, but the checkpoint does not commit to it`;
-    const path = await gathering.path(tree, index, own);
-    return new Finding('entry_not_included', detail, 'observed', {
+    const finding = new Finding('entry_not_included', detail, 'observed', {
       notes: [head.note],
-      entries: [
-        bytes === undefined ? { index, leaf_hash: toHex(leaf) } : shownEntry(index, bytes),
-        ...(path === null ? [] : [hiddenEntry(index, own, path)]),
-      ],
+      entries: [stray, committed],
       ...gathering.evidence(),
     });
+    return now !== undefined && equal(leafHashOf(now), own)
+      ? new Torn(mirror.name, finding)
+      : finding;
   }
   return null;
+}
+
+/** The key of the log by which an entry that it does not commit to is signed for this index; null for none. */
+function signerOf(bytes: Uint8Array, index: number, { head, keys }: Reading): ReceiptKey | null {
+  try {
+    const { statement, message, signature } = readEntry(
+      native,
+      Buffer.from(bytes).toString('utf8'),
+    );
+    if (statement['origin'] !== head.origin || statement['index'] !== index) return null;
+    const key = keys.find(({ kid, since_index }) => {
+      return kid === statement['kid'] && since_index < index;
+    });
+    if (key === undefined) return null;
+    return native.verify(publicKeyOfJwk(key.jwk), message, signature) ? key : null;
+  } catch (error) {
+    if (error instanceof LogError) return null;
+    throw error;
+  }
 }
 
 /** Collects what is known of the tree of one note, and remembers what was refused. */

@@ -12,6 +12,7 @@ export type FindingRule =
   | 'checkpoint_size' // signed for no entries at all
   | 'two_roots' // two notes of one size
   | 'inconsistent' // a note that is not consistent with an earlier one
+  | 'two_entries' // two signed entries of one index
   | 'entry_not_included' // an entry is served that the checkpoint does not commit to
   | 'tile_wrong' // a hash tile is not that of the entries
   | 'tile_missing' // a tile or bundle that the checkpoint implies is not served

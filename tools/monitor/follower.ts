@@ -15,7 +15,7 @@ import { entriesAhead } from '../mirror/ahead.ts';
 import { MirrorMissing, MirrorTrouble } from '../mirror/limits.ts';
 import { judgeDelay, judgeHead, type Polled } from './clock-rules.ts';
 import type { Cursor, CursorFiles } from './cursor.ts';
-import { findingOf, openEntry, prefixFinding, type Reading } from './evidence.ts';
+import { findingOf, openEntry, prefixFinding, Torn, type Reading } from './evidence.ts';
 import { Finding, type ShownEntry } from './finding.ts';
 import { KeptMirror } from './kept-mirror.ts';
 import { overLeaves, type LeafHashes } from './leaf-hashes.ts';
@@ -207,7 +207,7 @@ export class Follower {
 
   #reading(head: Noted): Reading {
     const before = this.#seen?.size === head.size ? null : this.#seen;
-    return { mirror: this.#mirror, leaves: this.#leaves, head, before };
+    return { mirror: this.#mirror, leaves: this.#leaves, head, before, keys: this.keys() };
   }
 
   /** Compares with the newest note seen; true for an older one that is consistent with it. */
@@ -237,9 +237,9 @@ export class Follower {
   }
 
   /**
-   * Reads what the note implies. A file that the server says it does not have is asked for again: a copy
-   * may be incomplete for a moment. Then it is a finding, since every file that a published checkpoint
-   * implies is served (log/FORMAT.md §1).
+   * Reads what the note implies. A file that the server says it does not have, and entries that were wrong
+   * only at a first look, are read again: a copy may be incomplete for a moment, a proxy may mix answers.
+   * Then it is a finding: otherwise a server that answers so each time would never be judged.
    */
   async #served<T>(head: Noted, read: () => Promise<T>): Promise<T> {
     const { attempts, pause_ms } = this.#options.missing ?? MISSING;
@@ -248,15 +248,9 @@ export class Follower {
       try {
         return await read();
       } catch (error) {
-        if (!(error instanceof MirrorMissing) || signal?.aborted === true) throw error;
-        if (attempt >= attempts) {
-          const detail = `${error.path} is not served: ${error.message}`;
-          throw new Finding('tile_missing', detail, 'observed', {
-            notes: [head.note],
-            entries: [],
-            withheld: [error.path],
-          });
-        }
+        const finding = lastingFinding(error, head);
+        if (finding === null || signal?.aborted === true) throw error;
+        if (attempt >= attempts) throw finding;
         const options = signal === undefined ? {} : { signal };
         await sleep(pause_ms, undefined, options).catch(() => undefined);
       }
@@ -351,6 +345,17 @@ export class Follower {
     const closed = this.#replay.closed || given_up;
     judgeHead({ note: head.note, map_head_ms, closed }, polled);
   }
+}
+
+/** What it comes to when a read goes wrong in the same way each time; null for what may pass. */
+function lastingFinding(error: unknown, { note }: Noted): Finding | null {
+  if (error instanceof Torn) return error.finding;
+  if (!(error instanceof MirrorMissing)) return null;
+  return new Finding('tile_missing', `${error.path} is not served: ${error.message}`, 'observed', {
+    notes: [note],
+    entries: [],
+    withheld: [error.path],
+  });
 }
 
 const elapsed = ({ interval_ms }: Polled): Extent => ({ elapsed_ms: interval_ms });

@@ -97,12 +97,46 @@ const TILES: readonly Lie[] = [
 const otherEntry = (): Story => new Story().usual().act({ outcome: 'DENY' }).mapHead();
 const ownEntry = (): Story => new Story().usual().act().mapHead();
 
+/** The own story, with an entry 8 that nobody has signed. */
+const garbled = (): readonly Buffer[] =>
+  ownEntry().entries.with(
+    8,
+    Buffer.from(ownEntry().entries[8]?.toString().replace('PERMIT', 'DENY') ?? ''),
+  );
+
 const ENTRIES: readonly Lie[] = [
   {
-    ...{ name: 'an entry that the checkpoint does not commit to', rule: 'entry_not_included' },
+    ...{
+      name: 'a signed entry beside the one that the checkpoint commits to',
+      rule: 'two_entries',
+    },
+    ...{ proof: 'signed', entries: [0, 8, 8] },
     steps: [
       (host) => {
         host.put(ownEntry()).entries = otherEntry().entries;
+      },
+    ],
+  },
+  {
+    ...{ name: 'a signed entry at a first look, another one at a second', rule: 'two_entries' },
+    ...{ proof: 'signed', entries: [0, 8, 8] },
+    steps: [
+      (host) => {
+        const log = host.put(ownEntry());
+        host.interfere = (path, count) => {
+          log.entries =
+            path.includes('entries') && count === 1 ? otherEntry().entries : ownEntry().entries;
+          return null;
+        };
+      },
+    ],
+  },
+  {
+    ...{ name: 'an entry that nobody signed and the checkpoint does not commit to' },
+    ...{ rule: 'entry_not_included', proof: 'observed' },
+    steps: [
+      (host) => {
+        host.put(ownEntry()).entries = garbled();
       },
     ],
   },
@@ -118,24 +152,46 @@ const ENTRIES: readonly Lie[] = [
     ],
   },
   {
-    ...{ name: 'other entries, without tiles', rule: ['entry_not_included', 'checkpoint_root'] },
+    ...{ name: 'other entries, without tiles', rule: 'checkpoint_root', withheld: true },
     steps: [
       (host) => {
         host.put(ownEntry()).entries = otherEntry().entries;
         host.interfere = (path) => (/tile\/\d/.test(path) ? 404 : null);
       },
     ],
-    withheld: true,
   },
   {
-    ...{ name: 'an entry whose bundle hides behind right tiles', rule: 'entry_not_included' },
+    ...{
+      name: 'other entries, served only once',
+      rule: 'two_entries',
+      proof: 'signed',
+      withheld: true,
+    },
     steps: [
       (host) => {
         host.put(ownEntry()).entries = otherEntry().entries;
         host.interfere = (path, count) => (path.includes('entries') && count > 1 ? 404 : null);
       },
     ],
-    withheld: true,
+  },
+  {
+    name: 'a bad entry behind answers that are torn at each first look',
+    rule: ['entry_not_included', 'links'],
+    steps: [
+      (host) => {
+        const story = new Story()
+          .usual()
+          .act()
+          .act({}, { links: () => [] })
+          .mapHead();
+        const log = host.put(story);
+        const torn = story.entries.with(8, garbled()[8] ?? Buffer.alloc(0));
+        host.interfere = (path, count) => {
+          if (path.includes('entries')) log.entries = count % 2 === 1 ? torn : story.entries;
+          return null;
+        };
+      },
+    ],
   },
 ];
 

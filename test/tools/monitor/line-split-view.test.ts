@@ -1,6 +1,7 @@
 // The monitor of logs that have two faces: both notes are shown, signed as they are.
 
 import assert from 'node:assert/strict';
+import { toHex } from '../../../log/encoding/bytes.ts';
 import type { JsonObject } from '../../../log/encoding/json-types.ts';
 import { ACT, Forge } from '../../support/forge.ts';
 import { Monitor, assertProves, grow } from './monitored.ts';
@@ -54,15 +55,17 @@ describe('a monitor of a log that has two faces', () => {
     assert.deepEqual(document['notes'], [old, newer]);
   });
 
-  it('shows an entry that is served and not committed to', async () => {
+  it('shows a signed entry that is served beside the one that is committed to', async () => {
     const { one, other } = fork();
     const served = monitor.server.put(one);
     served.texts = other.texts;
     const document = await monitor.finding();
-    assert.equal(document['rule'], 'entry_not_included');
-    const [entry] = document['entries'] as JsonObject[];
+    assert.equal(document['rule'], 'two_entries');
+    const [key, entry, committed] = document['entries'] as JsonObject[];
+    assert.equal(key?.['index'], 0, 'the entry that declares the key');
     assert.equal(entry?.['entry'], other.texts[6]);
-    assert.equal(document['proof'], 'observed');
+    assert.equal(committed?.['leaf_hash'], toHex(one.leaves[6] ?? new Uint8Array(0)));
+    assert.equal(document['proof'], 'signed');
   });
 
   it('shows a successor that names another end than was published', async () => {

@@ -91,7 +91,17 @@ export class Monitor {
     const place = await placeOf(address, 'live', { attempts: 1 });
     const signal = new AbortController().signal;
     const { state, told: report } = this;
-    this.#line = new Line('live', { place, state, pool, report, bars: false, signal, ...more });
+    const missing = { attempts: 2, pause_ms: 0 };
+    this.#line = new Line('live', {
+      place,
+      state,
+      pool,
+      report,
+      bars: false,
+      signal,
+      missing,
+      ...more,
+    });
   }
 
   /** The finding of a look that must end in one, which is also kept in a file. */
