@@ -150,6 +150,13 @@ async function open(
         number,
         types,
         ...(witnesses === null ? {} : { cosign: witnesses.cosign(kind, number) }),
+        judgeClock: (offer, last_ms) => {
+          const ahead_ms = now() - last_ms;
+          if (ahead_ms > LONG_STOP_MS) {
+            options.logger.warn({ origin: offer.origin, ahead_ms }, LONG_STOP);
+          }
+          return witnesses?.aheadMs(kind, number, offer) ?? Promise.resolve(null);
+        },
       });
       const log = await (number === there.at(-1)
         ? opening
@@ -268,6 +275,13 @@ function receiptAt(
   const entry = { statement, signature, index, entry_id, leaf_hash: log.leafHash(index) };
   return receiptOf(entry, { base_url, sandbox: log.kind === 'sandbox' }, opened);
 }
+
+/** While it runs, a log has an entry every ten minutes. */
+const LONG_STOP_MS = 3_600_000;
+
+const LONG_STOP =
+  'the wall clock is more than an hour after the last entry: that is right if the service was stopped for so long. ' +
+  'Otherwise stop it and set the clock, since the times of entries cannot be taken back';
 
 /** A log that was lost and has a successor (log/FORMAT.md §5) is not served; its end is in the successor's first entry. */
 function skipLost(logger: Logger, error: unknown): null {

@@ -7,7 +7,7 @@ import { Core } from './core.ts';
 import { native } from './crypto/native.ts';
 import { equal, fromBase64, toBase64 } from './encoding/bytes.ts';
 import { LogError } from './errors.ts';
-import { noteText, storedNote } from './last-note.ts';
+import { noteText, ownNote, storedNote } from './last-note.ts';
 import { openFold } from './map/fold.ts';
 import { consistencyPath, rootAt } from './merkle/prove.ts';
 import { openCheckpoint, parseCheckpoint } from './note/checkpoint.ts';
@@ -131,10 +131,7 @@ async function settle(
     const { size, root } = remembered.acknowledged;
     sameRoot(core, size, fromBase64(root, 32), register.where(name));
   }
-  if (newest === null) return null;
-  // Without the lines of cosigners, as a witness is asked.
-  const [own = ''] = newest.note.split('\n').filter((line) => line.startsWith(`— ${core.origin} `));
-  return `${noteText(newest.note)}\n${own}\n`;
+  return newest === null ? null : ownNote(newest.note, core.origin);
 }
 
 function sameRoot(core: Core, size: number, root: Uint8Array, where: string): void {

@@ -23,6 +23,8 @@ export class LogClock {
   #offset: number;
   /** The operator knows that the log's last entry is ahead of the clock. */
   #vouched = false;
+  /** By how much the wall clock was ahead of the witnesses' at the start, when that is over the tolerance; else 0. */
+  #ahead_ms = 0;
 
   constructor(source: TimeSource) {
     this.#source = source;
@@ -36,6 +38,12 @@ export class LogClock {
 
   wall(): number {
     return this.#source.wall();
+  }
+
+  /** The wall clock is ahead of an independent clock by so much (behind when negative), as was measured now. */
+  compared(ahead_ms: number): void {
+    const drift = this.drift();
+    this.#ahead_ms = Math.abs(ahead_ms) > CLOCK_TOLERANCE_MS ? Math.round(ahead_ms) - drift : 0;
   }
 
   monotonic(): number {
@@ -62,7 +70,12 @@ export class LogClock {
   /** Why an entry that is to follow `floor` gets no time, as what the clock does; null when it gets one. */
   doubt(floor: number): string | null {
     const drift = this.drift();
-    if (Math.abs(drift) > CLOCK_TOLERANCE_MS) return `moved by ${String(drift)} ms`;
+    const ahead = this.#ahead_ms + drift;
+    if (Math.abs(ahead) > CLOCK_TOLERANCE_MS) {
+      if (this.#ahead_ms === 0) return `moved by ${String(drift)} ms`;
+      const way = ahead > 0 ? 'ahead of' : 'behind';
+      return `is ${String(Math.abs(ahead))} ms ${way} the clocks of the witnesses`;
+    }
     if (!this.#ahead(floor) || this.#vouched) return null;
     return `stands ${String(floor - this.#source.wall())} ms before the log's last entry`;
   }
@@ -74,6 +87,7 @@ export class LogClock {
   /** The operator vouches for the wall clock as it stands; entries go on from the last one's time. */
   confirm(): void {
     this.#vouched = true;
+    this.#ahead_ms = 0;
     this.#offset = this.#source.wall() - this.#source.monotonic();
   }
 }

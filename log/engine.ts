@@ -13,11 +13,11 @@ import { equal, fromBase64, toBase64 } from './encoding/bytes.ts';
 import type { JsonObject } from './encoding/json-types.ts';
 import { LogError } from './errors.ts';
 import { Keyring } from './keyring.ts';
-import { lastVisible, newestNote, noteText } from './last-note.ts';
+import { lastVisible, newestNote, noteText, ownNote } from './last-note.ts';
 import type { FoldHost } from './map/fold.ts';
-import { rootAt } from './merkle/prove.ts';
+import { consistencyPath, rootAt } from './merkle/prove.ts';
 import { parseCheckpoint } from './note/checkpoint.ts';
-import { Publisher, type PublisherOptions, type Visible } from './publisher.ts';
+import { Publisher, type Offer, type PublisherOptions, type Visible } from './publisher.ts';
 import { checkPredecessor } from './replay/life.ts';
 import { checkRowForms } from './row-forms.ts';
 import { Sequencer } from './sequencer.ts';
@@ -62,6 +62,11 @@ export interface EngineOptions {
   /** Another engine in LevelDB's place, or one that breaks on purpose. */
   readonly store?: (folder: string) => Promise<Store>;
   readonly cosign?: PublisherOptions['cosign'];
+  /**
+   * Asked at each start of a log that has published, before anything is appended: by how many milliseconds the wall
+   * clock is ahead of an independent one; null when that is unknown. `last_ms` is the time of the last entry.
+   */
+  readonly judgeClock?: (offer: Offer, last_ms: number) => Promise<number | null>;
   readonly onVisible?: (visible: Visible, before: Visible) => void;
   readonly onFailure?: (error: unknown) => void;
   readonly onClosed?: () => Promise<void>;
@@ -144,6 +149,14 @@ async function startOn(store: Store, options: EngineOptions): Promise<Engine> {
     keyring,
     options.cosign === undefined ? remembered : null,
   );
+  if (visible.size > 0 && options.judgeClock !== undefined) {
+    const { size, note } = visible;
+    const consistency = (from: number) => consistencyPath(core.tiles, from, size);
+    const vkey = keyring.vkey(origin);
+    const offer = { origin, vkey, note: ownNote(note, origin), size, consistency };
+    const ahead = await options.judgeClock(offer, core.position.last_ms);
+    if (ahead !== null) options.clock.compared(ahead);
+  }
   const snapshot = join(options.folder, 'map');
   const folded = await catchUp(core, snapshot, visible.size);
   const sequencer = new Sequencer(core, options.sign, options.max_waiting, (error) => {

@@ -17,6 +17,12 @@ import { put, type Store } from './store/store.ts';
 /** The three lines of a signed note. */
 export const noteText = (note: string): string => note.slice(0, note.indexOf('\n\n') + 1);
 
+/** A note without the lines of cosigners, as a witness is asked about it. */
+export function ownNote(note: string, origin: string): string {
+  const [own = ''] = note.split('\n').filter((line) => line.startsWith(`\u2014 ${origin} `));
+  return `${noteText(note)}\n${own}\n`;
+}
+
 /** The newest note in the database; null before the first checkpoint. */
 export async function storedNote(store: Store): Promise<string | null> {
   const range = { gte: Uint8Array.of(NOTE), lt: rowKey(NOTE + 1, ''), reverse: true, limit: 1 };

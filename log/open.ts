@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { LogClock, systemTime, type TimeSource } from './clock.ts';
 import { openSignPool, type SignPool } from './crypto/sign-pool.ts';
 import { makeFolder } from './durable-file.ts';
-import type { Predecessor } from './engine.ts';
+import type { EngineOptions, Predecessor } from './engine.ts';
 import type { Cosign } from './publisher.ts';
 import { OpenLog } from './log.ts';
 import { openFold, type FoldHost } from './map/fold.ts';
@@ -53,6 +53,8 @@ export interface OpenLogOptions {
   readonly store?: (folder: string) => Promise<Store>;
   /** Asks the witnesses; without it every signed checkpoint is published at once. */
   readonly cosign?: Cosign;
+  /** By how much the wall clock is ahead of an independent one; see `EngineOptions`. */
+  readonly judgeClock?: EngineOptions['judgeClock'];
 }
 
 /** Starts the threads; `inline` keeps everything on the calling thread, for small logs and tools. */
@@ -104,6 +106,7 @@ export async function openLog(options: OpenLogOptions): Promise<Log> {
       fold: threads.fold,
       ...(options.store === undefined ? {} : { store: options.store }),
       ...(options.cosign === undefined ? {} : { cosign: options.cosign }),
+      ...(options.judgeClock === undefined ? {} : { judgeClock: options.judgeClock }),
       ...own,
     });
   } catch (error) {

@@ -38,6 +38,8 @@ export class WitnessClient {
   /** What the witness has, as far as it said. */
   #known = 0;
   #state: WitnessState;
+  /** By how much our wall clock was ahead of its, as its last cosignature said; null when none came. */
+  #ahead_ms: number | null = null;
   #asking: Promise<unknown> = Promise.resolve();
   #newest: Offer | null = null;
 
@@ -46,6 +48,10 @@ export class WitnessClient {
     this.#url = `${key.url.replace(/\/$/, '')}/add-checkpoint`;
     this.#options = options;
     this.#state = { name: key.name, cosigned_size: 0, cosigned_at_ms: null, problem: null };
+  }
+
+  get ahead_ms(): number | null {
+    return this.#ahead_ms;
   }
 
   get state(): WitnessState {
@@ -113,7 +119,8 @@ export class WitnessClient {
     const [newest] = openCheckpoint(native, offer.note + answer, keys).cosignatures;
     if (newest === undefined) throw new Error('answered without a cosignature of its key');
     // Verifiers count it by its time, so it must say when it was made.
-    if (Math.abs(newest.time_s * 1000 - this.#options.now()) > FORMAT.skew_ms) {
+    this.#ahead_ms = this.#options.now() - newest.time_s * 1000;
+    if (Math.abs(this.#ahead_ms) > FORMAT.skew_ms) {
       throw new Error('its clock is more than a minute away from ours');
     }
     const line = answer

@@ -1,14 +1,18 @@
 // Which logs are witnessed, by the file of WITNESS_POLICY: those of its log lines, or all without any.
 
+import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { equal, native, parseVkey } from '../../log/index.ts';
-import type { Cosign, Kind, Log } from '../../log/index.ts';
+import type { Cosign, Kind, Log, Offer } from '../../log/index.ts';
 import { ConfigError } from '../config.ts';
 import type { Config } from '../config.ts';
 import { readWitnessPolicy } from './witness-policy.ts';
 import type { WitnessPolicy } from './witness-policy.ts';
 import { Witnesses } from './witnesses.ts';
 import type { WitnessHealth } from './witnesses.ts';
+
+/** How long a start waits for the clocks of witnesses. */
+const CLOCK_WAIT_MS = 2000;
 
 /** The witnesses of all logs of a gateway. */
 export class WitnessNetwork {
@@ -70,6 +74,22 @@ export class WitnessNetwork {
       // Another key for this very log: a mistake that must not pass as "not witnessed".
       return this.#disputes(offer.origin) ? null : { note: offer.note, cosignatures: 0 };
     };
+  }
+
+  /**
+   * By how much the wall clock is ahead of the clocks of a log's witnesses, who are asked to cosign its newest
+   * checkpoint again; null without an answer.
+   */
+  async aheadMs(kind: Kind, number: number, offer: Offer): Promise<number | null> {
+    const witnesses = this.#logs.get(nameOf(kind, number));
+    if (witnesses === undefined || !this.covers(offer)) return null;
+    // A start does not wait longer than this for a witness that does not answer.
+    const asked = new AbortController();
+    const wait = setTimeout(CLOCK_WAIT_MS, undefined, { signal: asked.signal });
+    await Promise.race([witnesses.cosign(offer), wait]);
+    asked.abort();
+    wait.catch(() => undefined);
+    return witnesses.aheadMs();
   }
 
   /** `ConfigError` when the file has another key for one of these logs, or is about none of them. */

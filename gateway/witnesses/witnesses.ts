@@ -56,6 +56,16 @@ export class Witnesses {
     };
   }
 
+  /**
+   * By how much our wall clock is ahead of the clocks of the witnesses: of those that answered, the one that differs
+   * least counts, since a single one may be wrong. Null when none has answered yet.
+   */
+  aheadMs(): number | null {
+    const known = this.#clients.flatMap(({ ahead_ms }) => ahead_ms ?? []);
+    known.sort((a, b) => Math.abs(a) - Math.abs(b));
+    return known[0] ?? null;
+  }
+
   /** The hook that the log's publisher calls. */
   readonly cosign: Cosign = async (offer) => {
     const lines: string[] = [];

@@ -2,7 +2,7 @@
 // log/FORMAT.md §1; gateway/API.md §13.
 
 import assert from 'node:assert/strict';
-import type { Appended } from '../../log/index.ts';
+import type { Appended, OpenLogOptions } from '../../log/index.ts';
 import { code, note, withLog } from '../log/kept-log.ts';
 import type { KeptLog } from '../log/kept-log.ts';
 
@@ -95,6 +95,42 @@ describe('a clock that jumps', () => {
       assert.ok(after.issued_at_ms >= before.issued_at_ms, 'never backwards');
       kept.time.advance(1000);
       assert.ok((await append(kept)).issued_at_ms >= after.issued_at_ms);
+    }),
+  );
+
+  it(
+    'compares the clock with an independent one at a start, and goes on once it is set right',
+    withLog(async (kept) => {
+      const before = await append(kept);
+      await kept.publish();
+      const asked: number[] = [];
+      let ahead = 2 * HOUR;
+      const judgeClock: OpenLogOptions['judgeClock'] = ({ size, note: shown }, last_ms) => {
+        assert.equal(size, kept.log.published().size);
+        assert.match(shown, /^[^\n]+\n\d+\n\S+\n\n— \S+ \S+\n$/, 'the note with one signature');
+        asked.push(last_ms);
+        return Promise.resolve(ahead);
+      };
+      await kept.stop();
+      kept.time.jump(kept.time.wall() + 2 * HOUR);
+      await kept.start({ judgeClock });
+      assert.equal(asked.length, 1);
+      assert.ok(asked[0]! >= before.issued_at_ms);
+      await assert.rejects(append(kept), /7200000 ms ahead of the clocks of the witnesses/);
+      assert.match(kept.log.health().clock_doubt ?? '', /ahead of the clocks of the witnesses/);
+      kept.time.jump(kept.time.wall() - 2 * HOUR);
+      const after = await append(kept);
+      assert.equal(kept.log.health().clock_doubt, null);
+      assert.ok(after.issued_at_ms < before.issued_at_ms + HOUR);
+
+      ahead = -2 * HOUR;
+      await kept.restart({ judgeClock });
+      await assert.rejects(append(kept), /7200000 ms behind the clocks of the witnesses/);
+      kept.log.operator.confirmClock();
+      await append(kept);
+      ahead = 59_000;
+      await kept.restart({ judgeClock });
+      await append(kept);
     }),
   );
 

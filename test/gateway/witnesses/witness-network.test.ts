@@ -8,10 +8,11 @@ import { native, openCheckpoint, parsePolicy } from '../../../log/index.ts';
 import type { Log, Published } from '../../../log/index.ts';
 import { trustFromKit, verifyReceipt } from '../../../log/verify.ts';
 import { seededSigner } from '../../log/note/seeded-signer.ts';
-import { run } from '../running.ts';
+import { Clock, ok, run } from '../running.ts';
 import type { Running } from '../running.ts';
 import { until } from '../webhooks/receiving.ts';
 import { cosignerKey, realWitness } from './answering.ts';
+import { actlog } from '../../support/actlog.ts';
 import type { Listening } from '../../support/listening.ts';
 
 const NAMES = ['one', 'two', 'three'] as const;
@@ -85,6 +86,34 @@ describe('a gateway with witnesses', () => {
     running = null;
     for (const witness of witnesses) await witness?.close();
     await rm(data, { recursive: true, force: true });
+  });
+
+  it('show that the clock is two hours ahead at a start, until it is set right or confirmed', async () => {
+    const hours = 2 * 3_600_000;
+    const { gateway } = await start([]);
+    await post();
+    await cosignedBy(gateway.logs.live, 3);
+    for (const way of ['set right', 'confirmed']) {
+      await running!.close(true);
+      const clock = new Clock();
+      clock.jump(hours);
+      running = await run(
+        { DATA_DIR: data, WITNESS_POLICY: join(data, 'policy'), WITNESS_TIMEOUT_MS: '60000' },
+        { clock },
+      );
+      const { status, json } = await post();
+      assert.equal(status, 503);
+      assert.equal(json.error.code, 'log_unavailable');
+      const health = await running.get('/health');
+      assert.match(health.text, /degraded.*ahead of the clocks of the witnesses/s);
+      if (way === 'set right') clock.jump(-hours);
+      else assert.equal((await actlog(['clock', 'confirm', '--data', data])).code, 0);
+      ok(await post());
+      const log = running.gateway.logs.live;
+      const { issued_at_ms } = JSON.parse(log.entry(log.size() - 1) ?? '');
+      const late = issued_at_ms - Date.now() > hours / 2;
+      assert.equal(late, way === 'confirmed');
+    }
   });
 
   it('publishes what they cosigned, and a kit that a receipt verifies with', async () => {
