@@ -136,6 +136,11 @@ export async function refusalOf(place: RegisterPlace): Promise<string | null> {
   return known === null || sameIdentity(known, identity) ? null : copied(place, register).message;
 }
 
+/** Whether the register is tied to a data folder, whichever that is. */
+export async function isTied(place: RegisterPlace): Promise<boolean> {
+  return (await (await findRegister(place)).read(FOLDER)) !== null;
+}
+
 /** Whether a data folder has its marker file, which names its register. */
 export const isMarked = (data: string): boolean => existsSync(markerOf(data));
 

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { refusalOf } from '../../log/store/data-folder.ts';
 import { cosignerKey, realWitness } from '../gateway/witnesses/answering.ts';
+import { run } from '../gateway/running.ts';
 import { actlog, type Ran } from '../support/actlog.ts';
 import { openTestLog } from '../support/open-test-log.ts';
 import type { TestLog } from '../support/open-test-log.ts';
@@ -119,6 +120,22 @@ describe('actlog adopt', function () {
     } finally {
       await witness.close();
     }
+  });
+
+  it('accepts an older database of the gateway on purpose, in a folder that keeps its register', async () => {
+    const served = join(folder, 'served');
+    const env = { DATA_DIR: served, CHECKPOINT_DIR: join(folder, 'served-register') };
+    await (await run(env)).close(true);
+    const older = join(folder, 'older');
+    await cp(join(served, 'gateway'), older, { recursive: true });
+    const later = await run(env);
+    await later.gateway.tenants.issue({ tenant: 'second', kind: 'live' });
+    await later.close(true);
+    await rm(join(served, 'gateway'), { recursive: true });
+    await rename(older, join(served, 'gateway'));
+    await assert.rejects(run(env), { code: 'log_rolled_back' });
+    said(await adopt(served, [], env), 0, /accepted the older database in .*revoke again each key/);
+    await (await run(env)).close(true);
   });
 
   it('finds the register of a folder that was restored without its marker', async () => {

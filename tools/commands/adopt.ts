@@ -1,18 +1,22 @@
 // `actlog adopt`: lets a data folder go on that is a copy, was restored, or has lost its checkpoint register.
 
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import { passphraseOf } from '../../gateway/passphrase.ts';
 import type { Config } from '../../gateway/config.ts';
+import type { Inspected } from '../../gateway/tenants/level-care.ts';
 import type { WitnessNetwork } from '../../gateway/witnesses/witness-network.ts';
 import type { Adopted, AskWitnesses } from '../../log/adoption.ts';
 import { readKeyFile, Signer } from '../../log/crypto/keys.ts';
 import { native } from '../../log/crypto/native.ts';
+import { LogError } from '../../log/errors.ts';
 import { formatVkey, LOG_KEY } from '../../log/note/vkey.ts';
 import { openCheckpoint } from '../../log/note/checkpoint.ts';
 import {
   adoptFolder,
   findRegister,
   isMarked,
+  isTied,
   knownRegisters,
   refusalOf,
 } from '../../log/store/data-folder.ts';
@@ -71,6 +75,8 @@ async function run(options: AdoptCommand): Promise<number> {
   const strict = { ...config, WITNESS_FAIL_OPEN: 'off' } as const;
   const network = Network.open(strict, Date.now, pino({ level: 'silent' }));
   const types = await broughtTypes(config);
+  // The register of this very folder confirms the logs that it holds.
+  const own = refusal === null && found === null && (await isTied(place));
   const risky: string[] = [];
   for (const log of logs) {
     const { origin, kind, number } = log;
@@ -87,7 +93,8 @@ async function run(options: AdoptCommand): Promise<number> {
         ...(mirror === undefined ? {} : { mirror }),
         ...(network?.covers(log) === true ? { witnesses: askOf(network, log) } : {}),
       });
-      if (adopted.compared.length === 0) risky.push(origin);
+      const entered = !own || register.changes.has(registerName(kind, number));
+      if (adopted.compared.length === 0 && entered) risky.push(origin);
       console.log(inWords(adopted));
     } finally {
       await mirror?.close();
@@ -99,9 +106,43 @@ async function run(options: AdoptCommand): Promise<number> {
         'or WITNESS_POLICY, or --accept-risk when no other copy was ever used',
     );
   }
-  const { folder } = await adoptFolder(place, found, register.changes);
-  console.log(`the checkpoint register ${folder} belongs to ${place.data} now: start the service`);
+  const adopted = await adoptFolder(place, found, register.changes);
+  await acceptDatabases(place.data, adopted);
+  console.log(
+    `the checkpoint register ${adopted.folder} belongs to ${place.data} now: start the service`,
+  );
   return EXIT.ok;
+}
+
+/** Accepts what the databases of the gateway hold where the register knows of later writes. */
+async function acceptDatabases(data: string, register: FileRegister): Promise<void> {
+  const store = await import('../../gateway/tenants/store.ts');
+  const { acceptDisclosures, privatePlace } = await import('../../gateway/tenants/disclosures.ts');
+  const { inspectLevel } = await import('../../gateway/tenants/level-care.ts');
+  const [gateway, keys] = [join(data, 'gateway'), join(data, 'private')];
+  if (await lacksWrites(() => store.inspectGatewayStore(gateway, register))) {
+    await store.acceptGatewayStore(gateway, register);
+    console.log(
+      `accepted the older database in ${gateway}: API keys and subscriptions are those of the copy, so revoke ` +
+        'again each key that was revoked since',
+    );
+  }
+  if (await lacksWrites(() => inspectLevel(keys, privatePlace(register)))) {
+    await acceptDisclosures(keys, register);
+    console.log(`accepted the database in ${keys}: disclosures whose keys it lacks are lost`);
+  }
+}
+
+async function lacksWrites(inspect: () => Promise<Inspected | null>): Promise<boolean> {
+  try {
+    const found = await inspect();
+    await found?.close();
+    return found !== null && found.problems.length > 0;
+  } catch (error) {
+    // It is gone, and the register knows of it.
+    if (error instanceof LogError && error.code === 'log_rolled_back') return true;
+    throw error;
+  }
 }
 
 function inWords({ origin, size, restored, compared }: Adopted): string {
