@@ -17,6 +17,8 @@ export interface ServerPlace {
   readonly env?: Readonly<Record<string, string>>;
   /** The module that is run from source; the command line `actlog serve` unless given. */
   readonly program?: string;
+  /** Called with the process before it says anything. */
+  readonly onSpawn?: (child: ChildProcess) => void;
 }
 
 /** A started server process. */
@@ -64,6 +66,7 @@ export class ChildServer {
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
+    place.onSpawn?.(child);
     const exit = once(child, 'exit');
     const said: string[] = [];
     const keys = new Map<string, string>();
@@ -82,6 +85,10 @@ export class ChildServer {
     ended.catch(() => undefined);
     await Promise.race([serves, ended]);
     return new ChildServer(url, keys, child, exit);
+  }
+
+  get process(): ChildProcess {
+    return this.#child;
   }
 
   get pid(): number {

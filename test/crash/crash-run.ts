@@ -44,7 +44,7 @@ interface Asked {
 }
 
 /** One log of the server, its writers and what they were told. */
-class Side {
+export class Side {
   readonly kind: Kind;
   readonly client: Client;
   auditor: Auditor | null = null;
@@ -139,7 +139,8 @@ async function eachOf<T>(items: readonly T[], work: (item: T) => Promise<void>):
   await Promise.all(Array.from({ length: 8 }, worker));
 }
 
-async function checkFolders(data: string, sides: readonly Side[]): Promise<void> {
+/** fsck of the logs of a stopped server. */
+export async function checkFolders(data: string, sides: readonly Side[]): Promise<void> {
   for (const { kind, auditor } of sides) {
     const result = await fsck({
       folder: join(data, kind, '1'),

@@ -1,0 +1,277 @@
+// Kills (SIGKILL) a server where it is most vulnerable: while LevelDB creates a table or a new MANIFEST, while key files
+// are made or rotated, in a first start, and while the checkpoint register and the databases of the gateway are written.
+// After each kill the next start must succeed, with everything that was acknowledged.
+
+import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import { mkdirSync, watch } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { askServer } from '../../gateway/tenants/admin-socket.ts';
+import { freePort } from '../support/free-port.ts';
+import { ChildServer } from './child-server.ts';
+import { checkFolders, Side } from './crash-run.ts';
+
+const WRITERS = 4;
+/** A server that did not come to its place by then is killed without being counted. */
+const LIFE_MS = 5000;
+
+/** Where a server is killed. */
+export const AIMS = [
+  'table creation',
+  'MANIFEST rotation',
+  'first start',
+  'key file creation',
+  'key file rotation',
+  'checkpoint register',
+  'gateway writes',
+  'private writes',
+] as const;
+export type Aim = (typeof AIMS)[number];
+
+const hook = new URL('die-at.ts', import.meta.url).href;
+
+/** Settings that end the process before the n-th operation on a path. */
+const dieAt = (path: string, nth: number, from = ''): Readonly<Record<string, string>> => ({
+  NODE_OPTIONS: `--import tsx --import ${hook}`,
+  DIE_AT: path,
+  DIE_NTH: String(nth),
+  DIE_FROM: from,
+  // The hook is of the main thread.
+  THREADS: 'off',
+});
+
+const upTo = (n: number): number => 1 + Math.floor(Math.random() * n);
+
+/** One data folder, its server and what it acknowledged. */
+class Target {
+  readonly data: string;
+  readonly #port: number;
+  #side: Side | null = null;
+  /** Ids of API keys that were issued. */
+  readonly #keys: string[] = [];
+  #tenants = 0;
+
+  private constructor(data: string, port: number) {
+    this.data = data;
+    this.#port = port;
+  }
+
+  static async open(): Promise<Target> {
+    return new Target(await mkdtemp(join(tmpdir(), 'actlog-aimed-')), await freePort());
+  }
+
+  /** Starts; null when it was killed on the way. Any other end is what must not be. */
+  async start(
+    env: Readonly<Record<string, string>> = {},
+    onSpawn: (child: ChildProcess) => void = () => undefined,
+  ): Promise<ChildServer | null> {
+    let child: ChildProcess | undefined;
+    try {
+      const server = await ChildServer.start({
+        data: this.data,
+        port: this.#port,
+        env,
+        onSpawn: (spawned) => {
+          child = spawned;
+          onSpawn(spawned);
+        },
+      });
+      const key = server.keys.get('live');
+      if (key !== undefined) this.#side = new Side('live', server.url, key);
+      return server;
+    } catch (error) {
+      if (child?.signalCode === 'SIGKILL') return null;
+      throw error;
+    }
+  }
+
+  /** Everything that was acknowledged is there. */
+  async audit(all = false): Promise<void> {
+    await this.#side?.askAgain();
+    await this.#side?.audit(all);
+    const listed = (await askServer(this.data, 'keys list', {}))?.result as { key_id: string }[];
+    const known = new Set(listed.map(({ key_id }) => key_id));
+    for (const id of this.#keys) assert.ok(known.has(id), `the key ${id} that was issued`);
+  }
+
+  /** Writes until the server is gone. */
+  async load(): Promise<void> {
+    const side = this.#side;
+    if (side === null) return;
+    await Promise.all([side.watch(), ...Array.from({ length: WRITERS }, () => side.write())]);
+  }
+
+  /** Asks for something of the command line again and again until the server is gone. */
+  async administer(verb: string, args: () => Record<string, string>): Promise<void> {
+    for (;;) {
+      const answer = await askServer(this.data, verb, args()).catch((error: unknown) => {
+        if ((error as Error).name === 'AdminError') throw error;
+        return null;
+      });
+      if (answer === null) return;
+      const { key_id } = answer.result as { key_id?: string };
+      if (key_id !== undefined) this.#keys.push(key_id);
+    }
+  }
+
+  nextTenant(): string {
+    this.#tenants += 1;
+    return `aimed-${String(this.#tenants)}`;
+  }
+
+  async close(): Promise<void> {
+    if (this.#side !== null) await checkFolders(this.data, [this.#side]);
+    await this.#side?.client.close();
+    await rm(this.data, { recursive: true, force: true });
+  }
+}
+
+/** Kills a process at the n-th change of a file of a folder whose name matches. */
+function killAt(folder: string, name: RegExp, nth: number, child: ChildProcess): () => boolean {
+  let left = nth;
+  mkdirSync(folder, { recursive: true });
+  const watcher = watch(folder, (_, changed) => {
+    if (changed === null || !name.test(changed)) return;
+    left -= 1;
+    if (left === 0) child.kill('SIGKILL');
+  });
+  return () => {
+    watcher.close();
+    return left <= 0;
+  };
+}
+
+/** One kill while the database of the live log is opened after an unclean end. */
+async function killOpening(target: Target, name: RegExp): Promise<boolean> {
+  const server = await target.start();
+  assert.ok(server !== null);
+  await target.audit();
+  const load = target.load();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  await server.kill();
+  await load;
+  let hit = (): boolean => false;
+  const opening = await target.start({}, (child) => {
+    hit = killAt(join(target.data, 'live', '1', 'db'), name, upTo(2), child);
+  });
+  await opening?.kill();
+  return hit();
+}
+
+/** One kill before an operation on a path, while the server makes what a first start makes. */
+async function killFirstStart(path: string, nth: number): Promise<boolean> {
+  const target = await Target.open();
+  try {
+    const first = await target.start(dieAt(path, nth, 'start'));
+    await first?.kill();
+    const second = await target.start();
+    assert.ok(second !== null);
+    // A first start that stored its keys and was killed before it showed them shows none again.
+    await target.audit();
+    await second.kill();
+    return first === null;
+  } finally {
+    await target.close();
+  }
+}
+
+/** One kill of a server under load; `aim` says what else is asked of it. */
+async function killServing(
+  target: Target,
+  env: Readonly<Record<string, string>>,
+  aim: (server: ChildServer) => { readonly work: Promise<void>; readonly hit: () => boolean },
+): Promise<boolean> {
+  const server = await target.start(env);
+  assert.ok(server !== null);
+  await target.audit();
+  const { work, hit } = aim(server);
+  const load = target.load();
+  const late = setTimeout(() => void server.kill(), LIFE_MS);
+  await server.ended();
+  clearTimeout(late);
+  await Promise.all([work, load]);
+  return hit();
+}
+
+/** Arms the hook of a server, and asks for work. */
+const armed =
+  (work: () => Promise<void> = () => Promise.resolve()) =>
+  (server: ChildServer) => {
+    const start = Date.now();
+    process.kill(server.pid, 'SIGUSR2');
+    return { work: work(), hit: () => Date.now() - start < LIFE_MS };
+  };
+
+/** Kills so many times at one place; answers with the number of attempts that it took. */
+export async function aimedRun(
+  aim: Aim,
+  kills: number,
+  progress: (hits: number) => void = () => undefined,
+): Promise<number> {
+  const target = await Target.open();
+  let attempts = 0;
+  let hits = 0;
+  let nth = 0;
+  const once = async (): Promise<boolean> => {
+    switch (aim) {
+      case 'table creation':
+        return killOpening(target, /\.ldb$/);
+      case 'MANIFEST rotation':
+        return killOpening(target, /^(MANIFEST-|CURRENT|.*\.dbtmp$)/);
+      case 'first start': {
+        // Every operation in its order, and from the first again after the last.
+        nth += 1;
+        if (await killFirstStart('.', nth)) return true;
+        nth = 0;
+        return false;
+      }
+      case 'key file creation':
+        nth += 1;
+        if (await killFirstStart('/keys(/|$)', nth)) return true;
+        nth = 0;
+        return false;
+      case 'key file rotation': {
+        const rotate = (): Promise<void> =>
+          Math.random() < 0.5
+            ? target.administer('receipt-key rotate', () => ({ kind: 'live' }))
+            : target.administer('purpose-key rotate', () => ({ use: 'webhook', kind: 'live' }));
+        return killServing(target, dieAt('/keys(/|$)', upTo(12)), armed(rotate));
+      }
+      case 'checkpoint register':
+        return killServing(target, dieAt('/checkpoints(/|$)', upTo(12)), armed());
+      case 'gateway writes':
+      case 'private writes': {
+        const folder = aim === 'gateway writes' ? 'gateway' : 'private';
+        return killServing(target, {}, (server) => ({
+          hit: killAt(
+            join(target.data, folder),
+            /\.log$/,
+            aim === 'gateway writes' ? upTo(8) : 1,
+            server.process,
+          ),
+          work: target.administer('keys issue', () => ({
+            tenant: target.nextTenant(),
+            kind: 'live',
+          })),
+        }));
+      }
+    }
+  };
+  try {
+    // A start is often over before the file system tells of it: not every attempt hits.
+    for (; hits < kills && attempts < 8 * kills + 8; attempts += 1) {
+      if (!(await once())) continue;
+      hits += 1;
+      progress(hits);
+    }
+    assert.equal(hits, kills, `${aim}: only ${String(hits)} of ${String(attempts)} kills hit`);
+    const last = await target.start();
+    await target.audit(true);
+    assert.equal(await last?.stop(), 0, 'a stop in good order');
+    return attempts;
+  } finally {
+    await target.close();
+  }
+}
