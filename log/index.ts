@@ -65,6 +65,7 @@ export { parsePolicy } from './note/policy.ts';
 export { countQuorum } from './note/quorum.ts';
 export type { CosignerName, Policy, PolicyKey } from './note/quorum.ts';
 export { checkCurrent } from './store/current.ts';
+export { systemReason } from './store/store.ts';
 export { checkTables, tableFaults } from './store/tables.ts';
 export type { TableCheck, TableFault } from './store/tables.ts';
 export { howLeft, markInUse, unmark } from './store/in-use.ts';

@@ -10,6 +10,7 @@ import {
   markInUse,
   rememberJournals,
   sealRow,
+  systemReason,
   unmark,
   unsealRow,
 } from '../../log/index.ts';
@@ -83,7 +84,13 @@ export async function closeLevel(db: Level, folder: string): Promise<void> {
 
 /** For whatever LevelDB throws. */
 export const unavailable = (folder: string, cause: unknown): LogError =>
-  new LogError('log_unavailable', `the database in ${folder} does not answer`, { cause });
+  new LogError(
+    'log_unavailable',
+    `the database in ${folder} does not answer${systemReason(cause)}`,
+    {
+      cause,
+    },
+  );
 
 /** Says what is lost, and the two ways out. */
 export function rolledBack(folder: string, name: string, what: string): LogError {

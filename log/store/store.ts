@@ -143,16 +143,16 @@ function translate(error: unknown, folder: string): LogError {
     default:
       return new LogError(
         'log_unavailable',
-        `the database in ${folder} does not answer${because(error)}`,
+        `the database in ${folder} does not answer${systemReason(error)}`,
         { cause: error },
       );
   }
 }
 
 /** What the system says, which is the innermost cause: `abstract-level` only says that it is not open. */
-function because(error: unknown): string {
+export function systemReason(error: unknown): string {
   if (!(error instanceof Error)) return '';
-  return error.cause instanceof Error ? because(error.cause) : `: ${error.message}`;
+  return error.cause instanceof Error ? systemReason(error.cause) : `: ${error.message}`;
 }
 
 class LevelStore implements Store {

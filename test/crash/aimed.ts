@@ -52,6 +52,8 @@ class Target {
   /** Ids of API keys that were issued. */
   readonly #keys: string[] = [];
   #tenants = 0;
+  #child: ChildProcess | null = null;
+  #rotates = false;
 
   private constructor(data: string, port: number) {
     this.data = data;
@@ -75,6 +77,7 @@ class Target {
         env,
         onSpawn: (spawned) => {
           child = spawned;
+          this.#child = spawned;
           onSpawn(spawned);
         },
       });
@@ -89,6 +92,8 @@ class Target {
 
   /** Everything that was acknowledged is there. */
   async audit(all = false): Promise<void> {
+    // The keys that receipts are verified by are those of the kit when the auditor was opened.
+    if (this.#rotates && this.#side !== null) this.#side.auditor = null;
     await this.#side?.askAgain();
     await this.#side?.audit(all);
     const listed = (await askServer(this.data, 'keys list', {}))?.result as { key_id: string }[];
@@ -105,6 +110,7 @@ class Target {
 
   /** Asks for something of the command line again and again until the server is gone. */
   async administer(verb: string, args: () => Record<string, string>): Promise<void> {
+    this.#rotates ||= verb.endsWith('rotate');
     for (;;) {
       const answer = await askServer(this.data, verb, args()).catch((error: unknown) => {
         if ((error as Error).name === 'AdminError') throw error;
@@ -121,8 +127,13 @@ class Target {
     return `aimed-${String(this.#tenants)}`;
   }
 
-  async close(): Promise<void> {
+  /** fsck of the log, once it is stopped. */
+  async fsck(): Promise<void> {
     if (this.#side !== null) await checkFolders(this.data, [this.#side]);
+  }
+
+  async close(): Promise<void> {
+    this.#child?.kill('SIGKILL');
     await this.#side?.client.close();
     await rm(this.data, { recursive: true, force: true });
   }
@@ -171,6 +182,7 @@ async function killFirstStart(path: string, nth: number): Promise<boolean> {
     // A first start that stored its keys and was killed before it showed them shows none again.
     await target.audit();
     await second.kill();
+    await target.fsck();
     return first === null;
   } finally {
     await target.close();
@@ -270,6 +282,7 @@ export async function aimedRun(
     const last = await target.start();
     await target.audit(true);
     assert.equal(await last?.stop(), 0, 'a stop in good order');
+    await target.fsck();
     return attempts;
   } finally {
     await target.close();

@@ -2,7 +2,7 @@
 // an earlier release are taken over. gateway/tenants/synced-level.ts.
 
 import assert from 'node:assert/strict';
-import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ClassicLevel } from 'classic-level';
@@ -71,6 +71,15 @@ describe('a database of the gateway', () => {
     register = new Faulty(join(folder, 'register'));
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
+
+  it('says why the system does not open it, such as a full disk', async () => {
+    await mkdir(join(db, 'LOCK'), { recursive: true });
+    await assert.rejects(open(), (error: Error) => {
+      code('log_unavailable')(error);
+      assert.match(error.message, /does not answer: .*LOCK: Is a directory/);
+      return true;
+    });
+  });
 
   it('opens where a crash came between a write and the register, at every write', async () => {
     const level = await open();
