@@ -9,6 +9,7 @@ import type { Gateway } from './gateway.ts';
 import { recordRows } from './idempotency.ts';
 import { RequestState } from './request.ts';
 import type { RequestContext } from './request.ts';
+import { holdFor } from './send-buffers.ts';
 import { isShared } from './tenants/tenants.ts';
 
 /** The state of a request of a gateway: what it appends is answered on its context. */
@@ -26,6 +27,10 @@ export class AppendingRequest extends RequestState {
 
   answerWith(indexes: readonly number[], log?: Pick<LogView, 'number'>): Promise<void> {
     return answerWith(this.#ctx, indexes, log?.number);
+  }
+
+  holds(bytes: () => number): void {
+    holdFor(this.#ctx.res, bytes);
   }
 }
 

@@ -140,6 +140,12 @@ export const SETTINGS = {
     600_000,
     'How long a client may take nothing of an answer that waits for it.',
   ),
+  SEND_BUFFER_BYTES: integer(
+    67_108_864,
+    1_048_576,
+    17_179_869_184,
+    'Bytes of answers that may wait for clients to read them; beyond it connections that read nothing are closed, the fullest first.',
+  ),
   KEEP_ALIVE_TIMEOUT_MS: integer(10_000, 100, 600_000, 'How long an idle connection stays open.'),
   SHUTDOWN_DELAY_MS: integer(
     0,

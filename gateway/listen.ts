@@ -6,6 +6,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { base62 } from './base62.ts';
 import type { Config } from './config.ts';
+import { SendBuffers } from './send-buffers.ts';
 
 type Handler = (req: IncomingMessage, res: ServerResponse) => unknown;
 
@@ -18,6 +19,9 @@ export interface Listening {
 
 /** The request line and all headers together. */
 const MAX_HEADER_BYTES = 16_384;
+
+/** How often connections are looked at whose clients do not read. */
+const SWEEP_MS = 250;
 
 /** Starts listening on HOST and PORT; `headers` are those of every answer, also of what never reaches the handler. */
 export async function listen(
@@ -38,11 +42,15 @@ export async function listen(
   server.maxHeadersCount = 0;
   server.maxConnections = config.MAX_CONNECTIONS;
   server.timeout = config.SEND_TIMEOUT_MS;
+  const buffers = new SendBuffers(config.SEND_BUFFER_BYTES);
+  const sweeper = setInterval(() => buffers.sweep(), SWEEP_MS);
+  sweeper.unref();
   let stopping = false;
   const serve: Handler = (req, res) => {
     // A connection that is kept alive would hold the stop up until it idles out.
     if (stopping) res.setHeader('Connection', 'close');
     res.on('timeout', endStalled);
+    buffers.add(req, res);
     return handler(req, res);
   };
   server.on('request', serve);
@@ -62,6 +70,7 @@ export async function listen(
     port: (server.address() as AddressInfo).port,
     close() {
       stopping = true;
+      clearInterval(sweeper);
       return stop(server, config.SHUTDOWN_TIMEOUT_MS);
     },
   };

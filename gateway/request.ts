@@ -45,4 +45,5 @@ export abstract class RequestState implements RouteState {
 
   abstract append(drafts: readonly Draft[], options?: GroupOptions): Promise<void>;
   abstract answerWith(indexes: readonly number[], log?: Pick<LogView, 'number'>): Promise<void>;
+  abstract holds(bytes: () => number): void;
 }

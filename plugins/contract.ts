@@ -127,6 +127,11 @@ export interface RouteState<P = unknown, Q = unknown, B = unknown> extends Route
   answerWith(indexes: readonly number[], log?: Pick<LogView, 'number'>): Promise<void>;
   /** False where the request asks the live log without a key and must not append; see `asksLive`. */
   readonly may_append: boolean;
+  /**
+   * Counts what the handler keeps for an answer that streams, in bytes, with what waits for the client to read: of
+   * clients that read nothing, the fullest are ended once all hold more than SEND_BUFFER_BYTES.
+   */
+  holds(bytes: () => number): void;
   /** How long `Prefer: wait=N` lets the request wait, in milliseconds; 0 without it. */
   readonly wait_ms: number;
 }

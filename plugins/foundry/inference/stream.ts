@@ -2,11 +2,15 @@
 // has begun by then, so what fails is said in an event. HTML Living Standard, server-sent events.
 
 import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { ApiError } from '../../contract.ts';
 import type { Json, JsonObject, RouteContext } from '../../contract.ts';
 import { proofChunk } from './completion.ts';
 import { failureOf } from './seal.ts';
 import type { Exchange, Streaming } from './upstream.ts';
+
+/** What is written to a connection at a time. */
+const PIECE_BYTES = 16_384;
 
 /** Thrown by `respond` in place of an answer: the stream has one already. */
 class Sealed extends Error {
@@ -49,24 +53,23 @@ export async function relay(
   res.once('close', onClose);
   // A write to a connection that is just breaking is an error event, and nobody else listens.
   res.on('error', onClose);
+  let kept = 0;
+  ctx.state.holds(() => kept);
   const write = async (data: string): Promise<void> => {
-    if (gone || res.destroyed || res.write(`data: ${data}\n\n`)) return;
-    const waiting = new AbortController();
-    const { signal } = waiting;
-    await Promise.race([once(res, 'drain', { signal }), once(res, 'close', { signal })]);
-    waiting.abort();
+    const bytes = Buffer.from(`data: ${data}\n\n`);
+    // Piece by piece, so that the connection of a client that does not read holds one of them.
+    for (let at = 0; at < bytes.length && !gone && !res.destroyed; at += PIECE_BYTES) {
+      if (!res.write(bytes.subarray(at, at + PIECE_BYTES))) await drained(res);
+    }
+  };
+  const pass = (data: string): Promise<void> => {
+    kept += data.length;
+    return write(data);
   };
   try {
-    const exchange = await streaming.chunks(write);
-    const shown = await sealedBy(seal, exchange);
-    const chunks = exchange.response as readonly Json[];
-    const { outcome, status } = exchange;
-    if (outcome === 'completed') {
-      await write(JSON.stringify(proofChunk(chunks, shown)));
-      await write('[DONE]');
-    } else {
-      await write(eventOf(failureOf(outcome, status, undefined, shown)));
-    }
+    const last = await sealedEnd(streaming, pass, seal);
+    kept = last.reduce((sum, data) => sum + data.length, 0);
+    for (const data of last) await write(data);
   } catch (error) {
     const known = error instanceof ApiError ? error : null;
     await write(
@@ -76,6 +79,28 @@ export async function relay(
     res.off('close', onClose);
     if (!res.destroyed) res.end();
   }
+}
+
+/** Passes the chunks on and seals them; answers with the events that end the stream, and keeps nothing else. */
+async function sealedEnd(
+  streaming: Streaming,
+  pass: (data: string) => Promise<void>,
+  seal: (exchange: Exchange, to: Relay) => Promise<void>,
+): Promise<readonly string[]> {
+  const exchange = await streaming.chunks(pass);
+  const shown = await sealedBy(seal, exchange);
+  const { outcome, status } = exchange;
+  if (outcome !== 'completed') return [eventOf(failureOf(outcome, status, undefined, shown))];
+  return [JSON.stringify(proofChunk(exchange.response as readonly Json[], shown)), '[DONE]'];
+}
+
+/** Resolves when the client has read what was written, or is gone. */
+async function drained(res: ServerResponse): Promise<void> {
+  if (res.destroyed) return;
+  const waiting = new AbortController();
+  const { signal } = waiting;
+  await Promise.race([once(res, 'drain', { signal }), once(res, 'close', { signal })]);
+  waiting.abort();
 }
 
 async function sealedBy(

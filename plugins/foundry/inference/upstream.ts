@@ -188,9 +188,15 @@ async function streamed(
   pass: (data: string) => Promise<void>,
 ): Promise<Exchange> {
   const { status } = answer;
-  const chunks: Json[] = [];
+  // As text: parsed, they take several times as much, for as long as the client takes to read.
+  const chunks: string[] = [];
+  let complete = false;
   let length = 0;
-  const ended = (outcome: Outcome): Exchange => ({ outcome, status, response: chunks });
+  const ended = (outcome: Outcome): Exchange => ({
+    outcome,
+    status,
+    response: chunks.map((data) => JSON.parse(data) as Json),
+  });
   const cut = (outcome: Outcome): Exchange => {
     patience.end(outcome);
     return ended(outcome);
@@ -203,7 +209,8 @@ async function streamed(
       if (length > MAX_ANSWER_BYTES) return cut('oversized');
       const chunk = parsed(data);
       if (!isJsonObject(chunk)) return cut('garbled');
-      chunks.push(chunk);
+      chunks.push(data);
+      complete ||= isLast(chunk);
       await pass(data);
     }
   } catch {
@@ -212,7 +219,7 @@ async function streamed(
     patience.stop();
   }
   // Whoever leaves out [DONE] has still said so in the last chunk.
-  return ended(patience.outcome(chunks.some(isLast) ? 'completed' : 'interrupted'));
+  return ended(patience.outcome(complete ? 'completed' : 'interrupted'));
 }
 
 function isLast(chunk: Json): boolean {
