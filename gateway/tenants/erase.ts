@@ -10,7 +10,7 @@ import type { Gateway } from '../gateway.ts';
 import { ERASED, ERASURE, erasureOf, erasureRow } from './erasure.ts';
 
 /** Attached rows of erasures whose key may still be there. */
-const PENDING = 'erasing/';
+export const PENDING = 'erasing/';
 const PAGE = 1000;
 const ATTEMPTS = 10;
 

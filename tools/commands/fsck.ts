@@ -10,9 +10,12 @@ import {
   withData,
   type DataOptions,
 } from '../command-line.ts';
-import { isMarked, refusalOf } from '../../log/store/data-folder.ts';
+import type { Config } from '../../gateway/config.ts';
+import { LOG_KINDS } from '../../log/kinds.ts';
+import { findRegister, isMarked, refusalOf } from '../../log/store/data-folder.ts';
 import { registerName } from '../../log/store/remembered.ts';
 import { broughtTypes } from '../brought-types.ts';
+import type { DatabaseReport } from '../databases.ts';
 import { dataLogs, registerPlace, threads, vkeyOf, type DataLog } from '../data-logs.ts';
 import { progress } from '../progress.ts';
 
@@ -30,7 +33,9 @@ export function addFsck(program: Command): void {
     .summary('check a stopped data folder against its entries')
     .description(
       'Derives everything again from the entries (rules, signatures, tree, heads, rows, map roots) and ' +
-        'compares it with what is stored and with the checkpoint file. Repairs nothing.',
+        'compares it with what is stored and with the checkpoint register. Compares the databases of tenants and of ' +
+        'the keys of disclosures with what was acknowledged, and the sealed disclosures of the logs with these ' +
+        'keys. Repairs nothing.',
     )
     .addOption(logsOption())
     .option('--json', 'print JSON')
@@ -66,18 +71,51 @@ async function run(options: FsckCommand): Promise<number> {
     results.push(report);
     if (options.json !== true) print(report);
   }
-  if (options.json === true) console.log(JSON.stringify(results, null, 2));
-  return results.every(({ count }) => count === 0) ? EXIT.ok : EXIT.failed;
+  const databases = await inspect(config, results);
+  if (options.json === true) console.log(JSON.stringify([...results, ...databases], null, 2));
+  else for (const database of databases) printDatabase(database);
+  return [...results, ...databases].every(({ count }) => count === 0) ? EXIT.ok : EXIT.failed;
 }
 
-function print({ kind, number, origin, size, count, differences, unchecked }: FsckReport): void {
-  const verdict = count === 0 ? 'clean' : `${String(count)} differences`;
-  console.log(
-    `${kind}/${String(number)}  ${origin ?? 'empty'}  ${String(size)} entries  ${verdict}`,
-  );
+/** The gateway's databases, and the sealed disclosures of the logs that were checked. */
+async function inspect(
+  config: Config,
+  logs: readonly FsckReport[],
+): Promise<readonly DatabaseReport[]> {
+  const { inspectDatabases } = await import('../databases.ts');
+  const kinds = LOG_KINDS.map((kind) => ({
+    kind,
+    folders: logs.filter((log) => log.kind === kind).map(({ folder }) => folder),
+  }));
+  return inspectDatabases(config.DATA_DIR, await findRegister(registerPlace(config)), kinds);
+}
+
+function printDatabase({ database, rows, count, differences }: DatabaseReport): void {
+  console.log(`${database}  ${String(rows)} rows  ${verdictOf(count)}`);
+  printDifferences(count, differences);
+}
+
+const verdictOf = (count: number): string =>
+  count === 0 ? 'clean' : `${String(count)} differences`;
+
+function printDifferences(
+  count: number,
+  differences: readonly {
+    readonly part: string;
+    readonly where: string;
+    readonly detail: string;
+  }[],
+): void {
   for (const { part, where, detail } of differences) console.log(`  ${part}: ${where}: ${detail}`);
   if (count > differences.length) {
     console.log(`  and ${String(count - differences.length)} more`);
   }
+}
+
+function print({ kind, number, origin, size, count, differences, unchecked }: FsckReport): void {
+  console.log(
+    `${kind}/${String(number)}  ${origin ?? 'empty'}  ${String(size)} entries  ${verdictOf(count)}`,
+  );
+  printDifferences(count, differences);
   for (const what of unchecked) console.log(`  not checked: ${what}`);
 }

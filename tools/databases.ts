@@ -1,0 +1,139 @@
+// What `actlog fsck` looks at beside the logs: the gateway's databases against what was acknowledged, and the sealed
+// disclosures of the logs against the keys in private/. Every sealed text has its key, or the log says that it was
+// erased; an erased one has no key any more. Repairs nothing.
+
+import { join } from 'node:path';
+import { LogError } from '../log/index.ts';
+import type { Register } from '../log/index.ts';
+import { ATTACHED_ROW, PLUGIN_ROW, readRowKey, rowKey } from '../log/store/layout.ts';
+import { openStore, type Store } from '../log/store/store.ts';
+import { privatePlace } from '../gateway/tenants/disclosures.ts';
+import { PENDING } from '../gateway/tenants/erase.ts';
+import { ERASED } from '../gateway/tenants/erasure.ts';
+import { KEY_ID_BYTES, keyRow } from '../gateway/tenants/key-stock.ts';
+import { inspectLevel } from '../gateway/tenants/level-care.ts';
+import type { Inspected } from '../gateway/tenants/level-care.ts';
+import { gatewayPlace } from '../gateway/tenants/store.ts';
+
+/** One difference, in the words of log/fsck. */
+export interface DatabaseDifference {
+  readonly part: string;
+  readonly where: string;
+  readonly detail: string;
+}
+
+/** What was found in one database of the gateway. */
+export interface DatabaseReport {
+  readonly database: string;
+  readonly folder: string;
+  readonly rows: number;
+  /** All differences, of which `differences` lists the first thousand. */
+  readonly count: number;
+  readonly differences: readonly DatabaseDifference[];
+}
+
+/** The logs of one kind, by their folders. */
+export interface SealedLogs {
+  readonly kind: string;
+  readonly folders: readonly string[];
+}
+
+const LISTED = 1000;
+const SEALED = 'sealed/';
+/** Of an earlier release: the key stands under the entry's id. */
+const OLDER = 'disclosure/';
+
+class Report {
+  readonly differences: DatabaseDifference[] = [];
+  count = 0;
+
+  add(part: string, where: string, detail: string): void {
+    this.count += 1;
+    if (this.differences.length < LISTED) this.differences.push({ part, where, detail });
+  }
+}
+
+/** Checks the gateway's databases of a data folder that no process has open; leaves out those that never were. */
+export async function inspectDatabases(
+  data: string,
+  register: Register,
+  logs: readonly SealedLogs[],
+): Promise<readonly DatabaseReport[]> {
+  const reports: DatabaseReport[] = [];
+  for (const place of [gatewayPlace(register), privatePlace(register)]) {
+    const folder = join(data, place.name);
+    const report = new Report();
+    const inspected = await inspectLevel(folder, place).catch((error: unknown) => {
+      if (!(error instanceof LogError) || error.code === 'log_locked') throw error;
+      report.add('database', place.name, error.message);
+      return null;
+    });
+    for (const problem of inspected?.problems ?? []) report.add('database', place.name, problem);
+    try {
+      if (place.name === 'private') {
+        for (const kind of logs) await compareSealed(kind, inspected, report);
+      }
+    } finally {
+      await inspected?.close();
+    }
+    const { count, differences } = report;
+    if (inspected === null && count === 0) continue;
+    reports.push({
+      database: place.name,
+      folder,
+      rows: inspected?.rows ?? 0,
+      count,
+      differences,
+    });
+  }
+  return reports;
+}
+
+/** An erasure may stand in another log of the kind than the text. */
+async function compareSealed(
+  { kind, folders }: SealedLogs,
+  keys: Inspected | null,
+  report: Report,
+): Promise<void> {
+  const erased = new Set<string>();
+  const pending = new Set<string>();
+  const stores: Store[] = [];
+  try {
+    for (const folder of folders) {
+      const store = await openStore(join(folder, 'db'), { existing: true });
+      stores.push(store);
+      for await (const [id] of rowsUnder(store, PLUGIN_ROW, ERASED)) erased.add(id);
+      for await (const [id] of rowsUnder(store, ATTACHED_ROW, PENDING)) pending.add(id);
+    }
+    for (const store of stores) {
+      for await (const [id, value] of rowsUnder(store, ATTACHED_ROW, SEALED)) {
+        compareKey(id, keyRow(value.subarray(0, KEY_ID_BYTES)));
+      }
+      for await (const [id] of rowsUnder(store, ATTACHED_ROW, OLDER)) compareKey(id, id);
+    }
+  } finally {
+    for (const store of stores) await store.close();
+  }
+
+  function compareKey(id: string, row: string): void {
+    const there = keys?.has(row) ?? false;
+    if (!there && !erased.has(id)) {
+      report.add('disclosure', `${kind} ${id}`, 'has no key, and the log has no erasure of it');
+    } else if (there && erased.has(id) && !pending.has(id)) {
+      report.add('disclosure', `${kind} ${id}`, 'is erased, and its key is still stored');
+    }
+  }
+}
+
+/** What stands after a prefix in the keys of rows, and their values. */
+async function* rowsUnder(
+  store: Store,
+  letter: number,
+  prefix: string,
+): AsyncGenerator<[string, Uint8Array]> {
+  // Row keys are ASCII, so this ends behind every key of the prefix.
+  const range = { gte: rowKey(letter, prefix), lt: rowKey(letter, `${prefix}\u007f`) };
+  for await (const [key, value] of store.scan(range)) {
+    yield [readRowKey(key).slice(prefix.length), value];
+  }
+}
