@@ -11,6 +11,7 @@ import { configTable, readConfig } from '../gateway/config.ts';
 import { openApi } from '../gateway/openapi.ts';
 import { openGateway } from '../gateway/open.ts';
 import { pluginSettingRows } from '../gateway/plugin-settings.ts';
+import { rolesOf } from '../gateway/roles.ts';
 import { PROBLEMS } from '../gateway/problems.ts';
 import { isJsonObject, systemTime } from '../log/index.ts';
 import type { Json, JsonObject } from '../log/index.ts';
@@ -104,10 +105,13 @@ function errorTable(): string {
   return table(['status', 'type', 'codes'], rows);
 }
 
-/** Who may call a route. */
-function accessOf({ access }: Route): string {
-  if (typeof access === 'object') return `key: ${access.roles.join(', ')}`;
-  return access === 'read' ? 'public' : access;
+/** Who may call a route; roles where they are not those that its access has unless said. */
+function accessOf(route: Route): string {
+  const { access } = route;
+  const roles = rolesOf(route).join(', ');
+  if (typeof access === 'object') return `key: ${roles}`;
+  const shown = access === 'read' ? 'public' : access;
+  return roles === rolesOf({ access }).join(', ') ? shown : `${shown}: ${roles}`;
 }
 
 /** A table of paths for each tag, in the order of the routes. */
