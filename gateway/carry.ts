@@ -80,6 +80,8 @@ async function carryKind(gateway: Gateway, plugins: readonly Plugin[], kind: Kin
   if (number === 1) return;
   const state = (log.row(STATE_ROW) as JsonObject | undefined)?.['state'];
   if (state === 'done' || state === 'lost') return;
+  // Read-only: the start that has its key again carries the rest.
+  if (log.health().lost_key !== null) return;
   const log_number = number - 1;
   const closed = gateway.served[kind].find((served) => served.number === log_number);
   if (state === undefined) {

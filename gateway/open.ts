@@ -148,6 +148,7 @@ async function open(
         register,
         kind,
         number,
+        has_successor: number !== there.at(-1),
         types,
         ...(witnesses === null ? {} : { cosign: witnesses.cosign(kind, number) }),
         judgeClock: (offer, last_ms) => {
@@ -168,6 +169,7 @@ async function open(
   }
   if (options.new_keys !== true) await checkTenants(store, [...served.live, ...served.sandbox]);
   const tenants = await Tenants.load(store, now);
+  for (const log of [...served.live, ...served.sandbox]) tellOfLostKey(options.logger, log);
   witnesses?.check([...served.live, ...served.sandbox]);
   const logs = { live: newest(served.live), sandbox: newest(served.sandbox) };
   for (const log of Object.values(logs)) await log.declare(types);
@@ -283,9 +285,20 @@ const LONG_STOP =
   'the wall clock is more than an hour after the last entry: that is right if the service was stopped for so long. ' +
   'Otherwise stop it and set the clock, since the times of entries cannot be taken back';
 
-/** A log that was lost and has a successor (log/FORMAT.md §5) is not served; its end is in the successor's first entry. */
+/** What is intact is served: reads and proofs of this log, and the other logs. */
+function tellOfLostKey(logger: Logger, log: Log): void {
+  const { lost_key, reason } = log.health();
+  if (lost_key === null) return;
+  logger.error({ origin: log.origin, lost_key, reason }, 'a log is served read-only');
+}
+
+/**
+ * A log that was lost and has a successor (log/FORMAT.md §5) is not served, and its end is in the successor's first
+ * entry: it stands behind the register, or neither its checkpoint key nor its verifier key is there.
+ */
 function skipLost(logger: Logger, error: unknown): null {
-  if (!(error instanceof LogError) || error.code !== 'log_rolled_back') throw error;
+  const lost = error instanceof LogError && ['log_rolled_back', 'key_lost'].includes(error.code);
+  if (!lost) throw error;
   logger.warn({ reason: error.message }, 'a lost log is not served, its successor is');
   return null;
 }

@@ -105,6 +105,7 @@ const LOG_PROBLEMS: Partial<Record<LogErrorCode, ApiErrorCode>> = {
   log_closed: 'log_unavailable',
   log_unavailable: 'log_unavailable',
   log_rolled_back: 'log_unavailable',
+  key_lost: 'log_unavailable',
   clock_untrusted: 'log_unavailable',
   plugin_failed: 'plugin_failed',
 };

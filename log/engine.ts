@@ -18,6 +18,7 @@ import type { FoldHost } from './map/fold.ts';
 import { consistencyPath, rootAt } from './merkle/prove.ts';
 import { parseCheckpoint } from './note/checkpoint.ts';
 import { Publisher, type Offer, type PublisherOptions, type Visible } from './publisher.ts';
+import { readOnlyOf, verifierKeyOf, type ReadOnly } from './read-only.ts';
 import { checkPredecessor } from './replay/life.ts';
 import { checkRowForms } from './row-forms.ts';
 import { Sequencer } from './sequencer.ts';
@@ -51,6 +52,8 @@ export interface EngineOptions {
   /** True when the operator set it: then it must be that of the log. */
   readonly origin_fixed: boolean;
   readonly predecessor?: Predecessor;
+  /** A later log has followed this one: nothing is appended to it any more, whatever keys are there. */
+  readonly has_successor: boolean;
   readonly checkpoint_interval_ms: number;
   /** Longest time without a checkpoint: the format's, unless a test cannot wait for it. */
   readonly idle_ms?: number;
@@ -76,6 +79,9 @@ export interface EngineOptions {
 export interface Engine {
   readonly core: Core;
   readonly keyring: Keyring;
+  readonly vkey: string;
+  /** Why the log is only read; null when it takes entries. */
+  readonly read_only: ReadOnly | null;
   readonly sequencer: Sequencer;
   readonly publisher: Publisher;
   /** How the map stood at the last published checkpoint. */
@@ -87,7 +93,7 @@ export interface Engine {
 /** Snapshots come after this many entries, or an eighth of the keys when that is more. */
 const SNAPSHOT_ENTRIES = 20_000;
 
-/** @throws LogError `log_rolled_back`, `log_locked`, `store_corrupt`, `key_invalid` */
+/** @throws LogError `log_rolled_back`, `log_locked`, `store_corrupt`, `key_invalid`, `key_lost` */
 export async function startEngine(options: EngineOptions): Promise<Engine> {
   const store = await (options.store ?? openStore)(join(options.folder, 'db'));
   try {
@@ -139,20 +145,19 @@ async function startOn(store: Store, options: EngineOptions): Promise<Engine> {
     });
     await createKeys(keyring);
   }
-  for (const key of core.keys.all()) if (key.status === 'active') keyring.receipt(key.kid);
+  const vkey = await verifierKeyOf(core, keyring);
+  const read_only = readOnlyOf(core, keyring, options.has_successor);
 
   // From the first entry on, the register must not lack the log.
   const held = remembered ?? (await enter(core, register, name));
 
-  const visible = await lastVisible(
-    core,
-    keyring,
-    options.cosign === undefined ? remembered : null,
-  );
-  if (visible.size > 0 && options.judgeClock !== undefined) {
+  // A log that signs nothing more publishes the last note that it signed: no other will ever take its place.
+  const unwitnessed = options.cosign === undefined || read_only !== null;
+  const visible = await lastVisible(core, vkey, unwitnessed ? remembered : null);
+  if (read_only !== null && visible.size === 0) throw new LogError('key_lost', read_only.reason);
+  if (read_only === null && visible.size > 0 && options.judgeClock !== undefined) {
     const { size, note } = visible;
     const consistency = (from: number) => consistencyPath(core.tiles, from, size);
-    const vkey = keyring.vkey(origin);
     const offer = { origin, vkey, note: ownNote(note, origin), size, consistency };
     const ahead = await options.judgeClock(offer, core.position.last_ms);
     if (ahead !== null) options.clock.compared(ahead);
@@ -171,6 +176,7 @@ async function startOn(store: Store, options: EngineOptions): Promise<Engine> {
     {
       interval_ms: options.checkpoint_interval_ms,
       idle_ms: options.idle_ms ?? FORMAT.idle_ms,
+      read_only: read_only !== null,
       number,
       register,
       held,
@@ -193,6 +199,8 @@ async function startOn(store: Store, options: EngineOptions): Promise<Engine> {
   const engine: Engine = {
     core,
     keyring,
+    vkey,
+    read_only,
     sequencer,
     publisher,
     folded,

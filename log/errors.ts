@@ -7,6 +7,7 @@ export type LogErrorCode =
   | 'entry_too_large' // over 65,535 bytes
   | 'entry_invalid' // a statement or entry breaks a rule of the format
   | 'key_invalid' // a chain key, receipt key or verifier key is not well formed
+  | 'key_lost' // the file of a private key is gone, and the log cannot be read without it
   | 'note_invalid' // a signed note does not open
   | 'proof_invalid' // a proof does not prove what it claims
   | 'document_invalid' // an absence document is malformed or unproven

@@ -8,13 +8,17 @@ import type { LogHealth } from './types.ts';
 const FAILED_MS = 3_600_000;
 
 /** `reason` says why the log does not take entries; null when it does. */
-export function healthOf({ core, publisher, folded }: Engine, reason: string | null): LogHealth {
+export function healthOf(engine: Engine, failure: string | null): LogHealth {
+  const { core, publisher, folded, read_only } = engine;
+  const reason = failure ?? read_only?.reason ?? null;
   const { visible } = publisher;
   const waiting = core.durable - visible.size;
   const oldest = waiting > 0 ? (core.statementAt(visible.size).issued_at_ms as number) : null;
   return {
     writable: reason === null,
     ...(reason === null ? {} : { reason }),
+    lost_key: read_only?.lost_key ?? null,
+    closed: core.position.closed || read_only?.lost_key === null,
     size: core.durable,
     published_size: visible.size,
     published_at_ms: visible.published_at_ms,

@@ -48,11 +48,16 @@ export class Keyring {
     return [...this.#receipt.keys()];
   }
 
+  /** Whether the file of the checkpoint key is there. */
+  get hasCheckpoint(): boolean {
+    return this.#checkpoint !== null;
+  }
+
   receipt(kid: string): Signer {
     const signer = this.#receipt.get(kid);
     if (signer === undefined) {
       throw new LogError(
-        'key_invalid',
+        'key_lost',
         `the file of receipt key ${kid} is missing in ${this.#where.folder}`,
       );
     }
@@ -84,6 +89,7 @@ export class Keyring {
     this.#checkpoint = new Signer(key);
   }
 
+  /** Verifier key of the log; only where the file of the checkpoint key is there. */
   vkey(origin: string): string {
     return formatVkey(native, origin, LOG_KEY, this.checkpoint().publicKey);
   }
@@ -92,7 +98,7 @@ export class Keyring {
   checkpoint(): Signer {
     if (this.#checkpoint === null) {
       throw new LogError(
-        'key_invalid',
+        'key_lost',
         `${this.#name('checkpoint.pem')} is missing in ${this.#where.folder}`,
       );
     }

@@ -5,7 +5,6 @@ import type { Core } from './core.ts';
 import { native } from './crypto/native.ts';
 import { equal } from './encoding/bytes.ts';
 import { LogError } from './errors.ts';
-import type { Keyring } from './keyring.ts';
 import { rootAt } from './merkle/prove.ts';
 import { openCheckpoint, parseCheckpoint } from './note/checkpoint.ts';
 import { splitNote } from './note/note.ts';
@@ -36,7 +35,7 @@ export async function storedNote(store: Store): Promise<string | null> {
  */
 export async function lastVisible(
   core: Core,
-  keyring: Keyring,
+  vkey: string,
   remembered: Remembered | null,
 ): Promise<Visible> {
   const nothing: Visible = {
@@ -61,7 +60,7 @@ export async function lastVisible(
   }
   if (note === null) return nothing;
   const { origin } = core;
-  const opened = openCheckpoint(native, note, { origin, vkey: keyring.vkey(origin) });
+  const opened = openCheckpoint(native, note, { origin, vkey });
   if (!equal(rootAt(core.tiles, native, opened.size), opened.root)) {
     throw new LogError(
       'store_corrupt',

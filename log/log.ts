@@ -13,6 +13,7 @@ import { lookup, type Page, type Question } from './lookup.ts';
 import { consistencyPath, inclusionPath, type RightSide } from './merkle/prove.ts';
 import { Operator } from './operator.ts';
 import type { Visible } from './publisher.ts';
+import { refusal } from './read-only.ts';
 import { Reader } from './reader.ts';
 import { Waiters } from './waiters.ts';
 import { write } from './store/store.ts';
@@ -93,7 +94,7 @@ export class OpenLog extends Reader implements Log {
   }
 
   get vkey(): string {
-    return this.#engine.keyring.vkey(this.origin);
+    return this.#engine.vkey;
   }
 
   receiptKeys(): readonly ReceiptKey[] {
@@ -119,7 +120,8 @@ export class OpenLog extends Reader implements Log {
       }));
     for (const type of types) declarations.bring(type);
     this.#types = [...this.#types, ...types];
-    if (drafts.length > 0) await this.#append(drafts);
+    // Of a log that is only read, rows are read as the types say, and nothing is declared.
+    if (drafts.length > 0 && this.#engine.read_only === null) await this.#append(drafts);
   }
 
   registerTenant(tenant_ref: string, key_sha256: string): Promise<void> {
@@ -148,6 +150,8 @@ export class OpenLog extends Reader implements Log {
   #append(drafts: readonly Draft[], options: AppendOptions = {}): Promise<readonly Appended[]> {
     if (this.#closing) return Promise.reject(closing());
     if (this.#reason !== null) return Promise.reject(new LogError('log_unavailable', this.#reason));
+    const { read_only } = this.#engine;
+    if (read_only !== null) return Promise.reject(refusal(read_only));
     return this.#engine.sequencer.append(drafts, options);
   }
 
@@ -170,6 +174,8 @@ export class OpenLog extends Reader implements Log {
     const { visible } = this.#engine.publisher;
     if (visible.size >= size) return Promise.resolve(visible);
     if (this.#closing) return Promise.reject(closing());
+    const { read_only } = this.#engine;
+    if (read_only !== null) return Promise.reject(refusal(read_only));
     const published = this.#waiters.wait(size, signal);
     this.#engine.publisher.ask(size);
     return published;

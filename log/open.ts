@@ -40,6 +40,8 @@ export interface OpenLogOptions {
   readonly register?: Register;
   readonly passphrase?: string;
   readonly predecessor?: Predecessor;
+  /** A later log has followed this one: it is opened for reading only. */
+  readonly has_successor?: boolean;
   readonly checkpoint_interval_ms?: number;
   /** Longest time without a checkpoint: the format's, unless a test cannot wait for it. */
   readonly idle_ms?: number;
@@ -73,10 +75,11 @@ export function openThreads(options: { readonly inline?: boolean } = {}): Thread
 }
 
 /**
- * Opens a log, or creates it with its first entry and checkpoint when the folder is empty.
+ * Opens a log, or creates it with its first entry and checkpoint when the folder is empty. A log whose checkpoint or
+ * receipt key is lost is opened for reading only; its health says so.
  *
  * @throws LogError `log_rolled_back`, `log_locked`, `store_corrupt`, `key_invalid`, `entry_invalid`,
- *   `data_not_adopted`
+ *   `data_not_adopted`; `key_lost` when not even the verifier key of the log is known
  */
 export async function openLog(options: OpenLogOptions): Promise<Log> {
   const { kind, number = 1 } = options;
@@ -97,6 +100,7 @@ export async function openLog(options: OpenLogOptions): Promise<Log> {
       origin_base: options.origin_base,
       origin_fixed: options.origin_fixed ?? false,
       ...(options.predecessor === undefined ? {} : { predecessor: options.predecessor }),
+      has_successor: options.has_successor ?? false,
       checkpoint_interval_ms: options.checkpoint_interval_ms ?? 1000,
       ...(options.idle_ms === undefined ? {} : { idle_ms: options.idle_ms }),
       max_waiting: options.max_waiting ?? 4096,

@@ -4,6 +4,7 @@ import { asInvalid } from './admission.ts';
 import { backupStore } from './store/backup.ts';
 import type { Engine } from './engine.ts';
 import { LogError } from './errors.ts';
+import { refusal } from './read-only.ts';
 import { checkSuccessor } from './replay/life.ts';
 import type { Appended, Draft, Log, LogOperator, Published, ReceiptKey } from './types.ts';
 import { Turns } from './turns.ts';
@@ -64,7 +65,10 @@ export class Operator implements LogOperator {
   }
 
   async #newKey(): Promise<{ draft: Draft; kid: string }> {
-    const { kid, jwk } = await this.#engine().keyring.addReceipt();
+    const { keyring, read_only } = this.#engine();
+    // Before the file of a key is made that nothing would ever declare.
+    if (read_only !== null) throw refusal(read_only);
+    const { kid, jwk } = await keyring.addReceipt();
     const { kty, crv, x } = jwk;
     return {
       kid,

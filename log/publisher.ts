@@ -63,6 +63,8 @@ export interface PublisherOptions {
   readonly register: Register;
   /** What the register holds of the log. */
   readonly held: Remembered;
+  /** Publishes nothing: the log cannot sign, or has a successor. */
+  readonly read_only: boolean;
   /** The newest note that may have left the process before this start. */
   readonly signed: string | null;
   readonly cosign?: Cosign;
@@ -82,7 +84,7 @@ export class Publisher {
   #offered: Offered | null = null;
   #asked = 0;
   #running: Promise<void> | null = null;
-  #timer: NodeJS.Timeout;
+  readonly #timer: NodeJS.Timeout | null;
   /** The last offer found no quorum: until one does, only the clock offers, however many ask. */
   #missed = false;
   /** When the visible head was published, on the monotonic clock. */
@@ -90,10 +92,10 @@ export class Publisher {
   /** The newest note that may have left the process. */
   #signed: string | null;
   #acknowledged = { size: 0, root: '' };
-  #acknowledgeTimer: NodeJS.Timeout;
+  readonly #acknowledgeTimer: NodeJS.Timeout | null;
   #held: Remembered;
   #turn: Promise<unknown> = Promise.resolve();
-  #stopped = false;
+  #stopped: boolean;
 
   constructor(
     core: Core,
@@ -112,14 +114,13 @@ export class Publisher {
     // An idle log that is started again is not younger for it: monitors count from its last map head.
     const age = core.clock.wall() - visible.map_head_ms;
     this.#since = performance.now() - Math.min(Math.max(age, 0), options.idle_ms);
-    this.#timer = setInterval(() => {
-      this.#tick();
-    }, options.interval_ms);
-    this.#acknowledgeTimer = setInterval(() => {
-      void this.#acknowledge();
-    }, ACKNOWLEDGE_MS);
-    this.#timer.unref();
-    this.#acknowledgeTimer.unref();
+    this.#stopped = options.read_only;
+    this.#timer = options.read_only ? null : setInterval(() => this.#tick(), options.interval_ms);
+    this.#acknowledgeTimer = options.read_only
+      ? null
+      : setInterval(() => void this.#acknowledge(), ACKNOWLEDGE_MS);
+    this.#timer?.unref();
+    this.#acknowledgeTimer?.unref();
   }
 
   get visible(): Visible {
@@ -152,10 +153,10 @@ export class Publisher {
 
   async stop(): Promise<void> {
     this.#stopped = true;
-    clearInterval(this.#timer);
-    clearInterval(this.#acknowledgeTimer);
+    if (this.#timer !== null) clearInterval(this.#timer);
+    if (this.#acknowledgeTimer !== null) clearInterval(this.#acknowledgeTimer);
     await this.#running;
-    await this.#acknowledge();
+    if (!this.#options.read_only) await this.#acknowledge();
   }
 
   #tick(): void {

@@ -1,14 +1,19 @@
 // The log after a log: when its checkpoint key must go, or when its database is lost for good. Log n + 1
 // names the last checkpoint of n; n takes nothing more. log/FORMAT.md §1, §5.
 
+import { join } from 'node:path';
 import { toHex } from './encoding/bytes.ts';
 import { LogError } from './errors.ts';
 import { openLog, type OpenLogOptions } from './open.ts';
 import { parseCheckpoint } from './note/checkpoint.ts';
 import type { Cosign } from './publisher.ts';
 import { originParts } from './replay/life.ts';
+import { readEntry } from './statement.ts';
+import { logNumbers } from './store/data-folder.ts';
+import { entryKey } from './store/layout.ts';
 import type { Register } from './store/register.ts';
 import { readRemembered, registerName } from './store/remembered.ts';
+import { openStore } from './store/store.ts';
 import type { Log } from './types.ts';
 
 /** How the log of a number is succeeded. */
@@ -35,14 +40,16 @@ export interface Succession {
 }
 
 /**
- * Opens log n + 1 of a kind and closes it again, ready to be served. Log n is closed for good first; when
- * it stands behind the checkpoint register it is lost, and nothing is written to it any more.
+ * Opens log n + 1 of a kind and closes it again, ready to be served. Log n is closed for good first. When it stands
+ * behind the checkpoint register, or its checkpoint or receipt key is lost, nothing is written to it any more, and
+ * its successor names the last checkpoint that it signed. Once log n + 1 has its first entry, log n is not touched.
  *
  * @throws LogError `not_found` when log n never published; `log_unavailable` when its witnesses did not
  * cosign its last checkpoint: no successor is opened, and the same call again asks them again; what
  * `openLog` throws otherwise
  */
 export async function openSuccessor(options: SuccessionOptions): Promise<Succession> {
+  if (await hasBegun(options, options.number + 1)) return begun(options);
   const orderly = await closeForGood(options);
   const last = await lastCheckpoint(options);
   const log = await openLog({
@@ -63,6 +70,52 @@ export async function openSuccessor(options: SuccessionOptions): Promise<Success
   };
 }
 
+/** Why log n cannot be closed in order. */
+const LOST: ReadonlySet<string> = new Set(['log_rolled_back', 'key_lost']);
+
+/** Whether a log has its first entry: then its predecessor is named, and must not go on. */
+async function hasBegun({ data, kind }: SuccessionOptions, number: number): Promise<boolean> {
+  if (!logNumbers(data, kind).includes(number)) return false;
+  const store = await openStore(join(data, kind, String(number), 'db'));
+  try {
+    return store.get(entryKey(0)) !== undefined;
+  } finally {
+    await store.close();
+  }
+}
+
+/** The same call again: what the first one opened. */
+async function begun(options: SuccessionOptions): Promise<Succession> {
+  const { host, origin: name, size: last } = await lastCheckpoint(options);
+  const log = await openLog({ ...opening(options, options.number + 1), origin_base: host });
+  const { origin, vkey } = log;
+  const { predecessor } = readEntry(log.entry(0) ?? '').statement as {
+    readonly predecessor?: { readonly origin: string; readonly size: number } | null;
+  };
+  await log.close();
+  const published = log.published().size > 0;
+  const { origin: before = name, size = last } = predecessor ?? {};
+  const orderly = await wasClosed(options, host);
+  return { origin, vkey, published, predecessor: { origin: before, size }, orderly };
+}
+
+async function wasClosed(options: SuccessionOptions, host: string): Promise<boolean> {
+  const { number } = options;
+  try {
+    const log = await openLog({
+      ...opening(options, number),
+      origin_base: host,
+      has_successor: true,
+    });
+    const last = log.entry(log.size() - 2) ?? log.entry(0) ?? '';
+    await log.close();
+    return readEntry(last).statement['type'] === 'log.closed.v1';
+  } catch (error) {
+    if (error instanceof LogError && LOST.has(error.code)) return false;
+    throw error;
+  }
+}
+
 async function closeForGood(options: SuccessionOptions): Promise<boolean> {
   const { number, kind } = options;
   const { host } = await lastCheckpoint(options);
@@ -74,8 +127,12 @@ async function closeForGood(options: SuccessionOptions): Promise<boolean> {
     };
     log = await openLog({ ...opening(options, number, onRefused), origin_base: host });
   } catch (error) {
-    if (error instanceof LogError && error.code === 'log_rolled_back') return false;
+    if (error instanceof LogError && LOST.has(error.code)) return false;
     throw error;
+  }
+  if (log.health().lost_key !== null) {
+    await log.close();
+    return false;
   }
   try {
     const successor = `${host}/log/${kind}/${String(number + 1)}`;

@@ -156,6 +156,10 @@ export interface LogHealth {
   readonly writable: boolean;
   /** Why not, in words for the operator. */
   readonly reason?: string;
+  /** The key that is lost, so that the log is only read. */
+  readonly lost_key: 'checkpoint' | 'receipt' | null;
+  /** Whether the log ended with `log.closed.v1` or has a successor. */
+  readonly closed: boolean;
   readonly size: number;
   readonly published_size: number;
   readonly published_at_ms: number;

@@ -58,13 +58,21 @@ function failedPlugins(logs: readonly Log[]): readonly Component[] {
 }
 
 function partsOf(gateway: Gateway, log: Log, name: string): readonly Component[] {
-  const { writable, clock_doubt } = log.health();
+  const { writable, lost_key, closed, clock_doubt } = log.health();
   const clock = clock_doubt === null ? null : `takes no entries: the clock ${clock_doubt}`;
+  const refused =
+    lost_key !== null
+      ? `takes no entries and publishes no checkpoint: its ${lost_key} key is lost`
+      : closed
+        ? 'takes no entries: it is closed, and no successor is served'
+        : writable
+          ? clock
+          : 'takes no entries: storage is not writable';
   return [
     {
       id: `${log.kind}_log`,
       name: `${name} log`,
-      fault: writable ? clock : 'takes no entries: storage is not writable',
+      fault: refused,
       vital: log.kind === 'live',
     },
     {
@@ -110,7 +118,9 @@ export function witnessesOf({ logs, witnesses }: Gateway): readonly object[] {
 
 /** A checkpoint may be twice as old as the interval that applies. */
 function checkpointFault(gateway: Gateway, log: Log): string | null {
-  const { waiting, oldest_waiting_ms, published_at_ms } = log.health();
+  const { waiting, oldest_waiting_ms, published_at_ms, lost_key } = log.health();
+  // None will ever come: the log itself says so.
+  if (lost_key !== null) return null;
   const busy = Math.max(BUSY_MS, gateway.config.CHECKPOINT_INTERVAL_MS);
   const late =
     waiting > 0

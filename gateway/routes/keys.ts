@@ -49,6 +49,10 @@ export function allLogs({ served }: Gateway): readonly Log[] {
   return [...served.live, ...served.sandbox];
 }
 
+/** Those that have a checkpoint: a log that was made with witnesses has none until they cosigned its first one. */
+export const publishedLogs = (gateway: Gateway): readonly Log[] =>
+  allLogs(gateway).filter((log) => log.published().size > 0);
+
 /** The key that signs now: of the active ones the newest (log/FORMAT.md §2). */
 export function keyInForce(log: Log): ReceiptKey {
   const active = log.receiptKeys().filter(({ status }) => status === 'active');

@@ -7,7 +7,7 @@ import type { Json, JsonObject, Log } from '../../log/index.ts';
 import { receiptOf } from '../../plugins/contract.ts';
 import type { EntryType } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
-import { allLogs, jwks, purposeKeys } from './keys.ts';
+import { allLogs, jwks, purposeKeys, publishedLogs } from './keys.ts';
 import type { StaticFile } from '../static/statics.ts';
 import { placeOf, tlogProofOf } from './receipt-answer.ts';
 
@@ -77,7 +77,7 @@ export function kitFoundation(gateway: Gateway, verifier: StaticFile | null): Js
         .filter(({ jwks: listed }) => !listed)
         .map(({ jwk }) => jwk),
     },
-    vkeys: allLogs(gateway).map(({ vkey }) => vkey),
+    vkeys: publishedLogs(gateway).map(({ vkey }) => vkey),
     witnesses: gateway.witnesses?.vkeys.slice() ?? [],
     policy: policyOf(gateway),
     verifier:
@@ -94,18 +94,21 @@ export function kitFoundation(gateway: Gateway, verifier: StaticFile | null): Js
 /** The kit without its receipt, as of the newest checkpoints. */
 export async function kitDocument(gateway: Gateway, foundation: JsonObject): Promise<JsonObject> {
   const { vkeys: _, ...about } = foundation;
+  const { live } = gateway.logs;
   return {
     schema: 'svc-offline-verify-kit-v1',
     generated_at: new Date(gateway.now()).toISOString(),
     ...about,
-    logs: allLogs(gateway).map((log) => {
+    logs: publishedLogs(gateway).map((log) => {
       const { origin, vkey } = log;
       return { origin, vkey, checkpoint: log.published().note };
     }),
     algorithms: ALGORITHMS,
     verify_steps: VERIFY_STEPS,
     vectors: await vectors(gateway),
-    export_vectors: await gateway.exportVectors('live', sampleOf(gateway.logs.live)),
+    // Of the newest log alone: none before its first checkpoint.
+    export_vectors:
+      live.published().size === 0 ? [] : await gateway.exportVectors('live', sampleOf(live)),
   };
 }
 
@@ -124,9 +127,10 @@ function policyOf(gateway: Gateway): string {
   return [...logs, ...(witnesses?.lines ?? ['quorum none']), ''].join('\n');
 }
 
-/** A receipt of the live log that must be accepted, and two made from it that must not be. */
+/** A receipt of the newest live log with a checkpoint that must be accepted, and two made from it that must not be. */
 async function vectors(gateway: Gateway): Promise<Json> {
-  const log = gateway.logs.live;
+  const log = gateway.served.live.findLast((one) => one.published().size > 0);
+  if (log === undefined) return [];
   const index = sampleOf(log);
   const receipt = gateway.receipt(log, index);
   const place = await placeOf(log, index);

@@ -2,13 +2,14 @@
 // changes or it is an hour old. gateway/API.md §2.2 (a document that did not change is not committed twice), §2.5.
 
 import { Type } from 'typebox';
-import type { JsonObject } from '../../log/index.ts';
+import { LogError } from '../../log/index.ts';
+import type { JsonObject, Log } from '../../log/index.ts';
 import { ApiError, EntryReceipt, route } from '../../plugins/contract.ts';
 import type { Route } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
 import type { StaticFile } from '../static/statics.ts';
 import { documentHash, KIT_TYPE, kitDocument, KitReceipt, kitFoundation } from './kit-document.ts';
-import { allLogs } from './keys.ts';
+import { publishedLogs } from './keys.ts';
 import { placeOf } from './receipt-answer.ts';
 import { Jwks, Note, PurposeJwk } from './schemas.ts';
 import { sendBytes } from './send.ts';
@@ -71,12 +72,17 @@ const Kit = Type.Object(
   },
 );
 
-/** A kit that stands in the log. */
+/** A kit that the entry at an index of a log commits to. */
 interface Committed {
   readonly foundation: string;
   readonly generated_at_ms: number;
   readonly index: number;
   readonly document: JsonObject;
+}
+
+/** The same with its log. */
+interface Found extends Committed {
+  readonly log: Log;
 }
 
 /** The kit; the verifier that it names is one of the static files. */
@@ -106,13 +112,23 @@ export function kitRoutes(gateway: Gateway): readonly Route[] {
 interface KitAnswer {
   readonly bytes: Buffer;
   readonly etag: string;
+  /** Whether it has the place of its entry under a checkpoint. */
+  readonly placed: boolean;
 }
 
-/** Holds the newest kit; requests that come while one is made share it. */
+/** Codes of a log that cannot commit to a new kit: the one before is served then. */
+const NO_ENTRIES: ReadonlySet<string> = new Set([
+  ...['log_unavailable', 'log_closed', 'log_busy', 'clock_untrusted'],
+]);
+
+/**
+ * Holds the newest kit; requests that come while one is made share it. The kit has every log with a checkpoint, so
+ * that a log that waits for its witnesses keeps nobody from verifying the others.
+ */
 class KitShelf {
   readonly #gateway: Gateway;
   readonly #verifier: StaticFile | null;
-  #committed: Committed | null = null;
+  #committed: Found | null = null;
   #answer: KitAnswer | null = null;
   #making: Promise<KitAnswer> | null = null;
 
@@ -129,10 +145,10 @@ class KitShelf {
   }
 
   async #current(): Promise<KitAnswer> {
-    if (allLogs(this.#gateway).some((log) => log.published().size === 0)) {
+    if (publishedLogs(this.#gateway).length === 0) {
       throw new ApiError(
         'log_unavailable',
-        'a log has no checkpoint yet: its witnesses are missing',
+        'no log has a checkpoint yet: their witnesses are missing',
       );
     }
     const foundation = kitFoundation(this.#gateway, this.#verifier);
@@ -140,41 +156,57 @@ class KitShelf {
     this.#committed ??= this.#stored();
     const known = this.#committed;
     const age = known === null ? 0 : this.#gateway.now() - known.generated_at_ms;
-    if (known?.foundation === text && Math.abs(age) < RENEW_MS) {
-      return (this.#answer ??= await this.#answerOf(known));
+    if (known?.foundation === text && Math.abs(age) < RENEW_MS) return this.#answerOf(known);
+    try {
+      this.#committed = await this.#commit(foundation, text);
+    } catch (error) {
+      if (!(error instanceof LogError) || !NO_ENTRIES.has(error.code) || known === null) {
+        throw error;
+      }
+      return this.#answerOf(known);
     }
-    const made = await this.#commit(foundation, text);
-    this.#committed = made;
-    return (this.#answer = await this.#answerOf(made));
+    this.#answer = null;
+    return this.#answerOf(this.#committed);
   }
 
-  #stored(): Committed | null {
-    const row = this.#gateway.logs.live.attached(ROW);
-    return row === undefined ? null : (JSON.parse(Buffer.from(row).toString()) as Committed);
+  /** The newest one of the live logs. */
+  #stored(): Found | null {
+    for (const log of this.#gateway.served.live.toReversed()) {
+      const row = log.attached(ROW);
+      if (row !== undefined)
+        return { ...(JSON.parse(Buffer.from(row).toString()) as Committed), log };
+    }
+    return null;
   }
 
-  async #commit(foundation: JsonObject, text: string): Promise<Committed> {
+  async #commit(foundation: JsonObject, text: string): Promise<Found> {
+    const log = this.#gateway.logs.live;
     const document = await kitDocument(this.#gateway, foundation);
     const generated_at_ms = this.#gateway.now();
     const kit = { foundation: text, generated_at_ms, document };
     const members = { document_sha256: documentHash(document) };
-    const [entry] = await this.#gateway.logs.live.append([{ type: KIT_TYPE, members }], {
+    const [entry] = await log.append([{ type: KIT_TYPE, members }], {
       attach: ([placed]) => {
         if (placed === undefined) throw new Error('the kit has one entry');
         return [{ key: ROW, value: Buffer.from(JSON.stringify({ ...kit, index: placed.index })) }];
       },
     });
     if (entry === undefined) throw new Error('the kit has one entry');
-    return { ...kit, index: entry.index };
+    return { ...kit, index: entry.index, log };
   }
 
-  async #answerOf({ document, index }: Committed): Promise<KitAnswer> {
-    const log = this.#gateway.logs.live;
+  async #answerOf({ document, index, log }: Found): Promise<KitAnswer> {
+    const known = this.#answer;
+    // One without a place is completed once a checkpoint covers its entry; until then nobody waits for it again.
+    if (known !== null && (known.placed || log.published().size <= index)) return known;
     const receipt = this.#gateway.receipt(log, index);
     if (receipt === null) throw new Error(`the kit's entry ${String(index)} has no receipt`);
-    const place = await placeOf(log, index);
+    const place = log.published().size === 0 ? null : await placeOf(log, index);
     const shown = place === null ? {} : { log: { origin: log.origin, index, ...place } };
     const bytes = Buffer.from(JSON.stringify({ ...document, receipt: { ...receipt, ...shown } }));
-    return { bytes, etag: `"kit.${String(index)}.${place === null ? '0' : '1'}"` };
+    const name = `${String(log.number)}.${String(index)}`;
+    const placed = place !== null;
+    this.#answer = { bytes, etag: `"kit.${name}.${placed ? '1' : '0'}"`, placed };
+    return this.#answer;
   }
 }

@@ -137,7 +137,9 @@ export async function findStrays(
     }
   }
   for await (const [key] of rowsOf(store, META)) {
-    const known = (['version', 'state', 'rows'] as const).some((name) => equal(key, metaKey(name)));
+    const known = (['version', 'state', 'rows', 'vkey'] as const).some((name) =>
+      equal(key, metaKey(name)),
+    );
     if (!known)
       differences.add('unknown row', readRowKey(key), 'is nothing that this version knows');
   }

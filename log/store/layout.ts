@@ -120,7 +120,7 @@ export const readRowKey = (key: Uint8Array): string =>
 
 /**
  * Key of a named value of the store itself; `reindex` stands while plugin rows are being rebuilt, `rows` says in
- * which form they are.
+ * which form they are, `vkey` is the verifier key of the log.
  */
-export const metaKey = (name: 'version' | 'state' | 'reindex' | 'rows'): Buffer =>
+export const metaKey = (name: 'version' | 'state' | 'reindex' | 'rows' | 'vkey'): Buffer =>
   rowKey(META, name);

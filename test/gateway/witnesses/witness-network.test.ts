@@ -4,9 +4,14 @@ import assert from 'node:assert/strict';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigError } from '../../../gateway/config.ts';
-import { native, openCheckpoint, parsePolicy } from '../../../log/index.ts';
+import { native, openCheckpoint, openThreads, parsePolicy } from '../../../log/index.ts';
 import type { Log, Published } from '../../../log/index.ts';
+import { NOTE, rowKey } from '../../../log/store/layout.ts';
+import { FileRegister } from '../../../log/store/register.ts';
+import { openStore, write } from '../../../log/store/store.ts';
+import { openSuccessor } from '../../../log/succession.ts';
 import { trustFromKit, verifyReceipt } from '../../../log/verify.ts';
+import { broughtTypes } from '../../../tools/brought-types.ts';
 import { seededSigner } from '../../log/note/seeded-signer.ts';
 import { Clock, ok, run } from '../running.ts';
 import type { Running } from '../running.ts';
@@ -228,6 +233,42 @@ describe('a gateway with witnesses', () => {
     await assert.rejects(start([keyed('other.example')]), refused, elsewhere);
     await assert.rejects(start([lineOf('sandbox'), keyed(origin)]), refused);
     await assert.rejects(run({ DATA_DIR: data, WITNESS_POLICY: join(data, 'none') }), ConfigError);
+  });
+
+  it('has a kit of the logs with a checkpoint while another waits for its witnesses', async () => {
+    // The witnesses do not know the successor's key, so that its first checkpoint waits.
+    const register = new FileRegister(join(data, 'checkpoints'));
+    const threads = openThreads({ inline: true });
+    const types = await broughtTypes({ PLUGINS: [] });
+    await openSuccessor({ data, kind: 'live', number: 1, register, types, threads });
+    await threads.close();
+    const waiting = join(data, 'live', '2');
+    const notes = await openStore(join(waiting, 'db'));
+    for await (const [key] of notes.scan({ gte: Uint8Array.of(NOTE), lt: rowKey(NOTE + 1, '') })) {
+      await notes.write([write(key, null)]);
+    }
+    await notes.close();
+    const { gateway, get } = await start([]);
+    const [first, second] = gateway.served.live;
+    assert.equal(second?.published().size, 0);
+    const kit = ok(await get('/export/offline-verify-kit.json'));
+    const origins = (kit.logs as { origin: string }[]).map(({ origin }) => origin);
+    assert.deepEqual(origins, [first?.origin, gateway.logs.sandbox.origin]);
+    const [vector] = kit.vectors;
+    const trust = trustFromKit(kit, first!.origin, { suite: native });
+    const verified = verifyReceipt(vector.receipt, trust, {
+      suite: native,
+      tlogProof: vector.tlog_proof,
+    });
+    assert.ok(
+      verified.checks.some(({ name, outcome }) => name === 'signature' && outcome === 'ok'),
+    );
+    // The same again, without waiting for a checkpoint that does not come.
+    assert.deepEqual(ok(await get('/export/offline-verify-kit.json')), kit);
+    assert.equal((await get('/log/live/1/checkpoint')).status, 200);
+    assert.equal((await get('/log/live/2/checkpoint')).status, 503);
+    const { json } = await post();
+    assert.equal(json.receipt?.index ?? json.index, second.size() - 1, 'entries are taken');
   });
 
   it('has no checkpoint and no kit before they have agreed once', async () => {

@@ -1,0 +1,108 @@
+// A service whose private key files are gone: what is intact is served, what is lost is said, and a successor goes on.
+// gateway/API.md §2.3, §13; log/FORMAT.md §5.
+
+import assert from 'node:assert/strict';
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { succeeded } from '../plugins/succeeded.ts';
+import type { Body } from '../support/body.ts';
+import { codeOf } from './middleware/envelope.ts';
+import { ok, run } from './running.ts';
+import type { Running } from './running.ts';
+
+for (const [file, lost] of [
+  ['live-1-checkpoint', 'checkpoint'],
+  ['live-1-receipt-', 'receipt'],
+] as const) {
+  describe(`a service without the ${lost} key of its live log`, function () {
+    this.timeout(60_000);
+    let running: Running;
+    let live: string;
+    let sandbox: string;
+    let first: Body;
+    let checkpoint: string;
+    let kit: Body;
+    const lines: string[] = [];
+
+    const classify = (key: string, name: string) =>
+      running.post(
+        '/api/v1/classify',
+        { message: 'Schedule the interview' },
+        { key, headers: { 'Idempotency-Key': `lost-key-${name}` } },
+      );
+
+    before(async () => {
+      running = await run();
+      ({ live, sandbox } = running);
+      first = ok(await classify(live, 'before'));
+      kit = ok(await running.get('/export/offline-verify-kit.json'));
+      await running.close(true);
+      checkpoint = running.gateway.logs.live.published().note;
+      const keys = join(running.data, 'keys');
+      for (const name of await readdir(keys)) if (name.startsWith(file)) await rm(join(keys, name));
+      running = await run({ DATA_DIR: running.data }, { lines: (line) => lines.push(line) });
+    });
+    after(() => running.close());
+
+    it('serves its entries, proofs, checkpoint and kit', async () => {
+      const id = first.entry_id as string;
+      const found = ok(await running.get(`/receipt/lookup?entry_id=${id}`, { key: live }));
+      assert.equal(found.receipt.entry_hash, first.entry_hash);
+      assert.deepEqual(found.receipt.disclosures, first.disclosures);
+      const { signature_valid, inclusion_valid, checkpoint_valid } = found.checks;
+      assert.deepEqual([signature_valid, inclusion_valid, checkpoint_valid], [true, true, true]);
+      assert.equal((await running.get('/log/live/1/checkpoint')).text, checkpoint);
+      assert.equal((await running.get('/log/live/1/tile/0/000')).status, 404, 'it is not full');
+      running.clock.pass(7_200_000);
+      const served = ok(await running.get('/export/offline-verify-kit.json'));
+      assert.deepEqual(served.logs, kit.logs, 'the last kit that an entry commits to');
+      assert.deepEqual(ok(await classify(live, 'before')), first, 'a replay');
+    });
+
+    it('says what is lost in /health, /readyz, /status.json and the log', async () => {
+      const { status, degraded, reasons } = ok(await running.get('/health'));
+      assert.equal(status, 'degraded');
+      const reason = reasons[degraded.indexOf('live_log')];
+      assert.match(reason, new RegExp(`takes no entries .*: its ${lost} key is lost`));
+      const ready = ok(await running.get('/readyz'));
+      assert.equal(ready.reasons[ready.degraded.indexOf('live_log')], reason);
+      assert.equal(codeOf(await running.get('/readyz?for=writes'), 503), 'not_ready');
+      assert.equal(ok(await running.get('/status.json')).status.indicator, 'major');
+      const line = lines.find((one) => one.includes('a log is served read-only'));
+      assert.match(line ?? '', new RegExp(`"lost_key":"${lost}".*is missing in .*--successor`));
+    });
+
+    it('takes no live entries, and all of the sandbox', async () => {
+      const size = running.gateway.logs.live.size();
+      const refused = await classify(live, 'refused');
+      assert.equal(codeOf(refused, 503), 'log_unavailable');
+      assert.doesNotMatch(refused.text, /\.pem|keys/, 'no folder for the client');
+      const erasure = await running.ask('DELETE', `/api/v1/disclosures/${String(first.entry_id)}`, {
+        key: live,
+      });
+      assert.equal(codeOf(erasure, 503), 'log_unavailable');
+      assert.equal(running.gateway.logs.live.size(), size);
+      ok(await classify(sandbox, 'sandbox'));
+    });
+
+    it('goes on with a successor, beside which the old log is read', async () => {
+      running = await succeeded(running);
+      const [old, next] = running.gateway.served.live;
+      assert.deepEqual([old?.number, next?.number], [1, 2]);
+      const { json } = await classify(live, 'after');
+      assert.equal(json.origin, next?.origin);
+      const id = first.entry_id as string;
+      const found = ok(await running.get(`/receipt/lookup?entry_id=${id}`, { key: live }));
+      assert.equal(found.checks.checkpoint_valid, true);
+      assert.equal((await running.get('/log/live/1/checkpoint')).text, checkpoint);
+      const { degraded } = ok(await running.get('/health'));
+      assert.equal((degraded as readonly string[]).includes('live_log'), false);
+      const { logs } = ok(await running.get('/export/offline-verify-kit.json'));
+      assert.equal((logs as readonly unknown[]).length, 3);
+      const erased = await running.ask('DELETE', `/api/v1/disclosures/${id}`, { key: live });
+      assert.equal(erased.status, 200, erased.text);
+      const { disclosures: _, ...rest } = first;
+      assert.deepEqual(ok(await classify(live, 'before')), rest);
+    });
+  });
+}
