@@ -189,14 +189,14 @@ class Carrier {
   }
 }
 
-/** Index of `log.closed.v1`; its map head alone follows. */
+/**
+ * Index of `log.closed.v1`, which its map head alone follows. A log that lost a key could not be closed: it ends with
+ * the last entry that it acknowledged (log/FORMAT.md §5.4).
+ */
 function lastOf(closed: Log): number {
-  const at = closed.size() - 2;
-  const type = at < 0 ? '' : readEntry(closed.entry(at) ?? '').statement['type'];
-  if (type !== 'log.closed.v1') {
-    throw new LogError('store_corrupt', `${closed.origin} has a successor and is not closed`);
-  }
-  return at;
+  const last = closed.size() - 1;
+  const before = last < 1 ? '' : readEntry(closed.entry(last - 1) ?? '').statement['type'];
+  return before === 'log.closed.v1' ? last - 1 : last;
 }
 
 /**

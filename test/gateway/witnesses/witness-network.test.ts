@@ -7,7 +7,6 @@ import { ConfigError } from '../../../gateway/config.ts';
 import { native, openCheckpoint, openThreads, parsePolicy } from '../../../log/index.ts';
 import type { Log, Published } from '../../../log/index.ts';
 import { NOTE, rowKey } from '../../../log/store/layout.ts';
-import { FileRegister } from '../../../log/store/register.ts';
 import { openStore, write } from '../../../log/store/store.ts';
 import { openSuccessor } from '../../../log/succession.ts';
 import { trustFromKit, verifyReceipt } from '../../../log/verify.ts';
@@ -41,6 +40,7 @@ describe('a gateway with witnesses', () => {
   let witnesses: (Listening | null)[] = [];
   let urls: string[];
   let running: Running | null = null;
+  let register: Running['gateway']['register'];
 
   /** Starts over the same data with these lines before the witnesses'. */
   async function start(
@@ -77,6 +77,7 @@ describe('a gateway with witnesses', () => {
     data = first.data;
     live = first.live;
     const { logs } = first.gateway;
+    ({ register } = first.gateway);
     vkeys = { live: logs.live.vkey, sandbox: logs.sandbox.vkey };
     await first.close(true);
     witnesses = await Promise.all(
@@ -237,7 +238,6 @@ describe('a gateway with witnesses', () => {
 
   it('has a kit of the logs with a checkpoint while another waits for its witnesses', async () => {
     // The witnesses do not know the successor's key, so that its first checkpoint waits.
-    const register = new FileRegister(join(data, 'checkpoints'));
     const threads = openThreads({ inline: true });
     const types = await broughtTypes({ PLUGINS: [] });
     await openSuccessor({ data, kind: 'live', number: 1, register, types, threads });
