@@ -1,7 +1,7 @@
 // How a log stands: whether it takes entries, what waits for a checkpoint, how the clock runs.
 
-import type { Engine } from './engine.ts';
-import { floorAfter } from './state.ts';
+import type { Engine } from './write/engine.ts';
+import { floorAfter } from './write/state.ts';
 import type { LogHealth } from './types.ts';
 
 /** For how long a failure of a plugin is told: some fail on one caller's entries only. */

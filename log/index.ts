@@ -4,15 +4,21 @@ export { openLog, openThreads } from './open.ts';
 export { logNumbers, openRegister } from './store/data-folder.ts';
 export type { OpenedRegister, RegisterPlace } from './store/data-folder.ts';
 export type { OpenLogOptions, Threads } from './open.ts';
-export { systemTime } from './clock.ts';
-export { checkEntryType } from './declarations.ts';
-export type { TimeSource } from './clock.ts';
-export type { Predecessor } from './engine.ts';
-export type { Cosign, CosignedNote, Offer } from './publisher.ts';
-export { MAX_LOOKUP_ENTRIES } from './lookup.ts';
-export type { Page, Question } from './lookup.ts';
-export { derivedMembers, readEntry, receiptOf, sessionRef, tenantKeyHash } from './statement.ts';
-export type { Erased, ReceiptLinks, ReceiptPlace } from './statement.ts';
+export { systemTime } from './write/clock.ts';
+export { checkEntryType } from './rules/declarations.ts';
+export type { TimeSource } from './write/clock.ts';
+export type { Predecessor } from './write/engine.ts';
+export type { Cosign, CosignedNote, Offer } from './write/publisher.ts';
+export { MAX_LOOKUP_ENTRIES } from './read/lookup.ts';
+export type { Page, Question } from './read/lookup.ts';
+export {
+  derivedMembers,
+  readEntry,
+  receiptOf,
+  sessionRef,
+  tenantKeyHash,
+} from './write/statement.ts';
+export type { Erased, ReceiptLinks, ReceiptPlace } from './write/statement.ts';
 export { LogError } from './errors.ts';
 export type { LogErrorCode } from './errors.ts';
 export * from './types.ts';
@@ -52,9 +58,9 @@ export { parseTilePath, TILE_WIDTH } from './merkle/tile.ts';
 export type { TileLevel, TileName } from './merkle/tile.ts';
 export { RightEdge } from './merkle/edge.ts';
 export { checkKey } from './map/key.ts';
-export { FORMAT } from './surfaces/builtin.ts';
-export { isInForce, manifestHash, runSince } from './surfaces/rules.ts';
-export { declares, smallestInterval, spanOf } from './surfaces/spans.ts';
+export { FORMAT } from './rules/builtin.ts';
+export { isInForce, manifestHash, runSince } from './rules/surfaces.ts';
+export { declares, smallestInterval, spanOf } from './rules/spans.ts';
 export * from './cose/index.ts';
 export { formatTlogProof, parseTlogProof } from './note/tlog-proof.ts';
 export { isMapCosigner, openCheckpoint, parseCheckpoint } from './note/checkpoint.ts';
@@ -79,5 +85,5 @@ export {
   removeLeftovers,
   syncFolder,
   writeDurableFile,
-} from './durable-file.ts';
+} from './store/durable-file.ts';
 export { Turns } from './turns.ts';

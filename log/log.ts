@@ -2,20 +2,20 @@
 // stop, reads go on, and a fresh engine takes over as soon as the disk takes writes again.
 
 import { native } from './crypto/native.ts';
-import { absence } from './absence.ts';
-import type { Core } from './core.ts';
+import { absence } from './read/absence.ts';
+import type { Core } from './write/core.ts';
 import type { JsonObject } from './encoding/json-types.ts';
-import type { Engine, EngineOptions } from './engine.ts';
-import { startEngine } from './engine.ts';
+import type { Engine, EngineOptions } from './write/engine.ts';
+import { startEngine } from './write/engine.ts';
 import { LogError } from './errors.ts';
 import { healthOf } from './health.ts';
-import { lookup, type Page, type Question } from './lookup.ts';
+import { lookup, type Page, type Question } from './read/lookup.ts';
 import { consistencyPath, inclusionPath, type RightSide } from './merkle/prove.ts';
-import { Operator } from './operator.ts';
-import type { Visible } from './publisher.ts';
-import { refusal } from './read-only.ts';
-import { Reader } from './reader.ts';
-import { Waiters } from './waiters.ts';
+import { Operator } from './operate/operator.ts';
+import type { Visible } from './write/publisher.ts';
+import { refusal } from './write/read-only.ts';
+import { Reader } from './read/reader.ts';
+import { Waiters } from './write/waiters.ts';
 import { write } from './store/store.ts';
 import { writable } from './store/writable.ts';
 import { ATTACHED_ROW, rowKey } from './store/layout.ts';

@@ -1,11 +1,11 @@
 // Opens the logs of a data folder: where their files are, which threads they share.
 
 import { join } from 'node:path';
-import { LogClock, systemTime, type TimeSource } from './clock.ts';
+import { LogClock, systemTime, type TimeSource } from './write/clock.ts';
 import { openSignPool, type SignPool } from './crypto/sign-pool.ts';
-import { makeFolder } from './durable-file.ts';
-import type { EngineOptions, Predecessor } from './engine.ts';
-import type { Cosign } from './publisher.ts';
+import { makeFolder } from './store/durable-file.ts';
+import type { EngineOptions, Predecessor } from './write/engine.ts';
+import type { Cosign } from './write/publisher.ts';
 import { OpenLog } from './log.ts';
 import { openFold, type FoldHost } from './map/fold.ts';
 import { openRegister } from './store/data-folder.ts';

@@ -3,11 +3,11 @@
 import type { JsonObject, Json } from './encoding/json-types.ts';
 import type { EntryType, RowReader } from './entry-type.ts';
 import type { Kind } from './kinds.ts';
-import type { SurfaceReader } from './surfaces/shapes.ts';
+import type { SurfaceReader } from './rules/shapes.ts';
 
 export type { EntryType, RowReader, RowWriter, Watch } from './entry-type.ts';
 export type { Kind } from './kinds.ts';
-export type { Heartbeat, Manifest, SurfaceReader } from './surfaces/shapes.ts';
+export type { Heartbeat, Manifest, SurfaceReader } from './rules/shapes.ts';
 
 /** A chain key: kind and members, for example `["surface", entity, surface]` (log/FORMAT.md §3). */
 export type ChainKey = readonly string[];

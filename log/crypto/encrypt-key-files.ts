@@ -4,7 +4,7 @@ import { createPrivateKey } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeDurableFile } from '../durable-file.ts';
+import { writeDurableFile } from '../store/durable-file.ts';
 import { MAX_KEY_FILE_BYTES, pemOf } from './keys.ts';
 
 const PLAIN = '-----BEGIN PRIVATE KEY-----';

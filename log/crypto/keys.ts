@@ -7,7 +7,7 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { LogError } from '../errors.ts';
-import { writeDurableFile } from '../durable-file.ts';
+import { writeDurableFile } from '../store/durable-file.ts';
 import { native } from './native.ts';
 import { publicKeyOfJwk, thumbprint } from './thumbprint.ts';
 import type { Ed25519Jwk } from './thumbprint.ts';

@@ -10,7 +10,7 @@ import type { Hash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { equal, readU64, u64 } from '../encoding/bytes.ts';
-import { writeDurableFile } from '../durable-file.ts';
+import { writeDurableFile } from '../store/durable-file.ts';
 import { Records } from './records.ts';
 import { HeadTrie, INNER_WORDS, LEAF_WORDS } from './trie.ts';
 import type { TrieRecords } from './trie.ts';

@@ -8,7 +8,7 @@ import { vhash } from '../map/head.ts';
 import { chainKeys, sameKey, skey } from '../map/key.ts';
 import type { ChainKey, Head } from '../types.ts';
 import { HeadTable } from './heads.ts';
-import { RuleBroken, under } from './violation.ts';
+import { RuleBroken, under } from '../rules/violation.ts';
 
 /** The head map: a set of skey → vhash with a root that depends on the set only (log/FORMAT.md §4). */
 export interface HeadMap {

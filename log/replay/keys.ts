@@ -4,7 +4,7 @@ import type { Suite } from '../crypto/suite.ts';
 import { publicKeyOfJwk, thumbprint } from '../crypto/thumbprint.ts';
 import type { JsonObject } from '../encoding/json-types.ts';
 import type { ReceiptKey } from '../types.ts';
-import { RuleBroken } from './violation.ts';
+import { RuleBroken } from '../rules/violation.ts';
 
 type Status = ReceiptKey['status'];
 

@@ -4,16 +4,22 @@
 import type { Suite } from '../crypto/suite.ts';
 import { toHex } from '../encoding/bytes.ts';
 import type { JsonObject } from '../encoding/json-types.ts';
-import { checkBuiltin, isBuiltin } from '../surfaces/builtin.ts';
-import { applySurfaces, checkSurfaces } from '../surfaces/rules.ts';
+import { checkBuiltin, isBuiltin } from '../rules/builtin.ts';
+import { applySurfaces, checkSurfaces } from '../rules/surfaces.ts';
 import type { EntryParts } from '../verify/entry.ts';
 import { Chains } from './chains.ts';
 import type { CheckedLink, HeadMap } from './chains.ts';
 import { HeadTable } from './heads.ts';
 import { ReceiptKeys } from './keys.ts';
 import type { KeyInForce, KeysDump } from './keys.ts';
-import { checkPhase, checkPredecessor, checkSuccessor, nextPhase, originParts } from './life.ts';
-import type { Phase, Predecessor } from './life.ts';
+import {
+  checkPhase,
+  checkPredecessor,
+  checkSuccessor,
+  nextPhase,
+  originParts,
+} from '../rules/life.ts';
+import type { Phase, Predecessor } from '../rules/life.ts';
 import { checkMembers } from './members.ts';
 import type { Common } from './members.ts';
 import { Surfaces } from './surfaces.ts';
@@ -21,8 +27,8 @@ import type { SurfaceDump } from './surfaces.ts';
 import { checkTimes } from './times.ts';
 import { EntryTypes } from './types.ts';
 import type { Declaration, TypesDump } from './types.ts';
-import { RuleBroken, under } from './violation.ts';
-import type { Rule } from './violation.ts';
+import { RuleBroken, under } from '../rules/violation.ts';
+import type { Rule } from '../rules/violation.ts';
 
 /** Place and time of a map head. */
 export interface MapHead {

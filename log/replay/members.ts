@@ -3,11 +3,11 @@
 import type { Json, JsonObject } from '../encoding/json-types.ts';
 import { isJsonObject } from '../encoding/json.ts';
 import * as grammar from '../map/grammar.ts';
-import { FORBIDDEN_MEMBERS } from '../surfaces/declaration.ts';
-import { FORMAT } from '../surfaces/builtin.ts';
-import { isIdentifier } from './clear-text.ts';
-import { RuleBroken } from './violation.ts';
-import type { Rule } from './violation.ts';
+import { FORBIDDEN_MEMBERS } from '../rules/declaration.ts';
+import { FORMAT } from '../rules/builtin.ts';
+import { isIdentifier } from '../rules/clear-text.ts';
+import { RuleBroken } from '../rules/violation.ts';
+import type { Rule } from '../rules/violation.ts';
 
 /** Where the entry stands: what its own members must say. */
 export interface Place {

@@ -5,9 +5,9 @@ import type { JsonObject } from '../encoding/json-types.ts';
 import type { LogErrorCode } from '../errors.ts';
 import { readEntry } from '../verify/entry.ts';
 import type { EntryParts } from '../verify/entry.ts';
-import { originParts } from './life.ts';
-import { RuleBroken, under } from './violation.ts';
-import type { Rule } from './violation.ts';
+import { originParts } from '../rules/life.ts';
+import { RuleBroken, under } from '../rules/violation.ts';
+import type { Rule } from '../rules/violation.ts';
 
 const RULE_OF: Partial<Record<LogErrorCode, Rule>> = {
   entry_too_large: 'entry_size',

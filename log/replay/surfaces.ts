@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '../encoding/json-types.ts';
 import type { Heartbeat, Manifest } from '../types.ts';
-import type { SurfaceState } from '../surfaces/rules.ts';
+import type { SurfaceState } from '../rules/surfaces.ts';
 
 /** What `restore` needs: JSON as it stands. */
 export interface SurfaceDump {

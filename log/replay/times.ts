@@ -1,7 +1,7 @@
 // The order of entries: ids and times. log/FORMAT.md §2.1.
 
 import type { Common } from './members.ts';
-import { RuleBroken } from './violation.ts';
+import { RuleBroken } from '../rules/violation.ts';
 
 /** What the next entry is compared with. */
 export interface TimeState {

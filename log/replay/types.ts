@@ -2,11 +2,11 @@
 
 import type { ValidateFunction } from 'ajv';
 import type { Json, JsonObject } from '../encoding/json-types.ts';
-import { COMMON_MEMBERS } from '../surfaces/declaration.ts';
-import { checkClearText, clearTextOf } from './clear-text.ts';
-import type { ClearText } from './clear-text.ts';
-import { schemaCompiler } from './json-schema.ts';
-import { RuleBroken } from './violation.ts';
+import { COMMON_MEMBERS } from '../rules/declaration.ts';
+import { checkClearText, clearTextOf } from '../rules/clear-text.ts';
+import type { ClearText } from '../rules/clear-text.ts';
+import { schemaCompiler } from '../rules/json-schema.ts';
+import { RuleBroken } from '../rules/violation.ts';
 
 /** A declaration as it stands in its entry. */
 export interface Declaration {

@@ -11,7 +11,7 @@ import { chmod, readdir, readFile, rm, rmdir, stat, statfs } from 'node:fs/promi
 import { homedir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { makeFolder, writeDurableFile } from '../durable-file.ts';
+import { makeFolder, writeDurableFile } from './durable-file.ts';
 import { isJsonObject, parseJson } from '../encoding/json.ts';
 import type { Json, JsonObject } from '../encoding/json-types.ts';
 import { LogError } from '../errors.ts';

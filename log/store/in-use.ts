@@ -3,7 +3,7 @@
 
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { removeLeftovers, writeDurableFile } from '../durable-file.ts';
+import { removeLeftovers, writeDurableFile } from './durable-file.ts';
 
 const file = (folder: string): string => join(folder, 'IN_USE');
 

@@ -6,7 +6,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { makeFolder, removeLeftovers, writeDurableFile } from '../durable-file.ts';
+import { makeFolder, removeLeftovers, writeDurableFile } from './durable-file.ts';
 import { canonical } from '../encoding/canonical.ts';
 import { isJsonObject, parseJson } from '../encoding/json.ts';
 import type { Json, JsonObject } from '../encoding/json-types.ts';

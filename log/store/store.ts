@@ -2,7 +2,7 @@
 // LevelDB errors leave here as LogErrors; nothing is ever repaired silently.
 
 import { ClassicLevel } from 'classic-level';
-import { makeFolder } from '../durable-file.ts';
+import { makeFolder } from './durable-file.ts';
 import { LogError } from '../errors.ts';
 import { checkCurrent } from './current.ts';
 import { howLeft, markInUse, unmark } from './in-use.ts';

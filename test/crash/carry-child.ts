@@ -8,7 +8,7 @@ import { pino } from 'pino';
 import { readConfig } from '../../gateway/config.ts';
 import { openGateway } from '../../gateway/open.ts';
 import { openRegister, openThreads } from '../../log/index.ts';
-import { openSuccessor } from '../../log/succession.ts';
+import { openSuccessor } from '../../log/operate/succession.ts';
 import { broughtTypes } from '../../tools/brought-types.ts';
 import { registerPlace } from '../../tools/data-logs.ts';
 

@@ -1,4 +1,4 @@
-// A process killed at each named commit point (log/sequencer.ts, log/publisher.ts): what was acknowledged
+// A process killed at each named commit point (log/write/sequencer.ts, log/write/publisher.ts): what was acknowledged
 // stands byte for byte, no size has two roots, the log goes on, and fsck finds nothing.
 
 import assert from 'node:assert/strict';
@@ -10,12 +10,12 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { native } from '../../log/crypto/native.ts';
-import { fsck } from '../../log/fsck.ts';
+import { fsck } from '../../log/operate/fsck/fsck.ts';
 import { openLog, openThreads } from '../../log/index.ts';
 import { FileRegister } from '../../log/store/register.ts';
 import { verifyCheckpoint, verifyConsistency } from '../../log/verify.ts';
 import { toBase64 } from '../../log/encoding/bytes.ts';
-import { note, NOTE, TENANT } from '../log/kept-log.ts';
+import { note, NOTE, TENANT } from '../log/write/kept-log.ts';
 
 const child = fileURLToPath(new URL('point-child.ts', import.meta.url));
 

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fsck } from '../../log/fsck.ts';
+import { fsck } from '../../log/operate/fsck/fsck.ts';
 import { LOG_KINDS } from '../../log/index.ts';
 import type { Kind } from '../../log/index.ts';
 import { FileRegister } from '../../log/store/register.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { openLog, openThreads } from '../../log/index.ts';
 import { ENTRY, NOTE as NOTE_ROW } from '../../log/store/layout.ts';
 import type { Store, Write } from '../../log/store/store.ts';
-import { note, NOTE, TENANT } from '../log/kept-log.ts';
+import { note, NOTE, TENANT } from '../log/write/kept-log.ts';
 import { openWithWrite } from '../log/store/with-write.ts';
 
 const [folder = '', point = '', nth = '1'] = process.argv.slice(2);

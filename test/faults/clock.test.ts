@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import type { Appended, OpenLogOptions } from '../../log/index.ts';
-import { code, note, withLog } from '../log/kept-log.ts';
-import type { KeptLog } from '../log/kept-log.ts';
+import { code, note, withLog } from '../log/write/kept-log.ts';
+import type { KeptLog } from '../log/write/kept-log.ts';
 
 const HOUR = 3_600_000;
 

@@ -4,10 +4,10 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fsck } from '../../log/fsck.ts';
+import { fsck } from '../../log/operate/fsck/fsck.ts';
 import { LogError } from '../../log/index.ts';
 import { FileRegister } from '../../log/store/register.ts';
-import { KeptLog } from '../log/kept-log.ts';
+import { KeptLog } from '../log/write/kept-log.ts';
 
 /** What was in the log, as it was before anything was damaged. */
 export interface Good {

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { blocksOf } from '../../log/store/tables.ts';
-import { KeptLog, note } from '../log/kept-log.ts';
+import { KeptLog, note } from '../log/write/kept-log.ts';
 import { copyUnnoticed } from '../support/copy-unnoticed.ts';
 import { intoTables } from '../support/into-tables.ts';
 import type { Found, Good, Told } from './damage-reader.ts';

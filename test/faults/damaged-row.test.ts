@@ -5,9 +5,9 @@ import assert from 'node:assert/strict';
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ClassicLevel } from 'classic-level';
-import { fsck } from '../../log/fsck.ts';
+import { fsck } from '../../log/operate/fsck/fsck.ts';
 import { LogError } from '../../log/index.ts';
-import { KeptLog, note, NOTE } from '../log/kept-log.ts';
+import { KeptLog, note, NOTE } from '../log/write/kept-log.ts';
 import { copyUnnoticed } from '../support/copy-unnoticed.ts';
 
 type Level = ClassicLevel<Uint8Array, Uint8Array>;

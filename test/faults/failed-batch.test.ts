@@ -6,8 +6,8 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Appended, Log } from '../../log/index.ts';
 import { ENTRY, NOTE as NOTE_ROW } from '../../log/store/layout.ts';
-import { code, note, withLog } from '../log/kept-log.ts';
-import type { KeptLog } from '../log/kept-log.ts';
+import { code, note, withLog } from '../log/write/kept-log.ts';
+import type { KeptLog } from '../log/write/kept-log.ts';
 import { FaultyStore } from './faulty-store.ts';
 
 /** Waits until the log takes an entry again; what it refuses meanwhile must be `log_unavailable`. */

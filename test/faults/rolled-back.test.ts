@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { cp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { code, KeptLog, note } from '../log/kept-log.ts';
+import { code, KeptLog, note } from '../log/write/kept-log.ts';
 
 interface Copied {
   readonly kept: KeptLog;

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { note, withLog } from '../log/kept-log.ts';
+import { note, withLog } from '../log/write/kept-log.ts';
 
 const opener = fileURLToPath(new URL('opener.ts', import.meta.url));
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { RULES } from '../../log/replay/violation.ts';
+import { RULES } from '../../log/rules/violation.ts';
 import { runMonitor, type MonitorOptions } from '../../tools/monitor/run.ts';
 import { Told } from '../tools/monitor/monitored.ts';
 import { HONEST } from './honest.ts';

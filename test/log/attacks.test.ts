@@ -11,7 +11,7 @@ import { skey } from '../../log/map/key.ts';
 import { checkInclusion } from '../../log/merkle/check.ts';
 import { policyOf } from '../../log/note/policy.ts';
 import { formatVkey } from '../../log/note/vkey.ts';
-import { Replay, Violation } from '../../log/replay.ts';
+import { Replay, Violation } from '../../log/replay/replay.ts';
 import { LogError, verifyAbsence, verifyReceipt } from '../../log/verify.ts';
 import {
   check,

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LogError, tenantKeyHash, toHex } from '../../log/index.ts';
 import type { Appended } from '../../log/index.ts';
-import { code, KeptLog, note, withLog } from './kept-log.ts';
+import { code, KeptLog, note, withLog } from './write/kept-log.ts';
 
 describe('log: close', () => {
   it(

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { fsck } from '../../log/fsck.ts';
-import { reindex } from '../../log/reindex.ts';
+import { fsck } from '../../log/operate/fsck/fsck.ts';
+import { reindex } from '../../log/operate/reindex.ts';
 import { broughtTypes } from '../../tools/brought-types.ts';
 import { run } from '../gateway/running.ts';
 import type { Running } from '../gateway/running.ts';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { openLog, openThreads } from '../../log/index.ts';
-import { openSuccessor } from '../../log/succession.ts';
+import { openSuccessor } from '../../log/operate/succession.ts';
 import { broughtTypes } from '../../tools/brought-types.ts';
 import { run } from '../gateway/running.ts';
 import type { Running } from '../gateway/running.ts';

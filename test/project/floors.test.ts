@@ -12,9 +12,9 @@ interface Patterns {
 }
 
 const allowed: readonly (readonly [file: string, specifier: string])[] = [
-  ['log/sequencer.ts', 'node:crypto'],
+  ['log/write/sequencer.ts', 'node:crypto'],
   ['log/merkle/tile-tree.ts', 'merkletreejs'],
-  ['log/surfaces/presets.ts', '../../catalogs/surfaces.json'],
+  ['log/rules/presets.ts', '../../catalogs/surfaces.json'],
   ['log/map/check.ts', '../crypto/suite.ts'],
   ['log/verify/receipt.ts', '../note/checkpoint.ts'],
   ['plugins/contract.ts', '../log/index.ts'],
@@ -29,16 +29,16 @@ const allowed: readonly (readonly [file: string, specifier: string])[] = [
   ['gateway/main.ts', '../plugins/index.ts'],
   ['gateway/routes/verify.ts', '../../log/verify.ts'],
   ['gateway/app.ts', 'koa'],
-  ['tools/fsck.ts', '../log/fsck.ts'],
+  ['tools/fsck.ts', '../log/operate.ts'],
   ['test/log/map/trie.test.ts', '../../../log/map/trie.ts'],
 ];
 
 const refused: typeof allowed = [
   ['log/log.ts', '../plugins/contract.ts'],
   ['log/store/layout.ts', '../../gateway/config.ts'],
-  ['log/reader.ts', '../tools/build.ts'],
-  ['log/reader.ts', 'koa'],
-  ['log/reader.ts', '@koa/router'],
+  ['log/read/reader.ts', '../../tools/build.ts'],
+  ['log/read/reader.ts', 'koa'],
+  ['log/read/reader.ts', '@koa/router'],
   ['log/verify.ts', 'node:crypto'],
   ['log/verify/receipt.ts', 'node:buffer'],
   ['log/encoding/bytes.ts', 'node:buffer'],
@@ -55,7 +55,7 @@ const refused: typeof allowed = [
   ['plugins/silence/index.ts', '../index.ts'],
   ['plugins/classify/engine/rules.ts', '../../silence/rules.ts'],
   ['plugins/classify/engine/rules.ts', '../../../log/map/key.ts'],
-  ['gateway/routes/log.ts', '../../log/reader.ts'],
+  ['gateway/routes/log.ts', '../../log/read/reader.ts'],
   ['gateway/host.ts', '../plugins/classify/index.ts'],
   ['gateway/main.ts', '../tools/actlog.ts'],
 ];

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { native } from '../../log/crypto/native.ts';
 import type { Json, JsonObject } from '../../log/encoding/json-types.ts';
-import { RULES } from '../../log/replay/violation.ts';
-import { Replay, Violation } from '../../log/replay.ts';
-import type { Rule } from '../../log/replay.ts';
+import { RULES } from '../../log/rules/violation.ts';
+import { Replay, Violation } from '../../log/replay/replay.ts';
+import type { Rule } from '../../log/replay/replay.ts';
 import { ACT, Forge, name43, seedKey } from './forge.ts';
 
 /** Writes entries of which the last one breaks a rule. */

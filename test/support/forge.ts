@@ -10,7 +10,7 @@ import { chainKeys, skey } from '../../log/map/key.ts';
 import { leafHash } from '../../log/merkle/hash.ts';
 import { signCosignature } from '../../log/note/cosignature.ts';
 import { formatCheckpoint, signCheckpoint } from '../../log/note/checkpoint.ts';
-import { manifestHash } from '../../log/surfaces/rules.ts';
+import { manifestHash } from '../../log/rules/surfaces.ts';
 import type { ChainKey, Head } from '../../log/types.ts';
 import { mapHash, mapLeaf, mapPath, pathOf, treeHash } from './definitions.ts';
 import { seedKey } from './seed-key.ts';

@@ -5,7 +5,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseCheckpoint } from '../../log/note/checkpoint.ts';
-import type { Mirror } from '../../log/mirror.ts';
+import type { Mirror } from '../../log/operate/mirror.ts';
 import { exportLog } from '../../tools/export/export-log.ts';
 import type { Exported } from '../../tools/export/export-log.ts';
 import { FolderMirror } from '../../tools/mirror/folder.ts';

@@ -48,7 +48,7 @@ export async function builtLog(size: BuiltSize): Promise<BuiltLog> {
 async function layoutId(): Promise<string> {
   const ending = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
   const hash = createHash('sha256');
-  for (const module of ['store/layout', 'store/store', 'map/snapshot', 'integrate']) {
+  for (const module of ['store/layout', 'store/store', 'map/snapshot', 'write/integrate']) {
     hash.update(await readFile(new URL(`../../log/${module}.${ending}`, import.meta.url)));
   }
   return hash.digest('hex').slice(0, 12);

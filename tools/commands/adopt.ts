@@ -6,7 +6,7 @@ import { passphraseOf } from '../../gateway/passphrase.ts';
 import type { Config } from '../../gateway/config.ts';
 import type { Inspected } from '../../gateway/tenants/level-care.ts';
 import type { WitnessNetwork } from '../../gateway/witnesses/witness-network.ts';
-import type { Adopted, AskWitnesses } from '../../log/adoption.ts';
+import type { Adopted, AskWitnesses } from '../../log/operate/adoption.ts';
 import { readKeyFile, Signer } from '../../log/crypto/keys.ts';
 import { native } from '../../log/crypto/native.ts';
 import { LogError } from '../../log/errors.ts';
@@ -61,7 +61,7 @@ mirror or a witness is caught up from a mirror that has the entries, or succeede
 }
 
 async function run(options: AdoptCommand): Promise<number> {
-  const { compareForAdoption } = await import('../../log/adoption.ts');
+  const { compareForAdoption } = await import('../../log/operate/adoption.ts');
   const { WitnessNetwork: Network } = await import('../../gateway/witnesses/witness-network.ts');
   const { openMirror } = await import('../mirror/open.ts');
   const { pino } = await import('pino');
@@ -153,7 +153,7 @@ function inWords({ origin, size, restored, compared }: Adopted): string {
 }
 
 async function signedLogs(config: Config): Promise<SignedLog[]> {
-  const { originIn } = await import('../../log/adoption.ts');
+  const { originIn } = await import('../../log/operate/adoption.ts');
   const signed: SignedLog[] = [];
   for (const log of await dataLogs(config)) {
     const { kind, number, folder, register } = log;

@@ -1,7 +1,7 @@
 // `actlog fsck`: checks the databases of a stopped data folder against their own entries.
 
 import type { Command } from 'commander';
-import type { FsckResult } from '../../log/fsck.ts';
+import type { FsckResult } from '../../log/operate/fsck/fsck.ts';
 import {
   acting,
   EXIT,
@@ -48,7 +48,7 @@ export function addFsck(program: Command): void {
 }
 
 async function run(options: FsckCommand): Promise<number> {
-  const { fsck } = await import('../../log/fsck.ts');
+  const { fsck } = await import('../../log/operate/fsck/fsck.ts');
   const { config } = await settingsOf(options);
   const types = await broughtTypes(config);
   const refusal = isMarked(config.DATA_DIR) ? await refusalOf(registerPlace(config)) : null;

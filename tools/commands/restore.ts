@@ -79,7 +79,7 @@ function numberOf({ log, number, successor }: RestoreCommand, config: Config): n
 
 async function catchUp({ log, from = '' }: RestoreCommand, config: Config, number: number) {
   const { openMirror } = await import('../mirror/open.ts');
-  const { restore } = await import('../../log/restore.ts');
+  const { restore } = await import('../../log/operate/restore.ts');
   const place = await dataLog(config, log, number);
   const { vkey, why } = await vkeyOf(config, place);
   if (vkey === undefined) throw new CommandError(`the mirror cannot be checked: ${why ?? ''}`);
@@ -110,7 +110,7 @@ async function catchUp({ log, from = '' }: RestoreCommand, config: Config, numbe
 }
 
 async function succeed({ log }: RestoreCommand, config: Config, number: number) {
-  const { openSuccessor } = await import('../../log/succession.ts');
+  const { openSuccessor } = await import('../../log/operate/succession.ts');
   const { openThreads } = await import('../../log/index.ts');
   const { WitnessNetwork } = await import('../../gateway/witnesses/witness-network.ts');
   const { pino } = await import('pino');

@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Mirror } from '../../log/mirror.ts';
+import type { Mirror } from '../../log/operate/mirror.ts';
 import { TILE_WIDTH } from '../../log/merkle/tile.ts';
 import { entryKey, NOTE, rowKey, tileKey } from '../../log/store/layout.ts';
 import { openStore, type Store } from '../../log/store/store.ts';

@@ -3,7 +3,7 @@
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import type { Signer } from '../../log/crypto/keys.ts';
-import { makeFolder } from '../../log/durable-file.ts';
+import { makeFolder } from '../../log/store/durable-file.ts';
 import { formatCheckpoint, type Checkpoint } from '../../log/note/checkpoint.ts';
 import { isKeyName } from '../../log/note/vkey.ts';
 import { CommandError, EXIT } from '../command-line.ts';

@@ -3,13 +3,13 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { equal, LogError, native, toBase64, toHex } from '../../log/index.ts';
-import { textOfEntry } from '../../log/entry-bytes.ts';
+import { textOfEntry } from '../../log/replay/entry-bytes.ts';
 import { rootAt } from '../../log/merkle/prove.ts';
-import type { Mirror } from '../../log/mirror.ts';
+import type { Mirror } from '../../log/operate/mirror.ts';
 import type { VerifyPool } from '../../log/crypto/verify-pool.ts';
-import { Replay, Violation } from '../../log/replay.ts';
-import type { Closing, Opening, Predecessor, Replayed } from '../../log/replay.ts';
-import { SignatureChecks } from '../../log/signature-checks.ts';
+import { Replay, Violation } from '../../log/replay/replay.ts';
+import type { Closing, Opening, Predecessor, Replayed } from '../../log/replay/replay.ts';
+import { SignatureChecks } from '../../log/replay/signature-checks.ts';
 import type { ReceiptKey } from '../../log/types.ts';
 import { entriesAhead } from '../mirror/ahead.ts';
 import { MirrorMissing, MirrorTrouble } from '../mirror/limits.ts';

@@ -3,7 +3,7 @@
 
 import { LRUCache } from 'lru-cache';
 import { TILE_WIDTH } from '../../log/merkle/tile.ts';
-import type { Mirror } from '../../log/mirror.ts';
+import type { Mirror } from '../../log/operate/mirror.ts';
 
 const KEPT_BYTES = 64 * 1024 * 1024;
 

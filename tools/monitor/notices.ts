@@ -2,7 +2,7 @@
 // Kept back until the signatures behind it are checked.
 
 import type { Checkpoint } from '../../log/note/checkpoint.ts';
-import type { Replay, Replayed } from '../../log/replay.ts';
+import type { Replay, Replayed } from '../../log/replay/replay.ts';
 import type { ChainKey } from '../../log/types.ts';
 import type { Verified } from './verified.ts';
 import { watchedIn, type Watched } from './watch.ts';

@@ -10,7 +10,7 @@ import { equal, native, toBase64 } from '../../log/index.ts';
 import { HASH_BYTES } from '../../log/merkle/hash.ts';
 import { rootAt } from '../../log/merkle/prove.ts';
 import { TILE_HEIGHT, TILE_WIDTH, tilePath, tileWidth } from '../../log/merkle/tile.ts';
-import type { Mirror } from '../../log/mirror.ts';
+import type { Mirror } from '../../log/operate/mirror.ts';
 import { Finding } from './finding.ts';
 import { overLeaves } from './leaf-hashes.ts';
 import type { LeafHashes } from './leaf-hashes.ts';

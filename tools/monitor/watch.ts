@@ -3,7 +3,7 @@
 import { isJsonObject, LogError, parseJson, toHex } from '../../log/index.ts';
 import type { Json, JsonObject } from '../../log/index.ts';
 import { checkKey, KINDS, sameKey } from '../../log/map/key.ts';
-import type { Replayed } from '../../log/replay.ts';
+import type { Replayed } from '../../log/replay/replay.ts';
 import type { ChainKey } from '../../log/types.ts';
 import { CommandError, EXIT } from '../command-line.ts';
 

@@ -6,7 +6,7 @@ import { isJsonObject, LogError, parseJson } from '../../log/index.ts';
 import type { Json } from '../../log/index.ts';
 import { fromBase64 } from '../../log/encoding/bytes.ts';
 import { consistencyPath, inclusionPath } from '../../log/merkle/prove.ts';
-import { overTiles } from '../../log/mirror.ts';
+import { overTiles } from '../../log/operate/mirror.ts';
 import { CommandError, EXIT } from '../command-line.ts';
 import { HttpMirror } from '../mirror/http.ts';
 import type { Refuted } from './refute.ts';

@@ -5,7 +5,7 @@ import { isIPv6 } from 'node:net';
 import { dirname, join } from 'node:path';
 import { generateKey, readKeyFile, Signer, writeKeyFile } from '../../log/crypto/keys.ts';
 import { native } from '../../log/crypto/native.ts';
-import { makeFolder } from '../../log/durable-file.ts';
+import { makeFolder } from '../../log/store/durable-file.ts';
 import { isMapCosigner } from '../../log/note/checkpoint.ts';
 import { COSIGNER_KEY, formatVkey, isKeyName } from '../../log/note/vkey.ts';
 import { CommandError } from '../command-line.ts';

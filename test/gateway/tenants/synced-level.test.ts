@@ -10,7 +10,7 @@ import { acceptLevel, inspectLevel } from '../../../gateway/tenants/level-care.t
 import { SyncedLevel } from '../../../gateway/tenants/synced-level.ts';
 import { FileRegister, sealRow } from '../../../log/index.ts';
 import type { JsonObject, LogError, Register } from '../../../log/index.ts';
-import { code } from '../../log/kept-log.ts';
+import { code } from '../../log/write/kept-log.ts';
 
 const row = (key: string, value = key) => ({ key, value: Buffer.from(value) });
 

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import type { Witnesses } from '../../../gateway/witnesses/witnesses.ts';
 import type { Log } from '../../../log/index.ts';
-import { NOTE, note, TENANT, withLog } from '../../log/kept-log.ts';
+import { NOTE, note, TENANT, withLog } from '../../log/write/kept-log.ts';
 import { cosignatureOf } from './answering.ts';
 import { keyName, Network, NOW_S, seedOf } from './five-witnesses.ts';
 import type { Name } from './five-witnesses.ts';

@@ -8,7 +8,7 @@ import { native, openCheckpoint, openThreads, parsePolicy } from '../../../log/i
 import type { Log, Published } from '../../../log/index.ts';
 import { NOTE, rowKey } from '../../../log/store/layout.ts';
 import { openStore, write } from '../../../log/store/store.ts';
-import { openSuccessor } from '../../../log/succession.ts';
+import { openSuccessor } from '../../../log/operate/succession.ts';
 import { trustFromKit, verifyReceipt } from '../../../log/verify.ts';
 import { broughtTypes } from '../../../tools/brought-types.ts';
 import { seededSigner } from '../../log/note/seeded-signer.ts';

@@ -2,7 +2,7 @@
 
 import { native } from '../../../log/crypto/native.ts';
 import type { JsonObject } from '../../../log/encoding/json-types.ts';
-import { Replay } from '../../../log/replay.ts';
+import { Replay } from '../../../log/replay/replay.ts';
 import { breaksRules, refuses } from '../../support/break-rule.ts';
 import type { Case } from '../../support/break-rule.ts';
 import { ACT, Forge, hex64 } from '../../support/forge.ts';

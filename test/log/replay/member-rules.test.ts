@@ -1,7 +1,7 @@
 // Rules about the members that every entry has, and about time, each broken. log/FORMAT.md §2.
 
 import { native } from '../../../log/crypto/native.ts';
-import { Replay } from '../../../log/replay.ts';
+import { Replay } from '../../../log/replay/replay.ts';
 import { act, bent, breaksRules, refuses } from '../../support/break-rule.ts';
 import type { Case } from '../../support/break-rule.ts';
 import { ACT, Forge, hex64, name43, uuid } from '../../support/forge.ts';

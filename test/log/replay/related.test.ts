@@ -5,7 +5,7 @@ import { native } from '../../../log/crypto/native.ts';
 import { fromUtf8, utf8 } from '../../../log/encoding/bytes.ts';
 import type { JsonObject } from '../../../log/encoding/json-types.ts';
 import { decodeState, encodeState } from '../../../log/replay/state.ts';
-import { Replay, Violation } from '../../../log/replay.ts';
+import { Replay, Violation } from '../../../log/replay/replay.ts';
 import { keyEntry, OTHER, rotate } from '../../support/break-rule.ts';
 import type { Break } from '../../support/break-rule.ts';
 import { ACT, ENTITY, Forge, seedKey, TENANT } from '../../support/forge.ts';

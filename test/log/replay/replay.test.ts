@@ -9,7 +9,7 @@ import type { JsonObject } from '../../../log/encoding/json-types.ts';
 import { LogError } from '../../../log/errors.ts';
 import { encodeHead } from '../../../log/map/head.ts';
 import { openCheckpoint } from '../../../log/note/checkpoint.ts';
-import { Replay, Violation } from '../../../log/replay.ts';
+import { Replay, Violation } from '../../../log/replay/replay.ts';
 import { readText } from '../../../log/replay/reading.ts';
 import { readEntry } from '../../../log/verify/entry.ts';
 import { vectors } from '../../support/absence-vectors.ts';

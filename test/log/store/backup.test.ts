@@ -8,7 +8,7 @@ import { backupStore } from '../../../log/store/backup.ts';
 import { metaKey } from '../../../log/store/layout.ts';
 import { openStore, put, type Store } from '../../../log/store/store.ts';
 import { writable } from '../../../log/store/writable.ts';
-import { code } from '../kept-log.ts';
+import { code } from '../write/kept-log.ts';
 
 const rowsOf = async (store: Store): Promise<string[]> => {
   const rows: string[] = [];

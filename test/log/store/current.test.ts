@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openStore, put } from '../../../log/store/store.ts';
-import { code } from '../kept-log.ts';
+import { code } from '../write/kept-log.ts';
 
 const key = (text: string): Buffer => Buffer.from(text);
 

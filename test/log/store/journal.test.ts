@@ -9,7 +9,7 @@ import { checkJournals } from '../../../log/store/journal.ts';
 import { readManifest } from '../../../log/store/manifest.ts';
 import { openStore, put } from '../../../log/store/store.ts';
 import type { Store } from '../../../log/store/store.ts';
-import { code } from '../kept-log.ts';
+import { code } from '../write/kept-log.ts';
 
 const ROWS = 12;
 const row = (letter: string, i: number): Uint8Array =>

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FileRegister } from '../../../log/store/register.ts';
 import { readRemembered } from '../../../log/store/remembered.ts';
-import { code } from '../kept-log.ts';
+import { code } from '../write/kept-log.ts';
 
 const remembered = (size: number) => ({
   origin: 'log.example/log/live/1',

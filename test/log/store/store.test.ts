@@ -9,7 +9,7 @@ import { ClassicLevel } from 'classic-level';
 import { metaKey, STORE_VERSION } from '../../../log/store/layout.ts';
 import { openStore, put, write, type Store } from '../../../log/store/store.ts';
 import { intoTables } from '../../support/into-tables.ts';
-import { code } from '../kept-log.ts';
+import { code } from '../write/kept-log.ts';
 
 const key = (text: string): Buffer => Buffer.from(text);
 

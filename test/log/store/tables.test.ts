@@ -10,7 +10,7 @@ import type { LogError } from '../../../log/index.ts';
 import { openStore, put } from '../../../log/store/store.ts';
 import { blocksOf, checkTables } from '../../../log/store/tables.ts';
 import { intoTables } from '../../support/into-tables.ts';
-import { code } from '../kept-log.ts';
+import { code } from '../write/kept-log.ts';
 
 /** The padding of a footer, between its two handles and its last eight bytes, holds nothing. */
 const FOOTER_BYTES = 48;

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { native } from '../../../log/crypto/native.ts';
 import type { Kind, Log } from '../../../log/index.ts';
-import { Replay } from '../../../log/replay.ts';
+import { Replay } from '../../../log/replay/replay.ts';
 import { trustedKeyOf } from '../../../log/verify.ts';
 import type { Trust } from '../../../log/verify.ts';
 import type { Plugin } from '../../../plugins/contract.ts';

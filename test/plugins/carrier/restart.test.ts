@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { fsck } from '../../../log/fsck.ts';
+import { fsck } from '../../../log/operate/fsck/fsck.ts';
 import { broughtTypes } from '../../../tools/brought-types.ts';
 import { run } from '../../gateway/running.ts';
 import { VIOLATION } from './carriers.ts';

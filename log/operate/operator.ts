@@ -1,0 +1,83 @@
+// What only the operator does to a log: keys, clock, backup, closing it.
+
+import { asInvalid } from '../rules/admission.ts';
+import { backupStore } from '../store/backup.ts';
+import type { Engine } from '../write/engine.ts';
+import { LogError } from '../errors.ts';
+import { refusal } from '../write/read-only.ts';
+import { checkSuccessor } from '../rules/life.ts';
+import type { Appended, Draft, Log, LogOperator, Published, ReceiptKey } from '../types.ts';
+import { Turns } from '../turns.ts';
+
+/** Appends entries of the log itself. */
+type Append = (drafts: readonly Draft[]) => Promise<readonly Appended[]>;
+
+/** The operator's verbs of one open log. */
+export class Operator implements LogOperator {
+  readonly #log: Log;
+  readonly #engine: () => Engine;
+  readonly #append: Append;
+  /** Serialises changes of keys: each retires the key that the one before brought. */
+  readonly #turns = new Turns();
+
+  constructor(log: Log, engine: () => Engine, append: Append) {
+    this.#log = log;
+    this.#engine = engine;
+    this.#append = append;
+  }
+
+  rotateKey(): Promise<string> {
+    return this.#turns.run(async () => {
+      const before = this.#engine().core.keys.inForce();
+      const { draft, kid } = await this.#newKey();
+      // The old key signs the declaration of the new one, the new one the retirement of the old.
+      await this.#append([draft, ...(before === undefined ? [] : [declare(before, 'retired')])]);
+      return kid;
+    });
+  }
+
+  revokeKey(kid: string): Promise<void> {
+    return this.#turns.run(async () => {
+      const { keys } = this.#engine().core;
+      const key = keys.all().find((candidate) => candidate.kid === kid);
+      if (key === undefined) throw new LogError('not_found', `the log has no receipt key ${kid}`);
+      if (key.status === 'revoked') return;
+      const successor = keys.inForce()?.kid === kid ? [(await this.#newKey()).draft] : [];
+      await this.#append([...successor, declare(key, 'revoked')]);
+    });
+  }
+
+  confirmClock(): void {
+    this.#engine().core.clock.confirm();
+  }
+
+  async backup(folder: string): Promise<{ size: number }> {
+    const { core } = this.#engine();
+    return backupStore(core.store, folder);
+  }
+
+  async closeForGood(successor: string | null, signal?: AbortSignal): Promise<Published> {
+    asInvalid(() => {
+      checkSuccessor({ successor }, this.#log.origin);
+    });
+    const [closed] = await this.#append([{ type: 'log.closed.v1', members: { successor } }]);
+    return this.#log.whenPublished((closed?.index ?? 0) + 1, signal);
+  }
+
+  async #newKey(): Promise<{ draft: Draft; kid: string }> {
+    const { keyring, read_only } = this.#engine();
+    // Before the file of a key is made that nothing would ever declare.
+    if (read_only !== null) throw refusal(read_only);
+    const { kid, jwk } = await keyring.addReceipt();
+    const { kty, crv, x } = jwk;
+    return {
+      kid,
+      draft: { type: 'log.key.v1', members: { key: { kty, crv, x }, status: 'active' } },
+    };
+  }
+}
+
+const declare = ({ jwk }: ReceiptKey, status: 'retired' | 'revoked'): Draft => ({
+  type: 'log.key.v1',
+  members: { key: { kty: jwk.kty, crv: jwk.crv, x: jwk.x }, status },
+});

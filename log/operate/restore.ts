@@ -1,0 +1,253 @@
+// Catches a database up that stands behind the checkpoint register, from a mirror that has the entries since.
+// Nothing is written before the mirror's tree was compared with the signed note and with what the register
+// holds: a restored log never forks. log/FORMAT.md §5.
+
+import { join } from 'node:path';
+import { adopt } from './adopt.ts';
+import { LogClock, systemTime } from '../write/clock.ts';
+import { Core } from '../write/core.ts';
+import { native } from '../crypto/native.ts';
+import { openVerifyPool } from '../crypto/verify-pool.ts';
+import { equal, fromBase64, toBase64 } from '../encoding/bytes.ts';
+import { textOfEntry } from '../replay/entry-bytes.ts';
+import { LogError } from '../errors.ts';
+import { integrate } from '../write/integrate.ts';
+import { openFold } from '../map/fold.ts';
+import { HASH_BYTES } from '../merkle/hash.ts';
+import { rootAt } from '../merkle/prove.ts';
+import { TILE_WIDTH, tileWidth } from '../merkle/tile.ts';
+import type { Mirror } from './mirror.ts';
+import { openCheckpoint, parseCheckpoint, type Checkpoint } from '../note/checkpoint.ts';
+import { Replay, Violation } from '../replay/replay.ts';
+import { checkRowForms } from '../write/row-forms.ts';
+import { SignatureChecks } from '../replay/signature-checks.ts';
+import { leafHashOf } from '../write/statement.ts';
+import { noteKey } from '../store/layout.ts';
+import type { Register } from '../store/register.ts';
+import { readRemembered, registerName, type Remembered } from '../store/remembered.ts';
+import { openStore, put, type Store } from '../store/store.ts';
+import type { EntryType, Kind } from '../types.ts';
+
+/** What is caught up, and from where. */
+export interface RestoreOptions {
+  readonly kind: Kind;
+  readonly number: number;
+  /** The log's folder; a database that is gone altogether is written anew. */
+  readonly folder: string;
+  readonly register: Register;
+  /** Of the checkpoint key. */
+  readonly vkey: string;
+  readonly mirror: Mirror;
+  /** The types that plugins bring: their rows come with the entries. */
+  readonly types?: readonly EntryType[];
+  readonly threads?: number;
+  readonly onProgress?: (done: number, size: number) => void;
+}
+
+/** How far a database was and is. */
+export interface Restored {
+  readonly origin: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * @throws LogError `not_found` when the register does not hold the log; `log_rolled_back` when the mirror does not have
+ * all that receipts are out for; `proof_invalid` when it is not of this log; `log_locked`, `store_corrupt`
+ */
+export async function restore(options: RestoreOptions): Promise<Restored> {
+  const { register } = options;
+  const name = registerName(options.kind, options.number);
+  const remembered = await readRemembered(register, name);
+  if (remembered === null) {
+    throw new LogError(
+      'not_found',
+      `${register.where(name)} is missing: nothing says how far the log had come`,
+    );
+  }
+  const { types = [] } = options;
+  const store = await openStore(join(options.folder, 'db'));
+  const fold = openFold({ threads: false });
+  const core = new Core({
+    kind: options.kind,
+    origin: remembered.origin,
+    store,
+    clock: new LogClock(systemTime),
+    fold: fold.trie(remembered.origin),
+    types,
+  });
+  try {
+    await core.load();
+    await checkRowForms(core, types);
+    return await catchUp(core, store, remembered, options);
+  } finally {
+    await store.close();
+    await fold.close();
+  }
+}
+
+async function catchUp(
+  core: Core,
+  store: Store,
+  remembered: Remembered,
+  options: RestoreOptions,
+): Promise<Restored> {
+  const { mirror, vkey, register } = options;
+  const { origin } = remembered;
+  const from = core.durable;
+  const note = await mirror.checkpoint();
+  const target = openCheckpoint(native, note, { origin, vkey });
+  const heads = headsOf(remembered);
+  const most = Math.max(...heads.map(({ size }) => size));
+  if (target.size < most) {
+    throw new LogError(
+      'log_rolled_back',
+      `${mirror.name} ends at ${String(target.size)} entries, receipts are out for ${String(most)}: ` +
+        'find a mirror that has them, or open a successor log',
+    );
+  }
+  if (from > target.size) {
+    throw new LogError(
+      'out_of_range',
+      `the database has ${String(from)} entries, ${mirror.name} ${String(target.size)}: there is nothing to restore`,
+    );
+  }
+  const leaves = await leavesOf(core, mirror, target, heads);
+  await takeOver(core, store, leaves, options);
+  if (!equal(core.edge.root(), target.root)) throw new Error('the restored tree has another root');
+  await store.write([put(noteKey(target.size), Buffer.from(note))]);
+  if (target.size > remembered.acknowledged.size) {
+    const acknowledged = { size: target.size, root: toBase64(target.root) };
+    const name = registerName(options.kind, options.number);
+    await register.advance(name, remembered, { origin, note, acknowledged });
+  }
+  return { origin, from, to: target.size };
+}
+
+/** The heads that the register holds. */
+function headsOf({ note, acknowledged }: Remembered): Pick<Checkpoint, 'size' | 'root'>[] {
+  return [
+    { size: acknowledged.size, root: fromBase64(acknowledged.root, HASH_BYTES) },
+    ...(note === null ? [] : [parseCheckpoint(note.slice(0, note.indexOf('\n\n') + 1))]),
+  ];
+}
+
+/**
+ * The leaf hashes that the database lacks, out of the mirror's tiles. They are the log's: on top of the
+ * stored tree they give the root that the log signed, and the roots that the register holds on the way.
+ */
+async function leavesOf(
+  core: Core,
+  mirror: Mirror,
+  target: Checkpoint,
+  heads: readonly Pick<Checkpoint, 'size' | 'root'>[],
+): Promise<Uint8Array[]> {
+  const compare = (size: number, root: Uint8Array): void => {
+    for (const head of [...heads, target]) {
+      if (head.size === size && !equal(head.root, root)) {
+        throw new LogError(
+          'proof_invalid',
+          `database and ${mirror.name} together have another root at size ${String(size)} than the log signed: ` +
+            'the mirror is of another tree, or the database is damaged (fsck tells)',
+        );
+      }
+    }
+  };
+  for (const { size } of heads) {
+    if (size <= core.durable) compare(size, rootAt(core.tiles, native, size));
+  }
+  const edge = core.edge.clone();
+  const leaves: Uint8Array[] = [];
+  for (let n = Math.floor(core.durable / TILE_WIDTH); edge.size < target.size; n += 1) {
+    const tile = await mirror.tile(0, n, tileWidth(target.size, 0, n));
+    for (let at = edge.size - n * TILE_WIDTH; at * HASH_BYTES < tile.length; at += 1) {
+      const leaf = tile.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES);
+      edge.append(leaf);
+      leaves.push(leaf);
+      if (heads.some(({ size }) => size === edge.size)) compare(edge.size, edge.root());
+    }
+    edge.takeDirty();
+  }
+  compare(target.size, edge.root());
+  return leaves;
+}
+
+/** Replays what is stored, then brings the missing entries in, bundle by bundle. */
+async function takeOver(
+  core: Core,
+  store: Store,
+  leaves: readonly Uint8Array[],
+  { mirror, threads = 0, onProgress }: RestoreOptions,
+): Promise<void> {
+  const from = core.durable;
+  const size = from + leaves.length;
+  const pool = openVerifyPool({ threads });
+  try {
+    const replay = new Replay({
+      suite: native,
+      origin: core.origin,
+      verifySignatures: 'deferred',
+    });
+    const signatures = new SignatureChecks(pool);
+    await told('of the database', async () => {
+      for (let index = 0; index < from; index += 1) {
+        replay.add(core.entryText(index));
+        await signatures.take(replay);
+        if (index % TILE_WIDTH === 0) onProgress?.(index, size);
+      }
+      await signatures.settle();
+    });
+    for (let round = 1; core.durable < size; round += 1) {
+      const n = Math.floor(core.durable / TILE_WIDTH);
+      const bundle = await mirror.bundle(n, tileWidth(size, 0, n));
+      const missing = bundle.slice(core.durable - n * TILE_WIDTH);
+      for (const [i, bytes] of missing.entries()) {
+        if (!equal(leafHashOf(bytes), leaves[core.durable - from + i] ?? bytes)) {
+          throw new LogError(
+            'proof_invalid',
+            `bundle ${String(n)} of ${mirror.name} is not of its tile`,
+          );
+        }
+      }
+      await told(`of ${mirror.name}`, async () => {
+        for (const bytes of missing) {
+          replay.add(textOfEntry(bytes, replay.size));
+          await signatures.take(replay);
+        }
+        await signatures.settle();
+      });
+      await bringIn(core, store, round, missing);
+      onProgress?.(core.durable, size);
+    }
+  } finally {
+    await pool.close();
+  }
+}
+
+/** One batch, complete in itself: after a crash the database stands at the end of a bundle. */
+async function bringIn(
+  core: Core,
+  store: Store,
+  round: number,
+  entries: readonly Uint8Array[],
+): Promise<void> {
+  core.begin();
+  const adopted = entries.map((bytes) => adopt(core, bytes, round));
+  const { writes } = integrate(core, [{ id: round, position: core.position }], adopted, []);
+  await store.write(writes);
+  core.settle(round, core.position.size);
+}
+
+/** A broken rule is what the log itself did: it cannot be restored into a good one. */
+async function told(where: string, replay: () => Promise<void>): Promise<void> {
+  try {
+    await replay();
+  } catch (error) {
+    if (!(error instanceof Violation)) throw error;
+    throw new LogError(
+      'store_corrupt',
+      `entry ${String(error.index)} ${where} breaks ${error.rule}: ${error.detail}`,
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,123 @@
+// Makes whole absence documents: the lookup on a surface's chain with the manifests in force and one
+// heartbeat of an unbroken run beside it. log/FORMAT.md §6.6, §6.7; the verdict is the one a verifier computes.
+
+import { native } from '../crypto/native.ts';
+import type { Core } from '../write/core.ts';
+import type { Json, JsonObject } from '../encoding/json-types.ts';
+import { lookup, rowsFrom, type Question } from './lookup.ts';
+import { skey } from '../map/key.ts';
+import { chainEnd, openAt } from './parts.ts';
+import type { Visible } from '../write/publisher.ts';
+import { declares, smallestInterval, spanOf, type Span } from '../rules/spans.ts';
+import type { ChainRow, Opened } from '../types.ts';
+
+/** Manifests of one entity in one window; more than these make the document UNDECLARED. */
+const MAX_MANIFESTS = 100;
+
+/** Heartbeats read at a time. */
+const HEARTBEATS_PAGE = 16;
+
+/** The answer to a question about a surface, as a document; other kinds are a plain lookup. */
+export async function absence(
+  core: Core,
+  visible: Visible,
+  question: Question,
+): Promise<JsonObject> {
+  const [kind, entity = '', surface = ''] = question.key;
+  const finding = lookup(core, visible, question);
+  if (kind !== 'surface') return finding;
+  // Both ask the fold, which answers them together; most questions are about emptiness, which needs both.
+  const declaring = manifestsOf(core, visible, entity, surface, question);
+  declaring.catch(() => undefined);
+  const found = await finding;
+  if (found.verdict === 'PRESENT') return found;
+  const manifests = await declaring;
+  if (manifests === null) return found;
+  const { declared, spans } = manifests;
+  // Not spreads: the runtime takes a microsecond to add members to one.
+  const as = (verdict: string, more: JsonObject = {}): JsonObject =>
+    Object.assign({}, found, { declared, verdict }, more);
+  if (!declares(spans, question)) return as('UNDECLARED');
+  const interval_ms = smallestInterval(spans);
+  if (interval_ms === null) return as('ABSENT');
+  const coverage = await coverageOf(core, visible, question, interval_ms);
+  if (coverage === null) return as('UNDERSAMPLED');
+  const { heartbeat, covers } = coverage;
+  return as(covers ? 'ABSENT' : 'UNDERSAMPLED', { coverage: { heartbeat } });
+}
+
+/** The manifest before the window and those in it, closed; null where none stands before the window. */
+async function manifestsOf(
+  core: Core,
+  visible: Visible,
+  entity: string,
+  surface: string,
+  { from_ms, to_ms }: Question,
+): Promise<{ declared: JsonObject; spans: Span[] } | null> {
+  const place = skey(native, core.origin, ['manifest', entity]);
+  const rows = await rowsFrom(core, visible, place, {
+    from_ms,
+    limit: MAX_MANIFESTS + 1,
+    withOneBefore: true,
+  });
+  const [first] = rows;
+  if (first === undefined || first.ms >= from_ms) return null;
+  const shown = rows.filter(({ ms }) => ms <= to_ms);
+  if (shown.length > MAX_MANIFESTS) return null;
+  const next = rows[shown.length];
+  const closing =
+    next === undefined
+      ? await chainEnd(core, visible, place)
+      : { successor: openAt(core, next.index, visible), type: 'gap' };
+  const manifests = shown.map(({ index }) => openAt(core, index, visible));
+  return {
+    declared: { closing: closing as unknown as Json, manifests: manifests as unknown as Json },
+    spans: manifests.map((opened) => spanOf(statementOf(opened), surface)),
+  };
+}
+
+/** Of manifests that answers under one tree share. */
+const statements = new WeakMap<Opened, JsonObject>();
+
+/** The log's own entries: they were compared with their hashes when they were opened. */
+function statementOf(opened: Opened): JsonObject {
+  const known = statements.get(opened);
+  if (known !== undefined) return known;
+  const made = JSON.parse(opened.entry) as JsonObject;
+  statements.set(opened, made);
+  return made;
+}
+
+/** A heartbeat whose run covers the window, or the newest of those that could have. */
+async function coverageOf(
+  core: Core,
+  visible: Visible,
+  { key, from_ms, to_ms }: Question,
+  interval_ms: number,
+): Promise<{ heartbeat: Json; covers: boolean } | null> {
+  const [, entity = '', surface = ''] = key;
+  const place = skey(native, core.origin, ['heartbeat', entity, surface]);
+  const start = Math.max(0, to_ms - interval_ms);
+  let shown: number | null = null;
+  for (let page: readonly ChainRow[] | null = null; page === null || page.length > 0;) {
+    page = await rowsFrom(core, visible, place, {
+      from_ms: start,
+      ...(shown === null ? {} : { after: shown }),
+      limit: HEARTBEATS_PAGE,
+      withOneBefore: shown === null,
+    });
+    for (const { index, ms } of page) {
+      shown = index;
+      const beat = core.statementAt(index);
+      const covers =
+        (beat.interval_ms as number) <= interval_ms &&
+        (beat.run_since_ms as number) <= from_ms + interval_ms &&
+        ms >= start;
+      // A later one covers only in a run that began by now, and then this one covers too.
+      if (!covers && (ms < start || ms <= from_ms + interval_ms)) continue;
+      return { heartbeat: openAt(core, index, visible) as unknown as Json, covers };
+    }
+  }
+  if (shown === null) return null;
+  return { heartbeat: openAt(core, shown, visible) as unknown as Json, covers: false };
+}

@@ -1,0 +1,236 @@
+// Point reads of what is durable and, for tiles and bundles, published. What leaves here was compared
+// with its leaf hash: a damaged block is `store_corrupt`, never an answer.
+
+import { LRUCache } from 'lru-cache';
+import { equal } from '../encoding/bytes.ts';
+import { native } from '../crypto/native.ts';
+import type { Json, JsonObject } from '../encoding/json-types.ts';
+import type { Engine } from '../write/engine.ts';
+import { LogError } from '../errors.ts';
+import { IdSearch } from './id-search.ts';
+import { encodeBundle } from '../merkle/bundle.ts';
+import { HASH_BYTES } from '../merkle/hash.ts';
+import { TILE_WIDTH, tileWidth } from '../merkle/tile.ts';
+import { lookupRows, type Page, type Question } from './lookup.ts';
+import { rootAt } from '../merkle/prove.ts';
+import {
+  MANIFESTS,
+  manifestHashRow,
+  manifestIndexRow,
+  ownedBy,
+  ownedCountRow,
+  OWNERS,
+  TENANTS,
+} from '../write/state.ts';
+import {
+  ATTACHED_ROW,
+  CORE_ROW,
+  leafKey,
+  noteKey,
+  PLUGIN_ROW,
+  readIndex,
+  readRowKey,
+  rowKey,
+} from '../store/layout.ts';
+import type { ChainRow } from '../types.ts';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/u;
+const BUNDLE_CACHE_BYTES = 16 * 1024 * 1024;
+const DEFAULT_ROWS = 100;
+
+const isIndex = (value: number): boolean => Number.isSafeInteger(value) && value >= 0;
+
+/** Whether a tree of this size has so much of the tile. */
+const isTile = (size: number, level: number, n: number, width: number): boolean =>
+  [level, n, width].every(isIndex) && width > 0 && width <= tileWidth(size, level, n);
+
+/** Which rows of a key space: those of a prefix, in order, after a key. */
+export interface RowRange {
+  readonly limit?: number;
+  readonly after?: string;
+  readonly reverse?: boolean;
+}
+
+/** The read half of a log. */
+export class Reader {
+  readonly #engine: () => Engine;
+  /** Full bundles never change; many monitors read the newest ones at about the same time. */
+  readonly #bundles = new LRUCache<number, Uint8Array>({
+    maxSize: BUNDLE_CACHE_BYTES,
+    sizeCalculation: (bundle) => bundle.length,
+  });
+
+  readonly #ids: IdSearch;
+
+  constructor(engine: () => Engine) {
+    this.#engine = engine;
+    const idOf = (statement: JsonObject): string => statement['entry_id'] as string;
+    this.#ids = new IdSearch(
+      (index) => idOf(engine().core.storedStatementAt(index)),
+      (index) => idOf(engine().core.statementAt(index)),
+    );
+  }
+
+  size(): number {
+    return this.#engine().core.durable;
+  }
+
+  entry(index: number): string | null {
+    const { core } = this.#engine();
+    return isIndex(index) && index < core.durable ? core.entryText(index) : null;
+  }
+
+  indexOfEntry(entry_id: string): number | null {
+    if (!UUID.test(entry_id)) return null;
+    const { recent, durable } = this.#engine().core;
+    const found = recent.indexOf(entry_id);
+    return found === undefined ? this.#ids.find(entry_id, durable) : found;
+  }
+
+  indexOfHash(leaf_hash: Uint8Array): number | null {
+    const { core } = this.#engine();
+    if (leaf_hash.length !== HASH_BYTES) return null;
+    const value = core.store.get(leafKey(leaf_hash));
+    if (value === undefined) return null;
+    const index = readIndex(value);
+    // A batch can be found in the store a moment before it is acknowledged.
+    if (index >= core.durable) return null;
+    return equal(this.leafHash(index), leaf_hash) ? index : null;
+  }
+
+  leafHash(index: number): Uint8Array {
+    const { core } = this.#engine();
+    if (!isIndex(index) || index >= core.durable) {
+      throw new LogError('out_of_range', `index is not from 0 to ${String(core.durable - 1)}`);
+    }
+    return core.tiles.subtree(0, index);
+  }
+
+  checkpointAt(size: number): string | null {
+    const { core, publisher } = this.#engine();
+    if (size === publisher.visible.size) return publisher.visible.note;
+    if (!Number.isSafeInteger(size) || size <= 0 || size > publisher.visible.size) return null;
+    const note = core.store.get(noteKey(size));
+    return note === undefined ? null : Buffer.from(note).toString('utf8');
+  }
+
+  tile(level: number, n: number, width: number): Uint8Array | null {
+    const { core, publisher } = this.#engine();
+    if (!isTile(publisher.visible.size, level, n, width)) return null;
+    return core.tiles.tile(level, n, width);
+  }
+
+  bundle(n: number, width: number): Promise<Uint8Array | null> {
+    const { core, publisher } = this.#engine();
+    if (!isTile(publisher.visible.size, 0, n, width)) return Promise.resolve(null);
+    const full = width === TILE_WIDTH;
+    const known = full ? this.#bundles.get(n) : undefined;
+    if (known !== undefined) return Promise.resolve(known);
+    const entries: Buffer[] = [];
+    for (let i = 0; i < width; i += 1) {
+      entries.push(core.entryBytes(n * TILE_WIDTH + i));
+    }
+    const bundle = encodeBundle(entries);
+    if (full) this.#bundles.set(n, bundle);
+    return Promise.resolve(bundle);
+  }
+
+  rootAt(size: number): Uint8Array {
+    const { core } = this.#engine();
+    if (!Number.isSafeInteger(size) || size < 0 || size > core.durable) {
+      throw new LogError('out_of_range', `size is not from 0 to ${String(core.durable)}`);
+    }
+    return rootAt(core.tiles, native, size);
+  }
+
+  async chain(question: Question, page?: Page): Promise<readonly ChainRow[]> {
+    const { core, publisher } = this.#engine();
+    const { rows } = await lookupRows(core, publisher.visible, question, page);
+    return rows;
+  }
+
+  manifestOfHash(surface_manifest_hash: string): number | null {
+    const found = this.#engine().core.coreRows.durable(manifestHashRow(surface_manifest_hash));
+    return typeof found === 'number' ? found : null;
+  }
+
+  async manifests({ after, limit }: { after?: number; limit?: number } = {}): Promise<
+    readonly number[]
+  > {
+    const range = {
+      ...(limit === undefined ? {} : { limit }),
+      ...(after === undefined ? {} : { after: manifestIndexRow(after) }),
+    };
+    const rows = await this.#rowsOf(CORE_ROW, MANIFESTS, range);
+    return rows.map(([key]) => Number(key.slice(MANIFESTS.length)));
+  }
+
+  async entitiesOf(tenant_ref: string, limit?: number): Promise<readonly string[]> {
+    const { coreRows } = this.#engine().core;
+    if (coreRows.durable(ownedCountRow(tenant_ref)) === undefined) return [];
+    const prefix = ownedBy(tenant_ref);
+    const rows = await this.#rowsOf(CORE_ROW, prefix, limit === undefined ? {} : { limit });
+    return rows.map(([key]) => key.slice(prefix.length));
+  }
+
+  async owners(
+    range: { limit?: number; after?: string } = {},
+  ): Promise<readonly (readonly [string, string])[]> {
+    const { after, ...rest } = range;
+    const from = after === undefined ? {} : { after: OWNERS + after };
+    const rows = await this.#rowsOf(CORE_ROW, OWNERS, { ...rest, ...from });
+    return rows.map(([key, value]) => [
+      key.slice(OWNERS.length),
+      JSON.parse(Buffer.from(value).toString()) as string,
+    ]);
+  }
+
+  tenantEntry(tenant_ref: string): number | null {
+    const found = this.#engine().core.coreRows.durable(TENANTS + tenant_ref);
+    return typeof found === 'number' ? found : null;
+  }
+
+  row(key: string): Json | undefined {
+    return this.#engine().core.pluginRows.durable(key);
+  }
+
+  async rows(prefix: string, range: RowRange = {}): Promise<readonly (readonly [string, Json])[]> {
+    const found = await this.#rowsOf(PLUGIN_ROW, prefix, range);
+    return found.map(([key, value]) => [key, JSON.parse(Buffer.from(value).toString()) as Json]);
+  }
+
+  attached(key: string): Uint8Array | undefined {
+    return this.#engine().core.store.get(rowKey(ATTACHED_ROW, key));
+  }
+
+  async hasTenants(): Promise<boolean> {
+    return (await this.#rowsOf(CORE_ROW, TENANTS, { limit: 1 })).length > 0;
+  }
+
+  attachedRows(
+    prefix: string,
+    range: RowRange = {},
+  ): Promise<readonly (readonly [string, Uint8Array])[]> {
+    return this.#rowsOf(ATTACHED_ROW, prefix, range);
+  }
+
+  async #rowsOf(
+    letter: number,
+    prefix: string,
+    { limit = DEFAULT_ROWS, after, reverse = false }: RowRange,
+  ): Promise<[string, Uint8Array][]> {
+    if (!isIndex(limit)) throw new LogError('out_of_range', 'limit is not a number of rows');
+    // Row keys are ASCII, so this ends behind every key of the prefix.
+    const end = rowKey(letter, `${prefix}\u007f`);
+    const start = rowKey(letter, prefix);
+    const past =
+      after === undefined ? undefined : rowKey(letter, reverse ? after : `${after}\u0000`);
+    const rows: [string, Uint8Array][] = [];
+    const gte = reverse ? start : (past ?? start);
+    const lt = reverse ? (past ?? end) : end;
+    for await (const [key, value] of this.#engine().core.store.scan({ gte, lt, reverse, limit })) {
+      rows.push([readRowKey(key), value]);
+    }
+    return rows;
+  }
+}

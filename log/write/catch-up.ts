@@ -1,0 +1,131 @@
+// Brings the fold of a log to its published map head, then to its newest entry, without replaying the
+// log: from a snapshot and the entries after it, or from the head records when there is no snapshot.
+
+import { native } from '../crypto/native.ts';
+import type { Core } from './core.ts';
+import { equal, fromHex } from '../encoding/bytes.ts';
+import type { JsonObject } from '../encoding/json-types.ts';
+import { LogError } from '../errors.ts';
+import { decodeHead, vhash } from '../map/head.ts';
+import { skey } from '../map/key.ts';
+import { HEAD, rowKey } from '../store/layout.ts';
+import type { Link } from '../types.ts';
+
+/** Updates that go to the fold in one message. */
+const CHUNK = 8192;
+
+/** The version of the map that a published checkpoint stands on. */
+export interface FoldedAt {
+  readonly version: number;
+  readonly keys: number;
+}
+
+/**
+ * Folds up to `size` (a published size, 0 for none), freezes that version, then folds the rest in.
+ *
+ * @throws LogError `store_corrupt` when the map of the stored heads is not the one the log committed to.
+ */
+export async function catchUp(core: Core, snapshot: string, size: number): Promise<FoldedAt> {
+  await core.fold.close(); // what a start that failed may have left
+  const wanted = size === 0 ? null : fromHex(core.statementAt(size - 1)['map_root'] as string);
+  const loaded = size === 0 ? null : await core.fold.load(snapshot);
+  if (loaded !== null && loaded.covered < size) {
+    foldEntries(core, loaded.covered, size - 1);
+    const cut = await core.fold.cut();
+    if (wanted === null || equal(cut.root, wanted)) {
+      foldEntries(core, size, core.durable);
+      return cut;
+    }
+  }
+  await core.fold.close(); // forgets what the snapshot brought
+  await foldHeads(core, size);
+  const cut = await core.fold.cut();
+  if (wanted !== null && !equal(cut.root, wanted)) {
+    throw new LogError(
+      'store_corrupt',
+      `the head records do not give the map root of entry ${String(size - 1)}: check the log with fsck and restore it`,
+    );
+  }
+  foldEntries(core, size, core.durable);
+  return cut;
+}
+
+/** Heads out of the links of entries [from, to): an entry says all that its chains' heads hold. */
+function foldEntries(core: Core, from: number, to: number): void {
+  const updates = new Updates(core);
+  for (let index = from; index < to; index += 1) {
+    const statement = core.statementAt(index);
+    for (const { key, seq } of linksIn(statement)) {
+      updates.add(skey(native, core.origin, key), {
+        count: seq + 1,
+        last_index: index,
+        last_ms: statement['issued_at_ms'] as number,
+        last_leaf_hash: leafHashAt(core, index),
+      });
+    }
+  }
+  updates.flush();
+}
+
+/** All head records, each put back to what it was at `size`. */
+async function foldHeads(core: Core, size: number): Promise<void> {
+  const later = new Map<string, Link>();
+  for (let index = size; index < core.durable; index += 1) {
+    for (const link of linksIn(core.statementAt(index))) {
+      const id = latin1(skey(native, core.origin, link.key));
+      if (!later.has(id)) later.set(id, link);
+    }
+  }
+  const updates = new Updates(core);
+  const range = { gte: Uint8Array.of(HEAD), lt: rowKey(HEAD + 1, '') };
+  for await (const [key, value] of core.store.scan(range)) {
+    const place = Uint8Array.from(key.subarray(1));
+    const link = later.get(latin1(place));
+    if (link === undefined) updates.add(place, decodeHead(value));
+    else if (link.prev_index !== null && link.prev_ms !== null) {
+      updates.add(place, {
+        count: link.seq,
+        last_index: link.prev_index,
+        last_ms: link.prev_ms,
+        last_leaf_hash: leafHashAt(core, link.prev_index),
+      });
+    }
+  }
+  updates.flush();
+}
+
+const linksIn = (statement: JsonObject): readonly Link[] =>
+  (statement['links'] as unknown as readonly Link[] | undefined) ?? [];
+
+const latin1 = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+
+function leafHashAt(core: Core, index: number): Uint8Array {
+  const within = index % 256;
+  const tile = core.storedTile(0, Math.floor(index / 256), within + 1);
+  if (tile === null)
+    throw new LogError('store_corrupt', `the leaf hash of entry ${String(index)} is missing`);
+  return tile.subarray(within * 32);
+}
+
+class Updates {
+  readonly #core: Core;
+  #bytes = new Uint8Array(CHUNK * 64);
+  #at = 0;
+
+  constructor(core: Core) {
+    this.#core = core;
+  }
+
+  add(place: Uint8Array, head: Parameters<typeof vhash>[1]): void {
+    this.#bytes.set(place, this.#at);
+    this.#bytes.set(vhash(native, head), this.#at + 32);
+    this.#at += 64;
+    if (this.#at === this.#bytes.length) this.flush();
+  }
+
+  flush(): void {
+    if (this.#at > 0) this.#core.fold.apply(this.#bytes.slice(0, this.#at));
+    this.#at = 0;
+  }
+}

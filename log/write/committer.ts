@@ -1,0 +1,187 @@
+// Signs rounds and commits them, strictly in order. All that is signed when the disk is free goes into one synced
+// batch, so that a slow disk makes batches larger, and a fast one waits for nobody.
+
+import type { SignPool } from '../crypto/sign-pool.ts';
+import type { Core } from './core.ts';
+import { LogError } from '../errors.ts';
+import { integrate, rowsMade, sealed, type Entry } from './integrate.ts';
+import type { Round } from './round.ts';
+import type { AttachedRow } from '../types.ts';
+
+/** A round on its way to the disk. */
+interface Line {
+  readonly round: Round;
+  /** What signs a round that has to wait for all before it to be integrated; null once it was called, or at once. */
+  late: (() => Promise<Uint8Array[]>) | null;
+  /** Its entries and rows as they will stand; null until they are signed and made. */
+  ready: { readonly entries: readonly Entry[]; readonly attached: readonly AttachedRow[] } | null;
+}
+
+/** Rounds between their place and the disk. The first failure ends it, for all that wait. */
+export class Committer {
+  readonly #core: Core;
+  readonly #pool: SignPool;
+  readonly #onTurn: () => void;
+  readonly #onFailure: (error: unknown) => void;
+  // Arrays, not maps or sets: V8 chains the tables that one outgrows, and an old one keeps alive what it held.
+  /** Not yet in a batch, oldest first. */
+  #line: Line[] = [];
+  /** In the batch that is being written. */
+  #writing: readonly Line[] = [];
+  #unsigned = 0;
+  #failure: LogError | null = null;
+  #idle: (() => void)[] = [];
+
+  /**
+   * @param onTurn called when a round is signed or durable, so that another may have its turn
+   * @param onFailure called once, with what failed
+   */
+  constructor(core: Core, pool: SignPool, onTurn: () => void, onFailure: (error: unknown) => void) {
+    this.#core = core;
+    this.#pool = pool;
+    this.#onTurn = onTurn;
+    this.#onFailure = onFailure;
+  }
+
+  /** Rounds that are not on disk. */
+  get inFlight(): number {
+    return this.#line.length + this.#writing.length;
+  }
+
+  /** Rounds that the signing thread has. */
+  get unsigned(): number {
+    return this.#unsigned;
+  }
+
+  /** Why it takes nothing more; null while it does. */
+  get failure(): LogError | null {
+    return this.#failure;
+  }
+
+  /** Takes the next round, and tells its groups when it is on disk. */
+  take(round: Round): void {
+    const line: Line = { round, late: null, ready: null };
+    this.#line.push(line);
+    this.#begin(line, () => this.sign(round));
+  }
+
+  /** The same for a round whose entries are known only when all before it are integrated. */
+  takeLate(round: Round, sign: () => Promise<Uint8Array[]>): void {
+    this.#line.push({ round, late: sign, ready: null });
+    this.#beginLate();
+  }
+
+  /** Signatures of what is placed in a round, in order. */
+  async sign({ placed }: Round): Promise<Uint8Array[]> {
+    const signatures: Uint8Array[] = [];
+    // A rotation changes the key inside a round; runs of one key go out as one batch.
+    for (let from = 0; from < placed.length;) {
+      const kid = placed[from]?.kid ?? '';
+      let to = from;
+      while (placed[to]?.kid === kid) to += 1;
+      const messages = placed.slice(from, to).map(({ signed }) => signed);
+      signatures.push(...(await this.#pool.signAll(kid, messages)));
+      from = to;
+    }
+    return signatures;
+  }
+
+  /** Resolves when nothing is on its way, or all of it has failed. */
+  async drain(): Promise<void> {
+    while (this.inFlight > 0) {
+      await new Promise<void>((resolve) => {
+        this.#idle.push(resolve);
+      });
+    }
+  }
+
+  #begin(line: Line, sign: () => Promise<Uint8Array[]>): void {
+    this.#unsigned += 1;
+    this.#makeReady(line, sign).catch((error: unknown) => {
+      this.#fail(error);
+    });
+  }
+
+  async #makeReady(line: Line, sign: () => Promise<Uint8Array[]>): Promise<void> {
+    const { placed, attached } = line.round;
+    const [signatures, rows] = await Promise.all([sign(), rowsMade(attached)]);
+    const entries = placed.map((one, i) => sealed(one, signatures[i] ?? new Uint8Array(64)));
+    line.ready = { entries, attached: rows };
+    this.#unsigned -= 1;
+    this.#commit();
+    this.#onTurn();
+  }
+
+  /** Takes what is signed and next in order, once the disk is free. */
+  #commit(): void {
+    if (this.#writing.length > 0 || this.#failure !== null) return;
+    const unready = this.#line.findIndex(({ ready }) => ready === null);
+    this.#writing = this.#line.splice(0, unready < 0 ? this.#line.length : unready);
+    if (this.#writing.length === 0) return;
+    this.#write(this.#writing).catch((error: unknown) => {
+      this.#fail(error);
+    });
+  }
+
+  /** Signs the first of the line, if it waited for this: all before it are integrated, and none after it. */
+  #beginLate(): void {
+    const [first] = this.#line;
+    const sign = first?.late ?? null;
+    if (first === undefined || sign === null) return;
+    first.late = null;
+    this.#begin(first, sign);
+  }
+
+  /** One batch. A crash before it is on disk leaves nothing of its rounds, after it all of them. */
+  async #write(lines: readonly Line[]): Promise<void> {
+    const entries = lines.flatMap(({ ready }) => ready?.entries ?? []);
+    const attached = lines.flatMap(({ ready }) => ready?.attached ?? []);
+    const rounds = lines.map(({ round }) => round);
+    const result = integrate(this.#core, rounds, entries, attached);
+    if (result.updates.length > 0) this.#core.fold.apply(result.updates);
+    this.#beginLate();
+    if (entries.length > 0 || attached.length > 0) await this.#core.store.write(result.writes);
+    this.#writing = [];
+    let from = 0;
+    for (const round of rounds) {
+      const to = from + round.placed.length;
+      this.#core.settle(round.id, round.position.size, result.written.slice(from, to));
+      for (const group of round.groups) {
+        group.waiting.resolve(result.entries.slice(from + group.from, from + group.to));
+      }
+      for (const { waiting, error } of round.refused) waiting.reject(error);
+      from = to;
+    }
+    this.#commit();
+    this.#onTurn();
+    this.#tellIdle();
+  }
+
+  #fail(error: unknown): void {
+    if (this.#failure !== null) return;
+    this.#failure = unavailable(error);
+    for (const { round } of [...this.#writing, ...this.#line]) {
+      for (const { waiting } of [...round.groups, ...round.refused]) waiting.reject(this.#failure);
+    }
+    this.#writing = [];
+    this.#line = [];
+    this.#onFailure(error);
+    this.#tellIdle();
+  }
+
+  #tellIdle(): void {
+    if (this.inFlight > 0) return;
+    const idle = this.#idle;
+    this.#idle = [];
+    for (const tell of idle) tell();
+  }
+}
+
+const unavailable = (cause: unknown): LogError =>
+  cause instanceof LogError && cause.code === 'log_unavailable'
+    ? cause
+    : new LogError(
+        'log_unavailable',
+        'the log could not write; an idempotency key finds what became of a request',
+        { cause },
+      );

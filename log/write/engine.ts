@@ -1,0 +1,285 @@
+// Starts a core with its sequencer and publisher on a data folder: refuses a rolled-back database,
+// creates entry 0 of a new log, brings the map up to the published checkpoint.
+
+import { join } from 'node:path';
+import { asInvalid } from '../rules/admission.ts';
+import { catchUp, type FoldedAt } from './catch-up.ts';
+import type { LogClock } from './clock.ts';
+import { Core } from './core.ts';
+import { native } from '../crypto/native.ts';
+import type { SignPool } from '../crypto/sign-pool.ts';
+import { removeLeftovers } from '../store/durable-file.ts';
+import { equal, fromBase64, toBase64 } from '../encoding/bytes.ts';
+import type { JsonObject } from '../encoding/json-types.ts';
+import { LogError } from '../errors.ts';
+import { Keyring } from './keyring.ts';
+import { lastVisible, newestNote, noteText, ownNote } from './last-note.ts';
+import type { FoldHost } from '../map/fold.ts';
+import { consistencyPath, rootAt } from '../merkle/prove.ts';
+import { parseCheckpoint } from '../note/checkpoint.ts';
+import { Publisher, type Offer, type PublisherOptions, type Visible } from './publisher.ts';
+import { readOnlyOf, verifierKeyOf, type ReadOnly } from './read-only.ts';
+import { checkPredecessor } from '../rules/life.ts';
+import { checkRowForms } from './row-forms.ts';
+import { Sequencer } from './sequencer.ts';
+import { readEntry } from './statement.ts';
+import { entryKey, metaKey } from '../store/layout.ts';
+import type { Register } from '../store/register.ts';
+import { readRemembered, registerName, type Remembered } from '../store/remembered.ts';
+import { openStore, type Store } from '../store/store.ts';
+import { FORMAT } from '../rules/builtin.ts';
+import type { EntryType, Kind } from '../types.ts';
+
+/** The last checkpoint of the log before this one. */
+export interface Predecessor {
+  readonly origin: string;
+  readonly size: number;
+  /** Lower-case hex of 32 bytes. */
+  readonly root: string;
+}
+
+/** Everything an engine is started with. */
+export interface EngineOptions {
+  readonly kind: Kind;
+  readonly number: number;
+  /** The log's folder: `db/` and the map's snapshot are in it. */
+  readonly folder: string;
+  readonly keys_folder: string;
+  readonly passphrase?: string;
+  readonly register: Register;
+  /** Origin of a log that is created now, without the `/log/<kind>/<n>` part. */
+  readonly origin_base: string;
+  /** True when the operator set it: then it must be that of the log. */
+  readonly origin_fixed: boolean;
+  readonly predecessor?: Predecessor;
+  /** A later log has followed this one: nothing is appended to it any more, whatever keys are there. */
+  readonly has_successor: boolean;
+  readonly checkpoint_interval_ms: number;
+  /** Longest time without a checkpoint: the format's, unless a test cannot wait for it. */
+  readonly idle_ms?: number;
+  readonly max_waiting: number;
+  readonly clock: LogClock;
+  readonly types: readonly EntryType[];
+  readonly sign: SignPool;
+  readonly fold: FoldHost;
+  /** Another engine in LevelDB's place, or one that breaks on purpose. */
+  readonly store?: (folder: string) => Promise<Store>;
+  readonly cosign?: PublisherOptions['cosign'];
+  /**
+   * Asked at each start of a log that has published, before anything is appended: by how many milliseconds the wall
+   * clock is ahead of an independent one; null when that is unknown. `last_ms` is the time of the last entry.
+   */
+  readonly judgeClock?: (offer: Offer, last_ms: number) => Promise<number | null>;
+  readonly onVisible?: (visible: Visible, before: Visible) => void;
+  readonly onFailure?: (error: unknown) => void;
+  readonly onClosed?: () => Promise<void>;
+}
+
+/** A started log. */
+export interface Engine {
+  readonly core: Core;
+  readonly keyring: Keyring;
+  readonly vkey: string;
+  /** Why the log is only read; null when it takes entries. */
+  readonly read_only: ReadOnly | null;
+  readonly sequencer: Sequencer;
+  readonly publisher: Publisher;
+  /** How the map stood at the last published checkpoint. */
+  folded: FoldedAt;
+  /** Writes the snapshot of the map as published, so that the next start need not replay. */
+  saveMap(): Promise<void>;
+}
+
+/** Snapshots come after this many entries, or an eighth of the keys when that is more. */
+const SNAPSHOT_ENTRIES = 20_000;
+
+/** @throws LogError `log_rolled_back`, `log_locked`, `store_corrupt`, `key_invalid`, `key_lost` */
+export async function startEngine(options: EngineOptions): Promise<Engine> {
+  const store = await (options.store ?? openStore)(join(options.folder, 'db'));
+  try {
+    return await startOn(store, options);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+async function startOn(store: Store, options: EngineOptions): Promise<Engine> {
+  const { kind, number } = options;
+  const origin = originOf(store, options);
+  const core = new Core({
+    kind,
+    origin,
+    store,
+    clock: options.clock,
+    fold: options.fold.trie(`${kind}/${String(number)}`),
+    types: options.types,
+  });
+  await core.load();
+  if (store.get(metaKey('reindex')) !== undefined) {
+    throw new LogError(
+      'store_corrupt',
+      `the plugin rows of ${origin} are half rebuilt: run "actlog reindex" again, it starts over`,
+    );
+  }
+  await checkRowForms(core, options.types);
+  await removeLeftovers(options.folder);
+  const { register } = options;
+  const name = registerName(kind, number);
+  const remembered = await readRemembered(register, name);
+  checkNotBehind(core, remembered, register.where(name));
+
+  const keyring = await Keyring.open(
+    {
+      folder: options.keys_folder,
+      kind,
+      number,
+      ...(options.passphrase === undefined ? {} : { passphrase: options.passphrase }),
+    },
+    options.sign,
+  );
+  if (core.durable === 0) {
+    asInvalid(() => {
+      const { predecessor = null } = options;
+      checkPredecessor({ predecessor } as unknown as JsonObject, origin, null);
+    });
+    await createKeys(keyring);
+  }
+  const vkey = await verifierKeyOf(core, keyring);
+  const read_only = readOnlyOf(core, keyring, options.has_successor);
+
+  // From the first entry on, the register must not lack the log.
+  const held = remembered ?? (await enter(core, register, name));
+
+  // A log that signs nothing more publishes the last note that it signed: no other will ever take its place.
+  const unwitnessed = options.cosign === undefined || read_only !== null;
+  const visible = await lastVisible(core, vkey, unwitnessed ? remembered : null);
+  if (read_only !== null && visible.size === 0) throw new LogError('key_lost', read_only.reason);
+  if (read_only === null && visible.size > 0 && options.judgeClock !== undefined) {
+    const { size, note } = visible;
+    const consistency = (from: number) => consistencyPath(core.tiles, from, size);
+    const offer = { origin, vkey, note: ownNote(note, origin), size, consistency };
+    const ahead = await options.judgeClock(offer, core.position.last_ms);
+    if (ahead !== null) options.clock.compared(ahead);
+  }
+  const snapshot = join(options.folder, 'map');
+  const folded = await catchUp(core, snapshot, visible.size);
+  const sequencer = new Sequencer(core, options.sign, options.max_waiting, (error) => {
+    options.onFailure?.(error);
+  });
+  let saved = visible.size;
+  const publisher = new Publisher(
+    core,
+    keyring,
+    sequencer,
+    { ...visible, version: folded.version },
+    {
+      interval_ms: options.checkpoint_interval_ms,
+      idle_ms: options.idle_ms ?? FORMAT.idle_ms,
+      read_only: read_only !== null,
+      number,
+      register,
+      held,
+      signed: newestNote(remembered, visible),
+      ...(options.cosign === undefined ? {} : { cosign: options.cosign }),
+      onVisible: (next, before) => {
+        engine.folded = { version: next.version, keys: next.keys };
+        options.onVisible?.(next, before);
+        if (next.size - saved >= Math.max(SNAPSHOT_ENTRIES, next.keys / 8)) {
+          saved = next.size;
+          // A snapshot only saves time at the next start; failing to write one changes nothing else.
+          core.fold.save(snapshot, next.size - 1).catch(() => undefined);
+        }
+      },
+      onFailure: (error) => {
+        options.onFailure?.(error);
+      },
+    },
+  );
+  const engine: Engine = {
+    core,
+    keyring,
+    vkey,
+    read_only,
+    sequencer,
+    publisher,
+    folded,
+    saveMap: async () => {
+      const { size } = publisher.visible;
+      if (size > 0) await core.fold.save(snapshot, size - 1);
+    },
+  };
+  if (core.durable === 0) await open(engine, options);
+  return engine;
+}
+
+/** Entry 0 says the origin for ever; a new log takes it from the configuration. */
+function originOf(store: Store, options: EngineOptions): string {
+  const wanted = `${options.origin_base}/log/${options.kind}/${String(options.number)}`;
+  const first = store.get(entryKey(0));
+  if (first === undefined) return wanted;
+  const origin = readEntry(Buffer.from(first).toString()).statement['origin'] as string;
+  if (options.origin_fixed && origin !== wanted) {
+    throw new LogError(
+      'entry_invalid',
+      `LOG_ORIGIN makes this log ${wanted}, but it was created as ${origin}: an origin never changes`,
+    );
+  }
+  return origin;
+}
+
+/** A database behind the file is a restored backup: going on would fork the log. */
+function checkNotBehind(core: Core, remembered: Remembered | null, path: string): void {
+  const behind = (what: string): LogError =>
+    new LogError(
+      'log_rolled_back',
+      `the database of ${core.origin} ${what}: receipts are out that it does not hold. It refuses to write. ` +
+        `Run "actlog restore" to catch up from a mirror or to open a successor log`,
+    );
+  if (remembered === null) {
+    if (core.durable > 0) throw behind(`has entries, but its checkpoint file ${path} is missing`);
+    return;
+  }
+  if (core.durable > 0 && remembered.origin !== core.origin) {
+    throw behind(`is not the log of ${path}, which is ${remembered.origin}`);
+  }
+  const heads = [
+    { size: remembered.acknowledged.size, root: fromBase64(remembered.acknowledged.root, 32) },
+    ...(remembered.note === null ? [] : [parseCheckpoint(noteText(remembered.note))]),
+  ];
+  for (const { size, root } of heads) {
+    if (size > core.durable) {
+      throw behind(`ends at ${String(core.durable)} entries, ${path} knows of ${String(size)}`);
+    }
+    if (!equal(rootAt(core.tiles, native, size), root)) {
+      throw behind(`has another root than ${path} at size ${String(size)}`);
+    }
+  }
+}
+
+async function createKeys(keyring: Keyring): Promise<void> {
+  await keyring.addCheckpoint();
+  if (keyring.kids.length === 0) await keyring.addReceipt();
+}
+
+/** Enters a new log in the register. */
+async function enter(core: Core, register: Register, name: string): Promise<Remembered> {
+  const entered: Remembered = {
+    origin: core.origin,
+    note: null,
+    acknowledged: { size: 0, root: toBase64(rootAt(core.tiles, native, 0)) },
+  };
+  await register.advance(name, null, entered);
+  return entered;
+}
+
+/** Writes entry 0. */
+async function open({ keyring, sequencer }: Engine, options: EngineOptions): Promise<void> {
+  const [kid = ''] = keyring.kids;
+  const { kty, crv, x } = keyring.receipt(kid).jwk;
+  const predecessor = options.predecessor === undefined ? null : { ...options.predecessor };
+  await sequencer.append(
+    [{ type: 'log.open.v1', members: { ...FORMAT, jwk: { kty, crv, x }, predecessor } }],
+    {},
+  );
+}

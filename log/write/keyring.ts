@@ -1,0 +1,116 @@
+// The private keys of one log: its checkpoint key, which never rotates, and its receipt keys.
+// gateway/API.md §2; files are PKCS #8 with mode 0600, in a folder that no backup of the database holds.
+
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { native } from '../crypto/native.ts';
+import { generateKey, readKeyFile, Signer, writeKeyFile } from '../crypto/keys.ts';
+import type { SignPool } from '../crypto/sign-pool.ts';
+import { makeFolder } from '../store/durable-file.ts';
+import { LogError } from '../errors.ts';
+import { formatVkey, LOG_KEY } from '../note/vkey.ts';
+import type { Kind } from '../types.ts';
+
+/** Where the key files of a log are. */
+export interface KeyFolder {
+  readonly folder: string;
+  readonly kind: Kind;
+  readonly number: number;
+  readonly passphrase?: string;
+}
+
+/** Opens the key files of a log; `create` makes the first ones of a new log. */
+export class Keyring {
+  readonly #where: KeyFolder;
+  readonly #pool: SignPool;
+  readonly #receipt = new Map<string, Signer>();
+  #checkpoint: Signer | null = null;
+
+  private constructor(where: KeyFolder, pool: SignPool) {
+    this.#where = where;
+    this.#pool = pool;
+  }
+
+  static async open(where: KeyFolder, pool: SignPool): Promise<Keyring> {
+    const ring = new Keyring(where, pool);
+    await makeFolder(where.folder, 0o700);
+    for (const name of (await readdir(where.folder)).sort()) {
+      if (!name.startsWith(ring.#name('')) || !name.endsWith('.pem')) continue;
+      const key = await readKeyFile(join(where.folder, name), where.passphrase);
+      if (name === ring.#name('checkpoint.pem')) ring.#checkpoint = new Signer(key);
+      else ring.#addReceipt(new Signer(key), key);
+    }
+    return ring;
+  }
+
+  /** The kids of the receipt keys that are here, in no order. */
+  get kids(): readonly string[] {
+    return [...this.#receipt.keys()];
+  }
+
+  /** Whether the file of the checkpoint key is there. */
+  get hasCheckpoint(): boolean {
+    return this.#checkpoint !== null;
+  }
+
+  receipt(kid: string): Signer {
+    const signer = this.#receipt.get(kid);
+    if (signer === undefined) {
+      throw new LogError(
+        'key_lost',
+        `the file of receipt key ${kid} is missing in ${this.#where.folder}`,
+      );
+    }
+    return signer;
+  }
+
+  /** Makes a receipt key; its file is on disk before anything is signed with it. */
+  async addReceipt(): Promise<Signer> {
+    const key = generateKey();
+    const signer = new Signer(key);
+    await writeKeyFile(
+      join(this.#where.folder, this.#name(`receipt-${signer.kid}.pem`)),
+      key,
+      this.#where.passphrase,
+    );
+    this.#addReceipt(signer, key);
+    return signer;
+  }
+
+  /** Makes the checkpoint key of a new log. */
+  async addCheckpoint(): Promise<void> {
+    if (this.#checkpoint !== null) return;
+    const key = generateKey();
+    await writeKeyFile(
+      join(this.#where.folder, this.#name('checkpoint.pem')),
+      key,
+      this.#where.passphrase,
+    );
+    this.#checkpoint = new Signer(key);
+  }
+
+  /** Verifier key of the log; only where the file of the checkpoint key is there. */
+  vkey(origin: string): string {
+    return formatVkey(native, origin, LOG_KEY, this.checkpoint().publicKey);
+  }
+
+  /** Signs checkpoints, and nothing else. */
+  checkpoint(): Signer {
+    if (this.#checkpoint === null) {
+      throw new LogError(
+        'key_lost',
+        `${this.#name('checkpoint.pem')} is missing in ${this.#where.folder}`,
+      );
+    }
+    return this.#checkpoint;
+  }
+
+  #addReceipt(signer: Signer, key: ReturnType<typeof generateKey>): void {
+    this.#receipt.set(signer.kid, signer);
+    this.#pool.addKey(signer.kid, key);
+  }
+
+  #name(rest: string): string {
+    return `${this.#where.kind}-${String(this.#where.number)}-${rest}`;
+  }
+}

@@ -1,0 +1,297 @@
+// Publishes on its own clock: map head, checkpoint, checkpoint register, witnesses, then visible. Never two
+// roots for one size: a size is signed once, after its map head is durable.
+
+import { native } from '../crypto/native.ts';
+import type { Core } from './core.ts';
+import { toBase64 } from '../encoding/bytes.ts';
+import type { Keyring } from './keyring.ts';
+import { LogError } from '../errors.ts';
+import { consistencyPath, rootAt } from '../merkle/prove.ts';
+import { signCheckpoint } from '../note/checkpoint.ts';
+import type { Sequencer } from './sequencer.ts';
+import { noteKey } from '../store/layout.ts';
+import type { Register } from '../store/register.ts';
+import { registerName, type Remembered } from '../store/remembered.ts';
+import { put } from '../store/store.ts';
+import type { Published } from '../types.ts';
+
+/** Asked-for checkpoints come at most this often, so that waiting readers share them. */
+const ASKED_INTERVAL_MS = 50;
+
+/** How often the acknowledged size goes to the checkpoint register when no checkpoint takes it there. */
+const ACKNOWLEDGE_MS = 1000;
+
+/** A published tree head and the version of the map it stands on. */
+export interface Visible extends Published {
+  readonly version: number;
+  /** Keys in the map of that version. */
+  readonly keys: number;
+}
+
+/** A signed note that witnesses are asked to cosign. */
+export interface Offer {
+  readonly origin: string;
+  readonly vkey: string;
+  readonly note: string;
+  readonly size: number;
+  /** The consistency path from an older size, as a witness wants it. */
+  readonly consistency: (from: number) => readonly Uint8Array[];
+}
+
+/** A note with the lines of its cosigners. */
+export interface CosignedNote {
+  readonly note: string;
+  readonly cosignatures: number;
+  /**
+   * The note again with lines that can only come once it is published, such as those of monitors, who
+   * check the entries first; null when none came. It never rejects.
+   */
+  readonly later?: () => Promise<CosignedNote | null>;
+}
+
+/** Brings cosignatures; null when they are not enough to publish the note. */
+export type Cosign = (offer: Offer) => Promise<CosignedNote | null>;
+
+/** A size whose note is signed and may have been shown to witnesses, but is not published. */
+type Offered = Omit<Visible, 'published_at_ms' | 'cosignatures'>;
+
+/** What publishing needs to know. */
+export interface PublisherOptions {
+  readonly interval_ms: number;
+  readonly idle_ms: number;
+  readonly number: number;
+  readonly register: Register;
+  /** What the register holds of the log. */
+  readonly held: Remembered;
+  /** Publishes nothing: the log cannot sign, or has a successor. */
+  readonly read_only: boolean;
+  /** The newest note that may have left the process before this start. */
+  readonly signed: string | null;
+  readonly cosign?: Cosign;
+  /** After each checkpoint, with the one before. */
+  readonly onVisible: (visible: Visible, before: Visible) => void;
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** One publisher for each core. */
+export class Publisher {
+  readonly #core: Core;
+  readonly #keyring: Keyring;
+  readonly #sequencer: Sequencer;
+  readonly #options: PublisherOptions;
+  #visible: Visible;
+  /** Found no quorum; offered again while nothing follows it. */
+  #offered: Offered | null = null;
+  #asked = 0;
+  #running: Promise<void> | null = null;
+  readonly #timer: NodeJS.Timeout | null;
+  /** The last offer found no quorum: until one does, only the clock offers, however many ask. */
+  #missed = false;
+  /** When the visible head was published, on the monotonic clock. */
+  #since: number;
+  /** The newest note that may have left the process. */
+  #signed: string | null;
+  #acknowledged = { size: 0, root: '' };
+  readonly #acknowledgeTimer: NodeJS.Timeout | null;
+  #held: Remembered;
+  #turn: Promise<unknown> = Promise.resolve();
+  #stopped: boolean;
+
+  constructor(
+    core: Core,
+    keyring: Keyring,
+    sequencer: Sequencer,
+    visible: Visible,
+    options: PublisherOptions,
+  ) {
+    this.#core = core;
+    this.#keyring = keyring;
+    this.#sequencer = sequencer;
+    this.#visible = visible;
+    this.#options = options;
+    this.#signed = options.signed;
+    this.#held = options.held;
+    // An idle log that is started again is not younger for it: monitors count from its last map head.
+    const age = core.clock.wall() - visible.map_head_ms;
+    this.#since = performance.now() - Math.min(Math.max(age, 0), options.idle_ms);
+    this.#stopped = options.read_only;
+    this.#timer = options.read_only ? null : setInterval(() => this.#tick(), options.interval_ms);
+    this.#acknowledgeTimer = options.read_only
+      ? null
+      : setInterval(() => void this.#acknowledge(), ACKNOWLEDGE_MS);
+    this.#timer?.unref();
+    this.#acknowledgeTimer?.unref();
+  }
+
+  get visible(): Visible {
+    return this.#visible;
+  }
+
+  /** Wants a checkpoint over at least `size` entries, soon. */
+  ask(size: number): void {
+    // A checkpoint brings one entry of its own; who wants more waits for entries, and keeps nobody else waiting.
+    const within = Math.min(size, this.#core.durable + 1);
+    if (within <= this.#asked || within <= this.#visible.size) return;
+    this.#asked = within;
+    if (this.#missed) return;
+    const since = performance.now() - this.#since;
+    setTimeout(
+      () => {
+        // The clock, or who asked before, may have brought it by now.
+        if (within > this.#visible.size) this.#publish();
+      },
+      Math.max(0, ASKED_INTERVAL_MS - since),
+    );
+  }
+
+  /** One checkpoint over everything durable, now; waits for the one under way first. */
+  async publish(): Promise<void> {
+    await this.#running;
+    if (!this.#current()) this.#publish();
+    await this.#running;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    if (this.#timer !== null) clearInterval(this.#timer);
+    if (this.#acknowledgeTimer !== null) clearInterval(this.#acknowledgeTimer);
+    await this.#running;
+    if (!this.#options.read_only) await this.#acknowledge();
+  }
+
+  #tick(): void {
+    const idle = performance.now() - this.#since >= this.#options.idle_ms;
+    if (!this.#current() || idle) this.#publish();
+  }
+
+  /** Nothing stands behind the last checkpoint. */
+  #current(): boolean {
+    return this.#core.durable === this.#visible.size;
+  }
+
+  #publish(): void {
+    if (this.#stopped || this.#running !== null) return;
+    // Nothing follows the map head of a closed log.
+    if (this.#core.position.closed && this.#current()) return;
+    this.#running = this.#once()
+      .catch((error: unknown) => {
+        // A clock that jumped is the operator's to confirm; the store is well and reads go on.
+        if (error instanceof LogError && error.code === 'clock_untrusted') return;
+        this.#options.onFailure(error);
+      })
+      .finally(() => {
+        this.#running = null;
+        // Who asked while this one was under way has waited long enough.
+        if (this.#missed) return;
+        if (this.#asked > this.#visible.size && this.#asked <= this.#core.durable + 1) {
+          setTimeout(() => {
+            if (this.#asked > this.#visible.size) this.#publish();
+          }, ASKED_INTERVAL_MS);
+        }
+      });
+  }
+
+  async #once(): Promise<void> {
+    const again = this.#offered?.size === this.#core.durable ? this.#offered : null;
+    const offered = again ?? (await this.#offer());
+    const { origin } = this.#core;
+    const { size } = offered;
+    // 3. Witnesses, when there are any.
+    const cosigned =
+      this.#options.cosign === undefined
+        ? { note: offered.note, cosignatures: 0 }
+        : await this.#options.cosign({
+            origin,
+            vkey: this.#keyring.vkey(origin),
+            note: offered.note,
+            size,
+            consistency: (from) => consistencyPath(this.#core.tiles, from, size),
+          });
+    this.#missed = cosigned === null;
+    if (cosigned === null) return;
+    // 4. The note is in the database. 5. It is visible.
+    await this.#core.store.write([put(noteKey(size), Buffer.from(cosigned.note))]);
+    const before = this.#visible;
+    this.#offered = null;
+    const { later, ...shown } = cosigned;
+    this.#visible = { ...offered, ...shown, published_at_ms: this.#core.clock.wall() };
+    this.#since = performance.now();
+    this.#options.onVisible(this.#visible, before);
+    if (later !== undefined) this.#join(size, later);
+  }
+
+  /** Puts a note with more cosignatures in the place of the one of this size. */
+  #join(size: number, later: () => Promise<CosignedNote | null>): void {
+    const joining = later().then(async (cosigned) => {
+      if (cosigned === null || this.#stopped) return;
+      await this.#core.store.write([put(noteKey(size), Buffer.from(cosigned.note))]);
+      const { note, cosignatures } = cosigned;
+      if (this.#visible.size === size) this.#visible = { ...this.#visible, note, cosignatures };
+    });
+    joining.catch((error: unknown) => {
+      // After the end the store is closed, and one note is as good as the other.
+      if (!this.#stopped) this.#options.onFailure(error);
+    });
+  }
+
+  /** Appends a map head and signs the size that it ends. */
+  async #offer(): Promise<Offered> {
+    const core = this.#core;
+    const { origin } = core;
+    // 1. A map head is durable. A crash here leaves one that no checkpoint ends with, which is allowed.
+    const { version, keys, index, issued_at_ms } = await this.#mapHead();
+    if (this.#offered !== null) core.fold.release(this.#offered.version);
+    const size = index + 1;
+    const root = rootAt(core.tiles, native, size);
+    const note = signCheckpoint(native, this.#keyring.checkpoint(), { origin, size, root });
+    // 2. The note is in the register. A crash here: the next start finds it there and publishes it.
+    this.#signed = note;
+    await this.#remember(size, root);
+    this.#offered = { size, root, note, map_head_ms: issued_at_ms, version, keys };
+    return this.#offered;
+  }
+
+  /** A new map head, but for a closed log that has its last one from before a crash. */
+  async #mapHead(): Promise<{
+    version: number;
+    keys: number;
+    index: number;
+    issued_at_ms: number;
+  }> {
+    const { position, fold } = this.#core;
+    const { map_head } = position;
+    if (position.closed && map_head !== null && map_head.index === position.size - 1) {
+      const { version, keys } = await fold.cut();
+      return { version, keys, index: map_head.index, issued_at_ms: map_head.ms };
+    }
+    const { version, keys, appended } = await this.#sequencer.mapHead();
+    return { version, keys, index: appended.index, issued_at_ms: appended.issued_at_ms };
+  }
+
+  async #acknowledge(): Promise<void> {
+    const size = this.#core.durable;
+    if (size <= this.#acknowledged.size) return;
+    try {
+      await this.#remember(size, rootAt(this.#core.tiles, native, size));
+    } catch (error) {
+      this.#options.onFailure(error);
+    }
+  }
+
+  /**
+   * Advances the register, one call at a time, to the newest note and the largest acknowledged size. After a failed
+   * call a fresh engine reads what the register holds.
+   */
+  #remember(size: number, root: Uint8Array): Promise<void> {
+    if (size > this.#acknowledged.size) this.#acknowledged = { size, root: toBase64(root) };
+    const { origin, kind } = this.#core;
+    const name = registerName(kind, this.#options.number);
+    const advanced = this.#turn.then(async () => {
+      const next = { origin, note: this.#signed, acknowledged: this.#acknowledged };
+      await this.#options.register.advance(name, this.#held, next);
+      this.#held = next;
+    });
+    this.#turn = advanced.catch(() => undefined);
+    return advanced;
+  }
+}

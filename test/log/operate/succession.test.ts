@@ -1,0 +1,164 @@
+// A successor log: after an orderly end, after a loss, and when the command is given twice.
+
+import assert from 'node:assert/strict';
+import { cp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Witnesses } from '../../../gateway/witnesses/witnesses.ts';
+import { witnessPolicyOf } from '../../../gateway/witnesses/witness-policy.ts';
+import { native, openCheckpoint, openThreads } from '../../../log/index.ts';
+import type { Cosign } from '../../../log/index.ts';
+import { openSuccessor } from '../../../log/operate/succession.ts';
+import type { Succession, SuccessionOptions } from '../../../log/operate/succession.ts';
+import { FileRegister } from '../../../log/store/register.ts';
+import { cosignerKey, realWitness } from '../../gateway/witnesses/answering.ts';
+import { act, DEMO_TYPES } from '../../support/demo-types.ts';
+import { openTestLog } from '../../support/open-test-log.ts';
+import type { TestLog } from '../../support/open-test-log.ts';
+
+describe('succession', () => {
+  let first: TestLog;
+  const threads = openThreads({ inline: true });
+
+  beforeEach(async () => {
+    first = await openTestLog({ types: DEMO_TYPES });
+    await first.log.append([act(1, 'a')]);
+    await first.publish();
+  });
+
+  afterEach(() => first.close());
+  after(() => threads.close());
+
+  const succeed = (more: Partial<SuccessionOptions> = {}): Promise<Succession> => {
+    first.time.advance(1000);
+    return openSuccessor({
+      ...more,
+      data: first.data,
+      kind: 'live',
+      number: 1,
+      register: new FileRegister(join(first.data, 'checkpoints')),
+      types: DEMO_TYPES,
+      threads,
+      time: first.time,
+    });
+  };
+
+  const second = (): Promise<TestLog> =>
+    openTestLog({
+      data: first.data,
+      number: 2,
+      types: DEMO_TYPES,
+      start_ms: first.time.wall() + 1000,
+    });
+
+  it('closes a log for good and opens the next one after its last checkpoint', async () => {
+    await first.stop();
+    const { origin, predecessor, orderly } = await succeed();
+    assert.equal(origin, 'log.example/log/live/2');
+    assert.equal(orderly, true);
+    const next = await second();
+    const opened = JSON.parse(next.log.entry(0) ?? '') as { predecessor: object };
+    const closed = await openTestLog({ data: first.data, types: DEMO_TYPES, declare: false });
+    const { size, root } = closed.log.published();
+    assert.equal(predecessor.size, size);
+    assert.deepEqual(opened.predecessor, {
+      origin: 'log.example/log/live/1',
+      size,
+      root: Buffer.from(root).toString('hex'),
+    });
+    await assert.rejects(closed.log.append([act(2)]), { code: 'log_closed' });
+    await closed.check();
+    await next.log.append([act(3, 'a')]);
+    await next.check();
+    await closed.stop();
+    await next.stop();
+  });
+
+  it('opens the same successor when asked twice', async () => {
+    await first.stop();
+    const once = await succeed();
+    const twice = await succeed();
+    assert.deepEqual(twice, once);
+  });
+
+  it('leaves a lost log alone and names the last note that is out', async () => {
+    const backup = join(first.data, 'backup');
+    await first.log.operator.backup(backup);
+    await first.log.append([act(2, 'b')]);
+    await first.publish();
+    const { size } = first.log.published();
+    await first.stop();
+    await rm(first.folder, { recursive: true });
+    await cp(backup, first.folder, { recursive: true });
+    const { predecessor, orderly } = await succeed();
+    assert.equal(orderly, false);
+    assert.equal(predecessor.size, size);
+    const next = await second();
+    await next.log.append([act(3)]);
+    await next.check();
+    await next.stop();
+    await assert.rejects(openTestLog({ data: first.data, types: DEMO_TYPES }), {
+      code: 'log_rolled_back',
+    });
+  });
+
+  describe('with a witness', () => {
+    const KEY = cosignerKey('witness.example/one', 90);
+
+    /** Asks a witness at an address, with the clock of the log. */
+    const asking = (url: string): ((number: number) => Cosign) => {
+      const policy = witnessPolicyOf(`witness one ${KEY} ${url}\nquorum one\n`);
+      const now = (): number => first.time.wall();
+      return () => new Witnesses(policy, { timeout_ms: 10_000, fail_open: false, now }).cosign;
+    };
+    /** Port 9 is nobody's. */
+    const NOBODY = 'http://127.0.0.1:9';
+
+    it('publishes no end that it did not cosign, and goes on when asked again', async () => {
+      const { vkey } = first.log;
+      const before = first.log.published().size;
+      await first.stop();
+      for (let asked = 0; asked < 2; asked += 1) {
+        await assert.rejects(succeed({ cosign: asking(NOBODY) }), {
+          code: 'log_unavailable',
+          message: /is closed at \d+ entries, but its witnesses did not cosign/,
+        });
+      }
+      const register = new FileRegister(join(first.data, 'checkpoints'));
+      assert.equal(await register.read('live-2'), null, 'no successor');
+      const now_s = (): number => Math.floor(first.time.wall() / 1000);
+      const witness = await realWitness('witness.example/one', 90, [vkey], now_s);
+      try {
+        const { published, predecessor } = await succeed({ cosign: asking(witness.url) });
+        assert.equal(published, false, 'the witness does not know the successor');
+        const closed = await openTestLog({ data: first.data, types: DEMO_TYPES, declare: false });
+        const { size, note, cosignatures } = closed.log.published();
+        await closed.stop();
+        assert.equal(size, predecessor.size);
+        assert.equal(size, before + 2, 'log.closed.v1 and its map head, once');
+        assert.equal(cosignatures, 1);
+        const keys = { origin: 'log.example/log/live/1', vkey, cosigners: [KEY] };
+        assert.equal(openCheckpoint(native, note, keys).cosignatures.length, 1);
+      } finally {
+        await witness.close();
+      }
+    });
+
+    it('publishes the first checkpoint of a successor once its witness knows it', async () => {
+      const now_s = (): number => Math.floor(first.time.wall() / 1000);
+      const old = await realWitness('witness.example/one', 90, [first.log.vkey], now_s);
+      await first.stop();
+      const { published, vkey } = await succeed({ cosign: asking(old.url) }).finally(old.close);
+      assert.equal(published, false);
+      const knows = await realWitness('witness.example/one', 90, [vkey], now_s);
+      try {
+        const again = await succeed({
+          cosign: (number) => asking(number === 1 ? NOBODY : knows.url)(number),
+        });
+        assert.equal(again.vkey, vkey);
+        assert.equal(again.published, true);
+      } finally {
+        await knows.close();
+      }
+    });
+  });
+});

@@ -1,0 +1,34 @@
+// A log that goes on after a start: entries on chains, and proofs that rest on the map as it was loaded.
+
+import { native } from '../../../log/crypto/native.ts';
+import { verifyAbsence } from '../../../log/verify.ts';
+import { note } from './kept-log.ts';
+import type { KeptLog } from './kept-log.ts';
+
+/** Entries on old and new chains. */
+export const some = async (kept: KeptLog, count: number, chains = 40): Promise<void> => {
+  await Promise.all(
+    Array.from({ length: count }, (_, i) => kept.append(note(`case-${String((i * 7) % chains)}`))),
+  );
+};
+
+/** Asks at once about a chain that is there and one that is not: the proofs rest on the map as loaded. */
+export async function proves(kept: KeptLog): Promise<void> {
+  const { map_head_ms: to_ms } = kept.log.published();
+  for (const name of ['case-7', 'nothing']) {
+    const question = { key: ['gate.case', name], from_ms: 0, to_ms };
+    const document = await kept.log.lookup(question);
+    verifyAbsence(document, question, kept.trust(), {
+      suite: native,
+      now_ms: kept.time.wall(),
+    });
+  }
+}
+
+/** Goes on after a start: answers, grows, publishes. */
+export async function goesOn(kept: KeptLog): Promise<void> {
+  await proves(kept);
+  await some(kept, 30);
+  await kept.publish();
+  await proves(kept);
+}
