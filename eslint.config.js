@@ -48,8 +48,8 @@ const doorsOfPlugins = from(
 );
 const neighbour = (stepsUp) =>
   from(
-    `^(\\.\\./){${stepsUp}}(?!\\.\\./)(?!((contract|catalog|cost|finding|layer-routes|page|paging|succession)\\.ts|[^/]+/index\\.ts)$)`,
-    'A plugin sees contract, catalog, cost, finding, layer-routes, page, paging and succession of plugins/, and the index.ts of other plugins.',
+    `^(\\.\\./){${stepsUp}}(?!\\.\\./)(?!((contract|catalog|cost|decimal|finding|layer-routes|page|paging|succession)\\.ts|[^/]+/index\\.ts)$)`,
+    'A plugin sees contract, catalog, cost, decimal, finding, layer-routes, page, paging and succession of plugins/, and the index.ts of other plugins.',
   );
 
 const floor = (files, ...patterns) => ({

@@ -1,7 +1,8 @@
-// The arithmetic of `scale`: formulas that stand in a layer's catalog, over its inputs. gateway/API.md §10.1.
-// Exact in millionths, rounded down, so that 0.05 is 0.05.
+// The arithmetic of `scale`: the formulas of a layer's catalog, applied to its inputs. gateway/API.md §10.1.
+// Computed in millionths and rounded down, so that 0.05 is exactly 0.05.
 
 import type { Json } from '../log/index.ts';
+import { decimalPattern, parseDecimal, printDecimal } from './decimal.ts';
 
 /** One result: the product of `product`, or the sum of `sum`; each names an input or an earlier result. */
 export interface Formula {
@@ -31,22 +32,23 @@ export interface Scaled {
   }[];
 }
 
-/** A decimal that `scale` takes: at most 12 digits before the point and 6 behind it. */
-export const SCALE_INPUT = '^(0|[1-9][0-9]{0,11})(\\.[0-9]{1,6})?$';
+const DIGITS = 6;
+const ONE = 1_000_000n;
 
-const MILLION = 1_000_000n;
+/** A decimal that `scale` accepts: at most 12 digits before the point and 6 after it. */
+export const SCALE_INPUT = decimalPattern({ whole: 12, fraction: DIGITS });
 
 /** Applies the formulas in order; inputs that are not given have the catalog's defaults. */
 export function scale(model: ScaleModel, given: Readonly<Record<string, string>>): Scaled {
   const values = new Map<string, bigint>();
   for (const [name, input] of Object.entries(model.inputs)) {
-    values.set(name, millionths(given[name] ?? String(input.default)));
+    values.set(name, parseDecimal(given[name] ?? String(input.default), DIGITS));
   }
   const inputs = Object.fromEntries([...values].map(([name, value]) => [name, numberOf(value)]));
   const valueOf = (name: string): bigint => {
     const value = values.get(name);
     if (value === undefined)
-      throw new Error(`a formula names ${name}, which stands nowhere before`);
+      throw new Error(`a formula names ${name}, which is neither an input nor an earlier result`);
     return value;
   };
   const results = model.formulas.map(({ name, unit, product, sum }) => {
@@ -54,7 +56,7 @@ export function scale(model: ScaleModel, given: Readonly<Record<string, string>>
     const value =
       product === undefined
         ? parts.reduce((total, part) => total + part, 0n)
-        : parts.reduce((total, part) => (total * part) / MILLION, MILLION);
+        : parts.reduce((total, part) => (total * part) / ONE, ONE);
     values.set(name, value);
     const formula = (product ?? sum ?? []).join(product === undefined ? ' + ' : ' × ');
     return { name, formula: `${name} = ${formula}`, value: numberOf(value), unit };
@@ -62,17 +64,11 @@ export function scale(model: ScaleModel, given: Readonly<Record<string, string>>
   return { illustrative: true, inputs, results };
 }
 
-function millionths(text: string): bigint {
-  const [whole = '0', fraction = ''] = text.split('.');
-  return BigInt(whole) * MILLION + BigInt(fraction.padEnd(6, '0'));
-}
-
 function numberOf(value: bigint): number {
-  const fraction = String(value % MILLION).padStart(6, '0');
-  return Number(`${String(value / MILLION)}.${fraction}`);
+  return Number(printDecimal(value, DIGITS));
 }
 
-/** The `scale` of a catalog document; a catalog without one is a mistake of the package. */
+/** The `scale` of a catalog document; every catalog that is served with a scale has one. */
 export function scaleModelOf(catalog: Json): ScaleModel {
   const { scale: model } = catalog as { readonly scale?: ScaleModel };
   if (model === undefined) throw new Error('the catalog has no scale');

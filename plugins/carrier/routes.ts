@@ -4,9 +4,21 @@
 import { Type } from 'typebox';
 import { ApiError, route, SLUG, slugOf } from '../contract.ts';
 import type { Json, PluginHost, Route } from '../contract.ts';
-import { AmountInput, microUsd } from './amount.ts';
+import { decimalOf, decimalPattern, MICRO } from '../decimal.ts';
 import { CheckAnswer, checkAnswer } from './audit.ts';
 import { actionOf, decisionDraft, failingClosed } from './deciding.ts';
+
+/** Amounts in USD that a request may name; they are compared in micro-USD. */
+const USD = { whole: 15, fraction: MICRO };
+
+/** An amount of a request: text, or a JSON number by its shortest decimal form. */
+const AmountInput = Type.Union(
+  [Type.String({ pattern: decimalPattern(USD) }), Type.Number({ minimum: 0 })],
+  { description: 'USD: at most 15 digits before the point, 6 behind. A commitment in the log.' },
+);
+
+/** An amount in micro-USD; 400 `parameter_invalid` for what the grammar does not have. */
+const microUsd = (input: string | number, param: string): bigint => decimalOf(input, param, USD);
 
 const Action = Type.Enum(['bind', 'renewal', 'renew'], {
   description: '`renew` is `renewal`; `bind` unless given.',

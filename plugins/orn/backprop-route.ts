@@ -3,12 +3,24 @@
 import { Type } from 'typebox';
 import { ApiError, receiptOf, route } from '../contract.ts';
 import type { JsonObject, PluginHost, Route } from '../contract.ts';
-import { DecimalText, millionthsOf, statedMicroUsd, UsdInput, usdText } from './amounts.ts';
+import {
+  DecimalText,
+  End,
+  MAX_EDGES,
+  MAX_NAMED,
+  millionthsOf,
+  Named,
+  onlyEntry,
+  placeOf,
+  placesOf,
+  statedMicroUsd,
+  UsdInput,
+  usdText,
+} from './members.ts';
 import { backprop, backwards, cycleOf, MODES } from './backprop.ts';
 import type { ToolEdge } from './backprop.ts';
 import { BACKPROP, BackpropMembers, backpropType, DOES_NOT_ASSERT } from './entries.ts';
 import { ONE } from './game.ts';
-import { End, MAX_EDGES, MAX_NAMED, Named, onlyEntry, placeOf, placesOf } from './members.ts';
 
 const BackpropAnswer = Type.Object(
   {

@@ -6,17 +6,22 @@ import { ApiError, receiptOf, route } from '../contract.ts';
 import type { AnsweredEntry, JsonObject, PluginHost, Route } from '../contract.ts';
 import {
   DecimalText,
+  End,
+  MAX_NAMED,
   millionthsOf,
   millionthsText,
+  Named,
+  onlyEntry,
+  placeOf,
+  placesOf,
   statedMicroUsd,
   UsdInput,
   usdText,
-} from './amounts.ts';
+} from './members.ts';
 import { rounded } from './apportion.ts';
 import { AVERAGE, averageType, DOES_NOT_ASSERT } from './entries.ts';
 import { adjust } from './general-average.ts';
 import type { Average } from './general-average.ts';
-import { End, MAX_NAMED, Named, onlyEntry, placeOf, placesOf } from './members.ts';
 
 const AverageAnswer = Type.Object(
   {

@@ -4,10 +4,9 @@
 import { Type } from 'typebox';
 import { asSchema } from '../contract.ts';
 import type { EntryType } from '../contract.ts';
-import { DecimalText, MicroUsd } from './amounts.ts';
+import { DecimalText, MAX_NAMED, MicroUsd } from './members.ts';
 import { MODES } from './backprop.ts';
 import { VALUE_FUNCTIONS } from './game-request.ts';
-import { MAX_NAMED } from './members.ts';
 
 /** Names of the entry types. */
 export const SHARP = 'orn.sharp.v1';

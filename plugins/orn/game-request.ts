@@ -3,10 +3,17 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { ApiError } from '../contract.ts';
-import { millionthsOf, ValueInput } from './amounts.ts';
+import {
+  End,
+  MAX_EDGES,
+  MAX_NAMED,
+  millionthsOf,
+  placeOf,
+  placesOf,
+  ValueInput,
+} from './members.ts';
 import { ONE } from './game.ts';
 import type { Game } from './game.ts';
-import { End, MAX_EDGES, MAX_NAMED, placeOf, placesOf } from './members.ts';
 
 /** Kinds of value function. */
 export const VALUE_FUNCTIONS = ['table', 'additive', 'max', 'min', 'threshold', 'edges'] as const;

@@ -1,8 +1,10 @@
-// What the requests and entries of the orchestration layer share: names of agents, parties and nodes, and places.
+// What the requests and entries of the orchestration layer share: names of agents, parties and nodes, their places, and
+// amounts. Amounts of money and values of games have at most 6 digits behind the point. gateway/API.md §1.3.
 
 import { Type } from 'typebox';
 import { ApiError } from '../contract.ts';
 import type { AnsweredEntry } from '../contract.ts';
+import { decimalOf, decimalPattern, MICRO, printDecimal } from '../decimal.ts';
 
 /** The most agents, parties or nodes of a request. */
 export const MAX_NAMED = 256;
@@ -49,4 +51,55 @@ export function onlyEntry(entries: readonly AnsweredEntry[]): AnsweredEntry {
   const [entry] = entries;
   if (entry === undefined) throw new Error('a group has an entry');
   return entry;
+}
+
+const USD = { whole: 10, fraction: MICRO };
+const VALUE = { ...USD, signed: true };
+const STATED = { whole: 31, fraction: MICRO, signed: true };
+
+const RULE = 'at most 6 digits behind the point and 9,007,199,254 before it';
+
+/** An amount in USD as a request has it: text, or a number by its shortest decimal. */
+export const UsdInput = Type.Unsafe<string | number>({
+  type: ['string', 'number'],
+  ...{ pattern: decimalPattern(USD), minimum: 0 },
+  description: `A decimal of ${RULE}.`,
+});
+
+/** A value that may be negative. */
+export const ValueInput = Type.Unsafe<string | number>({
+  type: ['string', 'number'],
+  pattern: decimalPattern(VALUE),
+  description: `A decimal of ${RULE}.`,
+});
+
+/** A decimal of a statement or an answer. */
+export const DecimalText = Type.String({ pattern: decimalPattern(STATED) });
+
+/** An amount in an entry, in micro-USD. */
+export const MicroUsd = Type.Integer({
+  minimum: -Number.MAX_SAFE_INTEGER,
+  maximum: Number.MAX_SAFE_INTEGER,
+});
+
+/** A decimal of a request in millionths, a safe integer; 400 `parameter_invalid` for any other. */
+export function millionthsOf(input: string | number, param: string): number {
+  const value = Number(decimalOf(input, param, VALUE));
+  if (Number.isSafeInteger(value)) return value;
+  throw new ApiError('parameter_invalid', `${param} must be a decimal of ${RULE}`, { param });
+}
+
+/** The shortest decimal of so many millionths. */
+export const millionthsText = (value: bigint): string => printDecimal(value, MICRO);
+
+/** An amount of a statement, in micro-USD, as text in USD. */
+export const usdText = (micro_usd: unknown): string => millionthsText(BigInt(micro_usd as number));
+
+/** An amount for a statement; 400 `parameter_invalid` for more than a safe integer of micro-USD. */
+export function statedMicroUsd(micro_usd: bigint, param: string): number {
+  const stated = Number(micro_usd);
+  if (Number.isSafeInteger(stated)) return stated;
+  const limit = millionthsText(BigInt(Number.MAX_SAFE_INTEGER));
+  const message = `${param} makes an amount of ${millionthsText(micro_usd)} USD, the limit is ${limit}`;
+  throw new ApiError('parameter_invalid', message, { param });
 }

@@ -4,10 +4,17 @@ import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { receiptOf, route } from '../contract.ts';
 import type { AnsweredEntry, JsonObject, PluginHost, Route } from '../contract.ts';
-import { DecimalText, millionthsOf, UsdInput, usdText } from './amounts.ts';
+import {
+  DecimalText,
+  MAX_NAMED,
+  millionthsOf,
+  Named,
+  onlyEntry,
+  UsdInput,
+  usdText,
+} from './members.ts';
 import { DOES_NOT_ASSERT, SHARP, SharpMembers, sharpType } from './entries.ts';
 import { gameOf, ValueFunction } from './game-request.ts';
-import { MAX_NAMED, Named, onlyEntry } from './members.ts';
 import { costOf, SharpPool } from './sharp-pool.ts';
 import { slicesOf, slicingOf } from './slices.ts';
 import type { Slicing } from './slices.ts';

@@ -4,7 +4,7 @@
 import { randomInt } from 'node:crypto';
 import { ApiError } from '../contract.ts';
 import type { JsonObject } from '../contract.ts';
-import { millionthsText, statedMicroUsd } from './amounts.ts';
+import { millionthsText, statedMicroUsd } from './members.ts';
 import { apportion, rounded } from './apportion.ts';
 import { DOES_NOT_ASSERT } from './entries.ts';
 import { rangeOf, worthOf } from './game.ts';

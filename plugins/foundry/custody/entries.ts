@@ -5,8 +5,8 @@ import { Type } from 'typebox';
 import { asSchema, Identifier } from '../../contract.ts';
 import type { EntryType, RowReader, RowWriter, Sequenced } from '../../contract.ts';
 import { count } from '../counts.ts';
-import { DecimalText, exact } from '../decimal.ts';
-import type { Exact } from '../decimal.ts';
+import { DecimalText, exact } from '../../decimal.ts';
+import type { Exact } from '../../decimal.ts';
 import { BREACHES, EVENT_TYPES } from './parity.ts';
 import type { Books } from './parity.ts';
 

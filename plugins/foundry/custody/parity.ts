@@ -1,8 +1,8 @@
 // Whether an event of an asset keeps its books: supply and the balances of holders. Pure; quantities are exact.
 // gateway/API.md §14.
 
-import { exact } from '../decimal.ts';
-import type { Exact } from '../decimal.ts';
+import { exact } from '../../decimal.ts';
+import type { Exact } from '../../decimal.ts';
 
 /** What may happen to an asset. gateway/API.md §19. */
 export const EVENT_TYPES = [

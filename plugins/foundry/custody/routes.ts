@@ -6,7 +6,7 @@ import type { Static } from 'typebox';
 import { ApiError, EntryId, receiptOf, route } from '../../contract.ts';
 import type { AnsweredEntry, Caller, Draft, Json, JsonObject } from '../../contract.ts';
 import type { PluginHost, Route } from '../../contract.ts';
-import { DECIMAL, decimalText, exactOf } from '../decimal.ts';
+import { DECIMAL, decimalText, exactOf } from '../../decimal.ts';
 import { lastEntry } from '../last-entry.ts';
 import {
   booksOf,

@@ -3,8 +3,8 @@
 
 import { FORMAT } from '../../../log/index.ts';
 import type { OracleLimits } from '../catalog.ts';
-import { decimalText, exact, magnitude, quotient } from '../decimal.ts';
-import type { Exact } from '../decimal.ts';
+import { decimalText, exact, magnitude, quotient } from '../../decimal.ts';
+import type { Exact } from '../../decimal.ts';
 import { ratioOf, trimmedMean, weightedMedian, weightOf } from './weighted.ts';
 import type { Ratio, Weighted } from './weighted.ts';
 

@@ -22,7 +22,7 @@ import type {
   Sequenced,
 } from '../../contract.ts';
 import { count, tenantOf } from '../counts.ts';
-import { DecimalText } from '../decimal.ts';
+import { DecimalText } from '../../decimal.ts';
 import { METHOD, REASONS, STANDINGS, STATES } from './aggregate.ts';
 import type { State } from './aggregate.ts';
 

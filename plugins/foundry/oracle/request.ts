@@ -6,7 +6,7 @@ import { ApiError, Identifier, Millis } from '../../contract.ts';
 import type { Draft, JsonObject, PluginHost } from '../../contract.ts';
 import { foundryCatalog } from '../catalog.ts';
 import type { FoundryCatalog } from '../catalog.ts';
-import { DecimalInput, decimalText, exact, exactOf } from '../decimal.ts';
+import { DecimalInput, decimalText, exact, exactOf } from '../../decimal.ts';
 import { aggregate, METHOD, thresholdsOf } from './aggregate.ts';
 import type { Aggregate, Reading } from './aggregate.ts';
 import { AGGREGATE, DOES_NOT_ASSERT } from './entries.ts';

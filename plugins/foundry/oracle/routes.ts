@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { answerWithPlace, ApiError, EntryId, receiptOf, route } from '../../contract.ts';
 import type { AnsweredEntry, CarriedPlace, JsonObject, PluginHost } from '../../contract.ts';
 import type { Route, RowReader } from '../../contract.ts';
-import { DecimalInput, decimalText, exactOf } from '../decimal.ts';
+import { DecimalInput, decimalText, exactOf } from '../../decimal.ts';
 import { lastEntry } from '../last-entry.ts';
 import {
   AggregateMembers,

@@ -1,8 +1,8 @@
 // Order statistics over weighted values, exact. gateway/API.md §10.5.
 // Weights are integers (thousandths); values are exact decimals.
 
-import { divided } from '../decimal.ts';
-import type { Exact } from '../decimal.ts';
+import { divided, exact } from '../../decimal.ts';
+import type { Exact } from '../../decimal.ts';
 
 /** A value and what it counts. */
 export interface Weighted {
@@ -20,8 +20,7 @@ export interface Ratio {
 export function ratioOf(text: string): Ratio {
   const [over = '', under] = text.split('/');
   if (under !== undefined) return { over: BigInt(over), under: BigInt(under) };
-  const [whole = '', fraction = ''] = over.split('.');
-  return { over: BigInt(whole + fraction), under: 10n ** BigInt(fraction.length) };
+  return { over: exact(over), under: exact('1') };
 }
 
 /** The sum of the weights. */

@@ -5,7 +5,7 @@ import classify from '../../classify/index.ts';
 import { EntryId, EntryReceipt, receiptOf, route } from '../../contract.ts';
 import type { PluginHost, Route } from '../../contract.ts';
 import { custodyBody } from '../custody/routes.ts';
-import { DecimalInput } from '../decimal.ts';
+import { DecimalInput } from '../../decimal.ts';
 import { lastEntry } from '../last-entry.ts';
 import { ReadingsInput } from '../oracle/request.ts';
 import { PipelineMembers, pipelineType } from './entries.ts';

@@ -1,7 +1,7 @@
 // When an obligation is due: one observation against a threshold, or several in a row, within a window. Pure.
 // gateway/API.md §10.6.
 
-import { exact } from '../decimal.ts';
+import { exact } from '../../decimal.ts';
 
 /** How a value is held against the threshold. */
 export const COMPARATORS = ['gt', 'gte', 'lt', 'lte', 'eq'] as const;

@@ -7,7 +7,7 @@ import type { CarriedPlace, EntryType, Json, JsonObject } from '../../contract.t
 import type { RowReader, RowWriter } from '../../contract.ts';
 import type { Sequenced } from '../../contract.ts';
 import { count, tenantOf } from '../counts.ts';
-import { DecimalText } from '../decimal.ts';
+import { DecimalText } from '../../decimal.ts';
 import { COMPARATORS, runWith, UNMET } from './condition.ts';
 import type { Condition } from './condition.ts';
 

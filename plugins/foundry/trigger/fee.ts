@@ -2,7 +2,7 @@
 // Money is bigint micro-USD; what is less than a micro-USD is not charged.
 
 import type { RowReader } from '../../contract.ts';
-import { exact } from '../decimal.ts';
+import { exact } from '../../decimal.ts';
 
 /** One basis point is a ten thousandth. */
 const BPS = 10_000n;

@@ -11,7 +11,7 @@ import {
 } from '../../contract.ts';
 import type { AnsweredEntry, Draft, JsonObject, Kind, PluginHost } from '../../contract.ts';
 import type { Route, RowReader, SequencePoint } from '../../contract.ts';
-import { DecimalInput, decimalText, exactOf, microUsdOf, usdText } from '../decimal.ts';
+import { DecimalInput, decimalText, exactOf, microUsdOf, usdText } from '../../decimal.ts';
 import { lastEntry } from '../last-entry.ts';
 import { withEarlier } from '../oracle/entries.ts';
 import { EVALUATION, EvaluationMembers, SETTLEMENT, SettlementMembers } from './entries.ts';

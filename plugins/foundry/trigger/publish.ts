@@ -6,7 +6,7 @@ import { ApiError, EntryId, Identifier, Millis, receiptOf, route } from '../../c
 import type { AnsweredEntry, Draft, JsonObject, PluginHost, Route } from '../../contract.ts';
 import { foundryCatalog } from '../catalog.ts';
 import type { Template } from '../catalog.ts';
-import { DecimalInput, decimalText, exactOf, microUsdOf } from '../decimal.ts';
+import { DecimalInput, decimalText, exactOf, microUsdOf } from '../../decimal.ts';
 import { lastEntry } from '../last-entry.ts';
 import { COMPARATORS } from './condition.ts';
 import type { Condition } from './condition.ts';

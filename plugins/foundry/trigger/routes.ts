@@ -2,7 +2,7 @@
 
 import { monthOf, monthRow, tierOf, usageOf } from '../../clear/index.ts';
 import type { PluginHost, Route } from '../../contract.ts';
-import { decimalText, exact } from '../decimal.ts';
+import { decimalText, exact } from '../../decimal.ts';
 import type { ClearRate } from './fee.ts';
 import { triggerFeedRoute } from './feed.ts';
 import { fireRoute } from './fire.ts';

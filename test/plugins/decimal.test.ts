@@ -1,8 +1,8 @@
-// Exact decimals of the foundry. log/FORMAT.md §2.
+// Exact decimals. gateway/API.md §1.3, log/FORMAT.md §2.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { ApiError } from '../../../plugins/contract.ts';
+import { ApiError } from '../../plugins/contract.ts';
 import {
   DECIMAL,
   decimalText,
@@ -12,7 +12,7 @@ import {
   microUsdOf,
   quotient,
   usdText,
-} from '../../../plugins/foundry/decimal.ts';
+} from '../../plugins/decimal.ts';
 
 const GRAMMAR = new RegExp(DECIMAL, 'u');
 
