@@ -1,32 +1,34 @@
-// Encrypts private key files that were made before there was a passphrase. gateway/API.md §2.3; RFC 5208, RFC 8018.
+// Encrypts private key files that were made before there was a passphrase, and encrypts those anew that an earlier
+// release wrote with PBKDF2. gateway/API.md §2.3; RFC 5958, RFC 8018.
 
 import { createPrivateKey } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeDurableFile } from '../store/durable-file.ts';
-import { MAX_KEY_FILE_BYTES, pemOf } from './keys.ts';
+import { isMemoryHard, MAX_KEY_FILE_BYTES, pemOf } from './keys.ts';
 
 const PLAIN = '-----BEGIN PRIVATE KEY-----';
 /** Nothing reads these any more, so their passphrase says nothing of the others'. */
 const REVOKED = '.revoked.pem';
 
 /**
- * Encrypts every key file of a folder that is not, and answers with their names. A crash leaves each of them as it
+ * Encrypts every key file of a folder that is not encrypted by scrypt, and answers with their names. A crash leaves each of them as it
  * was or encrypted. Does nothing where a key in use has another passphrase, or is one that its reader will refuse.
  */
 export async function encryptKeyFiles(folder: string, passphrase: string): Promise<string[]> {
-  const plain: string[] = [];
+  const weak: string[] = [];
   for (const name of await namesIn(folder)) {
     const path = join(folder, name);
     if (!(await isPrivate(path))) continue;
     const pem = await readFile(path);
-    if (pem.includes(PLAIN)) plain.push(name);
+    if (pem.includes(PLAIN)) weak.push(name);
+    else if (!isMemoryHard(pem) && keyIn(pem, passphrase) !== null) weak.push(name);
     else if (!name.endsWith(REVOKED) && keyIn(pem, passphrase) === null) return [];
     pem.fill(0);
   }
   const encrypted: string[] = [];
-  for (const name of plain) if (await encrypt(join(folder, name), passphrase)) encrypted.push(name);
+  for (const name of weak) if (await encrypt(join(folder, name), passphrase)) encrypted.push(name);
   return encrypted;
 }
 

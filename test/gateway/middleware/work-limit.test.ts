@@ -27,7 +27,7 @@ describe('work that grows with its input', () => {
     routes: () => [
       route({
         method: 'POST',
-        path: '/work',
+        path: '/labour',
         tag: 'work',
         summary: 'Work of a size',
         access: 'read',
@@ -64,7 +64,7 @@ describe('work that grows with its input', () => {
   after(() => running.close());
 
   const work = (units: number, ip: string, name?: string): Promise<Answer> =>
-    running.post('/work', { units, name }, from(ip));
+    running.post('/labour', { units, name }, from(ip));
   const left = ({ headers }: Answer): number =>
     Number(/;r=(\d+);/.exec(headers.get('ratelimit') ?? '')?.[1]);
 
@@ -103,7 +103,7 @@ describe('work that grows with its input', () => {
 
   it('runs one at a time for each caller where it is heavy, in turn and a few at most', async () => {
     const key = running.sandbox;
-    const heavy = (name: string) => running.post('/work', { units: 5, name }, { key });
+    const heavy = (name: string) => running.post('/labour', { units: 5, name }, { key });
     const first = heavy('held');
     await hold.entered;
     const others = Array.from({ length: 8 }, (_, i) => heavy(`next-${String(i)}`));
@@ -111,7 +111,7 @@ describe('work that grows with its input', () => {
     const refused = await Promise.race(others);
     assert.equal(refused.status, 429);
     assert.equal(refused.headers.get('retry-after'), '1');
-    assert.equal((await running.post('/work', { units: 1 }, { key })).status, 200, 'light work');
+    assert.equal((await running.post('/labour', { units: 1 }, { key })).status, 200, 'light work');
     assert.equal((await work(5, '192.0.2.6')).status, 200, 'another caller');
     assert.deepEqual(done, ['', '']);
     hold.release();
@@ -124,7 +124,7 @@ describe('work that grows with its input', () => {
 
   it('is not done for a client that left before its turn', async () => {
     const key = running.sandbox;
-    const first = running.post('/work', { units: 5, name: 'held' }, { key });
+    const first = running.post('/labour', { units: 5, name: 'held' }, { key });
     await hold.entered;
     const leaving = new AbortController();
     const left = fetch(`${running.url}/work`, {
@@ -134,13 +134,13 @@ describe('work that grows with its input', () => {
       signal: leaving.signal,
     });
     // Its place in the line is known once a later one is answered that passed the same middlewares.
-    assert.equal((await running.post('/work', { units: 1 }, { key })).status, 200);
+    assert.equal((await running.post('/labour', { units: 1 }, { key })).status, 200);
     leaving.abort();
     await assert.rejects(left);
-    assert.equal((await running.post('/work', { units: 1 }, { key })).status, 200);
+    assert.equal((await running.post('/labour', { units: 1 }, { key })).status, 200);
     hold.release();
     assert.equal((await first).status, 200);
-    assert.equal((await running.post('/work', { units: 5, name: 'last' }, { key })).status, 200);
+    assert.equal((await running.post('/labour', { units: 5, name: 'last' }, { key })).status, 200);
     assert.ok(!done.includes('gone'));
   });
 });

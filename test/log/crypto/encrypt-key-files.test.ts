@@ -1,6 +1,8 @@
 // Key files that were made before there was a passphrase.
 
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { createPrivateKey } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -38,6 +40,32 @@ describe('encryptKeyFiles', () => {
     assert.deepEqual(await readFile(join(folder, 'c.pem')), before);
     assert.deepEqual((await readdir(folder)).sort(), [...names, 'c.pem']);
     assert.deepEqual(await encryptKeyFiles(folder, 'open sesame'), []);
+  });
+
+  it('encrypts anew what PBKDF2 protects, so that each guess of the passphrase needs memory', async () => {
+    const key = generateKey();
+    const path = join(folder, 'a.pem');
+    const options = { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc' } as const;
+    await writeFile(path, key.export({ ...options, passphrase: 'open sesame' }), { mode: 0o600 });
+    assert.deepEqual(await encryptKeyFiles(folder, 'open sesame'), ['a.pem']);
+    const text = await readFile(path, 'utf8');
+    assert.match(text, /^-----BEGIN ENCRYPTED PRIVATE KEY-----/);
+    // The object identifier of scrypt in DER, RFC 7914 §7.
+    const der = Buffer.from(text.replace(/-----[A-Z ]+-----/g, ''), 'base64');
+    assert.ok(der.includes(Buffer.from('06092b06010401da47040b', 'hex')));
+    assert.ok((await readKeyFile(path, 'open sesame')).equals(key));
+    await assert.rejects(readKeyFile(path, 'close sesame'), { code: 'key_invalid' });
+    assert.deepEqual(await encryptKeyFiles(folder, 'open sesame'), []);
+  });
+
+  it('is read by OpenSSL (skipped where there is no openssl)', async function () {
+    const path = join(folder, 'a.pem');
+    const key = generateKey('ES256');
+    await writeKeyFile(path, key, 'open sesame');
+    const ran = spawnSync('openssl', ['pkey', '-in', path, '-passin', 'pass:open sesame']);
+    if (ran.error !== undefined) this.skip();
+    assert.equal(ran.status, 0, ran.stderr.toString());
+    assert.ok(createPrivateKey(ran.stdout).equals(key));
   });
 
   it('encrypts nothing beside a key of another passphrase, whose reader refuses it', async () => {
