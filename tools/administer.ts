@@ -11,9 +11,9 @@ export async function administer<T>(
   verb: string,
   args: AdminArgs = {},
 ): Promise<T> {
-  const { config, env } = await settingsOf(options);
+  const sources = await settingsOf(options);
   const { adminCall } = await import('../gateway/tenants/admin-call.ts');
-  return (await adminCall(config.DATA_DIR, verb, args, env)) as T;
+  return (await adminCall(sources, verb, args)) as T;
 }
 
 /** Prints rows under a head; says so when there are none. */

@@ -1,7 +1,7 @@
 // What every command shares: exit codes, the settings of a data folder, and expected failures in words.
 
 import { Option, type Command } from 'commander';
-import type { Config, SETTINGS } from '../gateway/config.ts';
+import type { ConfigSources } from '../gateway/config.ts';
 import { LOG_KINDS } from '../log/kinds.ts';
 
 /** Exit codes. `fsck` and `verify` use 0 to 2, `monitor` all but 1. */
@@ -106,18 +106,12 @@ export const logsOption = (): Option =>
     .choices([...LOG_KINDS, 'both'])
     .default('both');
 
-/** Settings as `serve` would read them, and the environment that gives the same settings again. */
-export async function settingsOf(
-  options: DataOptions,
-): Promise<{ config: Config; env: Record<string, string | undefined> }> {
-  const { readConfig, SETTINGS: table } = await import('../gateway/config.ts');
+/** Settings as `serve` would read them. */
+export async function settingsOf(options: DataOptions): Promise<ConfigSources> {
+  const { readConfig } = await import('../gateway/config.ts');
   const env = {
     ...process.env,
     ...(options.data === undefined ? {} : { DATA_DIR: options.data }),
   };
-  const { config, rest } = readConfig(env, options.config);
-  const own = Object.keys(table).map((name) => [name, String(config[name as Name])]);
-  return { config, env: { ...rest, ...env, ...(Object.fromEntries(own) as object) } };
+  return readConfig(env, options.config);
 }
-
-type Name = keyof typeof SETTINGS;

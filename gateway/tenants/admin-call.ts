@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { openRegister } from '../../log/index.ts';
 import type { Json } from '../../plugins/contract.ts';
 import { commandVerbs } from '../commands.ts';
-import { readConfig } from '../config.ts';
+import type { ConfigSources } from '../config.ts';
 import { openGateway } from '../open.ts';
 import { adminVerbs, keyVerbs, NEW_KEYS } from './admin.ts';
 import type { AdminArgs, AdminVerbs } from './admin.ts';
@@ -16,17 +16,15 @@ import { AdminError, Tenants } from './tenants.ts';
 
 /**
  * Performs a verb of admin.ts. Without a server, verbs about keys and tenants open the gateway's database only, where it has tenants;
- * the others open the logs, with the settings of the environment. Throws `AdminError` or `LogError`.
+ * the others open the logs, with the given settings. Throws `AdminError` or `LogError`.
  */
 export async function adminCall(
-  data: string,
+  sources: ConfigSources,
   verb: string,
   args: AdminArgs = {},
-  env: Readonly<Record<string, string | undefined>> = process.env,
 ): Promise<Json> {
-  const answered = await askServer(data, verb, args);
+  const answered = await askServer(sources.config.DATA_DIR, verb, args);
   if (answered !== null) return answered.result;
-  const sources = readConfig({ ...env, DATA_DIR: data });
   const folder = join(sources.config.DATA_DIR, 'gateway');
   const { register } = await openRegister({
     data: sources.config.DATA_DIR,

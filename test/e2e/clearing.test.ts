@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { adminCall } from '../../gateway/tenants/admin-call.ts';
+import { adminCall } from '../support/admin-call.ts';
 import { fsck } from '../../log/operate/fsck/fsck.ts';
 import { reindex } from '../../log/operate/reindex.ts';
 import type { Draft } from '../../log/index.ts';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { mock } from 'node:test';
 import { pino } from 'pino';
 import Type from 'typebox';
-import { adminCall } from '../../gateway/tenants/admin-call.ts';
+import { adminCall } from '../support/admin-call.ts';
 import { startChores } from '../../gateway/commands.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import { AdminError } from '../../gateway/tenants/tenants.ts';

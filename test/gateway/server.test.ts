@@ -8,7 +8,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { adminCall } from '../../gateway/tenants/admin-call.ts';
+import { adminCall } from '../support/admin-call.ts';
 import { LogError } from '../../log/index.ts';
 import { definePlugin, route } from '../../plugins/contract.ts';
 import type { Plugin } from '../../plugins/contract.ts';

@@ -6,7 +6,7 @@ import { chown, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { adminCall } from '../../../gateway/tenants/admin-call.ts';
+import { adminCall } from '../../support/admin-call.ts';
 import { askServer, serveAdmin, socketPath } from '../../../gateway/tenants/admin-socket.ts';
 import { AdminError } from '../../../gateway/tenants/tenants.ts';
 import { notes } from '../notes.ts';

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import fc from 'fast-check';
-import { adminCall } from '../../../gateway/tenants/admin-call.ts';
+import { adminCall } from '../../support/admin-call.ts';
 import { DELAYS_MS, retryAfterMs, waitAfter } from '../../../gateway/webhooks/schedule.ts';
 import { SecretBox } from '../../../gateway/webhooks/secret-box.ts';
 import { startReceiver } from '../egress/receiver.ts';

@@ -1,7 +1,7 @@
 // Metering in a running gateway: usage, exposure, network, the ceiling, and what a reindex makes of them.
 
 import assert from 'node:assert/strict';
-import { adminCall } from '../../../gateway/tenants/admin-call.ts';
+import { adminCall } from '../../support/admin-call.ts';
 import type { Draft, Log } from '../../../log/index.ts';
 import { monthOf, nextMonthMs } from '../../../plugins/clear/months.ts';
 import { run } from '../../gateway/running.ts';

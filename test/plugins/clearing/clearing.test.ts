@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { adminCall } from '../../../gateway/tenants/admin-call.ts';
+import { adminCall } from '../../support/admin-call.ts';
 import type { Draft, JsonObject, Log } from '../../../log/index.ts';
 import { trustFromKit } from '../../../log/verify.ts';
 import type { Trust } from '../../../log/verify.ts';

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { native } from '../../../log/index.ts';
 import type { JsonObject } from '../../../log/index.ts';
 import { trustFromKit } from '../../../log/verify.ts';
-import { adminCall } from '../../../gateway/tenants/admin-call.ts';
+import { adminCall } from '../../support/admin-call.ts';
 import { check } from '../../../tools/verify/check.ts';
 import { recogniseBytes } from '../../../tools/verify/recognise.ts';
 import { startReceiver } from '../../gateway/egress/receiver.ts';
