@@ -122,7 +122,8 @@ async function open(
   await removeLeftovers(keyFolder);
   const encrypted = passphrase === undefined ? [] : await encryptKeyFiles(keyFolder, passphrase);
   if (encrypted.length > 0) {
-    const told = 'private key files are encrypted with scrypt from now on; copies of them are as before';
+    const told =
+      'private key files are encrypted with scrypt from now on; copies of them are as before';
     options.logger.warn({ files: encrypted }, told);
   }
   const counters = new Counters(store, (error) => {
