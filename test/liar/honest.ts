@@ -3,6 +3,7 @@
 import { keyOf } from './bytes.ts';
 import type { Host } from './host.ts';
 import { manyLinks } from './lies/chains.ts';
+import { carrying } from './lies/lines.ts';
 import { ENTITY, hex, name43, OTHER, START_MS, Story, TENANT, uuid } from './story.ts';
 
 export interface Honest {
@@ -142,6 +143,17 @@ export const HONEST: readonly Honest[] = [
       (host) => {
         host.put(after(usual()));
         host.interfere = (path) => (path.startsWith('live/1/') ? 404 : null);
+      },
+      () => undefined,
+    ],
+  },
+  {
+    name: 'a successor that carries what an entry of the closed log says, over two looks',
+    steps: [
+      (host) => {
+        const story = usual().close(NEXT);
+        host.put(story);
+        host.put(carrying(story));
       },
       () => undefined,
     ],

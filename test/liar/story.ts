@@ -278,6 +278,10 @@ export class Story {
     return { origin: this.origin, size: this.size, root: this.root().toString('hex') };
   }
 
+  entryId(index: number): string {
+    return (JSON.parse(this.entries[index]?.toString() ?? '') as { entry_id: string }).entry_id;
+  }
+
   /** Another telling with the same entries so far, and the same keys. */
   fork(): Story {
     const { kind, number } = this;

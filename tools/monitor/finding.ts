@@ -17,6 +17,7 @@ export type FindingRule =
   | 'tile_wrong' // a hash tile is not that of the entries
   | 'tile_missing' // a tile or bundle that the checkpoint implies is not served
   | 'two_logs' // a log takes entries although its successor has opened
+  | 'carried' // an entry was carried over from an entry that is not there
   | 'key_shared' // one key for two purposes, or for live and sandbox
   | 'map_head_future'
   | 'checkpoint_late'

@@ -5,14 +5,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { equal, LogError, native, toBase64, toHex } from '../../log/index.ts';
 import { textOfEntry } from '../../log/replay/entry-bytes.ts';
 import { rootAt } from '../../log/merkle/prove.ts';
+import { TILE_WIDTH, tileWidth } from '../../log/merkle/tile.ts';
 import type { Mirror } from '../../log/operate/mirror.ts';
 import type { VerifyPool } from '../../log/crypto/verify-pool.ts';
 import { Replay, Violation } from '../../log/replay/replay.ts';
 import type { Closing, Opening, Predecessor, Replayed } from '../../log/replay/replay.ts';
+import { originParts } from '../../log/rules/life.ts';
 import { SignatureChecks } from '../../log/replay/signature-checks.ts';
 import type { ReceiptKey } from '../../log/types.ts';
 import { entriesAhead } from '../mirror/ahead.ts';
 import { MirrorMissing, MirrorTrouble } from '../mirror/limits.ts';
+import { Carried, type EarlierLog, type FindEarlier } from './carried.ts';
 import { judgeDelay, judgeHead, type Polled } from './clock-rules.ts';
 import type { Cursor, CursorFiles } from './cursor.ts';
 import { findingOf, openEntry, prefixFinding, Torn, type Reading } from './evidence.ts';
@@ -44,6 +47,8 @@ export interface FollowerOptions {
   readonly pool: VerifyPool;
   /** How the log before it ended, where that was followed too. */
   readonly predecessor?: End;
+  /** The logs before it, which carried entries name. */
+  readonly earlier?: FindEarlier;
   readonly onProgress?: (done: number, size: number) => void;
   /** What others want to know of this log. */
   readonly notices?: Notices;
@@ -76,11 +81,12 @@ const REST_BYTES_PER_ENTRY = 700;
 const MISSING: Missing = { attempts: 3, pause_ms: 1000 };
 
 /** One log under watch. Throws `Finding` for a broken rule and `MirrorTrouble` for what proves nothing. */
-export class Follower {
+export class Follower implements EarlierLog {
   readonly #options: FollowerOptions;
   readonly #mirror: KeptMirror;
   readonly #leaves: LeafHashes;
   readonly #tiles: TileChecks;
+  readonly #carried: Carried;
   #signatures: SignatureChecks;
   #cursor: Cursor;
   #replay: Replay;
@@ -98,6 +104,7 @@ export class Follower {
     this.#cursor = options.cursor;
     this.#leaves = leaves;
     this.#tiles = new TileChecks(this.#mirror, leaves);
+    this.#carried = new Carried(options.earlier);
     this.#replay = replay;
     this.#rested = replay.size;
     this.#signatures = new SignatureChecks(options.pool);
@@ -167,6 +174,23 @@ export class Follower {
     return this.#seen === null ? { index } : openEntry(this.#reading(this.#seen), index);
   }
 
+  leafHashes(): Promise<Uint8Array> {
+    return this.#leaves.all();
+  }
+
+  /** The bytes of an entry that was checked, as they are handed out now; null where they are withheld. */
+  async served(index: number): Promise<Uint8Array | null> {
+    const kept = this.#mirror.keptEntry(index);
+    if (kept !== null) return kept;
+    const n = Math.floor(index / TILE_WIDTH);
+    const bundle = this.#mirror.bundle(n, tileWidth(this.#seen?.size ?? 0, 0, n));
+    const entries = await bundle.catch((error: unknown) => {
+      if (error instanceof MirrorTrouble) return [];
+      throw error;
+    });
+    return entries[index % TILE_WIDTH] ?? null;
+  }
+
   /** One look. */
   async look({ polled, given_up = false }: LookOptions = {}): Promise<Look> {
     const started = performance.now();
@@ -194,7 +218,8 @@ export class Follower {
 
   /** Writes the replay at rest, so that the next run goes on here. */
   async rest(): Promise<void> {
-    if (this.#rested === this.#replay.size) return;
+    // What was carried is compared before the next run goes on behind it.
+    if (this.#rested === this.#replay.size || this.#carried.waiting) return;
     const state = this.#replay.state();
     await this.#options.files.writeReplay(state);
     this.#rested = this.#replay.size;
@@ -272,6 +297,7 @@ export class Follower {
       await this.#takeEntries(head);
       await this.#signatures.settle();
       this.#replay.checkCheckpoint(head);
+      await this.#compareCarried(head);
       this.#options.notices?.checked();
     } catch (error) {
       // What was taken so far still counts: the next attempt goes on behind it.
@@ -279,11 +305,20 @@ export class Follower {
       const finding = error instanceof Violation ? await this.#findingOf(error, head) : error;
       this.#options.notices?.dropped();
       this.#leaves.drop();
+      this.#carried.drop();
       // Entries of a torn answer may have been taken: what was checked is at rest.
       this.#replay = await replayAtRest(this.#options, this.#leaves);
       this.#signatures = new SignatureChecks(this.#options.pool);
       throw finding;
     }
+  }
+
+  #compareCarried(head: Noted): Promise<void> {
+    const { number = 1 } = originParts(this.origin) ?? {};
+    return this.#carried.compare({
+      ...{ number, vkey: this.vkey, note: head.note },
+      entry: (index) => openEntry(this.#reading(head), index),
+    });
   }
 
   /**
@@ -314,6 +349,7 @@ export class Follower {
     const entry = textOfEntry(bytes, index);
     this.#last = this.#replay.add(entry);
     this.#leaves.take(index, this.#last.leafHash);
+    this.#carried.take(this.#last);
     const fresh = index >= (this.#seen?.size ?? Infinity);
     this.#options.notices?.took(this.#replay, this.#last, entry, fresh);
     if (this.#polled === null || this.#seen?.size !== index) return;

@@ -52,6 +52,8 @@ interface Followed {
   readonly before: End | null;
   /** It was lost, and is not served any more: said once. */
   gone: boolean;
+  /** It was read to its end once, or to what is left of it. */
+  read: boolean;
 }
 
 /** The logs of one kind in their order. */
@@ -68,7 +70,9 @@ export class Line {
     this.#keys = options.keys ?? new KeyUses();
     const { place } = options;
     const mirror = place.mirror(kind, place.from);
-    this.#logs = [{ number: place.from, mirror, follower: null, before: null, gone: false }];
+    this.#logs = [
+      { number: place.from, mirror, follower: null, before: null, gone: false, read: false },
+    ];
   }
 
   /** The newest log, such as `live/2`. */
@@ -116,6 +120,7 @@ export class Line {
         this.#sayGone(log);
         return null;
       });
+      log.read = true;
       if (look === null) return;
       report.checked(this.#nameOf(log.number), follower.origin, look);
       if (at === this.#logs.length - 1) this.#judge(log, follower, look.stale);
@@ -201,12 +206,20 @@ export class Line {
       ...{ mirror: log.mirror, files, cursor, pool, notices, signal },
       ...(missing === undefined ? {} : { missing }),
       ...(log.before === null ? {} : { predecessor: log.before }),
+      earlier: (number) => this.#earlier(number),
       onProgress: (done, size) => {
         bar.at(done, size);
         if (done === size) bar.end();
       },
     });
     return log.follower;
+  }
+
+  #earlier(number: number): Follower | 'unread' | null {
+    const log = this.#logs.find((one) => one.number === number);
+    if (log === undefined) return null;
+    const { follower, read } = log;
+    return follower !== null && (read || follower.closed) ? follower : 'unread';
   }
 
   /** The pinned key, or the one that is pinned now. */
@@ -253,7 +266,7 @@ export class Line {
     // It may have been closed, and its successor opened, since it was looked at.
     if (again !== undefined) await follower.look(again);
     this.#logs.push({
-      ...{ number: number + 1, mirror, follower: null, gone: false },
+      ...{ number: number + 1, mirror, follower: null, gone: false, read: false },
       before: await this.#comparable(log, follower, mirror, note),
     });
   }

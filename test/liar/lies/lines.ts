@@ -2,7 +2,8 @@
 
 import { keyOf } from '../bytes.ts';
 import type { Host } from '../host.ts';
-import { hex, Story } from '../story.ts';
+import type { Members, Value } from '../bytes.ts';
+import { hex, START_MS, Story, TENANT, uuid } from '../story.ts';
 import type { Lie } from './lie.ts';
 
 const put =
@@ -257,6 +258,59 @@ const SUCCESSION: readonly Lie[] = [
   },
 ];
 
+const CARRIED = 'demo.carried.v1';
+
+const CARRIED_SCHEMA: Value = {
+  type: 'object',
+  properties: {
+    what: { enum: ['demo'] },
+    rests_on: {
+      type: 'object',
+      properties: {
+        ...{ log_number: { type: 'integer' }, index: { type: 'integer' } },
+        ...{ entry_id: { type: 'string' }, leaf_hash: { type: 'string' } },
+      },
+    },
+  },
+};
+
+/** A successor that carries one thing, which rests on entry 6 of the log before unless told otherwise; null: on none. */
+export function carrying(before: Story, rests_on: Members | null = {}): Story {
+  const own = {
+    ...{ log_number: 1, index: 6, entry_id: before.entryId(6) },
+    leaf_hash: before.leaves[6]?.toString('hex'),
+  };
+  const story = new Story({ number: 2, start_ms: before.ms + 10_000 });
+  story.open({ predecessor: before.end }).tenant().declare(CARRIED, CARRIED_SCHEMA, []);
+  const rests = rests_on === null ? undefined : { ...own, ...rests_on };
+  return story.add(CARRIED, { tenant_ref: TENANT, what: 'demo', rests_on: rests }).mapHead();
+}
+
+const CARRY: readonly Lie[] = (
+  [
+    ['an entry behind the end', { index: 10 }, [9, 3]],
+    ['another leaf hash', { leaf_hash: hex('x') }, [6, 3]],
+    ['another entry id', { entry_id: uuid(START_MS, 99) }, [6, 3]],
+    ['no leaf hash', { leaf_hash: undefined }, [6, 3]],
+    ['no entry id', { entry_id: undefined }, [6, 3]],
+    ['its own log', { log_number: 2 }, [3]],
+    ['no index', { index: undefined }, [3]],
+    ['nothing', null, [3]],
+  ] as const
+).flatMap(([what, rests_on, entries]): Lie[] => {
+  const close = (): Story => first().close(NEXT);
+  const name = `a carried entry that names ${what}`;
+  const lie = { rule: 'carried', proof: 'signed', entries } as const;
+  const both = (host: Host): void => {
+    host.put(close());
+    host.put(carrying(close(), rests_on));
+  };
+  return [
+    { ...lie, name, steps: [both] },
+    { ...lie, name: `${name}, at kept state`, steps: [put(close), both] },
+  ];
+});
+
 const sandbox = (place: object = {}): Story => new Story({ kind: 'sandbox', ...place }).usual();
 const shared = (name: string, tell: () => readonly Story[], more: Partial<Lie> = {}): Lie => ({
   ...{ name, rule: 'key_shared', proof: 'signed', both: true },
@@ -334,4 +388,4 @@ const CLOCK: readonly Lie[] = [
   },
 ];
 
-export const LINE_LIES: readonly Lie[] = [...FORKS, ...SUCCESSION, ...KEYS, ...CLOCK];
+export const LINE_LIES: readonly Lie[] = [...FORKS, ...SUCCESSION, ...CARRY, ...KEYS, ...CLOCK];
