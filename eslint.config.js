@@ -38,6 +38,10 @@ const doorsOfLog = from(
   `${up}log/(?!(index|verify)\\.ts$)`,
   'log has two doors: log/index.ts and log/verify.ts.',
 );
+const doorsForTools = from(
+  `${up}log/(?!(index|operate|verify)\\.ts$)`,
+  'Tools reach log through log/index.ts, log/operate.ts and log/verify.ts.',
+);
 const doorsForPages = from(
   `${up}log/(?!(verify|cose/portable)\\.ts$)`,
   'Scripts of pages run in browsers: log/verify.ts and log/cose/portable.ts.',
@@ -134,6 +138,7 @@ export default defineConfig(
   floor(['gateway/**/*.ts'], gatewayStandsOnPlugins, doorsOfLog, doorsOfPlugins),
   floor(['gateway/static/{pages,verify}/*.ts'], gatewayStandsOnPlugins, doorsForPages, noNode),
 
+  floor(['tools/**/*.ts'], doorsForTools),
   { files: ['tools/**/*.ts'], rules: { 'no-console': 'off' } },
 
   {

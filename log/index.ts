@@ -22,7 +22,6 @@ export type { Erased, ReceiptLinks, ReceiptPlace } from './write/statement.ts';
 export { LogError } from './errors.ts';
 export type { LogErrorCode } from './errors.ts';
 export * from './types.ts';
-export { LOG_KINDS } from './kinds.ts';
 
 export {
   equal,

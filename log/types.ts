@@ -1,13 +1,12 @@
 // The shapes that cross the door of the core: what a caller appends, what it gets back, what it can ask.
 
 import type { JsonObject, Json } from './encoding/json-types.ts';
-import type { EntryType, RowReader } from './entry-type.ts';
-import type { Kind } from './kinds.ts';
-import type { SurfaceReader } from './rules/shapes.ts';
 
-export type { EntryType, RowReader, RowWriter, Watch } from './entry-type.ts';
-export type { Kind } from './kinds.ts';
-export type { Heartbeat, Manifest, SurfaceReader } from './rules/shapes.ts';
+/** Nothing crosses between them; where something is looked for in both, the live log comes first. */
+export const LOG_KINDS = ['live', 'sandbox'] as const;
+
+/** One of the two kinds of log. */
+export type Kind = (typeof LOG_KINDS)[number];
 
 /** A chain key: kind and members, for example `["surface", entity, surface]` (log/FORMAT.md §3). */
 export type ChainKey = readonly string[];
@@ -172,6 +171,85 @@ export interface LogHealth {
   readonly keys_in_map: number;
   /** Plugins whose `watch` or `project` failed within the last hour: the entries in question were refused. */
   readonly failed_plugins: readonly string[];
+}
+
+/** Plugin rows as of the entry before, also inside a batch. Keys are `<plugin>/<rest>`. */
+export interface RowReader {
+  get(key: string): Json | undefined;
+}
+
+/** What `project` writes; only rows of the plugin that declared the type. */
+export interface RowWriter extends RowReader {
+  put(key: string, value: Json): void;
+  del(key: string): void;
+}
+
+/** How a plugin follows the entries of all tenants, whatever their type: for meters and limits. */
+export interface Watch {
+  /**
+   * Pure: writes the plugin's own rows in the entry's own batch, after the `project` of the entry's type,
+   * so that a replay rebuilds them. Watches run in the order of the names of their types.
+   */
+  readonly project: (entry: Sequenced, rows: RowWriter) => void;
+  /**
+   * Refuses a group by throwing, at the sequence point of each of its entries. Only for entries that are
+   * appended now: what stands in the log is never asked again.
+   */
+  readonly admit?: (entry: Sequenced, rows: RowReader) => void;
+}
+
+/** An entry type of a plugin: its declaration in the log and how it changes the plugin's rows. */
+export interface EntryType {
+  /** `<plugin>.<word>.v<N>`. */
+  readonly name: string;
+  /** JSON Schema 2020-12 of the members beside the common ones. */
+  readonly schema: JsonObject;
+  /** Extra chain templates `[kind, member, …]`; kind is `<plugin>.<word>`. */
+  readonly keys: readonly (readonly string[])[];
+  /** Pure: writes the plugin's rows in the entry's own batch, so that a replay rebuilds them. */
+  readonly project?: (entry: Sequenced, rows: RowWriter) => void;
+  /**
+   * The form of the rows that `project` and `watch` write; 1 unless given. A release that writes other rows for the
+   * same entries raises it: a database with rows of the form before does not open until `actlog reindex` has
+   * rebuilt them.
+   */
+  readonly row_form?: number;
+  /**
+   * Follows every entry of a tenant behind this type's declaration, built-in ones too. One type of a
+   * plugin has it, in one version: another would see each entry again.
+   */
+  readonly watch?: Watch;
+}
+
+/** A manifest as it stands in its entry: sorted surfaces, milliseconds of log time (log/FORMAT.md §4). */
+export interface Manifest {
+  readonly index: number;
+  readonly issued_at_ms: number;
+  readonly tenant_ref: string;
+  readonly entity: string;
+  readonly surfaces: readonly string[];
+  readonly surface_manifest_hash: string;
+  readonly valid_from_ms: number;
+  readonly valid_until_ms?: number;
+  readonly heartbeat_interval_ms?: number;
+  readonly min_detectable_gap_ms?: number;
+}
+
+/** The newest heartbeat of an entity on a surface. */
+export interface Heartbeat {
+  readonly index: number;
+  readonly issued_at_ms: number;
+  readonly interval_ms: number;
+  readonly run_since_ms: number;
+}
+
+/** The core's state about attempt surfaces, as of the entry before. */
+export interface SurfaceReader {
+  /** tenant_ref of the owner, or null when nobody has claimed the entity. */
+  owner(entity: string): string | null;
+  /** The newest manifest of the entity, in force or not, or null. */
+  manifest(entity: string): Manifest | null;
+  heartbeat(entity: string, surface: string): Heartbeat | null;
 }
 
 /** One open log. All reads answer from what is durable; proofs from what is published. */

@@ -2,7 +2,7 @@
 
 import { Option, type Command } from 'commander';
 import type { ConfigSources } from '../gateway/config.ts';
-import { LOG_KINDS } from '../log/kinds.ts';
+import { LOG_KINDS } from '../log/index.ts';
 
 /** Exit codes. `fsck` and `verify` use 0 to 2, `monitor` all but 1. */
 export const EXIT = { ok: 0, failed: 1, unknown: 2, violation: 3, trouble: 4 } as const;

@@ -4,14 +4,16 @@ import { availableParallelism } from 'node:os';
 import { basename, join } from 'node:path';
 import type { Config } from '../gateway/config.ts';
 import { passphraseOf } from '../gateway/passphrase.ts';
-import { readKeyFile, Signer } from '../log/crypto/keys.ts';
-import { native } from '../log/crypto/native.ts';
-import { findRegister, logNumbers, type RegisterPlace } from '../log/store/data-folder.ts';
-import { LOG_KINDS } from '../log/kinds.ts';
-import type { Kind } from '../log/kinds.ts';
-import { formatVkey, LOG_KEY } from '../log/note/vkey.ts';
-import type { Register } from '../log/store/register.ts';
-import { readRemembered, registerName } from '../log/store/remembered.ts';
+import { LOG_KINDS, logNumbers, native, readKeyFile } from '../log/index.ts';
+import type { Kind, Register, RegisterPlace } from '../log/index.ts';
+import {
+  findRegister,
+  formatVkey,
+  LOG_KEY,
+  readRemembered,
+  registerName,
+  Signer,
+} from '../log/operate.ts';
 import { CommandError, EXIT } from './command-line.ts';
 
 /** One log of a data folder. */

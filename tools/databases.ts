@@ -5,8 +5,8 @@
 import { join } from 'node:path';
 import { LogError } from '../log/index.ts';
 import type { Register } from '../log/index.ts';
-import { ATTACHED_ROW, PLUGIN_ROW, readRowKey, rowKey } from '../log/store/layout.ts';
-import { openStore, type Store } from '../log/store/store.ts';
+import { ATTACHED_ROW, openStore, PLUGIN_ROW, readRowKey, rowKey } from '../log/operate.ts';
+import type { Store } from '../log/operate.ts';
 import { privatePlace } from '../gateway/tenants/disclosures.ts';
 import { PENDING } from '../gateway/tenants/erase.ts';
 import { ERASED } from '../gateway/tenants/erasure.ts';

@@ -9,7 +9,7 @@ import { Core } from '../write/core.ts';
 import { native } from '../crypto/native.ts';
 import { openVerifyPool } from '../crypto/verify-pool.ts';
 import { equal, fromBase64, toBase64 } from '../encoding/bytes.ts';
-import { textOfEntry } from '../replay/entry-bytes.ts';
+import { textOfEntry } from '../replay/reading.ts';
 import { LogError } from '../errors.ts';
 import { integrate } from '../write/integrate.ts';
 import { openFold } from '../map/fold.ts';

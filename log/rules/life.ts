@@ -2,7 +2,7 @@
 
 import { isJsonObject } from '../encoding/json.ts';
 import type { Json, JsonObject } from '../encoding/json-types.ts';
-import type { Kind } from '../kinds.ts';
+import type { Kind } from '../types.ts';
 import { RuleBroken } from './violation.ts';
 
 /** The parts of an origin. */

@@ -15,7 +15,7 @@ import { makeFolder, writeDurableFile } from './durable-file.ts';
 import { isJsonObject, parseJson } from '../encoding/json.ts';
 import type { Json, JsonObject } from '../encoding/json-types.ts';
 import { LogError } from '../errors.ts';
-import { LOG_KINDS, type Kind } from '../kinds.ts';
+import { LOG_KINDS, type Kind } from '../types.ts';
 import { FileRegister } from './register.ts';
 import { registerName } from './remembered.ts';
 import { writable } from './writable.ts';

@@ -5,7 +5,7 @@ import { fromBase64 } from '../encoding/bytes.ts';
 import { isJsonObject } from '../encoding/json.ts';
 import type { Json, JsonObject } from '../encoding/json-types.ts';
 import { LogError } from '../errors.ts';
-import type { Kind } from '../kinds.ts';
+import type { Kind } from '../types.ts';
 import type { Register } from './register.ts';
 
 /** The last note that may have left the process, and a size and root that callers hold receipts for. */

@@ -29,7 +29,9 @@ const allowed: readonly (readonly [file: string, specifier: string])[] = [
   ['gateway/main.ts', '../plugins/index.ts'],
   ['gateway/routes/verify.ts', '../../log/verify.ts'],
   ['gateway/app.ts', 'koa'],
-  ['tools/fsck.ts', '../log/operate.ts'],
+  ['tools/data-logs.ts', '../log/operate.ts'],
+  ['tools/commands/restore.ts', '../../log/index.ts'],
+  ['tools/verify/check.ts', '../../log/verify.ts'],
   ['test/log/map/trie.test.ts', '../../../log/map/trie.ts'],
 ];
 
@@ -58,6 +60,11 @@ const refused: typeof allowed = [
   ['gateway/routes/log.ts', '../../log/read/reader.ts'],
   ['gateway/host.ts', '../plugins/classify/index.ts'],
   ['gateway/main.ts', '../tools/actlog.ts'],
+  ['gateway/open.ts', '../log/operate.ts'],
+  ['plugins/silence/index.ts', '../../log/operate.ts'],
+  ['tools/data-logs.ts', '../log/store/data-folder.ts'],
+  ['tools/commands/fsck.ts', '../../log/operate/fsck/fsck.ts'],
+  ['tools/commands/fsck.ts', '../../log/types.ts'],
 ];
 
 describe('the import floors', () => {

@@ -4,9 +4,8 @@
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import { join } from 'node:path';
 import { Level } from 'level';
-import type { SignPool } from '../../log/crypto/sign-pool.ts';
 import { openThreads } from '../../log/index.ts';
-import type { Draft, Log, Threads } from '../../log/index.ts';
+import type { Draft, Log, SignPool, Threads } from '../../log/index.ts';
 import {
   inFlight,
   openBenchLog,

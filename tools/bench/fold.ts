@@ -2,7 +2,7 @@
 // back crosses the loop. The loop is turned as fast as it goes, and its longest turn counts.
 
 import { randomFillSync } from 'node:crypto';
-import { openFold } from '../../log/map/fold.ts';
+import { openFold } from '../../log/operate.ts';
 import { median, stealMeter } from './figure.ts';
 import type { Bench } from './figure.ts';
 

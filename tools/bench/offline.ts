@@ -3,12 +3,9 @@
 
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { Signer, generateKey } from '../../log/crypto/keys.ts';
-import { native } from '../../log/index.ts';
+import { generateKey, native } from '../../log/index.ts';
 import type { JsonObject, Log } from '../../log/index.ts';
-import { signCosignature } from '../../log/note/cosignature.ts';
-import { splitNote } from '../../log/note/note.ts';
-import { COSIGNER_KEY, formatVkey } from '../../log/note/vkey.ts';
+import { COSIGNER_KEY, formatVkey, signCosignature, Signer, splitNote } from '../../log/operate.ts';
 import { parsePolicy, trustedKeyOf, verifyAbsence } from '../../log/verify.ts';
 import type * as verifier from '../../log/verify.ts';
 import type { Question, Suite, Trust } from '../../log/verify.ts';

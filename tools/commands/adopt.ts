@@ -6,22 +6,23 @@ import { passphraseOf } from '../../gateway/passphrase.ts';
 import type { Config } from '../../gateway/config.ts';
 import type { Inspected } from '../../gateway/tenants/level-care.ts';
 import type { WitnessNetwork } from '../../gateway/witnesses/witness-network.ts';
-import type { Adopted, AskWitnesses } from '../../log/operate/adoption.ts';
-import { readKeyFile, Signer } from '../../log/crypto/keys.ts';
-import { native } from '../../log/crypto/native.ts';
-import { LogError } from '../../log/errors.ts';
-import { formatVkey, LOG_KEY } from '../../log/note/vkey.ts';
-import { openCheckpoint } from '../../log/note/checkpoint.ts';
+import { LogError, native, openCheckpoint, readKeyFile } from '../../log/index.ts';
+import type { FileRegister } from '../../log/index.ts';
 import {
   adoptFolder,
+  DraftRegister,
   findRegister,
+  formatVkey,
   isMarked,
   isTied,
   knownRegisters,
+  LOG_KEY,
+  readRemembered,
   refusalOf,
-} from '../../log/store/data-folder.ts';
-import { DraftRegister, type FileRegister } from '../../log/store/register.ts';
-import { readRemembered, registerName } from '../../log/store/remembered.ts';
+  registerName,
+  Signer,
+} from '../../log/operate.ts';
+import type { Adopted, AskWitnesses } from '../../log/operate.ts';
 import { broughtTypes } from '../brought-types.ts';
 import { acting, CommandError, EXIT, settingsOf, withData } from '../command-line.ts';
 import type { DataOptions } from '../command-line.ts';
@@ -61,7 +62,7 @@ mirror or a witness is caught up from a mirror that has the entries, or succeede
 }
 
 async function run(options: AdoptCommand): Promise<number> {
-  const { compareForAdoption } = await import('../../log/operate/adoption.ts');
+  const { compareForAdoption } = await import('../../log/operate.ts');
   const { WitnessNetwork: Network } = await import('../../gateway/witnesses/witness-network.ts');
   const { openMirror } = await import('../mirror/open.ts');
   const { pino } = await import('pino');
@@ -153,7 +154,7 @@ function inWords({ origin, size, restored, compared }: Adopted): string {
 }
 
 async function signedLogs(config: Config): Promise<SignedLog[]> {
-  const { originIn } = await import('../../log/operate/adoption.ts');
+  const { originIn } = await import('../../log/operate.ts');
   const signed: SignedLog[] = [];
   for (const log of await dataLogs(config)) {
     const { kind, number, folder, register } = log;

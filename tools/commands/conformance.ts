@@ -87,7 +87,7 @@ async function conformance(address: string, options: ConformanceOptions): Promis
   if (options.publish === true) await publish(url, run, key);
   if (run.conformant && options.badge !== undefined) {
     const { badgeSvg } = await import('../../plugins/require-receipt/badge.ts');
-    const { writeDurableFile } = await import('../../log/store/durable-file.ts');
+    const { writeDurableFile } = await import('../../log/index.ts');
     await writeDurableFile(options.badge, badgeSvg(Date.parse(run.checked_at)));
   }
   if (run.conformant) return EXIT.ok;

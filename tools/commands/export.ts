@@ -2,7 +2,7 @@
 
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { Kind } from '../../log/kinds.ts';
+import type { Kind } from '../../log/index.ts';
 import { acting, CommandError, EXIT, logsOption, settingsOf, withData } from '../command-line.ts';
 import type { DataOptions } from '../command-line.ts';
 import { dataLogs, vkeyOf } from '../data-logs.ts';

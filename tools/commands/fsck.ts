@@ -1,7 +1,9 @@
 // `actlog fsck`: checks the databases of a stopped data folder against their own entries.
 
 import type { Command } from 'commander';
-import type { FsckResult } from '../../log/operate/fsck/fsck.ts';
+import { LOG_KINDS } from '../../log/index.ts';
+import { findRegister, isMarked, refusalOf, registerName } from '../../log/operate.ts';
+import type { FsckResult } from '../../log/operate.ts';
 import {
   acting,
   EXIT,
@@ -11,9 +13,6 @@ import {
   type DataOptions,
 } from '../command-line.ts';
 import type { Config } from '../../gateway/config.ts';
-import { LOG_KINDS } from '../../log/kinds.ts';
-import { findRegister, isMarked, refusalOf } from '../../log/store/data-folder.ts';
-import { registerName } from '../../log/store/remembered.ts';
 import { broughtTypes } from '../brought-types.ts';
 import type { DatabaseReport } from '../databases.ts';
 import { dataLogs, registerPlace, threads, vkeyOf, type DataLog } from '../data-logs.ts';
@@ -48,7 +47,7 @@ export function addFsck(program: Command): void {
 }
 
 async function run(options: FsckCommand): Promise<number> {
-  const { fsck } = await import('../../log/operate/fsck/fsck.ts');
+  const { fsck } = await import('../../log/operate.ts');
   const { config } = await settingsOf(options);
   const types = await broughtTypes(config);
   const refusal = isMarked(config.DATA_DIR) ? await refusalOf(registerPlace(config)) : null;

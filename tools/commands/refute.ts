@@ -85,7 +85,7 @@ async function run(receipt: string, document: string, options: RefuteOptions): P
     const text = `${JSON.stringify(refutation.proof, null, 2)}\n`;
     if (options.out === undefined) process.stdout.write(text);
     else {
-      const { writeDurableFile } = await import('../../log/store/durable-file.ts');
+      const { writeDurableFile } = await import('../../log/index.ts');
       await writeDurableFile(options.out, text);
     }
     return EXITS.proven;

@@ -25,7 +25,7 @@ export function addReindex(program: Command): void {
     .addOption(logsOption())
     .action(
       acting(EXIT.failed, async (options: DataOptions & { log: string }) => {
-        const { reindex } = await import('../../log/operate/reindex.ts');
+        const { reindex } = await import('../../log/operate.ts');
         const { config } = await settingsOf(options);
         const types = await broughtTypes(config);
         for (const { kind, number, folder } of await dataLogs(config, options.log)) {

@@ -2,10 +2,8 @@
 
 import type { Command } from 'commander';
 import { passphraseOf } from '../../gateway/passphrase.ts';
-import { native } from '../../log/crypto/native.ts';
-import { parseVkey } from '../../log/note/vkey.ts';
-import { logNumbers } from '../../log/store/data-folder.ts';
-import type { Kind } from '../../log/kinds.ts';
+import { logNumbers, native, parseVkey } from '../../log/index.ts';
+import type { Kind } from '../../log/index.ts';
 import { broughtTypes } from '../brought-types.ts';
 import { acting, CommandError, EXIT, kindOption, settingsOf, withData } from '../command-line.ts';
 import type { DataOptions } from '../command-line.ts';
@@ -79,7 +77,7 @@ function numberOf({ log, number, successor }: RestoreCommand, config: Config): n
 
 async function catchUp({ log, from = '' }: RestoreCommand, config: Config, number: number) {
   const { openMirror } = await import('../mirror/open.ts');
-  const { restore } = await import('../../log/operate/restore.ts');
+  const { restore } = await import('../../log/operate.ts');
   const place = await dataLog(config, log, number);
   const { vkey, why } = await vkeyOf(config, place);
   if (vkey === undefined) throw new CommandError(`the mirror cannot be checked: ${why ?? ''}`);
@@ -110,11 +108,11 @@ async function catchUp({ log, from = '' }: RestoreCommand, config: Config, numbe
 }
 
 async function succeed({ log }: RestoreCommand, config: Config, number: number) {
-  const { openSuccessor } = await import('../../log/operate/succession.ts');
+  const { openSuccessor } = await import('../../log/operate.ts');
   const { openThreads } = await import('../../log/index.ts');
   const { WitnessNetwork } = await import('../../gateway/witnesses/witness-network.ts');
   const { pino } = await import('pino');
-  const { openRegister } = await import('../../log/store/data-folder.ts');
+  const { openRegister } = await import('../../log/index.ts');
   const { register } = await openRegister(registerPlace(config));
   const witnesses = WitnessNetwork.open(config, Date.now, pino({ level: 'silent' }));
   const passphrase = passphraseOf(config);

@@ -2,8 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
-import type { JsonObject } from '../../log/index.ts';
-import type { ChainKey } from '../../log/types.ts';
+import type { ChainKey, JsonObject } from '../../log/index.ts';
 import type { Json, Question, Trust } from '../../log/verify.ts';
 import { acting, CommandError, EXIT } from '../command-line.ts';
 import { parseInstant } from '../duration.ts';

@@ -2,8 +2,7 @@
 // service that looks at names, hashes and ages alone would take it. gateway/API.md §8.2.
 
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
-import { leafHash } from '../../log/merkle/hash.ts';
-import { canonical, native, thumbprint, toHex } from '../../log/index.ts';
+import { canonical, leafHash, native, thumbprint, toHex } from '../../log/index.ts';
 import type { Json, JsonObject } from '../../log/index.ts';
 import type { Presented } from '../../plugins/require-receipt/header.ts';
 

@@ -2,20 +2,28 @@
 // again from the entries while it is written, and the checkpoint comes last: a folder that has one is whole.
 // C2SP tlog-tiles; log/FORMAT.md §1.
 
-import { concat, equal } from '../../log/encoding/bytes.ts';
-import { native } from '../../log/crypto/native.ts';
-import { LogError } from '../../log/errors.ts';
-import { encodeBundle, parseBundle } from '../../log/merkle/bundle.ts';
-import { checkConsistency } from '../../log/merkle/check.ts';
-import { RightEdge } from '../../log/merkle/edge.ts';
-import { leafHash } from '../../log/merkle/hash.ts';
-import { consistencyPath } from '../../log/merkle/prove.ts';
-import { TILE_WIDTH, tilePath, tileWidth } from '../../log/merkle/tile.ts';
-import { overTiles } from '../../log/operate/mirror.ts';
-import type { Mirror } from '../../log/operate/mirror.ts';
-import { openCheckpoint, parseCheckpoint } from '../../log/note/checkpoint.ts';
-import type { Checkpoint } from '../../log/note/checkpoint.ts';
-import { splitNote } from '../../log/note/note.ts';
+import {
+  equal,
+  leafHash,
+  LogError,
+  native,
+  openCheckpoint,
+  parseCheckpoint,
+  RightEdge,
+  TILE_WIDTH,
+} from '../../log/index.ts';
+import {
+  checkConsistency,
+  concat,
+  consistencyPath,
+  encodeBundle,
+  overTiles,
+  parseBundle,
+  splitNote,
+  tilePath,
+  tileWidth,
+} from '../../log/operate.ts';
+import type { Checkpoint, Mirror } from '../../log/operate.ts';
 import { CommandError, EXIT } from '../command-line.ts';
 import { StaticFiles } from './static-files.ts';
 

@@ -2,10 +2,9 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Mirror } from '../../log/operate/mirror.ts';
-import { TILE_WIDTH } from '../../log/merkle/tile.ts';
-import { entryKey, NOTE, rowKey, tileKey } from '../../log/store/layout.ts';
-import { openStore, type Store } from '../../log/store/store.ts';
+import { TILE_WIDTH } from '../../log/index.ts';
+import { entryKey, NOTE, openStore, rowKey, tileKey } from '../../log/operate.ts';
+import type { Mirror, Store } from '../../log/operate.ts';
 import { MirrorTrouble, tileOf } from '../mirror/limits.ts';
 
 /** One log of a data folder. */

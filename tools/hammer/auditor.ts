@@ -1,8 +1,7 @@
 // What one caller can hold a log to: every receipt that it was given, every checkpoint that it has seen.
 // log/FORMAT.md §5, §7; gateway/API.md §1.1, §5. Whatever does not fit is a WrongAnswer.
 
-import { native } from '../../log/crypto/native.ts';
-import { canonical, isJsonObject, parseJson, toBase64 } from '../../log/index.ts';
+import { canonical, isJsonObject, native, parseJson, toBase64 } from '../../log/index.ts';
 import type { Json, JsonObject, Kind } from '../../log/index.ts';
 import {
   trustFromKit,

@@ -1,7 +1,8 @@
 // The entries of a mirror in order, with the next bundles on their way while one is being worked on.
 
-import { TILE_WIDTH, tileWidth } from '../../log/merkle/tile.ts';
-import type { Mirror } from '../../log/operate/mirror.ts';
+import { TILE_WIDTH } from '../../log/index.ts';
+import { tileWidth } from '../../log/operate.ts';
+import type { Mirror } from '../../log/operate.ts';
 
 /** Bundles that are fetched ahead. */
 const AHEAD = 4;

@@ -1,7 +1,7 @@
 // How large what a mirror hands out may be, and what it may look like; the same for every kind of mirror.
 
-import { TILE_WIDTH } from '../../log/merkle/tile.ts';
-import { parseBundle } from '../../log/merkle/bundle.ts';
+import { TILE_WIDTH } from '../../log/index.ts';
+import { parseBundle } from '../../log/operate.ts';
 
 /** A checkpoint with very many cosignatures. */
 export const MAX_NOTE_BYTES = 256 * 1024;

@@ -1,7 +1,7 @@
 // Opens a mirror of one log by what a person calls it: an address or a folder, of the log itself or of a service or
 // an export that has it under log/<kind>/<number>. The first line of a checkpoint says of which log it is.
 
-import type { Mirror } from '../../log/operate/mirror.ts';
+import type { Mirror } from '../../log/operate.ts';
 import { CommandError, EXIT } from '../command-line.ts';
 import { MirrorTrouble } from './limits.ts';
 

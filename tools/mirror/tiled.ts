@@ -1,7 +1,9 @@
 // A mirror by whatever gives its files: `checkpoint`, `tile/…` and `tile/entries/…`. C2SP tlog-tiles.
 
-import { TILE_WIDTH, tilePath, type TileLevel } from '../../log/merkle/tile.ts';
-import type { Mirror } from '../../log/operate/mirror.ts';
+import { TILE_WIDTH } from '../../log/index.ts';
+import type { TileLevel } from '../../log/index.ts';
+import { tilePath } from '../../log/operate.ts';
+import type { Mirror } from '../../log/operate.ts';
 import { bundleOf, MAX_BUNDLE_BYTES, MAX_TILE_BYTES, MirrorMissing, tileOf } from './limits.ts';
 
 /** What mirrors have in common; a partial tile may be gone once it has grown full. */

@@ -2,10 +2,9 @@
 
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
-import type { Signer } from '../../log/crypto/keys.ts';
-import { makeFolder } from '../../log/store/durable-file.ts';
-import { formatCheckpoint, type Checkpoint } from '../../log/note/checkpoint.ts';
-import { isKeyName } from '../../log/note/vkey.ts';
+import { makeFolder } from '../../log/index.ts';
+import { formatCheckpoint, isKeyName } from '../../log/operate.ts';
+import type { Checkpoint, Signer } from '../../log/operate.ts';
 import { CommandError, EXIT } from '../command-line.ts';
 import { serveWitness } from '../witness/server.ts';
 import { checkMemory, openWitness } from '../witness/start.ts';

@@ -7,18 +7,28 @@
 // Where none of them gives the root, the finding is reported as an observation, and names what was withheld.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { equal, LogError, native, toBase64, toHex } from '../../log/index.ts';
-import { publicKeyOfJwk } from '../../log/crypto/thumbprint.ts';
-import { HASH_BYTES } from '../../log/merkle/hash.ts';
-import { checkConsistency, checkInclusion } from '../../log/merkle/check.ts';
-import { inclusionPath, rootAt } from '../../log/merkle/prove.ts';
-import type { HashReader } from '../../log/merkle/prove.ts';
-import { TILE_WIDTH, tileWidth } from '../../log/merkle/tile.ts';
-import { overTiles, type Mirror } from '../../log/operate/mirror.ts';
-import type { Violation } from '../../log/replay/replay.ts';
-import { leafHashOf } from '../../log/write/statement.ts';
-import type { ReceiptKey } from '../../log/types.ts';
-import { readEntry } from '../../log/verify/entry.ts';
+import {
+  checkInclusion,
+  equal,
+  LogError,
+  native,
+  TILE_WIDTH,
+  toBase64,
+  toHex,
+} from '../../log/index.ts';
+import type { ReceiptKey } from '../../log/index.ts';
+import {
+  checkConsistency,
+  entryParts,
+  HASH_BYTES,
+  inclusionPath,
+  leafHashOf,
+  overTiles,
+  publicKeyOfJwk,
+  rootAt,
+  tileWidth,
+} from '../../log/operate.ts';
+import type { HashReader, Mirror, Violation } from '../../log/operate.ts';
 import { MirrorMissing, MirrorTrouble } from '../mirror/limits.ts';
 import { Finding, hiddenEntry, shownEntry } from './finding.ts';
 import type { Evidence, Prefix, ShownEntry } from './finding.ts';
@@ -218,7 +228,7 @@ async function strayOf(gathering: Gathering, tree: Tree): Promise<Finding | Torn
 /** The key of the log by which an entry that it does not commit to is signed for this index; null for none. */
 function signerOf(bytes: Uint8Array, index: number, { head, keys }: Reading): ReceiptKey | null {
   try {
-    const { statement, message, signature } = readEntry(
+    const { statement, message, signature } = entryParts(
       native,
       Buffer.from(bytes).toString('utf8'),
     );

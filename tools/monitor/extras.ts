@@ -2,8 +2,7 @@
 // the command, and closed with it.
 
 import { readFile } from 'node:fs/promises';
-import { native } from '../../log/index.ts';
-import { parsePolicy } from '../../log/note/policy.ts';
+import { native, parsePolicy } from '../../log/index.ts';
 import { CommandError, EXIT } from '../command-line.ts';
 import { parseSpan } from '../duration.ts';
 import type { Bell } from './bell.ts';

@@ -3,7 +3,7 @@
 import { isUtf8 } from 'node:buffer';
 import { toBase64, toHex } from '../../log/index.ts';
 import type { JsonObject } from '../../log/index.ts';
-import type { Rule } from '../../log/replay/replay.ts';
+import type { Rule } from '../../log/operate.ts';
 
 /** The rules of a replay, and those that show only between reads, between logs and on the clock. */
 export type FindingRule =

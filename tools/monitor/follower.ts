@@ -2,17 +2,25 @@
 // checked on threads while the replay goes on and the next bundles are fetched.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { equal, LogError, native, toBase64, toHex } from '../../log/index.ts';
-import { textOfEntry } from '../../log/replay/entry-bytes.ts';
-import { rootAt } from '../../log/merkle/prove.ts';
-import { TILE_WIDTH, tileWidth } from '../../log/merkle/tile.ts';
-import type { Mirror } from '../../log/operate/mirror.ts';
-import type { VerifyPool } from '../../log/crypto/verify-pool.ts';
-import { Replay, Violation } from '../../log/replay/replay.ts';
-import type { Closing, Opening, Predecessor, Replayed } from '../../log/replay/replay.ts';
-import { originParts } from '../../log/rules/life.ts';
-import { SignatureChecks } from '../../log/replay/signature-checks.ts';
-import type { ReceiptKey } from '../../log/types.ts';
+import { equal, LogError, native, TILE_WIDTH, toBase64, toHex } from '../../log/index.ts';
+import type { ReceiptKey } from '../../log/index.ts';
+import {
+  originParts,
+  Replay,
+  rootAt,
+  SignatureChecks,
+  textOfEntry,
+  tileWidth,
+  Violation,
+} from '../../log/operate.ts';
+import type {
+  Closing,
+  Mirror,
+  Opening,
+  Predecessor,
+  Replayed,
+  VerifyPool,
+} from '../../log/operate.ts';
 import { entriesAhead } from '../mirror/ahead.ts';
 import { MirrorMissing, MirrorTrouble } from '../mirror/limits.ts';
 import { Carried, type EarlierLog, type FindEarlier } from './carried.ts';

@@ -1,7 +1,8 @@
 // Whether a checkpoint is cosigned as a policy asks, and not too long ago. C2SP tlog-policy; log/FORMAT.md §5.
 
-import { LogError, native, openCheckpoint } from '../../log/index.ts';
-import { countQuorum, quorumTime, type Policy } from '../../log/note/quorum.ts';
+import { countQuorum, LogError, native, openCheckpoint } from '../../log/index.ts';
+import type { Policy } from '../../log/index.ts';
+import { quorumTime } from '../../log/operate.ts';
 
 /** What is wrong with the cosignatures of a checkpoint. */
 export interface Unwitnessed {

@@ -2,8 +2,8 @@
 // when the service does not hand them out a second time.
 
 import { LRUCache } from 'lru-cache';
-import { TILE_WIDTH } from '../../log/merkle/tile.ts';
-import type { Mirror } from '../../log/operate/mirror.ts';
+import { TILE_WIDTH } from '../../log/index.ts';
+import type { Mirror } from '../../log/operate.ts';
 
 const KEPT_BYTES = 64 * 1024 * 1024;
 

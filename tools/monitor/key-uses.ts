@@ -1,10 +1,9 @@
 // Which key is used for what, over all logs that are followed: a receipt key is no checkpoint key, and live and
 // sandbox share none. log/FORMAT.md §2
 
-import { native, toHex } from '../../log/index.ts';
+import { native, parseVkey, toHex } from '../../log/index.ts';
 import type { Kind } from '../../log/index.ts';
-import { publicKeyOfJwk } from '../../log/crypto/thumbprint.ts';
-import { parseVkey } from '../../log/note/vkey.ts';
+import { publicKeyOfJwk } from '../../log/operate.ts';
 import { Finding, type ShownEntry } from './finding.ts';
 import type { Follower } from './follower.ts';
 

@@ -5,9 +5,8 @@
 import { mkdir, open, readFile, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { equal, LogError, native, toBase64 } from '../../log/index.ts';
-import { HASH_BYTES, nodeHash } from '../../log/merkle/hash.ts';
-import { consistencyPath, rootAt } from '../../log/merkle/prove.ts';
-import type { HashReader } from '../../log/merkle/prove.ts';
+import { consistencyPath, HASH_BYTES, nodeHash, rootAt } from '../../log/operate.ts';
+import type { HashReader } from '../../log/operate.ts';
 import type { Prefix } from './finding.ts';
 import type { Noted } from './noted.ts';
 

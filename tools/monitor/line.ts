@@ -4,8 +4,8 @@
 import { readdir } from 'node:fs/promises';
 import { isJsonObject, parseJson } from '../../log/index.ts';
 import type { Kind } from '../../log/index.ts';
-import type { VerifyPool } from '../../log/crypto/verify-pool.ts';
-import { tileWidth } from '../../log/merkle/tile.ts';
+import { tileWidth } from '../../log/operate.ts';
+import type { VerifyPool } from '../../log/operate.ts';
 import { CommandError, EXIT } from '../command-line.ts';
 import type { HttpMirror } from '../mirror/http.ts';
 import { MirrorMissing, MirrorTrouble } from '../mirror/limits.ts';

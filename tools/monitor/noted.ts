@@ -1,10 +1,9 @@
 // A checkpoint with the note that it stands in. A note that the pinned key has not signed proves nothing;
 // one that it has signed, everything. C2SP signed-note, tlog-checkpoint.
 
-import { LogError, native, parseCheckpoint } from '../../log/index.ts';
-import type { Checkpoint } from '../../log/note/checkpoint.ts';
-import { openNote } from '../../log/note/note.ts';
-import { parseVkey } from '../../log/note/vkey.ts';
+import { LogError, native, parseCheckpoint, parseVkey } from '../../log/index.ts';
+import { openNote } from '../../log/operate.ts';
+import type { Checkpoint } from '../../log/operate.ts';
 import { MirrorTrouble } from '../mirror/limits.ts';
 import { Finding } from './finding.ts';
 

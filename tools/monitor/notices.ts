@@ -1,9 +1,8 @@
 // What a replay comes across and others want to know: heads that may be cosigned, entries that are watched.
 // Kept back until the signatures behind it are checked.
 
-import type { Checkpoint } from '../../log/note/checkpoint.ts';
-import type { Replay, Replayed } from '../../log/replay/replay.ts';
-import type { ChainKey } from '../../log/types.ts';
+import type { ChainKey } from '../../log/index.ts';
+import type { Checkpoint, Replay, Replayed } from '../../log/operate.ts';
 import type { Verified } from './verified.ts';
 import { watchedIn, type Watched } from './watch.ts';
 

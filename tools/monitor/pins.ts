@@ -2,9 +2,8 @@
 // first use. Once pinned, it never changes: another key is another log.
 
 import { readFile } from 'node:fs/promises';
-import { isJsonObject, LogError, native, parseJson } from '../../log/index.ts';
+import { isJsonObject, LogError, native, parseJson, parseVkey } from '../../log/index.ts';
 import type { Json, Kind } from '../../log/index.ts';
-import { parseVkey } from '../../log/note/vkey.ts';
 import { CommandError, EXIT } from '../command-line.ts';
 import { fetchText, MAX_KIT_BYTES } from '../fetch-text.ts';
 import { MirrorTrouble } from '../mirror/limits.ts';

@@ -1,6 +1,6 @@
 // A run of `actlog monitor`: the lines of a service, looked at once or until a violation or a signal.
 
-import { openVerifyPool } from '../../log/crypto/verify-pool.ts';
+import { openVerifyPool } from '../../log/operate.ts';
 import type { Kind } from '../../log/index.ts';
 import { EXIT } from '../command-line.ts';
 import { parseSpan } from '../duration.ts';

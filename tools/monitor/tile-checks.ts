@@ -6,11 +6,9 @@
 // that all of them are read within a day.
 
 import { randomInt } from 'node:crypto';
-import { equal, native, toBase64 } from '../../log/index.ts';
-import { HASH_BYTES } from '../../log/merkle/hash.ts';
-import { rootAt } from '../../log/merkle/prove.ts';
-import { TILE_HEIGHT, TILE_WIDTH, tilePath, tileWidth } from '../../log/merkle/tile.ts';
-import type { Mirror } from '../../log/operate/mirror.ts';
+import { equal, native, TILE_WIDTH, toBase64 } from '../../log/index.ts';
+import { HASH_BYTES, rootAt, TILE_HEIGHT, tilePath, tileWidth } from '../../log/operate.ts';
+import type { Mirror } from '../../log/operate.ts';
 import { Finding } from './finding.ts';
 import { overLeaves } from './leaf-hashes.ts';
 import type { LeafHashes } from './leaf-hashes.ts';

@@ -2,8 +2,8 @@
 // is cosigned under a name in /map. log/FORMAT.md §5.
 
 import { LRUCache } from 'lru-cache';
-import { equal } from '../../log/encoding/bytes.ts';
-import type { Checkpoint } from '../../log/note/checkpoint.ts';
+import { equal } from '../../log/index.ts';
+import type { Checkpoint } from '../../log/operate.ts';
 
 /** The newest heads of a log that are remembered; a log asks for its newest one. */
 const HEADS = 4096;

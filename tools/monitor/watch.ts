@@ -1,10 +1,9 @@
 // Chains that somebody watches: each new entry on one of them is told with its receipt.
 
-import { isJsonObject, LogError, parseJson, toHex } from '../../log/index.ts';
-import type { Json, JsonObject } from '../../log/index.ts';
-import { checkKey, KINDS, sameKey } from '../../log/map/key.ts';
-import type { Replayed } from '../../log/replay/replay.ts';
-import type { ChainKey } from '../../log/types.ts';
+import { checkKey, isJsonObject, LogError, parseJson, toHex } from '../../log/index.ts';
+import type { ChainKey, Json, JsonObject } from '../../log/index.ts';
+import { KINDS, sameKey } from '../../log/operate.ts';
+import type { Replayed } from '../../log/operate.ts';
 import { CommandError, EXIT } from '../command-line.ts';
 
 /** A new entry on watched chains. */

@@ -3,10 +3,10 @@
 
 import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { toBase64, utf8 } from '../../log/encoding/bytes.ts';
-import { canonical } from '../../log/index.ts';
+import { canonical, toBase64 } from '../../log/index.ts';
 import type { JsonObject } from '../../log/index.ts';
-import type { NoteSigner } from '../../log/note/note.ts';
+import type { NoteSigner } from '../../log/operate.ts';
+import { utf8 } from '../../log/verify.ts';
 
 /** Where and how it posts. */
 export interface WebhookOptions {

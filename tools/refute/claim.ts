@@ -1,9 +1,8 @@
 // What an absence document denies, and whether that takes in the entry of a receipt. log/FORMAT.md §6.
 
 import { canonical, isJsonObject } from '../../log/index.ts';
-import type { Json, JsonObject } from '../../log/index.ts';
-import { chainKeys, sameKey } from '../../log/map/key.ts';
-import type { ChainKey } from '../../log/types.ts';
+import type { ChainKey, Json, JsonObject } from '../../log/index.ts';
+import { chainKeys, sameKey } from '../../log/operate.ts';
 import type { Question } from '../../log/verify.ts';
 
 /** The entry that a receipt is of. */

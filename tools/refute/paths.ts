@@ -2,11 +2,9 @@
 // Neither is believed; they lead to signed roots or they do not.
 
 import { readFile } from 'node:fs/promises';
-import { isJsonObject, LogError, parseJson } from '../../log/index.ts';
+import { fromBase64, isJsonObject, LogError, parseJson } from '../../log/index.ts';
 import type { Json } from '../../log/index.ts';
-import { fromBase64 } from '../../log/encoding/bytes.ts';
-import { consistencyPath, inclusionPath } from '../../log/merkle/prove.ts';
-import { overTiles } from '../../log/operate/mirror.ts';
+import { consistencyPath, inclusionPath, overTiles } from '../../log/operate.ts';
 import { CommandError, EXIT } from '../command-line.ts';
 import { HttpMirror } from '../mirror/http.ts';
 import type { Refuted } from './refute.ts';

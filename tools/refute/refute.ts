@@ -1,13 +1,11 @@
 // Refutes an absence document by a receipt: the entry stands in the tree that the document is about, or in a
 // later one that grew from it, and the document says that there is none. log/FORMAT.md §6, last paragraph.
 
-import { isJsonObject, native, toBase64 } from '../../log/index.ts';
+import { equal, isJsonObject, native, parseTlogProof, toBase64 } from '../../log/index.ts';
 import type { JsonObject } from '../../log/index.ts';
-import { equal } from '../../log/encoding/bytes.ts';
-import { checkConsistency } from '../../log/merkle/check.ts';
+import { checkConsistency } from '../../log/operate.ts';
 import { LogError, verifyAbsence, verifyCheckpoint, verifyReceipt } from '../../log/verify.ts';
 import type { TreeHead, Trust } from '../../log/verify.ts';
-import { parseTlogProof } from '../../log/note/tlog-proof.ts';
 import { objectOf } from '../verify/reading.ts';
 import { entryOf, questionOf, rivalOf, whyNotDenied, type Shown } from './claim.ts';
 

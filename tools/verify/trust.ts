@@ -2,9 +2,8 @@
 // is then said; and a witness policy of the caller's.
 
 import { readFile } from 'node:fs/promises';
-import { isJsonObject, LogError, native, parseJson } from '../../log/index.ts';
+import { isJsonObject, LogError, native, parseJson, parsePolicy } from '../../log/index.ts';
 import type { Json, JsonObject } from '../../log/index.ts';
-import { parsePolicy } from '../../log/note/policy.ts';
 import { trustFromKit } from '../../log/verify.ts';
 import type { Trust } from '../../log/verify.ts';
 import { CommandError, EXIT } from '../command-line.ts';

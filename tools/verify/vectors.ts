@@ -1,12 +1,11 @@
 // Verdicts on test vectors: Ed25519 signatures in the form of C2SP/CCTV, absence documents in the form of
 // test/vectors/absence.json. The files are of whoever runs the command; a shape that is none says so.
 
-import { portable } from '../../log/crypto/portable.ts';
+import { policyOf } from '../../log/operate.ts';
+import { LogError, portable, verifyAbsence, verifySignature } from '../../log/verify.ts';
+import type { Question, Trust } from '../../log/verify.ts';
 import { isJsonObject, native } from '../../log/index.ts';
 import type { Json, JsonObject, Suite } from '../../log/index.ts';
-import { policyOf } from '../../log/note/policy.ts';
-import { LogError, verifyAbsence, verifySignature } from '../../log/verify.ts';
-import type { Question, Trust } from '../../log/verify.ts';
 import { CommandError, EXIT } from '../command-line.ts';
 
 /** What is said of one vector. */

@@ -3,11 +3,15 @@
 import { existsSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
 import { dirname, join } from 'node:path';
-import { generateKey, readKeyFile, Signer, writeKeyFile } from '../../log/crypto/keys.ts';
-import { native } from '../../log/crypto/native.ts';
-import { makeFolder } from '../../log/store/durable-file.ts';
-import { isMapCosigner } from '../../log/note/checkpoint.ts';
-import { COSIGNER_KEY, formatVkey, isKeyName } from '../../log/note/vkey.ts';
+import {
+  generateKey,
+  isMapCosigner,
+  makeFolder,
+  native,
+  readKeyFile,
+  writeKeyFile,
+} from '../../log/index.ts';
+import { COSIGNER_KEY, formatVkey, isKeyName, Signer } from '../../log/operate.ts';
 import { CommandError } from '../command-line.ts';
 import { serveWitness } from './server.ts';
 import { Witness, type Gate } from './witness.ts';

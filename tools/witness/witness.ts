@@ -2,18 +2,30 @@
 // origin. What it cosigned is on disk before the answer leaves; comparing and storing is one step.
 
 import { Level } from 'level';
-import { equal, fromBase64, fromUtf8, toBase64, toHex, utf8 } from '../../log/encoding/bytes.ts';
-import { native } from '../../log/crypto/native.ts';
-import type { Signer } from '../../log/crypto/keys.ts';
-import { LogError } from '../../log/errors.ts';
-import { checkConsistency } from '../../log/merkle/check.ts';
-import { EMPTY_ROOT } from '../../log/merkle/hash.ts';
-import { parseAddCheckpoint, type AddCheckpoint } from '../../log/note/add-checkpoint.ts';
-import { parseCheckpoint, type Checkpoint } from '../../log/note/checkpoint.ts';
-import { signCosignature } from '../../log/note/cosignature.ts';
-import { formatNote, openNote, signatureLine, splitNote } from '../../log/note/note.ts';
-import { Turns } from '../../log/turns.ts';
-import { LOG_KEY, parseVkey, type Verifier } from '../../log/note/vkey.ts';
+import {
+  equal,
+  fromBase64,
+  LogError,
+  native,
+  parseCheckpoint,
+  parseVkey,
+  toBase64,
+  toHex,
+  Turns,
+} from '../../log/index.ts';
+import {
+  checkConsistency,
+  EMPTY_ROOT,
+  formatNote,
+  LOG_KEY,
+  openNote,
+  parseAddCheckpoint,
+  signatureLine,
+  signCosignature,
+  splitNote,
+} from '../../log/operate.ts';
+import type { AddCheckpoint, Checkpoint, Signer, Verifier } from '../../log/operate.ts';
+import { fromUtf8, utf8 } from '../../log/verify.ts';
 
 /** An HTTP answer of tlog-witness. */
 export interface WitnessAnswer {

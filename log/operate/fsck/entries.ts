@@ -3,7 +3,7 @@
 
 import { native } from '../../crypto/native.ts';
 import { equal, toHex } from '../../encoding/bytes.ts';
-import { textOfEntry } from '../../replay/entry-bytes.ts';
+import { textOfEntry } from '../../replay/reading.ts';
 import { LogError } from '../../errors.ts';
 import type { Entry } from '../../write/integrate.ts';
 import { RightEdge, type DirtyTile } from '../../merkle/edge.ts';
