@@ -7,7 +7,7 @@ import { Type } from 'typebox';
 import { carriedKind, carriedType, eachRow, EntryId } from '../contract.ts';
 import { Identifier, Millis, Nullable, SafeCount } from '../contract.ts';
 import type { Carry, JsonObject, LogView } from '../contract.ts';
-import { balanceRow, HolderRef, supplyRow } from './custody/entries.ts';
+import { balanceRow, HolderRef, supplyRow } from './custody.ts';
 import { DecimalText } from '../decimal.ts';
 import { aggregateRow, feedRow, isOpenDispute } from './oracle/entries.ts';
 import type { AggregateRow } from './oracle/entries.ts';

@@ -3,7 +3,7 @@
 import type { PluginHost } from '../contract.ts';
 
 /** A source of readings. */
-export interface Source {
+interface Source {
   readonly source_id: string;
   readonly latency_ms: number;
   readonly weight: number;

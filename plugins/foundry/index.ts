@@ -3,20 +3,16 @@
 
 import { definePlugin } from '../contract.ts';
 import { carried, carry } from './carry.ts';
-import { conformityType } from './conformity/entries.ts';
-import { conformityRoute } from './conformity/routes.ts';
-import { custodyType } from './custody/entries.ts';
-import { custodyRoute } from './custody/routes.ts';
+import { conformityRoute, conformityType } from './conformity.ts';
+import { custodyRoute, custodyType } from './custody.ts';
 import { sealType } from './inference/entries.ts';
 import { inferenceRoute } from './inference/routes.ts';
 import { InferenceSettings } from './inference/upstream.ts';
 import { aggregateType, resolutionType } from './oracle/entries.ts';
 import { oracleRoutes } from './oracle/routes.ts';
-import { pipelineType } from './pipeline/entries.ts';
-import { pipelineRoute } from './pipeline/routes.ts';
+import { pipelineRoute, pipelineType } from './pipeline.ts';
 import { catalogRoutes, installedBaseRoute } from './routes.ts';
-import { evaluationType, settlementType, triggerType } from './trigger/entries.ts';
-import { triggerEvents } from './trigger/events.ts';
+import { evaluationType, settlementType, triggerEvents, triggerType } from './trigger/entries.ts';
 import { triggerRoutes } from './trigger/routes.ts';
 
 /** The plugin `foundry`. */

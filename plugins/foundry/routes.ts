@@ -6,7 +6,7 @@ import { ApiError, kindOf, route } from '../contract.ts';
 import type { Caller, JsonObject, PluginHost, Route } from '../contract.ts';
 import { answeredEntry } from '../finding.ts';
 import { layerRoutes } from '../layer-routes.ts';
-import { COUNTED, countsName } from './counts.ts';
+import { COUNTED, countsName } from './entries.ts';
 import { KEPT_SETTLEMENTS, NEWEST_SETTLEMENTS } from './trigger/entries.ts';
 import { settlementShown, SettlementShown } from './trigger/fire.ts';
 

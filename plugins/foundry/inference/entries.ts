@@ -1,11 +1,109 @@
-// The seal of one exchange with a model, and the tree of its session. gateway/API.md §10.8; log/FORMAT.md §2.
+// The seal of one exchange with a model, and the Merkle tree of its session. gateway/API.md §10.8; log/FORMAT.md §2.
 
+import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
+import { canonical } from '../../../log/index.ts';
 import { asSchema, Hex32, Identifier, SafeCount, SessionRef } from '../../contract.ts';
-import type { EntryType, RowReader, RowWriter, Sequenced } from '../../contract.ts';
-import { count } from '../counts.ts';
-import { grown, peaksOf, peaksRow } from './session-tree.ts';
-import type { Leaf, Peaks } from './session-tree.ts';
+import type {
+  EntryType,
+  Json,
+  JsonObject,
+  RowReader,
+  RowWriter,
+  Sequenced,
+} from '../../contract.ts';
+import { count } from '../entries.ts';
+
+/** The longest event that is waited for. */
+const MAX_EVENT_CHARS = 1_048_576;
+
+/** The data of each event; comments and other fields are passed over. An event that never ends is an error. */
+export async function* eventsOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  let data: string[] = [];
+  let held = 0;
+  for await (const piece of bytes) {
+    rest += decoder.decode(piece, { stream: true });
+    const lines = rest.split(/\r\n|\n|\r(?!$)/);
+    rest = lines.pop() ?? '';
+    for (const line of lines) {
+      if (line === '') {
+        if (data.length > 0) yield data.join('\n');
+        data = [];
+        held = 0;
+      } else if (line.startsWith('data:')) {
+        data.push(line.slice(line.startsWith('data: ') ? 6 : 5));
+        held += line.length;
+      }
+    }
+    if (held + rest.length > MAX_EVENT_CHARS) throw new Error('an event is too long');
+  }
+  // What is left without its empty line was cut off, but for a last event that says it is the last.
+  const last = rest.startsWith('data:') ? rest.slice(5).trim() : data.join('\n');
+  if (last === '[DONE]') yield last;
+}
+
+/** The complete subtrees of a tree, largest first, by their hashes in hex: one for each bit of its size. */
+interface Peaks {
+  readonly size: number;
+  readonly peaks: readonly string[];
+}
+
+/** The tree without leaves. */
+export const NO_PEAKS: Peaks = { size: 0, peaks: [] };
+
+/** What a leaf says of an exchange; members of its entry, so that anyone rebuilds the tree from the log. */
+export interface Leaf {
+  readonly request_hash: string;
+  readonly response_hash: string;
+  readonly outcome: string;
+}
+
+const sha256 = (...parts: readonly (Uint8Array | string)[]): Buffer => {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(part);
+  return hash.digest();
+};
+
+const node = (left: string, right: string): string =>
+  sha256(Buffer.of(1), Buffer.from(left, 'hex'), Buffer.from(right, 'hex')).toString('hex');
+
+/** SHA-256(00 ‖ JCS(leaf)), hex. */
+export function leafHash({ request_hash, response_hash, outcome }: Leaf): string {
+  const leaf = { request_hash, response_hash, outcome };
+  return sha256(Buffer.of(0), canonical(leaf)).toString('hex');
+}
+
+/** The tree with one more leaf. */
+export function grown({ size, peaks }: Peaks, leaf: Leaf): Peaks {
+  let last = leafHash(leaf);
+  const left = [...peaks];
+  // Each full pair below becomes one subtree, as a carry runs through a counter.
+  for (let rest = size; rest % 2 === 1; rest = Math.floor(rest / 2)) {
+    last = node(left.pop() ?? '', last);
+  }
+  return { size: size + 1, peaks: [...left, last] };
+}
+
+/** Root of a tree that has a leaf, hex. */
+export function rootOf({ peaks }: Peaks): string {
+  const [last = '', ...rest] = [...peaks].reverse();
+  return rest.reduce((right, left) => node(left, right), last);
+}
+
+/** SHA-256(salt ‖ JCS(value)), hex: the form of every commitment (log/FORMAT.md §2). */
+export function sealed(salt_hex: string, value: Json): string {
+  return sha256(Buffer.from(salt_hex, 'hex'), canonical(value)).toString('hex');
+}
+
+/** A tree out of its row. */
+function peaksOf(row: Json | undefined): Peaks {
+  return row === undefined ? NO_PEAKS : (row as unknown as Peaks);
+}
+
+/** A tree as a row. */
+const peaksRow = ({ size, peaks }: Peaks): JsonObject => ({ size, peaks: [...peaks] });
 
 /** Identifier of the entry type. */
 export const SEAL = 'foundry.inference.v1';

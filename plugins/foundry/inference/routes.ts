@@ -4,11 +4,18 @@ import { Type } from 'typebox';
 import { isJsonObject } from '../../../log/index.ts';
 import { ApiError, EntryId, Hex32, receiptOf, route } from '../../contract.ts';
 import type { Json, JsonObject, PluginHost, Route, RouteContext } from '../../contract.ts';
-import { lastEntry } from '../last-entry.ts';
-import { chunksOf, SEAL_MODEL, suppliedCompletion } from './completion.ts';
+import { lastEntry } from '../entries.ts';
+import {
+  chunksOf,
+  failureOf,
+  proofOf,
+  relay,
+  Relay,
+  SEAL_MODEL,
+  sealDraft,
+  suppliedCompletion,
+} from './seal.ts';
 import type { Outcome } from './entries.ts';
-import { failureOf, proofOf, sealDraft } from './seal.ts';
-import { relay, Relay } from './stream.ts';
 import { ask, Patience, upstreamOf } from './upstream.ts';
 import type { Exchange, Streaming, UpstreamOptions } from './upstream.ts';
 import { sealType } from './entries.ts';

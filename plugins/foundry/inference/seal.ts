@@ -1,16 +1,76 @@
-// An exchange as it is sealed and as its seal is shown. gateway/API.md §10.8.
+// Seals exchanges with a model, and streams them. gateway/API.md §10.8.
+//
+// A stream sends the chunks as they arrive, then the seal, then its proof and [DONE]. The status line has been sent
+// by then, so an error is sent as an event. HTML Living Standard, server-sent events.
 
-import { randomBytes } from 'node:crypto';
-import { canonical } from '../../../log/index.ts';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { canonical, isJsonObject } from '../../../log/index.ts';
 import { ApiError } from '../../contract.ts';
-import type { AnsweredEntry, Caller, Draft, Json, JsonObject, PluginHost } from '../../contract.ts';
-import { DOES_NOT_ASSERT, SEAL, sessionWith } from './entries.ts';
+import type {
+  AnsweredEntry,
+  Caller,
+  Draft,
+  Json,
+  JsonObject,
+  PluginHost,
+  RouteContext,
+} from '../../contract.ts';
+import { DOES_NOT_ASSERT, rootOf, SEAL, sealed, sessionWith } from './entries.ts';
 import type { Outcome } from './entries.ts';
-import { rootOf, sealed } from './session-tree.ts';
-import type { Exchange } from './upstream.ts';
+import type { Exchange, Streaming } from './upstream.ts';
+
+/** The model that seals what the caller brings. */
+export const SEAL_MODEL = 'svc-seal-1';
+
+/** The last message as a completion. 400 where it is no assistant's text. */
+export function suppliedCompletion(messages: readonly JsonObject[], now_ms: number): JsonObject {
+  const last = messages.at(-1);
+  const content = last?.['content'];
+  if (last?.['role'] !== 'assistant' || typeof content !== 'string') {
+    const message = `${SEAL_MODEL} seals a completion: the last message must be the assistant's text`;
+    throw new ApiError('parameter_invalid', message, { param: 'messages' });
+  }
+  return {
+    id: `chatcmpl-${randomUUID()}`,
+    object: 'chat.completion',
+    created: Math.floor(now_ms / 1000),
+    model: SEAL_MODEL,
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content, refusal: null },
+        finish_reason: 'stop',
+        logprobs: null,
+      },
+    ],
+    // Nothing was generated here, so nothing was counted.
+    usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+  };
+}
+
+/** The chunks of a completion that is there whole. */
+export function chunksOf(completion: JsonObject): JsonObject[] {
+  const { id = '', created = 0, model = '', choices } = completion;
+  const [choice] = choices as unknown as readonly [{ message: { content: string } }];
+  const chunk = (delta: JsonObject, finish_reason: Json): JsonObject => ({
+    ...{ id, object: 'chat.completion.chunk', created, model },
+    choices: [{ index: 0, delta, finish_reason, logprobs: null }],
+  });
+  const { content } = choice.message;
+  return [chunk({ role: 'assistant', content }, null), chunk({}, 'stop')];
+}
+
+/** A chunk without choices that brings the proof, as `stream_options.include_usage` brings the usage. */
+function proofChunk(chunks: readonly Json[], proof: JsonObject): JsonObject {
+  const last = chunks.findLast(isJsonObject) ?? {};
+  const { id = 'chatcmpl', created = 0, model = '' } = last;
+  return { id, object: 'chat.completion.chunk', created, model, choices: [], ...proof };
+}
 
 /** What is sealed of a request. */
-export interface Sealing {
+interface Sealing {
   readonly caller: Caller;
   readonly session_id: string | undefined;
   readonly model: string;
@@ -105,4 +165,116 @@ export function failureOf(
   }
   const code = CALLERS_FAULT.includes(status) ? 'parameter_invalid' : 'upstream_error';
   return new ApiError(code, message, { members });
+}
+
+/** What is written to a connection at a time. */
+const PIECE_BYTES = 16_384;
+
+/** Thrown by `respond` in place of an answer: the stream has one already. */
+class Sealed extends Error {
+  readonly shown: JsonObject;
+
+  constructor(shown: JsonObject) {
+    super('the stream is sealed');
+    this.shown = shown;
+  }
+}
+
+/** Where the proof of a stream goes. */
+export class Relay {
+  /** What `respond` throws. */
+  sealedAs(shown: JsonObject): Error {
+    return new Sealed(shown);
+  }
+}
+
+/** Passes a stream on and seals it. `left` is called when the client goes first. */
+export async function relay(
+  ctx: RouteContext,
+  streaming: Streaming,
+  left: () => void,
+  seal: (exchange: Exchange, to: Relay) => Promise<void>,
+): Promise<void> {
+  const { res } = ctx;
+  // Koa must not answer: this does.
+  ctx.respond = false;
+  res.statusCode = 200;
+  res.setHeader('Content-Type', 'text/event-stream; charset=utf-8');
+  res.setHeader('Cache-Control', 'no-store');
+  res.setHeader('X-Accel-Buffering', 'no');
+  res.flushHeaders();
+  let gone = res.destroyed;
+  const onClose = (): void => {
+    gone = true;
+    left();
+  };
+  res.once('close', onClose);
+  // A write to a connection that is just breaking is an error event, and nobody else listens.
+  res.on('error', onClose);
+  let kept = 0;
+  ctx.state.holds(() => kept);
+  const write = async (data: string): Promise<void> => {
+    const bytes = Buffer.from(`data: ${data}\n\n`);
+    // Piece by piece, so that the connection of a client that does not read holds one of them.
+    for (let at = 0; at < bytes.length && !gone && !res.destroyed; at += PIECE_BYTES) {
+      if (!res.write(bytes.subarray(at, at + PIECE_BYTES))) await drained(res);
+    }
+  };
+  const pass = (data: string): Promise<void> => {
+    kept += data.length;
+    return write(data);
+  };
+  try {
+    const last = await sealedEnd(streaming, pass, seal);
+    kept = last.reduce((sum, data) => sum + data.length, 0);
+    for (const data of last) await write(data);
+  } catch (error) {
+    const known = error instanceof ApiError ? error : null;
+    await write(
+      eventOf(known ?? new ApiError('log_unavailable', 'the stream could not be sealed')),
+    );
+  } finally {
+    res.off('close', onClose);
+    if (!res.destroyed) res.end();
+  }
+}
+
+/** Passes the chunks on and seals them; answers with the events that end the stream, and keeps nothing else. */
+async function sealedEnd(
+  streaming: Streaming,
+  pass: (data: string) => Promise<void>,
+  seal: (exchange: Exchange, to: Relay) => Promise<void>,
+): Promise<readonly string[]> {
+  const exchange = await streaming.chunks(pass);
+  const shown = await sealedBy(seal, exchange);
+  const { outcome, status } = exchange;
+  if (outcome !== 'completed') return [eventOf(failureOf(outcome, status, undefined, shown))];
+  return [JSON.stringify(proofChunk(exchange.response as readonly Json[], shown)), '[DONE]'];
+}
+
+/** Resolves when the client has read what was written, or is gone. */
+async function drained(res: ServerResponse): Promise<void> {
+  if (res.destroyed) return;
+  const waiting = new AbortController();
+  const { signal } = waiting;
+  await Promise.race([once(res, 'drain', { signal }), once(res, 'close', { signal })]);
+  waiting.abort();
+}
+
+async function sealedBy(
+  seal: (exchange: Exchange, to: Relay) => Promise<void>,
+  exchange: Exchange,
+): Promise<JsonObject> {
+  try {
+    await seal(exchange, new Relay());
+  } catch (error) {
+    if (error instanceof Sealed) return error.shown;
+    throw error;
+  }
+  throw new Error('a stream is sealed by its answer');
+}
+
+/** An error as clients of this protocol know it in a stream. */
+function eventOf({ code, message, members }: ApiError): string {
+  return JSON.stringify({ error: { type: 'api_error', code, message }, ...members });
 }

@@ -4,8 +4,8 @@
 import { Type } from 'typebox';
 import { isJsonObject } from '../../../log/index.ts';
 import type { Json, JsonObject } from '../../contract.ts';
+import { eventsOf } from './entries.ts';
 import type { Outcome } from './entries.ts';
-import { eventsOf } from './events.ts';
 
 /** Settings of the plugin; their values are texts, as the environment has them. */
 export const InferenceSettings = Type.Object({

@@ -1,12 +1,80 @@
-// Readings to one value: weighted_trimmed_mean_v1, with its guard. Pure: who has the statement recomputes it.
-// gateway/API.md §10.5.
+// Aggregates readings to one value: weighted_trimmed_mean_v1, with its guard. gateway/API.md §10.5.
+//
+// Pure: anyone who has the statement can compute the value again. Weights are integers (thousandths); values are
+// exact decimals.
 
 import { FORMAT } from '../../../log/index.ts';
-import type { OracleLimits } from '../catalog.ts';
-import { decimalText, exact, magnitude, quotient } from '../../decimal.ts';
+import { decimalText, divided, exact, magnitude, quotient } from '../../decimal.ts';
 import type { Exact } from '../../decimal.ts';
-import { ratioOf, trimmedMean, weightedMedian, weightOf } from './weighted.ts';
-import type { Ratio, Weighted } from './weighted.ts';
+import type { OracleLimits } from '../catalog.ts';
+
+/** A value and what it counts. */
+interface Weighted {
+  readonly value: Exact;
+  readonly weight: bigint;
+}
+
+/** A ratio of integers, from a decimal ("0.2") or a fraction ("1/3"). */
+interface Ratio {
+  readonly over: bigint;
+  readonly under: bigint;
+}
+
+/** Reads a ratio of the catalog. */
+function ratioOf(text: string): Ratio {
+  const [over = '', under] = text.split('/');
+  if (under !== undefined) return { over: BigInt(over), under: BigInt(under) };
+  return { over: exact(over), under: exact('1') };
+}
+
+/** The sum of the weights. */
+function weightOf(items: readonly Weighted[]): bigint {
+  return items.reduce((sum, { weight }) => sum + weight, 0n);
+}
+
+/** The value with half of the weight on either side; the mean of two where the halves meet. Not of nothing. */
+function weightedMedian(items: readonly Weighted[]): Exact {
+  const sorted = byValue(items);
+  const total = weightOf(sorted);
+  let below = 0n;
+  for (const [i, { value, weight }] of sorted.entries()) {
+    below += weight;
+    if (2n * below > total) return value;
+    const next = sorted[i + 1];
+    if (2n * below === total && next !== undefined) return divided(value + next.value, 2n);
+  }
+  throw new RangeError('the median of nothing');
+}
+
+/**
+ * The mean of what is left when `trim` of the total weight is cut off at each end; a value at the cut
+ * counts with the part of its weight that is left.
+ */
+function trimmedMean(items: readonly Weighted[], trim: Ratio): Exact {
+  const sorted = byValue(items);
+  const total = weightOf(sorted) * trim.under;
+  const low = weightOf(sorted) * trim.over;
+  const high = total - low;
+  let at = 0n;
+  let sum = 0n;
+  let kept = 0n;
+  for (const { value, weight } of sorted) {
+    const end = at + weight * trim.under;
+    const part = least(end, high) - most(at, low);
+    if (part > 0n) {
+      sum += value * part;
+      kept += part;
+    }
+    at = end;
+  }
+  return divided(sum, kept);
+}
+
+const least = (a: bigint, b: bigint): bigint => (a < b ? a : b);
+const most = (a: bigint, b: bigint): bigint => (a > b ? a : b);
+
+const byValue = (items: readonly Weighted[]): Weighted[] =>
+  [...items].sort((a, b) => (a.value < b.value ? -1 : a.value > b.value ? 1 : 0));
 
 /** Name of the algorithm; a change of any rule here is another name. */
 export const METHOD = 'weighted_trimmed_mean_v1';
@@ -35,12 +103,12 @@ export interface Reading {
 }
 
 /** A reading and what it counted. */
-export interface Judged extends Reading {
+interface Judged extends Reading {
   readonly standing: (typeof STANDINGS)[number];
 }
 
 /** What the rules decide by, as it stands in the statement. */
-export interface Thresholds {
+interface Thresholds {
   readonly min_readings: number;
   readonly min_survivors: number;
   readonly mad_threshold: string;

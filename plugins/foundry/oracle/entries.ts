@@ -21,7 +21,7 @@ import type {
   RowWriter,
   Sequenced,
 } from '../../contract.ts';
-import { count, tenantOf } from '../counts.ts';
+import { count, tenantOf } from '../entries.ts';
 import { DecimalText } from '../../decimal.ts';
 import { METHOD, REASONS, STANDINGS, STATES } from './aggregate.ts';
 import type { State } from './aggregate.ts';

@@ -1,22 +1,140 @@
 // POST /api/v1/oracle/aggregate and /api/v1/oracle/resolve. gateway/API.md §10.5, §14.
 
 import { Type } from 'typebox';
-import { answerWithPlace, ApiError, EntryId, receiptOf, route } from '../../contract.ts';
-import type { AnsweredEntry, CarriedPlace, JsonObject, PluginHost } from '../../contract.ts';
-import type { Route, RowReader } from '../../contract.ts';
-import { DecimalInput, decimalText, exactOf } from '../../decimal.ts';
-import { lastEntry } from '../last-entry.ts';
+import type { Static } from 'typebox';
 import {
+  answerWithPlace,
+  ApiError,
+  EntryId,
+  Identifier,
+  Millis,
+  receiptOf,
+  route,
+} from '../../contract.ts';
+import type {
+  AnsweredEntry,
+  CarriedPlace,
+  Draft,
+  JsonObject,
+  PluginHost,
+  Route,
+  RowReader,
+} from '../../contract.ts';
+import { DecimalInput, decimalText, exact, exactOf } from '../../decimal.ts';
+import { foundryCatalog } from '../catalog.ts';
+import type { FoundryCatalog } from '../catalog.ts';
+import { lastEntry } from '../entries.ts';
+import { aggregate, METHOD, thresholdsOf } from './aggregate.ts';
+import type { Aggregate, Reading } from './aggregate.ts';
+import {
+  AGGREGATE,
   AggregateMembers,
   aggregateType,
   DOES_NOT_ASSERT,
   ownAggregate,
+  RESOLUTION,
+  ResolutionMembers,
   resolutionType,
   withEarlier,
 } from './entries.ts';
-import { RESOLUTION, ResolutionMembers } from './entries.ts';
 import type { AggregateRow } from './entries.ts';
-import { AggregateBody, aggregated } from './request.ts';
+
+const LONGEST_AGE_MS = 86_400_000;
+
+/** Readings of a request; the pipeline takes them too. */
+export const ReadingsInput = Type.Array(
+  Type.Object({
+    source_id: Type.String({ maxLength: 256 }),
+    value: DecimalInput,
+    observed_at_ms: Type.Optional({ ...Millis, description: 'Now unless given.' }),
+  }),
+  { minItems: 1, maxItems: 64, description: 'At most one of each source of the catalog.' },
+);
+
+/** Body of POST /api/v1/oracle/aggregate. */
+const AggregateBody = Type.Object(
+  {
+    feed_id: { ...Identifier, description: 'An identifier; it stands in the log in clear.' },
+    readings: ReadingsInput,
+    max_age_ms: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LONGEST_AGE_MS,
+        description: 'In place of the greater of three latencies of the source and 60 s.',
+      }),
+    ),
+    dispute_tolerance: Type.Optional(DecimalInput),
+  },
+  { $id: 'OracleAggregateRequest' },
+);
+
+/** An aggregate request after its schema. */
+export type AggregateRequest = Static<typeof AggregateBody>;
+
+/** An aggregate, and the draft that logs it. */
+interface Aggregated {
+  readonly result: Aggregate;
+  readonly draft: Draft;
+}
+
+/** Judges the readings of a request. 400 for a source that the catalog lacks or that is there twice. */
+export function aggregated(host: PluginHost, request: AggregateRequest): Aggregated {
+  const as_of_ms = host.now();
+  const catalog = foundryCatalog(host);
+  const readings = readingsOf(catalog, request, as_of_ms);
+  const thresholds = thresholdsOf(catalog.oracle.limits, toleranceOf(request.dispute_tolerance));
+  const result = aggregate(readings, thresholds, as_of_ms);
+  const members = {
+    feed_id: request.feed_id,
+    method: METHOD,
+    as_of_ms,
+    ...result,
+    readings: result.readings.map((reading, i) => ({
+      ...reading,
+      observed_at_defaulted: request.readings[i]?.observed_at_ms === undefined,
+    })),
+    thresholds,
+    does_not_assert: Object.keys(DOES_NOT_ASSERT),
+  } as unknown as JsonObject;
+  return { result, draft: { type: AGGREGATE, members, toll: host.toll('oracle_aggregate') } };
+}
+
+function readingsOf(
+  { oracle }: FoundryCatalog,
+  { readings, max_age_ms }: AggregateRequest,
+  now_ms: number,
+): Reading[] {
+  const seen = new Set<string>();
+  return readings.map(({ source_id, value, observed_at_ms }, i): Reading => {
+    const source = oracle.sources.find((known) => known.source_id === source_id);
+    const param = `readings.${String(i)}.source_id`;
+    if (source === undefined) {
+      const known = oracle.sources.map((one) => one.source_id).join(', ');
+      throw new ApiError('parameter_invalid', `${param} is none of ${known}`, { param });
+    }
+    if (seen.has(source_id)) {
+      throw new ApiError('parameter_invalid', `${param}: ${source_id} is there twice`, { param });
+    }
+    seen.add(source_id);
+    const { max_age_latencies, min_max_age_ms } = oracle.limits;
+    const standard = Math.max(max_age_latencies * source.latency_ms, min_max_age_ms);
+    return {
+      source_id,
+      value: decimalText(exactOf(value, `readings.${String(i)}.value`)),
+      observed_at_ms: observed_at_ms ?? now_ms,
+      weight_milli: Math.round(source.weight * 1000),
+      max_age_ms: max_age_ms ?? standard,
+    };
+  });
+}
+
+function toleranceOf(given: string | number | undefined): string | undefined {
+  if (given === undefined) return undefined;
+  const param = 'dispute_tolerance';
+  const tolerance = exactOf(given, param);
+  if (tolerance >= 0n && tolerance <= exact('1')) return decimalText(tolerance);
+  throw new ApiError('parameter_invalid', `${param} is not 0 to 1`, { param });
+}
 
 const { does_not_assert: _, ...shown } = AggregateMembers.properties;
 

@@ -4,10 +4,8 @@
 import { ApiError } from '../../contract.ts';
 import type { CarriedPlace, JsonObject, RowReader } from '../../contract.ts';
 import { disputeOf, ownAggregate } from '../oracle/entries.ts';
-import { evaluate } from './condition.ts';
-import type { Evaluated, Observed } from './condition.ts';
-import { triggerAt } from './entries.ts';
-import type { TriggerRow } from './entries.ts';
+import { evaluate, triggerAt } from './entries.ts';
+import type { Evaluated, Observed, TriggerRow } from './entries.ts';
 
 /** A call to fire, after its schema. */
 export interface Firing {

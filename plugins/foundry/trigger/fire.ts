@@ -1,4 +1,4 @@
-// POST /api/v1/foundry/trigger/fire. gateway/API.md §10.6, §14.
+// POST /api/v1/foundry/trigger/fire, and the fee of a settlement. gateway/API.md §10.6, §14, §18.
 
 import { Type } from 'typebox';
 import {
@@ -9,18 +9,46 @@ import {
   receiptOf,
   route,
 } from '../../contract.ts';
-import type { AnsweredEntry, Draft, JsonObject, Kind, PluginHost } from '../../contract.ts';
-import type { Route, RowReader, SequencePoint } from '../../contract.ts';
-import { DecimalInput, decimalText, exactOf, microUsdOf, usdText } from '../../decimal.ts';
-import { lastEntry } from '../last-entry.ts';
+import type {
+  AnsweredEntry,
+  Draft,
+  JsonObject,
+  Kind,
+  PluginHost,
+  Route,
+  RowReader,
+  SequencePoint,
+} from '../../contract.ts';
+import { DecimalInput, decimalText, exact, exactOf, microUsdOf, usdText } from '../../decimal.ts';
+import { lastEntry } from '../entries.ts';
 import { withEarlier } from '../oracle/entries.ts';
-import { EVALUATION, EvaluationMembers, SETTLEMENT, SettlementMembers } from './entries.ts';
-import { evaluationType, settlementType } from './entries.ts';
+import {
+  EVALUATION,
+  EvaluationMembers,
+  evaluationType,
+  SETTLEMENT,
+  SettlementMembers,
+  settlementType,
+} from './entries.ts';
 import type { TriggerRow } from './entries.ts';
 import { decide, Repeated } from './evaluation.ts';
 import type { Decision, Firing } from './evaluation.ts';
-import { feeOf } from './fee.ts';
-import type { ClearRate } from './fee.ts';
+
+/** One basis point is a ten thousandth. */
+const BPS = 10_000n;
+
+/** The exposure times the basis points, a decimal, rounded down to a micro-USD. */
+export function feeOf(exposure_micro_usd: bigint, fee_bps: string): bigint {
+  return (exposure_micro_usd * exact(fee_bps)) / (BPS * exact('1'));
+}
+
+/** The rate of the clear tier that a tenant's month falls in once the exposure is cleared, in basis points. */
+export type ClearRate = (
+  rows: RowReader,
+  tenant_ref: string,
+  at_ms: number,
+  exposure_micro_usd: bigint,
+) => string;
 
 /** Above every ceiling: what is over a trigger's own is refused where that is known. */
 const MOST_MICRO_USD = BigInt(Number.MAX_SAFE_INTEGER);

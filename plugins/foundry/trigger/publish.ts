@@ -7,10 +7,9 @@ import type { AnsweredEntry, Draft, JsonObject, PluginHost, Route } from '../../
 import { foundryCatalog } from '../catalog.ts';
 import type { Template } from '../catalog.ts';
 import { DecimalInput, decimalText, exactOf, microUsdOf } from '../../decimal.ts';
-import { lastEntry } from '../last-entry.ts';
-import { COMPARATORS } from './condition.ts';
-import type { Condition } from './condition.ts';
-import { ConditionMembers, TRIGGER, triggerType } from './entries.ts';
+import { lastEntry } from '../entries.ts';
+import { COMPARATORS, ConditionMembers, TRIGGER, triggerType } from './entries.ts';
+import type { Condition } from './entries.ts';
 
 /** What an obligation may call and up to where. gateway/API.md §17. */
 export const ObligationSurface = Type.Object(
@@ -56,7 +55,7 @@ const PublishBody = Type.Object(
 );
 
 /** A publication after its schema. */
-export type PublishRequest = Static<typeof PublishBody>;
+type PublishRequest = Static<typeof PublishBody>;
 
 const PublishAnswer = Type.Object(
   {
@@ -85,7 +84,7 @@ function templateOf(host: PluginHost, template_id: string): Template {
 }
 
 /** The terms of a publication, without its id. */
-export interface Terms {
+interface Terms {
   readonly condition: Condition;
   readonly members: JsonObject;
 }

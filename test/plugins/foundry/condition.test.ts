@@ -2,10 +2,9 @@
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { evaluate, meets } from '../../../plugins/foundry/trigger/condition.ts';
-import type { Condition } from '../../../plugins/foundry/trigger/condition.ts';
-import { feeOf } from '../../../plugins/foundry/trigger/fee.ts';
-import { settled } from '../../../plugins/foundry/trigger/fire.ts';
+import { evaluate, meets } from '../../../plugins/foundry/trigger/entries.ts';
+import type { Condition } from '../../../plugins/foundry/trigger/entries.ts';
+import { feeOf, settled } from '../../../plugins/foundry/trigger/fire.ts';
 import type { Decision } from '../../../plugins/foundry/trigger/evaluation.ts';
 import { clearRate } from '../../../plugins/foundry/trigger/routes.ts';
 

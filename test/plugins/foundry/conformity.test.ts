@@ -1,7 +1,7 @@
 // Conformity packs. gateway/API.md §2.2, §10.9.
 
 import assert from 'node:assert/strict';
-import { documentHash } from '../../../plugins/foundry/conformity/pack.ts';
+import { documentHash } from '../../../plugins/foundry/conformity.ts';
 import type { Answer } from '../../gateway/running.ts';
 import { problem, serveSurfaces } from '../astl/surfaces.ts';
 import type { Surfaces } from '../astl/surfaces.ts';

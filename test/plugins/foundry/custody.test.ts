@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { EVENT_TYPES, parityOf } from '../../../plugins/foundry/custody/parity.ts';
+import { EVENT_TYPES, parityOf } from '../../../plugins/foundry/custody.ts';
 import type { Answer } from '../../gateway/running.ts';
 import { problem, serveSurfaces } from '../astl/surfaces.ts';
 import type { Surfaces } from '../astl/surfaces.ts';

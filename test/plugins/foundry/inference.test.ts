@@ -4,13 +4,8 @@ import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import OpenAI from 'openai';
 import type { JsonObject } from '../../../log/index.ts';
-import {
-  grown,
-  NO_PEAKS,
-  rootOf,
-  sealed,
-} from '../../../plugins/foundry/inference/session-tree.ts';
-import type { Leaf } from '../../../plugins/foundry/inference/session-tree.ts';
+import { grown, NO_PEAKS, rootOf, sealed } from '../../../plugins/foundry/inference/entries.ts';
+import type { Leaf } from '../../../plugins/foundry/inference/entries.ts';
 import { run } from '../../gateway/running.ts';
 import type { Answer, Ask, Running } from '../../gateway/running.ts';
 import { problem, replayed } from '../astl/surfaces.ts';

@@ -4,12 +4,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { MerkleTree } from 'merkletreejs';
 import { canonical } from '../../../log/index.ts';
-import {
-  grown,
-  leafHash,
-  NO_PEAKS,
-  rootOf,
-} from '../../../plugins/foundry/inference/session-tree.ts';
+import { grown, leafHash, NO_PEAKS, rootOf } from '../../../plugins/foundry/inference/entries.ts';
 
 const sha256 = (bytes: Buffer): Buffer => createHash('sha256').update(bytes).digest();
 

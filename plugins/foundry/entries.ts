@@ -1,7 +1,7 @@
-// What a tenant has in the foundry: counts that each entry type adds to as it is projected.
-// gateway/API.md §16.
+// What the entry types of the foundry share: the counts of the installed base, and the newest entry of a group.
+// gateway/API.md §10.7.
 
-import type { JsonObject, RowReader, RowWriter, Sequenced } from '../contract.ts';
+import type { AnsweredEntry, JsonObject, RowReader, RowWriter, Sequenced } from '../contract.ts';
 
 /** What is counted. */
 export const COUNTED = [
@@ -19,7 +19,7 @@ export const COUNTED = [
 ] as const;
 
 /** One of the counts. */
-export type Counted = (typeof COUNTED)[number];
+type Counted = (typeof COUNTED)[number];
 
 /** Row of a tenant's counts, as `project` has it. */
 const countsRow = (tenant_ref: string): string => `foundry/base/${tenant_ref}`;
@@ -46,4 +46,11 @@ function countsAt(rows: RowReader, key: string): Readonly<Record<string, number>
 /** The tenant_ref of an entry; entries of the foundry always have one. */
 export function tenantOf(statement: JsonObject): string {
   return statement['tenant_ref'] as string;
+}
+
+/** The one entry that a group of one, or of its last, has. */
+export function lastEntry(entries: readonly AnsweredEntry[]): AnsweredEntry {
+  const entry = entries.at(-1);
+  if (entry === undefined) throw new Error('a group has an entry');
+  return entry;
 }

@@ -1,29 +1,170 @@
-// POST /api/v1/conformity/generate. gateway/API.md §2.2, §10.9, §14.
+// Conformity packs: POST /api/v1/conformity/generate. gateway/API.md §2.2, §10.9, §14.
+//
+// A pack says where the AI Act puts a system, what Article 12 asks of it, and what the log has of one of its sessions.
+// The pack is a document; an entry commits to its hash. The texts are in catalogs/foundry.json.
 
+import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
+import { canonical } from '../../log/index.ts';
 import {
   ApiError,
+  asSchema,
   EntryId,
   Hex32,
   Identifier,
+  Nullable,
   receiptOf,
   route,
+  SafeCount,
   SessionRef,
-} from '../../contract.ts';
-import type { AnsweredEntry, Caller, Draft, JsonObject } from '../../contract.ts';
-import type { PluginHost, Route, RowReader } from '../../contract.ts';
-import { sessionState } from '../../silence/index.ts';
-import { lookupUrl, sessionsOf } from '../../succession.ts';
-import { foundryCatalog } from '../catalog.ts';
-import { lastEntry } from '../last-entry.ts';
-import { committedAt, CONFORMITY, conformityType } from './entries.ts';
-import { categoryOf, documentHash, packOf } from './pack.ts';
-import type { Evidence, PackParts } from './pack.ts';
+} from '../contract.ts';
+import type {
+  AnsweredEntry,
+  Caller,
+  Draft,
+  EntryType,
+  JsonObject,
+  PluginHost,
+  Route,
+  RowReader,
+  RowWriter,
+  Sequenced,
+} from '../contract.ts';
+import { sessionState } from '../silence/index.ts';
+import { lookupUrl, sessionsOf } from '../succession.ts';
+import { foundryCatalog } from './catalog.ts';
+import type { Category, FoundryCatalog } from './catalog.ts';
+import { count, lastEntry, tenantOf } from './entries.ts';
+
+/** Identifier of the entry type. */
+export const CONFORMITY = 'foundry.conformity.v1';
+
+/** What the entry says; the system's name and version are a commitment. */
+const ConformityMembers = Type.Object(
+  {
+    category_id: Identifier,
+    annex_iii_listed: Type.Boolean(),
+    pack_sha256: { ...Hex32, description: 'Over the canonical form of the pack.' },
+    /** The session that the pack speaks of; the entry is not on its chain. */
+    // TypeBox writes tuples as draft 7 does; the log's schemas are of 2020-12.
+    subject_key: Type.Optional(
+      Type.Unsafe<readonly ['session', string]>({
+        type: 'array',
+        prefixItems: [Type.Literal('session'), SessionRef],
+        items: false,
+        minItems: 2,
+        maxItems: 2,
+      }),
+    ),
+    events: SafeCount,
+    first_index: Nullable(SafeCount),
+    last_index: Nullable(SafeCount),
+  },
+  { additionalProperties: false },
+);
+
+const packRow = (tenant_ref: string, pack_sha256: string): string =>
+  `foundry/pack/${tenant_ref}/${pack_sha256}`;
+
+/** Index of the entry that commits to this pack of the tenant already; undefined where there is none. */
+export function committedAt(
+  rows: RowReader,
+  tenant_ref: string,
+  pack_sha256: string,
+): number | undefined {
+  return rows.get(packRow(tenant_ref, pack_sha256)) as number | undefined;
+}
+
+function project(entry: Sequenced, rows: RowWriter): void {
+  const { index, statement } = entry;
+  rows.put(packRow(tenantOf(statement), statement['pack_sha256'] as string), index);
+  count(entry, rows, { conformity_packs: 1 });
+}
+
+/** `foundry.conformity.v1`. */
+export const conformityType: EntryType = {
+  name: CONFORMITY,
+  schema: asSchema(ConformityMembers),
+  keys: [],
+  project,
+};
+
+/** Schema of a pack. */
+const PACK_SCHEMA = 'svc-conformity-pack-v1';
+
+/** What a pack leaves open. */
+const DOES_NOT_ASSERT = {
+  conformity: 'that the system conforms: the pack gathers what a conformity assessment looks at',
+  controls_in_place: 'that the risk controls it lists are in place',
+  acts_never_logged: 'anything about acts that were never logged',
+} as const;
+
+/** What the log has of the session that a pack speaks of. */
+interface Evidence {
+  readonly session_ref: string;
+  readonly events: number;
+  readonly first_index: number | null;
+  readonly last_index: number | null;
+}
+
+/** What a pack is made of; the same gives the same document. */
+interface PackParts {
+  readonly category_id: string;
+  readonly origin: string;
+  readonly system?: { readonly name: string; readonly version: string };
+  readonly evidence: Evidence | null;
+}
+
+/** The category of a pack. */
+function categoryOf(catalog: FoundryCatalog, category_id: string): Category | undefined {
+  return catalog.conformity.categories.find((known) => known.category_id === category_id);
+}
+
+/** Builds the document. */
+function packOf(catalog: FoundryCatalog, parts: PackParts): JsonObject {
+  const { category_id, origin, system, evidence } = parts;
+  const category = categoryOf(catalog, category_id);
+  if (category === undefined) throw new Error(`the catalog has no category ${category_id}`);
+  const { label, annex_iii, annex_iii_points, article_12, risk_controls } = category;
+  return {
+    schema: PACK_SCHEMA,
+    regulation: catalog.conformity.regulation,
+    category_id,
+    label,
+    annex_iii: {
+      listed: annex_iii !== null,
+      point: annex_iii,
+      points: [...annex_iii_points],
+    },
+    article_12: {
+      text: article_12,
+      applies: annex_iii === null ? 'voluntarily' : 'where the system is high-risk',
+      automatic_recording: 'every act is an entry of an append-only log, signed and proven',
+      evidence:
+        evidence === null
+          ? { status: 'not_evidenced', note: 'no session is named' }
+          : {
+              status: evidence.events > 0 ? 'met' : 'not_evidenced',
+              ...{ session_ref: evidence.session_ref, events: evidence.events },
+              ...{ first_index: evidence.first_index, last_index: evidence.last_index },
+            },
+    },
+    risk_controls: risk_controls.map((control) => ({ control, status: 'not_evidenced' })),
+    ...(system === undefined ? {} : { system: { name: system.name, version: system.version } }),
+    origin,
+    does_not_assert: Object.values(DOES_NOT_ASSERT),
+  };
+}
+
+/** SHA-256 over the canonical form of a document, hex. */
+export function documentHash(document: JsonObject): string {
+  return createHash('sha256').update(canonical(document)).digest('hex');
+}
 
 const Index = Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]);
 
-const Evidence = Type.Object({
+const EvidenceShown = Type.Object({
   status: Type.Enum(['met', 'not_evidenced']),
   note: Type.Optional(Type.String({ description: 'Where no session is named.' })),
   session_ref: Type.Optional(SessionRef),
@@ -52,7 +193,7 @@ const PackAnswer = Type.Object(
         text: Type.String(),
         applies: Type.Enum(['voluntarily', 'where the system is high-risk']),
         automatic_recording: Type.String(),
-        evidence: Evidence,
+        evidence: EvidenceShown,
       }),
       risk_controls: Type.Array(Type.Object({ control: Type.String(), status: Type.String() })),
       system: Type.Optional(Type.Object({ name: Type.String(), version: Type.String() })),
@@ -78,10 +219,10 @@ const packBody = ({ limits }: PluginHost) => {
 };
 
 /** A request after its schema. */
-export type PackRequest = Static<ReturnType<typeof packBody>>;
+type PackRequest = Static<ReturnType<typeof packBody>>;
 
 /** A pack and the draft that commits to it. */
-export interface Packed {
+interface Packed {
   readonly pack_sha256: string;
   readonly draft: Draft;
 }

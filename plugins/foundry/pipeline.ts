@@ -1,33 +1,107 @@
-// The steps of a run as drafts of one group: all that is known beforehand is decided here, and what depends on the
-// place in the log (a settlement, the books of an asset) at that place. gateway/API.md §10.7.
+// Pipeline runs: POST /api/v1/foundry/pipeline/run. gateway/API.md §10.7, §14.
+//
+// A run appends the drafts of all its steps as one group. Whatever is known before the append is decided first; what
+// depends on the place in the log (a settlement, the books of an asset) is decided at that place. The entry of the run
+// names the entries that its steps left.
 
+import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { resultDraft, RESULT } from '../../classify/index.ts';
-import type { Judged } from '../../classify/index.ts';
-import { before } from '../../contract.ts';
-import type { Caller, Draft, JsonObject, PluginHost, SequencePoint } from '../../contract.ts';
-import { packed } from '../conformity/routes.ts';
-import { CONFORMITY, committedAt } from '../conformity/entries.ts';
-import { CUSTODY } from '../custody/entries.ts';
-import { custodyDraft } from '../custody/routes.ts';
-import type { CustodyRequest } from '../custody/routes.ts';
-import { AGGREGATE } from '../oracle/entries.ts';
-import { aggregated } from '../oracle/request.ts';
-import type { AggregateRequest } from '../oracle/request.ts';
-import { evaluate } from '../trigger/condition.ts';
-import { EVALUATION, SETTLEMENT, TRIGGER } from '../trigger/entries.ts';
-import { decide } from '../trigger/evaluation.ts';
-import { settled, settlementToll } from '../trigger/fire.ts';
-import { termsOf, triggerDraft } from '../trigger/publish.ts';
-import { clearRate } from '../trigger/routes.ts';
-import { PIPELINE, STEPS } from './entries.ts';
-import type { NOTES, Step, StepMembers } from './entries.ts';
+import classify from '../classify/index.ts';
+import { RESULT, resultDraft } from '../classify/index.ts';
+import type { Judged } from '../classify/index.ts';
+import { asSchema, before, EntryId, EntryReceipt, receiptOf, route } from '../contract.ts';
+import type {
+  Caller,
+  Draft,
+  EntryType,
+  JsonObject,
+  PluginHost,
+  Route,
+  SequencePoint,
+} from '../contract.ts';
+import { textCost } from '../cost.ts';
+import { DecimalInput } from '../decimal.ts';
+import { committedAt, CONFORMITY, packed } from './conformity.ts';
+import { CUSTODY, custodyBody, custodyDraft } from './custody.ts';
+import type { CustodyRequest } from './custody.ts';
+import { count, lastEntry } from './entries.ts';
+import { AGGREGATE } from './oracle/entries.ts';
+import { aggregated, ReadingsInput } from './oracle/routes.ts';
+import type { AggregateRequest } from './oracle/routes.ts';
+import { evaluate, EVALUATION, SETTLEMENT, TRIGGER } from './trigger/entries.ts';
+import { decide } from './trigger/evaluation.ts';
+import { settled, settlementToll } from './trigger/fire.ts';
+import { termsOf, triggerDraft } from './trigger/publish.ts';
+import { clearRate } from './trigger/routes.ts';
+
+/** Name of the entry type. */
+const PIPELINE = 'foundry.pipeline.v1';
+
+/** The steps, in their order (gateway/API.md §15.2). */
+const STEPS = [
+  'physics',
+  'print',
+  'oracle',
+  'obligation',
+  'settlement',
+  'conformity',
+  'custody',
+  'clearing',
+  'stack',
+] as const;
+
+/** One of the steps. */
+type Step = (typeof STEPS)[number];
+
+/** Why a step was skipped or failed, or what there is to know of one that is ok. */
+const NOTES = [
+  'classification_error',
+  'no_completion',
+  'disputed',
+  'insufficient',
+  'condition_not_met',
+  'not_asked',
+  'unchanged_pack',
+  'parity_broken',
+  'in_open_slot',
+  'stopped_before',
+] as const;
+
+/** What became of a step. */
+const StepMembers = Type.Object(
+  {
+    step: Type.Enum([...STEPS]),
+    status: Type.Enum(['ok', 'skipped', 'failed']),
+    note: Type.Optional(Type.Enum([...NOTES])),
+    entry_id: Type.Optional(EntryId),
+  },
+  { additionalProperties: false },
+);
+
+/** What a run says. */
+const PipelineMembers = Type.Object(
+  {
+    state: Type.Enum(['completed', 'stopped']),
+    steps: Type.Array(StepMembers, { minItems: STEPS.length, maxItems: STEPS.length }),
+  },
+  { additionalProperties: false },
+);
+
+/** `foundry.pipeline.v1`; it stands behind the entries of its steps, in one group. */
+export const pipelineType: EntryType = {
+  name: PIPELINE,
+  schema: asSchema(PipelineMembers),
+  keys: [],
+  project(entry, rows) {
+    count(entry, rows, { pipeline_runs: 1 });
+  },
+};
 
 /** The feed that the readings of a run go to. */
 const FEED = 'pipeline';
 
 /** A run after its schema. */
-export interface RunRequest {
+interface RunRequest {
   readonly message: string;
   readonly readings: AggregateRequest['readings'];
   readonly template_id: string;
@@ -45,7 +119,7 @@ interface Planned {
 }
 
 /** A run, ready to be appended. */
-export async function runDrafts(
+async function runDrafts(
   host: PluginHost,
   caller: Caller,
   request: RunRequest,
@@ -187,4 +261,73 @@ const isFailed = ({ status }: { readonly status: string }): boolean => status ==
 function brokenParity({ type }: Planned, group: SequencePoint['group']): Planned | null {
   if (type !== CUSTODY || before(group, CUSTODY)?.statement['holds'] === true) return null;
   return { type, status: 'failed', note: 'parity_broken' };
+}
+
+/** The domain by whose rules the message of a run is classified. */
+const DOMAIN = 'hiring';
+
+const RunAnswer = Type.Object(
+  {
+    ok: Type.Boolean({ description: 'No step failed.' }),
+    run_entry_id: EntryId,
+    ...PipelineMembers.properties,
+    receipts: Type.Array(EntryReceipt, { description: 'Of the steps, in their order.' }),
+    receipt: receiptOf(pipelineType),
+  },
+  { $id: 'PipelineRun' },
+);
+
+/** The route of pipeline runs. */
+export function pipelineRoute(host: PluginHost): Route {
+  const classifier = host.use(classify);
+  return route({
+    method: 'POST',
+    path: '/api/v1/foundry/pipeline/run',
+    tag: 'foundry',
+    summary: 'Run the foundry from a governed act to its settlement',
+    description:
+      'Physics, print, oracle, obligation, settlement, conformity, custody, clearing, stack, in one group of ' +
+      'entries. It stops at the first step that fails; what was done before stays, with its receipts. Each ' +
+      'step has its own toll.',
+    access: 'open',
+    idempotent: true,
+    body: Type.Object(
+      {
+        message: Type.String({ minLength: 1, maxLength: host.limits.message_bytes }),
+        readings: ReadingsInput,
+        template_id: Type.String({ maxLength: 256 }),
+        enabled_exposure_usd: Type.Optional(DecimalInput),
+        category_id: Type.Optional(Type.String({ maxLength: 256 })),
+        custody: Type.Optional(custodyBody(host)),
+      },
+      { $id: 'PipelineRunRequest' },
+    ),
+    responses: { 200: { description: 'What became of each step.', schema: RunAnswer } },
+    errors: ['log_unavailable'],
+    example: {
+      message: 'The incident report is sealed',
+      readings: [
+        { source_id: 'net_a', value: '1.00' },
+        { source_id: 'net_b', value: '1.01' },
+        { source_id: 'sealed', value: '1.02' },
+      ],
+      template_id: 'incident_sealed',
+      enabled_exposure_usd: '1000000',
+      category_id: 'insurance',
+      custody: { event_type: 'tokenize', asset_id: 'note-7', quantity: '1000' },
+    },
+    cost: ({ body }) => textCost(body.message),
+    async handle(ctx) {
+      const { caller } = ctx.state;
+      const body: RunRequest = ctx.state.body;
+      const judged = await classifier.judge(body.message, DOMAIN);
+      await ctx.state.append(await runDrafts(host, caller, body, judged));
+    },
+    respond(entries) {
+      const { statement, entry_id, receipt } = lastEntry(entries);
+      const { state = '', steps = [] } = statement;
+      const receipts = entries.slice(0, -1).map((entry) => entry.receipt);
+      return { ok: state === 'completed', run_entry_id: entry_id, state, steps, receipts, receipt };
+    },
+  });
 }
