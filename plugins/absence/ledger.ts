@@ -11,7 +11,21 @@ import type { Json, JsonObject, LogView, PluginHost, Route } from '../contract.t
 import { HTML, sendPage } from '../page.ts';
 import { limitOf, pageLimit } from '../paging.ts';
 import { ledgerOf, ledgerRow, SurfaceKey, VERDICTS } from './entries.ts';
-import { DOCUMENT, VERIFY_EXAMPLE } from './example.ts';
+
+/** `schema` of an absence document. */
+const DOCUMENT = 'svc-absence-witness-v1';
+
+const question = {
+  key: ['surface', 'did:example:acme', 'policy_bind'],
+  from_ms: 1_790_000_000_000,
+  to_ms: 1_790_000_060_000,
+};
+
+/** A request to verify: well formed, and about a document of which the proofs are left out. */
+const VERIFY_EXAMPLE = {
+  document: { schema: DOCUMENT, question, verdict: 'ABSENT' },
+  question,
+};
 
 const VERIFY_PATH = '/standards/absence-ledger/verify';
 

@@ -1,10 +1,21 @@
-// The entries of registration: an issuer's key that a tenant makes known, and a statement of that issuer that the log
-// registers. The log holds hashes; names are commitments. RFC 9943 (SCITT): the policy that decides, keys known to the
-// tenant, stands in the log itself.
+// The entries of registration, and what is carried into the successor of a closed log. RFC 9943 (SCITT).
+//
+// A tenant registers the key of an issuer; the log then registers statements that this key has signed. The log holds
+// hashes, and names are commitments. The policy that admits a statement, the keys known to the tenant, is in the log
+// itself. A succession carries the keys of issuers and their revocations. Statements are not carried: a statement is
+// looked up in all logs before it is registered (scitt/routes.ts).
 
 import { Type } from 'typebox';
-import type { CarriedPlace, EntryType, JsonObject, RowWriter, Sequenced } from '../contract.ts';
-import { asSchema, Hex32 } from '../contract.ts';
+import { asSchema, carriedKind, carriedType, eachRow, Hex32 } from '../contract.ts';
+import type {
+  CarriedPlace,
+  Carry,
+  EntryType,
+  JsonObject,
+  LogView,
+  RowWriter,
+  Sequenced,
+} from '../contract.ts';
 
 /** Name of the entry type of an issuer's key. */
 export const ISSUER = 'exports.issuer.v1';
@@ -12,7 +23,7 @@ export const ISSUER = 'exports.issuer.v1';
 export const STATEMENT = 'exports.statement.v1';
 
 /** What an issuer entry says; `issuer` itself is a commitment. */
-export const IssuerMembers = Type.Object(
+const IssuerMembers = Type.Object(
   {
     issuer_sha256: {
       ...Hex32,
@@ -94,3 +105,26 @@ export const statementType: EntryType = {
   ],
   project: projectStatement,
 };
+
+/** `exports.carried.v1`. */
+export const carried = carriedType('exports', {
+  issuer: carriedKind(IssuerMembers, ({ value, tenant_ref, rests_on }, rows) => {
+    const { issuer_sha256, key_thumbprint, ...key } = value;
+    const { index, log_number } = rests_on;
+    const place = issuerKeys(tenant_ref, issuer_sha256) + key_thumbprint;
+    rows.put(`exports/${place}`, { index, log_number, ...key });
+  }),
+});
+
+/** The `carry` of the exports. */
+export async function* carry(closed: LogView): AsyncGenerator<Carry> {
+  const prefix = 'issuer/';
+  for await (const [row, found] of eachRow(closed, prefix)) {
+    const { index, log_number, algorithm, public_key, status } = found as unknown as IssuerRow;
+    const [tenant_ref = '', issuer_sha256 = '', key_thumbprint = ''] = row
+      .slice(prefix.length)
+      .split('/');
+    const value = { issuer_sha256, key_thumbprint, algorithm, public_key, status };
+    yield { what: 'issuer', row, tenant_ref, value, index, log_number };
+  }
+}

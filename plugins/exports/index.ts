@@ -4,19 +4,17 @@
 import { Type } from 'typebox';
 import { definePlugin } from '../contract.ts';
 import type { JsonObject, Kind, PluginHost } from '../contract.ts';
-import { airRoutes } from './air-routes.ts';
+import { airRoutes } from './air/routes.ts';
 import { AirChains } from './air/chains.ts';
 import type { AirMapping } from './air/record.ts';
 import type { AirService } from './air/session.ts';
-import { carried, carry } from './carry.ts';
-import { issuerType, statementType } from './entries.ts';
+import { carried, carry, issuerType, statementType } from './entries.ts';
 import { exportVectors } from './kit-vectors.ts';
 import { Receipts } from './receipts.ts';
-import { entriesRoutes } from './scitt/entries-routes.ts';
-import { issuerRoute } from './scitt/issuer-route.ts';
-import { keyRoutes } from './scitt/key-routes.ts';
+import { entriesRoutes, keyRoutes } from './scitt/routes.ts';
+import { issuerRoute } from './scitt/issuers.ts';
 
-export { chainHash } from './air/integrity.ts';
+export { chainHash } from './air/record.ts';
 export { agentOf, airRecord } from './air/record.ts';
 export type { AirMapping } from './air/record.ts';
 export { sessionBatch, sessionChain } from './air/session.ts';

@@ -3,7 +3,7 @@
 
 import { decodeSign1, encodeSign1, fromBase64, toBase64 } from '../../log/index.ts';
 import type { JsonObject, LogView } from '../contract.ts';
-import { airExport } from './air-routes.ts';
+import { airExport } from './air/routes.ts';
 import type { AirService } from './air/session.ts';
 
 /** The vectors of an entry: `air` is an export whole, `cose_b64` a message, `tampered` what was changed. */

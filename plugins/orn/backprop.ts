@@ -1,7 +1,7 @@
 // Coutility backprop: the liability of a result, carried back through the graph of the tools that made it.
 // gateway/API.md §10.4. Pure; micro-USD are bigint, weights millionths from 0 to 1.
 
-import { apportion, rounded } from './apportion.ts';
+import { apportion, rounded } from './members.ts';
 
 /** An edge from a tool to the one that uses its output, by their places; the weight is its sensitivity. */
 export interface ToolEdge {

@@ -27,7 +27,7 @@ export type Game =
   | { readonly type: 'edges'; readonly agents: number; readonly edges: readonly Link[] };
 
 /** Adds agents to an empty coalition, one after the other. */
-export interface Walk {
+interface Walk {
   /** What the coalition is worth more with this agent, who is not in it yet. */
   add(agent: number): number;
   /** Empties the coalition. */

@@ -4,7 +4,7 @@
 import { definePlugin } from '../contract.ts';
 import { layerRoutes } from '../layer-routes.ts';
 import { backpropRoute } from './backprop-route.ts';
-import { declareRoute } from './declare.ts';
+import { declareRoute } from './general-average.ts';
 import { averageType, backpropType, sharpType } from './entries.ts';
 import { sharpRoute } from './sharp.ts';
 

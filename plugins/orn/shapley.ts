@@ -1,10 +1,84 @@
-// Shapley values as exact fractions: of every coalition, or of sampled permutations. Shapley 1953.
-// Pure, and the same from the same input; it runs in the thread where it is long.
+// Shapley values as exact fractions: over every coalition, or over sampled permutations. Shapley 1953.
+//
+// Pure and deterministic, and free of request types: long computations run in a worker thread. Permutations are drawn
+// from SHAKE128 (FIPS 202) with the Fisher-Yates shuffle, so that anyone can draw them again from the seed.
 
+import { createHash } from 'node:crypto';
 import { lowest, rangeOf, valuesOf, walkOf, worthOf } from './game.ts';
 import type { Game } from './game.ts';
-import { drawer, shuffle } from './permutations.ts';
-import { Sums } from './sums.ts';
+
+/** What the source begins with; another rule gets another name. */
+const LABEL = 'actlog/orn/sharp/v1';
+const BLOCK_BYTES = 65_536;
+const WORDS = 2 ** 32;
+
+/**
+ * Uniform integers below a bound. The source is the blocks SHAKE128(label ‖ u64 seed ‖ u64 number of the block),
+ * from 0, of 65,536 bytes each, read as u32 words, all big-endian. A word that is not below the highest multiple of
+ * the bound is skipped; of another the remainder counts.
+ */
+export function drawer(seed: number): (below: number) => number {
+  const input = Buffer.alloc(LABEL.length + 16);
+  input.write(LABEL, 'ascii');
+  input.writeBigUInt64BE(BigInt(seed), LABEL.length);
+  let number = 0;
+  let block = Buffer.alloc(0);
+  let at = 0;
+  const word = (): number => {
+    if (at === block.length) {
+      input.writeBigUInt64BE(BigInt(number), LABEL.length + 8);
+      block = createHash('shake128', { outputLength: BLOCK_BYTES }).update(input).digest();
+      number += 1;
+      at = 0;
+    }
+    at += 4;
+    return block.readUInt32BE(at - 4);
+  };
+  return (below) => {
+    const end = WORDS - (WORDS % below);
+    let drawn = word();
+    while (drawn >= end) drawn = word();
+    return drawn % below;
+  };
+}
+
+/** Puts the numbers from 0 in a drawn order: for k from the last place down to 1, changes k with one of 0 to k. */
+export function shuffle(order: Uint32Array, draw: (below: number) => number): void {
+  for (let at = 0; at < order.length; at += 1) order[at] = at;
+  for (let k = order.length - 1; k > 0; k -= 1) {
+    const other = draw(k + 1);
+    const kept = order[k] ?? 0;
+    order[k] = order[other] ?? 0;
+    order[other] = kept;
+  }
+}
+
+/** So many sums, each 0 at first. */
+export class Sums {
+  readonly #near: Float64Array;
+  readonly #far: bigint[];
+
+  constructor(count: number) {
+    this.#near = new Float64Array(count);
+    this.#far = new Array<bigint>(count).fill(0n);
+  }
+
+  /** Adds a safe integer to the sum at a place. */
+  add(at: number, value: number): void {
+    const near = this.#near[at] ?? 0;
+    const sum = near + value;
+    if (Number.isSafeInteger(sum)) {
+      this.#near[at] = sum;
+      return;
+    }
+    this.#far[at] = (this.#far[at] ?? 0n) + BigInt(near);
+    this.#near[at] = value;
+  }
+
+  get(at: number): bigint {
+    return (this.#far[at] ?? 0n) + BigInt(this.#near[at] ?? 0);
+  }
+}
 
 /** Values of all agents: `credits[i] / divisor`, in millionths. The sum is what all are worth more than none. */
 export interface Shapley {

@@ -1,9 +1,11 @@
-// An entry of the log as an AgentInteractionRecord of air-1.0, without its integrity. A pure function of the entry
-// and of catalogs/air.json, so that whoever holds the entry can make the record again and compare.
-// VERIDIC Evidence Envelope v0.1; gateway/API.md §12.3.
+// An entry of the log as an AgentInteractionRecord of air-1.0: its schema, its members and its integrity (content hash,
+// chain hash, ES256 over the chain hash). VERIDIC Evidence Envelope v0.1; gateway/API.md §12.3.
+//
+// Pure functions of the entry and of catalogs/air.json: anyone who has the entry can make the record again and compare.
 
 import { hash } from 'node:crypto';
-import { canonical } from '../../../log/index.ts';
+import { Type } from 'typebox';
+import { canonical, toBase64, toHex } from '../../../log/index.ts';
 import type { Json, JsonObject, Link } from '../../contract.ts';
 
 /** catalogs/air.json: what in an entry stands for what in a record. */
@@ -33,13 +35,13 @@ export interface AirIssuer {
 }
 
 /** An entry and its leaf hash, hex. */
-export interface AirEntry {
+interface AirEntry {
   readonly statement: JsonObject;
   readonly entry_hash: string;
 }
 
 /** Whose chain of records an entry is on: the agent is the session, and an entry without one stands alone. */
-export interface AirAgent {
+interface AirAgent {
   readonly agent_id: string;
   readonly sequence_number: number;
 }
@@ -156,3 +158,131 @@ const reference = (ref_type: string, ref_value: string, ref_system: string | nul
   ref_type,
   ref_value,
 });
+
+/** What the first record of an agent has before it. */
+export const NO_CHAIN: Uint8Array = new Uint8Array(32);
+
+/** A record's place on its agent's chain. */
+export interface AirPlace extends AirAgent {
+  readonly content_hash: Uint8Array;
+  readonly prev_chain_hash: Uint8Array;
+  readonly chain_hash: Uint8Array;
+}
+
+/** SHA-256 over the canonical form of the record without `integrity`. */
+const contentHash = (canonicalRecord: string): Uint8Array =>
+  hash('sha256', canonicalRecord, 'buffer');
+
+/** SHA-256 over content hash, hash before it, u64 time, u32 length of the agent's name and the name. */
+export function chainHash(
+  content_hash: Uint8Array,
+  prev_chain_hash: Uint8Array,
+  action_timestamp_ms: number,
+  agent_id: string,
+): Uint8Array {
+  const length = Buffer.byteLength(agent_id);
+  const bytes = Buffer.allocUnsafe(76 + length);
+  bytes.set(content_hash, 0);
+  bytes.set(prev_chain_hash, 32);
+  bytes.writeBigUInt64BE(BigInt(action_timestamp_ms), 64);
+  bytes.writeUInt32BE(length, 72);
+  bytes.write(agent_id, 76);
+  return hash('sha256', bytes, 'buffer');
+}
+
+/** The place of a record behind the hash before it. */
+export function placeRecord(
+  canonicalRecord: string,
+  action_timestamp_ms: number,
+  { agent_id, sequence_number }: AirAgent,
+  prev_chain_hash: Uint8Array,
+): AirPlace {
+  const content_hash = contentHash(canonicalRecord);
+  const chain_hash = chainHash(content_hash, prev_chain_hash, action_timestamp_ms, agent_id);
+  return { agent_id, sequence_number, content_hash, prev_chain_hash, chain_hash };
+}
+
+/** The member `integrity` as JSON, hashes in hex and the signature in base64, in canonical order. */
+export function integrityText(
+  { chain_hash, content_hash, prev_chain_hash, sequence_number }: AirPlace,
+  signature: Uint8Array,
+): string {
+  return (
+    `{"chain_hash":"${toHex(chain_hash)}","content_hash":"${toHex(content_hash)}",` +
+    `"prev_chain_hash":"${toHex(prev_chain_hash)}","sequence_number":${String(sequence_number)},` +
+    `"signature":"${toBase64(signature)}"}`
+  );
+}
+
+const text = Type.String();
+const textOrNull = Type.Union([text, Type.Null()]);
+const millis = Type.Integer({ minimum: 0 });
+
+const Integrity = Type.Object({
+  content_hash: text,
+  prev_chain_hash: text,
+  chain_hash: text,
+  sequence_number: Type.Integer({ minimum: 0 }),
+  signature: Type.String({ description: 'ES256 over the chain hash: r and s, base64.' }),
+});
+
+const Reference = Type.Object({ ref_type: text, ref_value: text, ref_system: textOrNull });
+
+const Redaction = Type.Object({
+  field_path: text,
+  original_hash: text,
+  policy_id: text,
+  timestamp_ms: millis,
+});
+
+/** Members of air-1.0 of which an entry of the log says nothing. */
+const unsaid = {
+  agent_did: Type.Null(),
+  agent_workload_id: Type.Null(),
+  auth_context: Type.Null(),
+  consumer_instructions: Type.Null(),
+  delegation_chain: Type.Null(),
+  input_summary: Type.Null(),
+  intent_attestation: Type.Null(),
+  outcome_summary: Type.Null(),
+  tool_calls: Type.Array(Type.Unknown(), { maxItems: 0 }),
+  trace_id: Type.Null(),
+  workflow_id: Type.Null(),
+};
+
+/** A record with its integrity. */
+export const AirRecord = Type.Object(
+  {
+    schema_version: Type.Literal('air-1.0'),
+    record_id: Type.String({ format: 'uuid' }),
+    agent_id: text,
+    agent_version: text,
+    session_id: text,
+    parent_record_id: textOrNull,
+    action_type: text,
+    action_subtype: textOrNull,
+    action_timestamp_ms: Type.Integer(),
+    captured_timestamp_ms: millis,
+    written_timestamp_ms: millis,
+    operator_id: text,
+    operator_pubkey_id: text,
+    principal_id: textOrNull,
+    jurisdiction: text,
+    retention_class: text,
+    input_hash: text,
+    reasoning_hash: textOrNull,
+    outcome_hash: text,
+    outcome_state: text,
+    policy_refs: Type.Array(text),
+    external_refs: Type.Array(Reference),
+    redaction_receipts: Type.Array(Redaction),
+    ...unsaid,
+    integrity: Integrity,
+  },
+  {
+    $id: 'AirRecord',
+    description:
+      'AgentInteractionRecord of air-1.0, made from the entry alone. The agent is the session; its records are ' +
+      'numbered and chained in the order of the log.',
+  },
+);

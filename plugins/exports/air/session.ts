@@ -8,7 +8,7 @@ import type { ChainKey, JsonObject, LogView, PluginHost } from '../../contract.t
 import { countOf } from '../../finding.ts';
 import type { Receipts } from '../receipts.ts';
 import type { AirChains, PlacedRecord } from './chains.ts';
-import { integrityText } from './integrity.ts';
+import { integrityText } from './record.ts';
 import { airStatement } from './statement.ts';
 
 /** Pages that are under way at once: one is signed on another thread while the next is read. */
@@ -24,7 +24,7 @@ export interface AirService {
 }
 
 /** A session as of a published checkpoint. */
-export interface SessionChain {
+interface SessionChain {
   readonly key: ChainKey;
   readonly session_ref: string;
   readonly count: number;

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { tally, uncovered } from '../../../plugins/absence/coverage.ts';
-import type { Beat } from '../../../plugins/absence/coverage.ts';
+import { tally, uncovered } from '../../../plugins/absence/spoliation.ts';
+import type { Beat } from '../../../plugins/absence/spoliation.ts';
 
 const beat = (ms: number, acts_total: number | null = null, interval_ms = 10): Beat => ({
   ms,

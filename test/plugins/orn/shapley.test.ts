@@ -3,12 +3,16 @@
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { apportion, rounded } from '../../../plugins/orn/apportion.ts';
+import { apportion, rounded } from '../../../plugins/orn/members.ts';
 import { ONE, rangeOf, valuesOf, worthOf } from '../../../plugins/orn/game.ts';
 import type { Game } from '../../../plugins/orn/game.ts';
-import { exactShapley, permutationsFor, sampledShapley } from '../../../plugins/orn/shapley.ts';
+import {
+  exactShapley,
+  permutationsFor,
+  sampledShapley,
+  Sums,
+} from '../../../plugins/orn/shapley.ts';
 import type { Shapley } from '../../../plugins/orn/shapley.ts';
-import { Sums } from '../../../plugins/orn/sums.ts';
 
 const AMOUNT = 100_000_007n;
 

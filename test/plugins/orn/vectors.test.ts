@@ -2,7 +2,7 @@
 // test/vectors/orn.json; gateway/API.md §10.4.
 
 import assert from 'node:assert/strict';
-import { drawer, shuffle } from '../../../plugins/orn/permutations.ts';
+import { drawer, shuffle } from '../../../plugins/orn/shapley.ts';
 import { run } from '../../gateway/running.ts';
 import type { Running } from '../../gateway/running.ts';
 import { ownVectors } from '../../support/vectors.ts';

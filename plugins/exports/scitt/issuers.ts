@@ -1,10 +1,10 @@
-// POST /api/v1/scitt/issuers: a tenant makes an issuer's key known, or revokes it. The entry is the policy by which
-// statements are registered (RFC 9943): anyone can replay what was accepted, and why.
+// POST /api/v1/scitt/issuers: a tenant registers an issuer's key, or revokes it. The entry is the policy by which
+// statements are registered (RFC 9943): anyone can replay which statements were accepted, and why.
 
 import { Type } from 'typebox';
 import {
-  algOf,
   ALG,
+  algOf,
   coseThumbprint,
   LogError,
   native,
@@ -15,8 +15,23 @@ import type { CosePublicJwk } from '../../../log/index.ts';
 import { ApiError, receiptOf, route } from '../../contract.ts';
 import type { Route } from '../../contract.ts';
 import { ISSUER, issuerType } from '../entries.ts';
-import { EXAMPLE_ISSUER, EXAMPLE_JWK } from './example.ts';
 import { issuerHash, publicKeyHex } from './signed-statement.ts';
+
+/** Claim iss of the statement. */
+const EXAMPLE_ISSUER = 'https://issuer.example';
+
+/** RFC 8037 §A.2. */
+const EXAMPLE_JWK = {
+  kty: 'OKP',
+  crv: 'Ed25519',
+  x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
+} as const;
+
+/** A COSE_Sign1 in base64: payload `an example`, subject `urn:example:statement:1`. */
+export const EXAMPLE_STATEMENT =
+  '0oRYQqMBMgNqdGV4dC9wbGFpbg+iAXZodHRwczovL2lzc3Vlci5leGFtcGxlAnd1cm46ZXhhbXBsZTpzdGF0' +
+  'ZW1lbnQ6MaBKYW4gZXhhbXBsZVhAWN5PlJrB5SRVGL9GgcurqDRBwj64rdGPns9azQH9dLsdwe7ric5eLWJv' +
+  '+jxisyzBJdC23pbbrWDGT1UCMmVsAA==';
 
 const Body = Type.Object(
   {

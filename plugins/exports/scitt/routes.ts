@@ -1,18 +1,66 @@
-// POST /entries and GET /entries/{id}: statements of third parties in, COSE receipts out. draft-ietf-scitt-scrapi;
-// RFC 9942, RFC 9943. The registered statement is the entry exports.statement.v1, which names it by its hash; the
-// receipt is of that entry and carries it.
+// The SCITT reference API: POST /entries and GET /entries/{id}, the keys of COSE messages as COSE keys, and consistency
+// receipts between published trees. draft-ietf-scitt-scrapi; RFC 9052 §7, RFC 9290, RFC 9679, RFC 9942, RFC 9943.
+//
+// A registered statement is the entry exports.statement.v1, which names it by its hash. The receipt proves that entry
+// and carries it. Errors are concise problem details in CBOR.
 
 import { Type } from 'typebox';
-import { ApiError, EntryOrHash, kindsOf, LogOfEntry, route } from '../../contract.ts';
-import type { Caller, LogView, PluginHost, Route, RouteContext } from '../../contract.ts';
+import { coseKey, coseThumbprint, encodeCbor, native, toBase64Url } from '../../../log/index.ts';
+import {
+  ApiError,
+  EntryOrHash,
+  kindOf,
+  kindsOf,
+  LOG_KINDS,
+  LogName,
+  LogOfEntry,
+  route,
+} from '../../contract.ts';
+import type {
+  Caller,
+  LogView,
+  PluginHost,
+  Route,
+  RouteContext,
+  RouteProblem,
+} from '../../contract.ts';
 import { entryNamed } from '../../finding.ts';
 import { issuerKeys, STATEMENT, statementRow } from '../entries.ts';
 import type { IssuerRow } from '../entries.ts';
 import type { Receipts } from '../receipts.ts';
-import { EXAMPLE_STATEMENT } from './example.ts';
-import { conciseProblem, PROBLEM_TYPE } from './problem.ts';
+import { EXAMPLE_STATEMENT } from './issuers.ts';
 import { isSignedBy, readStatement } from './signed-statement.ts';
 import type { SignedStatement } from './signed-statement.ts';
+
+/** Media type of a problem. */
+const PROBLEM_TYPE = 'application/concise-problem-details+cbor';
+
+const TITLE = -1;
+const DETAIL = -2;
+
+/** Titles that the reference API names, by the part of the statement that is wrong. */
+const TITLES: Readonly<Record<string, string>> = {
+  alg: 'Bad Signature Algorithm',
+  payload: 'Payload Missing',
+  kid: 'No Such Key',
+  entry_id: 'Not Found',
+};
+
+/** The problem as it goes out; the code of the error stands under its own name. */
+function conciseProblem({ status, code, message, param, request_id }: RouteProblem): {
+  type: string;
+  body: Uint8Array;
+} {
+  const title = TITLES[param ?? ''] ?? (status < 500 ? 'Rejected' : 'Internal Server Error');
+  const problem = new Map<number | string, string>([
+    [TITLE, title],
+    [DETAIL, message],
+    ['code', code],
+    ['request_id', request_id],
+  ]);
+  if (param !== undefined) problem.set('param', param);
+  return { type: PROBLEM_TYPE, body: encodeCbor(problem) };
+}
 
 const COSE = 'application/cose';
 /** How many keys of one issuer are tried. */
@@ -209,4 +257,98 @@ async function answerReceipt(
   ctx.status = status.done;
   ctx.set('Content-Type', COSE);
   ctx.body = Buffer.from(bytes);
+}
+
+const CBOR = 'application/cbor';
+const CACHE = 'public, max-age=300';
+const KEYS = ['cose', 'air'] as const;
+const Size = Type.String({ pattern: '^[1-9][0-9]{0,14}$' });
+
+/** Keys and consistency. */
+export function keyRoutes(host: PluginHost, receipts: Receipts): readonly Route[] {
+  // Asked for each time: a key that was rotated in is there at once.
+  const byKid = () => {
+    const keys = LOG_KINDS.flatMap((kind) => KEYS.flatMap((name) => host.signers(kind, name)));
+    return new Map(
+      keys.map(({ jwk }) => [toBase64Url(coseThumbprint(native, jwk)), coseKey(native, jwk)]),
+    );
+  };
+  return [
+    route({
+      method: 'GET',
+      path: '/.well-known/scitt-keys',
+      tag: 'exports',
+      summary: 'Keys of COSE receipts and statements (COSE_KeySet)',
+      description: 'Of both logs. Older keys stay: what they signed holds.',
+      access: 'read',
+      responses: { 200: { description: 'COSE_KeySet.', type: CBOR } },
+      problem: conciseProblem,
+      handle(ctx) {
+        ctx.set('Cache-Control', CACHE);
+        ctx.set('Content-Type', CBOR);
+        ctx.body = Buffer.from(encodeCbor([...byKid().values()]));
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/.well-known/scitt-keys/{kid}',
+      tag: 'exports',
+      summary: 'One key (COSE_Key)',
+      access: 'read',
+      params: Type.Object({
+        kid: Type.String({ maxLength: 512, description: 'Its RFC 9679 thumbprint, base64url.' }),
+      }),
+      responses: {
+        200: { description: 'COSE_Key.', type: CBOR },
+        404: { description: 'No such key.', type: PROBLEM_TYPE },
+      },
+      problem: conciseProblem,
+      handle(ctx) {
+        const key = byKid().get(ctx.state.params.kid);
+        if (key === undefined) {
+          throw new ApiError('resource_missing', 'there is no such key', { param: 'kid' });
+        }
+        ctx.set('Cache-Control', CACHE);
+        ctx.set('Content-Type', CBOR);
+        ctx.body = Buffer.from(encodeCbor(key));
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/export/scitt/consistency',
+      tag: 'exports',
+      summary: 'COSE receipt that one published tree begins with another',
+      access: 'read',
+      query: Type.Object({
+        from: { ...Size, description: 'The smaller size.' },
+        to: Type.Optional({ ...Size, description: 'The larger one; the newest unless given.' }),
+        log: LogName,
+      }),
+      responses: {
+        200: { description: 'RFC 9942 receipt.', type: 'application/cose' },
+        400: { description: 'No two published sizes.', type: PROBLEM_TYPE },
+      },
+      problem: conciseProblem,
+      async handle(ctx) {
+        const { query, caller } = ctx.state;
+        const log = host.log(kindOf(query.log, caller));
+        const from = Number(query.from);
+        const to = query.to === undefined ? log.published().size : Number(query.to);
+        for (const [param, size] of [
+          ['from', from],
+          ['to', to],
+        ] as const) {
+          if (log.checkpointAt(size) === null) {
+            const message = `${param} is no published size`;
+            throw new ApiError('parameter_invalid', message, { param });
+          }
+        }
+        if (from >= to) {
+          throw new ApiError('parameter_invalid', 'from is not below to', { param: 'from' });
+        }
+        ctx.set('Content-Type', 'application/cose');
+        ctx.body = Buffer.from(await receipts.consistency(log, from, to));
+      },
+    }),
+  ];
 }

@@ -2,26 +2,26 @@
 // gateway/API.md §12.3, §12.4.
 
 import { Type } from 'typebox';
-import { isJsonObject, parseJson, toBase64 } from '../../log/index.ts';
+import { isJsonObject, parseJson, toBase64 } from '../../../log/index.ts';
 import {
   ApiError,
-  EntryOrHash,
   described,
+  EntryOrHash,
   EntryReceipt,
   kindsOf,
   LogName,
   LogOfEntry,
   LookupDocument,
   route,
-} from '../contract.ts';
-import type { JsonObject, LogView, Route } from '../contract.ts';
-import { entryNamed } from '../finding.ts';
-import { LogNumber, sessionLog } from '../succession.ts';
-import { recordText, sessionBatch, sessionChain } from './air/session.ts';
-import type { AirService } from './air/session.ts';
-import { AirRecord } from './air/record-schema.ts';
-import { airStatement, coseView } from './air/statement.ts';
-import { sessionCost } from '../cost.ts';
+} from '../../contract.ts';
+import type { JsonObject, LogView, Route } from '../../contract.ts';
+import { sessionCost } from '../../cost.ts';
+import { entryNamed } from '../../finding.ts';
+import { LogNumber, sessionLog } from '../../succession.ts';
+import { AirRecord } from './record.ts';
+import { recordText, sessionBatch, sessionChain } from './session.ts';
+import type { AirService } from './session.ts';
+import { airStatement, coseView } from './statement.ts';
 
 const AirKey = Type.Object({
   kty: Type.Literal('EC'),
