@@ -16,10 +16,11 @@ import {
   positionIn,
   rowsIn,
   sealed,
+  unavailable,
   unsealed,
   upgrade,
 } from './level-rows.ts';
-import type { LevelPlace, LevelRow } from './level-rows.ts';
+import type { Level, LevelPlace, LevelRow } from './level-rows.ts';
 import { added, asJson, digestOf, lack, NOTHING, readRemembered } from './position.ts';
 import type { Position } from './position.ts';
 
@@ -84,7 +85,7 @@ export interface Inspected {
  * @throws LogError as `SyncedLevel.open`; null where there is no database, and none was expected
  */
 export async function inspectLevel(folder: string, place: LevelPlace): Promise<Inspected | null> {
-  const { name, register, counts } = place;
+  const { name, register } = place;
   const there = await checkFiles(folder);
   const remembered = await readRemembered(register, name);
   if (!there) {
@@ -93,6 +94,20 @@ export async function inspectLevel(folder: string, place: LevelPlace): Promise<I
   }
   const db = levelIn(folder);
   await openLevel(db, folder);
+  try {
+    return await inspected(db, folder, place);
+  } catch (error) {
+    await db.close();
+    throw error instanceof LogError ? error : unavailable(folder, error);
+  }
+}
+
+async function inspected(
+  db: Level,
+  folder: string,
+  { name, register, counts }: LevelPlace,
+): Promise<Inspected> {
+  const remembered = await readRemembered(register, name);
   const problems: string[] = [];
   const position = positionIn(db.getSync(POSITION));
   let [digest, counted, rows] = [NOTHING.digest, 0, 0];

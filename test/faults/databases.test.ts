@@ -13,6 +13,7 @@ import { LOG_KINDS } from '../../log/index.ts';
 import { inspectDatabases } from '../../tools/databases.ts';
 import { ok, run } from '../gateway/running.ts';
 import type { Running } from '../gateway/running.ts';
+import { actlog } from '../support/actlog.ts';
 import { intoTables } from '../support/into-tables.ts';
 
 const DATABASES = ['live/1/db', 'sandbox/1/db', 'gateway', 'private'] as const;
@@ -210,7 +211,10 @@ describe('a fault of the storage of a database', function () {
 
   it('that takes keys of disclosures away, or leaves one of an erased text, is named by fsck', async () => {
     const register = await findRegister({ data, checkpoints: kept('register') });
-    const logs = LOG_KINDS.map((kind) => ({ kind, folders: [join(data, kind, '1')] }));
+    const logs = LOG_KINDS.map((kind) => ({
+      ...{ kind, whole: true },
+      folders: [join(data, kind, '1')],
+    }));
     const inspect = async () => {
       const reports = await inspectDatabases(data, register, logs);
       return reports.flatMap(({ differences }) => differences.map(({ detail }) => detail));
@@ -230,5 +234,26 @@ describe('a fault of the storage of a database', function () {
     await putBack('stopped');
     await rename(join(data, 'private'), kept('private.away'));
     assert.equal((await inspect()).filter((detail) => detail.includes('has no key')).length, 7);
+  });
+
+  it('of one log keeps fsck from no other database', async () => {
+    await putBack('stopped');
+    const damage = FAULTS['a flip in a table'];
+    await damage?.(join(data, 'live/1/db'), '');
+    await damage?.(join(data, 'gateway'), '');
+    const args = ['fsck', '--data', data];
+    const { code, stdout, stderr } = await actlog(args, { env });
+    assert.equal(code, 2, stdout);
+    assert.match(
+      stderr,
+      /^actlog: live\/1: the table \S+ in \S+\/live\/1\/db has a damaged block/m,
+    );
+    assert.match(stdout, /^sandbox\/1 {2}.* {2}clean$/m);
+    assert.match(stdout, /^gateway {2}0 rows {2}1 differences\n {2}database: gateway: the table/m);
+    assert.match(stdout, /^private {2}\d+ rows {2}clean$/m);
+    assert.match(stdout, /not checked: the keys of disclosures of live/);
+    const { json } = await actlog([...args, '--json'], { env });
+    const of = ({ database, kind }: { database?: string; kind?: string }) => database ?? kind;
+    assert.deepEqual(json.map(of), ['sandbox', 'live', 'gateway', 'private']);
   });
 });

@@ -1,7 +1,7 @@
 // `actlog fsck`: checks the databases of a stopped data folder against their own entries.
 
 import type { Command } from 'commander';
-import { LOG_KINDS } from '../../log/index.ts';
+import { LOG_KINDS, LogError } from '../../log/index.ts';
 import { findRegister, isMarked, refusalOf, registerName } from '../../log/operate.ts';
 import type { FsckResult } from '../../log/operate.ts';
 import {
@@ -26,6 +26,11 @@ interface FsckCommand extends DataOptions {
 /** What is printed of a log. */
 type FsckReport = FsckResult & Omit<DataLog, 'register'>;
 
+/** A log that does not read far enough to be compared. */
+interface Unread extends Omit<DataLog, 'register'> {
+  readonly error: string;
+}
+
 /** Declares the command. */
 export function addFsck(program: Command): void {
   withData(program.command('fsck'))
@@ -40,58 +45,79 @@ export function addFsck(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
-      '\nExits 0 when all is as it should be, 1 with differences, 2 when that cannot be told. Differences in ' +
-        '`plugin row` only are mended by reindex, all others by restore.',
+      '\nExits 0 when all is as it should be, 1 with differences, 2 when a log does not read far enough to tell; the ' +
+        'rest is checked all the same. Differences in `plugin row` only are mended by reindex, all others by restore.',
     )
     .action(acting(EXIT.unknown, run));
 }
 
 async function run(options: FsckCommand): Promise<number> {
-  const { fsck } = await import('../../log/operate.ts');
   const { config } = await settingsOf(options);
-  const types = await broughtTypes(config);
-  const refusal = isMarked(config.DATA_DIR) ? await refusalOf(registerPlace(config)) : null;
-  const results: FsckReport[] = [];
+  const quiet = options.json === true;
+  const checked: FsckReport[] = [];
+  const unread: Unread[] = [];
   for (const log of await dataLogs(config, options.log)) {
-    const bar = progress(`${log.kind}/${String(log.number)}`, options.json !== true);
-    const { vkey, why } = await vkeyOf(config, log);
+    const { kind, number, folder } = log;
+    try {
+      const report = await checkLog(config, log, quiet);
+      checked.push(report);
+      if (!quiet) print(report);
+    } catch (error) {
+      // One that a server has open: so are all others.
+      if (!(error instanceof LogError) || error.code === 'log_locked') throw error;
+      const { message } = error;
+      unread.push({ kind, number, folder, error: message });
+      process.stderr.write(`actlog: ${kind}/${String(number)}: ${message}\n`);
+    }
+  }
+  const databases = await inspect(config, checked, unread);
+  if (quiet) console.log(JSON.stringify([...checked, ...unread, ...databases], null, 2));
+  else for (const database of databases) printDatabase(database);
+  if (unread.length > 0) return EXIT.unknown;
+  return [...checked, ...databases].every(({ count }) => count === 0) ? EXIT.ok : EXIT.failed;
+}
+
+async function checkLog(config: Config, log: DataLog, quiet: boolean): Promise<FsckReport> {
+  const { fsck } = await import('../../log/operate.ts');
+  const { kind, number, folder, register } = log;
+  const refusal = isMarked(config.DATA_DIR) ? await refusalOf(registerPlace(config)) : null;
+  const { vkey, why } = await vkeyOf(config, log);
+  const bar = progress(`${kind}/${String(number)}`, !quiet);
+  try {
     const result = await fsck({
-      folder: log.folder,
-      outside: { register: log.register, name: registerName(log.kind, log.number) },
-      types,
+      folder,
+      outside: { register, name: registerName(kind, number) },
+      types: await broughtTypes(config),
       threads: threads(),
       ...(vkey === undefined ? {} : { vkey }),
       onProgress: bar.at,
     });
-    bar.end();
     const unchecked = [...result.unchecked, ...[why ?? [], refusal ?? []].flat()];
-    const { kind, number, folder } = log;
-    const report = { kind, number, folder, ...result, unchecked };
-    results.push(report);
-    if (options.json !== true) print(report);
+    return { kind, number, folder, ...result, unchecked };
+  } finally {
+    bar.end();
   }
-  const databases = await inspect(config, results);
-  if (options.json === true) console.log(JSON.stringify([...results, ...databases], null, 2));
-  else for (const database of databases) printDatabase(database);
-  return [...results, ...databases].every(({ count }) => count === 0) ? EXIT.ok : EXIT.failed;
 }
 
 /** The gateway's databases, and the sealed disclosures of the logs that were checked. */
 async function inspect(
   config: Config,
-  logs: readonly FsckReport[],
+  checked: readonly FsckReport[],
+  unread: readonly Unread[],
 ): Promise<readonly DatabaseReport[]> {
   const { inspectDatabases } = await import('../databases.ts');
   const kinds = LOG_KINDS.map((kind) => ({
     kind,
-    folders: logs.filter((log) => log.kind === kind).map(({ folder }) => folder),
+    folders: checked.filter((log) => log.kind === kind).map(({ folder }) => folder),
+    whole: unread.every((log) => log.kind !== kind),
   }));
   return inspectDatabases(config.DATA_DIR, await findRegister(registerPlace(config)), kinds);
 }
 
-function printDatabase({ database, rows, count, differences }: DatabaseReport): void {
+function printDatabase({ database, rows, count, differences, unchecked }: DatabaseReport): void {
   console.log(`${database}  ${String(rows)} rows  ${verdictOf(count)}`);
   printDifferences(count, differences);
+  for (const what of unchecked) console.log(`  not checked: ${what}`);
 }
 
 const verdictOf = (count: number): string =>
