@@ -1,4 +1,14 @@
-// The only door of the core. Everything else in this folder is out of reach for plugins and gateway.
+// The log itself: an append-only list of signed entries. Plugins and the gateway import this file; operate.ts is the door
+// for operations and verify.ts the one for offline checks. FORMAT.md has the bytes. The rooms, in the order to read them:
+//
+// rules/    what may be in a log: built-in types, declared types, surfaces. Shared by the writer and by replay.
+// write/    the way of an entry into the log. sequencer.ts calls placing.ts, which fixes the index, the time and the links
+//           of each entry; committer.ts has the statement signed (crypto/sign-pool.ts), and integrate.ts lists the writes
+//           of one synced batch. publisher.ts signs checkpoints; catch-up.ts and engine.ts bring a log back at a start.
+// read/     entries, tiles, lookups and absence documents, answered from what is durable and published.
+// replay/   every rule checked again from the entries, with state that is independent of the writer's.
+// operate/  fsck, reindex, restore, adoption, successor logs. verify/ and cose/ check documents without a log.
+// Below them: store/ (LevelDB, files), merkle/, map/ (chain heads), note/ (checkpoints), crypto/, encoding/.
 
 export { openLog, openThreads } from './open.ts';
 export { logNumbers, openRegister } from './store/data-folder.ts';

@@ -8,13 +8,13 @@ import type { JsonObject } from './encoding/json-types.ts';
 import type { Engine, EngineOptions } from './write/engine.ts';
 import { startEngine } from './write/engine.ts';
 import { LogError } from './errors.ts';
-import { healthOf } from './health.ts';
 import { lookup, type Page, type Question } from './read/lookup.ts';
 import { consistencyPath, inclusionPath, type RightSide } from './merkle/prove.ts';
 import { Operator } from './operate/operator.ts';
 import type { Visible } from './write/publisher.ts';
 import { refusal } from './write/read-only.ts';
 import { Reader } from './read/reader.ts';
+import { floorAfter } from './write/state.ts';
 import { Waiters } from './write/waiters.ts';
 import { write } from './store/store.ts';
 import { writable } from './store/writable.ts';
@@ -307,3 +307,33 @@ export class OpenLog extends Reader implements Log {
 }
 
 const closing = (): LogError => new LogError('log_unavailable', 'the log is closing');
+
+/** For how long a failure of a plugin is told: some fail on one caller's entries only. */
+const FAILED_MS = 3_600_000;
+
+/** `reason` says why the log does not take entries; null when it does. */
+function healthOf(engine: Engine, failure: string | null): LogHealth {
+  const { core, publisher, folded, read_only } = engine;
+  const reason = failure ?? read_only?.reason ?? null;
+  const { visible } = publisher;
+  const waiting = core.durable - visible.size;
+  const oldest = waiting > 0 ? (core.statementAt(visible.size).issued_at_ms as number) : null;
+  return {
+    writable: reason === null,
+    ...(reason === null ? {} : { reason }),
+    lost_key: read_only?.lost_key ?? null,
+    closed: core.position.closed || read_only?.lost_key === null,
+    size: core.durable,
+    published_size: visible.size,
+    published_at_ms: visible.published_at_ms,
+    waiting,
+    oldest_waiting_ms: oldest === null ? null : Math.max(0, core.clock.wall() - oldest),
+    clock_offset_ms: core.clock.drift(),
+    clock_doubt: core.clock.doubt(floorAfter(core.position)),
+    keys_in_map: folded.keys,
+    failed_plugins: [...core.failures]
+      .filter(([, at_ms]) => core.clock.monotonic() - at_ms < FAILED_MS)
+      .map(([plugin]) => plugin)
+      .sort(),
+  };
+}

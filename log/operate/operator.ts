@@ -1,7 +1,10 @@
 // What only the operator does to a log: keys, clock, backup, closing it.
 
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
 import { asInvalid } from '../rules/admission.ts';
-import { backupStore } from '../store/backup.ts';
+import { metaKey } from '../store/layout.ts';
+import { openStore, put, type Store, type Write } from '../store/store.ts';
 import type { Engine } from '../write/engine.ts';
 import { LogError } from '../errors.ts';
 import { refusal } from '../write/read-only.ts';
@@ -81,3 +84,41 @@ const declare = ({ jwk }: ReceiptKey, status: 'retired' | 'revoked'): Draft => (
   type: 'log.key.v1',
   members: { key: { kty: jwk.kty, crv: jwk.crv, x: jwk.x }, status },
 });
+
+/** Rows that a backup writes at once. */
+const BATCH = 1024;
+
+/**
+ * Copies every row to `<folder>/db` while writes go on; refuses a folder that has one already. Private keys and the
+ * checkpoint register are not part of the copy: a restored copy must be compared with the newest register, never with
+ * its own.
+ */
+export async function backupStore(store: Store, folder: string): Promise<{ size: number }> {
+  const target = join(folder, 'db');
+  const taken = await access(target).then(
+    () => true,
+    () => false,
+  );
+  if (taken)
+    throw new LogError('out_of_range', `${target} exists already: a backup needs a new folder`);
+  const copy = await openStore(target);
+  try {
+    let batch: Write[] = [];
+    for await (const [key, value] of store.copy()) {
+      batch.push(put(key, value));
+      if (batch.length < BATCH) continue;
+      await copy.write(batch);
+      batch = [];
+    }
+    await copy.write(batch);
+    const state = copy.get(metaKey('state'));
+    return {
+      size:
+        state === undefined
+          ? 0
+          : (JSON.parse(Buffer.from(state).toString()) as { size: number }).size,
+    };
+  } finally {
+    await copy.close();
+  }
+}

@@ -24,7 +24,6 @@ import { checkMembers } from './members.ts';
 import type { Common } from './members.ts';
 import { Surfaces } from './surfaces.ts';
 import type { SurfaceDump } from './surfaces.ts';
-import { checkTimes } from './times.ts';
 import { EntryTypes } from './types.ts';
 import type { Declaration, TypesDump } from './types.ts';
 import { RuleBroken, under } from '../rules/violation.ts';
@@ -284,4 +283,36 @@ function surfaceRule(type: string): Rule {
 
 function ownerRule(type: string): Rule {
   return type === 'astl.entity.v1' ? 'entity_claim' : 'entity_owner';
+}
+
+/** What the next entry is compared with. */
+interface TimeState {
+  readonly last: { readonly entry_id: string; readonly issued_at_ms: number } | null;
+  readonly mapHead: { readonly index: number; readonly issued_at_ms: number } | null;
+}
+
+/**
+ * log/FORMAT.md §2.1: entry_id strictly increases; issued_at_ms never decreases and is strictly greater than that of the last
+ * map head, so that no entry can fall into a window that a map head has closed.
+ */
+function checkTimes(common: Common, index: number, { last, mapHead }: TimeState): void {
+  const { entry_id, issued_at_ms } = common;
+  if (last !== null && issued_at_ms < last.issued_at_ms) {
+    throw new RuleBroken('time_order', 'issued_at_ms is before that of the entry before', [
+      index - 1,
+    ]);
+  }
+  if (mapHead !== null && issued_at_ms <= mapHead.issued_at_ms) {
+    throw new RuleBroken('time_after_map_head', 'issued_at_ms is not after the last map head', [
+      mapHead.index,
+    ]);
+  }
+  // One spelling of one length: the order of the text is that of the bits.
+  if (last !== null && entry_id <= last.entry_id) {
+    throw new RuleBroken(
+      'entry_id_order',
+      'entry_id is not greater than that of the entry before',
+      [index - 1],
+    );
+  }
 }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { backupStore } from '../../../log/store/backup.ts';
+import { backupStore } from '../../../log/operate/operator.ts';
 import { metaKey } from '../../../log/store/layout.ts';
 import { openStore, put, type Store } from '../../../log/store/store.ts';
 import { writable } from '../../../log/store/writable.ts';
