@@ -16,7 +16,7 @@ import { compileSchema } from './validation.ts';
  * @param taken verbs of the gateway itself, which no plugin may replace
  */
 export function commandVerbs(gateway: Gateway, taken: AdminVerbs = {}): AdminVerbs {
-  const verbs = gateway.commands().map((command) => {
+  const verbs = gateway.plugged().commands.map((command) => {
     if (Object.hasOwn(taken, command.name)) {
       const [plugin = ''] = command.name.split(' ');
       throw new PluginError(plugin, `has the command ${command.name}, which is the gateway's own`);
@@ -54,19 +54,16 @@ function performed(gateway: Gateway, command: Command, args: unknown): Promise<u
 /** Performs the jobs at once and then on time; `close` ends that and waits for those that run. */
 export function startChores(gateway: Gateway, logger: Logger): { close(): Promise<void> } {
   const stopped = new AbortController();
-  const jobs = gateway.commands().flatMap((command) => {
+  const jobs = gateway.plugged().jobs.map((command) => {
     const { every_ms, name } = command;
-    if (every_ms === undefined) return [];
-    return [
-      every(gateway, every_ms, stopped.signal, async () => {
-        try {
-          await performed(gateway, command, {});
-        } catch (err) {
-          // What was not done now is done the next time.
-          logger.warn({ err, command: name }, 'a command was put off');
-        }
-      }),
-    ];
+    return every(gateway, every_ms, stopped.signal, async () => {
+      try {
+        await performed(gateway, command, {});
+      } catch (err) {
+        // What was not done now is done the next time.
+        logger.warn({ err, command: name }, 'a command was put off');
+      }
+    });
   });
   return {
     async close() {

@@ -2,17 +2,17 @@
 
 import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Plugin } from '../plugins/contract.ts';
+import type { AnyPlugin } from '../plugins/contract.ts';
 import { ConfigError } from './config.ts';
 
 /** Loads the default export of each; `PLUGINS` names the one that fails. */
-export async function externalPlugins(names: readonly string[]): Promise<readonly Plugin[]> {
+export async function externalPlugins(names: readonly string[]): Promise<readonly AnyPlugin[]> {
   return Promise.all(names.map(load));
 }
 
-async function load(name: string): Promise<Plugin> {
+async function load(name: string): Promise<AnyPlugin> {
   const path = name.startsWith('.') || isAbsolute(name);
-  let module: { default?: Partial<Plugin> | null };
+  let module: { default?: Partial<Record<string, unknown>> | null };
   try {
     module = (await import(path ? pathToFileURL(resolve(name)).href : name)) as typeof module;
   } catch (cause) {
@@ -22,16 +22,16 @@ async function load(name: string): Promise<Plugin> {
   if (
     typeof plugin !== 'object' ||
     plugin === null ||
-    !Array.isArray(plugin.types) ||
-    typeof plugin.routes !== 'function'
+    !Array.isArray(plugin['types']) ||
+    (typeof plugin['setup'] !== 'function' && typeof plugin['routes'] !== 'function')
   ) {
     throw new ConfigError(
-      `PLUGINS: the default export of ${name} is no plugin: it has a list types and a function routes`,
+      `PLUGINS: the default export of ${name} is no plugin: it has a list types and a function setup`,
     );
   }
   // Whatever else is wrong is said with the plugin's name.
-  if (typeof plugin.name !== 'string') {
+  if (typeof plugin['name'] !== 'string') {
     throw new ConfigError(`PLUGINS: the plugin of ${name} has no name`);
   }
-  return plugin as Plugin;
+  return plugin as unknown as AnyPlugin;
 }

@@ -1,10 +1,11 @@
 // What the running gateway is made of, as its routes and middleware see it: built by server.ts, handed down
 // as one value, never looked up.
 
-import type { Json, JsonObject, Kind, Log, Register } from '../log/index.ts';
-import type { Command, EntryType, Route } from '../plugins/contract.ts';
+import type { Json, Kind, Log, Register } from '../log/index.ts';
+import type { EntryType, Route } from '../plugins/contract.ts';
 import type { Ground } from './ground.ts';
 import type { PluginKeys } from './plugin-keys.ts';
+import type { Plugged } from './plugged.ts';
 import type { Counters } from './tenants/counters.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
 import type { StaticFiles } from './static/statics.ts';
@@ -32,10 +33,8 @@ export interface Gateway extends Ground {
   readonly statics: StaticFiles;
   /** Renders a view of views/ to a whole HTML document. */
   readonly page: RenderPage;
-  /** The partner whose link led to a page, for its footer; null for a slug that nobody has. */
-  partner(slug: string): { readonly name: string; readonly status_url: string } | null;
-  /** Vectors of COSE and AIR of a published entry of the newest log, for the offline kit. */
-  exportVectors(kind: Kind, index: number): Promise<readonly JsonObject[]>;
+  /** What the plugins add: there once they are set up, before anything is served. */
+  plugged(): Plugged;
   /** Whether a stop has begun: requests under way are still answered. */
   stopping(): boolean;
   /** Since it was opened, on the clock that nobody sets. */
@@ -46,6 +45,4 @@ export interface Gateway extends Ground {
   routes(): readonly Route[];
   /** The entry types that the gateway and its plugins declare in every log. */
   readonly types: readonly EntryType[];
-  /** All declared commands. */
-  commands(): readonly Command[];
 }

@@ -2,41 +2,37 @@
 // Everything that is wrong with a plugin stops the start, with its name.
 
 import type {
+  AnyPlugin,
   Caller,
-  Command,
   Disclosure,
-  EntryType,
   JsonObject,
   Kind,
   LogView,
   Plugin,
   PluginHost,
-  Route,
+  Setup,
 } from '../plugins/contract.ts';
 import type { ConfigSources } from './config.ts';
+import { adapted } from './contract-1.ts';
 import type { Gateway } from './gateway.ts';
 import { logView } from './log-view.ts';
-import { checkCommand, checkPlugin } from './plugin-checks.ts';
-import { asked, listOf, own, PluginError } from './plugin-error.ts';
+import { joinSetups } from './plugged.ts';
+import type { Plugged } from './plugged.ts';
+import { checkPlugin, checkSetup } from './plugin-checks.ts';
+import { asked, own, PluginError } from './plugin-error.ts';
 import { pluginSettings } from './plugin-settings.ts';
-import { checkRoute } from './route-checks.ts';
 
 export { PluginError } from './plugin-error.ts';
 
-/** What the plugins add to the gateway. */
-export interface Plugged {
-  readonly routes: readonly Route[];
-  readonly commands: readonly Command[];
-  readonly types: readonly EntryType[];
-  /** What a plugin gives to others. */
-  api<T>(plugin: Plugin<T>): T;
-}
-
-/** Orders the plugins so that each stands after those it requires; checks contract, names and types. */
-export function orderPlugins(plugins: readonly Plugin[]): readonly Plugin[] {
+/**
+ * Checks contract, names and types of the plugins, adapts those of contract 1, and orders them so that each follows the
+ * plugins that it requires.
+ */
+export function orderPlugins(plugins: readonly AnyPlugin[]): readonly Plugin[] {
   const byName = new Map<string, Plugin>();
-  for (const plugin of plugins) {
-    checkPlugin(plugin);
+  for (const declared of plugins) {
+    checkPlugin(declared);
+    const plugin = adapted(declared);
     if (byName.has(plugin.name)) throw new PluginError(plugin.name, 'is there twice');
     byName.set(plugin.name, plugin);
   }
@@ -52,61 +48,35 @@ export function orderPlugins(plugins: readonly Plugin[]): readonly Plugin[] {
     }
     ordered.add(plugin);
   };
-  for (const plugin of plugins) place(plugin, []);
+  for (const plugin of byName.values()) place(plugin, []);
   return [...ordered];
 }
 
-/** Sets the plugins up in order: settings, api, routes. The logs must be open. */
+/** Sets the plugins up in order and joins what they add. The logs must be open. */
 export function setUpPlugins(
-  plugins: readonly Plugin[],
+  plugins: readonly AnyPlugin[],
   gateway: Gateway,
   sources: ConfigSources,
 ): Plugged {
   const ordered = orderPlugins(plugins);
   const settings = pluginSettings(ordered, sources);
-  const apis = new Map<Plugin, unknown>();
-  const routes: Route[] = [];
-  const commands: Command[] = [];
+  const setups = new Map<string, Setup>();
   for (const plugin of ordered) {
-    const host = hostFor(plugin, gateway, settings.get(plugin.name) ?? {}, apis);
     const { name } = plugin;
-    apis.set(
-      plugin,
-      asked(name, 'api', () => plugin.api?.(host)),
-    );
-    const declared = asked(name, 'routes', () => plugin.routes(host));
-    for (const route of listOf(name, 'routes', declared) as readonly Route[]) {
-      checkRoute(name, route);
-      own(name, route);
-      routes.push(route);
-    }
-    const acts = asked(name, 'commands', () =>
-      plugin.commands === undefined ? [] : plugin.commands(host),
-    );
-    for (const command of listOf(name, 'commands', acts) as readonly Command[]) {
-      checkCommand(name, command);
-      if (commands.some((other) => other.name === command.name)) {
-        throw new PluginError(name, `has the command ${command.name} twice`);
-      }
-      commands.push(command);
-    }
+    const host = hostFor(plugin, gateway, settings.get(name) ?? {}, setups);
+    const setup = asked(name, 'setup', () => plugin.setup(host));
+    checkSetup(name, setup);
+    for (const route of [...(setup.routes ?? []), ...(setup.pages ?? [])]) own(name, route);
+    setups.set(name, setup);
   }
-  return {
-    routes,
-    commands,
-    types: ordered.flatMap(({ types }) => types),
-    api<T>(plugin: Plugin<T>): T {
-      if (!apis.has(plugin)) throw new PluginError(plugin.name, 'is not set up');
-      return apis.get(plugin) as T;
-    },
-  };
+  return joinSetups(setups);
 }
 
 function hostFor(
   plugin: Plugin,
   gateway: Gateway,
   settings: Readonly<Record<string, unknown>>,
-  apis: ReadonlyMap<Plugin, unknown>,
+  setups: ReadonlyMap<string, Setup>,
 ): PluginHost {
   const { config } = gateway;
   const viewsOf = (kind: Kind): readonly LogView[] =>
@@ -128,11 +98,12 @@ function hostFor(
       return newest;
     },
     logs: (kind) => views[kind],
-    use<T>(other: Plugin<T>): T {
-      if (!(plugin.requires ?? []).includes(other.name) || !apis.has(other)) {
-        throw new PluginError(plugin.name, `uses ${other.name} without requiring it`);
+    use<T>({ name }: AnyPlugin<T>): T {
+      const setup = setups.get(name);
+      if (!(plugin.requires ?? []).includes(name) || setup === undefined) {
+        throw new PluginError(plugin.name, `uses ${name} without requiring it`);
       }
-      return apis.get(other) as T;
+      return setup.api as T;
     },
     disclosed: (caller, entry_id) => disclosed(gateway, caller, entry_id),
     catalog: (path) => gateway.catalog(path),

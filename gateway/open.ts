@@ -19,8 +19,8 @@ import {
   systemTime,
 } from '../log/index.ts';
 import type { Kind, Log, Threads, TimeSource } from '../log/index.ts';
-import { exported, PLUGINS, readCatalog, relay, restraint } from '../plugins/index.ts';
-import type { Command, Json, Plugin, Route } from '../plugins/contract.ts';
+import { PLUGINS, readCatalog } from '../plugins/index.ts';
+import type { AnyPlugin, Json, Route } from '../plugins/contract.ts';
 import { carryOver } from './carry.ts';
 import { demoCalls } from './demo/calls.ts';
 import { demoPages } from './demo/pages.ts';
@@ -30,6 +30,7 @@ import { openEgress } from './egress/egress.ts';
 import type { Resolve } from './egress/egress.ts';
 import type { Gateway } from './gateway.ts';
 import { orderPlugins, setUpPlugins } from './host.ts';
+import type { Plugged } from './plugged.ts';
 import { passphraseOf } from './passphrase.ts';
 import { PluginKeys } from './plugin-keys.ts';
 import { observeLogs, observeScrub, observeWitnesses, openMetrics } from './metrics.ts';
@@ -59,7 +60,7 @@ export interface OpenOptions {
   /** Opens logs whose tenants are lost: new first keys are made on purpose. */
   readonly new_keys?: boolean;
   /** Beside the built-in ones and those of PLUGINS. */
-  readonly plugins?: readonly Plugin[];
+  readonly plugins?: readonly AnyPlugin[];
 }
 
 /** An open gateway and how it is closed: nothing acknowledged is lost. */
@@ -205,7 +206,6 @@ async function open(
   const statics = readStaticFiles();
   const catalogs = new Map<string, Json>();
   const routes: Route[] = [];
-  const commands: Command[] = [];
   const receipt: Gateway['receipt'] = (log, index, opened) =>
     receiptAt(base_url, log, index, opened);
   const { logger } = options;
@@ -234,8 +234,7 @@ async function open(
     logger,
     statics,
     page: openViews((name) => addressOf(name, statics.get(name)?.sha256)),
-    partner: (slug) => plugged.api(relay).partner(slug),
-    exportVectors: (kind, index) => plugged.api(exported).vectors(kind, index),
+    plugged: () => plugged,
     stopping: () => stopping,
     uptimeMs: () => time.monotonic() - started,
     now,
@@ -247,16 +246,13 @@ async function open(
     receipt,
     routes: () => routes,
     types,
-    commands: () => commands,
   };
   await carryOver(gateway, plugins);
-  const plugged = setUpPlugins(plugins, gateway, sources);
-  const holds = plugged.api(restraint);
-  const own = [...gatewayRoutes(gateway), ...erasureRoutes(gateway, holds), ...plugged.routes];
+  const plugged: Plugged = setUpPlugins(plugins, gateway, sources);
+  const own = [...gatewayRoutes(gateway), ...erasureRoutes(gateway), ...plugged.routes];
   routes.push(...own, ...demoPages(gateway));
   routes.push(...demoCalls(own, gateway.catalog('demo.json')));
   await finishErasures(gateway);
-  commands.push(...plugged.commands);
   return { gateway, store, stop: () => (stopping = true) };
 }
 

@@ -2,9 +2,17 @@
 // type is taken for granted; each fault is one line with the plugin's name.
 
 import { checkEntryType } from '../log/index.ts';
-import type { Command, EntryType, EventRule, KeyDeclaration, Plugin } from '../plugins/contract.ts';
+import type {
+  AnyPlugin,
+  Command,
+  EntryType,
+  EventRule,
+  KeyDeclaration,
+  Setup,
+} from '../plugins/contract.ts';
 import { carriedName, CONTRACT, MAX_EVERY_MS, MIN_EVERY_MS } from '../plugins/contract.ts';
 import { listOf, PluginError } from './plugin-error.ts';
+import { checkRoute } from './route-checks.ts';
 import { compileSchema } from './validation.ts';
 
 const NAME = /^[a-z][a-z0-9-]*$/;
@@ -17,8 +25,17 @@ const CORE = ['log', 'astl'];
 const GATEWAY = 'gateway';
 const ALGORITHMS = ['Ed25519', 'ES256'];
 
+/** The functions of a plugin of each contract. */
+const FUNCTIONS: ReadonlyMap<number, readonly string[]> = new Map([
+  [1, ['routes', 'commands', 'api', 'carry']],
+  [CONTRACT, ['setup', 'carry']],
+]);
+/** What a setup may have: lists, functions, and objects with their functions. */
+const LISTS = ['routes', 'pages', 'commands', 'jobs'] as const;
+const CALLED = ['status', 'partner', 'kitVectors'] as const;
+
 /** Throws `PluginError` for the first thing that is not as the contract has it. */
-export function checkPlugin(plugin: Plugin): void {
+export function checkPlugin(plugin: AnyPlugin): void {
   const { name, contract, types, requires = [], keys = [], events = [] } = plugin;
   if (typeof (name as unknown) !== 'string') {
     const { title } = plugin as { readonly title?: unknown };
@@ -29,14 +46,18 @@ export function checkPlugin(plugin: Plugin): void {
   };
   if (name === GATEWAY) refuse('must not have the name of the gateway');
   if (!NAME.test(name)) refuse(`must have a name that matches ${NAME.source}`);
-  if ((contract as number) !== CONTRACT) {
-    refuse(`is written for contract ${String(contract)}, this host has ${String(CONTRACT)}`);
+  const parts = FUNCTIONS.get(contract);
+  if (parts === undefined) {
+    const known = [...FUNCTIONS.keys()].join(' and ');
+    return refuse(`is written for contract ${String(contract)}, this host has ${known}`);
   }
-  for (const part of ['routes', 'commands', 'api', 'carry'] as const) {
-    if ((part === 'routes' || plugin[part] !== undefined) && !has(plugin, part)) {
+  const given = plugin as unknown as Readonly<Record<string, unknown>>;
+  parts.forEach((part, at) => {
+    // The first one is what a plugin cannot do without.
+    if ((at === 0 || given[part] !== undefined) && !has(plugin, part)) {
       refuse(`${part} must be a function`);
     }
-  }
+  });
   for (const other of listOf(name, 'requires', requires)) {
     if (typeof other !== 'string') refuse('requires must name plugins');
   }
@@ -59,6 +80,36 @@ export function checkPlugin(plugin: Plugin): void {
         refuse(`has the event ${String(event)}, which must match ${EVENT.source}`);
     }
     if (!has(rule, 'eventOf')) refuse(`the events of ${rule.entry} need the function eventOf`);
+  }
+}
+
+/** Throws `PluginError` for the first thing in what `setup` returned that is not as the contract has it. */
+export function checkSetup(plugin: string, setup: Setup): void {
+  const given = setup as unknown;
+  if (typeof given !== 'object' || given === null || given instanceof Promise) {
+    if (given instanceof Promise) given.catch(() => undefined);
+    const found = given instanceof Promise ? 'a promise' : String(given);
+    throw new PluginError(plugin, `setup must return an object, not ${found}`);
+  }
+  const refuse = (reason: string): never => {
+    throw new PluginError(plugin, reason);
+  };
+  for (const part of LISTS) if (setup[part] !== undefined) listOf(plugin, part, setup[part]);
+  for (const part of CALLED) {
+    if (setup[part] !== undefined && !has(setup, part)) refuse(`${part} must be a function`);
+  }
+  const { routes = [], pages = [], commands = [], jobs = [], metrics, retention } = setup;
+  for (const route of [...routes, ...pages]) checkRoute(plugin, route);
+  for (const command of [...commands, ...jobs]) checkCommand(plugin, command);
+  for (const { name, every_ms } of commands) {
+    if (every_ms !== undefined) refuse(`command ${name}: has every_ms, so it belongs into jobs`);
+  }
+  for (const { name, every_ms } of jobs as readonly Command[]) {
+    if (every_ms === undefined) refuse(`job ${name}: has no every_ms`);
+  }
+  if (metrics !== undefined && !has(metrics, 'read')) refuse('metrics need the function read');
+  for (const part of ['holdOver', 'holdMark']) {
+    if (retention !== undefined && !has(retention, part)) refuse(`retention needs ${part}`);
   }
 }
 
@@ -98,7 +149,7 @@ function checkTypes(plugin: string, types: readonly unknown[]): void {
 }
 
 /** Throws `PluginError` for the first thing in a command or job that is not as the contract has it. */
-export function checkCommand(plugin: string, declared: Command): void {
+function checkCommand(plugin: string, declared: Command): void {
   const command = declared as Partial<Command> | null;
   const { name, summary, args, every_ms } = command ?? {};
   if (typeof name !== 'string') throw new PluginError(plugin, 'has a command without a name');

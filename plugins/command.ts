@@ -48,3 +48,13 @@ export type Command = CommandDeclaration;
 export function command<A extends TSchema>(declaration: CommandDeclaration<A>): Command {
   return declaration;
 }
+
+/** A command that the gateway also performs by the clock. */
+export type Job = Command & { readonly every_ms: number };
+
+/** Types a job by its own schema; returns the declaration as it is. */
+export function job<A extends TSchema>(
+  declaration: CommandDeclaration<A> & { readonly every_ms: number },
+): Job {
+  return declaration;
+}

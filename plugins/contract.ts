@@ -1,14 +1,15 @@
-// The plugin contract, version 1: the one file that a plugin author reads (plugins/GUIDE.md).
+// The plugin contract, version 2: what a plugin may import from the package, as `actlog/plugin` (plugins/GUIDE.md).
 //
-// A plugin is a value. It declares entry types (what may stand in the log, and how that changes the
-// plugin's own rows) and routes (what the world may ask). From a route's declaration come validation,
-// limits, idempotency, metering, metrics and the OpenAPI operation; its handler is an ordinary Koa
-// handler. Plugins have no middleware, no event bus and no way to each other but `use(plugin)`.
+// A plugin is a value. It declares entry types (what may be logged, and how an entry changes the plugin's rows), and
+// its `setup` returns what it adds to the service: routes, pages, commands, jobs, an API for other plugins. The gateway
+// derives validation, limits, idempotency, metering, metrics and the OpenAPI operation from a route's declaration; its
+// handler is an ordinary Koa handler. Plugins have no middleware and no event bus; they reach each other only by
+// `host.use(plugin)`. Plugins of contract 1 are still accepted (gateway/contract-1.ts).
 //
 //   export default definePlugin({
-//     contract: 1, name: 'notes', title: 'Notes',
+//     contract: 2, name: 'notes', title: 'Notes',
 //     types: [noteType],                 // notes.note.v1
-//     routes: (host) => [route({ method: 'POST', path: '/notes', … })],
+//     setup: (host) => ({ routes: [route({ method: 'POST', path: '/notes', … })] }),
 //   });
 
 import type { ParameterizedContext } from 'koa';
@@ -26,7 +27,7 @@ import type {
 import type { Access, Caller, Role } from './caller.ts';
 import type { Carry } from './carry.ts';
 import type { Counters } from './counters.ts';
-import type { Command } from './command.ts';
+import type { Command, Job } from './command.ts';
 import type { Egress } from './egress.ts';
 import type { KeyDeclaration, PluginSigner } from './keys.ts';
 import type { Limits } from './limits.ts';
@@ -82,8 +83,8 @@ export type {
 /** Requests that cost as much, or more, are heavy: of one caller one runs at a time. */
 export const HEAVY_COST = 5;
 
-/** The number of this contract; a host refuses a plugin that was written for another. */
-export const CONTRACT = 1;
+/** The number of this contract. A host also accepts plugins of contract 1. */
+export const CONTRACT = 2;
 
 /** What a handler and `respond` know of the request; members have passed the route's schemas. */
 export interface RouteRequest<P = unknown, Q = unknown, B = unknown> {
@@ -273,8 +274,8 @@ export interface PluginHost {
   log(kind: Kind): LogView;
   /** Every log of the kind that is served, oldest first. */
   logs(kind: Kind): readonly LogView[];
-  /** What another plugin's `api` returned; it must stand in `requires`. */
-  use<T>(plugin: Plugin<T>): T;
+  /** The `api` of another plugin, found by its name, which must be listed in `requires`. */
+  use<T>(plugin: AnyPlugin<T>): T;
   /**
    * What still opens the commitments of an entry of the caller's own; none of another tenant's, of `public`, or
    * where they were destroyed.
@@ -300,9 +301,63 @@ export interface PluginHost {
   url(path: string): string;
 }
 
-/** A plugin: what `definePlugin` takes and returns. */
-export interface Plugin<T = unknown> {
-  readonly contract: typeof CONTRACT;
+/** A part of the service that a plugin watches; /health, /readyz and /status.json show it. */
+export interface Component {
+  /** Stable. */
+  readonly id: string;
+  readonly name: string;
+  /** Null when it works; otherwise what is wrong, in words for the public: it names no folder and no host. */
+  readonly fault: string | null;
+  /** Whether the service is useless without it. */
+  readonly vital: boolean;
+}
+
+/** Members that a plugin adds to the answer of /metrics/public. */
+export interface PublicMetrics {
+  /** Schema of each member, by name. */
+  readonly members: Readonly<Record<string, TSchema>>;
+  /** Exactly those members, as of now. */
+  read(): JsonObject | Promise<JsonObject>;
+}
+
+/** Who forbids that the private values behind an entry are erased (gateway/API.md §1.2). */
+export interface Retention {
+  /** The entry that holds what an entry of this statement commits to; null when none does. */
+  holdOver(kind: Kind, statement: JsonObject): Promise<{ readonly entry_id: string } | null>;
+  /** Whole name of the row that every new hold of the tenant changes: an erasure that sees it change looks again. */
+  holdMark(tenant_ref: string): string;
+}
+
+/** A partner in the footer of a page that its link led to. */
+export interface FooterPartner {
+  readonly name: string;
+  readonly status_url: string;
+}
+
+/** What a plugin adds to the service: what its `setup` returns. Every member is optional. */
+export interface Setup<T = unknown> {
+  /** Matched in this order, after the gateway's own routes. */
+  readonly routes?: readonly Route[];
+  /** Routes that answer with HTML; they follow `routes`. */
+  readonly pages?: readonly Route[];
+  /** What other plugins get from `host.use`. */
+  readonly api?: T;
+  /** What the operator may do to the plugin's part, from the command line. */
+  readonly commands?: readonly Command[];
+  /** Commands that the gateway also performs by the clock. */
+  readonly jobs?: readonly Job[];
+  /** Parts of the service that can fail; called for each answer that shows them. */
+  status?(): readonly Component[];
+  readonly metrics?: PublicMetrics;
+  readonly retention?: Retention;
+  /** The partner of the slug in a page's `partner` parameter; null for a slug that the plugin does not know. */
+  partner?(slug: string): FooterPartner | null;
+  /** Test vectors, made of a published entry of the newest log, for the offline verification kit. */
+  kitVectors?(kind: Kind, index: number): Promise<readonly JsonObject[]>;
+}
+
+/** What plugins of both contracts declare. */
+export interface PluginDeclarations {
   /** `^[a-z][a-z0-9-]*$`; the first part of its entry types, the prefix of its rows and its tags. */
   readonly name: string;
   readonly title: string;
@@ -320,11 +375,6 @@ export interface Plugin<T = unknown> {
   readonly types: readonly EntryType[];
   /** Which entries are events, and for whom (plugins/events.ts). */
   readonly events?: readonly EventRule[];
-  routes(host: PluginHost): readonly Route[];
-  /** What the operator may do to the plugin's part, and what the gateway does by the clock. */
-  commands?(host: PluginHost): readonly Command[];
-  /** What other plugins get from `use`. Called once, before `routes`. */
-  api?(host: PluginHost): T;
   /**
    * What goes over from a closed log into its successor, which has taken no other entry yet: everything that a
    * tenant owns, owes or is limited to, and what must stay unique. Read from the closed log alone, so that a start
@@ -334,8 +384,30 @@ export interface Plugin<T = unknown> {
   carry?(closed: LogView): AsyncIterable<Carry>;
 }
 
-/** Types a plugin; the host checks it at boot. */
-export function definePlugin<T = unknown>(plugin: Plugin<T>): Plugin<T> {
+/** A plugin: what `definePlugin` takes and returns. */
+export interface Plugin<T = unknown> extends PluginDeclarations {
+  readonly contract: typeof CONTRACT;
+  /** Called once, when the logs are open and the plugins in `requires` are set up. */
+  setup(host: PluginHost): Setup<T>;
+}
+
+/** A plugin of contract 1: a function for each part in place of `setup`. */
+export interface EarlierPlugin<T = unknown> extends PluginDeclarations {
+  readonly contract: 1;
+  routes(host: PluginHost): readonly Route[];
+  /** Commands, and jobs among them, which have `every_ms`. */
+  commands?(host: PluginHost): readonly Command[];
+  /** What other plugins get from `use`. Called once, before `routes`. */
+  api?(host: PluginHost): T;
+}
+
+/** What a host accepts. */
+export type AnyPlugin<T = unknown> = Plugin<T> | EarlierPlugin<T>;
+
+/** Types a plugin and returns it as it is; the host checks it at boot. */
+export function definePlugin<T = unknown>(plugin: Plugin<T>): Plugin<T>;
+export function definePlugin<T = unknown>(plugin: EarlierPlugin<T>): EarlierPlugin<T>;
+export function definePlugin<T>(plugin: AnyPlugin<T>): AnyPlugin<T> {
   return plugin;
 }
 

@@ -22,11 +22,6 @@ import signal from './signal/index.ts';
 import silence from './silence/index.ts';
 import stack from './stack/index.ts';
 
-export { countsEver, countsOfLastDay, holds, INVARIANT } from './classify/index.ts';
-export { default as exported } from './exports/index.ts';
-export { default as relay } from './relay/index.ts';
-export { default as restraint } from './restraint/index.ts';
-export type { RestraintApi } from './restraint/index.ts';
 export { catalogUrl, readCatalog } from './catalog.ts';
 
 /** Every plugin that the gateway loads by itself. */

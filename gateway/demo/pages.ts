@@ -44,7 +44,7 @@ export function demoPages(gateway: Gateway): readonly Route[] {
         title,
         here: path,
         scripts: [script],
-        partner: slug === undefined ? null : gateway.partner(slug),
+        partner: slug === undefined ? null : gateway.plugged().partner(slug),
         base_url: gateway.base_url,
         helplines: gateway.catalog('helplines.json'),
         ...data,

@@ -7,7 +7,6 @@ import { ApiError, described, EntryOrHash, receiptOf, route } from '../../plugin
 import type { Route } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
 import { erase } from '../tenants/erase.ts';
-import type { Holds } from '../tenants/erase.ts';
 import { findEntry } from './receipt-answer.ts';
 import { erasureType } from '../tenants/erasure.ts';
 
@@ -25,7 +24,7 @@ const Erasure = Type.Object(
 );
 
 /** The route that erases. */
-export function erasureRoutes(gateway: Gateway, holds: Holds): readonly Route[] {
+export function erasureRoutes(gateway: Gateway): readonly Route[] {
   return [
     route({
       method: 'DELETE',
@@ -56,7 +55,7 @@ export function erasureRoutes(gateway: Gateway, holds: Holds): readonly Route[] 
         if (!gateway.disclosures.kept(gateway.served[caller.kind], entry_id)) {
           throw new ApiError('resource_missing', 'nothing is kept for this entry', { param });
         }
-        const erasure = await erase(gateway, holds, caller, statement);
+        const erasure = await erase(gateway, caller, statement);
         const place = findEntry(gateway, [caller.kind], erasure.entry_id);
         const receipt = place === null ? null : gateway.receipt(place.log, place.index);
         if (receipt === null) throw new Error(`the erasure ${erasure.entry_id} has no receipt`);

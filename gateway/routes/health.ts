@@ -3,17 +3,7 @@
 
 import type { Log } from '../../log/index.ts';
 import type { Gateway } from '../gateway.ts';
-import { countsEver, holds } from '../../plugins/index.ts';
-
-/** One part of the service; ids are stable. */
-export interface Component {
-  readonly id: string;
-  readonly name: string;
-  /** Null when it works; else what is wrong, in words for everybody: they name no folder and no host. */
-  readonly fault: string | null;
-  /** Whether the service is of no use without it. */
-  readonly vital: boolean;
-}
+import type { Component } from '../../plugins/contract.ts';
 
 /** The idle interval of checkpoints: format 1. */
 const IDLE_MS = 600_000;
@@ -32,12 +22,7 @@ export function componentsOf(gateway: Gateway): readonly Component[] {
       fault: gateway.scrub.fault(),
       vital: false,
     },
-    {
-      id: 'classification',
-      name: 'Classification',
-      fault: holds(countsEver(live)) ? null : 'attempts are not the sum of their outcomes',
-      vital: false,
-    },
+    ...gateway.plugged().status(),
     ...failedPlugins([live, sandbox]),
   ];
 }

@@ -108,7 +108,7 @@ export async function kitDocument(gateway: Gateway, foundation: JsonObject): Pro
     vectors: await vectors(gateway),
     // Of the newest log alone: none before its first checkpoint.
     export_vectors:
-      live.published().size === 0 ? [] : await gateway.exportVectors('live', sampleOf(live)),
+      live.published().size === 0 ? [] : await gateway.plugged().kitVectors('live', sampleOf(live)),
   };
 }
 

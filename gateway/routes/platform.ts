@@ -3,7 +3,6 @@
 import { Type } from 'typebox';
 import { toBase64 } from '../../log/index.ts';
 import type { Log } from '../../log/index.ts';
-import { countsEver, countsOfLastDay, holds, INVARIANT } from '../../plugins/index.ts';
 import { route } from '../../plugins/contract.ts';
 import type { Route } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
@@ -71,38 +70,30 @@ const StatusPage = Type.Object(
   { $id: 'StatusPage' },
 );
 
-const Classifications = Type.Object(
-  { attempts: Count, safe: Count, violation: Count, crisis: Count, error: Count },
-  { $id: 'Classifications' },
-);
-
-const PublicMetrics = Type.Object(
-  {
-    chain_depth: Count,
-    audit_log_entries: Count,
-    invariant: Type.Object({ formula: Type.String(), holds: Type.Boolean() }),
-    classifications: Classifications,
-    last_24_hours: Classifications,
-    checkpoint: Type.Object({
-      origin: Type.String(),
-      size: Count,
-      root: Hash,
-      published_at_ms: Milliseconds,
-      map_head_ms: Milliseconds,
-      cosignatures: Count,
-      note: Note,
-    }),
-    sandbox: Type.Object({ chain_depth: Count }),
-  },
-  {
-    $id: 'PublicMetrics',
-    description:
-      'Of the live log but for `sandbox`. Depths are tree sizes; classifications are counted over all live logs ' +
-      'that are served.',
-  },
-);
-
-type Counts = ReturnType<typeof countsEver>;
+const publicMetricsSchema = (gateway: Gateway) =>
+  Type.Object(
+    {
+      chain_depth: Count,
+      audit_log_entries: Count,
+      ...gateway.plugged().metrics.members,
+      checkpoint: Type.Object({
+        origin: Type.String(),
+        size: Count,
+        root: Hash,
+        published_at_ms: Milliseconds,
+        map_head_ms: Milliseconds,
+        cosignatures: Count,
+        note: Note,
+      }),
+      sandbox: Type.Object({ chain_depth: Count }),
+    },
+    {
+      $id: 'PublicMetrics',
+      description:
+        'Of the live log but for `sandbox`. Depths are tree sizes; classifications are counted over all live logs ' +
+        'that are served.',
+    },
+  );
 
 /** /health, /status.json and /metrics/public, and what probes.ts and operator.ts add. */
 export function platformRoutes(gateway: Gateway): readonly Route[] {
@@ -151,22 +142,19 @@ export function platformRoutes(gateway: Gateway): readonly Route[] {
       summary: 'Public live metrics',
       access: 'read',
       responses: {
-        200: { description: 'Counts and the newest checkpoint.', schema: PublicMetrics },
+        200: {
+          description: 'Counts and the newest checkpoint.',
+          schema: publicMetricsSchema(gateway),
+        },
       },
       async handle(ctx) {
         const { live, sandbox } = gateway.logs;
-        // Those of a closed log were attempts too; one that is not served is not known here.
-        const logs = gateway.served.live;
-        const now_ms = gateway.now();
-        const classifications = logs.map(countsEver).reduce(sumOfCounts);
-        const lastDays = await Promise.all(logs.map((log) => countsOfLastDay(log, now_ms)));
+        const added = await gateway.plugged().metrics.read();
         ctx.set('Cache-Control', 'no-store');
         ctx.body = {
           chain_depth: live.size(),
           audit_log_entries: live.size(),
-          invariant: { formula: INVARIANT, holds: holds(classifications) },
-          classifications,
-          last_24_hours: lastDays.reduce(sumOfCounts),
+          ...added,
           checkpoint: checkpointOf(live),
           sandbox: { chain_depth: sandbox.size() },
         };
@@ -176,14 +164,6 @@ export function platformRoutes(gateway: Gateway): readonly Route[] {
     ...operatorRoutes(gateway),
   ];
 }
-
-const sumOfCounts = (a: Counts, b: Counts): Counts => ({
-  attempts: a.attempts + b.attempts,
-  safe: a.safe + b.safe,
-  violation: a.violation + b.violation,
-  crisis: a.crisis + b.crisis,
-  error: a.error + b.error,
-});
 
 function checkpointOf(log: Log): object {
   const { size, root, note, published_at_ms, map_head_ms, cosignatures } = log.published();

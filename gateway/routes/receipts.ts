@@ -107,7 +107,8 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
         }
         const title = 'Verify';
         const scripts = ['verify-page.js'];
-        const partner = query.partner === undefined ? null : gateway.partner(query.partner);
+        const partner =
+          query.partner === undefined ? null : gateway.plugged().partner(query.partner);
         const data = { title, scripts, here: '/verify', entry_id, log, partner };
         sendPage(ctx, gateway.page('verify', data));
       },

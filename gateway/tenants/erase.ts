@@ -14,13 +14,6 @@ export const PENDING = 'erasing/';
 const PAGE = 1000;
 const ATTEMPTS = 10;
 
-/** What the spoliation seals say. */
-export interface Holds {
-  holdOver(kind: Kind, statement: JsonObject): Promise<{ readonly entry_id: string } | null>;
-  /** Row that every new hold of a tenant changes. */
-  holdMark(tenant_ref: string): string;
-}
-
 /** At the sequence point something stood that did not before: look again. */
 class Overtaken extends Error {}
 
@@ -30,7 +23,6 @@ class Overtaken extends Error {}
  */
 export async function erase(
   gateway: Gateway,
-  holds: Holds,
   caller: Caller,
   statement: JsonObject,
 ): Promise<Erasure> {
@@ -42,7 +34,7 @@ export async function erase(
       return known;
     }
     try {
-      await append(gateway, holds, caller, statement);
+      await append(gateway, caller, statement);
     } catch (error) {
       if (!(error instanceof Overtaken)) throw error;
     }
@@ -52,16 +44,17 @@ export async function erase(
 
 async function append(
   gateway: Gateway,
-  holds: Holds,
   { kind, tenant, tenant_ref }: Caller,
   statement: JsonObject,
 ): Promise<void> {
   const log = gateway.logs[kind];
   const entry_id = statement['entry_id'] as string;
-  const mark = holds.holdMark(tenant_ref);
-  const before = log.row(mark);
-  const hold = await holds.holdOver(kind, statement);
-  if (hold !== null) {
+  const { retention } = gateway.plugged();
+  const marks = retention.map((one) => one.holdMark(tenant_ref));
+  const before = marks.map((mark) => log.row(mark));
+  for (const one of retention) {
+    const hold = await one.holdOver(kind, statement);
+    if (hold === null) continue;
     const message = `the spoliation seal ${hold.entry_id} holds what this entry committed to`;
     throw new ApiError('retention_hold', message, { param: 'entry_id' });
   }
@@ -72,7 +65,8 @@ async function append(
   const pending: AttachedRow = { key: PENDING + entry_id, value: Buffer.alloc(0) };
   await log.append([{ type: ERASURE, tenant_ref, members }], {
     check({ rows }) {
-      const overtaken = rows.get(mark) !== before || rows.get(erasureRow(entry_id)) !== undefined;
+      const held = marks.some((mark, at) => rows.get(mark) !== before[at]);
+      const overtaken = held || rows.get(erasureRow(entry_id)) !== undefined;
       if (overtaken) throw new Overtaken('another entry came first');
     },
     attach: () => [pending],

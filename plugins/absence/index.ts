@@ -13,15 +13,17 @@ export { documentHash, packed, unpacked } from './document.ts';
 
 /** The plugin `absence`. */
 export default definePlugin({
-  contract: 1,
+  contract: 2,
   name: 'absence',
   title: 'Absence exchange',
   types: [witnessType, earlierWitnessType, reportType],
-  routes: (host) => [
-    ...layerRoutes({ host, file: 'absence.json', base: '/api/v1/absence', tag: 'absence' }),
-    witnessRoute(host),
-    ...ledgerRoutes(host),
-    spoliationRoute(host),
-    sessionRoute(host),
-  ],
+  setup: (host) => ({
+    routes: [
+      ...layerRoutes({ host, file: 'absence.json', base: '/api/v1/absence', tag: 'absence' }),
+      witnessRoute(host),
+      ...ledgerRoutes(host),
+      spoliationRoute(host),
+      sessionRoute(host),
+    ],
+  }),
 });

@@ -11,14 +11,16 @@ export { actingEntity, entityOf, isDeclared } from './entities.ts';
 
 /** The plugin `astl`. */
 export default definePlugin({
-  contract: 1,
+  contract: 2,
   name: 'astl',
   title: 'Attempt surface transparency log',
   types: [],
-  routes: (host) => [
-    ...layerRoutes({ host, file: 'astl.json', base: '/api/v1/astl', tag: 'astl' }),
-    ...publishRoutes(host),
-    ...lookupRoutes(host),
-    ...verifyRoutes(host),
-  ],
+  setup: (host) => ({
+    routes: [
+      ...layerRoutes({ host, file: 'astl.json', base: '/api/v1/astl', tag: 'astl' }),
+      ...publishRoutes(host),
+      ...lookupRoutes(host),
+      ...verifyRoutes(host),
+    ],
+  }),
 });

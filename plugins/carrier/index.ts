@@ -9,11 +9,11 @@ import { checkRoutes } from './routes.ts';
 
 /** The plugin `carrier`. */
 export default definePlugin({
-  contract: 1,
+  contract: 2,
   name: 'carrier',
   title: 'Carrier gate',
   requires: ['classify', 'gate'],
   types: [mandateType, decisionType, carried],
   carry,
-  routes: (host) => [enrollRoute(host), ...checkRoutes(host)],
+  setup: (host) => ({ routes: [enrollRoute(host), ...checkRoutes(host)] }),
 });

@@ -20,16 +20,21 @@ export type { Digits, Usage } from './usage.ts';
 
 /** The plugin `clear`. */
 export default definePlugin<ClearApi>({
-  contract: 1,
+  contract: 2,
   name: 'clear',
   title: 'Clear',
   types: [ceilingType, carried],
-  routes: (host) => [
-    ...layerRoutes({ host, file: 'clear.json', base: '/api/v1/clear', tag: 'clear' }),
-    ...clearRoutes(host, clearApi(host)),
-    ...clearPages(host),
-  ],
-  commands: () => [ceilingCommand],
-  api: clearApi,
   carry,
+  setup(host) {
+    const api = clearApi(host);
+    return {
+      api,
+      routes: [
+        ...layerRoutes({ host, file: 'clear.json', base: '/api/v1/clear', tag: 'clear' }),
+        ...clearRoutes(host, api),
+      ],
+      pages: clearPages(host),
+      commands: [ceilingCommand],
+    };
+  },
 });

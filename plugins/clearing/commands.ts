@@ -3,8 +3,8 @@
 
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
-import { ApiError, command, LOG_KINDS } from '../contract.ts';
-import type { Command, JsonObject, Kind, PluginHost } from '../contract.ts';
+import { ApiError, command, job, LOG_KINDS } from '../contract.ts';
+import type { Command, Job, JsonObject, Kind, PluginHost } from '../contract.ts';
 import { closeDue } from './close.ts';
 import { GRANT } from './entries.ts';
 import { orderRow } from './ledger.ts';
@@ -25,26 +25,24 @@ interface Sku {
 export const skusOf = (catalog: JsonObject): readonly (Sku & JsonObject)[] =>
   catalog['skus'] as unknown as readonly (Sku & JsonObject)[];
 
-/** `clearing grant` and `clearing close`. */
-export function clearingCommands(host: PluginHost, slots: Slots): readonly Command[] {
-  return [
-    grantCommand(host),
-    command({
-      name: 'clearing close',
-      summary: 'Close the slot of every week that is over, once and in order',
-      args: Type.Object({}, { additionalProperties: false }),
-      example: {},
-      every_ms: LOOK_MS,
-      async perform({ append }) {
-        const closed: Record<Kind, readonly string[]> = { live: [], sandbox: [] };
-        for (const kind of LOG_KINDS) closed[kind] = await closeDue(host, slots, append, kind);
-        return { closed };
-      },
-    }),
-  ];
+/** `clearing close`. */
+export function closeJob(host: PluginHost, slots: Slots): Job {
+  return job({
+    name: 'clearing close',
+    summary: 'Close the slot of every week that is over, once and in order',
+    args: Type.Object({}, { additionalProperties: false }),
+    example: {},
+    every_ms: LOOK_MS,
+    async perform({ append }) {
+      const closed: Record<Kind, readonly string[]> = { live: [], sandbox: [] };
+      for (const kind of LOG_KINDS) closed[kind] = await closeDue(host, slots, append, kind);
+      return { closed };
+    },
+  });
 }
 
-function grantCommand(host: PluginHost): Command {
+/** `clearing grant`. */
+export function grantCommand(host: PluginHost): Command {
   const skus = skusOf(host.catalog('clearing.json') as JsonObject);
   return command({
     name: 'clearing grant',

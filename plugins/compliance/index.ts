@@ -8,10 +8,10 @@ import { documentRoutes } from './routes.ts';
 
 /** The plugin `compliance`. */
 export default definePlugin({
-  contract: 1,
+  contract: 2,
   name: 'compliance',
   title: 'Compliance',
   requires: ['restraint'],
   types: [eventType, reportType, packType],
-  routes: (host) => [eventRoute(host), ...documentRoutes(host)],
+  setup: (host) => ({ routes: [eventRoute(host), ...documentRoutes(host)] }),
 });

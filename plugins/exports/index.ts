@@ -3,7 +3,7 @@
 
 import { Type } from 'typebox';
 import { definePlugin } from '../contract.ts';
-import type { JsonObject, Kind, PluginHost } from '../contract.ts';
+import type { PluginHost } from '../contract.ts';
 import { airRoutes } from './air/routes.ts';
 import { AirChains } from './air/chains.ts';
 import type { AirMapping } from './air/record.ts';
@@ -32,15 +32,9 @@ export function airService(host: PluginHost): AirService {
   return { host, chains, receipts: new Receipts(host) };
 }
 
-/** What the offline kit gets from here. */
-export interface ExportsApi {
-  /** Vectors of COSE and AIR of a published entry of the newest log. */
-  vectors(kind: Kind, index: number): Promise<readonly JsonObject[]>;
-}
-
 /** The plugin `exports`. */
-export default definePlugin<ExportsApi>({
-  contract: 1,
+export default definePlugin({
+  contract: 2,
   name: 'exports',
   title: 'Exports',
   settings: Type.Object({
@@ -59,17 +53,16 @@ export default definePlugin<ExportsApi>({
   ],
   types: [issuerType, statementType, carried],
   carry,
-  api(host) {
+  setup(host) {
     const service = airService(host);
-    return { vectors: (kind, index) => exportVectors(service, host.log(kind), index) };
-  },
-  routes(host) {
-    const service = airService(host);
-    return [
-      ...airRoutes(service),
-      issuerRoute(),
-      ...entriesRoutes(host, service.receipts),
-      ...keyRoutes(host, service.receipts),
-    ];
+    return {
+      routes: [
+        ...airRoutes(service),
+        issuerRoute(),
+        ...entriesRoutes(host, service.receipts),
+        ...keyRoutes(host, service.receipts),
+      ],
+      kitVectors: (kind, index) => exportVectors(service, host.log(kind), index),
+    };
   },
 });

@@ -17,7 +17,7 @@ import { triggerRoutes } from './trigger/routes.ts';
 
 /** The plugin `foundry`. */
 export default definePlugin({
-  contract: 1,
+  contract: 2,
   name: 'foundry',
   title: 'Actuation foundry',
   requires: ['clear', 'classify'],
@@ -36,14 +36,16 @@ export default definePlugin({
   ],
   carry,
   events: triggerEvents,
-  routes: (host) => [
-    ...catalogRoutes(host),
-    ...oracleRoutes(host),
-    ...triggerRoutes(host),
-    custodyRoute(host),
-    conformityRoute(host),
-    inferenceRoute(host),
-    pipelineRoute(host),
-    installedBaseRoute(host),
-  ],
+  setup: (host) => ({
+    routes: [
+      ...catalogRoutes(host),
+      ...oracleRoutes(host),
+      ...triggerRoutes(host),
+      custodyRoute(host),
+      conformityRoute(host),
+      inferenceRoute(host),
+      pipelineRoute(host),
+      installedBaseRoute(host),
+    ],
+  }),
 });

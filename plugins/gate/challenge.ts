@@ -82,17 +82,16 @@ export const ReceiptHeader = Type.Object({
   ),
 });
 
-/** Challengers of each gateway's host. */
-const CHALLENGERS = new WeakMap<PluginHost, Challenger>();
-
-/** Lets another plugin word the challenges of this gateway. */
-export function challengeWith(host: PluginHost, challenger: Challenger): void {
-  CHALLENGERS.set(host, challenger);
-}
+/** Words a challenge that no other plugin words. */
+export const PLAIN_CHALLENGER: Challenger = ({ action_type, action_hash }) => ({
+  headers: {},
+  required: { action: action_type, action_hash },
+});
 
 /** The challenge; `refused` is what was wrong with the receipt that came. */
 export function challenge(
   host: PluginHost,
+  challenger: Challenger,
   { act, action_ref, preimage, caller }: Asked,
   issuers: readonly string[],
   refused?: PermitRefused,
@@ -105,10 +104,7 @@ export function challenge(
     issuers,
     ...(refused === undefined ? {} : { refused: refused.reason }),
   };
-  const { headers, required } = CHALLENGERS.get(host)?.(challenged) ?? {
-    headers: {},
-    required: { action: challenged.action_type, action_hash: challenged.action_hash },
-  };
+  const { headers, required } = challenger(challenged);
   const reason = refused === undefined ? '' : `, and ${refused.message}`;
   return new ApiError('receipt_required', `this act needs the receipt of a permit${reason}`, {
     param: 'receipt',

@@ -9,7 +9,7 @@ import { gateCatalog } from './asking.ts';
 import { carried, carry } from './carry.ts';
 import { DECISION, decisionType, policyType, resolutionType, useType } from './entries.ts';
 import { holdRoutes } from './holds.ts';
-import { challengeWith } from './challenge.ts';
+import { PLAIN_CHALLENGER } from './challenge.ts';
 import type { Challenger } from './challenge.ts';
 import { permitOf, permitUse } from './permit.ts';
 import type { Permit, PermitQuestion, PermitUse } from './permit.ts';
@@ -45,7 +45,7 @@ export interface GateApi {
 
 /** The plugin `gate`. */
 export default definePlugin<GateApi>({
-  contract: 1,
+  contract: 2,
   name: 'gate',
   title: 'Execute gate',
   requires: ['classify', 'restraint', 'pdtr'],
@@ -61,18 +61,26 @@ export default definePlugin<GateApi>({
       }),
     ),
   }),
-  routes(host) {
+  setup(host) {
     const judge = host.use(classify);
     const replays = host.use(restraint);
     replays.evaluates(DECISION, decisionEvaluator(host, gateCatalog(host), judge));
     replays.evaluates(RESULT, classifyEvaluator(host, judge));
-    return [...gateRoutes(host), ...policyRoutes(host), ...holdRoutes(host), permitRoute(host)];
+    let challenger = PLAIN_CHALLENGER;
+    return {
+      routes: [
+        ...gateRoutes(host, () => challenger),
+        ...policyRoutes(host),
+        ...holdRoutes(host),
+        permitRoute(host),
+      ],
+      api: {
+        permit: (question) => permitOf(host, question),
+        permitUse: (question, consumer) => permitUse(host, question, consumer),
+        challenges(other) {
+          challenger = other;
+        },
+      },
+    };
   },
-  api: (host) => ({
-    permit: (question) => permitOf(host, question),
-    permitUse: (question, consumer) => permitUse(host, question, consumer),
-    challenges(challenger) {
-      challengeWith(host, challenger);
-    },
-  }),
 });

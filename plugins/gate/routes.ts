@@ -11,6 +11,7 @@ import { asked, gateBody, gateCatalog } from './asking.ts';
 import type { Asked, GateCatalog, GateRequest } from './asking.ts';
 import { hasInputs } from './carry.ts';
 import { challenge, GateChallenge, ReceiptHeader, receiptOfHeader } from './challenge.ts';
+import type { Challenger } from './challenge.ts';
 import { decide, requiredReceipt } from './decide.ts';
 import type { Verdict } from './decide.ts';
 import { decisionDrafts } from './drafts.ts';
@@ -53,7 +54,7 @@ const EXAMPLE = {
 };
 
 /** The routes that decide. */
-export function gateRoutes(host: PluginHost): readonly Route[] {
+export function gateRoutes(host: PluginHost, challenger: () => Challenger): readonly Route[] {
   const shared = {
     method: 'POST',
     tag: 'gate',
@@ -69,7 +70,7 @@ export function gateRoutes(host: PluginHost): readonly Route[] {
     428: { description: 'The policy wants a receipt for this act.', schema: GateChallenge },
   };
   const catalog = gateCatalog(host);
-  const handle = decider(host, catalog);
+  const handle = decider(host, catalog, challenger);
   const description =
     'PERMIT is a permit for this one act: single use, good for 900 seconds. HOLD waits for a human, DENY is ' +
     'prohibited, SILENCE is covered by nothing; none of the three is to be done, and each also logs a restraint. ' +
@@ -101,7 +102,7 @@ export function gateRoutes(host: PluginHost): readonly Route[] {
   ];
 }
 
-function decider(host: PluginHost, catalog: GateCatalog) {
+function decider(host: PluginHost, catalog: GateCatalog, challenger: () => Challenger) {
   const api = host.use(classify);
   const tolls = { permit: host.toll('execute_gate'), hold: host.toll('hold') };
   return async (ctx: RouteContext<unknown, unknown, GateRequest>): Promise<void> => {
@@ -136,7 +137,7 @@ function decider(host: PluginHost, catalog: GateCatalog) {
     const { caller, receipt, action_ref } = asking;
     if (receipt === undefined) {
       if (requiredReceipt(asking.act, inForce?.policy ?? null) === null) return null;
-      throw challenge(host, asking, issuersOf(asking, inForce));
+      throw challenge(host, challenger(), asking, issuersOf(asking, inForce));
     }
     try {
       const issuers = issuersOf(asking, inForce);
@@ -149,7 +150,7 @@ function decider(host: PluginHost, catalog: GateCatalog) {
   /** A receipt that does not permit is as none; one that was used is said to be. */
   function challenged(asking: Asked, inForce: InForce | null, error: unknown): unknown {
     if (!(error instanceof PermitRefused) || error.reason === 'used') return error;
-    return challenge(host, asking, issuersOf(asking, inForce), error);
+    return challenge(host, challenger(), asking, issuersOf(asking, inForce), error);
   }
 }
 

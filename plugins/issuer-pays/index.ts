@@ -7,15 +7,17 @@ import { scoreboardRoute } from './routes.ts';
 
 /** The plugin `issuer-pays`. */
 export default definePlugin({
-  contract: 1,
+  contract: 2,
   name: 'issuer-pays',
   title: 'Issuer-pays index',
   types: [],
-  routes: (host) => [
-    ...layerRoutes({
-      ...{ host, file: 'issuer-pays.json', base: '/api/v1/issuer-pays' },
-      tag: 'issuer-pays',
-    }),
-    scoreboardRoute(host),
-  ],
+  setup: (host) => ({
+    routes: [
+      ...layerRoutes({
+        ...{ host, file: 'issuer-pays.json', base: '/api/v1/issuer-pays' },
+        tag: 'issuer-pays',
+      }),
+      scoreboardRoute(host),
+    ],
+  }),
 });

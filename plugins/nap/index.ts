@@ -6,13 +6,15 @@ import { usageRoute } from './routes.ts';
 
 /** The plugin `nap`. */
 export default definePlugin({
-  contract: 1,
+  contract: 2,
   name: 'nap',
   title: 'Negative-act premium',
   requires: ['clear'],
   types: [],
-  routes: (host) => [
-    ...layerRoutes({ host, file: 'nap.json', base: '/api/v1/nap', tag: 'nap' }),
-    usageRoute(host),
-  ],
+  setup: (host) => ({
+    routes: [
+      ...layerRoutes({ host, file: 'nap.json', base: '/api/v1/nap', tag: 'nap' }),
+      usageRoute(host),
+    ],
+  }),
 });

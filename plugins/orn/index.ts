@@ -10,14 +10,16 @@ import { sharpRoute } from './sharp.ts';
 
 /** The plugin `orn`. */
 export default definePlugin({
-  contract: 1,
+  contract: 2,
   name: 'orn',
   title: 'Orchestration risk network',
   types: [sharpType, backpropType, averageType],
-  routes: (host) => [
-    ...layerRoutes({ host, file: 'orn.json', base: '/api/v1/orn', tag: 'orn' }),
-    sharpRoute(host),
-    backpropRoute(host),
-    declareRoute(host),
-  ],
+  setup: (host) => ({
+    routes: [
+      ...layerRoutes({ host, file: 'orn.json', base: '/api/v1/orn', tag: 'orn' }),
+      sharpRoute(host),
+      backpropRoute(host),
+      declareRoute(host),
+    ],
+  }),
 });

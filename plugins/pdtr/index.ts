@@ -15,13 +15,15 @@ export type { SessionDecision } from './session-decision.ts';
 
 /** The plugin `pdtr`. */
 export default definePlugin({
-  contract: 1,
+  contract: 2,
   name: 'pdtr',
   title: 'Payment-decision twin receipts',
   types: [notSuppliedType, twinType],
-  routes: (host) => [
-    ...layerRoutes({ host, file: 'pdtr.json', base: '/api/v1/pdtr', tag: 'pdtr' }),
-    ...settlementRoutes(host),
-    twinRoute(host),
-  ],
+  setup: (host) => ({
+    routes: [
+      ...layerRoutes({ host, file: 'pdtr.json', base: '/api/v1/pdtr', tag: 'pdtr' }),
+      ...settlementRoutes(host),
+      twinRoute(host),
+    ],
+  }),
 });

@@ -3,7 +3,7 @@
 import { LOG_KINDS } from '../contract.ts';
 import type { PluginHost } from '../contract.ts';
 import { PARTNERS } from './entries.ts';
-import { linksOf } from './links.ts';
+import type { Links } from './links.ts';
 
 /** A partner in a footer. Its name is a commitment, so its slug is what there is to show. */
 export interface ShownPartner {
@@ -16,11 +16,11 @@ const SLUG = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 const LONGEST = 64;
 
 /** The partner of a slug, in the live log before the sandbox; null where nobody has it. */
-export function shownPartner(host: PluginHost, slug: string): ShownPartner | null {
+export function shownPartner(host: PluginHost, links: Links, slug: string): ShownPartner | null {
   if (slug.length > LONGEST || !SLUG.test(slug)) return null;
   for (const kind of LOG_KINDS) {
     if (host.logs(kind).some((log) => log.row(PARTNERS + slug) !== undefined)) {
-      return { name: slug, slug, status_url: linksOf(host).statusUrl(kind, slug) };
+      return { name: slug, slug, status_url: links.statusUrl(kind, slug) };
     }
   }
   return null;

@@ -29,23 +29,25 @@ function gateChallenger(host: PluginHost): Challenger {
 
 /** The plugin `require-receipt`. */
 export default definePlugin({
-  contract: 1,
+  contract: 2,
   name: 'require-receipt',
   title: 'Receipt required (RR-1)',
   requires: ['gate'],
   types: [actType, runType],
-  routes(host) {
+  setup(host) {
     host.use(gate).challenges(gateChallenger(host));
-    return [
-      ...layerRoutes({
-        host,
-        file: 'require-receipt.json',
-        base: '/api/v1/require-receipt',
-        tag: 'require-receipt',
-      }),
-      ...documentRoutes(host),
-      actRoute(host),
-      ...conformanceRoutes(host),
-    ];
+    return {
+      routes: [
+        ...layerRoutes({
+          host,
+          file: 'require-receipt.json',
+          base: '/api/v1/require-receipt',
+          tag: 'require-receipt',
+        }),
+        ...documentRoutes(host),
+        actRoute(host),
+        ...conformanceRoutes(host),
+      ],
+    };
   },
 });

@@ -2,12 +2,12 @@
 // what must not be destroyed. gateway/API.md §7.7, §7.9.
 
 import { definePlugin } from '../contract.ts';
-import type { JsonObject, Kind, PluginHost } from '../contract.ts';
+import type { JsonObject, Kind } from '../contract.ts';
 import { ccrType, holdMark, RECORD, recordType, releaseType, sealType } from './entries.ts';
 import type { Hold } from './entries.ts';
 import { holdOver } from './holds.ts';
 import { replayRoute, RESTRAINT_EVALUATOR } from './replay.ts';
-import type { Evaluator, Evaluators } from './replay.ts';
+import type { Evaluator } from './replay.ts';
 import { releaseRoute } from './release.ts';
 import { restraintRoutes } from './routes.ts';
 import { sealRoute } from './seal.ts';
@@ -29,32 +29,32 @@ export interface RestraintApi {
   evaluates(type: string, evaluator: Evaluator): void;
 }
 
-/** Evaluators of each gateway's host: `api` and `routes` get the same one. */
-const EVALUATORS = new WeakMap<PluginHost, Evaluators>();
-
-function evaluatorsOf(host: PluginHost): Evaluators {
-  const known = EVALUATORS.get(host) ?? new Map([[RECORD, RESTRAINT_EVALUATOR]]);
-  EVALUATORS.set(host, known);
-  return known;
-}
-
 /** The plugin `restraint`. */
 export default definePlugin<RestraintApi>({
-  contract: 1,
+  contract: 2,
   name: 'restraint',
   title: 'Restraint',
   types: [recordType, ccrType, sealType, releaseType],
-  routes: (host) => [
-    ...restraintRoutes(host),
-    replayRoute(host, evaluatorsOf(host)),
-    sealRoute(host),
-    releaseRoute(host),
-  ],
-  api: (host) => ({
-    holdOver: (kind, statement) => holdOver(host, kind, statement),
-    holdMark,
-    evaluates(type, evaluator) {
-      evaluatorsOf(host).set(type, evaluator);
-    },
-  }),
+  setup(host) {
+    const evaluators = new Map<string, Evaluator>([[RECORD, RESTRAINT_EVALUATOR]]);
+    const retention = {
+      holdOver: (kind: Kind, statement: JsonObject) => holdOver(host, kind, statement),
+      holdMark,
+    };
+    return {
+      retention,
+      api: {
+        ...retention,
+        evaluates(type, evaluator) {
+          evaluators.set(type, evaluator);
+        },
+      },
+      routes: [
+        ...restraintRoutes(host),
+        replayRoute(host, evaluators),
+        sealRoute(host),
+        releaseRoute(host),
+      ],
+    };
+  },
 });

@@ -7,17 +7,19 @@ import { DiscoverySettings, discoveryRoute } from './discovery.ts';
 
 /** The plugin `signal`. */
 export default definePlugin({
-  contract: 1,
+  contract: 2,
   name: 'signal',
   title: 'Signal and discovery',
   settings: DiscoverySettings,
   types: [],
-  routes: (host) => [
-    ...layerRoutes({
-      ...{ host, file: 'signal.json', base: '/signal', tag: 'signal' },
-      path: '/signal/signal-catalog.json',
-    }),
-    ...layerRoutes({ host, file: 'credits.json', base: '/api/v1/gam/credits', tag: 'signal' }),
-    discoveryRoute(host),
-  ],
+  setup: (host) => ({
+    routes: [
+      ...layerRoutes({
+        ...{ host, file: 'signal.json', base: '/signal', tag: 'signal' },
+        path: '/signal/signal-catalog.json',
+      }),
+      ...layerRoutes({ host, file: 'credits.json', base: '/api/v1/gam/credits', tag: 'signal' }),
+      discoveryRoute(host),
+    ],
+  }),
 });

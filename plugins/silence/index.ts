@@ -8,9 +8,9 @@ export { sessionState } from './rules.ts';
 
 /** The plugin `silence`. */
 export default definePlugin({
-  contract: 1,
+  contract: 2,
   name: 'silence',
   title: 'Silence receipts',
   types: [silenceType],
-  routes: silenceRoutes,
+  setup: (host) => ({ routes: silenceRoutes(host) }),
 });

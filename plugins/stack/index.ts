@@ -6,9 +6,11 @@ import { layerRoutes } from '../layer-routes.ts';
 
 /** The plugin `stack`. */
 export default definePlugin({
-  contract: 1,
+  contract: 2,
   name: 'stack',
   title: 'Stack of layers',
   types: [],
-  routes: (host) => layerRoutes({ host, file: 'stack.json', base: '/api/v1/stack', tag: 'stack' }),
+  setup: (host) => ({
+    routes: layerRoutes({ host, file: 'stack.json', base: '/api/v1/stack', tag: 'stack' }),
+  }),
 });

@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Plugin } from '../../plugins/contract.ts';
+import type { AnyPlugin } from '../../plugins/contract.ts';
 import { pluginContract } from './plugin-contract.ts';
 
 const guide = await readFile(new URL('../../plugins/GUIDE.md', import.meta.url), 'utf8');
@@ -17,7 +17,7 @@ pluginContract(await pluginOf(shown), {
 });
 
 /** The plugin that a module is; it imports the sources in place of the package. */
-async function pluginOf(source: string): Promise<Plugin> {
+async function pluginOf(source: string): Promise<AnyPlugin> {
   const folder = await mkdtemp(join(tmpdir(), 'actlog-guide-'));
   try {
     const file = join(folder, 'notes.mjs');
@@ -26,7 +26,7 @@ async function pluginOf(source: string): Promise<Plugin> {
       .replace("'actlog/plugin'", `'${contract}'`)
       .replace("'typebox'", `'${import.meta.resolve('typebox')}'`);
     await writeFile(file, text);
-    return ((await import(pathToFileURL(file).href)) as { default: Plugin }).default;
+    return ((await import(pathToFileURL(file).href)) as { default: AnyPlugin }).default;
   } finally {
     await rm(folder, { recursive: true });
   }

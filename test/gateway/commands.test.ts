@@ -8,13 +8,13 @@ import { adminCall } from '../support/admin-call.ts';
 import { startChores } from '../../gateway/commands.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import { AdminError } from '../../gateway/tenants/tenants.ts';
-import { ApiError, command, definePlugin } from '../../plugins/contract.ts';
-import type { Plugin } from '../../plugins/contract.ts';
+import { ApiError, command, definePlugin, job } from '../../plugins/contract.ts';
+import type { EarlierPlugin } from '../../plugins/contract.ts';
 import { run } from './running.ts';
 import type { Running } from './running.ts';
 
 /** A plugin with a command of the operator and one of the clock. */
-function marks(ticked: () => void): Plugin {
+function marks(ticked: () => void): EarlierPlugin {
   return definePlugin({
     contract: 1,
     name: 'marks',
@@ -105,7 +105,7 @@ describe('jobs', () => {
   function started(every_ms: number, takes_ms = 0) {
     const waits = mock.method(globalThis, 'setTimeout');
     const runs: number[] = [];
-    const job = command({
+    const reminder = job({
       name: 'marks tick',
       summary: 'Be reminded',
       args: Type.Object({}),
@@ -117,7 +117,10 @@ describe('jobs', () => {
         return {};
       },
     });
-    const gateway = { commands: () => [job], uptimeMs: () => Date.now() } as unknown as Gateway;
+    const gateway = {
+      plugged: () => ({ jobs: [reminder] }),
+      uptimeMs: () => Date.now(),
+    } as unknown as Gateway;
     const chores = startChores(gateway, pino({ level: 'silent' }));
     const settled = async (): Promise<void> => {
       for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();

@@ -6,14 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { orderPlugins, PluginError } from '../../gateway/host.ts';
 import { definePlugin, route } from '../../plugins/contract.ts';
-import type { Plugin, PluginHost } from '../../plugins/contract.ts';
+import type { AnyPlugin, EarlierPlugin, PluginHost } from '../../plugins/contract.ts';
 import { notes } from './notes.ts';
 import { run } from './running.ts';
 
-const plain = (name: string, more: Partial<Plugin> = {}): Plugin =>
+const plain = (name: string, more: Partial<EarlierPlugin> = {}): EarlierPlugin =>
   definePlugin({ contract: 1, name, title: name, types: [], routes: () => [], ...more });
 
-const refused = (plugins: readonly Plugin[], reason: RegExp): void => {
+const refused = (plugins: readonly AnyPlugin[], reason: RegExp): void => {
   assert.throws(
     () => orderPlugins(plugins),
     (error: unknown) => error instanceof PluginError && reason.test(error.message),
@@ -37,8 +37,8 @@ describe('the plugin host', () => {
 
   it('refuses other contracts, bad names, doubles, what is missing and circles, by name', () => {
     refused(
-      [plain('x', { contract: 2 as never })],
-      /plugin x: is written for contract 2, this host has 1/,
+      [plain('x', { contract: 3 as never })],
+      /plugin x: is written for contract 3, this host has 1 and 2/,
     );
     for (const name of ['', 'X', 'a_b', 'a.b', '1a']) refused([plain(name)], /must have a name/);
     refused([plain('a'), plain('a')], /plugin a: is there twice/);
@@ -85,7 +85,9 @@ describe('the plugin host', () => {
 
   it('gives a plugin what it requires, and nothing else', async () => {
     let reached: unknown;
-    const base = plain('base', { api: () => ({ answer: 42 }) }) as Plugin<{ answer: number }>;
+    const base = plain('base', { api: () => ({ answer: 42 }) }) as EarlierPlugin<{
+      answer: number;
+    }>;
     const user = (requires: string[]) =>
       plain('user', {
         requires,

@@ -6,14 +6,14 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { definePlugin, route } from '../../plugins/contract.ts';
-import type { Plugin } from '../../plugins/contract.ts';
+import type { EarlierPlugin } from '../../plugins/contract.ts';
 import { notes } from './notes.ts';
 import { run } from './running.ts';
 import type { Running } from './running.ts';
 import { until } from './webhooks/receiving.ts';
 
 /** An answer without end, and one that waits until somebody has lost patience with the first. */
-function streaming(): { readonly plugin: Plugin; readonly ended: Promise<void> } {
+function streaming(): { readonly plugin: EarlierPlugin; readonly ended: Promise<void> } {
   let end!: () => void;
   const ended = new Promise<void>((resolve) => (end = resolve));
   const responses = { 200: { description: 'Bytes.', type: 'text/plain' } };

@@ -9,7 +9,7 @@ import { readConfig } from '../../gateway/config.ts';
 import type { Resolve } from '../../gateway/egress/egress.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import { startServer } from '../../gateway/server.ts';
-import type { Plugin } from '../../plugins/contract.ts';
+import type { AnyPlugin } from '../../plugins/contract.ts';
 import type { Body } from '../support/body.ts';
 
 /** An answer, read whole. */
@@ -80,7 +80,7 @@ export class Clock {
 export async function run(
   env: Readonly<Record<string, string>> = {},
   options: {
-    readonly plugins?: readonly Plugin[];
+    readonly plugins?: readonly AnyPlugin[];
     readonly clock?: Clock;
     readonly resolve?: Resolve;
     /** Takes the lines of the log; silent unless given. */

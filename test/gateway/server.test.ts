@@ -11,12 +11,12 @@ import { join } from 'node:path';
 import { adminCall } from '../support/admin-call.ts';
 import { LogError } from '../../log/index.ts';
 import { definePlugin, route } from '../../plugins/contract.ts';
-import type { Plugin } from '../../plugins/contract.ts';
+import type { EarlierPlugin } from '../../plugins/contract.ts';
 import { Hold, notes } from './notes.ts';
 import { run } from './running.ts';
 
 /** A plugin whose only route is that of every other one made so. */
-const twin = (name: string): Plugin =>
+const twin = (name: string): EarlierPlugin =>
   definePlugin({
     contract: 1,
     name,

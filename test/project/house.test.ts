@@ -114,6 +114,30 @@ describe('the house (skipped outside a git clone)', () => {
     assert.deepEqual(missing, []);
   });
 
+  it('names no plugin in the gateway', () => {
+    const plugins = new Set(files.flatMap((file) => /^plugins\/([^/]+)\//.exec(file)?.[1] ?? []));
+    // Entry types named astl are the core's own.
+    const types = [...plugins].filter((name) => name !== 'astl').join('|');
+    const routes = [...plugins].join('|');
+    const named = new RegExp(
+      [
+        `from '[./]*plugins/(?!(?:contract|index|page)\\.ts')`,
+        `['"\`](?:${types})\\.[a-z_]+\\.v[1-9]`,
+        `['"\`]/api/v1/(?:${routes})\\b`,
+      ].join('|'),
+    );
+    // Demonstrations, pages and the page that verifies show what the layers answer.
+    const apart = /^gateway\/(?:demo|static|views)\//;
+    const gateway = sources.filter((file) => file.startsWith('gateway/') && !apart.test(file));
+    assert.deepEqual(linesWith(gateway, named), []);
+    const imported = gateway.flatMap((file) => {
+      return [...read(file).matchAll(/\{([^}]*)\} from '[./]*plugins\/index\.ts'/g)].flatMap(
+        ([, names = '']) => names.split(',').map((name) => name.trim()),
+      );
+    });
+    assert.deepEqual([...new Set(imported)].sort(), ['PLUGINS', 'catalogUrl', 'readCatalog']);
+  });
+
   it('keeps node out of everything the offline verifier reaches', async () => {
     const { files: reached, bare } = reach('log/verify.ts');
     assert.deepEqual(

@@ -6,7 +6,7 @@ import type { Kind, Log } from '../../../log/index.ts';
 import { Replay } from '../../../log/replay/replay.ts';
 import { trustedKeyOf } from '../../../log/verify.ts';
 import type { Trust } from '../../../log/verify.ts';
-import type { Plugin } from '../../../plugins/contract.ts';
+import type { AnyPlugin } from '../../../plugins/contract.ts';
 import { run } from '../../gateway/running.ts';
 import type { Answer, Running } from '../../gateway/running.ts';
 
@@ -36,7 +36,7 @@ export interface Surfaces {
 }
 
 /** Starts one; the sandbox log is the one that is asked unless a test says otherwise. */
-export async function serveSurfaces(plugins: readonly Plugin[] = []): Promise<Surfaces> {
+export async function serveSurfaces(plugins: readonly AnyPlugin[] = []): Promise<Surfaces> {
   const gateway = await run({}, { plugins });
   const issued = await gateway.gateway.tenants.issue({ tenant: 'rival', kind: 'sandbox' });
   const own = gateway.sandbox;

@@ -1,7 +1,7 @@
 // A running gateway with a policy, and the acts that the gate's tests ask about.
 
 import type { Kind, Log } from '../../../log/index.ts';
-import type { Plugin } from '../../../plugins/contract.ts';
+import type { AnyPlugin } from '../../../plugins/contract.ts';
 import { run } from '../../gateway/running.ts';
 import type { Answer, Running } from '../../gateway/running.ts';
 import type { ContractOptions } from '../../contract/plugin-contract.ts';
@@ -68,7 +68,7 @@ export interface Asking {
 /** Starts one; POLICY is in force in the sandbox for the first tenant. */
 export async function serveGate(
   env: Readonly<Record<string, string>> = {},
-  plugins: readonly Plugin[] = [],
+  plugins: readonly AnyPlugin[] = [],
 ): Promise<Asking> {
   const running = await run(env, { plugins });
   const { tenants, logs } = running.gateway;
