@@ -6,9 +6,10 @@
 // place is damage only where a write that was synced follows it (the sync had made everything before it durable), or
 // where the database was closed in good order.
 
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LogError } from '../errors.ts';
+import { writeDurableFile } from './durable-file.ts';
 import { howLeft } from './in-use.ts';
 import { readManifest } from './manifest.ts';
 import { recordsIn } from './records.ts';
@@ -133,7 +134,7 @@ export async function rememberJournals(folder: string): Promise<void> {
     const lengths = journals.map(
       async (journal) => [journal, (await stat(join(folder, nameOf(journal)))).size] as const,
     );
-    await writeFile(join(folder, CLOSED), JSON.stringify(await Promise.all(lengths)));
+    await writeDurableFile(join(folder, CLOSED), JSON.stringify(await Promise.all(lengths)));
   } catch {
     // A full disk, or a journal that LevelDB has just emptied into a table: what remains is compared by checksums.
   }
