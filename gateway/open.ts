@@ -189,12 +189,16 @@ async function open(
   if (witnesses !== null) observeWitnesses(metrics, Object.values(logs), witnesses);
   const scrub = new Scrub(
     () => {
-      const folders = [...served.live, ...served.sandbox].map(({ kind, number }) => {
-        return join(kind, String(number), 'db');
-      });
-      return [...folders, 'gateway', 'private'].map((name) => {
-        return { name, folder: join(config.DATA_DIR, name) };
-      });
+      const folder = (name: string) => ({ name, folder: join(config.DATA_DIR, name) });
+      const ofLogs = [...served.live, ...served.sandbox].map((log) => ({
+        ...folder(join(log.kind, String(log.number), 'db')),
+        damaged: () => log.health().damaged,
+      }));
+      return [
+        ...ofLogs,
+        { ...folder('gateway'), damaged: store.damaged },
+        { ...folder('private'), damaged: () => disclosures.damaged },
+      ];
     },
     { now, logger: options.logger },
   );

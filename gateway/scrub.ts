@@ -17,6 +17,8 @@ export interface ScrubbedDatabase {
   /** Its place in the data folder, such as `live/1/db`. */
   readonly name: string;
   readonly folder: string;
+  /** Whether something in it did not read while it was served. */
+  readonly damaged?: () => boolean;
 }
 
 /** What is known of a database. */
@@ -70,15 +72,19 @@ export class Scrub {
     return [...this.#states.values()];
   }
 
-  /** The first table that does not hold, in words; null while all do. */
+  /** What does not hold, in words: a table of each database, or a row that was read; null while all do. */
   fault(): string | null {
-    for (const { name, faults } of this.#states.values()) {
+    const found = this.#databases().flatMap(({ name, damaged }) => {
+      const place = name.split(sep).join('/');
+      const faults = this.#states.get(name)?.faults ?? [];
       const [first] = faults;
-      if (first === undefined) continue;
+      if (first === undefined) {
+        return damaged?.() === true ? `a row or block of ${place} that was read is damaged` : [];
+      }
       const more = faults.length === 1 ? '' : `, and ${String(faults.length - 1)} more`;
-      return `the table ${[...name.split(sep), first.table].join('/')} ${first.what}${more}`;
-    }
-    return null;
+      return `the table ${place}/${first.table} ${first.what}${more}`;
+    });
+    return found.length === 0 ? null : found.join('; ');
   }
 
   async #check({ name, folder }: ScrubbedDatabase, signal: AbortSignal): Promise<void> {

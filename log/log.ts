@@ -331,6 +331,7 @@ function healthOf(engine: Engine, failure: string | null): LogHealth {
     clock_offset_ms: core.clock.drift(),
     clock_doubt: core.clock.doubt(floorAfter(core.position)),
     keys_in_map: folded.keys,
+    damaged: core.store.damaged ?? false,
     failed_plugins: [...core.failures]
       .filter(([, at_ms]) => core.clock.monotonic() - at_ms < FAILED_MS)
       .map(([plugin]) => plugin)

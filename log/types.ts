@@ -171,6 +171,8 @@ export interface LogHealth {
   readonly keys_in_map: number;
   /** Plugins whose `watch` or `project` failed within the last hour: the entries in question were refused. */
   readonly failed_plugins: readonly string[];
+  /** Whether a row or a block of the database did not read since the log was opened. */
+  readonly damaged: boolean;
 }
 
 /** Plugin rows as of the entry before, also inside a batch. Keys are `<plugin>/<rest>`. */

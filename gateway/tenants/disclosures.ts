@@ -63,6 +63,11 @@ export class Disclosures {
     return new Disclosures(db, new SealPool(options));
   }
 
+  /** Whether a key did not read since the start. */
+  get damaged(): boolean {
+    return this.#db.damaged;
+  }
+
   /**
    * Takes keys for so many entries, which are on disk by then; `log_unavailable` when the disk refuses. What is not
    * used goes back.

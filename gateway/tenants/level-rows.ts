@@ -92,6 +92,13 @@ export const unavailable = (folder: string, cause: unknown): LogError =>
     },
   );
 
+/** Whether a read failed because of what is on the disk: a row without its checksum, or a block that is none. */
+export function isDamage(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code } = error as { readonly code?: string };
+  return code === 'store_corrupt' || code === 'LEVEL_CORRUPTION' || isDamage(error.cause);
+}
+
 /** Says what is lost, and the two ways out. */
 export function rolledBack(folder: string, name: string, what: string): LogError {
   return refusal(folder, name, what, '"actlog adopt" accepts on purpose what is there');

@@ -43,6 +43,8 @@ export interface SubscriptionRecord {
 
 /** Everything that the database holds. */
 export interface GatewayStore {
+  /** Whether a row did not read since the start. */
+  readonly damaged: () => boolean;
   /** By the SHA-256 of the key. */
   readonly keys: ReadonlyMap<string, KeyRecord>;
   /** By name. */
@@ -121,6 +123,7 @@ export async function openGatewayStore(folder: string, register: Register): Prom
     tenants,
     counts,
     subscriptions,
+    damaged: () => db.damaged,
     async putKeys(records) {
       await db.put(records.map((record) => row(`key/${record.sha256}`, record)));
       for (const record of records) keys.set(record.sha256, record);

@@ -16,6 +16,7 @@ import {
   countsIn,
   digestIn,
   gone,
+  isDamage,
   levelIn,
   openLevel,
   POSITION,
@@ -51,6 +52,7 @@ export class SyncedLevel {
   #counted = 0;
   #countedAt = 0;
   #doubtful = false;
+  #damaged = false;
 
   private constructor(folder: string, options: LevelOptions) {
     this.#db = levelIn(folder);
@@ -80,6 +82,11 @@ export class SyncedLevel {
       throw error;
     }
     return level;
+  }
+
+  /** Whether a row or a block did not read since it was opened. */
+  get damaged(): boolean {
+    return this.#damaged;
   }
 
   /** Puts all of them, or none. `fresh` says that none of the keys was there before. `log_unavailable` on failure. */
@@ -129,6 +136,7 @@ export class SyncedLevel {
       const value = this.#db.getSync(key);
       return value === undefined ? undefined : unsealed(key, value);
     } catch (cause) {
+      this.#damaged ||= isDamage(cause);
       throw this.#unavailable(cause);
     }
   }

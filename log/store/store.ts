@@ -32,6 +32,8 @@ export interface Range {
 
 /** What the core needs of a database; LevelDB's place can be taken by another engine that keeps this. */
 export interface Store {
+  /** Whether a row or a block did not read since the database was opened; absent where that is not told. */
+  readonly damaged?: boolean;
   get(key: Uint8Array): Uint8Array | undefined;
   /**
    * All or nothing, on disk when it resolves; with `sync: false` it outlives the process from then on, and a machine
@@ -160,10 +162,15 @@ class LevelStore implements Store {
   readonly #folder: string;
   /** The first write that failed, or null. */
   #failed: unknown = null;
+  #damaged = false;
 
   constructor(db: Level, folder: string) {
     this.#db = db;
     this.#folder = folder;
+  }
+
+  get damaged(): boolean {
+    return this.#damaged;
   }
 
   get(key: Uint8Array): Uint8Array | undefined {
@@ -171,7 +178,7 @@ class LevelStore implements Store {
       const sealed = this.#db.getSync(key);
       return sealed === undefined ? undefined : unseal(key, sealed);
     } catch (error) {
-      throw translate(error, this.#folder);
+      throw this.#unread(error);
     }
   }
 
@@ -196,7 +203,7 @@ class LevelStore implements Store {
     try {
       for await (const [key, sealed] of this.#db.iterator(range)) yield [key, unseal(key, sealed)];
     } catch (error) {
-      throw translate(error, this.#folder);
+      throw this.#unread(error);
     }
   }
 
@@ -208,7 +215,7 @@ class LevelStore implements Store {
         return key;
       });
     } catch (error) {
-      throw translate(error, this.#folder);
+      throw this.#unread(error);
     } finally {
       await rows.close();
     }
@@ -220,6 +227,8 @@ class LevelStore implements Store {
       for await (const [key, sealed] of this.#db.iterator({ snapshot, fillCache: false })) {
         yield [key, unseal(key, sealed)];
       }
+    } catch (error) {
+      throw this.#unread(error);
     } finally {
       await snapshot.close();
     }
@@ -232,5 +241,12 @@ class LevelStore implements Store {
       await unmark(this.#folder);
     }
     await this.#db.close();
+  }
+
+  /** What a read throws; remembers that something is damaged. */
+  #unread(error: unknown): LogError {
+    const translated = translate(error, this.#folder);
+    this.#damaged ||= translated.code === 'store_corrupt';
+    return translated;
   }
 }

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ClassicLevel } from 'classic-level';
 import { pino } from 'pino';
 import { Scrub } from '../../gateway/scrub.ts';
 import { intoTables } from '../support/into-tables.ts';
@@ -12,13 +13,13 @@ const LOG = 'live/1/db';
 
 describe('gateway/scrub', () => {
   let running: Running;
+  let entry_id: string;
 
   beforeEach(async () => {
     const first = await run();
     for (let i = 0; i < 20; i += 1) {
-      ok(
-        await first.post('/api/v1/classify', { message: `one ${String(i)}` }, { key: first.live }),
-      );
+      const body = { message: `one ${String(i)}` };
+      ({ entry_id } = ok(await first.post('/api/v1/classify', body, { key: first.live })));
     }
     await first.close(true);
     for (const database of [LOG, 'gateway']) await intoTables(join(first.data, database));
@@ -66,6 +67,23 @@ describe('gateway/scrub', () => {
     });
   }
 
+  for (const [database, rows] of [
+    [LOG, 'asealed/'],
+    ['private', ''],
+  ] as const) {
+    it(`is not needed to tell of a row of ${database} that does not read`, async () => {
+      await running.close(true);
+      await bendRows(join(running.data, database), rows);
+      running = await run({ DATA_DIR: running.data, SCRUB: 'off' });
+      assert.equal(ok(await running.get('/health')).status, 'ok');
+      const { disclosures, served } = running.gateway;
+      await assert.rejects(disclosures.open(served.live, entry_id), { code: 'store_corrupt' });
+      const { status, degraded, reasons } = ok(await running.get('/health'));
+      assert.deepEqual([status, degraded], ['degraded', ['storage']]);
+      assert.deepEqual(reasons, [`a row or block of ${database} that was read is damaged`]);
+    });
+  }
+
   it('reads no faster than its rate, and ends at once when it is told to', async () => {
     const folder = join(running.data, LOG);
     const logger = pino({ level: 'silent' });
@@ -90,3 +108,18 @@ describe('gateway/scrub', () => {
     }
   });
 });
+
+/** Bends the values of rows so that LevelDB's own checksums hold; rows of the database itself stay. */
+async function bendRows(folder: string, prefix: string): Promise<void> {
+  const level = new ClassicLevel<string, Uint8Array>(folder, {
+    valueEncoding: 'view',
+    compression: false,
+  });
+  await level.open();
+  for (const [key, value] of await level.iterator({ gt: prefix === '' ? '"' : prefix }).all()) {
+    if (!key.startsWith(prefix)) continue;
+    value[value.length >> 1]! ^= 1;
+    await level.put(key, value);
+  }
+  await level.close();
+}
