@@ -5,7 +5,14 @@ import js from '@eslint/js';
 import { defineConfig, globalIgnores } from 'eslint/config';
 import tseslint from 'typescript-eslint';
 
-/** What log/verify.ts stands on; test/project/house.test.ts checks that the list is complete. */
+/** The verifiers of plugins, and what is theirs alone. */
+const verifiersOfPlugins = [
+  'plugins/verifiers.ts',
+  'plugins/{carrier,clearing,compliance,exports}/verify.ts',
+  'plugins/exports/air/{mapping,view}.ts',
+];
+
+/** What the verifiers import; test/project/house.test.ts checks that the list is complete. */
 const browserSafe = [
   'log/verify.ts',
   'log/verify/**/*.ts',
@@ -16,6 +23,11 @@ const browserSafe = [
   'log/merkle/{hash,check,tile}.ts',
   'log/map/{key,grammar,head,check}.ts',
   'log/note/**/*.ts',
+  'log/cose/{portable,cbor,finding,key,labels,receipt,sign1}.ts',
+];
+const noServerGlobals = [
+  'error',
+  ...['Buffer', 'process', 'global', 'require', '__dirname', '__filename', 'setImmediate'],
 ];
 
 const up = '^(\\.\\./)+';
@@ -44,7 +56,7 @@ const doorsForTools = from(
 );
 const doorsForPages = from(
   `${up}log/(?!(verify|cose/portable)\\.ts$)`,
-  'Scripts of pages run in browsers: log/verify.ts and log/cose/portable.ts.',
+  'Verifiers and scripts of pages run in browsers: log/verify.ts and log/cose/portable.ts.',
 );
 const doorsOfPlugins = from(
   `${up}plugins/(?!(contract|index|page)\\.ts$)`,
@@ -125,16 +137,20 @@ export default defineConfig(
     files: browserSafe,
     rules: {
       'no-restricted-imports': ['error', { patterns: [logKnowsNothing, noKoa, noNode] }],
-      'no-restricted-globals': [
-        'error',
-        ...['Buffer', 'process', 'global', 'require', '__dirname', '__filename', 'setImmediate'],
-      ],
+      'no-restricted-globals': noServerGlobals,
     },
   },
   floor(['plugins/*.ts'], pluginsStandOnLog, doorsOfLog),
   floor(['plugins/*/*.ts'], pluginsStandOnLog, doorsOfLog, neighbour(1)),
   floor(['plugins/*/*/*.ts'], pluginsStandOnLog, doorsOfLog, neighbour(2)),
   floor(['plugins/*/*/*/*.ts'], pluginsStandOnLog, doorsOfLog, neighbour(3)),
+  {
+    files: verifiersOfPlugins,
+    rules: {
+      'no-restricted-imports': ['error', { patterns: [pluginsStandOnLog, doorsForPages, noNode] }],
+      'no-restricted-globals': noServerGlobals,
+    },
+  },
   floor(['gateway/**/*.ts'], gatewayStandsOnPlugins, doorsOfLog, doorsOfPlugins),
   floor(['gateway/static/{pages,verify}/*.ts'], gatewayStandsOnPlugins, doorsForPages, noNode),
 

@@ -28,7 +28,7 @@ export type { AbsenceResult, Verdict } from './verify/absence.ts';
 export type { Question } from './verify/document.ts';
 export type { OpenedEntry, TreeHead } from './verify/open.ts';
 export { parsePolicy } from './note/policy.ts';
-export { trustFromKit } from './verify/kit.ts';
+export { kitChange, originsOf, trustFromKit } from './verify/kit.ts';
 export { trustedKeyOf } from './verify/trust.ts';
 export type { Trust, TrustedKey } from './verify/trust.ts';
 // What portable code of plugins needs beside the checks: plugins/require-receipt runs in services of others.
@@ -38,6 +38,7 @@ export {
   fromBase64Url,
   fromHex,
   fromUtf8,
+  toBase64,
   toBase64Url,
   toHex,
   utf8,
@@ -45,10 +46,38 @@ export {
 export { canonical } from './encoding/canonical.ts';
 export { isJsonObject, parseJson } from './encoding/json.ts';
 export { parseVkey } from './note/vkey.ts';
-// What pages draw: the way from a leaf to the root, and the parts of notes and proofs.
-export { stepsOfInclusion } from './merkle/check.ts';
-export type { InclusionStep } from './merkle/check.ts';
-export { parseTlogProof } from './note/tlog-proof.ts';
+// One verifier for each document type: plugins/verifiers.ts lists these and those of the plugins.
+export { absenceVerifier, timeWords } from './verify/absence-finding.ts';
+export {
+  checkLeaf,
+  findingOf,
+  leafHashOf,
+  Lines,
+  MAX_BYTES,
+  memberOf,
+  NOT_PROVEN,
+  objectOf,
+  objectsOf,
+  parsedOf,
+  refuse,
+  rootOfLeaves,
+  single,
+  suiteOf,
+  textOf,
+  Unanswerable,
+  untold,
+} from './verify/finding.ts';
+export type { Asked, Finding, Line, Moment, Shown, Verifier, Way } from './verify/finding.ts';
+export {
+  checkpointVerifier,
+  checkReceipt,
+  heldEntry,
+  heldReceipt,
+  inclusionVerifier,
+  receiptVerifier,
+  tlogProofVerifier,
+} from './verify/receipt-finding.ts';
+export * from './verify/recognise.ts';
 
 /** The suite to check with (`portable` unless given) and the verifier's clock (now unless given). */
 export interface VerifyOptions {

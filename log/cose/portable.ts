@@ -1,6 +1,15 @@
-// The part of COSE that runs in browsers: the codec of receipts, signed statements and keys, without the server's
-// check of signatures. The third door of the log, for pages only.
+// The part of COSE that runs in browsers: the codec of receipts, signed statements and keys, and the verifier of COSE
+// messages. The third door of the log, for pages and for the verifiers of plugins.
 
+export {
+  checkCoseReceipt,
+  checkSigned,
+  COSE_NOT_PROVEN,
+  coseVerifier,
+  kitKey,
+  receiptsIn,
+  verifyES256,
+} from './finding.ts';
 export { bytesOf, decodeCbor, encodeCbor, listOf, mapOf } from './cbor.ts';
 export type { Cbor, CborKey, CborMap } from './cbor.ts';
 export { algOf, coseKey, coseThumbprint, publicJwk } from './key.ts';

@@ -9,6 +9,7 @@ import { isJsonObject, parseJson } from '../encoding/json.ts';
 import type { Json, JsonObject } from '../encoding/json-types.ts';
 import { parsePolicy } from '../note/policy.ts';
 import type { Policy } from '../note/quorum.ts';
+import { objectOf, objectsOf, textOf } from './finding.ts';
 import { list, refused, string } from './shape.ts';
 import type { Trust, TrustedKey } from './trust.ts';
 
@@ -42,6 +43,48 @@ export function trustFromKit(
     ...(policy === null ? {} : { policy }),
     policy_source: 'operator',
   };
+}
+
+/** The origins of the logs of a kit. */
+export const originsOf = ({ logs }: JsonObject): string[] =>
+  objectsOf(logs).flatMap(({ origin }) => (typeof origin === 'string' ? [origin] : []));
+
+/**
+ * The first thing that `newer` changes or takes away of what `older` says; null when there is none. A newer kit may add
+ * logs and keys, and end keys (gateway/API.md §2.1).
+ *
+ * @throws LogError as `trustFromKit`
+ */
+export function kitChange(older: JsonObject, newer: JsonObject): string | null {
+  for (const origin of originsOf(older)) {
+    if (!originsOf(newer).includes(origin)) return `it no longer names the log ${origin}`;
+    const before = trustFromKit(older, origin);
+    const after = trustFromKit(newer, origin);
+    if (before.vkey !== after.vkey) return `it has another checkpoint key for ${origin}`;
+    for (const { kid, status } of before.keys) {
+      const key = after.keys.find((candidate) => candidate.kid === kid);
+      if (key === undefined) return `it no longer names the receipt key ${kid}`;
+      if (status === 'revoked' && key.status !== 'revoked') return 'it takes back a revocation';
+    }
+  }
+  const now = purposeKeys(newer);
+  for (const [name, key] of purposeKeys(older)) {
+    if (now.get(name) !== key) return `it has no such ${name}`;
+  }
+  return null;
+}
+
+/** The keys of other purposes than receipts, such as AIR and COSE, each under its purpose, log and name. */
+function purposeKeys({ keys, cose_keys }: JsonObject): Map<string, string> {
+  const all = [keys, cose_keys].flatMap((set) => objectsOf(objectOf(set).keys));
+  return new Map(
+    all
+      .filter(({ purpose }) => purpose !== undefined)
+      .map(({ purpose, origin, kid, kty, crv, x, y }) => [
+        `key for ${textOf(purpose)} of ${textOf(origin)}: ${textOf(kid)}`,
+        [kty, crv, x, y].map(textOf).join(' '),
+      ]),
+  );
 }
 
 /** A policy with log lines is about those logs only. */

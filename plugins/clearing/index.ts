@@ -10,8 +10,6 @@ import { grantType, slotType } from './entries.ts';
 import { clearingRoutes } from './routes.ts';
 import { Slots } from './slots.ts';
 
-export { verifySlotProof } from './proof.ts';
-
 /** The plugin `clearing`. */
 export default definePlugin({
   contract: 2,

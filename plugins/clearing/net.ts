@@ -1,10 +1,11 @@
 // What a tenant's week nets to, and the leaf by which its slot commits to it. gateway/API.md §10.3. Pure.
 
-import { canonical, leafHash, listTree, native } from '../../log/index.ts';
+import { canonical, listTree } from '../../log/index.ts';
 import type { ListTree } from '../../log/index.ts';
 import { add } from '../clear/index.ts';
 import type { Digits } from '../clear/index.ts';
 import type { Json, JsonObject } from '../contract.ts';
+import { LEAF } from './verify.ts';
 
 /** Sums of governed acts, in integer micro-USD. */
 export interface Net {
@@ -25,9 +26,6 @@ export interface SlotLeaf extends Net {
   /** Tolls less credits, and fees: what is due. */
   readonly net_micro_usd: Digits;
 }
-
-/** Names the members of a leaf. */
-export const LEAF = 'svc-clearing-leaf-v1';
 
 /** Nothing yet. */
 export const NO_NET: Net = {
@@ -64,9 +62,6 @@ export function leafOf(week: string, tenant_ref: string, net: Net): SlotLeaf {
 
 const bytesOf = (leaf: SlotLeaf): Uint8Array =>
   new TextEncoder().encode(canonical(leaf as unknown as JsonObject));
-
-/** The leaf hash: RFC 6962 over the leaf in canonical form. */
-export const slotLeafHash = (leaf: SlotLeaf): Uint8Array => leafHash(native, bytesOf(leaf));
 
 /** The tree of a slot; leaves stand in the order of tenant_ref. */
 export const slotTree = (leaves: readonly SlotLeaf[]): ListTree => listTree(leaves.map(bytesOf));

@@ -6,7 +6,7 @@ import { definePlugin } from '../contract.ts';
 import type { PluginHost } from '../contract.ts';
 import { airRoutes } from './air/routes.ts';
 import { AirChains } from './air/chains.ts';
-import type { AirMapping } from './air/record.ts';
+import type { AirMapping } from './air/mapping.ts';
 import type { AirService } from './air/session.ts';
 import { carried, carry, issuerType, statementType } from './entries.ts';
 import { exportVectors } from './kit-vectors.ts';
@@ -15,10 +15,9 @@ import { entriesRoutes, keyRoutes } from './scitt/routes.ts';
 import { issuerRoute } from './scitt/issuers.ts';
 
 export { chainHash } from './air/record.ts';
-export { agentOf, airRecord } from './air/record.ts';
-export type { AirMapping } from './air/record.ts';
+export { airRecord } from './air/mapping.ts';
+export type { AirMapping } from './air/mapping.ts';
 export { sessionBatch, sessionChain } from './air/session.ts';
-export { coseView } from './air/statement.ts';
 
 /** What exports are made with; tools that measure make their own. */
 export function airService(host: PluginHost): AirService {

@@ -10,7 +10,7 @@ import { fsck } from '../../log/operate/fsck/fsck.ts';
 import { reindex } from '../../log/operate/reindex.ts';
 import type { Draft } from '../../log/index.ts';
 import { trustFromKit } from '../../log/verify.ts';
-import { verifySlotProof } from '../../plugins/clearing/index.ts';
+import { verifySlotProof } from '../../plugins/clearing/verify.ts';
 import { broughtTypes } from '../../tools/brought-types.ts';
 import { Clock, run } from '../gateway/running.ts';
 import type { Answer, Running } from '../gateway/running.ts';

@@ -69,7 +69,7 @@ pagesSuite('/verify', (sight) => {
     }
     const cose = Buffer.from(air.json.cose_sign1_b64 as string, 'base64');
     assert.equal(await show(page, cose, 'air.cose'), 'VALID');
-    assert.equal(await outcome(page, 'inclusion'), 'ok');
+    assert.equal(await outcome(page, 'cose_receipt'), 'ok');
     cose[cose.length - 1]! ^= 1;
     assert.equal(await show(page, cose, 'air.cose'), 'INVALID');
     calm(page);

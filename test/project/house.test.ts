@@ -138,14 +138,15 @@ describe('the house (skipped outside a git clone)', () => {
     assert.deepEqual([...new Set(imported)].sort(), ['PLUGINS', 'catalogUrl', 'readCatalog']);
   });
 
-  it('keeps node out of everything the offline verifier reaches', async () => {
-    const { files: reached, bare } = reach('log/verify.ts');
+  it('keeps node out of everything that the verifiers reach', async () => {
+    const { files: reached, bare } = reach('plugins/verifiers.ts');
     assert.deepEqual(
       [...bare].filter((specifier) => specifier.startsWith('node:')),
       [],
     );
     const eslint = new ESLint({ cwd: root });
     for (const file of reached) {
+      if (file.endsWith('.json')) continue;
       const config = (await eslint.calculateConfigForFile(join(root, file))) as Linter.Config;
       const globals = config.rules?.['no-restricted-globals'];
       assert.ok(globals, `${file} is missing in the browserSafe list of eslint.config.js`);

@@ -85,7 +85,10 @@ describe('actlog serve, and what works beside it', function () {
       }
       const untold = await run('verify', proofFile, '--receipt', proofFile, '--kit', kit);
       assert.equal(untold.code, 2, untold.stdout);
-      assert.match(untold.stderr, /^actlog: --receipt is no receipt and no entry: /m);
+      assert.match(
+        untold.stderr,
+        /^actlog: what came with the tlog-proof is no receipt and no entry: /m,
+      );
       const { code, stdout } = await run('verify', kit);
       assert.equal(code, 0, stdout);
       assert.match(stdout, /vector +1 is refused, as the kit says/);

@@ -2,6 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
+import type { Shown } from '../../log/verify.ts';
 import { acting, CommandError, EXIT } from '../command-line.ts';
 import type { TrustOptions } from '../verify/trust.ts';
 
@@ -42,31 +43,34 @@ Exits 3 when the lie is proven, 0 when the document does not deny the receipt, 2
 async function run(receipt: string, document: string, options: RefuteOptions): Promise<number> {
   const { refute } = await import('../refute/refute.ts');
   const { pathsOf } = await import('../refute/paths.ts');
-  const { objectOf } = await import('../verify/reading.ts');
-  const { recognise } = await import('../verify/recognise.ts');
+  const { LogError, originsOf, parsedOf, recogniseDocuments, Unanswerable } =
+    await import('../../plugins/verifiers.ts');
   /** A file that cannot be read proves nothing either way. */
-  const recognised = async (file: string): Promise<ReturnType<typeof recognise>> => {
-    const text = await readFile(file, 'utf8');
+  const recognised = async (file: string): Promise<Shown | undefined> => {
+    const bytes = await readFile(file);
     try {
-      return recognise(text);
+      const documents = recogniseDocuments(bytes);
+      return documents.length === 1 ? documents[0] : undefined;
     } catch (error) {
-      if (!(error instanceof CommandError)) throw error;
-      throw new CommandError(`${file}: ${error.message}`, EXIT.unknown);
+      if (!(error instanceof LogError || error instanceof Unanswerable)) throw error;
+      const json =
+        error instanceof LogError ? 'INVALID: this is not JSON as receipts have it: ' : '';
+      throw new CommandError(`${file}: ${json}${error.message}`, EXIT.unknown);
     }
   };
-  const { originsOf, readKit, trustOf } = await import('../verify/trust.ts');
+  const { readKit, trustOf } = await import('../verify/trust.ts');
   const shown = await recognised(receipt);
   const denies = await recognised(document);
-  if (shown.kind !== 'receipt') throw new CommandError(`${receipt} is no receipt`, EXIT.unknown);
-  if (denies.kind !== 'absence') {
+  if (shown?.kind !== 'receipt') throw new CommandError(`${receipt} is no receipt`, EXIT.unknown);
+  if (denies?.kind !== 'absence') {
     throw new CommandError(`${document} is no absence document`, EXIT.unknown);
   }
   // A kit that the caller has kept goes before that of the service.
   const { url: _url, ...kept } = options;
   const kit = await readKit(kept.kit === undefined ? options : kept, null);
-  const value = objectOf(shown.receipt);
+  const value = parsedOf(shown.document);
   const { origin } = value;
-  if (typeof origin !== 'string' || !originsOf(kit).includes(origin)) {
+  if (typeof origin !== 'string' || !originsOf(kit.kit).includes(origin)) {
     throw new CommandError(`${kit.source} does not know the log of the receipt`, EXIT.unknown);
   }
   const tlogProof =
@@ -76,7 +80,7 @@ async function run(receipt: string, document: string, options: RefuteOptions): P
     const refutation = await refute({
       receipt: value,
       ...(tlogProof === undefined ? {} : { tlogProof }),
-      document: objectOf(denies.document),
+      document: parsedOf(denies.document),
       trust: await trustOf(kit, origin, options),
       ...paths,
     });

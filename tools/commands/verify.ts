@@ -3,11 +3,9 @@
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import type { ChainKey, JsonObject } from '../../log/index.ts';
-import type { Json, Question, Trust } from '../../log/verify.ts';
+import type { Finding, Json, Question, Shown, Trust } from '../../log/verify.ts';
 import { acting, CommandError, EXIT } from '../command-line.ts';
 import { parseInstant } from '../duration.ts';
-import type { Outcome } from '../verify/check.ts';
-import type { Shown } from '../verify/recognise.ts';
 import type { Kit, TrustOptions } from '../verify/trust.ts';
 
 interface VerifyOptions extends TrustOptions {
@@ -68,46 +66,59 @@ Exits 0 when everything that is shown holds, 1 when something does not, 2 when t
 }
 
 async function verify(what: string, options: VerifyOptions): Promise<number> {
-  const { checkKit } = await import('../verify/kit.ts');
-  const { recogniseBytes, severalOf } = await import('../verify/recognise.ts');
-  const { originsOf, readKit, trustOf } = await import('../verify/trust.ts');
-
+  const { LogError, recogniseDocuments, Unanswerable } = await import('../../plugins/verifiers.ts');
+  const { readKit } = await import('../verify/trust.ts');
   const address = /^https?:\/\//.test(what) ? answerAddress(new URL(what)) : null;
   const bytes = await read(what, address);
-  const several = severalOf(bytes);
-  if (several !== null) {
-    refuseUnasked({ kind: 'absence' }, options);
-    const kit = await readKit(options, address);
-    let exit: number = EXIT.ok;
-    for (const one of askedAbout(several, options)) {
-      exit = Math.max(exit, await checkOne(one, kit, options));
-    }
-    return exit;
+  let documents: readonly Shown[];
+  try {
+    documents = recogniseDocuments(bytes);
+  } catch (error) {
+    if (error instanceof Unanswerable) throw new CommandError(error.message, EXIT.unknown);
+    if (!(error instanceof LogError)) throw error;
+    throw new CommandError(`INVALID: this is not JSON as receipts have it: ${error.message}`);
   }
-  const shown = recogniseBytes(bytes);
-  const kit: Kit =
-    shown.kind === 'kit'
-      ? { kit: shown.kit, source: what, fetched: address !== null }
-      : await readKit(options, address);
-  refuseUnasked(shown, options);
-  if (shown.kind === 'kit') {
-    const origins = originsOf(kit);
-    const trusts = await Promise.all(origins.map((origin) => trustOf(kit, origin, options)));
-    const pinned = options.kit ?? options.url;
-    const compared = pinned === undefined ? null : (await readKit(options, address)).kit;
-    return print(shown.kind, checkKit(shown.kit, trusts, compared), kit, null, options);
+  const [shown] = documents;
+  if (shown?.kind === 'kit') {
+    refuseUnasked(shown, options);
+    return verifyKit(what, textOf(shown.document), address, options);
   }
-  return checkOne(shown, kit, options);
+  const kit = await readKit(options, address);
+  let exit: number = EXIT.ok;
+  for (const one of askedAbout(documents, options)) {
+    refuseUnasked(one, options);
+    exit = Math.max(exit, await checkOne(one, kit, options));
+  }
+  return exit;
+}
+
+async function verifyKit(
+  source: string,
+  text: string,
+  address: URL | null,
+  options: VerifyOptions,
+): Promise<number> {
+  const { originsOf } = await import('../../plugins/verifiers.ts');
+  const { checkKit } = await import('../verify/kit.ts');
+  const { kitOf, readKit, trustOf } = await import('../verify/trust.ts');
+  const kit = { kit: kitOf(text, source), source, fetched: address !== null };
+  const origins = originsOf(kit.kit);
+  const trusts = await Promise.all(origins.map((origin) => trustOf(kit, origin, options)));
+  const pinned = options.kit ?? options.url;
+  const compared = pinned === undefined ? null : (await readKit(options, address)).kit;
+  return print('kit', await checkKit(kit.kit, trusts, compared), kit, null, options);
 }
 
 /** Of a witness about several surfaces, the documents that the question is about; all of them with --as-asked. */
-function askedAbout<T extends { readonly document: JsonObject }>(
-  documents: readonly T[],
+function askedAbout(
+  documents: readonly Shown[],
   { key, asAsked }: VerifyOptions,
-): T[] {
-  const keys = documents.map(({ document: { question } }) =>
-    JSON.stringify((question as JsonObject | null)?.key),
-  );
+): readonly Shown[] {
+  if (documents.length === 1) return documents;
+  const keys = documents.map(({ document }) => {
+    const { question } = document as JsonObject;
+    return JSON.stringify((question as JsonObject | null | undefined)?.key);
+  });
   const asked = key === undefined ? null : JSON.stringify(keyOf(key));
   const chosen = documents.filter((_, i) => asked === null || keys[i] === asked);
   if (chosen.length === 1 || (chosen.length > 1 && asAsked === true)) return chosen;
@@ -125,10 +136,10 @@ function askedAbout<T extends { readonly document: JsonObject }>(
 }
 
 /**
- * An option that the thing cannot answer is not passed over: whoever asks about a window would take a good
+ * Refuses an option that the document cannot answer. A caller who asks about a window would otherwise take a good
  * receipt, in an answer whose document is of no known form, for the proof.
  */
-function refuseUnasked({ kind }: Pick<Shown, 'kind'>, options: VerifyOptions): void {
+function refuseUnasked({ kind }: Shown, options: VerifyOptions): void {
   const refuse = (option: string, about: string): never => {
     const what = kind.replace('_', '-');
     throw new CommandError(`${option} asks about ${about}, and this is a ${what}`, EXIT.unknown);
@@ -149,39 +160,47 @@ function refuseUnasked({ kind }: Pick<Shown, 'kind'>, options: VerifyOptions): v
   }
 }
 
-/** Checks what is neither a kit nor several things, and prints what came of it. */
-async function checkOne(
-  shown: Exclude<Shown, { kind: 'kit' }>,
-  kit: Kit,
-  options: VerifyOptions,
-): Promise<number> {
-  const { check, claimedOrigin } = await import('../verify/check.ts');
-  const { originsOf, trustOf } = await import('../verify/trust.ts');
-  const { STRANGE_LOG } = await import('../../gateway/static/verify/finding.ts');
-  const origins = originsOf(kit);
-  const claimed = options.origin ?? claimedOrigin(shown);
-  // What names no log fails the check of any.
-  const origin = claimed === null ? origins[0] : origins.find((known) => known === claimed);
-  if (origin === undefined) {
-    // Quoted: it is text of whoever made the thing.
-    const log = JSON.stringify((claimed ?? '').slice(0, 200));
-    throw new CommandError(
-      `${kit.source} does not know the log ${log}: ${STRANGE_LOG}`,
-      EXIT.unknown,
-    );
+/** Checks one document that is no kit, and prints the finding. */
+async function checkOne(shown: Shown, kit: Kit, options: VerifyOptions): Promise<number> {
+  const { checkDocument, logOfDocument, originsOf, STRANGE_LOG, Unanswerable } =
+    await import('../../plugins/verifiers.ts');
+  const { trustOf } = await import('../verify/trust.ts');
+  const { native } = await import('../../log/index.ts');
+  try {
+    const origins = originsOf(kit.kit);
+    const origin = options.origin ?? logOfDocument(shown, origins);
+    if (!origins.includes(origin)) {
+      throw new Unanswerable(
+        `the kit does not know the log ${JSON.stringify(origin)}: ${STRANGE_LOG}`,
+      );
+    }
+    const trust = await trustOf(kit, origin, options);
+    const question =
+      shown.kind === 'absence' ? questionOf(options, shown.document as Json) : undefined;
+    if (question !== undefined && options.asAsked === true && options.json !== true) {
+      console.log(`question, taken from the document: ${JSON.stringify(question)}\n`);
+    }
+    const { proof, receipt } = options;
+    const asked = {
+      suite: native,
+      kit: kit.kit,
+      ...(proof === undefined ? {} : { tlogProof: await readFile(proof, 'utf8') }),
+      ...(receipt === undefined ? {} : { receipt: await readFile(receipt, 'utf8') }),
+      ...(question === undefined ? {} : { question }),
+    };
+    return await print(shown.kind, await checkDocument(shown, trust, asked), kit, trust, options);
+  } catch (error) {
+    if (!(error instanceof Unanswerable)) throw error;
+    throw new CommandError(`${error.message}${hintOf(error.needs, shown)}`, EXIT.unknown);
   }
-  const trust = await trustOf(kit, origin, options);
-  const question = shown.kind === 'absence' ? questionOf(options, shown.document) : undefined;
-  if (question !== undefined && options.asAsked === true && options.json !== true) {
-    console.log(`question, taken from the document: ${JSON.stringify(question)}\n`);
-  }
-  const outcome = check(shown, trust, {
-    kit: kit.kit,
-    ...(options.proof === undefined ? {} : { tlogProof: await readFile(options.proof, 'utf8') }),
-    ...(options.receipt === undefined ? {} : { receipt: await readFile(options.receipt, 'utf8') }),
-    ...(question === undefined ? {} : { question }),
-  });
-  return print(shown.kind, outcome, kit, trust, options);
+}
+
+/** Which option brings what a verifier needs. */
+function hintOf(needs: 'question' | 'entry' | null, { document }: Shown): string {
+  if (needs === 'entry') return ': give --receipt FILE';
+  if (needs === null) return '';
+  const asked = JSON.stringify(parsed(document as Json)['question'] ?? null);
+  return `: give --key, --from and --to, or --as-asked to take the document's own: ${asked}`;
 }
 
 /** The `verify_url` of a receipt is a page; what it is about is the answer of the lookup. */
@@ -193,7 +212,7 @@ function answerAddress(url: URL): URL {
 }
 
 async function read(what: string, address: URL | null): Promise<Uint8Array> {
-  const { MAX_BYTES } = await import('../verify/recognise.ts');
+  const { MAX_BYTES } = await import('../../plugins/verifiers.ts');
   if (address !== null) {
     const { fetchText } = await import('../fetch-text.ts');
     return Buffer.from(await fetchText(address, MAX_BYTES));
@@ -212,18 +231,21 @@ function questionOf(options: VerifyOptions, document: Json): Question | undefine
     return { key: keyOf(key), from_ms: parseInstant(from), to_ms: parseInstant(to), ...page };
   }
   if (asAsked !== true) return undefined;
-  const parsed = (typeof document === 'string' ? JSON.parse(document) : document) as {
-    question?: Question;
-  };
-  if (parsed.question === undefined) return undefined;
+  const own = parsed(document)['question'] as unknown as Question | undefined;
+  if (own === undefined) return undefined;
   return {
-    ...parsed.question, // what the caller did ask stands
+    ...own, // what the caller did ask stands
     ...(key === undefined ? {} : { key: keyOf(key) }),
     ...(from === undefined ? {} : { from_ms: parseInstant(from) }),
     ...(to === undefined ? {} : { to_ms: parseInstant(to) }),
     ...page,
   };
 }
+
+const parsed = (document: Json): JsonObject =>
+  (typeof document === 'string' ? JSON.parse(document) : document) as JsonObject;
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 function indexOf(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
@@ -240,13 +262,12 @@ function keyOf(text: string): ChainKey {
 
 async function print(
   kind: string,
-  outcome: Outcome,
+  finding: Finding,
   kit: Kit,
   trust: Trust | null,
   { json }: VerifyOptions,
 ): Promise<number> {
-  const { label } = await import('../verify/check.ts');
-  const { valid, untold, checks, summary, facts } = outcome;
+  const { valid, untold, checks, summary, facts } = finding;
   const exit = valid ? EXIT.ok : untold === true ? EXIT.unknown : EXIT.failed;
   const policy_source = trust?.policy_source ?? 'operator';
   if (json === true) {
@@ -264,7 +285,7 @@ async function print(
     return exit;
   }
   for (const { name, outcome: came, detail } of checks) {
-    console.log(`  ${WORDS[came].padEnd(9)}  ${label(name).padEnd(13)}  ${detail}`);
+    console.log(`  ${WORDS[came].padEnd(9)}  ${name.replaceAll('_', ' ').padEnd(13)}  ${detail}`);
   }
   console.log(`\n${valid ? 'VALID' : untold === true ? 'UNKNOWN' : 'INVALID'}: ${summary}`);
   const fetched = kit.fetched ? ', fetched just now: its operator vouches for itself' : '';

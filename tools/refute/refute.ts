@@ -4,9 +4,14 @@
 import { equal, isJsonObject, native, parseTlogProof, toBase64 } from '../../log/index.ts';
 import type { JsonObject } from '../../log/index.ts';
 import { checkConsistency } from '../../log/operate.ts';
-import { LogError, verifyAbsence, verifyCheckpoint, verifyReceipt } from '../../log/verify.ts';
+import {
+  LogError,
+  objectOf,
+  verifyAbsence,
+  verifyCheckpoint,
+  verifyReceipt,
+} from '../../log/verify.ts';
 import type { TreeHead, Trust } from '../../log/verify.ts';
-import { objectOf } from '../verify/reading.ts';
 import { entryOf, questionOf, rivalOf, whyNotDenied, type Shown } from './claim.ts';
 
 /** What is compared. */

@@ -2,92 +2,108 @@
 
 import { canonical, fromBase64, native } from '../../log/index.ts';
 import type { JsonObject } from '../../log/index.ts';
-import { verifyCheckpoint, verifyReceipt } from '../../log/verify.ts';
-import type { Trust } from '../../log/verify.ts';
-import { checkAir } from './air.ts';
-import type { Outcome } from './check.ts';
-import { checkCose, coseOrigin } from './cose.ts';
-import { Lines, refused } from './lines.ts';
-import { comparedWith } from './pinned.ts';
-import { list, objectOf, text } from './reading.ts';
+import {
+  checkDocument,
+  heldReceipt,
+  kitChange,
+  Lines,
+  memberOf,
+  objectOf,
+  objectsOf,
+  originOfDocument,
+  refuse,
+  textOf,
+  toHex,
+  utf8,
+  verifyCheckpoint,
+  verifyReceipt,
+} from '../../plugins/verifiers.ts';
+import type { Finding, Shown, Trust } from '../../plugins/verifiers.ts';
 
 const NATIVE = { suite: native };
 
-/** A kit against itself: its own vectors, checkpoints, and the entry that commits to it; and against the pinned one. */
-export function checkKit(
+/** Checks the vectors and checkpoints of a kit, the entry that commits to it, and the kit against the pinned one. */
+export async function checkKit(
   kit: JsonObject,
   trusts: readonly Trust[],
   pinned: JsonObject | null = null,
-): Outcome {
+): Promise<Finding> {
   const trustFor = (origin: unknown): Trust | undefined =>
     trusts.find((trust) => trust.origin === origin);
   const lines = new Lines();
-  if (pinned !== null) lines.run('pinned_kit', () => comparedWith(pinned, kit));
-  for (const log of list(kit['logs'])) {
-    lines.run('checkpoint', () => {
+  if (pinned !== null) await lines.run('pinned_kit', () => comparedWith(pinned, kit));
+  for (const log of objectsOf(kit['logs'])) {
+    await lines.run('checkpoint', () => {
       const trust = trustFor(log['origin']);
-      if (trust === undefined) throw refused('a log has no origin');
-      const { size } = verifyCheckpoint(text(log['checkpoint']) ?? '', trust, NATIVE);
+      if (trust === undefined) return refuse('a log has no origin');
+      const { size } = verifyCheckpoint(textOf(log['checkpoint']), trust, NATIVE);
       return `${trust.origin}, ${String(size)} entries`;
     });
   }
-  for (const [i, { receipt, tlog_proof, expected }] of list(kit['vectors']).entries()) {
-    lines.run('vector', () => {
+  for (const [i, { receipt, tlog_proof, expected }] of objectsOf(kit['vectors']).entries()) {
+    await lines.run('vector', () => {
       const [first] = trusts;
-      const trust = trustFor(objectOf(receipt ?? null)['origin']) ?? first;
-      if (trust === undefined) throw refused('the kit has no logs');
-      const proof = text(tlog_proof);
-      const { valid } = verifyReceipt(receipt ?? null, trust, {
-        suite: native,
-        ...(proof === null ? {} : { tlogProof: proof }),
-      });
-      if (valid !== expected) throw refused(`${String(i)} is ${String(valid)}`);
+      const trust = trustFor(objectOf(receipt)['origin']) ?? first;
+      if (trust === undefined) return refuse('the kit has no logs');
+      const options =
+        typeof tlog_proof === 'string' ? { ...NATIVE, tlogProof: tlog_proof } : NATIVE;
+      const { valid } = verifyReceipt(receipt ?? null, trust, options);
+      if (valid !== expected) return refuse(`${String(i)} is ${String(valid)}`);
       return `${String(i)} is ${valid ? 'accepted' : 'refused'}, as the kit says`;
     });
   }
-  for (const [i, vector] of list(kit['export_vectors']).entries()) {
-    lines.run('export_vector', () => {
-      const { valid, summary } = exportOutcome(vector, kit, trustFor);
+  for (const [i, vector] of objectsOf(kit['export_vectors']).entries()) {
+    await lines.run('export_vector', async () => {
+      const { valid, summary } = await exportFinding(vector, kit, trusts);
       if (valid !== vector['expected']) {
-        throw refused(`${String(i)} is ${String(valid)}: ${summary}`);
+        return refuse(`${String(i)} is ${String(valid)}: ${summary}`);
       }
-      const { name, tampered } = vector;
-      const what = `${text(name) ?? ''}${tampered === undefined ? '' : `, ${text(tampered) ?? ''} changed`}`;
+      const tampered = memberOf(vector, 'tampered');
+      const what = `${textOf(vector['name'])}${tampered === null ? '' : `, ${tampered} changed`}`;
       return `${String(i)} (${what}) is ${valid ? 'accepted' : 'refused'}, as the kit says`;
     });
   }
-  lines.run('receipt', () => committed(kit, trustFor));
-  return lines.outcome(
+  await lines.run('receipt', () => committed(kit, trustFor));
+  return lines.finding(
     pinned === null
       ? 'the kit agrees with itself and stands in the log; it still is its operator who gave it to you'
       : 'the kit agrees with itself and with the pinned one, and stands in the log',
-    { logs: trusts.map(({ origin }) => origin) },
+    { facts: { logs: trusts.map(({ origin }) => origin) } },
   );
 }
 
-function exportOutcome(
+/** Compares a kit with the pinned one; either may be the newer. LogError with the first thing in which they differ. */
+function comparedWith(pinned: JsonObject, kit: JsonObject): string {
+  const wrong = kitChange(pinned, kit);
+  if (wrong === null) return 'it has the logs and the keys of the pinned kit';
+  // Times are the kits' own word: which is the newer one shows by what it has.
+  if (kitChange(kit, pinned) === null) return 'the pinned kit has its logs and keys, and is newer';
+  return refuse(`against the pinned kit, ${wrong}`);
+}
+
+function exportFinding(
   { air, cose_b64 }: JsonObject,
   kit: JsonObject,
-  trustFor: (origin: unknown) => Trust | undefined,
-): Outcome {
-  const document = objectOf(air ?? null);
-  const message = cose_b64 === undefined ? null : fromBase64(text(cose_b64) ?? '');
-  const trust = trustFor(message === null ? document['origin'] : coseOrigin(message));
-  if (trust === undefined) throw refused('a vector is of another log');
-  if (message !== null) return checkCose(message, trust, kit, undefined);
-  return checkAir(document, trust, kit);
+  trusts: readonly Trust[],
+): Promise<Finding> {
+  const shown: Shown =
+    cose_b64 === undefined
+      ? { kind: 'air', document: objectOf(air) }
+      : { kind: 'cose', document: fromBase64(textOf(cose_b64)) };
+  const claimed = originOfDocument(shown);
+  const trust = trusts.find(({ origin }) => origin === claimed);
+  if (trust === undefined) return refuse('a vector is of another log');
+  return checkDocument(shown, trust, { ...NATIVE, kit });
 }
 
 /** gateway/API.md §2.2: an entry has SHA-256 of the JCS form of the kit without its receipt. */
 function committed(kit: JsonObject, trustFor: (origin: unknown) => Trust | undefined): string {
   const { receipt, ...rest } = kit;
-  const trust = trustFor(objectOf(receipt ?? null)['origin']);
-  if (trust === undefined) throw refused('the kit has no receipt');
-  const { valid, statement, index } = verifyReceipt(receipt ?? null, trust, NATIVE);
-  const hash = Buffer.from(native.sha256(Buffer.from(canonical(rest)))).toString('hex');
-  if (!valid) throw refused('the receipt of the kit does not hold');
-  if (statement?.['document_sha256'] !== hash) {
-    throw refused('the receipt is of another kit');
+  const trust = trustFor(objectOf(receipt)['origin']);
+  if (trust === undefined) return refuse('the kit has no receipt');
+  const { statement, index } = heldReceipt(receipt ?? null, trust, NATIVE);
+  if (statement['document_sha256'] !== toHex(native.sha256(utf8(canonical(rest))))) {
+    return refuse('the receipt is of another kit');
   }
   return `entry ${String(index)} of ${trust.origin} commits to it`;
 }

@@ -56,7 +56,8 @@ export async function readKit(options: TrustOptions, shownAt: URL | null): Promi
   return { kit: kitOf(await readFile(kit, 'utf8'), kit), source: kit, fetched: false };
 }
 
-function kitOf(text: string, source: string): JsonObject {
+/** The kit that a text is; CommandError (exit 2) when it is none. */
+export function kitOf(text: string, source: string): JsonObject {
   let kit: Json = null;
   let why = '';
   try {
@@ -72,15 +73,6 @@ function kitOf(text: string, source: string): JsonObject {
     );
   }
   return kit;
-}
-
-/** The origins of the logs of a kit. */
-export function originsOf({ kit }: Kit): string[] {
-  const logs = Array.isArray(kit['logs']) ? (kit['logs'] as readonly unknown[]) : [];
-  return logs.flatMap((log) => {
-    const origin = (log as { origin?: unknown } | null)?.origin;
-    return typeof origin === 'string' ? [origin] : [];
-  });
 }
 
 /** What the kit says of one of its logs, with the caller's policy and chain kinds. */

@@ -1,18 +1,26 @@
 // /verify: reads what the user shows, checks it here, and shows what came of it. gateway/API.md §1.1, §2.5.
 
-import { LogError } from '../../../log/verify.ts';
-import type { Json, JsonObject, Question } from '../../../log/verify.ts';
+import {
+  checkDocument,
+  isJsonObject,
+  LogError,
+  logOfDocument,
+  objectOf,
+  originsOf,
+  parsedOf,
+  recogniseDocuments,
+  SIGN1,
+  textOf,
+  titleOfDocument,
+  trustFromKit,
+  Unanswerable,
+} from '../../../plugins/verifiers.ts';
+import type { Question, Shown } from '../../../plugins/verifiers.ts';
 import { byId, make, texts } from '../dom.ts';
-import { check, claimedOrigin } from '../verify/check.ts';
 import { compareWithLast } from '../verify/consistency.ts';
-import { checkAir, checkCose, coseOrigin } from '../verify/cose.ts';
-import { STRANGE_LOG, untold } from '../verify/finding.ts';
-import type { Finding } from '../verify/finding.ts';
 import { lineOf, resultOf, severalOf, undecided } from '../verify/result.ts';
 import type { Shape } from '../verify/result.ts';
-import { KINDS, objectOf, recogniseAll, SIGN1, Unknown } from '../verify/shown.ts';
-import type { Shown } from '../verify/shown.ts';
-import { findKit, originsOf, pin, trustOf, unpin } from '../verify/trust.ts';
+import { findKit, pin, unpin } from '../verify/trust.ts';
 import type { FoundKit } from '../verify/trust.ts';
 
 /** What a text area shows of a file; more is checked and not shown. */
@@ -65,7 +73,7 @@ const isKit = ({ shown }: Read): boolean => !(shown instanceof Error) && shown.k
 /** What a file or the text area holds; a witness about several surfaces is as many things. */
 function readPiece(name: string, bytes: Uint8Array): Read[] {
   try {
-    const all = recogniseAll(bytes);
+    const all = recogniseDocuments(bytes);
     const documents = all.length === 1 ? all : aboutAsked(all);
     return documents.map((shown, i) => ({
       name: all.length === 1 ? name : `${name} ${String(i + 1)}`.trim(),
@@ -82,41 +90,38 @@ function aboutAsked(documents: readonly Shown[]): readonly Shown[] {
   if (asked === null) return documents;
   const key = JSON.stringify(asked.key);
   const about = documents.filter(
-    (one) => one.kind === 'absence' && JSON.stringify(questionKey(one.document)) === key,
+    ({ document }) => JSON.stringify(objectOf(objectOf(document).question).key) === key,
   );
-  if (about.length === 0) throw new Unknown(`None of these documents is about ${key}.`);
+  if (about.length === 0) throw new Unanswerable(`none of these documents is about ${key}`);
   return about;
 }
-
-const questionKey = (document: JsonObject | string): Json | undefined =>
-  typeof document === 'string' ? undefined : objectOf(document.question).key;
 
 /** What came of one thing. */
 async function resultFor(shown: Shown | Error): Promise<Omit<Shape, 'name'>> {
   try {
     if (shown instanceof Error) throw shown;
     if (shown.kind === 'kit') {
-      found = { ...found, pinned: pin(shown.text, 'file'), conflict: null };
+      found = { ...found, pinned: pin(textOf(shown.document), 'file'), conflict: null };
       showTrust();
       const words = 'This is a kit: it is pinned now, and what you show next is checked with it.';
       return { valid: null, parts: [undecided(words)] };
     }
     const { pinned } = found;
     if (pinned === null) {
-      throw new Unknown(
-        'There is no kit to check with: the service does not answer. Drop one here.',
+      throw new Unanswerable(
+        'there is no kit to check with: the service does not answer. Drop one here',
       );
     }
-    const claimed = shown.kind === 'cose' ? coseOrigin(shown.bytes) : claimedOrigin(shown);
-    const origins = originsOf(pinned.kit);
-    if (claimed !== '' && !origins.includes(claimed)) {
-      throw new Unknown(`The kit does not know the log ${claimed}: ${STRANGE_LOG}.`);
-    }
-    const trust = trustOf(pinned.kit, claimed === '' ? (origins[0] ?? '') : claimed);
-    const finding = await findingOf(shown, trust, pinned.kit);
-    const hint = finding.valid ? null : untold(finding.lines);
-    if (hint !== null) throw new Unknown(`${finding.summary}; ${hint}.`);
-    const parts = resultOf(KINDS[shown.kind], finding);
+    const { kit } = pinned;
+    const trust = trustFromKit(kit, logOfDocument(shown, originsOf(kit)));
+    const title = titleOfDocument(shown);
+    const finding = await checkDocument(shown, trust, {
+      kit,
+      receipt: byId('beside', HTMLTextAreaElement).value,
+      ...questionOf(shown, title),
+    });
+    if (finding.untold === true) throw new Unanswerable(finding.summary);
+    const parts = resultOf(title, finding);
     const { valid, seen } = finding;
     if (valid && seen !== undefined) {
       const line = await compareWithLast(seen.note, trust, found.served.includes(seen.origin));
@@ -128,37 +133,28 @@ async function resultFor(shown: Shown | Error): Promise<Omit<Shape, 'name'>> {
     }
     return { valid, parts };
   } catch (error) {
-    const known = error instanceof LogError || error instanceof Unknown;
-    if (!known) throw error;
-    const unread = error instanceof LogError;
-    const words = unread ? `This cannot be read: ${error.message}.` : error.message;
-    return { valid: null, parts: [undecided(words)] };
+    if (error instanceof Unanswerable) return { valid: null, parts: [undecided(error.message)] };
+    if (!(error instanceof LogError)) throw error;
+    if (error !== shown)
+      return { valid: null, parts: [undecided(`this cannot be read: ${error.message}`)] };
+    const reason = `this is not JSON as receipts have it: ${error.message}`;
+    return { valid: false, parts: [undecided(reason, 'INVALID')] };
   }
 }
 
-type Kit = NonNullable<FoundKit['pinned']>['kit'];
-
-async function findingOf(
-  shown: Exclude<Shown, { kind: 'kit' }>,
-  trust: Parameters<typeof check>[1],
-  kit: Kit,
-): Promise<Finding> {
-  const receipt = byId('beside', HTMLTextAreaElement).value;
+/** The user's question, or else, of an absence document, its own: the summary says which question it was. */
+function questionOf(shown: Shown, title: string): { readonly question?: Question } {
   const question = askedQuestion();
-  if (question !== null && shown.kind !== 'absence') {
-    // A good receipt would pass for the answer.
-    throw new Unknown(
-      `Your question is not answered: it is about an absence document, and this is ${KINDS[shown.kind]}.`,
-    );
+  if (shown.kind === 'absence') {
+    const own = parsedOf(shown.document).question;
+    if (question !== null) return { question };
+    return isJsonObject(own ?? null) ? { question: own as unknown as Question } : {};
   }
-  switch (shown.kind) {
-    case 'air':
-      return checkAir(shown.document, trust, kit);
-    case 'cose':
-      return checkCose(shown.bytes, trust, kit, receipt);
-    default:
-      return check(shown, trust, { receipt, question });
-  }
+  if (question === null) return {};
+  // A good receipt would pass for the answer.
+  throw new Unanswerable(
+    `your question is not answered: it is about an absence document, and this is ${title}`,
+  );
 }
 
 /** What the user asks of an absence document; null when nothing is typed. */
@@ -170,8 +166,8 @@ function askedQuestion(): Question | null {
   try {
     return { key: JSON.parse(key ?? '') as string[], from_ms: instant(from), to_ms: instant(to) };
   } catch {
-    throw new Unknown(
-      'Your question is not one: the key is a JSON array, the times are dates or milliseconds.',
+    throw new Unanswerable(
+      'your question is not one: the key is a JSON array, the times are dates or milliseconds',
     );
   }
 }

@@ -2,8 +2,7 @@
 // else: what it answers is verified here. log/FORMAT.md §5.
 
 import { LogError, verifyCheckpoint, verifyConsistency } from '../../../log/verify.ts';
-import type { Json, Trust } from '../../../log/verify.ts';
-import type { Line } from './finding.ts';
+import type { Json, Line, Trust } from '../../../log/verify.ts';
 import { lastSeen, remember } from './trust.ts';
 
 /** Compares a checkpoint that holds with the one seen last, and remembers the larger one; asks for served logs only. */

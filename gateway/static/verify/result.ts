@@ -1,9 +1,8 @@
 // Shows a finding: the verdict in words, each check, the pictures, what is not proven, and what the log signed.
 // Everything shown is text, whatever stands in it.
 
-import type { Json } from '../../../log/verify.ts';
+import type { Finding, Json, Line } from '../../../log/verify.ts';
 import { make } from '../dom.ts';
-import type { Finding, Line } from './finding.ts';
 import { timeline } from './timeline.ts';
 import { wayPicture } from './way-picture.ts';
 
@@ -15,7 +14,7 @@ const WORDS = {
 
 /** The whole result, to stand in the page. */
 export function resultOf(what: string, finding: Finding): HTMLElement[] {
-  const { valid, verdict, summary, lines, not_proven, way, moments, statement } = finding;
+  const { valid, verdict, summary, checks, not_proven, way, moments, statement } = finding;
   const tone = valid
     ? verdict.startsWith('UNDER') || verdict === 'UNDECLARED'
       ? 'unknown'
@@ -26,10 +25,10 @@ export function resultOf(what: string, finding: Finding): HTMLElement[] {
       'div',
       { class: `verdict ${tone}`, 'data-verdict': verdict },
       make('h2', {}, verdict.slice(0, 1) + verdict.slice(1).toLowerCase()),
-      make('p', {}, summary),
+      make('p', {}, sentence(summary)),
       make('p', { class: 'hint' }, `Checked in this browser, as ${what}.`),
     ),
-    section('What was checked', make('ul', { class: 'checks' }, ...lines.map(lineOf))),
+    section('What was checked', make('ul', { class: 'checks' }, ...checks.map(lineOf))),
   ];
   if (moments !== undefined) {
     parts.push(section('The window', timeline(moments, verdict !== 'PRESENT')));
@@ -56,14 +55,21 @@ export function lineOf({ name, outcome, detail }: Line): HTMLElement {
   );
 }
 
-/** A verdict when nothing could be checked. */
-export const undecided = (message: string): HTMLElement =>
+/** A verdict when nothing could be checked, or when what was read is no JSON as receipts have it. */
+export const undecided = (message: string, verdict = 'UNKNOWN'): HTMLElement =>
   make(
     'div',
-    { class: 'verdict unknown', 'data-verdict': 'UNKNOWN' },
-    make('h2', {}, 'Not checked'),
-    make('p', {}, message),
+    {
+      class: `verdict ${verdict === 'UNKNOWN' ? 'unknown' : 'bad'}`,
+      'data-verdict': verdict,
+    },
+    make('h2', {}, verdict === 'UNKNOWN' ? 'Not checked' : 'Invalid'),
+    make('p', {}, sentence(message)),
   );
+
+/** A summary or a reason as a sentence. */
+const sentence = (text: string): string =>
+  text.slice(0, 1).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.');
 
 /** The result of one of several things. */
 export interface Shape {

@@ -1,10 +1,10 @@
 // The window of an absence document as a picture: in order from top to bottom, not to scale, since years may lie
 // between two entries of a chain.
 
+import { timeWords } from '../../../log/verify.ts';
+import type { Moment } from '../../../log/verify.ts';
 import { make } from '../dom.ts';
 import { draw } from '../svg.ts';
-import { timeWords } from './absence-words.ts';
-import type { Moment } from './moments.ts';
 
 const WIDTH = 340;
 const ROW = 54;

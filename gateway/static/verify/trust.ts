@@ -1,13 +1,21 @@
 // Whom the verify page trusts: a kit that is pinned in this browser when it is first seen, and from then on only
 // grows; and for each log the newest checkpoint that this browser has seen. gateway/API.md §2.5.
 
-import { isJsonObject, LogError, parseJson, trustFromKit } from '../../../log/verify.ts';
-import type { Json, JsonObject, Trust } from '../../../log/verify.ts';
+import {
+  isJsonObject,
+  KIT_SCHEMA,
+  kitChange,
+  LogError,
+  originsOf,
+  parseJson,
+  trustFromKit,
+} from '../../../log/verify.ts';
+import type { JsonObject } from '../../../log/verify.ts';
 
 const KIT_URL = '/export/offline-verify-kit.json';
 const KIT_AT = 'actlog:kit';
 const SEEN_AT = 'actlog:seen:';
-const MAX_BYTES = 4 * 1024 * 1024;
+const MAX_KIT_BYTES = 4 * 1024 * 1024;
 
 /** A kit that this browser keeps. */
 export interface PinnedKit {
@@ -44,7 +52,7 @@ export async function findKit(): Promise<FoundKit> {
   const found = { conflict: null, offline: false, served: originsOf(kitOf(text)) };
   if (pinned === null) return { ...found, pinned: pin(text, 'service') };
   if (pinned.source === 'file') return { ...found, pinned };
-  const conflict = contradiction(pinned.kit, kitOf(text));
+  const conflict = kitChange(pinned.kit, kitOf(text));
   if (conflict !== null) return { ...found, pinned, conflict };
   return { ...found, pinned: pin(text, 'service', pinned.since) };
 }
@@ -70,49 +78,18 @@ export function unpin(): void {
   write(KIT_AT, null);
 }
 
-/** The origins of the logs of a kit. */
-export const originsOf = ({ logs }: JsonObject): string[] =>
-  objects(logs).flatMap(({ origin }) => (typeof origin === 'string' ? [origin] : []));
-
-/**
- * What the kit says of a log.
- *
- * @throws LogError `document_invalid` when it does not know the log
- */
-export const trustOf = (kit: JsonObject, origin: string): Trust => trustFromKit(kit, origin);
-
 /** The newest checkpoint of a log that this browser has seen hold. */
 export const lastSeen = (origin: string): string | null => read(SEEN_AT + origin);
 
 /** Remembers a checkpoint, for the next time. */
 export const remember = (origin: string, note: string): void => write(SEEN_AT + origin, note);
 
-/** The objects of a list; none when it is none. */
-export const objects = (value: Json | undefined): JsonObject[] =>
-  Array.isArray(value) ? (value as readonly Json[]).filter(isJsonObject) : [];
-
 function kitOf(text: string): JsonObject {
-  const kit = parseJson(text, { fractions: true, maxBytes: MAX_BYTES });
-  if (!isJsonObject(kit) || kit.schema !== 'svc-offline-verify-kit-v1') {
+  const kit = parseJson(text, { fractions: true, maxBytes: MAX_KIT_BYTES });
+  if (!isJsonObject(kit) || kit.schema !== KIT_SCHEMA) {
     throw new LogError('document_invalid', 'this is no offline verification kit');
   }
   return kit;
-}
-
-/** What a newer kit says against the pinned one: it may add logs and keys, and end keys, not change or drop them. */
-export function contradiction(old: JsonObject, now: JsonObject): string | null {
-  for (const origin of originsOf(old)) {
-    if (!originsOf(now).includes(origin)) return `it no longer names the log ${origin}`;
-    const before = trustFromKit(old, origin);
-    const after = trustFromKit(now, origin);
-    if (before.vkey !== after.vkey) return `it has another checkpoint key for ${origin}`;
-    for (const { kid, status } of before.keys) {
-      const key = after.keys.find((candidate) => candidate.kid === kid);
-      if (key === undefined) return `it no longer names the receipt key ${kid}`;
-      if (status === 'revoked' && key.status !== 'revoked') return `it takes back a revocation`;
-    }
-  }
-  return null;
 }
 
 function readPin(): PinnedKit | null {

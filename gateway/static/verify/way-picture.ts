@@ -1,9 +1,9 @@
 // The way from an entry's leaf up to the root as a picture: each level with the sibling that the proof brings and the
 // node that both make. Each hash can be opened. RFC 9162 §2.1.3.
 
+import type { Way } from '../../../log/verify.ts';
 import { make } from '../dom.ts';
 import { draw } from '../svg.ts';
-import type { Way } from './finding.ts';
 
 const WIDTH = 340;
 const LEVEL = 58;

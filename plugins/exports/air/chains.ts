@@ -4,8 +4,10 @@
 import { LRUCache } from 'lru-cache';
 import { toHex } from '../../../log/index.ts';
 import type { ChainKey, JsonObject, LogView } from '../../contract.ts';
-import { agentOf, airRecord, NO_CHAIN, placeRecord } from './record.ts';
-import type { AirIssuer, AirMapping, AirPlace } from './record.ts';
+import { agentOf, airRecord } from './mapping.ts';
+import type { AirIssuer, AirMapping } from './mapping.ts';
+import { NO_CHAIN, placeRecord } from './record.ts';
+import type { AirPlace } from './record.ts';
 
 /** How many records lie between two marks: what is read again at most. */
 const MARK_EVERY = 512;

@@ -21,7 +21,8 @@ import { LogNumber, sessionLog } from '../../succession.ts';
 import { AirRecord } from './record.ts';
 import { recordText, sessionBatch, sessionChain } from './session.ts';
 import type { AirService } from './session.ts';
-import { airStatement, coseView } from './statement.ts';
+import { airStatement } from './statement.ts';
+import { coseView } from './view.ts';
 
 const AirKey = Type.Object({
   kty: Type.Literal('EC'),

@@ -1,41 +1,42 @@
-// gateway/static/verify/absence-words.ts: what people read of an absence, by `actlog verify` and on the page: which log
+// log/verify/absence-finding.ts: what people read of an absence, by `actlog verify` and on the page: which log
 // was asked, and whether the surface was watched or only declared.
 
 import assert from 'node:assert/strict';
-import { absenceWords } from '../../../gateway/static/verify/absence-words.ts';
 import { verifyAbsence } from '../../../log/verify.ts';
-import { check } from '../../../tools/verify/check.ts';
+import { absenceWords } from '../../../log/verify/absence-finding.ts';
+import { checkDocument } from '../../../plugins/verifiers.ts';
 import { questionOf } from '../../support/absence-documents.ts';
 import { vectors, vectorTrust } from '../../support/absence-vectors.ts';
 
 describe('the words about an absence', () => {
-  const wordsOf = (title: string): string => {
+  const wordsOf = async (title: string): Promise<string> => {
     const { doc } = vectors.documents.find(({ name }) => name === title)!;
     const question = questionOf(doc);
     const result = verifyAbsence(doc, question, vectorTrust);
     const { origin } = vectorTrust;
     const words = absenceWords(question, result, { more: doc['more'] === true, origin });
-    const { summary, facts } = check({ kind: 'absence', document: doc }, vectorTrust, { question });
+    const shown = { kind: 'absence', document: doc };
+    const { summary, facts } = await checkDocument(shown, vectorTrust, { question });
     assert.equal(summary, words);
     assert.equal(facts['heartbeat_interval_ms'], result.heartbeat_interval_ms);
     return words;
   };
 
-  it('tell a watched surface from one that nobody promised to watch', () => {
-    const watched = wordsOf('absent-never-with-coverage');
+  it('tell a watched surface from one that nobody promised to watch', async () => {
+    const watched = await wordsOf('absent-never-with-coverage');
     assert.match(watched, /the heartbeats that were promised, one in 30000 ms, cover the window/);
-    const unwatched = wordsOf('absent-gap-no-heartbeat-declared');
+    const unwatched = await wordsOf('absent-gap-no-heartbeat-declared');
     assert.match(
       unwatched,
       /^ABSENT: .*declared the surface all along; no heartbeats were promised/,
     );
     assert.doesNotMatch(unwatched, /cover/);
-    assert.doesNotMatch(wordsOf('absent-session'), /heartbeat|manifest/);
+    assert.doesNotMatch(await wordsOf('absent-session'), /heartbeat|manifest/);
   });
 
-  it('name the log', () => {
+  it('name the log', async () => {
     for (const { name } of vectors.documents) {
-      assert.ok(wordsOf(name).includes(`in log ${vectorTrust.origin}`), name);
+      assert.ok((await wordsOf(name)).includes(`in log ${vectorTrust.origin}`), name);
     }
   });
 });

@@ -1,4 +1,4 @@
-// tools/verify/air-session.ts: the export of a session with the proofs of its entries: a record, a proof or a statement
+// plugins/exports/verify.ts: the export of a session with the proofs of its entries: a record, a proof or a statement
 // that is not its own is found, and a chain that the log did not have.
 
 import assert from 'node:assert/strict';
@@ -13,9 +13,9 @@ import type { Trust } from '../../../log/verify.ts';
 import { airRecord, chainHash } from '../../../plugins/exports/index.ts';
 import type { AirMapping } from '../../../plugins/exports/index.ts';
 import { readCatalog } from '../../../plugins/index.ts';
-import { check } from '../../../tools/verify/check.ts';
-import type { Outcome } from '../../../tools/verify/check.ts';
-import { recogniseBytes } from '../../../tools/verify/recognise.ts';
+import { checkDocument } from '../../../plugins/verifiers.ts';
+import type { Finding } from '../../../plugins/verifiers.ts';
+import { recognised } from '../../support/recognised.ts';
 import { run } from '../../gateway/running.ts';
 import type { Answer, Running } from '../../gateway/running.ts';
 
@@ -57,14 +57,14 @@ describe('actlog verify of the export of a session', () => {
   });
   after(() => running.close());
 
-  function verified(document: Json, trusted = trust): Outcome {
-    const shown = recogniseBytes(Buffer.from(JSON.stringify(document)));
+  function verified(document: Json, trusted = trust): Promise<Finding> {
+    const shown = recognised(Buffer.from(JSON.stringify(document)));
     assert.ok(shown.kind === 'air_session');
-    return check(shown, trusted, { kit });
+    return checkDocument(shown, trusted, { suite: native, kit });
   }
 
-  const failing = (document: Json, trusted?: Trust): string | undefined =>
-    verified(document, trusted).checks.find(({ outcome }) => outcome === 'failed')?.name;
+  const failing = async (document: Json, trusted?: Trust): Promise<string | undefined> =>
+    (await verified(document, trusted)).checks.find(({ outcome }) => outcome === 'failed')?.name;
 
   const changed = (document: Json, change: (copy: Json) => void): Json => {
     const copy = structuredClone(document);
@@ -72,12 +72,12 @@ describe('actlog verify of the export of a session', () => {
     return copy;
   };
 
-  it('proves each entry where the export has the proofs, and says where it has none', () => {
+  it('proves each entry where the export has the proofs, and says where it has none', async () => {
     for (const [document, outcome, size] of [
       [proven, 'ok', proven.size],
       [bare, 'not_shown', undefined],
     ] as const) {
-      const { valid, checks, summary, facts } = verified(document);
+      const { valid, checks, summary, facts } = await verified(document);
       assert.equal(valid, true, summary);
       assert.deepEqual(
         checks.map(({ name }) => name),
@@ -88,10 +88,10 @@ describe('actlog verify of the export of a session', () => {
       assert.equal(facts['size'], size);
       assert.equal(summary.includes('each in the tree'), size !== undefined, summary);
     }
-    assert.equal(verified(older).valid, true);
+    assert.equal((await verified(older)).valid, true);
   });
 
-  it('names the check that a changed record, proof or statement fails', () => {
+  it('names the check that a changed record, proof or statement fails', async () => {
     const others = older.records;
     for (const [name, change] of [
       [
@@ -117,20 +117,22 @@ describe('actlog verify of the export of a session', () => {
       ['chain', (d: Json) => (d.records[1] = d.records[0])],
     ] as const) {
       const document = changed(proven, change);
-      assert.equal(failing(document), name, change.toString());
+      assert.equal(await failing(document), name, change.toString());
     }
-    const { summary } = verified(changed(proven, (d: Json) => d.records[2].inclusion_proof.pop()));
+    const { summary } = await verified(
+      changed(proven, (d: Json) => d.records[2].inclusion_proof.pop()),
+    );
     assert.match(summary, /^inclusion failed: record 2: /);
   });
 
-  it('holds after the key of its entries was revoked only with the proofs', () => {
+  it('holds after the key of its entries was revoked only with the proofs', async () => {
     const keys = trust.keys.map((key) => ({
       ...key,
       status: 'revoked' as const,
       revoked_index: proven.size,
     }));
-    assert.equal(failing(proven, { ...trust, keys }), undefined);
-    assert.equal(failing(bare, { ...trust, keys }), 'entry');
+    assert.equal(await failing(proven, { ...trust, keys }), undefined);
+    assert.equal(await failing(bare, { ...trust, keys }), 'entry');
   });
 
   /** A record as a service would make it of another entry that the log's own keys have signed. */
@@ -170,17 +172,17 @@ describe('actlog verify of the export of a session', () => {
   }
 
   it('finds an entry that the log signed and that its chain does not have', async () => {
-    assert.equal(verified(await forged(1, {})).valid, true, 'nothing of it was changed');
-    const other = verified(await forged(3, { classification: 'CRISIS' }));
+    assert.equal((await verified(await forged(1, {}))).valid, true, 'nothing of it was changed');
+    const other = await verified(await forged(3, { classification: 'CRISIS' }));
     assert.match(other.summary, /^chain failed: record 3: the chain of the session ends with/);
-    const torn = verified(await forged(2, {}, { prev_ms: 1 }));
+    const torn = await verified(await forged(2, {}, { prev_ms: 1 }));
     assert.match(torn.summary, /^chain failed: record 2: the entry does not stand here/);
   });
 
   it('says of a session without entries that there are none', async () => {
     const { live: key } = running;
     const { json } = await running.get('/export/scitt/air/session/none.json?proofs=true', { key });
-    const { valid, checks } = verified(json);
+    const { valid, checks } = await verified(json);
     assert.equal(valid, true);
     assert.deepEqual(
       checks.map(({ name }) => name),

@@ -1,4 +1,4 @@
-// tools/verify/air.ts, cose.ts: exports verify against the kit; a change to anything that a claim rests on is found and
+// plugins/exports/verify.ts, log/cose/finding.ts: exports verify against the kit; a change to anything that a claim rests on is found and
 // named, and any other changes nothing.
 
 import assert from 'node:assert/strict';
@@ -6,9 +6,9 @@ import { native } from '../../../log/index.ts';
 import type { JsonObject } from '../../../log/index.ts';
 import { trustFromKit } from '../../../log/verify.ts';
 import type { Trust } from '../../../log/verify.ts';
-import { check, claimedOrigin } from '../../../tools/verify/check.ts';
-import type { Outcome } from '../../../tools/verify/check.ts';
-import { recogniseBytes } from '../../../tools/verify/recognise.ts';
+import { checkDocument, originOfDocument } from '../../../plugins/verifiers.ts';
+import type { Finding } from '../../../plugins/verifiers.ts';
+import { recognised } from '../../support/recognised.ts';
 import { run } from '../../gateway/running.ts';
 import type { Answer, Running } from '../../gateway/running.ts';
 
@@ -39,15 +39,13 @@ describe('actlog verify of exports', () => {
   });
   after(() => running.close());
 
-  function verified(value: unknown): Outcome {
+  function verified(value: unknown): Promise<Finding> {
     const bytes = value instanceof Uint8Array ? value : Buffer.from(JSON.stringify(value));
-    const shown = recogniseBytes(bytes);
-    assert.ok(shown.kind !== 'kit');
-    return check(shown, trust, { kit });
+    return checkDocument(recognised(bytes), trust, { suite: native, kit });
   }
 
-  const failing = (value: unknown): string | undefined =>
-    verified(value).checks.find(({ outcome }) => outcome === 'failed')?.name;
+  const failing = async (value: unknown): Promise<string | undefined> =>
+    (await verified(value)).checks.find(({ outcome }) => outcome === 'failed')?.name;
 
   const changed = (document: Json, change: (copy: Json) => void): Json => {
     const copy = structuredClone(document);
@@ -55,47 +53,47 @@ describe('actlog verify of exports', () => {
     return copy;
   };
 
-  it('takes an export of an entry and of a session as they come, and knows their log', () => {
+  it('takes an export of an entry and of a session as they come, and knows their log', async () => {
     for (const document of [single, session]) {
-      const outcome = verified(document);
+      const outcome = await verified(document);
       assert.equal(outcome.valid, true, outcome.summary);
       assert.equal(
-        claimedOrigin(recogniseBytes(Buffer.from(JSON.stringify(document)))),
+        originOfDocument(recognised(Buffer.from(JSON.stringify(document)))),
         trust.origin,
       );
     }
   });
 
-  it('takes the statement as a file, and knows its log', () => {
+  it('takes the statement as a file, and knows its log', async () => {
     const bytes = Buffer.from(single.cose_sign1_b64, 'base64');
-    const outcome = verified(bytes);
+    const outcome = await verified(bytes);
     assert.equal(outcome.valid, true, outcome.summary);
     assert.deepEqual(
       outcome.checks.map(({ name }) => name),
       ['cose_form', 'cose_signature', 'cose_receipt'],
     );
-    assert.equal(claimedOrigin(recogniseBytes(bytes)), trust.origin);
+    assert.equal(originOfDocument(recognised(bytes)), trust.origin);
   });
 
-  it('finds a change of any bit of the statement', () => {
+  it('finds a change of any bit of the statement', async () => {
     const bytes = Buffer.from(single.cose_sign1_b64, 'base64');
     for (let at = 1; at < bytes.length; at += 41) {
       const other = Buffer.from(bytes);
       other[at] = (other[at] ?? 0) ^ 4;
-      assert.equal(verified(other).valid, false, String(at));
+      assert.equal((await verified(other)).valid, false, String(at));
     }
   });
 
   it('takes a receipt as a file with the entry that it carries, and finds a change of any bit', async () => {
     const answer = await fetch(`${running.url}/entries/${String(single.entry_id)}`);
     const bytes = Buffer.from(await answer.arrayBuffer());
-    const outcome = verified(bytes);
+    const outcome = await verified(bytes);
     assert.equal(outcome.valid, true, outcome.summary);
-    assert.equal(claimedOrigin(recogniseBytes(bytes)), trust.origin);
+    assert.equal(originOfDocument(recognised(bytes)), trust.origin);
     for (let at = 1; at < bytes.length; at += 37) {
       const other = Buffer.from(bytes);
       other[at] = (other[at] ?? 0) ^ 4;
-      assert.equal(verified(other).valid, false, String(at));
+      assert.equal((await verified(other)).valid, false, String(at));
     }
   });
 
@@ -109,7 +107,7 @@ describe('actlog verify of exports', () => {
     ['export', (d: Json) => (d.spec = 'air-2.0')],
   ] as const;
 
-  it('names the check that a changed record fails', () => {
+  it('names the check that a changed record fails', async () => {
     const hex = '0'.repeat(64);
     for (const [name, change] of [
       ['receipt', (d: Json) => (d.receipt.signature = otherFirst(d.receipt.signature))],
@@ -128,11 +126,11 @@ describe('actlog verify of exports', () => {
       ['export', (d: Json) => (d.entry_id = session.records[0].record.record_id)],
       ['cose_view', (d: Json) => (d.cose.protected['1'] = -19)],
     ] as const) {
-      assert.equal(failing(changed(single, change)), name, change.toString());
+      assert.equal(await failing(changed(single, change)), name, change.toString());
     }
   });
 
-  it('names the check that a changed session fails', () => {
+  it('names the check that a changed session fails', async () => {
     for (const [name, change] of [
       ['completeness', (d: Json) => d.records.pop()],
       ['completeness', (d: Json) => (d.count = 2)],
@@ -149,28 +147,28 @@ describe('actlog verify of exports', () => {
       ['export', (d: Json) => (d.size = 1)],
       ['export', (d: Json) => (d.agent_id = 'session:x')],
     ] as const) {
-      assert.equal(failing(changed(session, change)), name, change.toString());
+      assert.equal(await failing(changed(session, change)), name, change.toString());
     }
   });
 
-  it('changes nothing for what no claim rests on', () => {
+  it('changes nothing for what no claim rests on', async () => {
     const loose = changed(single, (d: Json) => {
       d.receipt.permalink = 'https://elsewhere.example/';
       d.more = 1;
     });
-    assert.deepEqual(verified(loose), verified(single));
+    assert.deepEqual(await verified(loose), await verified(single));
     const open = changed(session, (d: Json) => (d.more = 1));
-    assert.deepEqual(verified(open), verified(session));
+    assert.deepEqual(await verified(open), await verified(session));
   });
 
-  it('names the session', () => {
-    const { summary, facts } = verified(session);
+  it('names the session', async () => {
+    const { summary, facts } = await verified(session);
     assert.ok(summary.includes(`records of session ${String(session.session_ref)}`), summary);
     assert.equal(facts['session_ref'], session.session_ref);
   });
 
-  it('takes an export of before the key of its entry was revoked, by the place that its receipt shows', () => {
-    const shown = recogniseBytes(Buffer.from(JSON.stringify(single)));
+  it('takes an export of before the key of its entry was revoked, by the place that its receipt shows', async () => {
+    const shown = recognised(Buffer.from(JSON.stringify(single)));
     assert.ok(shown.kind === 'air');
     for (const [behind, valid] of [
       [1, true],
@@ -178,21 +176,21 @@ describe('actlog verify of exports', () => {
     ] as const) {
       const revoked_index = Number(single.receipt.index) + behind;
       const keys = trust.keys.map((key) => ({ ...key, status: 'revoked' as const, revoked_index }));
-      assert.equal(check(shown, { ...trust, keys }, { kit }).valid, valid);
+      assert.equal((await checkDocument(shown, { ...trust, keys }, { kit })).valid, valid);
     }
   });
 
-  it('trusts only AIR keys for records, and only those of the kit', () => {
+  it('trusts only AIR keys for records, and only those of the kit', async () => {
     const other = structuredClone(kit) as Json;
     other.keys.keys = other.keys.keys.filter((jwk: Json) => jwk.purpose === undefined);
-    const shown = recogniseBytes(Buffer.from(JSON.stringify(single)));
+    const shown = recognised(Buffer.from(JSON.stringify(single)));
     assert.ok(shown.kind === 'air');
-    const { checks } = check(shown, trust, { kit: other });
+    const { checks } = await checkDocument(shown, trust, { kit: other });
     const bad = checks.filter(({ outcome }) => outcome === 'failed').map(({ name }) => name);
     assert.deepEqual(bad, ['air_signature', 'export', 'cose_signature']);
     const broken = structuredClone(kit) as Json;
     for (const jwk of broken.keys.keys) if (jwk.purpose === 'air') jwk.x = 'AAAA';
-    const { valid, summary } = check(shown, trust, { kit: broken });
+    const { valid, summary } = await checkDocument(shown, trust, { kit: broken });
     assert.equal(valid, false);
     assert.match(summary, /the AIR key of the kit is none/);
   });

@@ -1,10 +1,9 @@
-// gateway/static/verify/beside.ts: what stands around a receipt or a document is not checked with it, and that is said.
+// log/verify/recognise.ts: what stands around a receipt or a document is not checked with it, and that is said.
 
 import assert from 'node:assert/strict';
-import { besideLines } from '../../../gateway/static/verify/beside.ts';
 import { trustFromKit } from '../../../log/verify.ts';
-import { check } from '../../../tools/verify/check.ts';
-import { recognise, severalOf } from '../../../tools/verify/recognise.ts';
+import { besideLines, checkDocument, recogniseDocuments } from '../../../plugins/verifiers.ts';
+import { recognised } from '../../support/recognised.ts';
 import type { Body } from '../../support/body.ts';
 import { run } from '../../gateway/running.ts';
 
@@ -12,9 +11,9 @@ const document = { schema: 'svc-absence-witness-v1' };
 
 describe('members beside what is checked', () => {
   const said = (value: object): readonly string[] => {
-    const shown = recognise(JSON.stringify(value));
-    assert.ok(shown.kind === 'receipt' || shown.kind === 'absence');
-    return besideLines(shown).map(({ detail }) => detail);
+    const shown = recognised(JSON.stringify(value));
+    const part = shown.kind === 'absence' ? 'its absence document' : 'its receipt';
+    return besideLines(part, shown).map(({ detail }) => detail);
   };
   const receipt = { kid: 'k', signature: 's' };
 
@@ -45,9 +44,9 @@ describe('members beside what is checked', () => {
       "the answer's other members, such as decision, are not checked: only its absence document",
     ]);
     const several = { ok: true, witnesses: [document], decision: 'ALLOW' };
-    const [first] = severalOf(Buffer.from(JSON.stringify(several))) ?? [];
+    const [first] = recogniseDocuments(Buffer.from(JSON.stringify(several)));
     assert.ok(first !== undefined);
-    assert.match(besideLines(first)[0]?.detail ?? '', /such as decision,/);
+    assert.match(besideLines('its absence document', first)[0]?.detail ?? '', /such as decision,/);
   });
 
   it('leave an answer valid, and are said with its checks', async () => {
@@ -61,9 +60,10 @@ describe('members beside what is checked', () => {
     } finally {
       await running.close();
     }
-    const shown = recognise(JSON.stringify({ ...answer, restraint: { made: 'up' } }));
+    const shown = recognised(JSON.stringify({ ...answer, restraint: { made: 'up' } }));
     assert.ok(shown.kind === 'receipt');
-    const { valid, checks } = check(shown, trustFromKit(kit, answer.receipt.origin as string), {});
+    const trust = trustFromKit(kit, answer.receipt.origin as string);
+    const { valid, checks } = await checkDocument(shown, trust);
     assert.equal(valid, true);
     assert.equal(checks.at(-1)?.outcome, 'not_shown');
     assert.match(

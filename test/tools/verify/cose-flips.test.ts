@@ -9,7 +9,7 @@ import { decodeSign1, encodeSign1, ENTRY_LABEL, HEADER, native } from '../../../
 import type { JsonObject } from '../../../log/index.ts';
 import { trustFromKit } from '../../../log/verify.ts';
 import type { Trust } from '../../../log/verify.ts';
-import { checkCose } from '../../../tools/verify/cose.ts';
+import { checkDocument } from '../../../plugins/verifiers.ts';
 import { run } from '../../gateway/running.ts';
 
 /** Where some bytes stand in a message, and the checks that may fail when one of them is another. */
@@ -44,10 +44,11 @@ describe('a bit of a COSE message', function () {
     }
   });
 
-  const outcomeOf = (bytes: Uint8Array) => checkCose(bytes, trust, kit, undefined);
+  const outcomeOf = (bytes: Uint8Array) =>
+    checkDocument({ kind: 'cose', document: bytes }, trust, { suite: native, kit });
 
-  const failing = (bytes: Uint8Array): string | undefined =>
-    outcomeOf(bytes).checks.find(({ outcome }) => outcome === 'failed')?.name;
+  const failing = async (bytes: Uint8Array): Promise<string | undefined> =>
+    (await outcomeOf(bytes)).checks.find(({ outcome }) => outcome === 'failed')?.name;
 
   /** The inclusion proof of a receipt: CBOR of [size, index, path]. */
   function proofIn({ unprotected }: ReturnType<typeof decodeSign1>): Uint8Array {
@@ -61,8 +62,12 @@ describe('a bit of a COSE message', function () {
    * Flips one bit of every byte, another one from byte to byte, but for the size of the tree; each part must come up,
    * and name its checks.
    */
-  function flipAll(message: Buffer, proof: Uint8Array, parts: readonly Part[]): void {
-    assert.equal(failing(message), undefined);
+  async function flipAll(
+    message: Buffer,
+    proof: Uint8Array,
+    parts: readonly Part[],
+  ): Promise<void> {
+    assert.equal(await failing(message), undefined);
     // After the byte that begins the list: the tree of a test has 24 to 255 entries, a byte after its own head.
     assert.deepEqual([proof[0], proof[1]], [0x83, 0x18]);
     const sizeAt = message.indexOf(proof) + 2;
@@ -75,7 +80,7 @@ describe('a bit of a COSE message', function () {
       if (at === sizeAt) continue;
       const other = Buffer.from(message);
       other[at] = (other[at] ?? 0) ^ (1 << (at % 8));
-      const name = failing(other);
+      const name = await failing(other);
       assert.ok(name !== undefined, `byte ${String(at)} may be another`);
       const i = places.findIndex(({ start, end }) => at >= start && at < end);
       const part = parts[i];
@@ -85,11 +90,11 @@ describe('a bit of a COSE message', function () {
     }
   }
 
-  it('that is another in a statement makes it fail, by the check of its part', () => {
+  it('that is another in a statement makes it fail, by the check of its part', async () => {
     const { protectedBytes, payload, signature, unprotected } = decodeSign1(statement);
     const [inner] = unprotected.get(HEADER.receipts) as unknown as Uint8Array[];
     assert.ok(payload !== null && inner !== undefined);
-    flipAll(statement, proofIn(decodeSign1(inner)), [
+    await flipAll(statement, proofIn(decodeSign1(inner)), [
       // Of another content type it is a statement of somebody else, whose receipt carries its entry.
       ...[
         {
@@ -104,13 +109,13 @@ describe('a bit of a COSE message', function () {
     ]);
   });
 
-  it('that is another in a receipt makes it fail, by the check of its part', () => {
+  it('that is another in a receipt makes it fail, by the check of its part', async () => {
     const opened = decodeSign1(receipt);
     const { protectedBytes, signature } = opened;
     const entry = opened.unprotected.get(ENTRY_LABEL);
     const path = proofIn(opened);
     assert.ok(entry instanceof Uint8Array);
-    flipAll(receipt, path, [
+    await flipAll(receipt, path, [
       { name: 'entry', bytes: entry, checks: ['entry'] },
       { name: 'path', bytes: path, checks: ['inclusion'] },
       { name: 'signature', bytes: signature, checks: ['inclusion'] },
@@ -122,13 +127,16 @@ describe('a bit of a COSE message', function () {
     ]);
   });
 
-  it('that no claim rests on changes nothing: another unprotected label', () => {
+  it('that no claim rests on changes nothing: another unprotected label', async () => {
     for (const message of [statement, receipt]) {
       const opened = decodeSign1(message);
       const unprotected = new Map([...opened.unprotected, ['note', 'anything']]);
-      const outcome = outcomeOf(encodeSign1({ ...opened, unprotected }));
+      const outcome = await outcomeOf(encodeSign1({ ...opened, unprotected }));
       const details = outcome.checks.map(({ name, outcome: came }) => [name, came]);
-      const before = outcomeOf(message).checks.map(({ name, outcome: came }) => [name, came]);
+      const before = (await outcomeOf(message)).checks.map(({ name, outcome: came }) => [
+        name,
+        came,
+      ]);
       assert.deepEqual(details, before);
       assert.equal(outcome.valid, true);
     }

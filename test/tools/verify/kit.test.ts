@@ -1,9 +1,9 @@
-// tools/verify/kit.ts, pinned.ts: a kit of the same name with other keys is not the kit that was kept.
+// tools/verify/kit.ts: a kit of the same name with other keys is not the kit that was kept.
 
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../../log/index.ts';
 import { trustFromKit } from '../../../log/verify.ts';
-import type { Outcome } from '../../../tools/verify/check.ts';
+import type { Finding } from '../../../plugins/verifiers.ts';
 import { checkKit } from '../../../tools/verify/kit.ts';
 import type { Body } from '../../support/body.ts';
 import { run } from '../../gateway/running.ts';
@@ -28,7 +28,7 @@ describe('a kit beside a pinned one', () => {
     }
   });
 
-  const checked = (shown: Body, pinned: Body): Outcome => {
+  const checked = (shown: Body, pinned: Body): Promise<Finding> => {
     const trusts = shown.logs.map(({ origin }: Body) => trustFromKit(shown, origin as string));
     return checkKit(shown as JsonObject, trusts, pinned as JsonObject | null);
   };
@@ -37,27 +37,27 @@ describe('a kit beside a pinned one', () => {
     change(copy);
     return copy;
   };
-  const pinnedLine = ({ checks }: Outcome) => checks.find(({ name }) => name === 'pinned_kit');
+  const pinnedLine = ({ checks }: Finding) => checks.find(({ name }) => name === 'pinned_kit');
   const own = (jwk: Body): boolean => jwk.purpose === undefined;
 
-  it('holds when it is the same, and says so', () => {
-    const { valid, summary } = checked(kit, kit);
+  it('holds when it is the same, and says so', async () => {
+    const { valid, summary } = await checked(kit, kit);
     assert.equal(valid, true, summary);
     assert.match(summary, /with the pinned one/);
-    assert.equal(pinnedLine(checked(kit, null)), undefined);
+    assert.equal(pinnedLine(await checked(kit, null)), undefined);
   });
 
-  it('is refused with the keys of another service under the same origin', () => {
+  it('is refused with the keys of another service under the same origin', async () => {
     assert.deepEqual(
       forged.logs.map(({ origin }: Body) => origin),
       kit.logs.map(({ origin }: Body) => origin),
     );
-    const outcome = checked(forged, kit);
+    const outcome = await checked(forged, kit);
     assert.equal(outcome.valid, false);
     assert.match(outcome.summary, /^pinned kit failed: .* another checkpoint key for/);
   });
 
-  it('is refused with another key of any kind', () => {
+  it('is refused with another key of any kind', async () => {
     const other = (jwk: Body, keys: readonly Body[]): void => {
       Object.assign(
         jwk,
@@ -80,16 +80,16 @@ describe('a kit beside a pinned one', () => {
       ],
       [/no such key for cose/, (copy: Body) => (copy.cose_keys = forged.cose_keys)],
     ] as const) {
-      const line = pinnedLine(checked(changed(change), kit));
+      const line = pinnedLine(await checked(changed(change), kit));
       assert.equal(line?.outcome, 'failed', said.source);
       assert.match(line.detail, said);
     }
   });
 
-  it('may be newer or older: then one of them has what the other has', () => {
+  it('may be newer or older: then one of them has what the other has', async () => {
     const key = { ...kit.keys.keys.find(own), kid: 'newer' };
     const newer = changed((copy) => copy.keys.keys.push(key));
-    assert.equal(pinnedLine(checked(newer, kit))?.outcome, 'ok');
-    assert.match(pinnedLine(checked(kit, newer))?.detail ?? '', /is newer$/);
+    assert.equal(pinnedLine(await checked(newer, kit))?.outcome, 'ok');
+    assert.match(pinnedLine(await checked(kit, newer))?.detail ?? '', /is newer$/);
   });
 });

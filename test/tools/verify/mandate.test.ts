@@ -1,11 +1,11 @@
-// tools/verify/mandate.ts: the bundle of an enrollment is what its mandate committed to, or it is refused.
+// plugins/carrier/verify.ts: the bundle of an enrollment is what its mandate committed to, or it is refused.
 
 import assert from 'node:assert/strict';
 import { trustFromKit } from '../../../log/verify.ts';
 import type { Trust } from '../../../log/verify.ts';
-import { check } from '../../../tools/verify/check.ts';
-import type { Outcome } from '../../../tools/verify/check.ts';
-import { recognise } from '../../../tools/verify/recognise.ts';
+import { checkDocument } from '../../../plugins/verifiers.ts';
+import type { Finding } from '../../../plugins/verifiers.ts';
+import { recognised } from '../../support/recognised.ts';
 import type { Body } from '../../support/body.ts';
 import { ok, run } from '../../gateway/running.ts';
 
@@ -31,14 +31,14 @@ describe('a pre-dispute bundle', () => {
     }
   });
 
-  const checked = (answer: object): Outcome => {
-    const shown = recognise(JSON.stringify(answer));
+  const checked = (answer: object): Promise<Finding> => {
+    const shown = recognised(JSON.stringify(answer));
     assert.equal(shown.kind, 'mandate');
-    return check(shown, trust, {});
+    return checkDocument(shown, trust);
   };
 
-  it('holds offline with the receipt of its mandate', () => {
-    const { valid, checks, summary } = checked(enrolled);
+  it('holds offline with the receipt of its mandate', async () => {
+    const { valid, checks, summary } = await checked(enrolled);
     assert.equal(valid, true, JSON.stringify(checks));
     assert.deepEqual(checks.at(-2)?.name, 'terms');
     assert.match(
@@ -48,7 +48,7 @@ describe('a pre-dispute bundle', () => {
     assert.match(summary, /in the tree of \d+ entries; it commits to the terms of the bundle$/);
   });
 
-  it('is refused with other terms, another digest, slug or mandate', () => {
+  it('is refused with other terms, another digest, slug or mandate', async () => {
     const { bundle } = enrolled as { bundle: Body };
     const terms = { ...bundle.terms, findings_window_days: 1 };
     for (const [changed, said] of [
@@ -59,19 +59,19 @@ describe('a pre-dispute bundle', () => {
       [{ slug: 'beta' }, 'the slug is not that of the mandate'],
       [other.bundle, 'the receipt is of another mandate'],
     ] as const) {
-      const { valid, summary } = checked({ ...enrolled, bundle: { ...bundle, ...changed } });
+      const { valid, summary } = await checked({ ...enrolled, bundle: { ...bundle, ...changed } });
       assert.equal(valid, false);
       assert.equal(summary, `terms failed: ${said}`);
     }
     const forged = { ...enrolled.receipt, terms_sha256: '0'.repeat(64) };
     assert.match(
-      checked({ ...enrolled, receipt: forged }).summary,
+      (await checked({ ...enrolled, receipt: forged })).summary,
       /^(entry hash|signature) failed/,
     );
   });
 
   it('alone is nothing to check', () => {
     const alone = JSON.stringify(enrolled.bundle);
-    assert.throws(() => recognise(alone), /with the receipt of its mandate/);
+    assert.throws(() => recognised(alone), /with the receipt of its mandate/);
   });
 });

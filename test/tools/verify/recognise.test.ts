@@ -1,8 +1,8 @@
-// tools/verify/recognise.ts: a thing and the answer that came around it are the same thing to check.
+// log/verify/recognise.ts: a thing and the answer that came around it are the same thing to check.
 
 import assert from 'node:assert/strict';
-import { CommandError } from '../../../tools/command-line.ts';
-import { recognise } from '../../../tools/verify/recognise.ts';
+import { recogniseDocuments, Unanswerable } from '../../../plugins/verifiers.ts';
+import { recognised } from '../../support/recognised.ts';
 
 const document = { schema: 'svc-absence-witness-v1', verdict: 'ABSENT' };
 const receipt = { kid: 'k', signature: 's' };
@@ -14,29 +14,39 @@ describe('recognise', () => {
     ['in an answer that calls it document', { document, checks: [] }],
   ] as const) {
     it(`finds an absence document ${where}`, () => {
-      assert.equal(recognise(JSON.stringify(value)).kind, 'absence');
+      assert.equal(recognised(JSON.stringify(value)).kind, 'absence');
     });
   }
 
   it('finds a receipt alone and in an answer', () => {
-    assert.equal(recognise(JSON.stringify(receipt)).kind, 'receipt');
-    assert.equal(recognise(JSON.stringify({ ok: true, receipt })).kind, 'receipt');
+    assert.equal(recognised(JSON.stringify(receipt)).kind, 'receipt');
+    assert.equal(recognised(JSON.stringify({ ok: true, receipt })).kind, 'receipt');
   });
 
   it("finds a clearing slot's proof, not the receipt in it", () => {
     const proof = { schema: 'svc-clearing-proof-v1', slot: receipt };
-    assert.equal(recognise(JSON.stringify(proof)).kind, 'clearing');
+    assert.equal(recognised(JSON.stringify(proof)).kind, 'clearing');
   });
 
-  it('asks for one of several absence documents', () => {
+  it('finds each of several absence documents', () => {
     const several = JSON.stringify({ ok: true, witnesses: [document, document] });
-    assert.throws(() => recognise(several), { name: CommandError.name, message: /one by one/ });
+    const kinds = recogniseDocuments(Buffer.from(several)).map(({ kind }) => kind);
+    assert.deepEqual(kinds, ['absence', 'absence']);
+    assert.throws(() => recognised('{"witnesses":[]}'), /holds no absence document/);
+  });
+
+  it('refuses JSON that breaks the rules, and text that is not UTF-8, as what they would be', () => {
+    assert.throws(() => recognised('{"a":1,"a":2}'), { name: 'LogError' });
+    const receipt = Buffer.from('{"kid":"k","signature":"s","x":"?"}');
+    receipt[receipt.indexOf('?')] = 0xff;
+    assert.throws(() => recognised(receipt), { name: 'LogError' });
+    assert.throws(() => recognised(Buffer.of(0xff, 0xfe)), { name: 'Unanswerable' });
   });
 
   it('says what error a service answered instead', () => {
     const error = { type: 'api_error', code: 'window_not_closed', message: 'not\u001b[2J closed' };
-    assert.throws(() => recognise(JSON.stringify({ error })), {
-      name: CommandError.name,
+    assert.throws(() => recognised(JSON.stringify({ error })), {
+      name: Unanswerable.name,
       message: /answered with an error.*"window_not_closed: not\\u001b\[2J closed"/,
     });
   });
@@ -56,10 +66,9 @@ describe('recognise', () => {
       { record: {}, cose_sign1_b64: 'AAAA', receipt },
     ]) {
       assert.throws(
-        () => recognise(JSON.stringify(value)),
+        () => recognised(JSON.stringify(value)),
         (error) =>
-          error instanceof CommandError &&
-          error.exit === 2 &&
+          error instanceof Unanswerable &&
           error.message.includes('the receipt in it does not speak for the rest'),
         JSON.stringify(value),
       );
@@ -68,11 +77,11 @@ describe('recognise', () => {
       { ok: true, seal: {}, checkpoint: 'a note', does_not_assert: [], receipt },
       { ok: true, silence: {}, completeness_proof: document, receipt },
     ]) {
-      assert.equal(recognise(JSON.stringify(answer)).kind, 'receipt');
+      assert.equal(recognised(JSON.stringify(answer)).kind, 'receipt');
     }
   });
 
   it('does not know what holds none', () => {
-    assert.throws(() => recognise('{"witness":{"schema":"other"}}'), /no receipt/);
+    assert.throws(() => recognised('{"witness":{"schema":"other"}}'), /no receipt/);
   });
 });

@@ -5,9 +5,9 @@ import assert from 'node:assert/strict';
 import { trustFromKit } from '../../../log/verify.ts';
 import { native } from '../../../log/index.ts';
 import type { JsonObject } from '../../../log/index.ts';
-import { check } from '../../../tools/verify/check.ts';
-import type { Outcome } from '../../../tools/verify/check.ts';
-import { recognise } from '../../../tools/verify/recognise.ts';
+import { checkDocument } from '../../../plugins/verifiers.ts';
+import type { Finding } from '../../../plugins/verifiers.ts';
+import { recognised } from '../../support/recognised.ts';
 import { run } from '../../gateway/running.ts';
 import type { Running } from '../../gateway/running.ts';
 import type { Body } from '../../support/body.ts';
@@ -31,23 +31,23 @@ describe('actlog verify of a report or a pack', () => {
   });
   after(() => running.close());
 
-  const verified = (document: string): Outcome => {
-    const shown = recognise(document);
+  const verified = (document: string): Promise<Finding> => {
+    const shown = recognised(document);
     assert.equal(shown.kind, 'sealed');
     const origin = running.gateway.logs.live.origin;
-    return check(shown, trustFromKit(kit, origin, { suite: native }), {});
+    return checkDocument(shown, trustFromKit(kit, origin), { suite: native });
   };
-  const changed = (document: string, change: (body: Body) => unknown): Outcome => {
+  const changed = (document: string, change: (body: Body) => unknown): Promise<Finding> => {
     const body = JSON.parse(document);
     change(body);
     return verified(JSON.stringify(body));
   };
-  const failedOf = ({ checks }: Outcome): string[] =>
+  const failedOf = ({ checks }: Finding): string[] =>
     checks.filter(({ outcome }) => outcome === 'failed').map(({ name }) => name);
 
-  it('accepts both as they come', () => {
+  it('accepts both as they come', async () => {
     for (const document of [report, pack]) {
-      const { valid, checks, summary } = verified(document);
+      const { valid, checks, summary } = await verified(document);
       assert.equal(valid, true, summary);
       assert.match(
         checks.find(({ name }) => name === 'completeness')?.detail ?? '',
@@ -56,7 +56,7 @@ describe('actlog verify of a report or a pack', () => {
     }
   });
 
-  it('names the check that a change breaks', () => {
+  it('names the check that a change breaks', async () => {
     const changes: [string, string[], (body: Body) => unknown][] = [
       [report, ['document'], (body) => (body.checklist[0].status = 'partial')],
       [report, ['document'], (body) => (body.sealed_at = '2026-01-01T00:00:00.000Z')],
@@ -82,7 +82,7 @@ describe('actlog verify of a report or a pack', () => {
       ],
     ];
     for (const [document, names, change] of changes) {
-      const outcome = changed(document, change);
+      const outcome = await changed(document, change);
       assert.equal(outcome.valid, false, change.toString());
       assert.deepEqual(failedOf(outcome), names, change.toString());
       assert.match(outcome.summary, new RegExp(`^${names[0] ?? ''} failed`));
@@ -91,7 +91,7 @@ describe('actlog verify of a report or a pack', () => {
 
   it('refuses a receipt that commits to the other document, and the proof of another session', async () => {
     const other = JSON.parse(pack);
-    const outcome = changed(report, (body) => {
+    const outcome = await changed(report, (body) => {
       body.receipt = other.receipt;
       body.signature = other.signature;
     });
@@ -99,18 +99,18 @@ describe('actlog verify of a report or a pack', () => {
     const key = running.live;
     const path = '/compliance/eu-ai-act/article-12?session_id=unknown';
     const { json } = await running.get(path, { key });
-    assert.equal(verified(JSON.stringify(json)).valid, true);
-    const swapped = changed(report, (body) => {
+    assert.equal((await verified(JSON.stringify(json))).valid, true);
+    const swapped = await changed(report, (body) => {
       body.completeness_proof = json.completeness_proof;
       body.checkpoint = json.checkpoint;
     });
     assert.deepEqual(failedOf(swapped), ['completeness']);
   });
 
-  it('takes nothing from a kit of another log', () => {
+  it('takes nothing from a kit of another log', async () => {
     const origin = running.gateway.logs.sandbox.origin;
     const trust = trustFromKit(kit, origin, { suite: native });
-    const outcome = check(recognise(report) as never, trust, {});
+    const outcome = await checkDocument(recognised(report), trust);
     assert.equal(outcome.valid, false);
     assert.equal(failedOf(outcome)[0], 'receipt');
   });

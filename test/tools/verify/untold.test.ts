@@ -1,10 +1,8 @@
 // What a kit that is too old cannot tell: no forgery is found, and nothing is shown. tools/MONITORING.md, Verify offline: exit code 2.
 
 import assert from 'node:assert/strict';
-import { untold } from '../../../gateway/static/verify/finding.ts';
-import type { Line } from '../../../gateway/static/verify/finding.ts';
-import type { JsonObject, Trust } from '../../../log/verify.ts';
-import { check } from '../../../tools/verify/check.ts';
+import { checkDocument, untold } from '../../../plugins/verifiers.ts';
+import type { JsonObject, Line, Trust } from '../../../plugins/verifiers.ts';
 import { questionOf } from '../../support/absence-documents.ts';
 import { vectors, vectorTrust } from '../../support/absence-vectors.ts';
 
@@ -12,20 +10,21 @@ const failed = (name: string, detail: string): Line => ({ name, outcome: 'failed
 const STRANGE = failed('signature', 'kid is not a trusted receipt key');
 
 describe('a thing by a key that the kit does not have', () => {
-  it('is told neither good nor bad, with the hint that a newer kit may know it', () => {
+  it('is told neither good nor bad, with the hint that a newer kit may know it', async () => {
     const [vector] = vectors.documents;
     assert.ok(vector !== undefined);
     const question = questionOf(vector.doc);
     const trust: Trust = { ...vectorTrust, keys: [] };
     const shown = { kind: 'absence', document: vector.doc } as const;
-    const { valid, untold: cannot, summary } = check(shown, trust, { question });
+    const { valid, untold: cannot, summary } = await checkDocument(shown, trust, { question });
     assert.deepEqual([valid, cannot], [false, true]);
     assert.equal(
       summary,
       'step 2: kid is not a trusted receipt key; a key that is younger than the kit needs a newer kit',
     );
     const lie = { ...vector.doc, verdict: 'PRESENT' };
-    const known = check({ kind: 'absence', document: lie }, vectorTrust, { question });
+    const lied = { kind: 'absence', document: lie };
+    const known = await checkDocument(lied, vectorTrust, { question });
     assert.deepEqual([known.valid, known.untold], [false, undefined]);
   });
 
@@ -41,19 +40,16 @@ describe('a thing by a key that the kit does not have', () => {
     assert.equal(untold([rest]), null);
   });
 
-  it('is so of a receipt as of an absence document', () => {
+  it('is so of a receipt as of an absence document', async () => {
     const entry = JSON.parse(vectors.entries[1] ?? '') as JsonObject;
     const receipt = { ...entry, entry_hash: vectors.leaf_hashes[1] ?? '' };
-    const told = (change: JsonObject, trust: Trust) => {
-      const { valid, untold } = check(
-        { kind: 'receipt', receipt: { ...receipt, ...change } },
-        trust,
-        {},
-      );
+    const told = async (change: JsonObject, trust: Trust) => {
+      const shown = { kind: 'receipt', document: { ...receipt, ...change } };
+      const { valid, untold } = await checkDocument(shown, trust);
       return [valid, untold];
     };
-    assert.deepEqual(told({}, vectorTrust), [true, undefined]);
-    assert.deepEqual(told({}, { ...vectorTrust, keys: [] }), [false, true]);
-    assert.deepEqual(told({ index: 9 }, { ...vectorTrust, keys: [] }), [false, undefined]);
+    assert.deepEqual(await told({}, vectorTrust), [true, undefined]);
+    assert.deepEqual(await told({}, { ...vectorTrust, keys: [] }), [false, true]);
+    assert.deepEqual(await told({ index: 9 }, { ...vectorTrust, keys: [] }), [false, undefined]);
   });
 });

@@ -1,0 +1,242 @@
+// The verifier of absence documents: the check of log/FORMAT.md §6, its result in plain words, and the times that it is
+// about. The words come from the result alone; what the document says of itself in words is never repeated.
+
+import type { Json, JsonObject } from '../encoding/json-types.ts';
+import { checkAbsence } from './absence.ts';
+import type { AbsenceResult } from './absence.ts';
+import type { Question } from './document.ts';
+import {
+  memberOf,
+  NOT_PROVEN,
+  objectOf,
+  objectsOf,
+  originOfNote,
+  parsedOf,
+  single,
+  suiteOf,
+  textOf,
+  Unanswerable,
+} from './finding.ts';
+import type { Line, Moment, Shown, Verifier } from './finding.ts';
+import { besideOf } from './recognise.ts';
+import { openTree } from './witnessed.ts';
+
+const SCHEMA = 'svc-absence-witness-v1';
+
+const ABSENCE_NOT_PROVEN = [
+  'That nothing happened: only that nothing was logged on this chain in this window of log time.',
+  'That chains and map were computed honestly: that rests on monitors, which check every entry.',
+  ...NOT_PROVEN,
+];
+
+/** Absence documents, alone or in an answer. */
+export const absenceVerifier: Verifier = {
+  kind: 'absence',
+  title: 'an absence document',
+  part: 'its absence document',
+
+  recognise(value: JsonObject, text: string): Shown | null {
+    if (value.schema === SCHEMA) return { kind: 'absence', document: text };
+    if (memberOf(value, 'signature') !== null && memberOf(value, 'kid') !== null) return null;
+    // An answer that holds a whole document: what it wraps is what is checked.
+    for (const name of ['document', 'witness']) {
+      const document = objectOf(value[name]);
+      if (document.schema === SCHEMA) {
+        return { kind: 'absence', document, ...besideOf(value, name) };
+      }
+    }
+    return null;
+  },
+
+  originOf: (document) => originOfNote(parsedOf(document).checkpoint),
+
+  check(document, trust, asked) {
+    const { question } = asked;
+    if (question === undefined) {
+      throw new Unanswerable(
+        'an absence document proves nothing of a question that you have not asked',
+        'question',
+      );
+    }
+    return single('document', () => {
+      const suite = suiteOf(asked);
+      const result = checkAbsence(document as Json, question, trust, { suite });
+      const members = parsedOf(document);
+      const { verdict, proof, entries, as_of_ms } = result;
+      const { witnessed, map_verified, lag_ms, heartbeat_interval_ms } = result;
+      const shown = shownEntries(members);
+      const page = { more: members.more === true, origin: trust.origin };
+      const note = textOf(members.checkpoint);
+      return {
+        verdict,
+        detail: `proof of type ${proof}, log as of ${new Date(as_of_ms).toISOString()}`,
+        checks: [...shown.map(entryLine), ...absenceLines(result)],
+        summary: absenceWords(question, result, page),
+        facts: {
+          question: { ...question, key: [...question.key] },
+          verdict,
+          proof,
+          entries,
+          more: page.more,
+          ...(shown.length === 0 ? {} : { shown }),
+          as_of_ms,
+          heartbeat_interval_ms,
+          witnessed,
+          map_verified,
+          lag_ms,
+        },
+        not_proven: ABSENCE_NOT_PROVEN,
+        moments: momentsOf(members, question, as_of_ms),
+        seen: { origin: trust.origin, note, size: openTree(suite, trust, note).size },
+      };
+    });
+  },
+};
+
+/** The entries of a document that holds, oldest first: what the log has under these names. */
+const shownEntries = ({ entries }: JsonObject): JsonObject[] =>
+  objectsOf(entries).map(({ entry }) => {
+    const { index = null, entry_id = null, type = null, issued_at_ms = null } = parsedOf(entry);
+    return { index, entry_id, type, issued_at_ms };
+  });
+
+function entryLine({ index, entry_id, type, issued_at_ms }: JsonObject): Line {
+  const when = new Date(issued_at_ms as number).toISOString();
+  const detail = `${JSON.stringify(index)}, logged ${when}: ${named(type)} ${named(entry_id)}`;
+  return { name: 'entry', outcome: 'ok', detail };
+}
+
+/** A log may sign what the format forbids: nothing of it reaches a terminal as more than a name. */
+const named = (value: Json | undefined): string =>
+  typeof value === 'string' && /^[\w.-]{1,256}$/.test(value) ? value : '?';
+
+/** One sentence or two, for people; `more` is that of the document, `origin` that of the log that was asked. */
+export function absenceWords(
+  question: Question,
+  result: AbsenceResult,
+  page: { readonly more: boolean; readonly origin: string },
+): string {
+  const window = `from ${timeWords(question.from_ms)} to ${timeWords(question.to_ms)} of log time`;
+  const about = `${chainOf(question)} ${window} in log ${page.origin}`;
+  switch (result.verdict) {
+    case 'PRESENT':
+      return `PRESENT: ${entriesOf(result.entries)} shown of ${about}${pageWords(question, page)}. Each is in the log, and none stands between them.`;
+    case 'UNDECLARED':
+      return `UNDECLARED: nothing was logged for ${about}: ${reasonOf(result)}. The document does not show that a manifest declared the surface all along, so this is no absence of acts.`;
+    case 'UNDERSAMPLED':
+      return `UNDERSAMPLED: nothing was logged for ${about}: ${reasonOf(result)}. The surface was declared, but no unbroken run of heartbeats covers the window as its manifest promises, so this is no absence of acts.`;
+    case 'ABSENT':
+      return `ABSENT: nothing was logged for ${about}: ${reasonOf(result)}.${declaredWords(question, result)}`;
+  }
+}
+
+/** What the document's checkpoint shows of others than the log itself. */
+const absenceLines = ({ witnessed, map_verified, lag_ms }: AbsenceResult): Line[] => [
+  {
+    name: 'witnesses',
+    outcome: lag_ms === null ? 'not_shown' : 'ok',
+    detail:
+      lag_ms === null
+        ? 'no policy: the log vouches for itself'
+        : `${String(witnessed)}, the last needed ${String(lag_ms)} ms after the map head`,
+  },
+  {
+    name: 'monitors',
+    outcome: map_verified > 0 ? 'ok' : 'not_shown',
+    detail: `${String(map_verified)} have checked every rule up to this size`,
+  },
+];
+
+/** What of the window stands on other pages. */
+function pageWords({ after }: Question, { more }: { readonly more: boolean }): string {
+  const before = after === undefined ? '' : `, after entry ${String(after)}`;
+  return more ? `${before}, and more of it follow on further pages` : before;
+}
+
+const entriesOf = (count: number): string =>
+  count === 1 ? '1 entry is' : `${String(count)} entries are`;
+
+function chainOf({ key }: Question): string {
+  const [kind = '', ...members] = key;
+  const [entity = '', surface = ''] = members;
+  return kind === 'surface'
+    ? `surface ${surface} of entity ${entity}`
+    : `the chain ${kind} ${members.join(' ')}`;
+}
+
+/** Why nothing can stand in the window. */
+function reasonOf({ proof }: AbsenceResult): string {
+  switch (proof) {
+    case 'never':
+      return 'the log has no entry of it at all';
+    case 'tail':
+      return 'its last entry stands before the window';
+    case 'gap':
+      return 'the entry after the window names one before it as its predecessor, or none';
+  }
+}
+
+/** What makes an absence of entries one of acts: that the surface was declared, and, where that was promised, watched. */
+function declaredWords({ key: [kind] }: Question, result: AbsenceResult): string {
+  if (kind !== 'surface') return '';
+  const { heartbeat_interval_ms } = result;
+  const watched =
+    heartbeat_interval_ms === null
+      ? 'no heartbeats were promised, so nothing shows that the surface was watched'
+      : `the heartbeats that were promised, one in ${String(heartbeat_interval_ms)} ms, cover the window`;
+  return ` A manifest in force declared the surface all along; ${watched}.`;
+}
+
+/** A time of log as ISO 8601; as its milliseconds where that is no date. */
+export function timeWords(ms: number): string {
+  const date = new Date(ms);
+  return Number.isNaN(date.getTime()) ? `${String(ms)} ms` : date.toISOString();
+}
+
+/** The times of a document that holds, oldest first: the window, what is on the chain around it, how far the log was. */
+function momentsOf(document: JsonObject, question: Question, as_of_ms: number): Moment[] {
+  const moments: Moment[] = [
+    { ms: question.from_ms, kind: 'opens', label: 'The window opens' },
+    ...entryMoments(document, question),
+    { ms: question.to_ms, kind: 'closes', label: 'The window closes' },
+    { ms: as_of_ms, kind: 'as_of', label: 'The log is shown up to here' },
+  ];
+  const order = ['opens', 'entry', 'closes', 'as_of'];
+  return moments.sort((a, b) => a.ms - b.ms || order.indexOf(a.kind) - order.indexOf(b.kind));
+}
+
+function entryMoments(document: JsonObject, { key }: Question): Moment[] {
+  const shown = objectsOf(document.entries).map(({ entry, index }) => ({
+    ms: timeOf(textOf(entry)),
+    kind: 'entry' as const,
+    label: 'An entry of the chain',
+    index: index as number,
+  }));
+  const proof = objectOf(document.proof);
+  if (proof.type === 'tail') {
+    const { last_ms, last_index } = objectOf(proof.head) as Record<string, number>;
+    if (shown.length > 0) return shown;
+    return [mark(last_ms, last_index, 'The last entry of the chain')];
+  }
+  if (proof.type !== 'gap') return shown;
+  const { entry, index } = objectOf(proof.successor);
+  const text = textOf(entry);
+  const next = mark(timeOf(text), index as number, 'The next entry of the chain');
+  const link = objectsOf(parsedOf(text).links).find(
+    (candidate) => JSON.stringify(candidate.key) === JSON.stringify(key),
+  );
+  const { prev_ms, prev_index } = objectOf(link);
+  const known = shown.some((one) => one.index === prev_index);
+  return typeof prev_ms === 'number' && typeof prev_index === 'number' && !known
+    ? [mark(prev_ms, prev_index, 'The entry that it names before it'), ...shown, next]
+    : [...shown, next];
+}
+
+const timeOf = (entry: string): number => parsedOf(entry).issued_at_ms as number;
+
+const mark = (ms: number | undefined, index: number | undefined, label: string): Moment => ({
+  ms: ms ?? 0,
+  kind: 'entry',
+  label,
+  ...(index === undefined ? {} : { index }),
+});

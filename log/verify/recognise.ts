@@ -1,0 +1,170 @@
+// Tells by its content which verifier a document is for, and runs it. Recognising believes nothing: it only chooses.
+
+import { isJsonObject } from '../encoding/json.ts';
+import type { Json, JsonObject } from '../encoding/json-types.ts';
+import { fromUtf8 } from '../encoding/bytes.ts';
+import { objectOf, parseDocument, Unanswerable, untold } from './finding.ts';
+import type { Asked, Finding, Line, Shown, Verifier } from './finding.ts';
+import type { Trust } from './trust.ts';
+
+/** First byte of a COSE_Sign1 with its tag, which no UTF-8 text begins with. */
+export const SIGN1 = 0xd2;
+
+/** Schema of offline verification kits, which are no claim of the log but what claims are checked with. */
+export const KIT_SCHEMA = 'svc-offline-verify-kit-v1';
+
+/** Why nothing can be told of a document of a log that the kit does not have. */
+export const STRANGE_LOG =
+  'a log that is younger than the kit, such as a successor, needs a newer kit';
+
+/**
+ * Reads bytes as the documents in them: one, or those of a witness about several surfaces. A kit is of kind `kit`, and
+ * its document is its text.
+ *
+ * @throws LogError `json_invalid`, `encoding_invalid` for JSON that breaks the rules of receipts, or no UTF-8
+ * @throws Unanswerable for what no verifier checks
+ */
+export function recognise(verifiers: readonly Verifier[], bytes: Uint8Array): readonly Shown[] {
+  if (bytes[0] === SIGN1) return [{ kind: 'cose', document: Uint8Array.from(bytes) }];
+  // With a replacement for what is no UTF-8, to tell what the document would be; fromUtf8 then refuses it.
+  const lossy = new TextDecoder().decode(bytes);
+  const json = /^\s*\{/.test(lossy);
+  const proof = lossy.startsWith('c2sp.org/tlog-proof@v1\n');
+  if (!json && !proof && !lossy.includes('\n\n— ')) throw new Unanswerable(NONE);
+  const text = fromUtf8(bytes);
+  if (json) return recogniseJson(verifiers, text);
+  return [{ kind: proof ? 'tlog_proof' : 'checkpoint', document: text }];
+}
+
+const NONE =
+  'this is no receipt, absence document, kit, tlog-proof or checkpoint that actlog knows';
+
+function recogniseJson(verifiers: readonly Verifier[], text: string): readonly Shown[] {
+  const value = parseDocument(text) as JsonObject;
+  const { schema } = value;
+  if (schema === KIT_SCHEMA) return [{ kind: 'kit', document: text }];
+  const several = witnessesOf(value);
+  if (several !== null) return several;
+  const named = verifiers.find(
+    ({ schemas = [] }) => typeof schema === 'string' && schemas.includes(schema),
+  );
+  if (named !== undefined) return [{ kind: named.kind, document: value }];
+  for (const verifier of verifiers) {
+    const shown = verifier.recognise?.(value, text) ?? null;
+    if (shown !== null) return [shown];
+  }
+  throw new Unanswerable(unknownJson(value));
+}
+
+/** The absence documents of a witness about several surfaces; null for anything else. */
+function witnessesOf(answer: JsonObject): readonly Shown[] | null {
+  const { witnesses, schema, signature } = answer;
+  if (!Array.isArray(witnesses) || schema !== undefined || signature !== undefined) return null;
+  const beside = besideOf(answer, 'witnesses');
+  const documents = (witnesses as readonly Json[]).filter(isJsonObject);
+  if (documents.length === 0) throw new Unanswerable('this answer holds no absence document');
+  return documents.map((document) => ({ kind: 'absence', document, ...beside }));
+}
+
+function unknownJson(value: JsonObject): string {
+  if (isMoreThanReceipt(value)) {
+    const which =
+      value.schema === undefined ? 'without a schema' : 'of a schema that actlog does not know';
+    return `this is a document ${which}: the receipt in it does not speak for the rest`;
+  }
+  if (value.found === false) return 'the service has not found that receipt: nothing to check';
+  const { code, message } = objectOf(value.error);
+  if (typeof message === 'string') {
+    // Quoted: it is text of whoever wrote the document.
+    const said = typeof code === 'string' ? `${code}: ${message}` : message;
+    return `the service answered with an error, nothing to check: ${JSON.stringify(said.slice(0, 300))}`;
+  }
+  return 'this JSON is no receipt, absence document, proof or kit that actlog knows';
+}
+
+/** Members of documents that are checked as a whole; no answer has one of them beside its receipt. */
+const OF_DOCUMENTS = [
+  ...['question', 'verdict', 'map_head', 'witness', 'witnesses', 'document', 'bundle'],
+  ...['entries_root', 'sealed_at', 'signature', 'record', 'records', 'cose_sign1_b64', 'logs'],
+];
+
+/**
+ * Whether an object with a receipt in it is a document of its own. The author of a changed document could otherwise
+ * have it taken for an answer with a good receipt, by another schema or by none.
+ */
+export const isMoreThanReceipt = (value: JsonObject): boolean =>
+  isJsonObject(value.receipt ?? null) &&
+  (value.schema !== undefined || OF_DOCUMENTS.some((name) => value[name] !== undefined));
+
+/** Members that say nothing but that there is an answer. */
+const BARE = ['ok', 'found'];
+
+/** The members of an answer beside those that are checked. */
+export function besideOf(answer: JsonObject, ...checked: readonly string[]): Pick<Shown, 'beside'> {
+  const names = Object.keys(answer).filter(
+    (name) => !BARE.includes(name) && !checked.includes(name),
+  );
+  return names.length === 0 ? {} : { beside: names };
+}
+
+/** How many members beside the document are named. */
+const NAMED = 3;
+
+/** A line about what nothing checks. The answer's author chose the names: only plain ones are repeated. */
+export function besideLines(part: string, { beside }: Pick<Shown, 'beside'>): Line[] {
+  if (beside === undefined) return [];
+  const plain = beside.filter((name) => /^[a-z][a-z0-9_]{0,39}$/.test(name)).slice(0, NAMED);
+  const such = plain.length === 0 ? '' : `, such as ${plain.join(', ')},`;
+  const detail = `the answer's other members${such} are not checked: only ${part}`;
+  return [{ name: 'answer', outcome: 'not_shown', detail }];
+}
+
+/** The verifier of what was recognised. */
+export function verifierOf(verifiers: readonly Verifier[], { kind }: Shown): Verifier {
+  const verifier = verifiers.find((one) => one.kind === kind);
+  if (verifier === undefined) throw new Unanswerable(`nothing checks documents of kind ${kind}`);
+  return verifier;
+}
+
+/**
+ * The log of a kit that a document is of: the one that it claims, or the first where it claims none, since such a
+ * document fails the check of any log.
+ *
+ * @throws Unanswerable when the kit does not know the log
+ */
+export function logOf(
+  verifiers: readonly Verifier[],
+  shown: Shown,
+  origins: readonly string[],
+): string {
+  const claimed = verifierOf(verifiers, shown).originOf(shown.document);
+  const origin = claimed === null ? origins[0] : origins.find((known) => known === claimed);
+  if (origin !== undefined) return origin;
+  // Quoted: it is text of whoever made the document.
+  const log = JSON.stringify((claimed ?? '').slice(0, 200));
+  throw new Unanswerable(`the kit does not know the log ${log}: ${STRANGE_LOG}`);
+}
+
+/**
+ * Checks a document against one log that is trusted.
+ *
+ * @throws Unanswerable when the caller has to bring more
+ */
+export async function check(
+  verifiers: readonly Verifier[],
+  shown: Shown,
+  trust: Trust,
+  asked: Asked = {},
+): Promise<Finding> {
+  const verifier = verifierOf(verifiers, shown);
+  const { tlogProof } = shown;
+  const finding = await verifier.check(
+    shown.document,
+    trust,
+    tlogProof === undefined ? asked : { ...asked, tlogProof },
+  );
+  const checks = [...finding.checks, ...besideLines(verifier.part ?? 'its receipt', shown)];
+  const hint = finding.valid ? null : untold(checks);
+  if (hint === null) return { ...finding, checks };
+  return { ...finding, checks, untold: true, summary: `${finding.summary}; ${hint}` };
+}

@@ -1,0 +1,61 @@
+// One verifier for each document type, and the one door to them: `actlog verify`, the page /verify and callers of
+// `actlog/verify` recognise a document, check it and print the finding. Everything below runs in browsers too.
+
+import { coseVerifier } from '../log/cose/portable.ts';
+import {
+  absenceVerifier,
+  check,
+  checkpointVerifier,
+  inclusionVerifier,
+  logOf,
+  receiptVerifier,
+  recognise,
+  tlogProofVerifier,
+  verifierOf,
+} from '../log/verify.ts';
+import type { Asked, Finding, Shown, Trust, Verifier } from '../log/verify.ts';
+import { mandateVerifier } from './carrier/verify.ts';
+import { clearingVerifier } from './clearing/verify.ts';
+import { sealedVerifier } from './compliance/verify.ts';
+import { airSessionVerifier, airVerifier } from './exports/verify.ts';
+
+export * from '../log/verify.ts';
+
+/** All verifiers; those that recognise a document by its members do so in this order. */
+export const verifiers: readonly Verifier[] = [
+  mandateVerifier,
+  clearingVerifier,
+  sealedVerifier,
+  airVerifier,
+  airSessionVerifier,
+  absenceVerifier,
+  receiptVerifier,
+  inclusionVerifier,
+  checkpointVerifier,
+  tlogProofVerifier,
+  coseVerifier,
+];
+
+/**
+ * Reads bytes as the documents in them: one, or those of a witness about several surfaces.
+ *
+ * @throws LogError `json_invalid`, `encoding_invalid` for JSON that breaks the rules of receipts, or no UTF-8
+ * @throws Unanswerable for what no verifier checks
+ */
+export const recogniseDocuments = (bytes: Uint8Array): readonly Shown[] =>
+  recognise(verifiers, bytes);
+
+/** The origin that a document claims; null when it claims none. */
+export const originOfDocument = (shown: Shown): string | null =>
+  verifierOf(verifiers, shown).originOf(shown.document);
+
+/** What people call the document, such as `a receipt`. */
+export const titleOfDocument = (shown: Shown): string => verifierOf(verifiers, shown).title;
+
+/** The log, of these origins of a kit, that a document is of; Unanswerable when the kit does not know it. */
+export const logOfDocument = (shown: Shown, origins: readonly string[]): string =>
+  logOf(verifiers, shown, origins);
+
+/** Checks a document against one log that is trusted; Unanswerable when the caller has to bring more. */
+export const checkDocument = (shown: Shown, trust: Trust, asked?: Asked): Promise<Finding> =>
+  check(verifiers, shown, trust, asked);
