@@ -6,7 +6,7 @@ import type { KeyObject } from 'node:crypto';
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeDurableFile } from '../store/durable-file.ts';
-import { isMemoryHard, MAX_KEY_FILE_BYTES, pemOf } from './keys.ts';
+import { isMemoryHard, isUnfinished, MAX_KEY_FILE_BYTES, pemOf } from './keys.ts';
 
 const PLAIN = '-----BEGIN PRIVATE KEY-----';
 /** Nothing reads these any more, so their passphrase says nothing of the others'. */
@@ -22,6 +22,7 @@ export async function encryptKeyFiles(folder: string, passphrase: string): Promi
     const path = join(folder, name);
     if (!(await isPrivate(path))) continue;
     const pem = await readFile(path);
+    if (isUnfinished(pem)) continue;
     if (pem.includes(PLAIN)) weak.push(name);
     else if (!isMemoryHard(pem) && keyIn(pem, passphrase) !== null) weak.push(name);
     else if (!name.endsWith(REVOKED) && keyIn(pem, passphrase) === null) return [];

@@ -152,6 +152,15 @@ export async function writeKeyFile(
 }
 
 /**
+ * Whether the text of a key file is empty or ends before its key does: an earlier release wrote key files under their
+ * final names, and a kill left such files.
+ */
+export const isUnfinished = (pem: Buffer): boolean =>
+  pem.every((byte) => byte === 0) ||
+  ('-----BEGIN '.startsWith(pem.toString('latin1', 0, 11)) &&
+    !/-----END [A-Z ]+-----/.test(pem.toString('latin1')));
+
+/**
  * Reads a key file.
  *
  * @throws LogError `key_invalid` when others may read or write it, when the passphrase does not fit
@@ -162,21 +171,17 @@ export async function readKeyFile(
   passphrase?: string,
   algorithm: KeyAlgorithm = 'Ed25519',
 ): Promise<KeyObject> {
-  const file = await open(path, constants.O_RDONLY);
-  let pem: Buffer;
-  try {
-    await checkFile(file, path);
-    pem = await file.readFile();
-  } finally {
-    await file.close();
-  }
+  const pem = await readPem(path);
   let key: KeyObject;
   try {
     key = createPrivateKey({ key: pem, format: 'pem', passphrase: passphrase ?? '' });
   } catch {
     // Without a cause: what OpenSSL says of a key file has no place in a log.
-    if (!pem.includes('ENCRYPTED')) {
-      throw new LogError('key_invalid', `key file ${path} is not a PKCS #8 PEM file`);
+    if (!pem.includes('ENCRYPTED') || isUnfinished(pem)) {
+      const what = isUnfinished(pem)
+        ? 'is empty or cut off: put it back from a copy, or remove it if it was never in use'
+        : 'is not a PKCS #8 PEM file';
+      throw new LogError('key_invalid', `key file ${path} ${what}`);
     }
     const reason = passphrase === undefined ? 'needs a passphrase' : 'has another passphrase';
     throw new LogError('key_invalid', `key file ${path} ${reason}`);
@@ -187,6 +192,24 @@ export async function readKeyFile(
     throw new LogError('key_invalid', `key file ${path} has no ${algorithm} key`);
   }
   return key;
+}
+
+async function readPem(path: string): Promise<Buffer> {
+  const file = await open(path, constants.O_RDONLY);
+  try {
+    await checkFile(file, path);
+    return await file.readFile();
+  } finally {
+    await file.close();
+  }
+}
+
+/** `isUnfinished` of a file; `key_invalid` for one that `readKeyFile` refuses unread. */
+export async function isUnfinishedFile(path: string): Promise<boolean> {
+  const pem = await readPem(path);
+  const unfinished = isUnfinished(pem);
+  pem.fill(0);
+  return unfinished;
 }
 
 /** Whether a key is of an algorithm. */

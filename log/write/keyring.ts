@@ -1,10 +1,16 @@
 // The private keys of one log: its checkpoint key, which never rotates, and its receipt keys.
 // gateway/API.md §2; files are PKCS #8 with mode 0600, in a folder that no backup of the database holds.
 
-import { readdir } from 'node:fs/promises';
+import { readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { native } from '../crypto/native.ts';
-import { generateKey, readKeyFile, Signer, writeKeyFile } from '../crypto/keys.ts';
+import {
+  generateKey,
+  isUnfinishedFile,
+  readKeyFile,
+  Signer,
+  writeKeyFile,
+} from '../crypto/keys.ts';
 import type { SignPool } from '../crypto/sign-pool.ts';
 import { makeFolder } from '../store/durable-file.ts';
 import { LogError } from '../errors.ts';
@@ -24,6 +30,8 @@ export class Keyring {
   readonly #where: KeyFolder;
   readonly #pool: SignPool;
   readonly #receipt = new Map<string, Signer>();
+  /** Files without a key, which only matter where something rests on the key that was to be in them. */
+  readonly #unfinished = new Set<string>();
   #checkpoint: Signer | null = null;
 
   private constructor(where: KeyFolder, pool: SignPool) {
@@ -36,7 +44,12 @@ export class Keyring {
     await makeFolder(where.folder, 0o700);
     for (const name of (await readdir(where.folder)).sort()) {
       if (!name.startsWith(ring.#name('')) || !name.endsWith('.pem')) continue;
-      const key = await readKeyFile(join(where.folder, name), where.passphrase);
+      const path = join(where.folder, name);
+      if (await isUnfinishedFile(path)) {
+        ring.#unfinished.add(name);
+        continue;
+      }
+      const key = await readKeyFile(path, where.passphrase);
       if (name === ring.#name('checkpoint.pem')) ring.#checkpoint = new Signer(key);
       else ring.#addReceipt(new Signer(key), key);
     }
@@ -58,7 +71,7 @@ export class Keyring {
     if (signer === undefined) {
       throw new LogError(
         'key_lost',
-        `the file of receipt key ${kid} is missing in ${this.#where.folder}`,
+        `the file of receipt key ${kid} ${this.#lost(`receipt-${kid}.pem`)}`,
       );
     }
     return signer;
@@ -81,11 +94,10 @@ export class Keyring {
   async addCheckpoint(): Promise<void> {
     if (this.#checkpoint !== null) return;
     const key = generateKey();
-    await writeKeyFile(
-      join(this.#where.folder, this.#name('checkpoint.pem')),
-      key,
-      this.#where.passphrase,
-    );
+    const name = this.#name('checkpoint.pem');
+    const path = join(this.#where.folder, name);
+    if (this.#unfinished.delete(name)) await unlink(path);
+    await writeKeyFile(path, key, this.#where.passphrase);
     this.#checkpoint = new Signer(key);
   }
 
@@ -99,7 +111,7 @@ export class Keyring {
     if (this.#checkpoint === null) {
       throw new LogError(
         'key_lost',
-        `${this.#name('checkpoint.pem')} is missing in ${this.#where.folder}`,
+        `${this.#name('checkpoint.pem')} ${this.#lost('checkpoint.pem')}`,
       );
     }
     return this.#checkpoint;
@@ -108,6 +120,12 @@ export class Keyring {
   #addReceipt(signer: Signer, key: ReturnType<typeof generateKey>): void {
     this.#receipt.set(signer.kid, signer);
     this.#pool.addKey(signer.kid, key);
+  }
+
+  /** What became of a file, after its name. */
+  #lost(rest: string): string {
+    const how = this.#unfinished.has(this.#name(rest)) ? 'is empty or cut off' : 'is missing';
+    return `${how} in ${this.#where.folder}`;
   }
 
   #name(rest: string): string {

@@ -2,7 +2,8 @@
 // untouched once it has a successor. log/FORMAT.md §5.
 
 import assert from 'node:assert/strict';
-import { readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { native, openThreads } from '../../../log/index.ts';
 import type { Log } from '../../../log/index.ts';
@@ -72,6 +73,40 @@ describe('a log without one of its keys', () => {
     });
     assert.equal(log.vkey, first.log.vkey);
   };
+
+  for (const [what, left] of [
+    ['empty', ''],
+    ['half', '-----BEGIN PRIVATE KEY-----\nMC4CAQ'],
+  ] as const) {
+    it(`that an earlier release left ${what} starts where nothing rests on it`, async () => {
+      await writeFile(join(keys(), 'live-1-receipt-new.pem'), left, { mode: 0o600 });
+      const again = await reopened();
+      await again.log.append([act(3, 'a')]);
+      await again.stop();
+      const data = await mkdtemp(join(tmpdir(), 'actlog-unfinished-'));
+      await mkdir(join(data, 'keys'), { mode: 0o700 });
+      await writeFile(join(data, 'keys', 'live-1-checkpoint.pem'), left, { mode: 0o600 });
+      const fresh = await openTestLog({ data, types: DEMO_TYPES });
+      await fresh.log.append([act(1, 'a')]);
+      await fresh.publish();
+      await fresh.stop();
+      const { log, stop } = await openTestLog({ data, start_ms: fresh.time.wall() + 10_000 });
+      assert.equal(log.health().lost_key, null);
+      await stop();
+      await rm(data, { recursive: true });
+    });
+
+    it(`that is ${what} now, and in use, is named`, async () => {
+      const path = await nameOf('checkpoint');
+      await writeFile(path, left);
+      const { log, stop } = await reopened();
+      isAsBefore(log);
+      const { reason = '', lost_key } = log.health();
+      assert.equal(lost_key, 'checkpoint');
+      assert.match(reason, /live-1-checkpoint\.pem is empty or cut off in /);
+      await stop();
+    });
+  }
 
   for (const [part, lost_key] of [
     ['checkpoint', 'checkpoint'],
