@@ -28,14 +28,17 @@ export function parseDecimal(text: string, digits: number): bigint {
   return negative ? -value : value;
 }
 
-/** The shortest decimal of a value. */
-export function printDecimal(value: bigint, digits: number): string {
+/** The decimal of a value with all of its digits behind the point. */
+export function fixedDecimal(value: bigint, digits: number): string {
   const all = magnitude(value)
     .toString()
     .padStart(digits + 1, '0');
-  const fraction = all.slice(-digits).replace(/0+$/, '');
-  const text = all.slice(0, -digits) + (fraction === '' ? '' : `.${fraction}`);
-  return value < 0n ? `-${text}` : text;
+  return `${value < 0n ? '-' : ''}${all.slice(0, -digits)}.${all.slice(-digits)}`;
+}
+
+/** The shortest decimal of a value. */
+export function printDecimal(value: bigint, digits: number): string {
+  return fixedDecimal(value, digits).replace(/\.?0+$/, '');
 }
 
 /**

@@ -7,7 +7,7 @@ import { ApiError } from '../contract.ts';
 import type { JsonObject } from '../contract.ts';
 
 /** A publish request after its schema. */
-export interface PublishRequest {
+interface PublishRequest {
   readonly entity: string;
   readonly surfaces?: readonly string[];
   readonly preset?: string;
@@ -21,7 +21,7 @@ export interface PublishRequest {
 export type Presets = Readonly<Record<string, readonly string[]>>;
 
 /** A request with its surfaces listed; `valid_from_ms` is missing where the log's clock will say it. */
-export type Wanted = Omit<PublishRequest, 'preset' | 'surfaces'> & {
+type Wanted = Omit<PublishRequest, 'preset' | 'surfaces'> & {
   readonly surfaces: readonly string[];
 };
 

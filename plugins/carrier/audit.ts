@@ -7,7 +7,7 @@ import type { AnsweredEntry, Json, JsonObject, Kind, LogView, PluginHost } from 
 import { EntryReceipt, Millis, receiptOf } from '../contract.ts';
 import { ACTIONS, decisionType, PARTS, REASONS } from './entries.ts';
 import type { Decision } from './entries.ts';
-import { carrierCatalog } from './terms.ts';
+import { carrierCatalog } from './rules.ts';
 
 const Id = Type.String({ format: 'uuid' });
 const Uri = Type.String({ format: 'uri' });

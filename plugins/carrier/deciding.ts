@@ -10,11 +10,10 @@ import { DECISION, mandateRow } from './entries.ts';
 import type { ACTIONS, Decision, MandateRow } from './entries.ts';
 import { knownAt, knownOf, seenIn, subjectRow } from './findings.ts';
 import type { Known, Seen, Subject } from './findings.ts';
-import { check, later } from './rules.ts';
-import { carrierCatalog, limitsOf } from './terms.ts';
+import { carrierCatalog, check, later, limitsOf } from './rules.ts';
 
 /** What is asked about an insured. */
-export interface Question {
+interface Question {
   readonly asked_by: Decision['asked_by'];
   readonly slug: string;
   readonly action: (typeof ACTIONS)[number];

@@ -8,7 +8,7 @@ import { historyUrl, logOf } from './audit.ts';
 import { coveredSize, mandateOf, slugRef } from './deciding.ts';
 import { MANDATE, mandateType } from './entries.ts';
 import type { Mandate } from './entries.ts';
-import { carrierCatalog, DAY_MS, termsHash, termsOf } from './terms.ts';
+import { carrierCatalog, DAY_MS, termsHash, termsOf } from './rules.ts';
 
 const Id = Type.String({ format: 'uuid' });
 const Uri = Type.String({ format: 'uri' });

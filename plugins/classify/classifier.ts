@@ -16,7 +16,7 @@ export interface Judged {
 export type Classifier = (text: string, domain: string) => Judged | Promise<Judged>;
 
 /** A name that may stand in clear (log/FORMAT.md §2). */
-export const NAME = '^[A-Za-z0-9][A-Za-z0-9:._-]{0,255}$';
+const NAME = '^[A-Za-z0-9][A-Za-z0-9:._-]{0,255}$';
 
 /** Settings of the plugin; their values are texts, as the environment has them. */
 export const ClassifierSettings = Type.Object({

@@ -10,7 +10,7 @@ import { RESULT } from './entries.ts';
 export const DEFAULT_DOMAIN = 'hiring';
 
 /** A classify request after its schema. */
-export interface ClassifyRequest {
+interface ClassifyRequest {
   readonly message: string;
   readonly domain?: string;
   readonly session_id?: string;

@@ -1,11 +1,9 @@
 // The answers of the clear layer: usage, exposure, network. gateway/API.md §10.1, §10.2.
 
 import { Type } from 'typebox';
-import { MONTH } from './months.ts';
-import { usd } from './meter.ts';
-import { TIERS, tierOf } from './tiers.ts';
-import { add } from './usage.ts';
+import { add, MONTH, tierOf, TIERS } from './usage.ts';
 import type { Usage } from './usage.ts';
+import { usd } from './entries.ts';
 import { Count } from '../contract.ts';
 
 const Micro = Type.String({

@@ -1,13 +1,12 @@
 // What of a closed log's meter goes over into its successor: every ceiling, and the sums of the month in which the
 // log ended, so that ceilings and tiers go on within it. Months before that limit nothing any more and are read from
-// their own log; sums of all tenants are added over the logs (api.ts).
+// their own log; sums of all tenants are added over the logs (routes.ts).
 
 import { Type } from 'typebox';
 import { carriedKind, carriedType, eachRow, endedMs, Identifier, SafeCount } from '../contract.ts';
 import type { Carry, JsonObject, LogView } from '../contract.ts';
-import { Limit } from './entries.ts';
-import { carriedRow, ceilingRow, monthRow, own } from './meter.ts';
-import { MONTH, monthOf } from './months.ts';
+import { carriedRow, ceilingRow, Limit, monthRow, own } from './entries.ts';
+import { MONTH, monthOf } from './usage.ts';
 
 const Digits = Type.String({ pattern: '^-?(0|[1-9][0-9]{0,30})$' });
 

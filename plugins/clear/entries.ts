@@ -1,12 +1,118 @@
-// The entry by which the operator limits a tenant's month; its type watches all others. gateway/API.md §10.2.
+// The meter, and the entry by which the operator sets a tenant's ceiling. gateway/API.md §10.2.
+//
+// The type of that entry watches all others: it adds every governed act to its tenant's month in the batch of the
+// entry, and refuses an act over the ceiling. It depends on the log alone, so that reindex computes the same sums.
 
 import { Type } from 'typebox';
-import type { EntryType, RowWriter, Sequenced } from '../contract.ts';
-import { asSchema } from '../contract.ts';
-import { ceilingRow, meter } from './meter.ts';
+import { ApiError, asSchema, command, LOG_KINDS } from '../contract.ts';
+import type {
+  Command,
+  EntryType,
+  Json,
+  RowReader,
+  RowWriter,
+  Sequenced,
+  Watch,
+} from '../contract.ts';
+import { fixedDecimal, MICRO } from '../decimal.ts';
+import { actOf, add, monthOf, nextMonthMs, shareOf, usageOf, usageRow, withAct } from './usage.ts';
+import type { Act, Share, Usage } from './usage.ts';
+
+/** Row of a tenant's month. */
+export const monthRow = (month: string, tenant_ref: string): string =>
+  `clear/month/${month}/${tenant_ref}`;
+/** Row of a month of all tenants. */
+export const networkRow = (month: string): string => `clear/network/${month}`;
+/** Row that counts the tenants of a month. */
+export const tenantsRow = (month: string): string => `clear/tenants/${month}`;
+/** Row of a tenant's ceiling. */
+export const ceilingRow = (tenant_ref: string): string => `clear/ceiling/${tenant_ref}`;
+
+/** Row that says that a tenant's month here begins with what the log before this one had of it. */
+export const carriedRow = (month: string, tenant_ref: string): string =>
+  `clear/carried/${month}/${tenant_ref}`;
+/** Keys of rows here begin with the plugin's name; a view wants what is behind it. */
+export const own = (key: string): string => key.slice('clear/'.length);
+
+/** What a tenant may spend in a month; null is no limit. */
+export interface Ceiling {
+  readonly acts: number | null;
+  /** Of tolls and basis points together. */
+  readonly micro_usd: number | null;
+}
+
+/** Sees every entry of a tenant. */
+const meter: Watch = { admit, project: addToMonth };
+
+function addToMonth(entry: Sequenced, rows: RowWriter): void {
+  const act = actOf(entry);
+  if (act === null) return;
+  const tenant_ref = entry.statement['tenant_ref'] as string;
+  const month = monthOf(entry.issued_at_ms);
+  const key = monthRow(month, tenant_ref);
+  const row = rows.get(key);
+  if (row === undefined) rows.put(tenantsRow(month), Number(rows.get(tenantsRow(month)) ?? 0) + 1);
+  const before = usageOf(row);
+  const share = shareIn(before, act);
+  rows.put(key, usageRow(withAct(before, act, share)));
+  const network = usageOf(rows.get(networkRow(month)));
+  rows.put(networkRow(month), usageRow(withAct(network, act, share)));
+}
+
+const shareIn = (month: Usage, act: Act): Share =>
+  act.cleared_micro_usd === 0 ? null : shareOf(month.cleared_micro_usd, act.cleared_micro_usd);
+
+/**
+ * What an act costs beside its toll, once the meter has counted it: for those who keep sums of their own
+ * behind it.
+ */
+export function feeCounted(rows: RowReader, entry: Sequenced, act: Act): bigint {
+  if (act.cleared_micro_usd === 0) return 0n;
+  const tenant_ref = entry.statement['tenant_ref'] as string;
+  const after = usageOf(rows.get(monthRow(monthOf(entry.issued_at_ms), tenant_ref)));
+  const before = add(after.cleared_micro_usd, -act.cleared_micro_usd);
+  return shareOf(before, act.cleared_micro_usd).fee_micro_usd;
+}
+
+function admit(entry: Sequenced, rows: RowReader): void {
+  const act = actOf(entry);
+  if (act === null) return;
+  const tenant_ref = entry.statement['tenant_ref'] as string;
+  const ceiling = ceilingOf(rows.get(ceilingRow(tenant_ref)));
+  if (ceiling === null) return;
+  const { issued_at_ms } = entry;
+  const month = usageOf(rows.get(monthRow(monthOf(issued_at_ms), tenant_ref)));
+  const { acts, micro_usd } = ceiling;
+  if (acts !== null && month.acts >= acts) throw reached(`${String(acts)} acts`, issued_at_ms);
+  if (micro_usd === null) return;
+  const fee = shareIn(month, act)?.fee_micro_usd ?? 0n;
+  const spent = BigInt(month.tolls_micro_usd) + BigInt(month.fees_micro_usd);
+  if (spent + BigInt(act.toll_micro_usd) + fee > BigInt(micro_usd)) {
+    throw reached(`${usd(micro_usd)} USD of tolls and basis points`, issued_at_ms);
+  }
+}
+
+/** A tenant's ceiling out of its row; null without one. */
+export const ceilingOf = (row: Json | undefined): Ceiling | null =>
+  row === undefined ? null : (row as unknown as Ceiling);
+
+function reached(limit: string, now_ms: number): ApiError {
+  const again = nextMonthMs(now_ms);
+  return new ApiError(
+    'rate_limited',
+    `this month's ceiling of ${limit} is reached: it starts again on ${new Date(again).toISOString().slice(0, 10)} ` +
+      '(UTC), or when the operator raises it; GET /api/v1/clear/usage shows the month',
+    { headers: { 'Retry-After': String(Math.ceil((again - now_ms) / 1000)) } },
+  );
+}
+
+/** Micro-USD as USD with six decimals. */
+export function usd(micro_usd: number | bigint | string): string {
+  return fixedDecimal(BigInt(micro_usd), MICRO);
+}
 
 /** Name of the entry type. */
-export const CEILING = 'clear.ceiling.v1';
+const CEILING = 'clear.ceiling.v1';
 
 /** A limit of a ceiling; null is none. */
 export const Limit = Type.Union([
@@ -39,3 +145,29 @@ export const ceilingType: EntryType = {
   project,
   watch: meter,
 };
+
+const Amount = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+
+/** `clear ceiling`. */
+export const ceilingCommand: Command = command({
+  name: 'clear ceiling',
+  summary: "Set, or without acts and micro_usd lift, a tenant's monthly ceiling",
+  args: Type.Object(
+    {
+      tenant: Type.String(),
+      kind: Type.Enum(LOG_KINDS),
+      acts: Type.Optional(Amount),
+      micro_usd: Type.Optional(Amount),
+    },
+    { additionalProperties: false },
+  ),
+  example: { tenant: 'first', kind: 'sandbox', acts: 1_000_000 },
+  async perform({ args, append, tenantRef }) {
+    const { tenant, kind, acts = null, micro_usd = null } = args;
+    const tenant_ref = await tenantRef(tenant, kind);
+    const [entry] = await append(kind, [
+      { type: CEILING, tenant_ref, members: { acts, micro_usd } },
+    ]);
+    return { tenant, tenant_ref, kind, acts, micro_usd, entry_id: entry?.entry_id ?? '' };
+  },
+});

@@ -3,18 +3,15 @@
 
 import { definePlugin } from '../contract.ts';
 import { layerRoutes } from '../layer-routes.ts';
-import { clearApi } from './api.ts';
-import type { ClearApi } from './api.ts';
+import { clearApi, clearRoutes } from './routes.ts';
+import type { ClearApi } from './routes.ts';
 import { carried, carry } from './carry.ts';
-import { ceilingCommand } from './commands.ts';
-import { ceilingType } from './entries.ts';
+import { ceilingCommand, ceilingType } from './entries.ts';
 import { clearPages } from './pages.ts';
-import { clearRoutes } from './routes.ts';
 
-export type { ClearApi } from './api.ts';
-export { feeCounted, monthRow, usd } from './meter.ts';
-export { MONTH, monthOf } from './months.ts';
-export { tierOf } from './tiers.ts';
+export type { ClearApi } from './routes.ts';
+export { feeCounted, monthRow, usd } from './entries.ts';
+export { MONTH, monthOf, tierOf } from './usage.ts';
 export { actOf, add, usageOf } from './usage.ts';
 export type { Digits, Usage } from './usage.ts';
 

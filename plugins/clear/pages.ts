@@ -3,7 +3,7 @@
 
 import type { Json, PluginHost, Route, RouteContext } from '../contract.ts';
 import { pageRoute } from '../page.ts';
-import { TIERS } from './tiers.ts';
+import { TIERS } from './usage.ts';
 
 interface Vertical {
   readonly id: string;

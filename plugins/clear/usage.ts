@@ -1,14 +1,86 @@
-// What a month adds up to, act by act. gateway/API.md §10.2. Pure; money is bigint micro-USD in sums and decimal
-// digits in between, since a sum may be more than a JSON integer holds.
+// What a month adds up to, act by act, and the tier whose basis points apply to it. gateway/API.md §10.2.
+//
+// Months are UTC months of the log's clock. Sums of money are bigint micro-USD, and decimal digits where they are
+// stored, because a sum may exceed a JSON integer. The numbers of the tiers are in catalogs/clear.json.
 
+import { readCatalog } from '../catalog.ts';
 import type { Json, JsonObject, Sequenced } from '../contract.ts';
-import { feeOf, tierOf } from './tiers.ts';
+
+/** `YYYY-MM`. */
+export const MONTH = '^[0-9]{4}-(0[1-9]|1[0-2])$';
+
+/** The month asked for last: one act after another lies in it. */
+let last = { from_ms: 0, to_ms: 0, month: '' };
+
+/** The month that a time lies in. */
+export function monthOf(ms: number): string {
+  if (ms < last.from_ms || ms >= last.to_ms) {
+    const date = new Date(ms);
+    const from_ms = Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
+    last = { from_ms, to_ms: nextMonthMs(ms), month: date.toISOString().slice(0, 7) };
+  }
+  return last.month;
+}
+
+/** The first millisecond of the month after the one that a time lies in. */
+export function nextMonthMs(ms: number): number {
+  const date = new Date(ms);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
+}
+
+/** `count` months that end with this one, newest first. */
+export function monthsBack(month: string, count: number): string[] {
+  const [year = 0, number = 1] = month.split('-').map(Number);
+  return Array.from({ length: count }, (_, i) => monthOf(Date.UTC(year, number - 1 - i, 1)));
+}
+
+/** A tier of the month's cumulative cleared exposure. */
+interface Tier {
+  readonly id: string;
+  /** Thousandths of a basis point, so that 0.5 is an integer. */
+  readonly milli_bps: number;
+  /** The highest cumulative of the tier, itself included; null where there is none. */
+  readonly upper_micro_usd: bigint | null;
+}
+
+/** One basis point is a ten thousandth. */
+const MILLI_BPS = 10_000_000n;
+const MICRO = 1_000_000n;
+
+interface CataloguedTier {
+  readonly id: string;
+  readonly bps: number;
+  readonly upper_bound_usd_per_month: number | null;
+}
+
+/** The tiers of the catalog, lowest first. */
+export const TIERS: readonly Tier[] = (
+  readCatalog('clear.json') as unknown as { readonly bps_tiers: readonly CataloguedTier[] }
+).bps_tiers.map(({ id, bps, upper_bound_usd_per_month: upper }) => ({
+  id,
+  milli_bps: Math.round(bps * 1000),
+  upper_micro_usd: upper === null ? null : BigInt(upper) * MICRO,
+}));
+
+/** The tier in which a month's cumulative falls. */
+export function tierOf(cumulative_micro_usd: bigint, tiers: readonly Tier[] = TIERS): Tier {
+  const tier = tiers.find(
+    ({ upper_micro_usd: upper }) => upper === null || cumulative_micro_usd <= upper,
+  );
+  if (tier === undefined) throw new Error('the highest tier has no bound');
+  return tier;
+}
+
+/** What a tier takes of an exposure, in micro-USD, rounded down. */
+export function feeOf(exposure_micro_usd: bigint, { milli_bps }: Tier): bigint {
+  return (exposure_micro_usd * BigInt(milli_bps)) / MILLI_BPS;
+}
 
 /** Micro-USD in decimal digits. */
 export type Digits = string;
 
 /** Acts under one toll, and what they came to. */
-export type TollCount = readonly [toll: string, acts: number, micro_usd: Digits];
+type TollCount = readonly [toll: string, acts: number, micro_usd: Digits];
 
 /** A sum over governed acts, as rows hold it. */
 export interface Usage {

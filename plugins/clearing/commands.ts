@@ -1,15 +1,83 @@
-// What the operator does in clearing: close what is due, and credit a tenant with the window it bought.
-// gateway/API.md §10.3.
+// What the operator does in clearing: close every week that is over, in order, including weeks that were missed, and
+// credit a tenant with the window that it bought; and the windows on offer, one of which is ready where the operator has
+// configured a payment link for it. gateway/API.md §10.3.
 
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
-import { ApiError, command, job, LOG_KINDS } from '../contract.ts';
-import type { Command, Job, JsonObject, Kind, PluginHost } from '../contract.ts';
-import { closeDue } from './close.ts';
-import { GRANT } from './entries.ts';
-import { orderRow } from './ledger.ts';
+import type { TSchema } from 'typebox';
+import { toHex } from '../../log/index.ts';
+import { ApiError, command, job, LOG_KINDS, memberShapes } from '../contract.ts';
+import type { Command, CommandState, Job, JsonObject, Kind, PluginHost } from '../contract.ts';
+import { GRANT, SLOT } from './entries.ts';
+import { LAST, orderRow } from './ledger.ts';
+import type { SlotRow } from './ledger.ts';
+import { dueOf } from './net.ts';
 import type { Slots } from './slots.ts';
-import { weekAfter, weekOf } from './weeks.ts';
+import { weekAfter, weekOf, windowOf } from './weeks.ts';
+
+/** How long a close waits for the checkpoint behind the week's end. */
+const CLOSED_MS = 5000;
+
+/** Another close came first. */
+class Overtaken extends Error {}
+
+/** Closes what is due in a kind of log; answers with the weeks that it closed itself. */
+async function closeDue(
+  host: PluginHost,
+  slots: Slots,
+  append: CommandState['append'],
+  kind: Kind,
+): Promise<readonly string[]> {
+  const closed: string[] = [];
+  for (;;) {
+    const week = slots.open(kind);
+    if (week === null || windowOf(week).to_ms >= host.now()) return closed;
+    try {
+      await close(host, slots, append, { kind, week });
+      closed.push(week);
+    } catch (error) {
+      if (!(error instanceof Overtaken)) throw error;
+    }
+  }
+}
+
+async function close(
+  host: PluginHost,
+  slots: Slots,
+  append: CommandState['append'],
+  { kind, week }: { readonly kind: Kind; readonly week: string },
+): Promise<void> {
+  const log = host.log(kind);
+  const { from_ms, to_ms } = windowOf(week);
+  // From here on nothing comes into the week, and the newest checkpoint is over all of it.
+  await log.windowClosed(to_ms, CLOSED_MS);
+  const { size, root } = log.published();
+  const last = slots.last(kind)?.row.week;
+  const { tree, total } = await slots.net(kind, week);
+  const members: JsonObject = {
+    cycle: 'weekly',
+    week,
+    from_ms,
+    to_ms,
+    root: toHex(tree.root),
+    tenants: tree.size,
+    acts: total.acts,
+    sum_tolls_micro_usd: total.tolls_micro_usd,
+    sum_credits_micro_usd: total.credits_micro_usd,
+    sum_fees_micro_usd: total.fees_micro_usd,
+    sum_cleared_micro_usd: total.cleared_micro_usd,
+    sum_net_micro_usd: dueOf(total),
+    checkpoint_size: size,
+    checkpoint_root: toHex(root),
+  };
+  await append(kind, [{ type: SLOT, members }], {
+    check({ rows }) {
+      const now = rows.get(LAST) as unknown as SlotRow | undefined;
+      // A log without slots of its own may succeed one that has them.
+      if (now !== undefined && now.week !== last) throw new Overtaken();
+    },
+  });
+}
 
 /** A week ends once in a week; a late slot is a late answer to whoever waits for it. */
 const LOOK_MS = 60_000;
@@ -22,7 +90,7 @@ interface Sku {
 }
 
 /** The windows of the catalog. */
-export const skusOf = (catalog: JsonObject): readonly (Sku & JsonObject)[] =>
+const skusOf = (catalog: JsonObject): readonly (Sku & JsonObject)[] =>
   catalog['skus'] as unknown as readonly (Sku & JsonObject)[];
 
 /** `clearing close`. */
@@ -106,4 +174,51 @@ export function grantCommand(host: PluginHost): Command {
       };
     },
   });
+}
+
+const link = (label: string) =>
+  Type.Optional(
+    Type.String({
+      title: 'https address',
+      pattern: '^https://',
+      description: `Payment link of the ${label} clearing window; without it the window is not ready.`,
+    }),
+  );
+
+/** Settings of the plugin. */
+export const ClearingSettings = Type.Object({
+  CLEARING_ANNUAL_LINK: link('annual'),
+  CLEARING_QUARTERLY_LINK: link('quarterly'),
+});
+
+const SETTING_OF: Readonly<Record<string, string>> = {
+  clearing_annual: 'CLEARING_ANNUAL_LINK',
+  clearing_quarterly: 'CLEARING_QUARTERLY_LINK',
+};
+
+/** A window as the catalog shows it: with its payment link where it is ready. */
+export function skuMembers(host: PluginHost): Record<string, TSchema> {
+  const skus = skusOf(host.catalog('clearing.json') as JsonObject);
+  const sku = {
+    ...memberShapes(skus),
+    payment_link: Type.Optional(Type.String({ format: 'uri' })),
+  };
+  return { skus: Type.Array(Type.Object(sku)) };
+}
+
+/** What the catalog's file cannot know. */
+export function readiness(host: PluginHost): JsonObject {
+  const skus = skusOf(host.catalog('clearing.json') as JsonObject).map((sku): JsonObject => {
+    const payment_link = host.settings[SETTING_OF[sku.id] ?? ''];
+    return typeof payment_link === 'string'
+      ? { ...sku, ready: true, payment_link }
+      : { ...sku, ready: false };
+  });
+  const ready_count = skus.filter(({ ready }) => ready === true).length;
+  return {
+    all_ready: ready_count === skus.length,
+    ready_count,
+    total_count: skus.length,
+    skus,
+  };
 }

@@ -3,9 +3,8 @@
 
 import { definePlugin } from '../contract.ts';
 import { layerRoutes } from '../layer-routes.ts';
-import { carried, carry } from './carry.ts';
-import { ClearingSettings, readiness, skuMembers } from './catalog.ts';
-import { closeJob, grantCommand } from './commands.ts';
+import { carried, carry } from './ledger.ts';
+import { ClearingSettings, closeJob, grantCommand, readiness, skuMembers } from './commands.ts';
 import { grantType, slotType } from './entries.ts';
 import { clearingRoutes } from './routes.ts';
 import { Slots } from './slots.ts';

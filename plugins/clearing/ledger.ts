@@ -1,9 +1,24 @@
-// The weeks of all tenants and their credits, act by act, in each entry's own batch. gateway/API.md §10.3. Pure:
-// credits are drawn at the sequence point, so that no concurrency draws more than there is.
+// The weeks of all tenants and their credits, added up act by act in the batch of each entry, and what of them is
+// carried into the successor of a closed log. gateway/API.md §10.3.
+//
+// Credits are drawn at the sequence point, so that concurrent requests never draw more than there is. A succession
+// carries the credits of each tenant, and the orders that were credited, so that none is credited twice. Weeks and
+// slots are not carried: a week is netted over all logs (slots.ts).
 
+import { Type } from 'typebox';
 import { actOf, add, feeCounted } from '../clear/index.ts';
 import type { Digits } from '../clear/index.ts';
-import type { Json, JsonObject, RowReader, RowWriter, Sequenced, Watch } from '../contract.ts';
+import { carriedKind, carriedType, eachRow, Hex32 } from '../contract.ts';
+import type {
+  Carry,
+  Json,
+  JsonObject,
+  LogView,
+  RowReader,
+  RowWriter,
+  Sequenced,
+  Watch,
+} from '../contract.ts';
 import { netOf } from './net.ts';
 import { weekOf } from './weeks.ts';
 
@@ -24,7 +39,7 @@ export const SLOTS = 'clearing/slot/';
 export const own = (key: string): string => key.slice('clearing/'.length);
 
 /** Governed-act credits of a tenant. */
-export interface Credit {
+interface Credit {
   readonly granted_micro_usd: Digits;
   readonly drawn_micro_usd: Digits;
 }
@@ -88,4 +103,36 @@ function draw(rows: RowWriter, tenant_ref: string, toll_micro_usd: number): bigi
     drawn_micro_usd: add(credit.drawn_micro_usd, drawn),
   } satisfies JsonObject);
   return drawn;
+}
+
+const DigitsText = Type.String({ pattern: '^(0|[1-9][0-9]{0,30})$' });
+
+const CreditMembers = Type.Object(
+  { granted_micro_usd: DigitsText, drawn_micro_usd: DigitsText },
+  { additionalProperties: false },
+);
+const OrderMembers = Type.Object({ order_sha256: Hex32 }, { additionalProperties: false });
+
+/** `clearing.carried.v1`. */
+export const carried = carriedType('clearing', {
+  credit: carriedKind(CreditMembers, ({ value, tenant_ref }, rows) => {
+    rows.put(creditRow(tenant_ref), { ...value });
+  }),
+  order: carriedKind(OrderMembers, ({ value, rests_on }, rows) => {
+    // Its index is one of an earlier log; that the row is there is what counts.
+    rows.put(orderRow(value.order_sha256), rests_on.index);
+  }),
+});
+
+/** The `carry` of clearing. */
+export async function* carry(closed: LogView): AsyncGenerator<Carry> {
+  const credits = own(creditRow(''));
+  for await (const [row, credit] of eachRow(closed, credits)) {
+    const tenant_ref = row.slice(credits.length);
+    yield { what: 'credit', row, tenant_ref, value: credit as JsonObject };
+  }
+  const orders = own(orderRow(''));
+  for await (const [row] of eachRow(closed, orders)) {
+    yield { what: 'order', row, value: { order_sha256: row.slice(orders.length) } };
+  }
 }

@@ -24,7 +24,7 @@ export interface ItemRule {
 }
 
 /** A time limit of Article 73. */
-export interface IncidentClock {
+interface IncidentClock {
   readonly id: string;
   readonly days: number;
   readonly kinds: readonly string[];
@@ -61,7 +61,7 @@ export interface RowRule {
 }
 
 /** catalogs/compliance/naic.json. */
-export interface NaicCatalog {
+interface NaicCatalog {
   readonly tool: Readonly<Record<string, string>>;
   readonly applicability_note: string;
   readonly exhibits: readonly {

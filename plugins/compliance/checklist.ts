@@ -2,7 +2,7 @@
 // evidenced is never called met. gateway/API.md §12.1.
 
 import type { ArticleCatalog, ItemRule, Status } from './catalogs.ts';
-import type { Evidence, IncidentEvent, Tally } from './tally.ts';
+import type { Evidence, IncidentEvent, Tally } from './session.ts';
 
 const DAY_MS = 86_400_000;
 /** Most incidents that a report lists; it counts all. */
@@ -19,7 +19,7 @@ export interface Item {
 }
 
 /** An incident and when it must be reported. */
-export interface Incident {
+interface Incident {
   readonly entry_id: string;
   readonly at: string;
   readonly kind: string | null;

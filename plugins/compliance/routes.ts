@@ -1,26 +1,45 @@
-// GET /compliance/eu-ai-act/article-12 and GET /compliance/naic/exhibit-pack/{session_id}: thin.
-// gateway/API.md §12.
+// GET /compliance/eu-ai-act/article-12 and GET /compliance/naic/exhibit-pack/{session_id}. gateway/API.md §4.3, §12.
+//
+// The report is also a page to read and print: the same object as the JSON, every text escaped, without scripts and
+// inline styles.
 
 import { readFileSync } from 'node:fs';
+import { Eta } from 'eta';
 import { Type } from 'typebox';
 import type { TObject, TProperties, TSchema } from 'typebox';
 import { ApiError, described, LookupDocument, receiptOf, route } from '../contract.ts';
-import type { Caller, EntryType, JsonObject, LogView, PluginHost } from '../contract.ts';
-import type { Route, RouteContext } from '../contract.ts';
+import type {
+  Caller,
+  EntryType,
+  JsonObject,
+  LogView,
+  PluginHost,
+  Route,
+  RouteContext,
+} from '../contract.ts';
+import { sessionCost } from '../cost.ts';
 import { sendPage } from '../page.ts';
-import { logName, LogNumber, lookupUrl, sessionLog, sessionsOf } from '../succession.ts';
 import restraint from '../restraint/index.ts';
-import { PACK_SELECTORS, packOf, REPORT_SELECTORS, reportOf } from './documents.ts';
+import { logName, LogNumber, lookupUrl, sessionLog, sessionsOf } from '../succession.ts';
+import { PACK_SELECTORS, packOf, REPORT_SELECTORS, reportOf, Sealer } from './documents.ts';
 import type { SealTime, Subject } from './documents.ts';
 import { PACK, packType, REPORT, reportType } from './entries.ts';
 import { DEFAULT_SESSION } from './event.ts';
-import { reportPage, STYLE_PATH } from './page.ts';
-import { Sealer } from './sealed.ts';
 import { readSession } from './session.ts';
 import type { ReadSession } from './session.ts';
 import { PackSchema, ReportSchema } from './shapes.ts';
-import { packText, reportText } from './text.ts';
-import { sessionCost } from '../cost.ts';
+import { packText, printable, reportText, spoken } from './text.ts';
+
+/** Where the page's style sheet is served. */
+const STYLE_PATH = '/compliance/report.css';
+
+const eta = new Eta({ autoEscape: true, autoTrim: false });
+const template = eta.compile(readFileSync(new URL('./report.eta', import.meta.url), 'utf8'));
+
+/** The page; `entryUrl` says where an entry is shown. */
+function reportPage(report: JsonObject, entryUrl: (entry_id: string) => string): string {
+  return eta.render(template, { report, entryUrl, printable, spoken, style: STYLE_PATH });
+}
 
 /** A kind of document: how its session is read and what it says. */
 interface Kind {

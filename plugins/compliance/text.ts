@@ -3,7 +3,7 @@
 
 import type { JsonObject } from '../contract.ts';
 import type { Item } from './checklist.ts';
-import type { Evidence } from './tally.ts';
+import type { Evidence } from './session.ts';
 
 /** A text with what does not print, or turns the direction of a line, spelled out. */
 export const printable = (text: string): string =>
@@ -136,7 +136,7 @@ function evidenceLines({ count, entry_ids }: Evidence): string[] {
 const lines = (all: readonly string[]): string => `${all.join('\n')}\n`;
 
 /** What both documents have, as text and page show it. */
-export interface AboutView {
+interface AboutView {
   readonly session_id: string;
   readonly session_ref: string;
   readonly origin: string;
@@ -154,7 +154,7 @@ export interface AboutView {
 }
 
 /** The report as text and page show it. */
-export interface ReportView extends AboutView {
+interface ReportView extends AboutView {
   readonly regulation: Readonly<Record<'name' | 'article' | 'title' | 'source', string>> & {
     readonly application: readonly Readonly<Record<'scope' | 'from' | 'source', string>>[];
   };

@@ -9,7 +9,7 @@ import { ApiError } from '../contract.ts';
 import type { Caller, Json, JsonObject, PluginHost } from '../contract.ts';
 import { EntityName, Millis, SurfaceName } from '../contract.ts';
 import { actionRefs, defaultActionRef, listedCode, profileOf } from '../pdtr/index.ts';
-import type { Act } from './decide.ts';
+import type { Act } from './rules.ts';
 import { REVERSIBILITIES } from './entries.ts';
 
 /** What catalogs/gate/gate.json and the catalog of settlement say, as the gate uses it. */

@@ -9,7 +9,7 @@ import type { Asked } from './asking.ts';
 import type { PermitRefused } from './permit.ts';
 
 /** What a challenge is about. */
-export interface ChallengedAct {
+interface ChallengedAct {
   readonly action_type: string;
   /** `sha256:` and the action_ref: an act at the gate is bound by its preimage. */
   readonly action_hash: string;

@@ -6,7 +6,7 @@ import type { Draft, Json, JsonObject } from '../contract.ts';
 import { CAUSES, restraintDraft } from '../restraint/index.ts';
 import { classificationMembers, explanationOf } from './asking.ts';
 import type { Asked, GateCatalog } from './asking.ts';
-import type { Verdict } from './decide.ts';
+import type { Verdict } from './rules.ts';
 import { DECISION } from './entries.ts';
 import type { Outcome } from './entries.ts';
 import type { PermitUse } from './permit.ts';
@@ -14,7 +14,7 @@ import type { InForce } from './policies.ts';
 import type { PolicyRow } from './rows.ts';
 
 /** Tolls by what comes of an act. */
-export interface GateTolls {
+interface GateTolls {
   readonly permit: NonNullable<Draft['toll']>;
   readonly hold: NonNullable<Draft['toll']>;
 }

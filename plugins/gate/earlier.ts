@@ -49,7 +49,7 @@ export function logNumbered(host: Logs, kind: Kind, asked: string | undefined): 
 }
 
 /** A hold, the log whose row it is, and the one in which its decision stands. */
-export interface OwnHold {
+interface OwnHold {
   readonly log: LogView;
   readonly heldIn: LogView;
   readonly hold: HoldRow;

@@ -14,7 +14,7 @@ import {
   SessionRef,
   SurfaceName,
 } from '../contract.ts';
-import { PolicyMembers } from './grammar.ts';
+import { PolicyMembers } from './policies.ts';
 import { projectDecision, projectPolicy, projectUse } from './rows.ts';
 
 /** Identifier of the entry type of a decision. */

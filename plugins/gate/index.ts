@@ -11,9 +11,8 @@ import { DECISION, decisionType, policyType, resolutionType, useType } from './e
 import { holdRoutes } from './holds.ts';
 import { PLAIN_CHALLENGER } from './challenge.ts';
 import type { Challenger } from './challenge.ts';
-import { permitOf, permitUse } from './permit.ts';
+import { permitOf, permitRoute, permitUse } from './permit.ts';
 import type { Permit, PermitQuestion, PermitUse } from './permit.ts';
-import { permitRoute } from './permit-routes.ts';
 import { policyRoutes } from './policy-routes.ts';
 import { classifyEvaluator, decisionEvaluator } from './replay.ts';
 import { gateRoutes } from './routes.ts';

@@ -8,8 +8,14 @@ import { receiptOf } from '../contract.ts';
 import { logName } from '../succession.ts';
 import { logOfEarlierPolicy } from './earlier.ts';
 import { DecisionMembers, POLICY, policyType } from './entries.ts';
-import { PolicyMembers } from './grammar.ts';
-import { policyAt, policyHash, policyInForce, policyOf, versionAt } from './policies.ts';
+import {
+  policyAt,
+  policyHash,
+  policyInForce,
+  PolicyMembers,
+  policyOf,
+  versionAt,
+} from './policies.ts';
 import { gateRow, policyRow } from './rows.ts';
 import type { PolicyRow } from './rows.ts';
 

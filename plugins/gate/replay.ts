@@ -6,11 +6,11 @@ import { ApiError } from '../contract.ts';
 import type { JsonObject, PluginHost } from '../contract.ts';
 import type { Evaluator, Replayed } from '../restraint/index.ts';
 import type { GateCatalog } from './asking.ts';
-import { decide } from './decide.ts';
-import type { Act } from './decide.ts';
+import { decide } from './rules.ts';
+import type { Act } from './rules.ts';
 import { REVERSIBILITIES } from './entries.ts';
-import type { Policy } from './grammar.ts';
 import { policyAt, policyInForce, versionAt } from './policies.ts';
+import type { Policy } from './policies.ts';
 
 type Judge = Pick<ClassifyApi, 'judge'>;
 

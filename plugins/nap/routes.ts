@@ -1,10 +1,52 @@
 // A tenant's negative acts of a month. gateway/API.md §10.1, §10.2.
+//
+// Premium usage is counted by SKU; the commodity toll is not part of it.
 
 import { Type } from 'typebox';
 import clear, { add, MONTH, monthOf, usd } from '../clear/index.ts';
+import type { Digits, Usage } from '../clear/index.ts';
 import { Count, route } from '../contract.ts';
 import type { JsonObject, PluginHost, Route } from '../contract.ts';
-import { negativeActs, skusOf } from './usage.ts';
+
+/** A premium SKU: the key of its toll, and the SKU that it is counted under. */
+interface Sku {
+  readonly sku: string;
+  readonly counted_as: string;
+}
+
+/** Acts under one SKU. */
+interface SkuCount {
+  readonly sku: string;
+  readonly acts: number;
+  readonly micro_usd: Digits;
+}
+
+/** The SKUs of the catalog; a legacy alias is counted under what it maps to. */
+export function skusOf(catalog: JsonObject): readonly Sku[] {
+  const { skus } = catalog as unknown as {
+    readonly skus: readonly { readonly sku: string; readonly maps_to?: string }[];
+  };
+  return skus.map(({ sku, maps_to = sku }) => ({ sku, counted_as: maps_to }));
+}
+
+/** Every SKU that counts for itself, with its acts. */
+export function negativeActs({ tolls }: Usage, skus: readonly Sku[]): readonly SkuCount[] {
+  return skus
+    .filter(({ sku, counted_as }) => sku === counted_as)
+    .map(({ sku }) => {
+      const own = skus.filter(({ counted_as }) => counted_as === sku).map((one) => one.sku);
+      return tolls
+        .filter(([toll]) => own.includes(toll))
+        .reduce<SkuCount>(
+          (sum, [, acts, usd]) => ({
+            sku,
+            acts: sum.acts + acts,
+            micro_usd: add(sum.micro_usd, usd),
+          }),
+          { sku, acts: 0, micro_usd: '0' },
+        );
+    });
+}
 
 const Micro = Type.String({ description: 'Integer micro-USD, in digits.' });
 const sums = { acts: Count, micro_usd: Micro, usd: Type.String() };

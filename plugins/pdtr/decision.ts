@@ -1,10 +1,34 @@
-// The decision behind a payment: the one that the request names, else the session's newest, else none, and
-// then that stands in the log. Nothing here ever decides. gateway/API.md §7.5.
+// The decision behind a payment: the one that the request names, else the newest of the session, else none, which the
+// log then says. Nothing here decides. gateway/API.md §7.5.
+//
+// The gate writes the row of the newest decision of a session; a settlement reads it at its own sequence point.
 
 import { statementAt } from '../contract.ts';
-import type { Caller, LogView } from '../contract.ts';
+import type { Caller, Json, LogView, RowReader } from '../contract.ts';
 import { entryName, indexNamed } from '../finding.ts';
-import type { SessionDecision } from './session-decision.ts';
+
+/** What the row says. */
+export interface SessionDecision {
+  readonly entry_id: string;
+  /** The type of the entry, `gate.decision.v1`. */
+  readonly type: string;
+  /** As the decision has it: PERMIT, HOLD, DENY or SILENCE. */
+  readonly outcome: string;
+  /** Whether it names a surface: then it is the one entry of the attempt there (log/FORMAT.md §3). */
+  readonly surface: boolean;
+}
+
+/** Row of the gate: its newest decision in a session. */
+export const sessionDecisionRow = (session_ref: string): string => `gate/session/${session_ref}`;
+
+/** The newest decision of a session as of the entry before; undefined when it has none. */
+export function sessionDecision(
+  rows: Pick<RowReader, 'get'>,
+  session_ref: string,
+): SessionDecision | undefined {
+  const row: Json | undefined = rows.get(sessionDecisionRow(session_ref));
+  return row as unknown as SessionDecision | undefined;
+}
 
 /** What a bind says of the decision behind it. */
 export interface Decision {

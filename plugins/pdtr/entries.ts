@@ -89,7 +89,7 @@ export interface BoundRow {
 }
 
 /** A payment: who bound it first, and that tenant's newest bind of it. Most payments have this row alone. */
-export interface PaymentRow {
+interface PaymentRow {
   readonly tenant_ref: string;
   readonly newest: BoundRow;
   /** Other tenants bound it too. */
@@ -97,9 +97,9 @@ export interface PaymentRow {
 }
 
 /** Row of a payment. */
-export const paymentRow = (payment_hash: string): string => `pdtr/payment/${payment_hash}`;
+const paymentRow = (payment_hash: string): string => `pdtr/payment/${payment_hash}`;
 /** Row of the newest bind of a tenant that was not the first to bind the payment. */
-export const laterPayerRow = (tenant_ref: string, payment_hash: string): string =>
+const laterPayerRow = (tenant_ref: string, payment_hash: string): string =>
   `pdtr/payer/${tenant_ref}/${payment_hash}`;
 /** Row of a tenant's bind with this seq, once it has a newer one. */
 export const olderBindRow = (tenant_ref: string, payment_hash: string, seq: number): string =>

@@ -9,9 +9,9 @@ import { twinRoute } from './twin.ts';
 
 export { actionRef, actionRefs, defaultActionRef, profileOf, PROFILES } from './action-ref.ts';
 export type { ActionTuple, Profile } from './action-ref.ts';
-export { listedCode, spelled } from './currency.ts';
-export { sessionDecisionRow } from './session-decision.ts';
-export type { SessionDecision } from './session-decision.ts';
+export { listedCode, spelled } from './payment.ts';
+export { sessionDecisionRow } from './decision.ts';
+export type { SessionDecision } from './decision.ts';
 
 /** The plugin `pdtr`. */
 export default definePlugin({

@@ -1,10 +1,21 @@
-// payment_hash: how a payment is named, in one normal form; and the PAYMENT-RESPONSE header that it is taken
-// from. gateway/API.md §7.3; x402 v2, HTTP transport.
+// payment_hash: the normal form of a payment's name; the PAYMENT-RESPONSE header that it is taken from; and the normal
+// form of currency codes, so that `usdc` has the limits and fees of USDC. gateway/API.md §7.3, §10.2; x402 v2, HTTP
+// transport.
 
 import { createHash } from 'node:crypto';
 import { fromBase64, isJsonObject, LogError, parseJson } from '../../log/index.ts';
 import { ApiError } from '../contract.ts';
 import type { JsonObject } from '../contract.ts';
+
+/** One spelling for all: NFKC, no space around it, capitals. */
+export const spelled = (currency: string): string =>
+  currency.normalize('NFKC').trim().toUpperCase();
+
+/** The code of a catalog that is meant; what none lists stays as it was written. */
+export function listedCode(written: string, codes: { has(code: string): boolean }): string {
+  const code = spelled(written);
+  return codes.has(code) ? code : written;
+}
 
 /** A payment as a bind names it. */
 export interface Payment {

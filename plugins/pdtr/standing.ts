@@ -9,7 +9,7 @@ import { boundPayment, olderBindRow } from './entries.ts';
 import type { BoundRow } from './entries.ts';
 
 /** A bind to be judged. */
-export interface Bind {
+interface Bind {
   readonly tenant_ref: string;
   readonly payment_hash: string;
   readonly act: Act;

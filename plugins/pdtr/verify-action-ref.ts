@@ -8,7 +8,7 @@ import { actionRefs, preimageOf, profileOf } from './action-ref.ts';
 import type { ActionRefs, ActionTuple, Profile } from './action-ref.ts';
 
 /** A verify request after its schema. */
-export interface VerifyRequest {
+interface VerifyRequest {
   readonly action_ref?: string;
   readonly action_type?: string;
   readonly agent_id?: string;
@@ -20,14 +20,14 @@ export interface VerifyRequest {
 }
 
 /** One thing that keeps an action_ref from being valid. */
-export interface VerifyProblem {
+interface VerifyProblem {
   readonly code: 'parameter_missing' | 'action_ref_mismatch';
   readonly message: string;
   readonly param: string;
 }
 
 /** What is answered. `ok` is whether there was enough to compute from; `valid` is null where nothing was compared. */
-export interface Verified {
+interface Verified {
   readonly ok: boolean;
   readonly valid: boolean | null;
   readonly match_profile: Profile | null;

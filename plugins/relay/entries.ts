@@ -1,10 +1,19 @@
-// The entry of the relay: a partner took a slug. Its name and contact are commitments; the slug is public, as the
-// partner's links are.
+// The entry of the relay, by which a partner takes a slug, and what of it is carried into the successor of a closed log.
+//
+// The partner's name and contact are commitments; the slug is public, as the partner's links are. Visits are counters
+// of the gateway and are not carried.
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import type { CarriedPlace, EntryType, JsonObject, RowWriter } from '../contract.ts';
-import { asSchema, Millis, SLUG } from '../contract.ts';
+import { asSchema, carriedKind, carriedType, eachRow, EntryId, Millis, SLUG } from '../contract.ts';
+import type {
+  CarriedPlace,
+  Carry,
+  EntryType,
+  JsonObject,
+  LogView,
+  RowWriter,
+} from '../contract.ts';
 
 /** Name of the entry type of an enrollment. */
 export const PARTNER = 'relay.partner.v1';
@@ -24,7 +33,7 @@ const PartnerMembers = Type.Object(
 );
 
 /** What an enrollment says. */
-export type Partner = Static<typeof PartnerMembers>;
+type Partner = Static<typeof PartnerMembers>;
 
 /** An enrollment in force, as its row has it. */
 export interface PartnerRow extends Partner, CarriedPlace {
@@ -52,11 +61,34 @@ export const partnerType: EntryType = {
 };
 
 /** Gives a slug to a tenant, and counts it where it is new. */
-export function enroll(rows: RowWriter, row: PartnerRow): void {
+function enroll(rows: RowWriter, row: PartnerRow): void {
   const key = partnerRow(row.slug);
   if (rows.get(key) === undefined) {
     const total = rows.get(`relay/${TOTAL}`) as { partners: number } | undefined;
     rows.put(`relay/${TOTAL}`, { partners: (total?.partners ?? 0) + 1 });
   }
   rows.put(key, row as unknown as JsonObject);
+}
+
+const CarriedPartner = Type.Object(
+  { slug: Slug, anonymous: Type.Boolean(), enrolled_at_ms: Millis, entry_id: EntryId },
+  { additionalProperties: false },
+);
+
+/** `relay.carried.v1`. */
+export const carried = carriedType('relay', {
+  partner: carriedKind(CarriedPartner, ({ value, tenant_ref, rests_on }, rows) => {
+    const { index, log_number } = rests_on;
+    enroll(rows, { ...value, tenant_ref, index, log_number });
+  }),
+});
+
+/** The `carry` of the relay. */
+export async function* carry(closed: LogView): AsyncGenerator<Carry> {
+  for await (const [row, found] of eachRow(closed, PARTNERS)) {
+    const partner = found as unknown as PartnerRow;
+    const { tenant_ref, index, log_number, slug, anonymous, enrolled_at_ms, entry_id } = partner;
+    const value = { slug, anonymous, enrolled_at_ms, entry_id };
+    yield { what: 'partner', row, tenant_ref, value, index, log_number };
+  }
 }

@@ -2,9 +2,8 @@
 
 import { definePlugin } from '../contract.ts';
 import { layerRoutes } from '../layer-routes.ts';
-import { carried, carry } from './carry.ts';
+import { carried, carry, partnerType } from './entries.ts';
 import { enrollRoute } from './enroll.ts';
-import { partnerType } from './entries.ts';
 import { linksOf } from './links.ts';
 import { shownPartner } from './partner.ts';
 import { relayRoutes } from './routes.ts';

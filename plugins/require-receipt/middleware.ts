@@ -42,8 +42,8 @@ export { verifyPermit } from './permit.ts';
 export type { Permit, PermitResult, PermitTrust, Refusal, Refused } from './permit.ts';
 export { memoryReplayStore } from './replay.ts';
 export type { MemoryReplayStore, ReplayStore } from './replay.ts';
-export { logReplayStore } from './log-replay.ts';
-export type { LogReplayOptions } from './log-replay.ts';
+export { logReplayStore } from './replay.ts';
+export type { LogReplayOptions } from './replay.ts';
 export { keysFromJwks, keysOfLog, LogKeysMissing, trustedKeys } from './trusted-keys.ts';
 export type { KeyOptions, KeySource, LogKeys, TrustedKeys } from './trusted-keys.ts';
 

@@ -5,14 +5,13 @@ import { definePlugin } from '../contract.ts';
 import type { JsonObject, Kind } from '../contract.ts';
 import { ccrType, holdMark, RECORD, recordType, releaseType, sealType } from './entries.ts';
 import type { Hold } from './entries.ts';
-import { holdOver } from './holds.ts';
+import { holdOver, releaseRoute } from './release.ts';
 import { replayRoute, RESTRAINT_EVALUATOR } from './replay.ts';
 import type { Evaluator } from './replay.ts';
-import { releaseRoute } from './release.ts';
 import { restraintRoutes } from './routes.ts';
 import { sealRoute } from './seal.ts';
 
-export { restraintObject, RestraintObject } from './answer.ts';
+export { restraintObject, RestraintObject } from './routes.ts';
 export { CAUSES, restraintDraft, restraintReceiptRef } from './record.ts';
 export type { Restraint } from './record.ts';
 export { RECORD } from './entries.ts';

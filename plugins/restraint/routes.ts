@@ -1,18 +1,76 @@
-// POST /api/v1/restraint, and POST /tcb/restraint-atom, which adds what would have happened.
-// gateway/API.md §7.7.
+// POST /api/v1/restraint, and POST /tcb/restraint-atom, which adds the counterfactual; and the restraint as answers show
+// it. gateway/API.md §7.7.
 
 import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import type { Static, TSchema } from 'typebox';
 import { canonical } from '../../log/index.ts';
 import { actingEntity } from '../astl/index.ts';
-import { ApiError, route } from '../contract.ts';
-import type { Caller, Draft, Json, JsonObject, PluginHost, Route } from '../contract.ts';
-import { described, EntityName, Millis, receiptOf, SurfaceName } from '../contract.ts';
+import {
+  ApiError,
+  described,
+  EntityName,
+  Millis,
+  receiptOf,
+  route,
+  SurfaceName,
+} from '../contract.ts';
+import type {
+  AnsweredEntry,
+  Caller,
+  Draft,
+  Json,
+  JsonObject,
+  PluginHost,
+  Route,
+} from '../contract.ts';
 import { defaultActionRef } from '../pdtr/index.ts';
-import { restraintObject, RestraintObject } from './answer.ts';
-import { CCR, CCR_DOES_NOT_ASSERT, CcrMembers, ccrType, recordType } from './entries.ts';
+import {
+  CCR,
+  CCR_DOES_NOT_ASSERT,
+  CcrMembers,
+  ccrType,
+  RECORD_DOES_NOT_ASSERT,
+  RecordMembers,
+  recordType,
+} from './entries.ts';
 import { restraintDraft } from './record.ts';
 import type { RestraintCause } from './record.ts';
+
+const { does_not_assert: _, ...members } = RecordMembers.properties;
+const shown: Record<string, TSchema> = members;
+
+/** What `restraint` holds. */
+export const RestraintObject = Type.Object(
+  {
+    entry_id: Type.String({ format: 'uuid' }),
+    verify_url: Type.String({ format: 'uri' }),
+    commit_anchor: Type.String({
+      description: 'Where it stands: `<origin>#<index>:<leaf hash>`.',
+    }),
+    ...shown,
+    does_not_assert: Type.Array(Type.String()),
+  },
+  { $id: 'Restraint' },
+);
+
+/** A restraint's entry as its answer shows it. */
+export function restraintObject({
+  statement,
+  receipt,
+  entry_id,
+  index,
+}: AnsweredEntry): JsonObject {
+  const own = Object.keys(shown).filter((name) => statement[name] !== undefined);
+  const { origin } = statement as { readonly origin: string };
+  const { entry_hash } = receipt;
+  return {
+    entry_id,
+    verify_url: receipt.verify_url,
+    commit_anchor: `${origin}#${String(index)}:${entry_hash}`,
+    ...Object.fromEntries(own.map((name) => [name, statement[name] ?? null])),
+    does_not_assert: Object.values(RECORD_DOES_NOT_ASSERT),
+  };
+}
 
 const RestraintAnswer = Type.Object(
   { ok: Type.Literal(true), restraint: RestraintObject, receipt: receiptOf(recordType) },

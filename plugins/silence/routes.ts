@@ -24,8 +24,7 @@ import type {
 import { documentHash, packed, unpacked } from '../absence/index.ts';
 import { beganMs, isLogMissing, logName, lookupUrl, sessionsOf } from '../succession.ts';
 import { DOES_NOT_ASSERT, RECEIPT, SilenceMembers, silenceType } from './entries.ts';
-import { heartbeatsOf } from './heartbeats.ts';
-import { completeness, sessionState } from './rules.ts';
+import { completeness, heartbeatsOf, sessionState } from './rules.ts';
 
 /** The proof of an answer: whole at once, packed behind an Idempotency-Key. */
 type Kept = Proof & { readonly earlier?: readonly Earlier[] };

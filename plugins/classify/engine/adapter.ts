@@ -4,7 +4,7 @@ import { LONGEST_TEXT_BYTES } from './index.ts';
 import type { Classification, Classified } from './index.ts';
 
 /** Where and how to ask. A URL that ends in `/moderations` is a moderation endpoint, any other is a chat endpoint. */
-export interface AdapterOptions {
+interface AdapterOptions {
   readonly url: string;
   /** Sent as the model, and named in the answer when the endpoint does not name its own. */
   readonly model: string;
@@ -16,7 +16,7 @@ export interface AdapterOptions {
 }
 
 /** The answer of a hosted model. It is not reproducible: `model` stands in the statement in place of weights. */
-export interface RemoteClassified extends Classified {
+interface RemoteClassified extends Classified {
   readonly model: string;
 }
 

@@ -15,7 +15,7 @@ interface RuleFile {
 }
 
 /** The tables of rules and their patterns; a pattern is compiled once for all domains. */
-export interface CompiledRules {
+interface CompiledRules {
   readonly sources: ReadonlyMap<string, readonly RuleSource[]>;
   readonly patterns: ReadonlyMap<string, Pattern>;
 }

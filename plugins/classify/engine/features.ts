@@ -35,7 +35,7 @@ const EDGE = 0x2545f491;
 const LONG_WORD = 6;
 
 /** Two 32-bit values into one; every bit of both counts. */
-export function mix(a: number, b: number): number {
+function mix(a: number, b: number): number {
   let h = Math.imul(a ^ Math.imul(b, 0x9e3779b1), 0x85ebca6b);
   h ^= h >>> 15;
   h = Math.imul(h, 0xc2b2ae35);

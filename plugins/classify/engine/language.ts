@@ -9,7 +9,7 @@ export interface LanguageTables {
 }
 
 /** The language found, and whether the classifier answers for it. */
-export interface Language {
+interface Language {
   readonly code: string;
   readonly unsupported: boolean;
 }

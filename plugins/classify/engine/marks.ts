@@ -45,7 +45,7 @@ export function bitOf(id: number): number {
 }
 
 /** What a marker reads: tables that change no more. */
-export interface MarkedTables {
+interface MarkedTables {
   /** For each vocabulary word the classes of the word alone. */
   readonly classes: readonly (readonly number[])[];
   readonly phrases: Phrases;

@@ -2,7 +2,7 @@
 import { readCatalog } from '../../catalog.ts';
 
 /** `text` in the one spelling that the tables use, and how much of the original shouts. */
-export interface Normalised {
+interface Normalised {
   readonly text: string;
   /** Capital letters among all letters of the original, in thousandths. */
   readonly capitals_milli: number;

@@ -1,25 +1,75 @@
-// Rules as data (catalogs/classify/rules): compiled once, then only those whose key word stands in a sentence are tried.
+// Rules as data (catalogs/classify/rules): compiled once, then only the rules whose key word occurs in a sentence are tried.
+//
+// A pattern is filed under the rarest of its steps. Compiled rules are rows of numbers: a text needs dozens of them, and
+// separate objects would be scattered over the memory.
+
+import { oftenness } from './lexicon.ts';
+import type { Lexicon } from './lexicon.ts';
+import type { Marks, Sentence, Window } from './marks.ts';
 import type { Matcher } from './matcher.ts';
 import { Needs } from './needs.ts';
 import type { Pattern, Step } from './patterns.ts';
-import type { Sentence, Window } from './marks.ts';
-import { keysFor } from './rule-keys.ts';
-import {
-  CLASS_BITS,
-  fileLists,
-  NEEDS,
-  NEIGHBOURS,
-  ROW,
-  RULE,
-  SEEN,
-  STEPS,
-  WORD_BITS,
-} from './rule-rows.ts';
-import type { Lexicon } from './lexicon.ts';
-import type { Marks } from './marks.ts';
 import { DENIED, QUOTED, REPORTED } from './scope.ts';
 import type { Tokens } from './tokens.ts';
 import type { Vocabulary } from './vocabulary.ts';
+
+/** The key of a pattern in a rule of this span; `common` are the ids of function words. */
+function keysFor(
+  lexicon: Lexicon,
+  common: ReadonlySet<number>,
+): (pattern: Pattern, span: 1 | 2) => Step {
+  const often = ({ words, classes }: Step): number =>
+    words.reduce((all, id) => all + oftenness(common.has(id) ? 0 : id), 0) +
+    classes.reduce((all, cls) => all + lexicon.often(cls), 0);
+  const breadth = ({ words, classes }: Step): number =>
+    words.length + 3 * classes.length + 100 * words.filter((word) => common.has(word)).length;
+  // Of a rule that looks at neighbours the key also says whose: it may not hang on how common words are.
+  return (pattern, span) => cheapest(pattern, span === 2 ? breadth : often);
+}
+
+function cheapest({ source, needed, steps }: Pattern, cost: (step: Step) => number): Step {
+  let key: Step | undefined;
+  let least = Infinity;
+  for (const step of steps) {
+    if (!needed.includes(step)) continue;
+    const own = cost(step);
+    if (own <= least) {
+      least = own;
+      key = step;
+    }
+  }
+  if (key === undefined) throw new Error(`pattern without a word it needs: ${source}`);
+  return key;
+}
+
+/** Numbers of each entry: what refuses it most often comes first. */
+const ROW = 8;
+/** The bits of the first thing it needs, see `Needs`. */
+const WORD_BITS = 0;
+const CLASS_BITS = 1;
+/** 1 when its window is the neighbourhood. */
+const NEIGHBOURS = 2;
+/** The round in which it was tried last. */
+const SEEN = 3;
+/** The number of its rule. */
+const RULE = 4;
+/** Where its needs and its steps are filed. */
+const NEEDS = 5;
+const STEPS = 6;
+
+/** Appends lists of entries to `lists`; gives where each is, by key. */
+function fileLists(
+  filed: ReadonlyMap<number, readonly number[]>,
+  size: number,
+  lists: number[],
+): Int32Array {
+  const at = new Int32Array(size);
+  for (const [key, list] of filed) {
+    at[key] = lists.push(list.length) - 1;
+    lists.push(...list.map((entry) => entry * ROW));
+  }
+  return at;
+}
 
 /** One rule as it stands in the catalog. */
 export interface RuleSource {
@@ -36,7 +86,7 @@ export interface RuleSource {
 }
 
 /** Rules of one table, in the order of the text; the tables in the order they were given. */
-export interface Hits {
+interface Hits {
   /** Those that spoke, each once. */
   readonly spoken: readonly Hit[][];
   /** For each table, whether a rule matched but was silenced by a guard or by what the sentence does with its words. */

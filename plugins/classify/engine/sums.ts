@@ -28,7 +28,7 @@ const LONGEST_WORD = 64;
 const NOTED = 1024;
 
 /** What features sum to in each model, and how many they are. */
-export interface Sum {
+interface Sum {
   readonly violation: number;
   readonly policy: number;
   readonly crisis: number;

@@ -3,7 +3,7 @@
 import { LEET, MASKED, outlines, runsOf, sameLetters, SHORT } from './disguises.ts';
 
 /** What one written word stands for. */
-export interface Spelling {
+interface Spelling {
   readonly words: readonly string[];
   /** The ids of the words, -1 for one that is unknown. */
   readonly ids: readonly number[];

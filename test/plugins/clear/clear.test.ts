@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { adminCall } from '../../support/admin-call.ts';
 import type { Draft, Log } from '../../../log/index.ts';
-import { monthOf, nextMonthMs } from '../../../plugins/clear/months.ts';
+import { monthOf, nextMonthMs } from '../../../plugins/clear/usage.ts';
 import { run } from '../../gateway/running.ts';
 import type { Answer, Running } from '../../gateway/running.ts';
 import { typesFrom } from '../../support/types-from.ts';

@@ -2,11 +2,22 @@
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { MONTH, monthOf, monthsBack, nextMonthMs } from '../../../plugins/clear/months.ts';
-import { feeOf, TIERS, tierOf } from '../../../plugins/clear/tiers.ts';
-import { add, NO_USAGE, plus, shareOf, withAct } from '../../../plugins/clear/usage.ts';
+import {
+  add,
+  feeOf,
+  MONTH,
+  monthOf,
+  monthsBack,
+  nextMonthMs,
+  NO_USAGE,
+  plus,
+  shareOf,
+  tierOf,
+  TIERS,
+  withAct,
+} from '../../../plugins/clear/usage.ts';
 import type { Act, Usage } from '../../../plugins/clear/usage.ts';
-import { usd } from '../../../plugins/clear/meter.ts';
+import { usd } from '../../../plugins/clear/entries.ts';
 
 const MILLION = 1_000_000n;
 

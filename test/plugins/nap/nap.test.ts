@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { NO_USAGE, withAct } from '../../../plugins/clear/usage.ts';
-import { negativeActs, skusOf } from '../../../plugins/nap/usage.ts';
+import { negativeActs, skusOf } from '../../../plugins/nap/routes.ts';
 import { readCatalog } from '../../../plugins/index.ts';
 import type { JsonObject } from '../../../log/index.ts';
 import { run } from '../../gateway/running.ts';

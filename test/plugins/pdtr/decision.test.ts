@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import { bindDrafts } from '../../../plugins/pdtr/bind.ts';
 import type { Binding } from '../../../plugins/pdtr/bind.ts';
-import { decisionOfSession, NO_DECISION } from '../../../plugins/pdtr/decision.ts';
-import { sessionDecision } from '../../../plugins/pdtr/session-decision.ts';
+import { decisionOfSession, NO_DECISION, sessionDecision } from '../../../plugins/pdtr/decision.ts';
 import { sessionDecisionRow } from '../../../plugins/pdtr/index.ts';
 import type { SessionDecision } from '../../../plugins/pdtr/index.ts';
 import type { Json, SequencePoint } from '../../../plugins/contract.ts';

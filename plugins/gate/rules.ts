@@ -1,10 +1,12 @@
-// The rules of the gate, pure: an act, what the classifier made of its message, and the tenant's policy in; an
-// outcome and its reasons out. Deny outranks hold, hold outranks allow, whatever their order; what no rule allows
-// is SILENCE. Whatever is not known counts against the act. gateway/API.md §8.1.
+// The rules of the gate. gateway/API.md §8.1.
+//
+// A pure function from an act, the classification of its message and the tenant's policy to an outcome with its reasons.
+// Deny outranks hold, and hold outranks allow, in whatever order the rules are written; an act that no rule allows is
+// SILENCE. Anything unknown counts against the act.
 
 import { spelled } from '../pdtr/index.ts';
 import type { Outcome } from './entries.ts';
-import type { JUDGED, Policy, Rule } from './grammar.ts';
+import type { JUDGED, Policy, Rule } from './policies.ts';
 
 /** An act, as far as rules speak of it. */
 export interface Act {
