@@ -1,7 +1,7 @@
 // The answer of an append, live and on replay alike: both read the entries' text, so that they agree byte for byte.
 // gateway/API.md §1.1, §1.4, §5.
 
-import { derivedMembers, LogError, readEntry, toBase64 } from '../log/index.ts';
+import { derivedMembers, isLogError, readEntry, toBase64 } from '../log/index.ts';
 import type { Appended, Disclosure, Log } from '../log/index.ts';
 import { ReadyJson } from '../plugins/contract.ts';
 import type { AnsweredEntry, AnsweredReceipt, Json, JsonObject } from '../plugins/contract.ts';
@@ -146,7 +146,7 @@ async function proofsOf(
     if (error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError'))
       return null;
     // The entries are durable: what keeps the checkpoint back is no reason to deny them.
-    if (error instanceof LogError) return null;
+    if (isLogError(error)) return null;
     throw error;
   }
 }

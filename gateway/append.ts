@@ -1,7 +1,7 @@
 // An append of a route, whole: registration, the group with its idempotency record and sealed disclosures, the
 // answer. It leaves when the log's batch is durable; the keys of its disclosures are before it is placed.
 
-import { LogError } from '../log/index.ts';
+import { isLogError } from '../log/index.ts';
 import type { Appended, AttachedRow, Draft, PendingRow } from '../log/index.ts';
 import type { GroupOptions, Json, LogView } from '../plugins/contract.ts';
 import { answer, answerStored } from './answer.ts';
@@ -80,7 +80,7 @@ async function appendAndAnswer(
   } catch (error) {
     // A refused group leaves nothing: the handler may try another. What became of one that the log
     // could not write is not known, and a second would stand beside it.
-    state.appended = error instanceof LogError && error.code === 'log_unavailable';
+    state.appended = isLogError(error) && error.code === 'log_unavailable';
     throw error;
   } finally {
     notices.settled(acknowledged);

@@ -2,7 +2,7 @@
 
 import type { Logger } from 'pino';
 import type { Command } from '../plugins/contract.ts';
-import { ApiError } from '../plugins/contract.ts';
+import { ApiError, isApiError } from '../plugins/contract.ts';
 import { every } from './every.ts';
 import type { Gateway } from './gateway.ts';
 import { PluginError } from './plugin-error.ts';
@@ -27,7 +27,7 @@ export function commandVerbs(gateway: Gateway, taken: AdminVerbs = {}): AdminVer
         validate(args);
         return await performed(gateway, command, args);
       } catch (error) {
-        if (error instanceof ApiError) throw new AdminError(error.message, { cause: error });
+        if (isApiError(error)) throw new AdminError(error.message, { cause: error });
         throw error;
       }
     };

@@ -1,7 +1,7 @@
 // Where a body that strict JSON refuses has its first fault, in words that repeat nothing of its text.
 // gateway/API.md §1.3. The rules are those of log/encoding/json.ts, which has refused the body already.
 
-import { LogError, parseJson } from '../log/index.ts';
+import { isLogError, parseJson } from '../log/index.ts';
 
 /** What is wrong, and the place of it. */
 export interface JsonFault {
@@ -159,7 +159,7 @@ function check(spelling: string, at: number): unknown {
   try {
     return parseJson(spelling, { fractions: true });
   } catch (error) {
-    throw error instanceof LogError ? new Fault(at, error.message) : error;
+    throw isLogError(error) ? new Fault(at, error.message) : error;
   }
 }
 

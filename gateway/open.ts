@@ -6,10 +6,11 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import {
   encryptKeyFiles,
+  isLogError,
+  LOG_KINDS,
   LogError,
   logNumbers,
   makeFolder,
-  LOG_KINDS,
   openLog,
   openRegister,
   openThreads,
@@ -298,7 +299,7 @@ function tellOfLostKey(logger: Logger, log: Log): void {
  * entry: it stands behind the register, or neither its checkpoint key nor its verifier key is there.
  */
 function skipLost(logger: Logger, error: unknown): null {
-  const lost = error instanceof LogError && ['log_rolled_back', 'key_lost'].includes(error.code);
+  const lost = isLogError(error) && ['log_rolled_back', 'key_lost'].includes(error.code);
   if (!lost) throw error;
   logger.warn({ reason: error.message }, 'a lost log is not served, its successor is');
   return null;

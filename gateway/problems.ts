@@ -1,8 +1,13 @@
 // The one table from error code to status and type (gateway/API.md §4.1), and the envelope.
 
-import { LogError } from '../log/index.ts';
+import { isLogError } from '../log/index.ts';
 import type { LogErrorCode } from '../log/index.ts';
-import { ApiError, type ApiErrorCode, type ApiErrorOptions } from '../plugins/contract.ts';
+import {
+  ApiError,
+  isApiError,
+  type ApiErrorCode,
+  type ApiErrorOptions,
+} from '../plugins/contract.ts';
 
 /** `error.type` of the envelope. */
 export type ProblemType =
@@ -127,8 +132,8 @@ const RETRY: Partial<Record<ApiErrorCode, string>> = {
 
 /** Any thrown value as the error that the client gets; defects lose their message. */
 export function apiError(thrown: unknown): ApiError {
-  if (thrown instanceof ApiError && isCode(thrown.code)) return thrown;
-  if (thrown instanceof LogError) {
+  if (isApiError(thrown) && isCode(thrown.code)) return thrown;
+  if (isLogError(thrown)) {
     const code = LOG_PROBLEMS[thrown.code];
     if (code !== undefined) {
       const param = LOG_PARAMS[thrown.code];
@@ -147,7 +152,7 @@ export const isCode = (code: unknown): code is ApiErrorCode =>
 
 /** What the operator's log shows of a defect; an error whose code nobody knows is one of its author. */
 function defectOf(thrown: unknown): unknown {
-  if (!(thrown instanceof ApiError)) return thrown;
+  if (!isApiError(thrown)) return thrown;
   const reason = `an ApiError has the unknown code ${thrown.code}: ${thrown.message}`;
   return new Error(reason, { cause: thrown });
 }

@@ -32,9 +32,13 @@ export type LogErrorCode =
   | 'clock_untrusted' // the wall clock left the monotonic one
   | 'store_corrupt';
 
+/** The brand of errors of the core. It is registered, so that every copy of this package has the same one. */
+const BRAND = Symbol.for('actlog.LogError');
+
 /** An expected failure of the core. Anything else that is thrown is a defect. */
 export class LogError extends Error {
   override readonly name = 'LogError';
+  readonly [BRAND] = true;
   readonly code: LogErrorCode;
 
   constructor(code: LogErrorCode, message: string, options?: ErrorOptions) {
@@ -42,3 +46,7 @@ export class LogError extends Error {
     this.code = code;
   }
 }
+
+/** Whether a thrown value is a LogError, of this copy of the package or of another one, such as a plugin's own. */
+export const isLogError = (thrown: unknown): thrown is LogError =>
+  thrown instanceof Error && BRAND in thrown;

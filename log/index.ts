@@ -29,7 +29,7 @@ export {
   tenantKeyHash,
 } from './write/statement.ts';
 export type { Erased, ReceiptLinks, ReceiptPlace } from './write/statement.ts';
-export { LogError } from './errors.ts';
+export { isLogError, LogError } from './errors.ts';
 export type { LogErrorCode } from './errors.ts';
 export * from './types.ts';
 

@@ -17,7 +17,7 @@ import { hash, list } from './verify/shape.ts';
 import type { Trust } from './verify/trust.ts';
 import { checkWitnesses, openTree } from './verify/witnessed.ts';
 
-export { LogError } from './errors.ts';
+export { isLogError, LogError } from './errors.ts';
 export type { LogErrorCode } from './errors.ts';
 export type { Json, JsonObject } from './encoding/json-types.ts';
 export type { Suite } from './crypto/suite.ts';

@@ -55,7 +55,7 @@ export type { Limits } from './limits.ts';
 export type { Erasure, LogView } from './log-view.ts';
 export type { EventRule } from './events.ts';
 export { kindOf, kindsOf, LogName, LogOfEntry } from './log-choice.ts';
-export { ApiError } from './problem.ts';
+export { ApiError, isApiError } from './problem.ts';
 export type { ApiErrorCode, ApiErrorOptions } from './problem.ts';
 export { documentMembers, LookupDocument } from './proof-document.ts';
 export { ReadyJson } from './ready-json.ts';
@@ -64,7 +64,7 @@ export * from './schemas.ts';
 export * from './statement-at.ts';
 export { memberShapes } from './shape-of.ts';
 export { SLUG, slugOf } from './slug.ts';
-export { LOG_KINDS, type Json, type JsonObject } from '../log/index.ts';
+export { isLogError, LOG_KINDS, type Json, type JsonObject } from '../log/index.ts';
 export type {
   ChainKey,
   Disclosure,

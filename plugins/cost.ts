@@ -1,6 +1,6 @@
 // What work on texts, chains and sessions costs, as `RouteDeclaration.cost` counts: 1 is some 20 ms of a core.
 
-import { LogError } from '../log/index.ts';
+import { isLogError } from '../log/index.ts';
 import type { Caller, ChainKey, LogView, PluginHost } from './contract.ts';
 import { countOf } from './finding.ts';
 
@@ -18,7 +18,7 @@ export async function chainCount(log: LogView, key: ChainKey): Promise<number> {
     return countOf(await log.lookup({ key, from_ms: at, to_ms: at }, { limit: 1 }), key);
   } catch (error) {
     // A log that has published nothing yet; what is wrong with the key is for the handler to say.
-    if (error instanceof LogError) return 0;
+    if (isLogError(error)) return 0;
     throw error;
   }
 }

@@ -60,9 +60,13 @@ export interface ApiErrorOptions extends ErrorOptions {
   readonly members?: Readonly<Record<string, unknown>>;
 }
 
+/** The brand of errors of requests. It is registered, so that every copy of this package has the same one. */
+const BRAND = Symbol.for('actlog.ApiError');
+
 /** An expected failure of a request. Anything else that a handler throws becomes a 500 that shows no cause. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
+  readonly [BRAND] = true;
   readonly code: ApiErrorCode;
   readonly param: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
@@ -76,3 +80,7 @@ export class ApiError extends Error {
     this.members = options.members ?? {};
   }
 }
+
+/** Whether a thrown value is an ApiError, of this copy of the package or of another one, such as a plugin's own. */
+export const isApiError = (thrown: unknown): thrown is ApiError =>
+  thrown instanceof Error && BRAND in thrown;

@@ -2,7 +2,7 @@
 
 import { parse as parseContentType } from 'content-type';
 import getRawBody from 'raw-body';
-import { LogError, parseJson } from '../../log/index.ts';
+import { isLogError, parseJson } from '../../log/index.ts';
 import { ApiError } from '../../plugins/contract.ts';
 import type { Json } from '../../plugins/contract.ts';
 import { jsonFault } from '../json-fault.ts';
@@ -65,7 +65,7 @@ function jsonOf(ctx: RequestContext, bytes: Buffer, required: boolean): Json {
   try {
     return parseJson(bytes, { fractions: true, maxDepth });
   } catch (error) {
-    if (!(error instanceof LogError)) throw error;
+    if (!isLogError(error)) throw error;
     throw new ApiError('invalid_json', refusal(bytes, maxDepth) ?? error.message, { cause: error });
   }
 }

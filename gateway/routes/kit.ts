@@ -2,7 +2,7 @@
 // changes or it is an hour old. gateway/API.md §2.2 (a document that did not change is not committed twice), §2.5.
 
 import { Type } from 'typebox';
-import { LogError } from '../../log/index.ts';
+import { isLogError } from '../../log/index.ts';
 import type { JsonObject, Log } from '../../log/index.ts';
 import { ApiError, EntryReceipt, route } from '../../plugins/contract.ts';
 import type { Route } from '../../plugins/contract.ts';
@@ -160,7 +160,7 @@ class KitShelf {
     try {
       this.#committed = await this.#commit(foundation, text);
     } catch (error) {
-      if (!(error instanceof LogError) || !NO_ENTRIES.has(error.code) || known === null) {
+      if (!isLogError(error) || !NO_ENTRIES.has(error.code) || known === null) {
         throw error;
       }
       return this.#answerOf(known);

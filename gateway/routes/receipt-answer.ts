@@ -5,7 +5,7 @@ import { formatTlogProof, fromBase64, fromHex, native, toBase64 } from '../../lo
 import type { Disclosure, Erased, JsonObject, Kind, Log } from '../../log/index.ts';
 import { trustedKeyOf, verifyReceipt } from '../../log/verify.ts';
 import type { CheckName } from '../../log/verify.ts';
-import { ApiError } from '../../plugins/contract.ts';
+import { ApiError, isApiError } from '../../plugins/contract.ts';
 import type { Caller } from '../../plugins/contract.ts';
 import type { Gateway } from '../gateway.ts';
 import { erasureOf } from '../tenants/erasure.ts';
@@ -53,7 +53,7 @@ export async function placeOf(log: Log, index: number): Promise<Place | null> {
     return { checkpoint: note, inclusion_proof: log.inclusion(index, size).map(toBase64) };
   } catch (error) {
     // The entry is durable and signed: its receipt is shown without a place.
-    if (error instanceof ApiError) return null;
+    if (isApiError(error)) return null;
     throw error;
   }
 }

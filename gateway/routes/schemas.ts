@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox';
 import type { TLiteral, TString, TUnion } from 'typebox';
-import { LogError } from '../../log/index.ts';
+import { isLogError } from '../../log/index.ts';
 import { ApiError, Count, Hex32 } from '../../plugins/contract.ts';
 
 export { Count, Hex32 };
@@ -84,6 +84,6 @@ export function integerOf(text: string, param: string): number {
 
 /** What the core says against a parameter, naming it; anything else is thrown on as it is. */
 export function refusedParameter(param: string, cause: unknown): Error {
-  if (!(cause instanceof LogError)) throw cause;
+  if (!isLogError(cause)) throw cause;
   return new ApiError('parameter_invalid', `${param}: ${cause.message}`, { param, cause });
 }

@@ -7,7 +7,7 @@ import { createConnection, createServer } from 'node:net';
 import type { Socket } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { isJsonObject, LogError, parseJson } from '../../log/index.ts';
+import { isJsonObject, isLogError, parseJson } from '../../log/index.ts';
 import type { Json } from '../../plugins/contract.ts';
 import type { AdminArgs, AdminVerbs } from './admin.ts';
 import { AdminError } from './tenants.ts';
@@ -112,7 +112,7 @@ async function perform(
     if (perform === undefined) throw new AdminError(`there is no verb ${JSON.stringify(verb)}`);
     return { result: await perform((args ?? {}) as AdminArgs) };
   } catch (error) {
-    if (error instanceof AdminError || error instanceof LogError) return { error: error.message };
+    if (error instanceof AdminError || isLogError(error)) return { error: error.message };
     return { error: `the server failed: ${error instanceof Error ? error.message : 'unknown'}` };
   }
 }

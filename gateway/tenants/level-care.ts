@@ -1,7 +1,7 @@
 // What an operator does about a database of the gateway while no server has it open: look whether it is whole, and
 // accept one that is older than it should be.
 
-import { LogError, makeFolder } from '../../log/index.ts';
+import { isLogError, LogError, makeFolder } from '../../log/index.ts';
 import {
   checkFiles,
   closeLevel,
@@ -98,7 +98,7 @@ export async function inspectLevel(folder: string, place: LevelPlace): Promise<I
     return await inspected(db, folder, place);
   } catch (error) {
     await db.close();
-    throw error instanceof LogError ? error : unavailable(folder, error);
+    throw isLogError(error) ? error : unavailable(folder, error);
   }
 }
 

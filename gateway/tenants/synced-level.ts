@@ -8,7 +8,7 @@
 // opened anew before the next one.
 
 import { readdir } from 'node:fs/promises';
-import { LogError, makeFolder, Turns } from '../../log/index.ts';
+import { isLogError, LogError, makeFolder, Turns } from '../../log/index.ts';
 import {
   checkFiles,
   closeLevel,
@@ -261,6 +261,6 @@ export class SyncedLevel {
   }
 
   #unavailable(cause: unknown): LogError {
-    return cause instanceof LogError ? cause : unavailable(this.#folder, cause);
+    return isLogError(cause) ? cause : unavailable(this.#folder, cause);
   }
 }

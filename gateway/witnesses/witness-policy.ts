@@ -2,7 +2,7 @@
 // C2SP tlog-policy; log/FORMAT.md §5.
 
 import { readFileSync } from 'node:fs';
-import { countQuorum, LogError, native, parsePolicy } from '../../log/index.ts';
+import { countQuorum, isLogError, native, parsePolicy } from '../../log/index.ts';
 import type { CosignerName, Policy } from '../../log/index.ts';
 import { ConfigError } from '../config.ts';
 import type { AskedWitness } from './witness-client.ts';
@@ -35,7 +35,7 @@ export function witnessPolicyOf(text: string): WitnessPolicy {
   try {
     policy = parsePolicy(native, text);
   } catch (cause) {
-    if (!(cause instanceof LogError)) throw cause;
+    if (!isLogError(cause)) throw cause;
     throw refused(`is no tlog-policy: ${cause.message}`, { cause });
   }
   const asked = policy.witnesses.filter((key): key is AskedWitness => key.url !== undefined);
