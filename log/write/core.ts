@@ -132,13 +132,13 @@ export class Core {
     const recent = this.recent.at(index);
     if (recent !== undefined) return recent;
     const bytes = this.#storedBytes(index);
-    if (!equal(leafHashOf(bytes), this.tiles.subtree(0, index))) throw damaged(index);
+    if (!equal(leafHashOf(bytes), this.tiles.subtree(0, index))) throw damaged(this.origin, index);
     return bytes;
   }
 
   #storedBytes(index: number): Buffer {
     const bytes = this.store.get(entryKey(index));
-    if (bytes === undefined) throw damaged(index);
+    if (bytes === undefined) throw damaged(this.origin, index);
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
@@ -204,8 +204,8 @@ export class Core {
   }
 }
 
-const damaged = (index: number): LogError =>
+const damaged = (origin: string, index: number): LogError =>
   new LogError(
     'store_corrupt',
-    `entry ${String(index)} is missing or damaged: restore it from a mirror`,
+    `entry ${String(index)} of ${origin} is missing or damaged: restore it from a mirror`,
   );

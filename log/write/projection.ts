@@ -7,7 +7,7 @@
 import type { Core } from './core.ts';
 import type { Json } from '../encoding/json-types.ts';
 import { pluginOf, type Watcher } from '../rules/declarations.ts';
-import { LogError } from '../errors.ts';
+import { isLogError, LogError } from '../errors.ts';
 import { isBuiltin } from '../map/grammar.ts';
 import type { RowReader, RowWriter, Sequenced } from '../types.ts';
 
@@ -43,7 +43,8 @@ export function project(
     try {
       finished(rule(entry, new OwnRows(core, plugin, round)));
     } catch (error) {
-      throw failed(core, name, 'project', error);
+      // A row that the rule asked for could not be read: the storage failed, not the plugin.
+      throw isStorageFault(error) ? error : failed(core, name, 'project', error);
     }
   };
   if (!isBuiltin(type)) write(type, core.declarations.of(type).project);
@@ -69,6 +70,9 @@ function finished(result: unknown): void {
   result.catch(() => undefined);
   throw new Error('it returns a promise, but it must have finished when it returns');
 }
+
+const isStorageFault = (error: unknown): boolean =>
+  isLogError(error) && (error.code === 'store_corrupt' || error.code === 'log_unavailable');
 
 /** An expected error says so by a code in lower case; those of Node.js and of JavaScript itself have another or none. */
 const isRefusal = (error: unknown): boolean =>

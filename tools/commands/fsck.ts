@@ -111,7 +111,9 @@ async function inspect(
     folders: checked.filter((log) => log.kind === kind).map(({ folder }) => folder),
     whole: unread.every((log) => log.kind !== kind),
   }));
-  return inspectDatabases(config.DATA_DIR, await findRegister(registerPlace(config)), kinds);
+  const place = registerPlace(config);
+  const copy = !isMarked(config.DATA_DIR) || (await refusalOf(place)) !== null;
+  return inspectDatabases(config.DATA_DIR, await findRegister(place), kinds, { copy });
 }
 
 function printDatabase({ database, rows, count, differences, unchecked }: DatabaseReport): void {

@@ -127,7 +127,7 @@ describe('work that grows with its input', () => {
     const first = running.post('/labour', { units: 5, name: 'held' }, { key });
     await hold.entered;
     const leaving = new AbortController();
-    const left = fetch(`${running.url}/work`, {
+    const left = fetch(`${running.url}/labour`, {
       method: 'POST',
       headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
       body: JSON.stringify({ units: 5, name: 'gone' }),

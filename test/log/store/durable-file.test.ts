@@ -68,7 +68,7 @@ describe('durable files', () => {
     const run = (body: string) =>
       spawnSync(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', body]);
     const { signal } = run(`
-      import { writeDurableFile } from '${module('durable-file.ts')}';
+      import { writeDurableFile } from '${module('store/durable-file.ts')}';
       await writeDurableFile(${JSON.stringify(path)}, async (file) => {
         await file.writeFile('-----BEGIN PRIV');
         process.kill(process.pid, 'SIGKILL');

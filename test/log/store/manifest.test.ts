@@ -143,9 +143,12 @@ describe('the MANIFEST of a database', () => {
         (db) => db.close().then(() => true),
         () => false,
       );
-      // A length that leads past the end is that of a record that a killed process did not finish.
+      // A length that leads past the end is that of a record that a killed process did not finish. Without it the
+      // MANIFEST may list tables that a compaction has deleted, which LevelDB and the check of tables both miss.
       if (opened) assert.ok(live !== null, `LevelDB reads it, byte ${String(at)}`);
-      else assert.ok(live === null, `LevelDB refuses it, byte ${String(at)}`);
+      else if (live !== null) {
+        assert.notDeepEqual(await faults(copy), [], `LevelDB refuses it, byte ${String(at)}`);
+      }
     }
   });
 
