@@ -11,7 +11,7 @@ import type { Outcome } from './tally.ts';
 /** More files than this do not fail by chance. */
 const MAX_FILES = 5;
 /** Seconds that a run may last with its second tries, unless the reporter option `until_s` says otherwise. */
-const UNTIL_S = 960;
+const UNTIL_S = 1320;
 
 /** A run over more files than this lists the slowest of them. */
 const FEW = 20;
