@@ -1,6 +1,7 @@
 // Loaded before the program: replaces every source of randomness of node:crypto by one that counts from a fixed seed,
 // so that a run makes the same keys, ids and salts each time. Signatures by ECDSA, which OpenSSL randomises, become a
-// fixed function of key and message. Timers of ten seconds and more never fire. For test/golden alone.
+// fixed function of key and message. Timers of ten seconds and more never fire, and no page script is built.
+// For test/golden alone.
 
 import crypto from 'node:crypto';
 import { createRequire, syncBuiltinESMExports } from 'node:module';
@@ -91,6 +92,13 @@ Object.assign(patched, {
   },
   generateKeyPairSync: (type: string) => (type === 'ed25519' ? ed25519Pair() : p256Pair()),
 });
+
+/** The scripts of pages are there or not, and the kit names the hash of one of them: to this run none is built. */
+const files = createRequire(import.meta.url)('node:fs') as {
+  existsSync: (path: unknown) => boolean;
+};
+const isThere = files.existsSync;
+files.existsSync = (path) => !String(path).endsWith('/dist/static/') && isThere(path);
 syncBuiltinESMExports();
 const web = (values: NodeJS.ArrayBufferView): unknown => fill(values);
 Object.defineProperty(crypto.webcrypto, 'getRandomValues', { value: web });
