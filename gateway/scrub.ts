@@ -7,7 +7,6 @@ import type { Logger } from 'pino';
 import { tableFaults, Turns } from '../log/index.ts';
 import type { TableFault } from '../log/index.ts';
 import { every, paused } from './every.ts';
-import type { Gateway } from './gateway.ts';
 
 /** A hundred GiB take three and a half hours, and cost a core some two per cent. */
 const BYTES_PER_SECOND = 8 * 1024 * 1024;
@@ -43,7 +42,7 @@ export class Scrub {
 
   constructor(
     databases: () => readonly ScrubbedDatabase[],
-    { now, logger }: Pick<Gateway, 'now' | 'logger'>,
+    { now, logger }: { readonly now: () => number; readonly logger: Logger },
     bytes_per_second = BYTES_PER_SECOND,
   ) {
     this.#databases = databases;
@@ -122,12 +121,16 @@ export class Scrub {
 const includes = (faults: readonly TableFault[], { table, what }: TableFault): boolean =>
   faults.some((known) => known.table === table && known.what === what);
 
-/** Scrubs now and then as often as SCRUB says, until it is closed. */
-export function startScrub(gateway: Gateway): { close(): Promise<void> } {
+/** Runs a scrub now and then once in every interval, until it is closed; never where the interval is 0. */
+export function startScrub(
+  scrub: Scrub,
+  clock: { uptimeMs(): number },
+  interval_ms: number,
+): { close(): Promise<void> } {
   const stopped = new AbortController();
-  const { SCRUB } = gateway.config;
   const { signal } = stopped;
-  const done = SCRUB === 0 ? null : every(gateway, SCRUB, signal, () => gateway.scrub.run(signal));
+  const done =
+    interval_ms === 0 ? null : every(clock, interval_ms, signal, () => scrub.run(signal));
   return {
     async close() {
       stopped.abort();

@@ -53,7 +53,7 @@ export async function startServer(
     closers.push(() => admin.close());
     const chores = startChores(gateway, options.logger);
     closers.push(() => chores.close());
-    const scrubbing = startScrub(gateway);
+    const scrubbing = startScrub(gateway.scrub, gateway, gateway.config.SCRUB);
     closers.push(() => scrubbing.close());
     gateway.webhooks.start();
     closers.push(() => gateway.webhooks.close());

@@ -153,6 +153,25 @@ describe('the house (skipped outside a git clone)', () => {
     }
   });
 
+  it('has no import circle between files, types included', () => {
+    const product = sources.filter((file) => /^(?:log|plugins|gateway|tools)\//.test(file));
+    const imports = new Map(
+      product.map((file) => [
+        file,
+        [...read(file).matchAll(/from\s+'(\.[^']+)'/g)]
+          .map(([, specifier = '']) => posix.join(posix.dirname(file), specifier))
+          .filter((target) => product.includes(target)),
+      ]),
+    );
+    // A file is on no circle once everything that it imports is on none: what is left at the end is.
+    for (let before = -1; before !== imports.size;) {
+      before = imports.size;
+      for (const [file, targets] of imports)
+        if (targets.every((target) => !imports.has(target))) imports.delete(file);
+    }
+    assert.deepEqual([...imports.keys()], [], 'these are on a circle, or import one that is');
+  });
+
   it('has documents whose links and commands exist', () => {
     const broken = [];
     for (const file of files.filter((f) => f.endsWith('.md'))) {
