@@ -59,13 +59,13 @@ const doorsForPages = from(
   'Verifiers and scripts of pages run in browsers: log/verify.ts and log/cose/portable.ts.',
 );
 const doorsOfPlugins = from(
-  `${up}plugins/(?!(contract|index|page)\\.ts$)`,
-  'The gateway knows plugins/contract.ts, plugins/page.ts and plugins/index.ts.',
+  `${up}plugins/(?!(contract/)?index\\.ts$)`,
+  'The gateway knows plugins/contract/index.ts and plugins/index.ts.',
 );
 const neighbour = (stepsUp) =>
   from(
-    `^(\\.\\./){${stepsUp}}(?!\\.\\./)(?!((contract|catalog|cost|decimal|finding|layer-routes|page|paging|succession)\\.ts|[^/]+/index\\.ts)$)`,
-    'A plugin sees contract, catalog, cost, decimal, finding, layer-routes, page, paging and succession of plugins/, and the index.ts of other plugins.',
+    `^(\\.\\./){${stepsUp}}(?!\\.\\./)(?![^/]+/index\\.ts$)`,
+    'A plugin imports contract/index.ts and the index.ts of other plugins.',
   );
 
 const floor = (files, ...patterns) => ({
@@ -142,6 +142,7 @@ export default defineConfig(
   },
   floor(['plugins/*.ts'], pluginsStandOnLog, doorsOfLog),
   floor(['plugins/*/*.ts'], pluginsStandOnLog, doorsOfLog, neighbour(1)),
+  floor(['plugins/contract/*.ts'], pluginsStandOnLog, doorsOfLog),
   floor(['plugins/*/*/*.ts'], pluginsStandOnLog, doorsOfLog, neighbour(2)),
   floor(['plugins/*/*/*/*.ts'], pluginsStandOnLog, doorsOfLog, neighbour(3)),
   {

@@ -3,8 +3,13 @@
 
 import { derivedMembers, isLogError, readEntry, toBase64 } from '../log/index.ts';
 import type { Appended, Disclosure, Log } from '../log/index.ts';
-import { ReadyJson } from '../plugins/contract.ts';
-import type { AnsweredEntry, AnsweredReceipt, Json, JsonObject } from '../plugins/contract.ts';
+import { ReadyJson } from '../plugins/contract/index.ts';
+import type {
+  AnsweredEntry,
+  AnsweredReceipt,
+  Json,
+  JsonObject,
+} from '../plugins/contract/index.ts';
 import type { Gateway } from './gateway.ts';
 import { answerText, printAnswer, printReady } from './json-answer.ts';
 import type { RequestContext } from './request.ts';

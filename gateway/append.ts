@@ -3,7 +3,7 @@
 
 import { isLogError } from '../log/index.ts';
 import type { Appended, AttachedRow, Draft, PendingRow } from '../log/index.ts';
-import type { GroupOptions, Json, LogView } from '../plugins/contract.ts';
+import type { GroupOptions, Json, LogView } from '../plugins/contract/index.ts';
 import { answer, answerStored } from './answer.ts';
 import type { Gateway } from './gateway.ts';
 import { recordRows } from './idempotency.ts';

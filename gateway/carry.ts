@@ -14,8 +14,8 @@ import {
   carriedName,
   carriedType,
   EntityName,
-} from '../plugins/contract.ts';
-import type { Carry, Plugin } from '../plugins/contract.ts';
+} from '../plugins/contract/index.ts';
+import type { Carry, Plugin } from '../plugins/contract/index.ts';
 import type { Gateway } from './gateway.ts';
 import { logView } from './log-view.ts';
 

@@ -1,8 +1,8 @@
 // Commands of plugins as verbs of administration, and those that the gateway performs by itself, on time.
 
 import type { Logger } from 'pino';
-import type { Command } from '../plugins/contract.ts';
-import { ApiError, isApiError } from '../plugins/contract.ts';
+import { ApiError, isApiError } from '../plugins/contract/index.ts';
+import type { Command } from '../plugins/contract/index.ts';
 import { every } from './every.ts';
 import type { Gateway } from './gateway.ts';
 import { PluginError } from './plugin-error.ts';

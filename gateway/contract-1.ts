@@ -1,7 +1,7 @@
 // Plugins of contract 1 as plugins of contract 2, for one release: `routes`, `commands` and `api` become one `setup`.
 
-import { CONTRACT } from '../plugins/contract.ts';
-import type { AnyPlugin, Command, Job, Plugin, Route, Setup } from '../plugins/contract.ts';
+import { CONTRACT } from '../plugins/contract/index.ts';
+import type { AnyPlugin, Command, Job, Plugin, Route, Setup } from '../plugins/contract/index.ts';
 import { asked, listOf } from './plugin-error.ts';
 
 /** The plugin by contract 2; one that is already is returned as it is. */

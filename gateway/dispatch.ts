@@ -2,7 +2,7 @@
 // go through @koa/router's matcher in the order of declaration, log reads first.
 
 import { Router } from '@koa/router';
-import type { Role, Route } from '../plugins/contract.ts';
+import type { Role, Route } from '../plugins/contract/index.ts';
 import { ownerOf, PluginError } from './plugin-error.ts';
 import { rolesOf } from './roles.ts';
 import { compileSchema, type Validate } from './validation.ts';

@@ -2,7 +2,7 @@
 
 import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { AnyPlugin } from '../plugins/contract.ts';
+import type { AnyPlugin } from '../plugins/contract/index.ts';
 import { ConfigError } from './config.ts';
 
 /** Loads the default export of each; `PLUGINS` names the one that fails. */

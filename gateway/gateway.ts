@@ -2,7 +2,7 @@
 // as one value, never looked up.
 
 import type { Json, Kind, Log, Register } from '../log/index.ts';
-import type { EntryType, Route } from '../plugins/contract.ts';
+import type { EntryType, Route } from '../plugins/contract/index.ts';
 import type { Ground } from './ground.ts';
 import type { PluginKeys } from './plugin-keys.ts';
 import type { Plugged } from './plugged.ts';

@@ -11,7 +11,7 @@ import type {
   Plugin,
   PluginHost,
   Setup,
-} from '../plugins/contract.ts';
+} from '../plugins/contract/index.ts';
 import type { ConfigSources } from './config.ts';
 import { adapted } from './contract-1.ts';
 import type { Gateway } from './gateway.ts';

@@ -4,8 +4,8 @@
 import { hash } from 'node:crypto';
 import { canonical } from '../log/index.ts';
 import type { AttachedRow, Log } from '../log/index.ts';
-import { ApiError } from '../plugins/contract.ts';
-import type { Caller, Json } from '../plugins/contract.ts';
+import { ApiError } from '../plugins/contract/index.ts';
+import type { Caller, Json } from '../plugins/contract/index.ts';
 import { isShared } from './tenants/tenants.ts';
 
 /** A key that a request holds while it runs. */

@@ -1,7 +1,7 @@
 // Bodies in the form that Koa sends as they are: text or Buffer. Koa would print a Uint8Array as JSON, and an
 // object a second time to measure it.
 
-import { ReadyJson } from '../plugins/contract.ts';
+import { ReadyJson } from '../plugins/contract/index.ts';
 import { memberName } from '../log/index.ts';
 import type { RequestContext } from './request.ts';
 

@@ -1,7 +1,7 @@
 // The read door of a log as one plugin gets it: its own rows only, and nothing that writes.
 
 import type { Log } from '../log/index.ts';
-import type { LogView } from '../plugins/contract.ts';
+import type { LogView } from '../plugins/contract/index.ts';
 import type { Gateway } from './gateway.ts';
 import { covering, windowClosed } from './routes/published.ts';
 import { erasureOf } from './tenants/erasure.ts';

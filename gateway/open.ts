@@ -21,7 +21,7 @@ import {
 } from '../log/index.ts';
 import type { Kind, Log, Threads, TimeSource } from '../log/index.ts';
 import { PLUGINS, readCatalog } from '../plugins/index.ts';
-import type { AnyPlugin, Json, Route } from '../plugins/contract.ts';
+import type { AnyPlugin, Json, Route } from '../plugins/contract/index.ts';
 import { carryOver } from './carry.ts';
 import { demoCalls } from './demo/calls.ts';
 import { demoPages } from './demo/pages.ts';

@@ -2,8 +2,8 @@
 // gateway/API.md §4.1, §4.1.
 
 import type { JsonObject } from '../log/index.ts';
-import { ROLES } from '../plugins/contract.ts';
-import type { ApiErrorCode, Route } from '../plugins/contract.ts';
+import { ROLES } from '../plugins/contract/index.ts';
+import type { ApiErrorCode, Route } from '../plugins/contract/index.ts';
 import { PROBLEMS } from './problems.ts';
 import { rolesOf } from './roles.ts';
 

@@ -2,8 +2,8 @@
 // OpenAPI 3.1.0; gateway/API.md §13, §20.
 
 import type { JsonObject } from '../log/index.ts';
-import { receiptOf } from '../plugins/contract.ts';
-import type { EntryType, Route } from '../plugins/contract.ts';
+import { receiptOf } from '../plugins/contract/index.ts';
+import type { EntryType, Route } from '../plugins/contract/index.ts';
 import { errorResponses, SHARED_COMPONENTS } from './openapi-errors.ts';
 import type { DocumentedAnswer } from './openapi-errors.ts';
 import { parametersOf, SchemaComponents } from './openapi-schemas.ts';

@@ -12,7 +12,7 @@ import type {
   Retention,
   Route,
   Setup,
-} from '../plugins/contract.ts';
+} from '../plugins/contract/index.ts';
 import { PluginError } from './plugin-error.ts';
 
 /** The parts of all plugins, in the order in which the plugins were set up. */

@@ -2,6 +2,7 @@
 // type is taken for granted; each fault is one line with the plugin's name.
 
 import { checkEntryType } from '../log/index.ts';
+import { carriedName, CONTRACT, MAX_EVERY_MS, MIN_EVERY_MS } from '../plugins/contract/index.ts';
 import type {
   AnyPlugin,
   Command,
@@ -9,8 +10,7 @@ import type {
   EventRule,
   KeyDeclaration,
   Setup,
-} from '../plugins/contract.ts';
-import { carriedName, CONTRACT, MAX_EVERY_MS, MIN_EVERY_MS } from '../plugins/contract.ts';
+} from '../plugins/contract/index.ts';
 import { listOf, PluginError } from './plugin-error.ts';
 import { checkRoute } from './route-checks.ts';
 import { compileSchema } from './validation.ts';

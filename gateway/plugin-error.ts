@@ -1,7 +1,7 @@
 // What is wrong with a plugin, said in one line with the plugin's name; and whose a route is, so that whoever finds
 // a fault in it later can say so too.
 
-import type { Route } from '../plugins/contract.ts';
+import type { Route } from '../plugins/contract/index.ts';
 
 /** A plugin that does not keep the contract. */
 export class PluginError extends Error {

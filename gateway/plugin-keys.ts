@@ -20,7 +20,7 @@ import {
   Turns,
 } from '../log/index.ts';
 import type { KeyAlgorithm, Kind, SignPool } from '../log/index.ts';
-import type { Plugin, PluginSigner } from '../plugins/contract.ts';
+import type { Plugin, PluginSigner } from '../plugins/contract/index.ts';
 
 const signing = promisify(sign);
 

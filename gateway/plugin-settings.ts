@@ -1,7 +1,7 @@
 // Settings that plugins declare: their values from environment and file, validated; and their rows of the
 // settings table. A member of the file that nobody declared refuses to start.
 
-import type { Plugin } from '../plugins/contract.ts';
+import type { Plugin } from '../plugins/contract/index.ts';
 import { ConfigError, SETTINGS } from './config.ts';
 import type { ConfigSources, SettingRow } from './config.ts';
 import { compileSchema } from './validation.ts';

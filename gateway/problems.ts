@@ -2,12 +2,8 @@
 
 import { isLogError } from '../log/index.ts';
 import type { LogErrorCode } from '../log/index.ts';
-import {
-  ApiError,
-  isApiError,
-  type ApiErrorCode,
-  type ApiErrorOptions,
-} from '../plugins/contract.ts';
+import { ApiError, isApiError } from '../plugins/contract/index.ts';
+import type { ApiErrorCode, ApiErrorOptions } from '../plugins/contract/index.ts';
 
 /** `error.type` of the envelope. */
 export type ProblemType =

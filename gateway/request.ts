@@ -2,7 +2,7 @@
 
 import type { ParameterizedContext } from 'koa';
 import type { Draft } from '../log/index.ts';
-import type { Caller, GroupOptions, LogView, RouteState } from '../plugins/contract.ts';
+import type { Caller, GroupOptions, LogView, RouteState } from '../plugins/contract/index.ts';
 import { base62 } from './base62.ts';
 import type { CompiledRoute } from './dispatch.ts';
 import type { Gateway } from './gateway.ts';

@@ -1,8 +1,8 @@
-// Which roles may call a route. The declaration says it (plugins/contract.ts); authenticate.ts is the one place that
+// Which roles may call a route. The declaration says it (plugins/contract/index.ts); authenticate.ts is the one place that
 // enforces it, and the OpenAPI document shows it. gateway/API.md §3.1.
 
-import { ROLES } from '../plugins/contract.ts';
-import type { Role, Route } from '../plugins/contract.ts';
+import { ROLES } from '../plugins/contract/index.ts';
+import type { Role, Route } from '../plugins/contract/index.ts';
 
 /** The roles that each role takes in. */
 const INCLUDES: Readonly<Record<Role, readonly Role[]>> = {

@@ -1,8 +1,8 @@
 // What a plugin's route must be before it is served. It may come from JavaScript, so nothing of its type is taken
 // for granted; each fault is one line with the names of plugin and route.
 
-import { ROLES } from '../plugins/contract.ts';
-import type { Role, Route } from '../plugins/contract.ts';
+import { ROLES } from '../plugins/contract/index.ts';
+import type { Role, Route } from '../plugins/contract/index.ts';
 import { listOf, PluginError } from './plugin-error.ts';
 import { isCode } from './problems.ts';
 import { compileSchema } from './validation.ts';

@@ -5,7 +5,7 @@ import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { LRUCache } from 'lru-cache';
 import type { TSchema } from 'typebox';
-import { ApiError } from '../plugins/contract.ts';
+import { ApiError } from '../plugins/contract/index.ts';
 
 /** Throws an ApiError when the value does not fit; changes nothing in it. */
 export type Validate = (value: unknown) => void;

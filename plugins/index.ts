@@ -7,7 +7,7 @@ import classify from './classify/index.ts';
 import clear from './clear/index.ts';
 import compliance from './compliance/index.ts';
 import clearing from './clearing/index.ts';
-import type { Plugin } from './contract.ts';
+import type { Plugin } from './contract/index.ts';
 import exported from './exports/index.ts';
 import foundry from './foundry/index.ts';
 import nap from './nap/index.ts';
@@ -22,7 +22,7 @@ import signal from './signal/index.ts';
 import silence from './silence/index.ts';
 import stack from './stack/index.ts';
 
-export { catalogUrl, readCatalog } from './catalog.ts';
+export { catalogUrl, readCatalog } from './contract/index.ts';
 
 /** Every plugin that the gateway loads by itself. */
 export const PLUGINS: readonly Plugin[] = [

@@ -15,8 +15,8 @@ import { rolesOf } from '../gateway/roles.ts';
 import { PROBLEMS } from '../gateway/problems.ts';
 import { isJsonObject, systemTime } from '../log/index.ts';
 import type { Json, JsonObject } from '../log/index.ts';
-import { readCatalog } from '../plugins/catalog.ts';
-import type { Route } from '../plugins/contract.ts';
+import { readCatalog } from '../plugins/contract/index.ts';
+import type { Route } from '../plugins/contract/index.ts';
 import { PLUGINS } from '../plugins/index.ts';
 
 /** Tags whose routes are no part of the interface: pages, their files, and what the demonstrations call. */

@@ -5,7 +5,7 @@
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
 import type { JsonObject } from '../../log/index.ts';
-import type { Json, Route } from '../../plugins/contract.ts';
+import type { Json, Route } from '../../plugins/contract/index.ts';
 
 /** Entities of visitors: nobody takes the name of another in the sandbox. */
 const DemoEntity = Type.String({ pattern: '^demo:[a-z0-9]{8,32}$' });

@@ -2,8 +2,8 @@
 // gateway/API.md §17 (track targets): a partner's link leads here, and its slug then stands in the footer.
 
 import { Type } from 'typebox';
-import type { Json, JsonObject, Route } from '../../plugins/contract.ts';
-import { pageRoute } from '../../plugins/page.ts';
+import { pageRoute } from '../../plugins/contract/index.ts';
+import type { Json, JsonObject, Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 
 /** One page. */

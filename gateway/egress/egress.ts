@@ -5,7 +5,7 @@
 import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
 import { Agent, buildConnector, fetch as undiciFetch } from 'undici';
-import type { Egress } from '../../plugins/contract.ts';
+import type { Egress } from '../../plugins/contract/index.ts';
 import { mayConnect } from './address.ts';
 import type { Network } from './address.ts';
 import { openNames } from './names.ts';

@@ -1,8 +1,8 @@
 // Who asks. A key that is presented must hold, whatever the route declares: never silently downgraded
 // to the public tenant. gateway/API.md §3.2, §3.3.
 
-import { ApiError } from '../../plugins/contract.ts';
-import type { Caller, Role, Route } from '../../plugins/contract.ts';
+import { ApiError } from '../../plugins/contract/index.ts';
+import type { Caller, Role, Route } from '../../plugins/contract/index.ts';
 import { clientAddress } from '../client-address.ts';
 import { isDemonstration } from '../demo/calls.ts';
 import type { Next, RequestContext } from '../request.ts';

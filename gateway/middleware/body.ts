@@ -3,8 +3,8 @@
 import { parse as parseContentType } from 'content-type';
 import getRawBody from 'raw-body';
 import { isLogError, parseJson } from '../../log/index.ts';
-import { ApiError } from '../../plugins/contract.ts';
-import type { Json } from '../../plugins/contract.ts';
+import { ApiError } from '../../plugins/contract/index.ts';
+import type { Json } from '../../plugins/contract/index.ts';
 import { jsonFault } from '../json-fault.ts';
 import type { Next, RequestContext } from '../request.ts';
 

@@ -1,6 +1,6 @@
 // The one place where an error becomes an answer: the envelope, with the status of the problem table.
 
-import type { ApiError, Route } from '../../plugins/contract.ts';
+import type { ApiError, Route } from '../../plugins/contract/index.ts';
 import { apiError, envelope, PROBLEMS, problemHeaders } from '../problems.ts';
 import type { Next, RequestContext } from '../request.ts';
 

@@ -2,8 +2,8 @@
 // itself in the entries' own batch. gateway/API.md §5.
 
 import type { Log } from '../../log/index.ts';
-import { ApiError } from '../../plugins/contract.ts';
-import type { Json } from '../../plugins/contract.ts';
+import { ApiError } from '../../plugins/contract/index.ts';
+import type { Json } from '../../plugins/contract/index.ts';
 import { answerStored } from '../answer.ts';
 import { filledPath } from '../dispatch.ts';
 import { claimOf, idempotencyKey, recordOf } from '../idempotency.ts';

@@ -1,6 +1,6 @@
 // Finds the declared route: 404 without one, 405 with Allow for another method, OPTIONS answered here.
 
-import { ApiError } from '../../plugins/contract.ts';
+import { ApiError } from '../../plugins/contract/index.ts';
 import { filledPath } from '../dispatch.ts';
 import type { Dispatch, PathRoutes } from '../dispatch.ts';
 import type { Next, RequestContext } from '../request.ts';

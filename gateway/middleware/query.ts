@@ -1,6 +1,6 @@
 // Path and query parameters against the route's schemas; a repeated name is refused.
 
-import { ApiError } from '../../plugins/contract.ts';
+import { ApiError } from '../../plugins/contract/index.ts';
 import type { Next, RequestContext } from '../request.ts';
 
 /** Sets `state.query` and checks `state.params`. */

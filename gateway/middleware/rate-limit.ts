@@ -3,7 +3,7 @@
 
 import ipaddr from 'ipaddr.js';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import { ApiError, HEAVY_COST } from '../../plugins/contract.ts';
+import { ApiError, HEAVY_COST } from '../../plugins/contract/index.ts';
 import type { Config } from '../config.ts';
 import type { Next, RequestContext } from '../request.ts';
 import { isShared } from '../tenants/tenants.ts';

@@ -1,8 +1,8 @@
 // /crypto: the keys that receipts are signed with. gateway/API.md §2.1.
 
 import { Type } from 'typebox';
-import { route } from '../../plugins/contract.ts';
-import type { Route } from '../../plugins/contract.ts';
+import { route } from '../../plugins/contract/index.ts';
+import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { jwks, keyInForce, seconds, spkiPem } from './keys.ts';
 import { Jwks, kindName } from './schemas.ts';

@@ -4,9 +4,8 @@
 import { Type } from 'typebox';
 import { isJsonObject } from '../../log/index.ts';
 import type { Json, JsonObject } from '../../log/index.ts';
-import { ApiError } from '../../plugins/contract.ts';
-import type { Route } from '../../plugins/contract.ts';
-import { pageRoute } from '../../plugins/page.ts';
+import { ApiError, pageRoute } from '../../plugins/contract/index.ts';
+import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { openApi } from '../openapi.ts';
 

@@ -3,8 +3,14 @@
 
 import { Type } from 'typebox';
 import { readEntry } from '../../log/index.ts';
-import { ApiError, described, EntryOrHash, receiptOf, route } from '../../plugins/contract.ts';
-import type { Route } from '../../plugins/contract.ts';
+import {
+  ApiError,
+  described,
+  EntryOrHash,
+  receiptOf,
+  route,
+} from '../../plugins/contract/index.ts';
+import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { erase } from '../tenants/erase.ts';
 import { findEntry } from './receipt-answer.ts';

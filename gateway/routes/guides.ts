@@ -4,10 +4,9 @@
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { Type } from 'typebox';
-import { ApiError } from '../../plugins/contract.ts';
-import type { Route } from '../../plugins/contract.ts';
+import { ApiError, pageRoute } from '../../plugins/contract/index.ts';
+import type { Route } from '../../plugins/contract/index.ts';
 import { catalogUrl } from '../../plugins/index.ts';
-import { pageRoute } from '../../plugins/page.ts';
 import type { Gateway } from '../gateway.ts';
 import { headingId, idOf } from '../views/markdown.ts';
 import type { MarkdownOptions } from '../views/markdown.ts';

@@ -3,7 +3,7 @@
 
 import type { Log } from '../../log/index.ts';
 import type { Gateway } from '../gateway.ts';
-import type { Component } from '../../plugins/contract.ts';
+import type { Component } from '../../plugins/contract/index.ts';
 
 /** The idle interval of checkpoints: format 1. */
 const IDLE_MS = 600_000;

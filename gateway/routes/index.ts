@@ -1,6 +1,6 @@
 // The gateway's own routes, hot log reads first: the router matches in this order.
 
-import type { EntryType, Route } from '../../plugins/contract.ts';
+import type { EntryType, Route } from '../../plugins/contract/index.ts';
 import { SUCCESSION_TYPES } from '../carry.ts';
 import type { Gateway } from '../gateway.ts';
 import { erasureType } from '../tenants/erasure.ts';

@@ -4,8 +4,8 @@
 import { hash } from 'node:crypto';
 import { canonical } from '../../log/index.ts';
 import type { Json, JsonObject, Log } from '../../log/index.ts';
-import { receiptOf } from '../../plugins/contract.ts';
-import type { EntryType } from '../../plugins/contract.ts';
+import { receiptOf } from '../../plugins/contract/index.ts';
+import type { EntryType } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { allLogs, jwks, purposeKeys, publishedLogs } from './keys.ts';
 import type { StaticFile } from '../static/statics.ts';

@@ -4,8 +4,8 @@
 import { Type } from 'typebox';
 import { isLogError } from '../../log/index.ts';
 import type { JsonObject, Log } from '../../log/index.ts';
-import { ApiError, EntryReceipt, route } from '../../plugins/contract.ts';
-import type { Route } from '../../plugins/contract.ts';
+import { ApiError, EntryReceipt, route } from '../../plugins/contract/index.ts';
+import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import type { StaticFile } from '../static/statics.ts';
 import { documentHash, KIT_TYPE, kitDocument, KitReceipt, kitFoundation } from './kit-document.ts';

@@ -4,8 +4,8 @@
 import { Type } from 'typebox';
 import { isJsonObject, parseJson } from '../../log/index.ts';
 import type { ChainKey, Log } from '../../log/index.ts';
-import type { Route } from '../../plugins/contract.ts';
-import { pageRoute } from '../../plugins/page.ts';
+import { pageRoute } from '../../plugins/contract/index.ts';
+import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { checkpointsOf, curveOf } from './log-history.ts';
 import { integerText, kindName } from './schemas.ts';

@@ -4,8 +4,8 @@
 import { Type } from 'typebox';
 import { parseTilePath, TILE_WIDTH } from '../../log/index.ts';
 import type { Log } from '../../log/index.ts';
-import { ApiError, route } from '../../plugins/contract.ts';
-import type { Route, RouteContext } from '../../plugins/contract.ts';
+import { ApiError, route } from '../../plugins/contract/index.ts';
+import type { Route, RouteContext } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { sendBytes } from './send.ts';
 

@@ -5,7 +5,7 @@ import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { isJsonObject, parseJson } from '../../log/index.ts';
 import type { ChainKey, JsonObject, Log } from '../../log/index.ts';
-import { ApiError } from '../../plugins/contract.ts';
+import { ApiError } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { publishedSize, windowClosed } from './published.ts';
 import { integerOf, integerText, refusedParameter } from './schemas.ts';

@@ -3,8 +3,8 @@
 
 import { hash } from 'node:crypto';
 import { Type } from 'typebox';
-import { route } from '../../plugins/contract.ts';
-import type { Route } from '../../plugins/contract.ts';
+import { route } from '../../plugins/contract/index.ts';
+import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { openApi } from '../openapi.ts';
 import { sendBytes } from './send.ts';

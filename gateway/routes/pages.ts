@@ -1,9 +1,9 @@
 // The gateway's own pages. They work without JavaScript as far as they can; nothing on them comes from elsewhere.
 
-import type { Route } from '../../plugins/contract.ts';
+import { pageRoute } from '../../plugins/contract/index.ts';
+import type { Route } from '../../plugins/contract/index.ts';
 import { toHex } from '../../log/index.ts';
 import type { Log } from '../../log/index.ts';
-import { pageRoute } from '../../plugins/page.ts';
 import type { Gateway } from '../gateway.ts';
 import { docsRoutes } from './docs.ts';
 import { guideRoutes } from './guides.ts';

@@ -3,8 +3,8 @@
 import { Type } from 'typebox';
 import { toBase64 } from '../../log/index.ts';
 import type { Log } from '../../log/index.ts';
-import { route } from '../../plugins/contract.ts';
-import type { Route } from '../../plugins/contract.ts';
+import { route } from '../../plugins/contract/index.ts';
+import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { degradedOf, witnessesOf } from './health.ts';
 import { probeRoutes } from './probes.ts';

@@ -2,8 +2,8 @@
 // get traffic. gateway/API.md §13.
 
 import { Type } from 'typebox';
-import { ApiError, route } from '../../plugins/contract.ts';
-import type { Route } from '../../plugins/contract.ts';
+import { ApiError, route } from '../../plugins/contract/index.ts';
+import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { degradedOf } from './health.ts';
 

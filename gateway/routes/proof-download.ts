@@ -1,8 +1,8 @@
 // GET /r/{entry_id}/tlog-proof: the portable proof of a receipt as a file, for verifiers of others. C2SP tlog-proof.
 
 import { Type } from 'typebox';
-import { ApiError, EntryOrHash, kindsOf, LogOfEntry, route } from '../../plugins/contract.ts';
-import type { Route } from '../../plugins/contract.ts';
+import { ApiError, EntryOrHash, kindsOf, LogOfEntry, route } from '../../plugins/contract/index.ts';
+import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { entryNamed, placeOf, tlogProofOf } from './receipt-answer.ts';
 

@@ -3,9 +3,8 @@
 import { Type } from 'typebox';
 import { fromHex } from '../../log/index.ts';
 import type { Log } from '../../log/index.ts';
-import { ApiError, route } from '../../plugins/contract.ts';
-import type { Route } from '../../plugins/contract.ts';
-import { LookupDocument } from '../../plugins/contract.ts';
+import { ApiError, LookupDocument, route } from '../../plugins/contract/index.ts';
+import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { logAt, LOG_TAG, PLACES } from './log.ts';
 import { lookupDocument, LookupQuery } from './lookup.ts';

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log, Published } from '../../log/index.ts';
-import { ApiError } from '../../plugins/contract.ts';
+import { ApiError } from '../../plugins/contract/index.ts';
 import { integerOf } from './schemas.ts';
 
 /** How long a request for a proof waits for the checkpoint that it needs. */

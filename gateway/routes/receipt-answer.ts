@@ -5,8 +5,8 @@ import { formatTlogProof, fromBase64, fromHex, native, toBase64 } from '../../lo
 import type { Disclosure, Erased, JsonObject, Kind, Log } from '../../log/index.ts';
 import { trustedKeyOf, verifyReceipt } from '../../log/verify.ts';
 import type { CheckName } from '../../log/verify.ts';
-import { ApiError, isApiError } from '../../plugins/contract.ts';
-import type { Caller } from '../../plugins/contract.ts';
+import { ApiError, isApiError } from '../../plugins/contract/index.ts';
+import type { Caller } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { erasureOf } from '../tenants/erasure.ts';
 import { covering } from './published.ts';

@@ -6,15 +6,16 @@ import {
   ApiError,
   EntryOrHash,
   EntryReceipt,
+  HTML,
   kindsOf,
   LogOfEntry,
   route,
-} from '../../plugins/contract.ts';
-import type { Caller, Route } from '../../plugins/contract.ts';
+  sendPage,
+} from '../../plugins/contract/index.ts';
+import type { Caller, Route } from '../../plugins/contract/index.ts';
 import type { Kind } from '../../log/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { checkReceipt, entryNamed, findEntry, shownReceipt } from './receipt-answer.ts';
-import { HTML, sendPage } from '../../plugins/page.ts';
 import { receiptPage } from './receipt-page.ts';
 import { Note } from './schemas.ts';
 

@@ -3,7 +3,7 @@
 import { Type } from 'typebox';
 import type { TLiteral, TString, TUnion } from 'typebox';
 import { isLogError } from '../../log/index.ts';
-import { ApiError, Count, Hex32 } from '../../plugins/contract.ts';
+import { ApiError, Count, Hex32 } from '../../plugins/contract/index.ts';
 
 export { Count, Hex32 };
 

@@ -1,8 +1,8 @@
 // `/static/{name}`: each file is a route of its own, so that the API's document lists what there is.
 
 import { Type } from 'typebox';
-import { route } from '../../plugins/contract.ts';
-import type { Route } from '../../plugins/contract.ts';
+import { route } from '../../plugins/contract/index.ts';
+import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { sendBytes } from './send.ts';
 

@@ -2,8 +2,8 @@
 // gateway/API.md §11; Standard Webhooks.
 
 import { Type } from 'typebox';
-import { ApiError, route } from '../../plugins/contract.ts';
-import type { Route } from '../../plugins/contract.ts';
+import { ApiError, route } from '../../plugins/contract/index.ts';
+import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { MAX_SUBSCRIPTIONS } from '../webhooks/subscriptions.ts';
 import type { Subscription } from '../webhooks/subscriptions.ts';

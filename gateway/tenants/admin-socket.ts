@@ -8,7 +8,7 @@ import type { Socket } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { isJsonObject, isLogError, parseJson } from '../../log/index.ts';
-import type { Json } from '../../plugins/contract.ts';
+import type { Json } from '../../plugins/contract/index.ts';
 import type { AdminArgs, AdminVerbs } from './admin.ts';
 import { AdminError } from './tenants.ts';
 

@@ -1,7 +1,7 @@
 // API keys: their text, their hash, and how a presented one is judged. gateway/API.md §3.1, §3.2.
 
 import { hash, timingSafeEqual } from 'node:crypto';
-import type { Kind, Role } from '../../plugins/contract.ts';
+import type { Kind, Role } from '../../plugins/contract/index.ts';
 import { base62 } from '../base62.ts';
 
 const SHAPE = /^svc_(sandbox|live)_[0-9A-Za-z]{32}$/;

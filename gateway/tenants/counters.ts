@@ -2,7 +2,7 @@
 // all that come while one write is under way share the next. A disk that refuses loses none: they stay in
 // memory, and the next count, or the end, tries again.
 
-import type { Counters as CountersDoor } from '../../plugins/contract.ts';
+import type { Counters as CountersDoor } from '../../plugins/contract/index.ts';
 import type { GatewayStore } from './store.ts';
 
 /** Counters over the gateway's database. */

@@ -4,8 +4,8 @@
 
 import { LOG_KINDS, LogError } from '../../log/index.ts';
 import type { AttachedRow, JsonObject, Kind } from '../../log/index.ts';
-import { ApiError } from '../../plugins/contract.ts';
-import type { Caller, Erasure } from '../../plugins/contract.ts';
+import { ApiError } from '../../plugins/contract/index.ts';
+import type { Caller, Erasure } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { ERASED, ERASURE, erasureOf, erasureRow } from './erasure.ts';
 

@@ -2,7 +2,7 @@
 // `disclosure.subject` shows anyone whether it happened. gateway/API.md §1.2; log/FORMAT.md §3.
 
 import type { EntryType, JsonObject, Log } from '../../log/index.ts';
-import type { Erasure } from '../../plugins/contract.ts';
+import type { Erasure } from '../../plugins/contract/index.ts';
 
 /** Name of the entry type. */
 export const ERASURE = 'disclosure.erasure.v1';

@@ -2,7 +2,7 @@
 // compared with what was acknowledged (synced-level.ts).
 
 import type { Register } from '../../log/index.ts';
-import type { Kind } from '../../plugins/contract.ts';
+import type { Kind } from '../../plugins/contract/index.ts';
 import type { KeyRecord } from './api-key.ts';
 import { acceptLevel, inspectLevel } from './level-care.ts';
 import type { Inspected } from './level-care.ts';

@@ -4,7 +4,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { sessionRef, Turns } from '../../log/index.ts';
 import type { Log } from '../../log/index.ts';
-import type { Caller, Kind, Role } from '../../plugins/contract.ts';
+import type { Caller, Kind, Role } from '../../plugins/contract/index.ts';
 import { judge, keyHash, kindOfKey, newKeyId, newKeyText } from './api-key.ts';
 import type { KeyRecord, KeyRefusal } from './api-key.ts';
 import type { GatewayStore, TenantInLog, TenantRecord } from './store.ts';

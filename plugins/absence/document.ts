@@ -3,7 +3,7 @@
 
 import { createHash, hash } from 'node:crypto';
 import { canonical, FORMAT, toBase64 } from '../../log/index.ts';
-import type { Json, JsonObject, LogView } from '../contract.ts';
+import type { Json, JsonObject, LogView } from '../contract/index.ts';
 import type { Verdict } from './entries.ts';
 
 /** What no witness says, in words. */

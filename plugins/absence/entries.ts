@@ -2,8 +2,8 @@
 // clear. Both speak about a surface's chain and are not on it. log/FORMAT.md §3, §6; gateway/API.md §9.3, §9.4.
 
 import { Type } from 'typebox';
-import type { EntryType, JsonObject } from '../contract.ts';
-import { asSchema, Count, EntityName, Hex32, Millis, SurfaceName } from '../contract.ts';
+import { asSchema, Count, EntityName, Hex32, Millis, SurfaceName } from '../contract/index.ts';
+import type { EntryType, JsonObject } from '../contract/index.ts';
 
 /** Name of the entry type of a witness. */
 export const WITNESS = 'absence.witness.v1';

@@ -1,8 +1,7 @@
 // The absence exchange: witnesses of what was not logged, their ledger, the spoliation report, and what a
 // tenant's own session holds. gateway/API.md §9.
 
-import { definePlugin } from '../contract.ts';
-import { layerRoutes } from '../layer-routes.ts';
+import { definePlugin, layerRoutes } from '../contract/index.ts';
 import { earlierWitnessType, reportType, witnessType } from './entries.ts';
 import { ledgerRoutes } from './ledger.ts';
 import { sessionRoute } from './sessions.ts';

@@ -6,10 +6,18 @@ import type { Static } from 'typebox';
 import { isJsonObject, LogError, native } from '../../log/index.ts';
 import { parsePolicy, trustedKeyOf, verifyAbsence } from '../../log/verify.ts';
 import type { AbsenceResult, Trust } from '../../log/verify.ts';
-import { ApiError, Count, Hex32, Millis, route } from '../contract.ts';
-import type { Json, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
-import { HTML, sendPage } from '../page.ts';
-import { limitOf, pageLimit } from '../paging.ts';
+import {
+  ApiError,
+  Count,
+  Hex32,
+  HTML,
+  limitOf,
+  Millis,
+  pageLimit,
+  route,
+  sendPage,
+} from '../contract/index.ts';
+import type { Json, JsonObject, LogView, PluginHost, Route } from '../contract/index.ts';
 import { ledgerOf, ledgerRow, SurfaceKey, VERDICTS } from './entries.ts';
 
 /** `schema` of an absence document. */

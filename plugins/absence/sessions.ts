@@ -3,10 +3,17 @@
 
 import { Type } from 'typebox';
 import { LogError } from '../../log/index.ts';
-import { ApiError, documentMembers, route } from '../contract.ts';
-import type { PluginHost, Route } from '../contract.ts';
-import { Millis, SessionKey } from '../contract.ts';
-import { beganMs, LogNumber, sessionLog } from '../succession.ts';
+import {
+  ApiError,
+  beganMs,
+  documentMembers,
+  LogNumber,
+  Millis,
+  route,
+  SessionKey,
+  sessionLog,
+} from '../contract/index.ts';
+import type { PluginHost, Route } from '../contract/index.ts';
 
 const MAX_LIMIT = 100;
 

@@ -5,16 +5,16 @@ import { Type } from 'typebox';
 import { declares, smallestInterval, spanOf } from '../../log/index.ts';
 import {
   ApiError,
+  chainCount,
+  checkWithinNewest,
   EntityName,
   Millis,
   namedStatement,
   receiptOf,
   route,
   SurfaceName,
-} from '../contract.ts';
-import type { ChainKey, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
-import { chainCount } from '../cost.ts';
-import { checkWithinNewest } from '../succession.ts';
+} from '../contract/index.ts';
+import type { ChainKey, JsonObject, LogView, PluginHost, Route } from '../contract/index.ts';
 import { MAX_LISTED, REPORT, ReportMembers, reportType } from './entries.ts';
 
 /** A heartbeat as far as it counts here; times are log times. */

@@ -3,7 +3,20 @@
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { ApiError, Hex32, ReadyJson, route } from '../contract.ts';
+import {
+  ApiError,
+  described,
+  documentMembers,
+  EntityName,
+  Hex32,
+  logName,
+  Millis,
+  ReadyJson,
+  receiptOf,
+  route,
+  SurfaceName,
+  windowsOf,
+} from '../contract/index.ts';
 import type {
   AnsweredEntry,
   ChainKey,
@@ -11,19 +24,10 @@ import type {
   Json,
   JsonObject,
   LogView,
+  LogWindow,
   PluginHost,
-} from '../contract.ts';
-import {
-  described,
-  documentMembers,
-  EntityName,
-  Millis,
-  receiptOf,
-  SurfaceName,
-} from '../contract.ts';
-import type { Route } from '../contract.ts';
-import { logName, windowsOf } from '../succession.ts';
-import type { LogWindow } from '../succession.ts';
+  Route,
+} from '../contract/index.ts';
 import { documentText, packed, unpacked, worded } from './document.ts';
 import type { Worded } from './document.ts';
 import {

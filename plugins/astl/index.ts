@@ -1,8 +1,7 @@
 // The attempt surface transparency log: manifests, heartbeats, and the feed of both. Its entry types are the
 // core's own. gateway/API.md §9.
 
-import { definePlugin } from '../contract.ts';
-import { layerRoutes } from '../layer-routes.ts';
+import { definePlugin, layerRoutes } from '../contract/index.ts';
 import { lookupRoutes } from './lookup.ts';
 import { publishRoutes } from './publish.ts';
 import { verifyRoutes } from './verify.ts';

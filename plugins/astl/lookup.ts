@@ -5,6 +5,7 @@ import {
   ApiError,
   Count,
   EntityName,
+  feedRoute,
   Hex32,
   kindOf,
   kindsOf,
@@ -12,9 +13,8 @@ import {
   Millis,
   route,
   SurfaceName,
-} from '../contract.ts';
-import type { JsonObject, LogView, PluginHost, Route } from '../contract.ts';
-import { feedRoute } from '../paging.ts';
+} from '../contract/index.ts';
+import type { JsonObject, LogView, PluginHost, Route } from '../contract/index.ts';
 import { byEntity, byHash, headHash, shownManifest, ShownManifest } from './published.ts';
 
 const FoundManifest = Type.Object(

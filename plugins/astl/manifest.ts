@@ -3,8 +3,8 @@
 
 import { manifestHash, native } from '../../log/index.ts';
 import type { Manifest } from '../../log/index.ts';
-import { ApiError } from '../contract.ts';
-import type { JsonObject } from '../contract.ts';
+import { ApiError } from '../contract/index.ts';
+import type { JsonObject } from '../contract/index.ts';
 
 /** A publish request after its schema. */
 interface PublishRequest {

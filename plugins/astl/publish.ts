@@ -15,7 +15,7 @@ import {
   receiptOf,
   route,
   SurfaceName,
-} from '../contract.ts';
+} from '../contract/index.ts';
 import type {
   AnsweredEntry,
   Caller,
@@ -25,7 +25,7 @@ import type {
   PluginHost,
   Route,
   SurfaceReader,
-} from '../contract.ts';
+} from '../contract/index.ts';
 import { manifestMembers, saysTheSame, wantedManifest } from './manifest.ts';
 import type { Presets } from './manifest.ts';
 import { headHash, logOf, ManifestReceipt, ManifestSchema, membersOf } from './published.ts';

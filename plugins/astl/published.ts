@@ -4,8 +4,16 @@
 import { Type } from 'typebox';
 import { isInForce, toBase64, toHex } from '../../log/index.ts';
 import type { Manifest } from '../../log/index.ts';
-import type { JsonObject, Kind, LogView, PluginHost } from '../contract.ts';
-import { asSchema, Count, EntityName, Hex32, Millis, receiptOf, SurfaceName } from '../contract.ts';
+import {
+  asSchema,
+  Count,
+  EntityName,
+  Hex32,
+  Millis,
+  receiptOf,
+  SurfaceName,
+} from '../contract/index.ts';
+import type { JsonObject, Kind, LogView, PluginHost } from '../contract/index.ts';
 
 /** A manifest as it stands in its entry. */
 export const ManifestSchema = Type.Object(

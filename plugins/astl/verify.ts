@@ -4,8 +4,8 @@
 import { Type } from 'typebox';
 import { LogError, manifestHash, native } from '../../log/index.ts';
 import { trustedKeyOf, verifyReceipt } from '../../log/verify.ts';
-import { ApiError, Count, Hex32, kindsOf, LogOfEntry, route } from '../contract.ts';
-import type { JsonObject, Kind, PluginHost, Route } from '../contract.ts';
+import { ApiError, Count, Hex32, kindsOf, LogOfEntry, route } from '../contract/index.ts';
+import type { JsonObject, Kind, PluginHost, Route } from '../contract/index.ts';
 import { byHash, ManifestSchema, membersOf, shownManifest } from './published.ts';
 import type { Found } from './published.ts';
 

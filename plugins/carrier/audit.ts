@@ -3,8 +3,15 @@
 
 import { Type } from 'typebox';
 import { toBase64 } from '../../log/index.ts';
-import type { AnsweredEntry, Json, JsonObject, Kind, LogView, PluginHost } from '../contract.ts';
-import { EntryReceipt, Millis, receiptOf } from '../contract.ts';
+import { EntryReceipt, Millis, receiptOf } from '../contract/index.ts';
+import type {
+  AnsweredEntry,
+  Json,
+  JsonObject,
+  Kind,
+  LogView,
+  PluginHost,
+} from '../contract/index.ts';
 import { ACTIONS, decisionType, PARTS, REASONS } from './entries.ts';
 import type { Decision } from './entries.ts';
 import { carrierCatalog } from './rules.ts';

@@ -2,9 +2,16 @@
 // go over: a check reads those of the closed logs where they stand (deciding.ts).
 
 import { Type } from 'typebox';
-import { carriedKind, carriedType, eachRow, EntityName, EntryId, Hex32 } from '../contract.ts';
-import { Millis } from '../contract.ts';
-import type { Carry, LogView } from '../contract.ts';
+import {
+  carriedKind,
+  carriedType,
+  eachRow,
+  EntityName,
+  EntryId,
+  Hex32,
+  Millis,
+} from '../contract/index.ts';
+import type { Carry, LogView } from '../contract/index.ts';
 import { mandateRow } from './entries.ts';
 import type { MandateRow } from './entries.ts';
 

@@ -2,10 +2,16 @@
 // the answer in the log is missed. What fails on our side says BLOCK in its error. gateway/API.md §8.3.
 
 import { fromBase64Url, LogError, toHex } from '../../log/index.ts';
-import { ApiError, statementAt } from '../contract.ts';
-import type { Caller, Draft, Json, LogView, PluginHost } from '../contract.ts';
-import type { RowReader, Sequenced } from '../contract.ts';
-import { entryName, findEntry } from '../finding.ts';
+import { ApiError, entryName, findEntry, statementAt } from '../contract/index.ts';
+import type {
+  Caller,
+  Draft,
+  Json,
+  LogView,
+  PluginHost,
+  RowReader,
+  Sequenced,
+} from '../contract/index.ts';
 import { DECISION, mandateRow } from './entries.ts';
 import type { ACTIONS, Decision, MandateRow } from './entries.ts';
 import { knownAt, knownOf, seenIn, subjectRow } from './findings.ts';

@@ -2,8 +2,8 @@
 // gateway/API.md §8.3.
 
 import { Type } from 'typebox';
-import { ApiError, EntityName, Millis, receiptOf, route, SLUG, slugOf } from '../contract.ts';
-import type { AnsweredEntry, JsonObject, Kind, PluginHost, Route } from '../contract.ts';
+import { ApiError, EntityName, Millis, receiptOf, route, SLUG, slugOf } from '../contract/index.ts';
+import type { AnsweredEntry, JsonObject, Kind, PluginHost, Route } from '../contract/index.ts';
 import { historyUrl, logOf } from './audit.ts';
 import { coveredSize, mandateOf, slugRef } from './deciding.ts';
 import { MANDATE, mandateType } from './entries.ts';

@@ -4,8 +4,22 @@
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import type { CarriedPlace, EntryType, JsonObject, RowWriter, Sequenced } from '../contract.ts';
-import { asSchema, Count, EntityName, EntryId, Hex32, Millis, SessionRef } from '../contract.ts';
+import {
+  asSchema,
+  Count,
+  EntityName,
+  EntryId,
+  Hex32,
+  Millis,
+  SessionRef,
+} from '../contract/index.ts';
+import type {
+  CarriedPlace,
+  EntryType,
+  JsonObject,
+  RowWriter,
+  Sequenced,
+} from '../contract/index.ts';
 import { findings } from './findings.ts';
 
 /** Name of the entry type of an enrollment. */

@@ -2,7 +2,14 @@
 // each tenant and each entity, kept as the entries come. gateway/API.md §8.3. Pure, so that a reindex rebuilds it.
 
 import { RESULT } from '../classify/index.ts';
-import type { Json, JsonObject, RowReader, RowWriter, Sequenced, Watch } from '../contract.ts';
+import type {
+  Json,
+  JsonObject,
+  RowReader,
+  RowWriter,
+  Sequenced,
+  Watch,
+} from '../contract/index.ts';
 import { DECISION } from '../gate/index.ts';
 
 /** An entry about an insured; `what` is its classification, or its outcome where it has none. */

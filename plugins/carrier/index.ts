@@ -1,7 +1,7 @@
 // The carrier gate: mandates of insured parties, and ALLOW or BLOCK before a policy is bound or renewed, each answer
 // signed and logged with what it rests on. gateway/API.md §8.3.
 
-import { definePlugin } from '../contract.ts';
+import { definePlugin } from '../contract/index.ts';
 import { carried, carry } from './carry.ts';
 import { enrollRoute } from './enroll.ts';
 import { decisionType, mandateType } from './entries.ts';

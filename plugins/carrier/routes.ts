@@ -2,9 +2,16 @@
 // gateway/API.md §8.3, §14.
 
 import { Type } from 'typebox';
-import { ApiError, route, SLUG, slugOf } from '../contract.ts';
-import type { Json, PluginHost, Route } from '../contract.ts';
-import { decimalOf, decimalPattern, MICRO } from '../decimal.ts';
+import {
+  ApiError,
+  decimalOf,
+  decimalPattern,
+  MICRO,
+  route,
+  SLUG,
+  slugOf,
+} from '../contract/index.ts';
+import type { Json, PluginHost, Route } from '../contract/index.ts';
 import { CheckAnswer, checkAnswer } from './audit.ts';
 import { actionOf, decisionDraft, failingClosed } from './deciding.ts';
 

@@ -5,7 +5,7 @@
 // before any dispute.
 
 import { canonical, native, toHex } from '../../log/index.ts';
-import type { JsonObject, PluginHost } from '../contract.ts';
+import type { JsonObject, PluginHost } from '../contract/index.ts';
 import type { Mandate, MandateRow, PARTS, Reason } from './entries.ts';
 import type { Known, Seen } from './findings.ts';
 

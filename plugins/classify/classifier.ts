@@ -2,7 +2,7 @@
 // gateway/API.md §6.2, §6.3. Neither throws; a failure is ERROR, never SAFE.
 
 import { Type } from 'typebox';
-import type { JsonObject } from '../contract.ts';
+import type { JsonObject } from '../contract/index.ts';
 import { createAdapter } from './engine/adapter.ts';
 import type { Classified, Engine } from './engine/index.ts';
 

@@ -3,7 +3,7 @@
 
 import { Type } from 'typebox';
 import { isJsonObject } from '../../log/index.ts';
-import { Count } from '../contract.ts';
+import { Count } from '../contract/index.ts';
 import type {
   Component,
   Json,
@@ -12,7 +12,7 @@ import type {
   PublicMetrics,
   RowWriter,
   Sequenced,
-} from '../contract.ts';
+} from '../contract/index.ts';
 
 /** Counts of classifications: `attempts` is counted for itself, so that the invariant can fail. */
 export type Counts = {

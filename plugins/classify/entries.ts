@@ -1,8 +1,8 @@
 // The entry of a classification. gateway/API.md §6.2; log/FORMAT.md §2.
 
 import { Type } from 'typebox';
-import type { EntryType, EventRule } from '../contract.ts';
-import { asSchema, EntityName, Identifier, SessionRef, SurfaceName } from '../contract.ts';
+import { asSchema, EntityName, Identifier, SessionRef, SurfaceName } from '../contract/index.ts';
+import type { EntryType, EventRule } from '../contract/index.ts';
 import { countResult } from './counts.ts';
 
 /** Identifier of the entry type. */

@@ -1,6 +1,6 @@
 // Classification: the main job. A message in, a signed SAFE, VIOLATION, CRISIS or ERROR out. gateway/API.md §6.
 
-import { definePlugin } from '../contract.ts';
+import { definePlugin } from '../contract/index.ts';
 import { classificationMetrics, outcomesComponent } from './counts.ts';
 import { classifierOf, ClassifierSettings } from './classifier.ts';
 import type { Judged } from './classifier.ts';

@@ -1,13 +1,18 @@
 // POST /api/v1/classify: thin; the rules are in rules.ts. gateway/API.md §16.
 
 import { Type } from 'typebox';
-import { route } from '../contract.ts';
-import type { PluginHost, Route } from '../contract.ts';
-import { EntityName, Millis, receiptMembers, SurfaceName } from '../contract.ts';
+import {
+  EntityName,
+  Millis,
+  receiptMembers,
+  route,
+  SurfaceName,
+  textCost,
+} from '../contract/index.ts';
+import type { PluginHost, Route } from '../contract/index.ts';
 import type { Classifier } from './classifier.ts';
 import { ResultMembers } from './entries.ts';
 import { checkRequest, DEFAULT_DOMAIN, judge, namedEntity, resultDraft } from './rules.ts';
-import { textCost } from '../cost.ts';
 
 const ClassifyReceipt = Type.Object(
   { ...receiptMembers, ...ResultMembers.properties },

@@ -1,8 +1,16 @@
 // From a request and the engine's verdict to what is logged. gateway/API.md §1.2, §4.1, §6.2.
 
 import { entityOf, isDeclared } from '../astl/index.ts';
-import { ApiError } from '../contract.ts';
-import type { Caller, Draft, Egress, Json, JsonObject, Limits, LogView } from '../contract.ts';
+import { ApiError } from '../contract/index.ts';
+import type {
+  Caller,
+  Draft,
+  Egress,
+  Json,
+  JsonObject,
+  Limits,
+  LogView,
+} from '../contract/index.ts';
 import type { Classifier, Judged } from './classifier.ts';
 import { RESULT } from './entries.ts';
 

@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { add, MONTH, tierOf, TIERS } from './usage.ts';
 import type { Usage } from './usage.ts';
 import { usd } from './entries.ts';
-import { Count } from '../contract.ts';
+import { Count } from '../contract/index.ts';
 
 const Micro = Type.String({
   pattern: '^-?(0|[1-9][0-9]*)$',

@@ -3,8 +3,15 @@
 // their own log; sums of all tenants are added over the logs (routes.ts).
 
 import { Type } from 'typebox';
-import { carriedKind, carriedType, eachRow, endedMs, Identifier, SafeCount } from '../contract.ts';
-import type { Carry, JsonObject, LogView } from '../contract.ts';
+import {
+  carriedKind,
+  carriedType,
+  eachRow,
+  endedMs,
+  Identifier,
+  SafeCount,
+} from '../contract/index.ts';
+import type { Carry, JsonObject, LogView } from '../contract/index.ts';
 import { carriedRow, ceilingRow, Limit, monthRow, own } from './entries.ts';
 import { MONTH, monthOf } from './usage.ts';
 

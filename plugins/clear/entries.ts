@@ -4,7 +4,7 @@
 // entry, and refuses an act over the ceiling. It depends on the log alone, so that reindex computes the same sums.
 
 import { Type } from 'typebox';
-import { ApiError, asSchema, command, LOG_KINDS } from '../contract.ts';
+import { ApiError, asSchema, command, fixedDecimal, LOG_KINDS, MICRO } from '../contract/index.ts';
 import type {
   Command,
   EntryType,
@@ -13,8 +13,7 @@ import type {
   RowWriter,
   Sequenced,
   Watch,
-} from '../contract.ts';
-import { fixedDecimal, MICRO } from '../decimal.ts';
+} from '../contract/index.ts';
 import { actOf, add, monthOf, nextMonthMs, shareOf, usageOf, usageRow, withAct } from './usage.ts';
 import type { Act, Share, Usage } from './usage.ts';
 

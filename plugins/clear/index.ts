@@ -1,8 +1,7 @@
 // Clear: a toll on every governed act, basis points on what it cleared, summed by tenant and month.
 // gateway/API.md §10.2.
 
-import { definePlugin } from '../contract.ts';
-import { layerRoutes } from '../layer-routes.ts';
+import { definePlugin, layerRoutes } from '../contract/index.ts';
 import { clearApi, clearRoutes } from './routes.ts';
 import type { ClearApi } from './routes.ts';
 import { carried, carry } from './carry.ts';

@@ -1,8 +1,8 @@
 // The pages of the layer: a tenant's dashboard, and what partners embed.
 // gateway/API.md §10.1, §6.4. Of a tenant nothing stands on them: its key asks for it, in the browser.
 
-import type { Json, PluginHost, Route, RouteContext } from '../contract.ts';
-import { pageRoute } from '../page.ts';
+import { pageRoute } from '../contract/index.ts';
+import type { Json, PluginHost, Route, RouteContext } from '../contract/index.ts';
 import { TIERS } from './usage.ts';
 
 interface Vertical {

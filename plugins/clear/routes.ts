@@ -4,8 +4,8 @@
 // Without a key the tenant is `public` (gateway/API.md §3.3).
 
 import { Type } from 'typebox';
-import { route } from '../contract.ts';
-import type { Caller, Kind, PluginHost, Route } from '../contract.ts';
+import { route } from '../contract/index.ts';
+import type { Caller, Kind, PluginHost, Route } from '../contract/index.ts';
 import {
   ExposureAnswer,
   exposureOf,

@@ -3,8 +3,8 @@
 // Months are UTC months of the log's clock. Sums of money are bigint micro-USD, and decimal digits where they are
 // stored, because a sum may exceed a JSON integer. The numbers of the tiers are in catalogs/clear.json.
 
-import { readCatalog } from '../catalog.ts';
-import type { Json, JsonObject, Sequenced } from '../contract.ts';
+import { readCatalog } from '../contract/index.ts';
+import type { Json, JsonObject, Sequenced } from '../contract/index.ts';
 
 /** `YYYY-MM`. */
 export const MONTH = '^[0-9]{4}-(0[1-9]|1[0-2])$';

@@ -6,8 +6,15 @@ import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
 import { toHex } from '../../log/index.ts';
-import { ApiError, command, job, LOG_KINDS, memberShapes } from '../contract.ts';
-import type { Command, CommandState, Job, JsonObject, Kind, PluginHost } from '../contract.ts';
+import { ApiError, command, job, LOG_KINDS, memberShapes } from '../contract/index.ts';
+import type {
+  Command,
+  CommandState,
+  Job,
+  JsonObject,
+  Kind,
+  PluginHost,
+} from '../contract/index.ts';
 import { GRANT, SLOT } from './entries.ts';
 import { LAST, orderRow } from './ledger.ts';
 import type { SlotRow } from './ledger.ts';

@@ -2,8 +2,8 @@
 
 import { Type } from 'typebox';
 import { add } from '../clear/index.ts';
-import type { EntryType, RowWriter, Sequenced } from '../contract.ts';
-import { asSchema, Hex32, Millis, SafeCount } from '../contract.ts';
+import { asSchema, Hex32, Millis, SafeCount } from '../contract/index.ts';
+import type { EntryType, RowWriter, Sequenced } from '../contract/index.ts';
 import { begin, creditOf, creditRow, LAST, ledger, orderRow, SLOTS } from './ledger.ts';
 import type { SlotRow } from './ledger.ts';
 import { WEEK, weekOf } from './weeks.ts';

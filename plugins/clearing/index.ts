@@ -1,8 +1,7 @@
 // Clearing: every week's governed acts, netted by tenant under one root, and the credits of a window.
 // gateway/API.md §10.3.
 
-import { definePlugin } from '../contract.ts';
-import { layerRoutes } from '../layer-routes.ts';
+import { definePlugin, layerRoutes } from '../contract/index.ts';
 import { carried, carry } from './ledger.ts';
 import { ClearingSettings, closeJob, grantCommand, readiness, skuMembers } from './commands.ts';
 import { grantType, slotType } from './entries.ts';

@@ -8,7 +8,7 @@
 import { Type } from 'typebox';
 import { actOf, add, feeCounted } from '../clear/index.ts';
 import type { Digits } from '../clear/index.ts';
-import { carriedKind, carriedType, eachRow, Hex32 } from '../contract.ts';
+import { carriedKind, carriedType, eachRow, Hex32 } from '../contract/index.ts';
 import type {
   Carry,
   Json,
@@ -18,7 +18,7 @@ import type {
   RowWriter,
   Sequenced,
   Watch,
-} from '../contract.ts';
+} from '../contract/index.ts';
 import { netOf } from './net.ts';
 import { weekOf } from './weeks.ts';
 

@@ -4,7 +4,7 @@ import { canonical, listTree } from '../../log/index.ts';
 import type { ListTree } from '../../log/index.ts';
 import { add } from '../clear/index.ts';
 import type { Digits } from '../clear/index.ts';
-import type { Json, JsonObject } from '../contract.ts';
+import type { Json, JsonObject } from '../contract/index.ts';
 import { LEAF } from './verify.ts';
 
 /** Sums of governed acts, in integer micro-USD. */

@@ -3,8 +3,8 @@
 
 import { Type } from 'typebox';
 import { toBase64 } from '../../log/index.ts';
-import { Count, receiptOf } from '../contract.ts';
-import type { JsonObject } from '../contract.ts';
+import { Count, receiptOf } from '../contract/index.ts';
+import type { JsonObject } from '../contract/index.ts';
 import { slotType } from './entries.ts';
 import type { NettedWeek } from './slots.ts';
 import { LEAF, PROOF } from './verify.ts';

@@ -5,8 +5,8 @@
 import { Type } from 'typebox';
 import { toBase64, toHex } from '../../log/index.ts';
 import { usd } from '../clear/index.ts';
-import { ApiError, namedStatement, Nullable, receiptOf, route } from '../contract.ts';
-import type { JsonObject, Kind, LogView, PluginHost, Route } from '../contract.ts';
+import { ApiError, namedStatement, Nullable, receiptOf, route } from '../contract/index.ts';
+import type { JsonObject, Kind, LogView, PluginHost, Route } from '../contract/index.ts';
 import { SlotMembers, slotType } from './entries.ts';
 import { creditRow, leftOf, own, shownCredit } from './ledger.ts';
 import { ProofAnswer, proofOf } from './proof.ts';

@@ -2,7 +2,7 @@
 // gateway/API.md §10.3. A log that was succeeded keeps its weeks; the newest one closes what is open.
 
 import type { ListTree } from '../../log/index.ts';
-import type { Kind, LogView, PluginHost } from '../contract.ts';
+import type { Kind, LogView, PluginHost } from '../contract/index.ts';
 import { FIRST, LAST, netRows, own, SLOTS } from './ledger.ts';
 import type { SlotRow } from './ledger.ts';
 import { leafOf, netOf, NO_NET, plusNet, slotTree } from './net.ts';

@@ -1,7 +1,7 @@
 // The two catalogs of compliance as the rules read them: what the law and the exhibit tool say, never in code.
 // gateway/API.md §12.1, §12.2; catalogs/compliance/.
 
-import { readCatalog } from '../catalog.ts';
+import { readCatalog } from '../contract/index.ts';
 
 /** What an item of the checklist may come to. */
 export const STATUSES = ['met', 'partial', 'not_evidenced', 'not_applicable'] as const;

@@ -5,7 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import { canonical, Turns } from '../../log/index.ts';
-import type { Draft, Json, JsonObject, LogView } from '../contract.ts';
+import type { Draft, Json, JsonObject, LogView } from '../contract/index.ts';
 import { ARTICLE_12, NAIC } from './catalogs.ts';
 import type { RowRule } from './catalogs.ts';
 import { checklistOf, incidentsOf, iso, itemSelectors } from './checklist.ts';

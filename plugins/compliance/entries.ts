@@ -2,8 +2,8 @@
 // packs, which speak about a session and are not on its chain. gateway/API.md §2.2, §12; log/FORMAT.md §2, §3.
 
 import { Type } from 'typebox';
-import type { EntryType, JsonObject } from '../contract.ts';
-import { asSchema, Count, Millis, SessionKey, SessionRef } from '../contract.ts';
+import { asSchema, Count, Millis, SessionKey, SessionRef } from '../contract/index.ts';
+import type { EntryType, JsonObject } from '../contract/index.ts';
 
 /** Name of the entry type of an Article 12 event. */
 export const EVENT = 'compliance.event.v1';

@@ -1,7 +1,7 @@
 // Compliance: events of AI systems under Article 12 of the EU AI Act, the report over a session of them, and the
 // NAIC exhibit pack. gateway/API.md §12.1, §12.2.
 
-import { definePlugin } from '../contract.ts';
+import { definePlugin } from '../contract/index.ts';
 import { eventType, packType, reportType } from './entries.ts';
 import { eventRoute } from './event.ts';
 import { documentRoutes } from './routes.ts';

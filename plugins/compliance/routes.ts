@@ -7,7 +7,20 @@ import { readFileSync } from 'node:fs';
 import { Eta } from 'eta';
 import { Type } from 'typebox';
 import type { TObject, TProperties, TSchema } from 'typebox';
-import { ApiError, described, LookupDocument, receiptOf, route } from '../contract.ts';
+import {
+  ApiError,
+  described,
+  logName,
+  LogNumber,
+  LookupDocument,
+  lookupUrl,
+  receiptOf,
+  route,
+  sendPage,
+  sessionCost,
+  sessionLog,
+  sessionsOf,
+} from '../contract/index.ts';
 import type {
   Caller,
   EntryType,
@@ -16,11 +29,8 @@ import type {
   PluginHost,
   Route,
   RouteContext,
-} from '../contract.ts';
-import { sessionCost } from '../cost.ts';
-import { sendPage } from '../page.ts';
+} from '../contract/index.ts';
 import restraint from '../restraint/index.ts';
-import { logName, LogNumber, lookupUrl, sessionLog, sessionsOf } from '../succession.ts';
 import { PACK_SELECTORS, packOf, REPORT_SELECTORS, reportOf, Sealer } from './documents.ts';
 import type { SealTime, Subject } from './documents.ts';
 import { PACK, packType, REPORT, reportType } from './entries.ts';

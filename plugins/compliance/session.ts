@@ -4,9 +4,8 @@
 // Memory does not grow with the session, except for its incidents.
 
 import { RightEdge, toHex } from '../../log/index.ts';
-import { ApiError } from '../contract.ts';
-import type { ChainKey, JsonObject, LogView } from '../contract.ts';
-import { countOf } from '../finding.ts';
+import { ApiError, countOf } from '../contract/index.ts';
+import type { ChainKey, JsonObject, LogView } from '../contract/index.ts';
 import { EVENT } from './entries.ts';
 
 /** The entries behind a statement of a report. */

@@ -3,7 +3,7 @@
 
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
-import { Count, Hex32, Millis, Nullable, SessionRef } from '../contract.ts';
+import { Count, Hex32, Millis, Nullable, SessionRef } from '../contract/index.ts';
 import { STATUSES } from './catalogs.ts';
 
 const Time = Type.String({ description: 'RFC 3339, UTC.' });

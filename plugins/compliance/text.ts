@@ -1,7 +1,7 @@
 // The two documents as plain text, from the same object as the JSON. What a caller named is shown so that it can
 // start no line of its own. gateway/API.md §12.1, §12.2; NAIC AI Systems Evaluation Tool.
 
-import type { JsonObject } from '../contract.ts';
+import type { JsonObject } from '../contract/index.ts';
 import type { Item } from './checklist.ts';
 import type { Evidence } from './session.ts';
 

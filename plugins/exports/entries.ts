@@ -6,7 +6,7 @@
 // looked up in all logs before it is registered (scitt/routes.ts).
 
 import { Type } from 'typebox';
-import { asSchema, carriedKind, carriedType, eachRow, Hex32 } from '../contract.ts';
+import { asSchema, carriedKind, carriedType, eachRow, Hex32 } from '../contract/index.ts';
 import type {
   CarriedPlace,
   Carry,
@@ -15,7 +15,7 @@ import type {
   LogView,
   RowWriter,
   Sequenced,
-} from '../contract.ts';
+} from '../contract/index.ts';
 
 /** Name of the entry type of an issuer's key. */
 export const ISSUER = 'exports.issuer.v1';

@@ -2,8 +2,8 @@
 // gateway/API.md §12.3, §12.4.
 
 import { Type } from 'typebox';
-import { definePlugin } from '../contract.ts';
-import type { PluginHost } from '../contract.ts';
+import { definePlugin } from '../contract/index.ts';
+import type { PluginHost } from '../contract/index.ts';
 import { airRoutes } from './air/routes.ts';
 import { AirChains } from './air/chains.ts';
 import type { AirMapping } from './air/mapping.ts';

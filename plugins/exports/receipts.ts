@@ -12,7 +12,7 @@ import {
   receiptHeader,
   toBeSigned,
 } from '../../log/index.ts';
-import type { LogView, PluginHost, PluginSigner } from '../contract.ts';
+import type { LogView, PluginHost, PluginSigner } from '../contract/index.ts';
 
 interface SignedRoot {
   readonly size: number;

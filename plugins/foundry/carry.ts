@@ -4,11 +4,19 @@
 // of inference seals is one of its own log: none of these goes over.
 
 import { Type } from 'typebox';
-import { carriedKind, carriedType, eachRow, EntryId } from '../contract.ts';
-import { Identifier, Millis, Nullable, SafeCount } from '../contract.ts';
-import type { Carry, JsonObject, LogView } from '../contract.ts';
+import {
+  carriedKind,
+  carriedType,
+  DecimalText,
+  eachRow,
+  EntryId,
+  Identifier,
+  Millis,
+  Nullable,
+  SafeCount,
+} from '../contract/index.ts';
+import type { Carry, JsonObject, LogView } from '../contract/index.ts';
 import { balanceRow, HolderRef, supplyRow } from './custody.ts';
-import { DecimalText } from '../decimal.ts';
 import { aggregateRow, feedRow, isOpenDispute } from './oracle/entries.ts';
 import type { AggregateRow } from './oracle/entries.ts';
 import { ConditionMembers, triggerRow } from './trigger/entries.ts';

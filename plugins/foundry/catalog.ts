@@ -1,6 +1,6 @@
 // What the rules read of catalogs/foundry.json. gateway/API.md §17; the numbers are there, never here.
 
-import type { PluginHost } from '../contract.ts';
+import type { PluginHost } from '../contract/index.ts';
 
 /** A source of readings. */
 interface Source {

@@ -13,12 +13,14 @@ import {
   EntryId,
   Hex32,
   Identifier,
+  lookupUrl,
   Nullable,
   receiptOf,
   route,
   SafeCount,
   SessionRef,
-} from '../contract.ts';
+  sessionsOf,
+} from '../contract/index.ts';
 import type {
   AnsweredEntry,
   Caller,
@@ -30,9 +32,8 @@ import type {
   RowReader,
   RowWriter,
   Sequenced,
-} from '../contract.ts';
+} from '../contract/index.ts';
 import { sessionState } from '../silence/index.ts';
-import { lookupUrl, sessionsOf } from '../succession.ts';
 import { foundryCatalog } from './catalog.ts';
 import type { Category, FoundryCatalog } from './catalog.ts';
 import { count, lastEntry, tenantOf } from './entries.ts';

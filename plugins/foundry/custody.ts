@@ -6,12 +6,25 @@
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { ApiError, asSchema, EntryId, Identifier, receiptOf, route } from '../contract.ts';
+import {
+  ApiError,
+  asSchema,
+  DECIMAL,
+  DecimalText,
+  decimalText,
+  EntryId,
+  exact,
+  exactOf,
+  Identifier,
+  receiptOf,
+  route,
+} from '../contract/index.ts';
 import type {
   AnsweredEntry,
   Caller,
   Draft,
   EntryType,
+  Exact,
   Json,
   JsonObject,
   PluginHost,
@@ -19,9 +32,7 @@ import type {
   RowReader,
   RowWriter,
   Sequenced,
-} from '../contract.ts';
-import { DECIMAL, DecimalText, decimalText, exact, exactOf } from '../decimal.ts';
-import type { Exact } from '../decimal.ts';
+} from '../contract/index.ts';
 import { count, lastEntry } from './entries.ts';
 
 /** What may happen to an asset. gateway/API.md §19. */

@@ -1,7 +1,13 @@
 // What the entry types of the foundry share: the counts of the installed base, and the newest entry of a group.
 // gateway/API.md §10.7.
 
-import type { AnsweredEntry, JsonObject, RowReader, RowWriter, Sequenced } from '../contract.ts';
+import type {
+  AnsweredEntry,
+  JsonObject,
+  RowReader,
+  RowWriter,
+  Sequenced,
+} from '../contract/index.ts';
 
 /** What is counted. */
 export const COUNTED = [

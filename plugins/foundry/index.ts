@@ -1,7 +1,7 @@
 // The actuation foundry: readings of the world become an aggregate, an aggregate fires an obligation, and each
 // step leaves a receipt. gateway/API.md §10.5 to §10.9.
 
-import { definePlugin } from '../contract.ts';
+import { definePlugin } from '../contract/index.ts';
 import { carried, carry } from './carry.ts';
 import { conformityRoute, conformityType } from './conformity.ts';
 import { custodyRoute, custodyType } from './custody.ts';

@@ -9,7 +9,16 @@ import type { Static } from 'typebox';
 import classify from '../classify/index.ts';
 import { RESULT, resultDraft } from '../classify/index.ts';
 import type { Judged } from '../classify/index.ts';
-import { asSchema, before, EntryId, EntryReceipt, receiptOf, route } from '../contract.ts';
+import {
+  asSchema,
+  before,
+  DecimalInput,
+  EntryId,
+  EntryReceipt,
+  receiptOf,
+  route,
+  textCost,
+} from '../contract/index.ts';
 import type {
   Caller,
   Draft,
@@ -18,9 +27,7 @@ import type {
   PluginHost,
   Route,
   SequencePoint,
-} from '../contract.ts';
-import { textCost } from '../cost.ts';
-import { DecimalInput } from '../decimal.ts';
+} from '../contract/index.ts';
 import { committedAt, CONFORMITY, packed } from './conformity.ts';
 import { CUSTODY, custodyBody, custodyDraft } from './custody.ts';
 import type { CustodyRequest } from './custody.ts';

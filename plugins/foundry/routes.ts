@@ -2,10 +2,8 @@
 // base. gateway/API.md §10.7.
 
 import { Type } from 'typebox';
-import { ApiError, kindOf, route } from '../contract.ts';
-import type { Caller, JsonObject, PluginHost, Route } from '../contract.ts';
-import { answeredEntry } from '../finding.ts';
-import { layerRoutes } from '../layer-routes.ts';
+import { answeredEntry, ApiError, kindOf, layerRoutes, route } from '../contract/index.ts';
+import type { Caller, JsonObject, PluginHost, Route } from '../contract/index.ts';
 import { COUNTED, countsName } from './entries.ts';
 import { KEPT_SETTLEMENTS, NEWEST_SETTLEMENTS } from './trigger/entries.ts';
 import { settlementShown, SettlementShown } from './trigger/fire.ts';

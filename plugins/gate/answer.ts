@@ -2,8 +2,8 @@
 
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
-import type { AnsweredEntry, JsonObject, RouteRequest } from '../contract.ts';
-import { described, entryTypeOf, Millis, receiptOf } from '../contract.ts';
+import { described, entryTypeOf, Millis, receiptOf } from '../contract/index.ts';
+import type { AnsweredEntry, JsonObject, RouteRequest } from '../contract/index.ts';
 import restraint, { RECORD, restraintObject, RestraintObject } from '../restraint/index.ts';
 import { preimageOf } from './asking.ts';
 import type { GateCatalog, GateRequest } from './asking.ts';

@@ -5,9 +5,16 @@
 
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
-import { carriedKind, carriedType, eachRow, endedMs, EntryId } from '../contract.ts';
-import { Hex32, Millis } from '../contract.ts';
-import type { Carry, JsonObject, LogView, RestsOn } from '../contract.ts';
+import {
+  carriedKind,
+  carriedType,
+  eachRow,
+  endedMs,
+  EntryId,
+  Hex32,
+  Millis,
+} from '../contract/index.ts';
+import type { Carry, JsonObject, LogView, RestsOn } from '../contract/index.ts';
 import { POLICY } from './entries.ts';
 import { policyAt } from './policies.ts';
 import { actRow, holdRow, isUsable, openHolds, permitRow, policyRow } from './rows.ts';

@@ -3,8 +3,8 @@
 
 import { Type } from 'typebox';
 import { isJsonObject, parseJson } from '../../log/index.ts';
-import { ApiError } from '../contract.ts';
-import type { Json, JsonObject, PluginHost } from '../contract.ts';
+import { ApiError } from '../contract/index.ts';
+import type { Json, JsonObject, PluginHost } from '../contract/index.ts';
 import type { Asked } from './asking.ts';
 import type { PermitRefused } from './permit.ts';
 

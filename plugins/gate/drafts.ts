@@ -2,7 +2,7 @@
 // whatever is not a permit. One act, one toll. gateway/API.md §8.1, §9.2; log/FORMAT.md §3.
 
 import { isDeclared } from '../astl/index.ts';
-import type { Draft, Json, JsonObject } from '../contract.ts';
+import type { Draft, Json, JsonObject } from '../contract/index.ts';
 import { CAUSES, restraintDraft } from '../restraint/index.ts';
 import { classificationMembers, explanationOf } from './asking.ts';
 import type { Asked, GateCatalog } from './asking.ts';

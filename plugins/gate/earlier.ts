@@ -2,9 +2,8 @@
 // earlier release opened after another began without it. None of it holds any more, since a decision names the policy
 // in force by an entry of its own log: so it is said where it is, and what to do. gateway/API.md §8.1.
 
-import { ApiError, logOfPlace, namedStatement } from '../contract.ts';
-import type { Caller, JsonObject, Kind, LogView, PluginHost } from '../contract.ts';
-import { logName } from '../succession.ts';
+import { ApiError, logName, logOfPlace, namedStatement } from '../contract/index.ts';
+import type { Caller, JsonObject, Kind, LogView, PluginHost } from '../contract/index.ts';
 import { policyInForce } from './policies.ts';
 import { holdRow, openHolds } from './rows.ts';
 import type { HoldRow } from './rows.ts';

@@ -2,7 +2,6 @@
 // from them. gateway/API.md §8.1, §8.2; log/FORMAT.md §2.
 
 import { Type } from 'typebox';
-import type { EntryType, JsonObject } from '../contract.ts';
 import {
   asSchema,
   EntityName,
@@ -13,7 +12,8 @@ import {
   SafeCount,
   SessionRef,
   SurfaceName,
-} from '../contract.ts';
+} from '../contract/index.ts';
+import type { EntryType, JsonObject } from '../contract/index.ts';
 import { PolicyMembers } from './policies.ts';
 import { projectDecision, projectPolicy, projectUse } from './rows.ts';
 

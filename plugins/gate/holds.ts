@@ -2,11 +2,23 @@
 // one group, the PERMIT that the act waited for; a refusal its DENY. Either happens once. gateway/API.md §8.1, §14.
 
 import { Type } from 'typebox';
-import { ApiError, logOfPlace, route } from '../contract.ts';
-import type { CarriedPlace } from '../contract.ts';
-import type { Caller, Draft, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
-import { described, receiptOf } from '../contract.ts';
-import { answeredEntry } from '../finding.ts';
+import {
+  answeredEntry,
+  ApiError,
+  described,
+  logOfPlace,
+  receiptOf,
+  route,
+} from '../contract/index.ts';
+import type {
+  Caller,
+  CarriedPlace,
+  Draft,
+  JsonObject,
+  LogView,
+  PluginHost,
+  Route,
+} from '../contract/index.ts';
 import { CAUSES, restraintDraft } from '../restraint/index.ts';
 import { decisionAmong, decisionAnswer, decisionAnswerMembers, PermitObject } from './answer.ts';
 import { gateCatalog } from './asking.ts';

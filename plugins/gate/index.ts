@@ -3,7 +3,7 @@
 
 import { Type } from 'typebox';
 import classify, { RESULT } from '../classify/index.ts';
-import { definePlugin } from '../contract.ts';
+import { definePlugin } from '../contract/index.ts';
 import restraint from '../restraint/index.ts';
 import { gateCatalog } from './asking.ts';
 import { carried, carry } from './carry.ts';

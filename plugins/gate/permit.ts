@@ -6,7 +6,7 @@
 
 import { Type } from 'typebox';
 import { canonical } from '../../log/index.ts';
-import { ApiError, Millis, receiptOf, route } from '../contract.ts';
+import { ApiError, entryName, findEntry, Millis, receiptOf, route } from '../contract/index.ts';
 import type {
   Draft,
   GroupOptions,
@@ -16,8 +16,7 @@ import type {
   LogView,
   PluginHost,
   Route,
-} from '../contract.ts';
-import { entryName, findEntry } from '../finding.ts';
+} from '../contract/index.ts';
 import { defaultActionRef } from '../pdtr/index.ts';
 import { gateCatalog, preimageOf } from './asking.ts';
 import { DECISION, DecisionMembers, USE, UseMembers, useType } from './entries.ts';

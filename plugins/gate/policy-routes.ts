@@ -2,10 +2,8 @@
 // so that a decision can be judged by what was in force. gateway/API.md §8.1.
 
 import { Type } from 'typebox';
-import { ApiError, route } from '../contract.ts';
-import type { Caller, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
-import { receiptOf } from '../contract.ts';
-import { logName } from '../succession.ts';
+import { ApiError, logName, receiptOf, route } from '../contract/index.ts';
+import type { Caller, JsonObject, LogView, PluginHost, Route } from '../contract/index.ts';
 import { logOfEarlierPolicy } from './earlier.ts';
 import { DecisionMembers, POLICY, policyType } from './entries.ts';
 import {

@@ -2,8 +2,8 @@
 // and by what the log still discloses of the first inputs. gateway/API.md §7.7.
 
 import type { ClassifyApi } from '../classify/index.ts';
-import { ApiError } from '../contract.ts';
-import type { JsonObject, PluginHost } from '../contract.ts';
+import { ApiError } from '../contract/index.ts';
+import type { JsonObject, PluginHost } from '../contract/index.ts';
 import type { Evaluator, Replayed } from '../restraint/index.ts';
 import type { GateCatalog } from './asking.ts';
 import { decide } from './rules.ts';

@@ -3,9 +3,15 @@
 
 import { LogError } from '../../log/index.ts';
 import classify from '../classify/index.ts';
-import { answerWithPlace, ApiError, route } from '../contract.ts';
-import type { Caller, GroupOptions, JsonObject, PluginHost } from '../contract.ts';
-import type { Route, RouteContext } from '../contract.ts';
+import { answerWithPlace, ApiError, route, textCost } from '../contract/index.ts';
+import type {
+  Caller,
+  GroupOptions,
+  JsonObject,
+  PluginHost,
+  Route,
+  RouteContext,
+} from '../contract/index.ts';
 import { BindGateAnswer, GateAnswer, gateAnswer } from './answer.ts';
 import { asked, gateBody, gateCatalog } from './asking.ts';
 import type { Asked, GateCatalog, GateRequest } from './asking.ts';
@@ -23,7 +29,6 @@ import { inForceOf, policyInForce } from './policies.ts';
 import type { InForce } from './policies.ts';
 import { actRow, gateRow, inputsOf, permitRow, policyRow } from './rows.ts';
 import type { ActRow, PermitRow, PolicyRow } from './rows.ts';
-import { textCost } from '../cost.ts';
 
 /** Another policy is in force at the sequence point than the one that decided. */
 class OtherPolicy extends Error {

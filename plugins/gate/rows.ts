@@ -1,7 +1,13 @@
 // What follows from the gate's entries: the policy in force, which permits are unused, which acts are held, and
 // the newest decision of a session. Pure functions of the log, so that reindex rebuilds them. gateway/API.md §8.
 
-import type { CarriedPlace, JsonObject, RowReader, RowWriter, Sequenced } from '../contract.ts';
+import type {
+  CarriedPlace,
+  JsonObject,
+  RowReader,
+  RowWriter,
+  Sequenced,
+} from '../contract/index.ts';
 import { sessionDecisionRow } from '../pdtr/index.ts';
 import type { SessionDecision } from '../pdtr/index.ts';
 

@@ -1,8 +1,7 @@
 // The issuer-pays index: what a listing costs, and the scoreboard, whose criteria anyone applies to an entry of
 // their choice. gateway/API.md §17.
 
-import { definePlugin } from '../contract.ts';
-import { layerRoutes } from '../layer-routes.ts';
+import { definePlugin, layerRoutes } from '../contract/index.ts';
 import { scoreboardRoute } from './routes.ts';
 
 /** The plugin `issuer-pays`. */

@@ -1,8 +1,8 @@
 // GET /standards/issuer-pays-scoreboard.json, as JSON or text. gateway/API.md §16.
 
 import { Type } from 'typebox';
-import { ApiError, EntryOrHash, kindsOf, LogOfEntry, route } from '../contract.ts';
-import type { PluginHost, Route } from '../contract.ts';
+import { ApiError, EntryOrHash, kindsOf, LogOfEntry, route } from '../contract/index.ts';
+import type { PluginHost, Route } from '../contract/index.ts';
 import { sampleOf, scoreboardDocument, scoreboardText } from './scoreboard.ts';
 
 const Entry = Type.Object({

@@ -4,8 +4,8 @@
 import { native, toBase64 } from '../../log/index.ts';
 import { trustedKeyOf, verifyConsistency, verifyReceipt } from '../../log/verify.ts';
 import type { CheckName } from '../../log/verify.ts';
-import type { JsonObject, Kind, LogView, PluginHost } from '../contract.ts';
-import { findEntry } from '../finding.ts';
+import { findEntry } from '../contract/index.ts';
+import type { JsonObject, Kind, LogView, PluginHost } from '../contract/index.ts';
 
 /** How one criterion came out. */
 interface Measured {

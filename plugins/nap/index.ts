@@ -1,7 +1,6 @@
 // The negative-act premium: what was not done, at a toll of its own. gateway/API.md §10.2.
 
-import { definePlugin } from '../contract.ts';
-import { layerRoutes } from '../layer-routes.ts';
+import { definePlugin, layerRoutes } from '../contract/index.ts';
 import { usageRoute } from './routes.ts';
 
 /** The plugin `nap`. */

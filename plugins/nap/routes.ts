@@ -5,8 +5,8 @@
 import { Type } from 'typebox';
 import clear, { add, MONTH, monthOf, usd } from '../clear/index.ts';
 import type { Digits, Usage } from '../clear/index.ts';
-import { Count, route } from '../contract.ts';
-import type { JsonObject, PluginHost, Route } from '../contract.ts';
+import { Count, route } from '../contract/index.ts';
+import type { JsonObject, PluginHost, Route } from '../contract/index.ts';
 
 /** A premium SKU: the key of its toll, and the SKU that it is counted under. */
 interface Sku {

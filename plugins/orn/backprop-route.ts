@@ -1,8 +1,8 @@
 // POST /api/v1/orn/backprop. gateway/API.md §10.4, §14.
 
 import { Type } from 'typebox';
-import { ApiError, receiptOf, route } from '../contract.ts';
-import type { JsonObject, PluginHost, Route } from '../contract.ts';
+import { ApiError, receiptOf, route } from '../contract/index.ts';
+import type { JsonObject, PluginHost, Route } from '../contract/index.ts';
 import {
   DecimalText,
   End,

@@ -2,8 +2,8 @@
 // one commitment. log/FORMAT.md §2; gateway/API.md §10.4.
 
 import { Type } from 'typebox';
-import { asSchema } from '../contract.ts';
-import type { EntryType } from '../contract.ts';
+import { asSchema } from '../contract/index.ts';
+import type { EntryType } from '../contract/index.ts';
 import { DecimalText, MAX_NAMED, MicroUsd } from './members.ts';
 import { MODES } from './backprop.ts';
 import { VALUE_FUNCTIONS } from './game-request.ts';

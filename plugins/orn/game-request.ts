@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { ApiError } from '../contract.ts';
+import { ApiError } from '../contract/index.ts';
 import {
   End,
   MAX_EDGES,

@@ -4,8 +4,8 @@
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { ApiError, receiptOf, route } from '../contract.ts';
-import type { AnsweredEntry, JsonObject, PluginHost, Route } from '../contract.ts';
+import { ApiError, receiptOf, route } from '../contract/index.ts';
+import type { AnsweredEntry, JsonObject, PluginHost, Route } from '../contract/index.ts';
 import { AVERAGE, averageType, DOES_NOT_ASSERT } from './entries.ts';
 import {
   apportion,

@@ -1,8 +1,7 @@
 // The orchestration layer: who of a swarm of agents contributed what, who carries a liability, who bears a sacrifice.
 // gateway/API.md §10.4.
 
-import { definePlugin } from '../contract.ts';
-import { layerRoutes } from '../layer-routes.ts';
+import { definePlugin, layerRoutes } from '../contract/index.ts';
 import { backpropRoute } from './backprop-route.ts';
 import { declareRoute } from './general-average.ts';
 import { averageType, backpropType, sharpType } from './entries.ts';

@@ -3,9 +3,8 @@
 // with the largest remainder (Hamilton) method. gateway/API.md §1.3, §10.4.
 
 import { Type } from 'typebox';
-import { ApiError } from '../contract.ts';
-import type { AnsweredEntry } from '../contract.ts';
-import { decimalOf, decimalPattern, MICRO, printDecimal } from '../decimal.ts';
+import { ApiError, decimalOf, decimalPattern, MICRO, printDecimal } from '../contract/index.ts';
+import type { AnsweredEntry } from '../contract/index.ts';
 
 /**
  * Parts of `amount` in the proportion of `weights`, whose sum is `whole`, which is not 0. Each is its exact share

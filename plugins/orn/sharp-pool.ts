@@ -3,7 +3,7 @@
 
 import type { Worker } from 'node:worker_threads';
 import { startThread } from '../../log/index.ts';
-import { ApiError } from '../contract.ts';
+import { ApiError } from '../contract/index.ts';
 import { shapleyOf } from './shapley.ts';
 import type { Shapley, ShapleyTask } from './shapley.ts';
 

@@ -5,8 +5,8 @@
 import { randomInt } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { ApiError, receiptOf, route } from '../contract.ts';
-import type { AnsweredEntry, JsonObject, PluginHost, Route } from '../contract.ts';
+import { ApiError, receiptOf, route } from '../contract/index.ts';
+import type { AnsweredEntry, JsonObject, PluginHost, Route } from '../contract/index.ts';
 import { DOES_NOT_ASSERT, SHARP, SharpMembers, sharpType } from './entries.ts';
 import { gameOf, ValueFunction } from './game-request.ts';
 import { rangeOf, worthOf } from './game.ts';

@@ -1,8 +1,8 @@
 // The act that a payment is bound to: what the caller told of it, what stands by default, and whether the
 // action_ref it claims is right. gateway/API.md §7.1, §7.2.
 
-import { ApiError } from '../contract.ts';
-import type { Caller, JsonObject } from '../contract.ts';
+import { ApiError } from '../contract/index.ts';
+import type { Caller, JsonObject } from '../contract/index.ts';
 import {
   actionRefs,
   CLAIM,

@@ -2,7 +2,7 @@
 
 import { hash } from 'node:crypto';
 import { canonical } from '../../log/index.ts';
-import type { JsonObject } from '../contract.ts';
+import type { JsonObject } from '../contract/index.ts';
 
 /** The profiles, the default one first. */
 export const PROFILES = [

@@ -2,7 +2,7 @@
 // gateway/API.md §1.2, §7.2 to §7.5, §9.2.
 
 import { isDeclared } from '../astl/index.ts';
-import type { Draft, Json, JsonObject, LogView } from '../contract.ts';
+import type { Draft, Json, JsonObject, LogView } from '../contract/index.ts';
 import type { Act, ToldAct } from './act.ts';
 import type { Decision } from './decision.ts';
 import { NOT_SUPPLIED, TWIN } from './entries.ts';

@@ -3,9 +3,8 @@
 //
 // The gate writes the row of the newest decision of a session; a settlement reads it at its own sequence point.
 
-import { statementAt } from '../contract.ts';
-import type { Caller, Json, LogView, RowReader } from '../contract.ts';
-import { entryName, indexNamed } from '../finding.ts';
+import { entryName, indexNamed, statementAt } from '../contract/index.ts';
+import type { Caller, Json, LogView, RowReader } from '../contract/index.ts';
 
 /** What the row says. */
 export interface SessionDecision {

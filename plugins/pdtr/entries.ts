@@ -3,7 +3,6 @@
 // gateway/API.md §7.3 to §7.5.
 
 import { Type } from 'typebox';
-import type { EntryType, JsonObject, RowReader, RowWriter, Sequenced } from '../contract.ts';
 import {
   asSchema,
   EntityName,
@@ -12,7 +11,8 @@ import {
   Millis,
   SessionRef,
   SurfaceName,
-} from '../contract.ts';
+} from '../contract/index.ts';
+import type { EntryType, JsonObject, RowReader, RowWriter, Sequenced } from '../contract/index.ts';
 import { PROFILES } from './action-ref.ts';
 
 /** Identifier of the entry type of a bind. */

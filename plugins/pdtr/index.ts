@@ -1,8 +1,7 @@
 // The payment-decision twin receipt: a payment, bound to the act it paid for and to the decision behind it.
 // gateway/API.md §7.
 
-import { definePlugin } from '../contract.ts';
-import { layerRoutes } from '../layer-routes.ts';
+import { definePlugin, layerRoutes } from '../contract/index.ts';
 import { notSuppliedType, twinType } from './entries.ts';
 import { settlementRoutes } from './routes.ts';
 import { twinRoute } from './twin.ts';

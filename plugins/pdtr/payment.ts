@@ -4,8 +4,8 @@
 
 import { createHash } from 'node:crypto';
 import { fromBase64, isJsonObject, LogError, parseJson } from '../../log/index.ts';
-import { ApiError } from '../contract.ts';
-import type { JsonObject } from '../contract.ts';
+import { ApiError } from '../contract/index.ts';
+import type { JsonObject } from '../contract/index.ts';
 
 /** One spelling for all: NFKC, no space around it, capitals. */
 export const spelled = (currency: string): string =>

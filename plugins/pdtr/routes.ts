@@ -4,9 +4,8 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { actingEntity } from '../astl/index.ts';
-import { Nullable, route } from '../contract.ts';
-import type { JsonObject, PluginHost, Route, RouteContext } from '../contract.ts';
-import { EntityName, Millis, SafeCount, SurfaceName } from '../contract.ts';
+import { EntityName, Millis, Nullable, route, SafeCount, SurfaceName } from '../contract/index.ts';
+import type { JsonObject, PluginHost, Route, RouteContext } from '../contract/index.ts';
 import { decisionOfSession, namedDecision, NO_DECISION, sessionDecision } from './decision.ts';
 import type { SessionDecision } from './decision.ts';
 import { actOf } from './act.ts';

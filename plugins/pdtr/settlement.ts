@@ -3,14 +3,14 @@
 
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
+import { described, receiptOf } from '../contract/index.ts';
 import type {
   AnsweredEntry,
   Disclosure,
   JsonObject,
   PluginHost,
   RouteRequest,
-} from '../contract.ts';
-import { described, receiptOf } from '../contract.ts';
+} from '../contract/index.ts';
 import { preimageBehind } from './act.ts';
 import { DEFAULT_PROFILE } from './action-ref.ts';
 import type { BindRequest } from './bind.ts';

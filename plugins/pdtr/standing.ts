@@ -1,8 +1,8 @@
 // What stands of a tenant's payment at the sequence point: nothing, the same bind, or another one. Here and
 // nowhere else it is decided that a payment is bound once. gateway/API.md §7.4.
 
-import { ApiError } from '../contract.ts';
-import type { Kind, LogView, PluginHost, RowReader } from '../contract.ts';
+import { ApiError } from '../contract/index.ts';
+import type { Kind, LogView, PluginHost, RowReader } from '../contract/index.ts';
 import type { Act, ToldAct } from './act.ts';
 import { defaultActionRef } from './action-ref.ts';
 import { boundPayment, olderBindRow } from './entries.ts';

@@ -13,8 +13,8 @@ import {
   receiptOf,
   route,
   statementAt,
-} from '../contract.ts';
-import type { Json, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
+} from '../contract/index.ts';
+import type { Json, JsonObject, LogView, PluginHost, Route } from '../contract/index.ts';
 import { NOT_SUPPLIED, PaymentHash, TWIN, twinType } from './entries.ts';
 
 const CheckSchema = Type.Object({ name: Type.String(), ok: Type.Boolean(), detail: Type.String() });

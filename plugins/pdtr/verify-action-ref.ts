@@ -2,8 +2,8 @@
 // gateway/API.md §7.6.
 
 import { canonical } from '../../log/index.ts';
-import { ApiError } from '../contract.ts';
-import type { JsonObject } from '../contract.ts';
+import { ApiError } from '../contract/index.ts';
+import type { JsonObject } from '../contract/index.ts';
 import { actionRefs, preimageOf, profileOf } from './action-ref.ts';
 import type { ActionRefs, ActionTuple, Profile } from './action-ref.ts';
 

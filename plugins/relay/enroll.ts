@@ -2,8 +2,8 @@
 // taken without a key yields to a tenant with one, so that nobody can sit on a partner's name.
 
 import { Type } from 'typebox';
-import { answerWithPlace, ApiError, receiptOf, route, slugOf } from '../contract.ts';
-import type { Json, PluginHost, Route } from '../contract.ts';
+import { answerWithPlace, ApiError, receiptOf, route, slugOf } from '../contract/index.ts';
+import type { Json, PluginHost, Route } from '../contract/index.ts';
 import { PARTNER, partnerRow, partnerType, Slug } from './entries.ts';
 import type { PartnerRow } from './entries.ts';
 import type { Links } from './links.ts';

@@ -5,7 +5,15 @@
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { asSchema, carriedKind, carriedType, eachRow, EntryId, Millis, SLUG } from '../contract.ts';
+import {
+  asSchema,
+  carriedKind,
+  carriedType,
+  eachRow,
+  EntryId,
+  Millis,
+  SLUG,
+} from '../contract/index.ts';
 import type {
   CarriedPlace,
   Carry,
@@ -13,7 +21,7 @@ import type {
   JsonObject,
   LogView,
   RowWriter,
-} from '../contract.ts';
+} from '../contract/index.ts';
 
 /** Name of the entry type of an enrollment. */
 export const PARTNER = 'relay.partner.v1';

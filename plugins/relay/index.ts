@@ -1,7 +1,6 @@
 // The partner relay: a slug, tracked links under it, and counts of the visits. gateway/API.md §17.
 
-import { definePlugin } from '../contract.ts';
-import { layerRoutes } from '../layer-routes.ts';
+import { definePlugin, layerRoutes } from '../contract/index.ts';
 import { carried, carry, partnerType } from './entries.ts';
 import { enrollRoute } from './enroll.ts';
 import { linksOf } from './links.ts';

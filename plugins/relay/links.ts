@@ -1,6 +1,6 @@
 // A partner's tracked links, and how often each was followed.
 
-import type { Kind, PluginHost } from '../contract.ts';
+import type { Kind, PluginHost } from '../contract/index.ts';
 
 interface Target {
   readonly target: string;

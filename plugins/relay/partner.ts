@@ -1,7 +1,7 @@
 // The partner whose link led to a page, as the page's footer shows it.
 
-import { LOG_KINDS } from '../contract.ts';
-import type { PluginHost } from '../contract.ts';
+import { LOG_KINDS } from '../contract/index.ts';
+import type { PluginHost } from '../contract/index.ts';
 import { PARTNERS } from './entries.ts';
 import type { Links } from './links.ts';
 

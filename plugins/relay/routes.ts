@@ -2,9 +2,17 @@
 // gateway/API.md §10.1.
 
 import { Type } from 'typebox';
-import { ApiError, Count, kindOf, LogName, Millis, route } from '../contract.ts';
-import type { Kind, PluginHost, Route } from '../contract.ts';
-import { limitOf, pageLimit } from '../paging.ts';
+import {
+  ApiError,
+  Count,
+  kindOf,
+  limitOf,
+  LogName,
+  Millis,
+  pageLimit,
+  route,
+} from '../contract/index.ts';
+import type { Kind, PluginHost, Route } from '../contract/index.ts';
 import { TrackedLinkSchema } from './enroll.ts';
 import { PARTNERS, Slug, TOTAL } from './entries.ts';
 import type { PartnerRow } from './entries.ts';

@@ -3,9 +3,8 @@
 
 import { Type } from 'typebox';
 import { trustedKeyOf } from '../../log/verify.ts';
-import { ApiError, route } from '../contract.ts';
-import type { Caller, JsonObject, PluginHost, Route } from '../contract.ts';
-import { entryTypeOf, receiptOf } from '../contract.ts';
+import { ApiError, entryTypeOf, receiptOf, route } from '../contract/index.ts';
+import type { Caller, JsonObject, PluginHost, Route } from '../contract/index.ts';
 import gate, { PermitRefused, USE } from '../gate/index.ts';
 import { actionOf } from './action.ts';
 import type { Action } from './action.ts';

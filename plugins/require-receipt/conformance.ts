@@ -3,8 +3,8 @@
 // wants their own runs `actlog conformance`. gateway/API.md §8.2.
 
 import { Type } from 'typebox';
-import { ApiError, LOG_KINDS, Millis, receiptOf, route } from '../contract.ts';
-import type { JsonObject, LogView, PluginHost, Route } from '../contract.ts';
+import { ApiError, LOG_KINDS, Millis, receiptOf, route } from '../contract/index.ts';
+import type { JsonObject, LogView, PluginHost, Route } from '../contract/index.ts';
 import { BADGE, badgeSvg } from './badge.ts';
 import { CHECKS, NEWEST_RUN, RUN, RunMembers, runType } from './entries.ts';
 import type { Run } from './entries.ts';

@@ -1,10 +1,8 @@
 // What this service publishes about RR-1: its action manifest and the standard's text. gateway/API.md §8.2.
 
 import { Type } from 'typebox';
-import { memberShapes, route } from '../contract.ts';
-import type { PluginHost, Route } from '../contract.ts';
-import { HTML, sendPage } from '../page.ts';
-import { readCatalogBytes } from '../catalog.ts';
+import { HTML, memberShapes, readCatalogBytes, route, sendPage } from '../contract/index.ts';
+import type { PluginHost, Route } from '../contract/index.ts';
 import { OWN_ACT } from './act.ts';
 import { MANIFEST_PATH, STANDARD_PATH } from './challenge.ts';
 import { manifestOf } from './manifest.ts';

@@ -3,8 +3,8 @@
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import type { EntryType, JsonObject } from '../contract.ts';
-import { asSchema, EntryId, Millis } from '../contract.ts';
+import { asSchema, EntryId, Millis } from '../contract/index.ts';
+import type { EntryType, JsonObject } from '../contract/index.ts';
 
 /** Name of the entry type of an act under a permit. */
 export const ACT = 'require-receipt.act.v1';

@@ -2,9 +2,8 @@
 // that keeps it, and what its conformance checks have shown. What services of others mount is middleware.ts.
 // gateway/API.md §8.2.
 
-import { definePlugin } from '../contract.ts';
-import type { PluginHost } from '../contract.ts';
-import { layerRoutes } from '../layer-routes.ts';
+import { definePlugin, layerRoutes } from '../contract/index.ts';
+import type { PluginHost } from '../contract/index.ts';
 import gate from '../gate/index.ts';
 import type { Challenger } from '../gate/index.ts';
 import { actRoute } from './act.ts';

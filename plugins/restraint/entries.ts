@@ -2,7 +2,6 @@
 // be destroyed. gateway/API.md §7.7, §7.9.
 
 import { Type } from 'typebox';
-import type { EntryType } from '../contract.ts';
 import {
   asSchema,
   Count,
@@ -12,7 +11,8 @@ import {
   Millis,
   SessionRef,
   SurfaceName,
-} from '../contract.ts';
+} from '../contract/index.ts';
+import type { EntryType } from '../contract/index.ts';
 
 /** Name of the entry type of a restraint. */
 export const RECORD = 'restraint.record.v1';

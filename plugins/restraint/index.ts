@@ -1,8 +1,8 @@
 // Restraint: proof that an act was not done, by decision; what would have come of another course; and seals on
 // what must not be destroyed. gateway/API.md §7.7, §7.9.
 
-import { definePlugin } from '../contract.ts';
-import type { JsonObject, Kind } from '../contract.ts';
+import { definePlugin } from '../contract/index.ts';
+import type { JsonObject, Kind } from '../contract/index.ts';
 import { ccrType, holdMark, RECORD, recordType, releaseType, sealType } from './entries.ts';
 import type { Hold } from './entries.ts';
 import { holdOver, releaseRoute } from './release.ts';

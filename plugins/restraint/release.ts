@@ -4,8 +4,8 @@
 // The seal stays as it was; only its hold ends.
 
 import { Type } from 'typebox';
-import { ApiError, receiptOf, route, statementAt } from '../contract.ts';
-import type { JsonObject, Kind, LogView, PluginHost, Route } from '../contract.ts';
+import { ApiError, receiptOf, route, statementAt } from '../contract/index.ts';
+import type { JsonObject, Kind, LogView, PluginHost, Route } from '../contract/index.ts';
 import { holdRow, holdsOf, RELEASE, releasedHold, releaseType, SEAL } from './entries.ts';
 import type { Hold } from './entries.ts';
 

@@ -2,9 +2,8 @@
 // made it; both outcomes are logged. gateway/API.md §7.7, §14.
 
 import { Type } from 'typebox';
-import { ApiError, route, statementAt } from '../contract.ts';
-import type { Caller, JsonObject, LogView, PluginHost, Route } from '../contract.ts';
-import { receiptOf } from '../contract.ts';
+import { ApiError, receiptOf, route, statementAt } from '../contract/index.ts';
+import type { Caller, JsonObject, LogView, PluginHost, Route } from '../contract/index.ts';
 import { CCR, CCR_DOES_NOT_ASSERT, ccrType, RECORD } from './entries.ts';
 import { causeOf, checkObject, Counterfactual, counterfactualOf } from './routes.ts';
 

@@ -13,7 +13,7 @@ import {
   receiptOf,
   route,
   SurfaceName,
-} from '../contract.ts';
+} from '../contract/index.ts';
 import type {
   AnsweredEntry,
   Caller,
@@ -22,7 +22,7 @@ import type {
   JsonObject,
   PluginHost,
   Route,
-} from '../contract.ts';
+} from '../contract/index.ts';
 import { defaultActionRef } from '../pdtr/index.ts';
 import {
   CCR,

@@ -4,10 +4,8 @@
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import { canonical, toBase64, toHex } from '../../log/index.ts';
-import { ApiError, Hex32, route } from '../contract.ts';
-import type { Caller, ChainKey, Json, LogView, PluginHost, Route } from '../contract.ts';
-import { Count, Millis, receiptOf } from '../contract.ts';
-import { logName } from '../succession.ts';
+import { ApiError, Count, Hex32, logName, Millis, receiptOf, route } from '../contract/index.ts';
+import type { Caller, ChainKey, Json, LogView, PluginHost, Route } from '../contract/index.ts';
 import { SEAL, SEAL_DOES_NOT_ASSERT, SealMembers, sealType } from './entries.ts';
 
 /** Entries that a seal counts, and those that its answer lists with proofs. */

@@ -2,8 +2,8 @@
 // version, resources as absolute URLs, ownershipProofs, instructions). Members beyond those are ours.
 
 import { Type } from 'typebox';
-import { route } from '../contract.ts';
-import type { PluginHost, Route } from '../contract.ts';
+import { route } from '../contract/index.ts';
+import type { PluginHost, Route } from '../contract/index.ts';
 
 /** Settings of discovery. */
 export const DiscoverySettings = Type.Object({

@@ -1,8 +1,7 @@
 // Signal: the reference data of the trigger rail, the credits of governed acts, and what agents that pay by
 // x402 discover here. gateway/API.md §16; the triggers themselves are the foundry's.
 
-import { definePlugin } from '../contract.ts';
-import { layerRoutes } from '../layer-routes.ts';
+import { definePlugin, layerRoutes } from '../contract/index.ts';
 import { DiscoverySettings, discoveryRoute } from './discovery.ts';
 
 /** The plugin `signal`. */

@@ -1,8 +1,8 @@
 // The entry of a silence receipt: how many entries a session had when nothing more had come. gateway/API.md §7.8, §9.5.
 
 import { Type } from 'typebox';
-import type { EntryType } from '../contract.ts';
-import { asSchema, Count, EntityName, Millis, SessionKey, SurfaceName } from '../contract.ts';
+import { asSchema, Count, EntityName, Millis, SessionKey, SurfaceName } from '../contract/index.ts';
+import type { EntryType } from '../contract/index.ts';
 
 /** Name of the entry type. */
 export const RECEIPT = 'silence.receipt.v1';

@@ -1,6 +1,6 @@
 // Silence receipts: proof that a monitored session said nothing more, as far as the log saw. gateway/API.md §7.8.
 
-import { definePlugin } from '../contract.ts';
+import { definePlugin } from '../contract/index.ts';
 import { silenceType } from './entries.ts';
 import { silenceRoutes } from './routes.ts';
 

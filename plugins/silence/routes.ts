@@ -3,13 +3,18 @@
 import { Type } from 'typebox';
 import {
   ApiError,
+  beganMs,
   Count,
   described,
+  isLogMissing,
+  logName,
   LookupDocument,
+  lookupUrl,
   receiptOf,
   route,
   SessionRef,
-} from '../contract.ts';
+  sessionsOf,
+} from '../contract/index.ts';
 import type {
   AnsweredEntry,
   Caller,
@@ -20,9 +25,8 @@ import type {
   LogView,
   PluginHost,
   Route,
-} from '../contract.ts';
+} from '../contract/index.ts';
 import { documentHash, packed, unpacked } from '../absence/index.ts';
-import { beganMs, isLogMissing, logName, lookupUrl, sessionsOf } from '../succession.ts';
 import { DOES_NOT_ASSERT, RECEIPT, SilenceMembers, silenceType } from './entries.ts';
 import { completeness, heartbeatsOf, sessionState } from './rules.ts';
 

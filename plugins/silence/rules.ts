@@ -5,9 +5,8 @@
 // numbers; heartbeats follow the rule that absence documents are checked by.
 
 import { declares, smallestInterval, spanOf } from '../../log/index.ts';
-import { namedStatement } from '../contract.ts';
-import type { Caller, ChainKey, JsonObject, Link, LogView } from '../contract.ts';
-import { beganMs } from '../succession.ts';
+import { beganMs, namedStatement } from '../contract/index.ts';
+import type { Caller, ChainKey, JsonObject, Link, LogView } from '../contract/index.ts';
 import { MAX_SURFACES } from './entries.ts';
 import type { COVERAGES } from './entries.ts';
 

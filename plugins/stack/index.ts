@@ -1,8 +1,7 @@
 // The stack: eleven layers in their order, and the two flows by which they are attached. Data only.
 // gateway/API.md §15.
 
-import { definePlugin } from '../contract.ts';
-import { layerRoutes } from '../layer-routes.ts';
+import { definePlugin, layerRoutes } from '../contract/index.ts';
 
 /** The plugin `stack`. */
 export default definePlugin({

@@ -2,7 +2,7 @@
 // catalogs as they are served.
 
 import assert from 'node:assert/strict';
-import { readCatalog } from '../../plugins/catalog.ts';
+import { readCatalog } from '../../plugins/contract/index.ts';
 import type { Body } from '../support/body.ts';
 import { served, URL_OF } from './served.ts';
 import { copiedSections, list, rows, section } from './tables.ts';

@@ -2,7 +2,7 @@
 // are read from the copy beside this file, and that one is held to the document of the interface where it is.
 
 import assert from 'node:assert/strict';
-import { readCatalog } from '../../plugins/catalog.ts';
+import { readCatalog } from '../../plugins/contract/index.ts';
 import type { Body } from '../support/body.ts';
 import { served, URL_OF } from './served.ts';
 import { copiedSections, interfaceSections, list, rows, section } from './tables.ts';

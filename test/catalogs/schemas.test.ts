@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { catalogUrl, readCatalog } from '../../plugins/catalog.ts';
+import { catalogUrl, readCatalog } from '../../plugins/contract/index.ts';
 
 const names = readdirSync(catalogUrl(''))
   .filter((file) => file.endsWith('.json') && !file.endsWith('.schema.json'))

@@ -1,7 +1,6 @@
 // A catalog as the service hands it out, with the addresses of log.example in it.
 
-import { readCatalog } from '../../plugins/catalog.ts';
-import { servedCatalog } from '../../plugins/served-catalog.ts';
+import { readCatalog, servedCatalog } from '../../plugins/contract/index.ts';
 import type { Body } from '../support/body.ts';
 
 /** Address of a path of that service. */

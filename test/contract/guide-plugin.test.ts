@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { AnyPlugin } from '../../plugins/contract.ts';
+import type { AnyPlugin } from '../../plugins/contract/index.ts';
 import { pluginContract } from './plugin-contract.ts';
 
 const guide = await readFile(new URL('../../plugins/GUIDE.md', import.meta.url), 'utf8');
@@ -21,7 +21,7 @@ async function pluginOf(source: string): Promise<AnyPlugin> {
   const folder = await mkdtemp(join(tmpdir(), 'actlog-guide-'));
   try {
     const file = join(folder, 'notes.mjs');
-    const contract = new URL('../../plugins/contract.ts', import.meta.url).href;
+    const contract = new URL('../../plugins/contract/index.ts', import.meta.url).href;
     const text = source
       .replace("'actlog/plugin'", `'${contract}'`)
       .replace("'typebox'", `'${import.meta.resolve('typebox')}'`);

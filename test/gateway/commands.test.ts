@@ -8,8 +8,8 @@ import { adminCall } from '../support/admin-call.ts';
 import { startChores } from '../../gateway/commands.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import { AdminError } from '../../gateway/tenants/tenants.ts';
-import { ApiError, command, definePlugin, job } from '../../plugins/contract.ts';
-import type { EarlierPlugin } from '../../plugins/contract.ts';
+import { ApiError, command, definePlugin, job } from '../../plugins/contract/index.ts';
+import type { EarlierPlugin } from '../../plugins/contract/index.ts';
 import { run } from './running.ts';
 import type { Running } from './running.ts';
 

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import Type from 'typebox';
 import { Dispatch } from '../../gateway/dispatch.ts';
-import { route } from '../../plugins/contract.ts';
-import type { Route } from '../../plugins/contract.ts';
+import { route } from '../../plugins/contract/index.ts';
+import type { Route } from '../../plugins/contract/index.ts';
 
 const at = (path: string, more: Partial<Route> = {}): Route =>
   route({

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { apiError } from '../../gateway/problems.ts';
 import { isLogError, LogError } from '../../log/index.ts';
-import { ApiError, isApiError } from '../../plugins/contract.ts';
+import { ApiError, isApiError } from '../../plugins/contract/index.ts';
 
 interface Problems {
   readonly ApiError: typeof ApiError;
@@ -18,7 +18,9 @@ const copyOf = async (path: string): Promise<unknown> =>
 
 describe('errors of another copy of the package', () => {
   it('are recognised by their brand, and answered as our own', async () => {
-    const { ApiError: OtherApiError } = (await copyOf('../../plugins/problem.ts')) as Problems;
+    const { ApiError: OtherApiError } = (await copyOf(
+      '../../plugins/contract/errors.ts',
+    )) as Problems;
     const thrown = new OtherApiError('parameter_invalid', 'the topic is too long');
     assert.equal(thrown instanceof ApiError, false, 'the class is another one');
     assert.ok(isApiError(thrown));

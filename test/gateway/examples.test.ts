@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../log/index.ts';
 import { receiptHeader } from '../../plugins/require-receipt/header.ts';
-import type { Route } from '../../plugins/contract.ts';
+import type { Route } from '../../plugins/contract/index.ts';
 import { compileSchema } from '../../gateway/validation.ts';
 import type { Body } from '../support/body.ts';
 import { run } from './running.ts';

@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import type { Log } from '../../log/index.ts';
-import type { Json, JsonObject, Route } from '../../plugins/contract.ts';
+import type { Json, JsonObject, Route } from '../../plugins/contract/index.ts';
 import { actionOf } from '../../plugins/require-receipt/action.ts';
 import { FOUNDRY_BODIES } from '../plugins/foundry/bodies.ts';
 import { run } from './running.ts';

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { commandVerbs } from '../../gateway/commands.ts';
-import type { Route } from '../../plugins/contract.ts';
+import type { Route } from '../../plugins/contract/index.ts';
 import type { Body } from '../support/body.ts';
 import { answerCheck } from '../support/closed.ts';
 import { ok, run } from './running.ts';

@@ -5,8 +5,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { orderPlugins, PluginError } from '../../gateway/host.ts';
-import { definePlugin, route } from '../../plugins/contract.ts';
-import type { AnyPlugin, EarlierPlugin, PluginHost } from '../../plugins/contract.ts';
+import { definePlugin, route } from '../../plugins/contract/index.ts';
+import type { AnyPlugin, EarlierPlugin, PluginHost } from '../../plugins/contract/index.ts';
 import { notes } from './notes.ts';
 import { run } from './running.ts';
 

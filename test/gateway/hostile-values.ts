@@ -1,7 +1,7 @@
 // What hostile callers write: values in the place of a member, whole bodies, texts of paths and queries, and the
 // requests that a declared route is asked with them. gateway/API.md §1.2.
 
-import type { Json, Route } from '../../plugins/contract.ts';
+import type { Json, Route } from '../../plugins/contract/index.ts';
 
 /** Words that only tenant `first` may see, and words that a caller gives wherever a text fits. */
 export const SECRET = 'Only The First Tenant Knows';

@@ -3,7 +3,7 @@
 // text in any entry. gateway/API.md §1.2, §4.
 
 import assert from 'node:assert/strict';
-import type { Route } from '../../plugins/contract.ts';
+import type { Route } from '../../plugins/contract/index.ts';
 import { run } from './running.ts';
 import type { Running } from './running.ts';
 import { bodiesOf, pathsWith, SECRET, WORDS } from './hostile-values.ts';

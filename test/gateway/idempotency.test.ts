@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { idempotencyKey, sweepRecords } from '../../gateway/idempotency.ts';
-import { ApiError } from '../../plugins/contract.ts';
+import { ApiError } from '../../plugins/contract/index.ts';
 import { Hold, notes } from './notes.ts';
 import { typesFrom } from '../support/types-from.ts';
 import { run } from './running.ts';

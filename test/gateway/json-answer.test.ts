@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { printAnswer } from '../../gateway/json-answer.ts';
-import { ReadyJson } from '../../plugins/contract.ts';
+import { ReadyJson } from '../../plugins/contract/index.ts';
 
 const members = fc.dictionary(fc.string({ unit: 'grapheme', maxLength: 4 }), fc.jsonValue(), {
   noNullPrototype: true,

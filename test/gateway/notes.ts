@@ -1,8 +1,8 @@
 // A small plugin of a third party's kind: what the tests of host, middleware and contract suite use.
 
 import Type from 'typebox';
-import { definePlugin, route } from '../../plugins/contract.ts';
-import type { EntryType, Plugin } from '../../plugins/contract.ts';
+import { definePlugin, route } from '../../plugins/contract/index.ts';
+import type { EntryType, Plugin } from '../../plugins/contract/index.ts';
 
 const noteType: EntryType = {
   name: 'notes.note.v1',

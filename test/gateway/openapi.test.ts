@@ -7,8 +7,8 @@ import { openApi } from '../../gateway/openapi.ts';
 import { codesOf } from '../../gateway/openapi-errors.ts';
 import { PROBLEMS } from '../../gateway/problems.ts';
 import type { JsonObject } from '../../log/encoding/json-types.ts';
-import { asSchema, route } from '../../plugins/contract.ts';
-import type { Route } from '../../plugins/contract.ts';
+import { asSchema, route } from '../../plugins/contract/index.ts';
+import type { Route } from '../../plugins/contract/index.ts';
 
 const Party = Type.Object({ name: Type.String() }, { $id: 'Party' });
 const Deal = Type.Object(

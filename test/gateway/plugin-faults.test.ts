@@ -11,7 +11,7 @@ import { externalPlugins } from '../../gateway/external-plugins.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import { orderPlugins, setUpPlugins } from '../../gateway/host.ts';
 import { pluginSettingRows, pluginSettings } from '../../gateway/plugin-settings.ts';
-import type { Plugin } from '../../plugins/contract.ts';
+import type { Plugin } from '../../plugins/contract/index.ts';
 import { run } from './running.ts';
 
 /** A plugin as JavaScript may have it: anything may stand anywhere. */

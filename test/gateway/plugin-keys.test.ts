@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PluginKeys } from '../../gateway/plugin-keys.ts';
 import { generateKey, verifyCose, writeKeyFile } from '../../log/index.ts';
-import { definePlugin } from '../../plugins/contract.ts';
+import { definePlugin } from '../../plugins/contract/index.ts';
 
 const plugin = definePlugin({
   contract: 1,

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import type { RowWriter } from '../../log/index.ts';
-import { definePlugin } from '../../plugins/contract.ts';
+import { definePlugin } from '../../plugins/contract/index.ts';
 import { codeOf } from './middleware/envelope.ts';
 import { ok, run } from './running.ts';
 import type { Answer, Running } from './running.ts';

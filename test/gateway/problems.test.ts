@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { apiError, envelope, PROBLEMS, problemHeaders } from '../../gateway/problems.ts';
 import { LogError } from '../../log/index.ts';
-import { ApiError } from '../../plugins/contract.ts';
+import { ApiError } from '../../plugins/contract/index.ts';
 
 const TABLE: [number, string, string][] = [
   [

@@ -7,7 +7,7 @@ import { decode } from 'cborg';
 import { Dispatch } from '../../gateway/dispatch.ts';
 import { codesOf } from '../../gateway/openapi-errors.ts';
 import { PROBLEMS } from '../../gateway/problems.ts';
-import type { ApiErrorCode } from '../../plugins/contract.ts';
+import type { ApiErrorCode } from '../../plugins/contract/index.ts';
 import type { Running } from './running.ts';
 import { SECRET } from './hostile-values.ts';
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import type { TSchema } from 'typebox';
-import type { Json, JsonObject, Route } from '../../plugins/contract.ts';
+import type { Json, JsonObject, Route } from '../../plugins/contract/index.ts';
 import { run } from './running.ts';
 import type { Answer, Running } from './running.ts';
 

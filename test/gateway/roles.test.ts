@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { isDemonstration } from '../../gateway/demo/calls.ts';
-import { ROLES } from '../../plugins/contract.ts';
-import type { Role, Route } from '../../plugins/contract.ts';
+import { ROLES } from '../../plugins/contract/index.ts';
+import type { Role, Route } from '../../plugins/contract/index.ts';
 import { run } from './running.ts';
 import type { Running } from './running.ts';
 

@@ -9,7 +9,7 @@ import { readConfig } from '../../gateway/config.ts';
 import type { Resolve } from '../../gateway/egress/egress.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import { startServer } from '../../gateway/server.ts';
-import type { AnyPlugin } from '../../plugins/contract.ts';
+import type { AnyPlugin } from '../../plugins/contract/index.ts';
 import type { Body } from '../support/body.ts';
 
 /** An answer, read whole. */

@@ -10,8 +10,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { adminCall } from '../support/admin-call.ts';
 import { LogError } from '../../log/index.ts';
-import { definePlugin, route } from '../../plugins/contract.ts';
-import type { EarlierPlugin } from '../../plugins/contract.ts';
+import { definePlugin, route } from '../../plugins/contract/index.ts';
+import type { EarlierPlugin } from '../../plugins/contract/index.ts';
 import { Hold, notes } from './notes.ts';
 import { run } from './running.ts';
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import Type from 'typebox';
 import { compileSchema } from '../../gateway/validation.ts';
-import { ApiError } from '../../plugins/contract.ts';
+import { ApiError } from '../../plugins/contract/index.ts';
 
 const schema = Type.Object({
   message: Type.String(),

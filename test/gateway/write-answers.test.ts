@@ -3,7 +3,7 @@
 // gateway/API.md §13.
 
 import assert from 'node:assert/strict';
-import type { JsonObject, Route } from '../../plugins/contract.ts';
+import type { JsonObject, Route } from '../../plugins/contract/index.ts';
 import { receiptHeader } from '../../plugins/require-receipt/header.ts';
 import { FOUNDRY_BODIES } from '../plugins/foundry/bodies.ts';
 import { GATE, PAY, POLICY } from '../plugins/gate/asking.ts';

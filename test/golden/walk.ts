@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import '../support/state-folder.ts';
 import { LOG_KINDS } from '../../log/index.ts';
 import type { Log } from '../../log/index.ts';
-import type { Route } from '../../plugins/contract.ts';
+import type { Route } from '../../plugins/contract/index.ts';
 import type { Body } from '../support/body.ts';
 import { Clock, run } from '../gateway/running.ts';
 import type { Answer, Ask, Running } from '../gateway/running.ts';

@@ -1,5 +1,5 @@
 // A month that is spread over three logs is answered as if there had been one: what a tenant owns, owes or is limited
-// to is carried into each successor, and a replay of the successor alone comes to the same rows. plugins/carry.ts.
+// to is carried into each successor, and a replay of the successor alone comes to the same rows. plugins/contract/carry.ts.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { ApiError } from '../../plugins/contract.ts';
 import {
+  ApiError,
   DECIMAL,
   decimalText,
   divided,
@@ -12,7 +12,7 @@ import {
   microUsdOf,
   quotient,
   usdText,
-} from '../../plugins/decimal.ts';
+} from '../../plugins/contract/index.ts';
 
 const GRAMMAR = new RegExp(DECIMAL, 'u');
 

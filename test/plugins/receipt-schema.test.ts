@@ -1,11 +1,10 @@
-// Tests of plugins/receipt-schema.ts and plugins/shape-of.ts.
+// Tests of plugins/contract/schemas.ts and plugins/contract/schemas.ts.
 
 import assert from 'node:assert/strict';
 import { Type } from 'typebox';
-import { asSchema, entryTypeOf, receiptOf } from '../../plugins/contract.ts';
-import type { JsonObject } from '../../plugins/contract.ts';
+import { asSchema, entryTypeOf, receiptOf, shapeOf } from '../../plugins/contract/index.ts';
+import type { JsonObject } from '../../plugins/contract/index.ts';
 import { PLUGINS } from '../../plugins/index.ts';
-import { shapeOf } from '../../plugins/shape-of.ts';
 import { answerCheck } from '../support/closed.ts';
 
 describe('plugins/receipt-schema', () => {

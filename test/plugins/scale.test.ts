@@ -1,10 +1,9 @@
-// Tests of plugins/scale.ts.
+// Tests of plugins/contract/catalog.ts.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { readCatalog } from '../../plugins/catalog.ts';
-import { scale, SCALE_INPUT, scaleModelOf } from '../../plugins/scale.ts';
-import type { ScaleModel } from '../../plugins/scale.ts';
+import { readCatalog, scale, SCALE_INPUT, scaleModelOf } from '../../plugins/contract/index.ts';
+import type { ScaleModel } from '../../plugins/contract/index.ts';
 
 const model: ScaleModel = {
   inputs: {

@@ -1,8 +1,8 @@
-// Tests of plugins/served-catalog.ts.
+// Tests of plugins/contract/catalog.ts.
 
 import assert from 'node:assert/strict';
-import type { Json } from '../../plugins/contract.ts';
-import { servedCatalog } from '../../plugins/served-catalog.ts';
+import { servedCatalog } from '../../plugins/contract/index.ts';
+import type { Json } from '../../plugins/contract/index.ts';
 
 function host(files: Readonly<Record<string, Json>>) {
   return {

@@ -1,5 +1,5 @@
 // Questions about the time of a closed log are answered by that log, or refused, and never by the log after it alone:
-// witnesses, reports, session proofs, exports and counts. log/FORMAT.md §1; plugins/succession.ts.
+// witnesses, reports, session proofs, exports and counts. log/FORMAT.md §1; plugins/contract/entries.ts.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';

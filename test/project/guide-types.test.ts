@@ -33,7 +33,7 @@ const OPTIONS: ts.CompilerOptions = {
   target: ts.ScriptTarget.ES2023,
   types: ['node'],
   paths: {
-    'actlog/plugin': [`${root}plugins/contract.ts`],
+    'actlog/plugin': [`${root}plugins/contract/index.ts`],
     'actlog/require-receipt': [`${root}plugins/require-receipt/middleware.ts`],
   },
 };

@@ -3,7 +3,7 @@
 import { readConfig } from '../../gateway/config.ts';
 import type { AdminArgs } from '../../gateway/tenants/admin.ts';
 import { adminCall as call } from '../../gateway/tenants/admin-call.ts';
-import type { Json } from '../../plugins/contract.ts';
+import type { Json } from '../../plugins/contract/index.ts';
 
 /** What the server that holds the folder, or the folder itself, answers. */
 export const adminCall = async (

@@ -6,7 +6,7 @@ import { PluginKeys } from '../../gateway/plugin-keys.ts';
 import { openSignPool } from '../../log/index.ts';
 import { readCatalog } from '../../plugins/index.ts';
 import exported, { airService, sessionBatch, sessionChain } from '../../plugins/exports/index.ts';
-import type { LogView, PluginHost } from '../../plugins/contract.ts';
+import type { LogView, PluginHost } from '../../plugins/contract/index.ts';
 import { inFlight, openBenchLog, rowDraft, temporaryFolder } from './bench-log.ts';
 import { stealMeter } from './figure.ts';
 import type { Bench } from './figure.ts';

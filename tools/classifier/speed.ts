@@ -1,6 +1,6 @@
 // How long a classification takes, and that it grows no faster than the text.
 import { setTimeout } from 'node:timers/promises';
-import { readCatalogBytes } from '../../plugins/catalog.ts';
+import { readCatalogBytes } from '../../plugins/contract/index.ts';
 import type { Engine } from '../../plugins/classify/engine/index.ts';
 
 const LENGTH = 200;

@@ -2,7 +2,7 @@
 // editing rules or lexica. The same data and seed give the same bytes.
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { catalogUrl, readCatalog, readCatalogBytes } from '../../plugins/catalog.ts';
+import { catalogUrl, readCatalog, readCatalogBytes } from '../../plugins/contract/index.ts';
 import { TABLE_FILES, WEIGHTS, sha256 } from '../../plugins/classify/engine/tables.ts';
 import type { Manifest } from '../../plugins/classify/engine/tables.ts';
 import { ownRows } from './own-rows.ts';

@@ -1,7 +1,7 @@
 // `actlog keys`: API keys and the receipt keys of the logs. gateway/API.md §2.2, §3.1.
 
 import { Option, type Command } from 'commander';
-import { ROLES } from '../../plugins/contract.ts';
+import { ROLES } from '../../plugins/contract/index.ts';
 import { administer, printTable } from '../administer.ts';
 import {
   acting,

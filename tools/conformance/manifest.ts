@@ -3,7 +3,7 @@
 
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Json, JsonObject } from '../../log/index.ts';
-import { readCatalog } from '../../plugins/catalog.ts';
+import { readCatalog } from '../../plugins/contract/index.ts';
 import { CommandError, EXIT } from '../command-line.ts';
 
 /** An action over HTTP that needs a receipt. */

@@ -1,6 +1,6 @@
 // The rules of each domain, from catalogs/classify/rules: texts of every domain are read with the general rules and those of
 // crisis, all in one pass.
-import { readCatalog } from '../../catalog.ts';
+import { readCatalog } from '../../contract/index.ts';
 import type { Lexicon } from './lexicon.ts';
 import { Matcher } from './matcher.ts';
 import { compile } from './patterns.ts';

@@ -1,5 +1,5 @@
 // The first step of gateway/API.md §6.1: NFKC, case, zero-width, accents, confusables. Length at most grows by a constant.
-import { readCatalog } from '../../catalog.ts';
+import { readCatalog } from '../../contract/index.ts';
 
 /** `text` in the one spelling that the tables use, and how much of the original shouts. */
 interface Normalised {

@@ -1,7 +1,7 @@
 // Loads catalogs/classify and refuses a file whose SHA-256 is not the manifest's.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { catalogUrl, readCatalog, readCatalogBytes } from '../../catalog.ts';
+import { catalogUrl, readCatalog, readCatalogBytes } from '../../contract/index.ts';
 import type { Tables } from './analysis.ts';
 import type { FeatureClasses } from './kinds.ts';
 import { compileRules, rulesByDomain } from './domains.ts';

@@ -3,7 +3,7 @@
 
 import { LRUCache } from 'lru-cache';
 import { toHex } from '../../../log/index.ts';
-import type { ChainKey, JsonObject, LogView } from '../../contract.ts';
+import type { ChainKey, JsonObject, LogView } from '../../contract/index.ts';
 import { agentOf, airRecord } from './mapping.ts';
 import type { AirIssuer, AirMapping } from './mapping.ts';
 import { NO_CHAIN, placeRecord } from './record.ts';

@@ -3,7 +3,7 @@
 // VERIDIC Evidence Envelope v0.1; gateway/API.md §12.3. Browser-safe.
 
 import { canonical, portable, toHex, utf8 } from '../../../log/verify.ts';
-import type { Json, JsonObject, Link } from '../../contract.ts';
+import type { Json, JsonObject, Link } from '../../contract/index.ts';
 
 /** catalogs/air.json: what in an entry stands for what in a record. */
 export interface AirMapping {

@@ -6,18 +6,19 @@ import { isJsonObject, parseJson, toBase64 } from '../../../log/index.ts';
 import {
   ApiError,
   described,
+  entryNamed,
   EntryOrHash,
   EntryReceipt,
   kindsOf,
   LogName,
+  LogNumber,
   LogOfEntry,
   LookupDocument,
   route,
-} from '../../contract.ts';
-import type { JsonObject, LogView, Route } from '../../contract.ts';
-import { sessionCost } from '../../cost.ts';
-import { entryNamed } from '../../finding.ts';
-import { LogNumber, sessionLog } from '../../succession.ts';
+  sessionCost,
+  sessionLog,
+} from '../../contract/index.ts';
+import type { JsonObject, LogView, Route } from '../../contract/index.ts';
 import { AirRecord } from './record.ts';
 import { recordText, sessionBatch, sessionChain } from './session.ts';
 import type { AirService } from './session.ts';

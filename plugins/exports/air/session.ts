@@ -4,8 +4,8 @@
 import { Readable } from 'node:stream';
 import { toBase64 } from '../../../log/index.ts';
 import type { Published } from '../../../log/index.ts';
-import type { ChainKey, JsonObject, LogView, PluginHost } from '../../contract.ts';
-import { countOf } from '../../finding.ts';
+import { countOf } from '../../contract/index.ts';
+import type { ChainKey, JsonObject, LogView, PluginHost } from '../../contract/index.ts';
 import type { Receipts } from '../receipts.ts';
 import type { AirChains, PlacedRecord } from './chains.ts';
 import { integrityText } from './record.ts';

@@ -12,7 +12,7 @@ import {
   toBeSigned,
 } from '../../../log/index.ts';
 import type { Cbor } from '../../../log/index.ts';
-import type { PluginSigner } from '../../contract.ts';
+import type { PluginSigner } from '../../contract/index.ts';
 import type { PlacedRecord } from './chains.ts';
 
 /** Content type of the payload: the record without `integrity`, in canonical form. */

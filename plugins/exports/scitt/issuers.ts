@@ -12,8 +12,8 @@ import {
   toHex,
 } from '../../../log/index.ts';
 import type { CosePublicJwk } from '../../../log/index.ts';
-import { ApiError, receiptOf, route } from '../../contract.ts';
-import type { Route } from '../../contract.ts';
+import { ApiError, receiptOf, route } from '../../contract/index.ts';
+import type { Route } from '../../contract/index.ts';
 import { ISSUER, issuerType } from '../entries.ts';
 import { issuerHash, publicKeyHex } from './signed-statement.ts';
 

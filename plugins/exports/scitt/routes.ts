@@ -8,6 +8,7 @@ import { Type } from 'typebox';
 import { coseKey, coseThumbprint, encodeCbor, native, toBase64Url } from '../../../log/index.ts';
 import {
   ApiError,
+  entryNamed,
   EntryOrHash,
   kindOf,
   kindsOf,
@@ -15,7 +16,7 @@ import {
   LogName,
   LogOfEntry,
   route,
-} from '../../contract.ts';
+} from '../../contract/index.ts';
 import type {
   Caller,
   LogView,
@@ -23,8 +24,7 @@ import type {
   Route,
   RouteContext,
   RouteProblem,
-} from '../../contract.ts';
-import { entryNamed } from '../../finding.ts';
+} from '../../contract/index.ts';
 import { issuerKeys, STATEMENT, statementRow } from '../entries.ts';
 import type { IssuerRow } from '../entries.ts';
 import type { Receipts } from '../receipts.ts';

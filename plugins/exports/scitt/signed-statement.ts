@@ -17,8 +17,8 @@ import {
   withoutUnprotected,
 } from '../../../log/index.ts';
 import type { CosePublicJwk, CoseSign1 } from '../../../log/index.ts';
-import { ApiError } from '../../contract.ts';
-import type { Json } from '../../contract.ts';
+import { ApiError } from '../../contract/index.ts';
+import type { Json } from '../../contract/index.ts';
 import type { IssuerRow } from '../entries.ts';
 
 const ALGORITHMS: Readonly<Record<number, string>> = {

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import { canonical } from '../../../log/index.ts';
-import { asSchema, Hex32, Identifier, SafeCount, SessionRef } from '../../contract.ts';
+import { asSchema, Hex32, Identifier, SafeCount, SessionRef } from '../../contract/index.ts';
 import type {
   EntryType,
   Json,
@@ -11,7 +11,7 @@ import type {
   RowReader,
   RowWriter,
   Sequenced,
-} from '../../contract.ts';
+} from '../../contract/index.ts';
 import { count } from '../entries.ts';
 
 /** The longest event that is waited for. */

@@ -2,8 +2,8 @@
 
 import { Type } from 'typebox';
 import { isJsonObject } from '../../../log/index.ts';
-import { ApiError, EntryId, Hex32, receiptOf, route } from '../../contract.ts';
-import type { Json, JsonObject, PluginHost, Route, RouteContext } from '../../contract.ts';
+import { ApiError, EntryId, Hex32, receiptOf, route } from '../../contract/index.ts';
+import type { Json, JsonObject, PluginHost, Route, RouteContext } from '../../contract/index.ts';
 import { lastEntry } from '../entries.ts';
 import {
   chunksOf,

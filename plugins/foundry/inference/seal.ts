@@ -7,7 +7,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { canonical, isJsonObject } from '../../../log/index.ts';
-import { ApiError } from '../../contract.ts';
+import { ApiError } from '../../contract/index.ts';
 import type {
   AnsweredEntry,
   Caller,
@@ -16,7 +16,7 @@ import type {
   JsonObject,
   PluginHost,
   RouteContext,
-} from '../../contract.ts';
+} from '../../contract/index.ts';
 import { DOES_NOT_ASSERT, rootOf, SEAL, sealed, sessionWith } from './entries.ts';
 import type { Outcome } from './entries.ts';
 import type { Exchange, Streaming } from './upstream.ts';

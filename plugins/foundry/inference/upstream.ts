@@ -3,7 +3,7 @@
 
 import { Type } from 'typebox';
 import { isJsonObject } from '../../../log/index.ts';
-import type { Json, JsonObject } from '../../contract.ts';
+import type { Json, JsonObject } from '../../contract/index.ts';
 import { eventsOf } from './entries.ts';
 import type { Outcome } from './entries.ts';
 

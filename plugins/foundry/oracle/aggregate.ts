@@ -4,8 +4,8 @@
 // exact decimals.
 
 import { FORMAT } from '../../../log/index.ts';
-import { decimalText, divided, exact, magnitude, quotient } from '../../decimal.ts';
-import type { Exact } from '../../decimal.ts';
+import { decimalText, divided, exact, magnitude, quotient } from '../../contract/index.ts';
+import type { Exact } from '../../contract/index.ts';
 import type { OracleLimits } from '../catalog.ts';
 
 /** A value and what it counts. */

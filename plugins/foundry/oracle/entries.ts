@@ -5,12 +5,13 @@ import { Type } from 'typebox';
 import {
   ApiError,
   asSchema,
+  DecimalText,
   EntryId,
   Identifier,
   Millis,
   Nullable,
   SafeCount,
-} from '../../contract.ts';
+} from '../../contract/index.ts';
 import type {
   CarriedPlace,
   EntryType,
@@ -20,9 +21,8 @@ import type {
   RowReader,
   RowWriter,
   Sequenced,
-} from '../../contract.ts';
+} from '../../contract/index.ts';
 import { count, tenantOf } from '../entries.ts';
-import { DecimalText } from '../../decimal.ts';
 import { METHOD, REASONS, STANDINGS, STATES } from './aggregate.ts';
 import type { State } from './aggregate.ts';
 

@@ -5,12 +5,16 @@ import type { Static } from 'typebox';
 import {
   answerWithPlace,
   ApiError,
+  DecimalInput,
+  decimalText,
   EntryId,
+  exact,
+  exactOf,
   Identifier,
   Millis,
   receiptOf,
   route,
-} from '../../contract.ts';
+} from '../../contract/index.ts';
 import type {
   AnsweredEntry,
   CarriedPlace,
@@ -19,8 +23,7 @@ import type {
   PluginHost,
   Route,
   RowReader,
-} from '../../contract.ts';
-import { DecimalInput, decimalText, exact, exactOf } from '../../decimal.ts';
+} from '../../contract/index.ts';
 import { foundryCatalog } from '../catalog.ts';
 import type { FoundryCatalog } from '../catalog.ts';
 import { lastEntry } from '../entries.ts';

@@ -3,7 +3,15 @@
 // (trigger_id).
 
 import { Type } from 'typebox';
-import { asSchema, EntryId, Identifier, Millis, Nullable } from '../../contract.ts';
+import {
+  asSchema,
+  DecimalText,
+  EntryId,
+  exact,
+  Identifier,
+  Millis,
+  Nullable,
+} from '../../contract/index.ts';
 import type {
   CarriedPlace,
   EntryType,
@@ -13,8 +21,7 @@ import type {
   RowReader,
   RowWriter,
   Sequenced,
-} from '../../contract.ts';
-import { DecimalText, exact } from '../../decimal.ts';
+} from '../../contract/index.ts';
 import { count, tenantOf } from '../entries.ts';
 
 /** How a value is held against the threshold. */

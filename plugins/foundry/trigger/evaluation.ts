@@ -1,8 +1,8 @@
 // What a call to fire comes to at one point of the log: refused, replayed, evaluated, or FIRED. Here and nowhere else
 // it is decided that a trigger fires once. gateway/API.md §10.5, §10.6.
 
-import { ApiError } from '../../contract.ts';
-import type { CarriedPlace, JsonObject, RowReader } from '../../contract.ts';
+import { ApiError } from '../../contract/index.ts';
+import type { CarriedPlace, JsonObject, RowReader } from '../../contract/index.ts';
 import { disputeOf, ownAggregate } from '../oracle/entries.ts';
 import { evaluate, triggerAt } from './entries.ts';
 import type { Evaluated, Observed, TriggerRow } from './entries.ts';

@@ -4,11 +4,17 @@ import { Type } from 'typebox';
 import {
   answerWithPlace,
   ApiError,
+  DecimalInput,
+  decimalText,
   EntryId,
+  exact,
+  exactOf,
   Identifier,
+  microUsdOf,
   receiptOf,
   route,
-} from '../../contract.ts';
+  usdText,
+} from '../../contract/index.ts';
 import type {
   AnsweredEntry,
   Draft,
@@ -18,8 +24,7 @@ import type {
   Route,
   RowReader,
   SequencePoint,
-} from '../../contract.ts';
-import { DecimalInput, decimalText, exact, exactOf, microUsdOf, usdText } from '../../decimal.ts';
+} from '../../contract/index.ts';
 import { lastEntry } from '../entries.ts';
 import { withEarlier } from '../oracle/entries.ts';
 import {

@@ -2,11 +2,21 @@
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { ApiError, EntryId, Identifier, Millis, receiptOf, route } from '../../contract.ts';
-import type { AnsweredEntry, Draft, JsonObject, PluginHost, Route } from '../../contract.ts';
+import {
+  ApiError,
+  DecimalInput,
+  decimalText,
+  EntryId,
+  exactOf,
+  Identifier,
+  microUsdOf,
+  Millis,
+  receiptOf,
+  route,
+} from '../../contract/index.ts';
+import type { AnsweredEntry, Draft, JsonObject, PluginHost, Route } from '../../contract/index.ts';
 import { foundryCatalog } from '../catalog.ts';
 import type { Template } from '../catalog.ts';
-import { DecimalInput, decimalText, exactOf, microUsdOf } from '../../decimal.ts';
 import { lastEntry } from '../entries.ts';
 import { COMPARATORS, ConditionMembers, TRIGGER, triggerType } from './entries.ts';
 import type { Condition } from './entries.ts';

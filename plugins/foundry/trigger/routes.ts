@@ -2,11 +2,16 @@
 
 import { Type } from 'typebox';
 import { monthOf, monthRow, tierOf, usageOf } from '../../clear/index.ts';
-import { EntryId, Identifier, Millis } from '../../contract.ts';
-import type { JsonObject, LogView, PluginHost, Route } from '../../contract.ts';
-import { decimalText, exact } from '../../decimal.ts';
-import { answeredEntry } from '../../finding.ts';
-import { feedRoute } from '../../paging.ts';
+import {
+  answeredEntry,
+  decimalText,
+  EntryId,
+  exact,
+  feedRoute,
+  Identifier,
+  Millis,
+} from '../../contract/index.ts';
+import type { JsonObject, LogView, PluginHost, Route } from '../../contract/index.ts';
 import { foundryCatalog } from '../catalog.ts';
 import { ConditionMembers, EVENTS } from './entries.ts';
 import { fireRoute, settlementShown, SettlementShown } from './fire.ts';

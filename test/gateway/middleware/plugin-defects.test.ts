@@ -2,8 +2,8 @@
 // the author has to mend. gateway/API.md §4.1.
 
 import assert from 'node:assert/strict';
-import { ApiError, definePlugin, route } from '../../../plugins/contract.ts';
-import type { Route } from '../../../plugins/contract.ts';
+import { ApiError, definePlugin, route } from '../../../plugins/contract/index.ts';
+import type { Route } from '../../../plugins/contract/index.ts';
 import { run } from '../running.ts';
 import type { Running } from '../running.ts';
 import { codeOf } from './envelope.ts';

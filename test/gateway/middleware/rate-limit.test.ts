@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { parseAddress } from '../../../gateway/client-address.ts';
 import { networkOf } from '../../../gateway/middleware/rate-limit.ts';
 import Type from 'typebox';
-import { definePlugin, route } from '../../../plugins/contract.ts';
+import { definePlugin, route } from '../../../plugins/contract/index.ts';
 import { Hold, notes } from '../notes.ts';
 import { run } from '../running.ts';
 import type { Running } from '../running.ts';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { readCatalog } from '../../../plugins/catalog.ts';
+import { readCatalog } from '../../../plugins/contract/index.ts';
 import { serveSurfaces } from '../astl/surfaces.ts';
 import type { Body, Surfaces } from '../astl/surfaces.ts';
 

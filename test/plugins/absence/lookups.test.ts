@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { Type } from 'typebox';
 import { native } from '../../../log/crypto/native.ts';
 import { verifyAbsence } from '../../../log/verify.ts';
-import { asSchema, definePlugin, route } from '../../../plugins/contract.ts';
-import type { JsonObject } from '../../../plugins/contract.ts';
+import { asSchema, definePlugin, route } from '../../../plugins/contract/index.ts';
+import type { JsonObject } from '../../../plugins/contract/index.ts';
 import { ENTITY, serveSurfaces } from '../astl/surfaces.ts';
 import type { Body, Surfaces } from '../astl/surfaces.ts';
 

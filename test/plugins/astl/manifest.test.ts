@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { manifestHash, native } from '../../../log/index.ts';
 import type { Manifest } from '../../../log/index.ts';
 import { manifestMembers, saysTheSame, wantedManifest } from '../../../plugins/astl/manifest.ts';
-import { ApiError } from '../../../plugins/contract.ts';
+import { ApiError } from '../../../plugins/contract/index.ts';
 
 const PRESETS = { hiring: ['offer_extend', 'adverse_action'] };
 const NOW = 1_790_000_000_000;

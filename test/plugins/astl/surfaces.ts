@@ -6,7 +6,7 @@ import type { Kind, Log } from '../../../log/index.ts';
 import { Replay } from '../../../log/replay/replay.ts';
 import { trustedKeyOf } from '../../../log/verify.ts';
 import type { Trust } from '../../../log/verify.ts';
-import type { AnyPlugin } from '../../../plugins/contract.ts';
+import type { AnyPlugin } from '../../../plugins/contract/index.ts';
 import { run } from '../../gateway/running.ts';
 import type { Answer, Running } from '../../gateway/running.ts';
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../../log/index.ts';
-import { readCatalog } from '../../../plugins/catalog.ts';
+import { readCatalog } from '../../../plugins/contract/index.ts';
 import { REASONS } from '../../../plugins/carrier/entries.ts';
 import { codeOf } from '../../gateway/middleware/envelope.ts';
 import type { Answer } from '../../gateway/running.ts';

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { openEgress } from '../../../gateway/egress/egress.ts';
-import { ApiError } from '../../../plugins/contract.ts';
-import type { Caller, SequencePoint } from '../../../plugins/contract.ts';
+import { ApiError } from '../../../plugins/contract/index.ts';
+import type { Caller, SequencePoint } from '../../../plugins/contract/index.ts';
 import type { Classified, Engine } from '../../../plugins/classify/engine/index.ts';
 import { classifierOf, type Judged } from '../../../plugins/classify/classifier.ts';
 import {

@@ -7,7 +7,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { HtmlValidate } from 'html-validate';
 import { canonical } from '../../../log/index.ts';
-import { readCatalog } from '../../../plugins/catalog.ts';
+import { readCatalog } from '../../../plugins/contract/index.ts';
 import { codeOf } from '../../gateway/middleware/envelope.ts';
 import { run } from '../../gateway/running.ts';
 import type { Answer, Running } from '../../gateway/running.ts';

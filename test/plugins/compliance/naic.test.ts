@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { canonical } from '../../../log/index.ts';
-import { readCatalog } from '../../../plugins/catalog.ts';
+import { readCatalog } from '../../../plugins/contract/index.ts';
 import { PackSchema, ReportSchema } from '../../../plugins/compliance/shapes.ts';
 import { codeOf } from '../../gateway/middleware/envelope.ts';
 import { ok, run } from '../../gateway/running.ts';

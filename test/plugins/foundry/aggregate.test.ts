@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { readCatalog } from '../../../plugins/index.ts';
-import { decimalText, exact } from '../../../plugins/decimal.ts';
+import { decimalText, exact } from '../../../plugins/contract/index.ts';
 import { aggregate, thresholdsOf } from '../../../plugins/foundry/oracle/aggregate.ts';
 import type { Reading } from '../../../plugins/foundry/oracle/aggregate.ts';
 import type { FoundryCatalog } from '../../../plugins/foundry/catalog.ts';

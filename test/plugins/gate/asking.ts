@@ -1,7 +1,7 @@
 // A running gateway with a policy, and the acts that the gate's tests ask about.
 
 import type { Kind, Log } from '../../../log/index.ts';
-import type { AnyPlugin } from '../../../plugins/contract.ts';
+import type { AnyPlugin } from '../../../plugins/contract/index.ts';
 import { run } from '../../gateway/running.ts';
 import type { Answer, Running } from '../../gateway/running.ts';
 import type { ContractOptions } from '../../contract/plugin-contract.ts';

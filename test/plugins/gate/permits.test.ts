@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../../log/index.ts';
-import { ApiError, definePlugin } from '../../../plugins/contract.ts';
-import type { PluginHost } from '../../../plugins/contract.ts';
+import { ApiError, definePlugin } from '../../../plugins/contract/index.ts';
+import type { PluginHost } from '../../../plugins/contract/index.ts';
 import gate, { PermitRefused } from '../../../plugins/gate/index.ts';
 import type { GateApi } from '../../../plugins/gate/index.ts';
 import { problem } from '../astl/surfaces.ts';

@@ -5,7 +5,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { canonical } from '../../../log/index.ts';
 import { readCatalog } from '../../../plugins/index.ts';
-import { asSchema } from '../../../plugins/contract.ts';
+import { asSchema } from '../../../plugins/contract/index.ts';
 import { decide, matches } from '../../../plugins/gate/rules.ts';
 import type { Act } from '../../../plugins/gate/rules.ts';
 import { JUDGED, policyHash, PolicyMembers } from '../../../plugins/gate/policies.ts';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { LogError, parseJson } from '../../../log/index.ts';
-import { ApiError } from '../../../plugins/contract.ts';
+import { ApiError } from '../../../plugins/contract/index.ts';
 import { actionRef, actionRefs, PROFILES } from '../../../plugins/pdtr/index.ts';
 import type { ActionTuple, Profile } from '../../../plugins/pdtr/index.ts';
 import { verifyActionRef } from '../../../plugins/pdtr/verify-action-ref.ts';

@@ -6,7 +6,7 @@ import type { Binding } from '../../../plugins/pdtr/bind.ts';
 import { decisionOfSession, NO_DECISION, sessionDecision } from '../../../plugins/pdtr/decision.ts';
 import { sessionDecisionRow } from '../../../plugins/pdtr/index.ts';
 import type { SessionDecision } from '../../../plugins/pdtr/index.ts';
-import type { Json, SequencePoint } from '../../../plugins/contract.ts';
+import type { Json, SequencePoint } from '../../../plugins/contract/index.ts';
 
 const SESSION = '-'.repeat(43);
 const DECIDED: SessionDecision = {

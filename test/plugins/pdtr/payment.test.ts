@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { decodePaymentResponseHeader, encodePaymentResponseHeader } from '@x402/core/http';
-import { ApiError } from '../../../plugins/contract.ts';
+import { ApiError } from '../../../plugins/contract/index.ts';
 import { paymentOf, paymentOfResponse, requestedPayment } from '../../../plugins/pdtr/payment.ts';
 
 /** The example of the HTTP transport, and its published digest. */

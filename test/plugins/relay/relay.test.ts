@@ -1,7 +1,7 @@
 // The partner relay over a whole gateway: enrollment, whose a slug is, redirects that count, status and network.
 
 import assert from 'node:assert/strict';
-import type { JsonObject } from '../../../plugins/contract.ts';
+import type { JsonObject } from '../../../plugins/contract/index.ts';
 import { run } from '../../gateway/running.ts';
 import type { Answer, Running } from '../../gateway/running.ts';
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { canonical } from '../../../log/index.ts';
 import type { JsonObject } from '../../../log/index.ts';
-import type { SequencePoint } from '../../../plugins/contract.ts';
+import type { SequencePoint } from '../../../plugins/contract/index.ts';
 import { CAUSES, restraintDraft, restraintReceiptRef } from '../../../plugins/restraint/index.ts';
 
 interface Vector {

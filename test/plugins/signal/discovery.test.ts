@@ -1,7 +1,7 @@
 // /.well-known/x402 in the shape that x402scan reads.
 
 import assert from 'node:assert/strict';
-import { readCatalog } from '../../../plugins/catalog.ts';
+import { readCatalog } from '../../../plugins/contract/index.ts';
 import { run } from '../../gateway/running.ts';
 import type { Running } from '../../gateway/running.ts';
 

@@ -1,7 +1,7 @@
 // Tests of plugins/classify/engine/tables.ts.
 
 import assert from 'node:assert/strict';
-import { readCatalog, readCatalogBytes, catalogUrl } from '../../../../plugins/catalog.ts';
+import { catalogUrl, readCatalog, readCatalogBytes } from '../../../../plugins/contract/index.ts';
 import {
   TABLE_FILES,
   WEIGHTS,

@@ -1,10 +1,99 @@
-// Which logs of a kind a question is about. A closed log keeps its own time, and the one after it knows nothing of
-// that: chains do not cross logs, so a question has an answer of each. log/FORMAT.md §1, §4.
+// Finding entries: by the name that a caller gives, by the log that a request asks, and in logs that follow each other.
+// gateway/API.md §1.4, §3.3, §5; log/FORMAT.md §1, §4, §6.
 
 import { Type } from 'typebox';
-import { ApiError } from './contract.ts';
-import type { Caller, ChainKey, JsonObject, Kind, LogView, PluginHost } from './contract.ts';
-import { countOf } from './finding.ts';
+import { fromHex, isLogError } from '../../log/index.ts';
+import type { ChainKey, JsonObject, Kind, Link } from '../../log/index.ts';
+import { ApiError } from './errors.ts';
+import type { LogView } from './log-view.ts';
+import type { PluginHost } from './plugin.ts';
+import type { AnsweredEntry, AnsweredReceipt, Caller } from './route.ts';
+
+const ENTRY_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const HASH = /^[0-9a-f]{64}$/;
+
+/** What a caller wrote as the name of an entry: an entry id, or an entry hash without its prefix; null when it is neither. */
+export function entryName(written: string): string | null {
+  const name = written.toLowerCase().replace(/^(sha256:|0x)/, '');
+  return ENTRY_ID.test(name) || HASH.test(name) ? name : null;
+}
+
+/** Index of the entry of an entry id or an entry hash. */
+export const indexNamed = (log: LogView, name: string): number | null =>
+  HASH.test(name) ? log.indexOfHash(fromHex(name, 32)) : log.indexOfEntry(name);
+
+/** An entry of one of the served logs. */
+interface FoundEntry {
+  readonly log: LogView;
+  readonly index: number;
+}
+
+/** The entry of a name in the logs of these kinds, of each the newest log first. */
+export function findEntry(
+  host: PluginHost,
+  kinds: readonly Kind[],
+  name: string,
+): FoundEntry | null {
+  for (const log of kinds.flatMap((kind) => host.logs(kind).toReversed())) {
+    const index = indexNamed(log, name);
+    if (index !== null) return { log, index };
+  }
+  return null;
+}
+
+/** The same; `resource_missing` where there is none. */
+export function entryNamed(host: PluginHost, kinds: readonly Kind[], name: string): FoundEntry {
+  const found = findEntry(host, kinds, name);
+  if (found !== null) return found;
+  throw new ApiError('resource_missing', 'the log has no such entry', { param: 'entry_id' });
+}
+
+/** An entry of the log as answers have it. */
+export function answeredEntry(log: LogView, index: number): AnsweredEntry {
+  const receipt = log.receipt(index);
+  if (receipt === null) throw new Error(`entry ${String(index)} has no receipt`);
+  const { entry_id, issued_at_ms } = receipt as { entry_id: string; issued_at_ms: number };
+  return { index, entry_id, issued_at_ms, statement: receipt, receipt: receipt as AnsweredReceipt };
+}
+
+/** How many entries a chain has up to the end of an absence document's window, by what closes it there. */
+export function countOf({ proof }: JsonObject, key: ChainKey): number {
+  const closing = proof as unknown as
+    | { readonly type: 'never' }
+    | { readonly type: 'tail'; readonly head: { readonly count: number } }
+    | { readonly type: 'gap'; readonly successor: { readonly entry: string } };
+  if (closing.type === 'never') return 0;
+  if (closing.type === 'tail') return closing.head.count;
+  const { links } = JSON.parse(closing.successor.entry) as { readonly links: readonly Link[] };
+  const link = links.find((candidate) => candidate.key.join(' ') === key.join(' '));
+  if (link === undefined) throw new Error('the successor in a gap has no link of its chain');
+  return link.seq;
+}
+
+/** The parameter `log` of a public read. */
+export const LogName = Type.Optional(
+  Type.Union([Type.Literal('live'), Type.Literal('sandbox')], {
+    description: 'Which log; that of the key unless given, and live without a key.',
+  }),
+);
+
+/** The parameter `log` of a public read that names an entry. */
+export const LogOfEntry = Type.Optional(
+  Type.Union([Type.Literal('live'), Type.Literal('sandbox')], {
+    description:
+      'Which log; that of the key unless given, and without a key both, the live one first.',
+  }),
+);
+
+/** The kind that a read is about: its parameter says so, else the key; nothing of one is found in the other. */
+export const kindOf = (asked: Kind | undefined, caller: Caller): Kind =>
+  asked ?? (caller.key_id === null ? 'live' : caller.kind);
+
+/** The kinds that a read of one entry searches, in this order: without a key an entry may be in either. */
+export function kindsOf(asked: Kind | undefined, caller: Caller): readonly Kind[] {
+  if (asked !== undefined) return [asked];
+  return caller.key_id === null ? ['live', 'sandbox'] : [caller.kind];
+}
 
 type Logs = Pick<PluginHost, 'log' | 'logs' | 'url'>;
 
@@ -168,4 +257,36 @@ export async function sessionLog(
     throw new ApiError('parameter_invalid', message, { param: 'log_number' });
   }
   return { log: newest, session_ref: caller.sessionRef(session_id) };
+}
+
+/** Characters that the embedded classifier judges in what 1 stands for, as measured. */
+const CHARS = 8000;
+
+/** What a request costs that classifies a text. */
+export const textCost = (text: string | undefined): number => 1 + (text ?? '').length / CHARS;
+
+/** How many entries a chain has, as last published. */
+export async function chainCount(log: LogView, key: ChainKey): Promise<number> {
+  const { map_head_ms: at } = log.published();
+  try {
+    // The last moment alone: what closes it counts the chain up to there.
+    return countOf(await log.lookup({ key, from_ms: at, to_ms: at }, { limit: 1 }), key);
+  } catch (error) {
+    // A log that has published nothing yet; what is wrong with the key is for the handler to say.
+    if (isLogError(error)) return 0;
+    throw error;
+  }
+}
+
+/** What a request costs that reads a whole session, with `entries` of it in what 1 stands for. */
+export async function sessionCost(
+  host: PluginHost,
+  caller: Caller,
+  session_id: string,
+  entries: number,
+): Promise<number> {
+  const counts = host
+    .logs(caller.kind)
+    .map((log) => chainCount(log, ['session', caller.sessionRef(session_id, log.origin)]));
+  return 1 + Math.max(...(await Promise.all(counts))) / entries;
 }

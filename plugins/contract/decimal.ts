@@ -6,7 +6,7 @@
 // once. Each route states how many digits it accepts as a `DecimalGrammar`.
 
 import { Type } from 'typebox';
-import { ApiError } from './problem.ts';
+import { ApiError } from './errors.ts';
 
 /** How many digits a decimal has at most on either side of the point, and whether it may be negative. */
 export interface DecimalGrammar {

@@ -8,7 +8,7 @@
 
 import { Type } from 'typebox';
 import type { Static, TObject, TSchema } from 'typebox';
-import type { Draft, EntryType, Json, JsonObject, RowWriter, Sequenced } from '../log/index.ts';
+import type { Draft, EntryType, Json, JsonObject, RowWriter, Sequenced } from '../../log/index.ts';
 import type { LogView } from './log-view.ts';
 import { asSchema, EntryId, Hex32, SafeCount } from './schemas.ts';
 

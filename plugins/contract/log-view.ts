@@ -1,6 +1,6 @@
 // The read door of a log, as the host gives it to a plugin.
 
-import type { JsonObject, Log, Published } from '../log/index.ts';
+import type { JsonObject, Log, Published } from '../../log/index.ts';
 
 /** That the texts behind an entry were destroyed, by the entry that says so (gateway/API.md §1.2). */
 export interface Erasure {
@@ -55,4 +55,17 @@ export interface LogView extends Pick<
    * Retry-After when that is not within `wait_ms`.
    */
   windowClosed(to_ms: number, wait_ms: number): Promise<void>;
+}
+
+/** The entry at an index, its signature with it; null beyond the acknowledged size. */
+export function statementAt(log: Pick<LogView, 'entry'>, index: number): JsonObject | null {
+  const text = log.entry(index);
+  return text === null ? null : (JSON.parse(text) as JsonObject);
+}
+
+/** The same of an entry that a chain or a row names: that it is missing is a defect. */
+export function namedStatement(log: Pick<LogView, 'entry'>, index: number): JsonObject {
+  const statement = statementAt(log, index);
+  if (statement === null) throw new Error(`entry ${String(index)} is missing`);
+  return statement;
 }

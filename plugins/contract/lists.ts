@@ -2,8 +2,13 @@
 
 import { Type } from 'typebox';
 import type { TObject, TOptional, TString } from 'typebox';
-import { ApiError, kindOf, LogName, route } from './contract.ts';
-import type { JsonObject, Limits, LogView, PluginHost, Route } from './contract.ts';
+import type { JsonObject } from '../../log/index.ts';
+import { kindOf, LogName } from './entries.ts';
+import { ApiError } from './errors.ts';
+import type { LogView } from './log-view.ts';
+import type { Limits, PluginHost } from './plugin.ts';
+import { route } from './route.ts';
+import type { Route } from './route.ts';
 
 /** The parameter `limit` of a list. */
 export const pageLimit = ({ page_default, page_max }: Limits): TOptional<TString> =>
