@@ -153,7 +153,7 @@ export default defineConfig(
     },
   },
   floor(['gateway/**/*.ts'], gatewayStandsOnPlugins, doorsOfLog, doorsOfPlugins),
-  floor(['gateway/static/{pages,verify}/*.ts'], gatewayStandsOnPlugins, doorsForPages, noNode),
+  floor(['gateway/pages/scripts/**/*.ts'], gatewayStandsOnPlugins, doorsForPages, noNode),
 
   floor(['tools/**/*.ts'], doorsForTools),
   { files: ['tools/**/*.ts'], rules: { 'no-console': 'off' } },

@@ -2,21 +2,21 @@
 
 import Koa from 'koa';
 import type { Middleware } from 'koa';
-import { Dispatch } from './dispatch.ts';
+import { Dispatch } from './http/dispatch.ts';
 import type { Gateway } from './gateway.ts';
-import { accessLog } from './middleware/access-log.ts';
-import { authenticate } from './middleware/authenticate.ts';
-import { body } from './middleware/body.ts';
-import { cors } from './middleware/cors.ts';
-import { errors } from './middleware/errors.ts';
-import { handle } from './middleware/handle.ts';
-import { idempotency } from './middleware/idempotency.ts';
-import { match } from './middleware/match.ts';
-import { prefer } from './middleware/prefer.ts';
-import { query } from './middleware/query.ts';
-import { rateLimits } from './middleware/rate-limit.ts';
-import { requestId } from './middleware/request-id.ts';
-import { securityHeaderList, securityHeaders } from './middleware/security-headers.ts';
+import { accessLog } from './http/access-log.ts';
+import { authenticate } from './http/authenticate.ts';
+import { body } from './http/body.ts';
+import { cors } from './http/cors.ts';
+import { errors } from './http/errors.ts';
+import { handle } from './http/handle.ts';
+import { idempotency } from './http/idempotency.ts';
+import { match } from './http/match.ts';
+import { prefer } from './http/prefer.ts';
+import { query } from './http/query.ts';
+import { rateLimits } from './http/rate-limit.ts';
+import { requestId } from './http/request-id.ts';
+import { securityHeaderList, securityHeaders } from './http/security-headers.ts';
 
 /** Builds the Koa application of an open gateway from its routes. */
 export function buildApp(gateway: Gateway): Koa {

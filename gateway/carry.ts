@@ -17,7 +17,7 @@ import {
 } from '../plugins/contract/index.ts';
 import type { Carry, Plugin } from '../plugins/contract/index.ts';
 import type { Gateway } from './gateway.ts';
-import { logView } from './log-view.ts';
+import { logView } from './host/log-view.ts';
 
 /** Name before the dot of the entries that the gateway itself carries by. */
 const OWN = 'succession';

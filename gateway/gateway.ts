@@ -4,14 +4,14 @@
 import type { Json, Kind, Log, Register } from '../log/index.ts';
 import type { EntryType, Route } from '../plugins/contract/index.ts';
 import type { Ground } from './ground.ts';
-import type { PluginKeys } from './plugin-keys.ts';
-import type { Plugged } from './plugged.ts';
+import type { PluginKeys } from './host/plugin-keys.ts';
+import type { Plugged } from './host/plugged.ts';
 import type { Counters } from './tenants/counters.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
-import type { StaticFiles } from './static/statics.ts';
+import type { StaticFiles } from './pages/statics.ts';
 import type { Scrub } from './scrub.ts';
 import type { Tenants } from './tenants/tenants.ts';
-import type { RenderPage } from './views/views.ts';
+import type { RenderPage } from './pages/views.ts';
 import type { WitnessNetwork } from './witnesses/witness-network.ts';
 
 /** One open gateway. */

@@ -6,7 +6,7 @@ import { sep } from 'node:path';
 import type { Logger } from 'pino';
 import { tableFaults, Turns } from '../log/index.ts';
 import type { TableFault } from '../log/index.ts';
-import { every, paused } from './every.ts';
+import { every, paused } from './host/every.ts';
 
 /** A hundred GiB take three and a half hours, and cost a core some two per cent. */
 const BYTES_PER_SECOND = 8 * 1024 * 1024;

@@ -75,10 +75,10 @@ await bundle(
 // Whom to trust is read once, and may be pinned in the page: apart, so that the verifier stays small.
 await bundle('kit.js', fromVerify(['parsePolicy', 'trustFromKit']));
 
-// The scripts of the pages: `gateway/static/pages/log.ts` is `/static/log-page.js`.
-for (const name of readdirSync(join(root, 'gateway/static/pages'))) {
+// The scripts of the pages: `gateway/pages/scripts/log.ts` is `/static/log-page.js`.
+for (const name of readdirSync(join(root, 'gateway/pages/scripts'))) {
   if (name.endsWith('.ts')) {
-    await bundle(name.replace(/\.ts$/, '-page.js'), `import './gateway/static/pages/${name}';`);
+    await bundle(name.replace(/\.ts$/, '-page.js'), `import './gateway/pages/scripts/${name}';`);
   }
 }
 cpSync(join(root, 'node_modules/uplot/dist/uPlot.min.css'), join(dist, 'static', 'uplot.css'));

@@ -7,7 +7,7 @@ import type { Json, JsonObject } from '../../log/index.ts';
 import { ApiError, pageRoute } from '../../plugins/contract/index.ts';
 import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
-import { openApi } from '../openapi.ts';
+import { openApi } from '../openapi/document.ts';
 
 /** One operation as the views show it. */
 interface Operation {

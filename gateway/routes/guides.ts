@@ -8,8 +8,8 @@ import { ApiError, pageRoute } from '../../plugins/contract/index.ts';
 import type { Route } from '../../plugins/contract/index.ts';
 import { catalogUrl } from '../../plugins/index.ts';
 import type { Gateway } from '../gateway.ts';
-import { headingId, idOf } from '../views/markdown.ts';
-import type { MarkdownOptions } from '../views/markdown.ts';
+import { headingId, idOf } from '../pages/markdown.ts';
+import type { MarkdownOptions } from '../pages/markdown.ts';
 
 /** The documents in the order of the index, by the name in their address. */
 const GUIDES = {

@@ -8,7 +8,7 @@ import { receiptOf } from '../../plugins/contract/index.ts';
 import type { EntryType } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { allLogs, jwks, purposeKeys, publishedLogs } from './keys.ts';
-import type { StaticFile } from '../static/statics.ts';
+import type { StaticFile } from '../pages/statics.ts';
 import { placeOf, tlogProofOf } from './receipt-answer.ts';
 
 /** The entry that commits to a kit: hex of SHA-256(JCS(kit without `receipt`)). */

@@ -7,7 +7,7 @@ import type { JsonObject, Log } from '../../log/index.ts';
 import { ApiError, EntryReceipt, route } from '../../plugins/contract/index.ts';
 import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
-import type { StaticFile } from '../static/statics.ts';
+import type { StaticFile } from '../pages/statics.ts';
 import { documentHash, KIT_TYPE, kitDocument, KitReceipt, kitFoundation } from './kit-document.ts';
 import { publishedLogs } from './keys.ts';
 import { placeOf } from './receipt-answer.ts';

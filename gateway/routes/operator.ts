@@ -6,7 +6,7 @@ import { Type } from 'typebox';
 import { route } from '../../plugins/contract/index.ts';
 import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
-import { openApi } from '../openapi.ts';
+import { openApi } from '../openapi/document.ts';
 import { sendBytes } from './send.ts';
 
 const uri = Type.String({ format: 'uri' });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { openRegister } from '../../log/index.ts';
 import type { Json } from '../../plugins/contract/index.ts';
-import { commandVerbs } from '../commands.ts';
+import { commandVerbs } from '../host/commands.ts';
 import type { ConfigSources } from '../config.ts';
 import { openGateway } from '../open.ts';
 import { adminVerbs, keyVerbs, NEW_KEYS } from './admin.ts';

@@ -7,7 +7,7 @@ import { LOG_KINDS } from '../../log/index.ts';
 import type { Kind, Log } from '../../log/index.ts';
 import { ROLES } from '../../plugins/contract/index.ts';
 import type { Json } from '../../plugins/contract/index.ts';
-import type { PluginKey, PluginKeys } from '../plugin-keys.ts';
+import type { PluginKey, PluginKeys } from '../host/plugin-keys.ts';
 import type { Webhooks } from '../webhooks/webhooks.ts';
 import type { GatewayStore } from './store.ts';
 import { AdminError } from './tenants.ts';

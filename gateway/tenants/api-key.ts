@@ -2,7 +2,7 @@
 
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Kind, Role } from '../../plugins/contract/index.ts';
-import { base62 } from '../base62.ts';
+import { base62 } from './base62.ts';
 
 const SHAPE = /^svc_(sandbox|live)_[0-9A-Za-z]{32}$/;
 

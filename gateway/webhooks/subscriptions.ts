@@ -6,7 +6,7 @@ import { Turns } from '../../log/index.ts';
 import type { JsonObject, Kind } from '../../log/index.ts';
 import { ApiError } from '../../plugins/contract/index.ts';
 import type { Caller } from '../../plugins/contract/index.ts';
-import { base62 } from '../base62.ts';
+import { base62 } from '../tenants/base62.ts';
 import type { GatewayStore, SubscriptionRecord } from '../tenants/store.ts';
 import type { SecretBox } from './secret-box.ts';
 

@@ -5,7 +5,7 @@ import { LOG_KINDS } from '../../log/index.ts';
 import type { AttachedRow, Disclosure, Json, Log, Sequenced } from '../../log/index.ts';
 import type { EventRule } from '../../plugins/contract/index.ts';
 import type { Ground } from '../ground.ts';
-import type { PluginKeys } from '../plugin-keys.ts';
+import type { PluginKeys } from '../host/plugin-keys.ts';
 import { CheckpointFeed } from './checkpoint-feed.ts';
 import { DeadLetters } from './dead-letters.ts';
 import { Delivery } from './delivery.ts';

@@ -1,5 +1,5 @@
 // The errors that a request may end with: one class, a closed union of codes (gateway/API.md §4.1).
-// Which status and type each code has stands in one table, gateway/problems.ts.
+// Which status and type each code has stands in one table, gateway/http/problems.ts.
 
 /** The machine codes of the error envelope. */
 export type ApiErrorCode =

@@ -4,7 +4,7 @@
 // its `setup` returns what it adds to the service: routes, pages, commands, jobs, an API for other plugins. The gateway
 // derives validation, limits, idempotency, metering, metrics and the OpenAPI operation from a route's declaration; its
 // handler is an ordinary Koa handler. Plugins have no middleware and no event bus; they reach each other only by
-// `host.use(plugin)`. Plugins of contract 1 are still accepted (gateway/contract-1.ts).
+// `host.use(plugin)`. Plugins of contract 1 are still accepted (gateway/host/contract-1.ts).
 //
 //   export default definePlugin({
 //     contract: 2, name: 'notes', title: 'Notes',
@@ -61,7 +61,7 @@ export interface PluginHost {
   signers(kind: Kind, name: string): readonly [PluginSigner, ...PluginSigner[]];
   readonly counters: Counters;
   /**
-   * Renders a view of gateway/views/ (`clear/dashboard`) to a whole HTML document; every value is escaped.
+   * Renders a view of gateway/pages/views/ (`clear/dashboard`) to a whole HTML document; every value is escaped.
    * `title` stands in the head; `scripts` and `styles` name files under `/static/`.
    */
   page(view: string, data: { readonly title: string } & Readonly<Record<string, unknown>>): string;

@@ -6,8 +6,8 @@
 
 import assert from 'node:assert/strict';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { commandVerbs } from '../../gateway/commands.ts';
-import { PROBLEMS } from '../../gateway/problems.ts';
+import { commandVerbs } from '../../gateway/host/commands.ts';
+import { PROBLEMS } from '../../gateway/http/problems.ts';
 import { carriedName, CONTRACT } from '../../plugins/contract/index.ts';
 import type { AnyPlugin, JsonObject, Route, Sequenced } from '../../plugins/contract/index.ts';
 import { answerCheck } from '../support/closed.ts';

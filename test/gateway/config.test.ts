@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { ConfigError, configTable, readConfig, SETTINGS } from '../../gateway/config.ts';
-import { pluginSettingRows, pluginSettings } from '../../gateway/plugin-settings.ts';
+import { pluginSettingRows, pluginSettings } from '../../gateway/host/plugin-settings.ts';
 import Type from 'typebox';
 import { notes } from './notes.ts';
 

@@ -6,7 +6,7 @@ import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { succeeded } from '../plugins/succeeded.ts';
 import type { Body } from '../support/body.ts';
-import { codeOf } from './middleware/envelope.ts';
+import { codeOf } from './http/envelope.ts';
 import { ok, run } from './running.ts';
 import type { Running } from './running.ts';
 

@@ -2,7 +2,7 @@
 // logs that the month is spread over: entry ids, times and places are left out, and what follows from earlier parts
 // (money, limits, books, triggers, holds, uniqueness) is what is compared.
 
-import { commandVerbs } from '../../gateway/commands.ts';
+import { commandVerbs } from '../../gateway/host/commands.ts';
 import type { Answer, Running } from '../gateway/running.ts';
 import { POLICY } from './gate/asking.ts';
 import { readingsOf } from './foundry/readings.ts';

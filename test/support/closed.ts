@@ -2,8 +2,8 @@
 // document keeps from its readers.
 
 import type { TSchema } from 'typebox';
-import { compileSchema } from '../../gateway/validation.ts';
-import type { Validate } from '../../gateway/validation.ts';
+import { compileSchema } from '../../gateway/http/validation.ts';
+import type { Validate } from '../../gateway/http/validation.ts';
 
 /** The validator of an answer's schema with every object closed that does not say what else it may have. */
 export function answerCheck(schema: TSchema): Validate {

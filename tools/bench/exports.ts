@@ -2,7 +2,7 @@
 // the memory that streaming it takes. gateway/API.md §12.3.
 
 import { join } from 'node:path';
-import { PluginKeys } from '../../gateway/plugin-keys.ts';
+import { PluginKeys } from '../../gateway/host/plugin-keys.ts';
 import { openSignPool } from '../../log/index.ts';
 import { readCatalog } from '../../plugins/index.ts';
 import exported, { airService, sessionBatch, sessionChain } from '../../plugins/exports/index.ts';

@@ -1,7 +1,7 @@
 // /guides: each document is a page, whole, with links that lead somewhere.
 
 import assert from 'node:assert/strict';
-import { markdown } from '../../../gateway/views/markdown.ts';
+import { markdown } from '../../../gateway/pages/markdown.ts';
 import { run } from '../running.ts';
 import type { Running } from '../running.ts';
 

@@ -1,7 +1,7 @@
 // /livez and /readyz: what restarts a process, and what takes it out of a load balancer. gateway/API.md §13.
 
 import assert from 'node:assert/strict';
-import { codeOf } from '../middleware/envelope.ts';
+import { codeOf } from '../http/envelope.ts';
 import { ok, run } from '../running.ts';
 
 describe('gateway/routes/probes', () => {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { native } from '../../../log/index.ts';
 import { verifyReceipt } from '../../../log/verify.ts';
-import { codeOf } from '../middleware/envelope.ts';
+import { codeOf } from '../http/envelope.ts';
 import { run } from '../running.ts';
 import type { Running } from '../running.ts';
 

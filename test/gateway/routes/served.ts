@@ -1,9 +1,9 @@
 // A running gateway for the tests of its own routes: every answer is checked against what its route declares.
 
 import assert from 'node:assert/strict';
-import { Dispatch } from '../../../gateway/dispatch.ts';
+import { Dispatch } from '../../../gateway/http/dispatch.ts';
 import type { Gateway } from '../../../gateway/gateway.ts';
-import { compileSchema } from '../../../gateway/validation.ts';
+import { compileSchema } from '../../../gateway/http/validation.ts';
 import type { JsonObject } from '../../../log/index.ts';
 import { run } from '../running.ts';
 import type { Clock, Running } from '../running.ts';

@@ -6,7 +6,7 @@ import { native } from '../../../log/index.ts';
 import { trustFromKit, verifyReceipt } from '../../../log/verify.ts';
 import { ERASURE } from '../../../gateway/tenants/erasure.ts';
 import { succeeded } from '../../plugins/succeeded.ts';
-import { codeOf } from '../middleware/envelope.ts';
+import { codeOf } from '../http/envelope.ts';
 import { ok, run } from '../running.ts';
 import type { Answer, Ask, Running } from '../running.ts';
 import type { Body } from '../../support/body.ts';

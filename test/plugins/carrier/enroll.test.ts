@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { canonical } from '../../../log/index.ts';
-import { codeOf } from '../../gateway/middleware/envelope.ts';
+import { codeOf } from '../../gateway/http/envelope.ts';
 import { Carriers, DAY_MS, decided } from './carriers.ts';
 
 describe('plugins/carrier POST /carrier/v1/enroll', () => {

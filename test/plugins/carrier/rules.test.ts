@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import type { JsonObject } from '../../../log/index.ts';
 import { readCatalog } from '../../../plugins/contract/index.ts';
 import { REASONS } from '../../../plugins/carrier/entries.ts';
-import { codeOf } from '../../gateway/middleware/envelope.ts';
+import { codeOf } from '../../gateway/http/envelope.ts';
 import type { Answer } from '../../gateway/running.ts';
 import { Carriers, DAY_MS, decided, HARMLESS, VIOLATION } from './carriers.ts';
 

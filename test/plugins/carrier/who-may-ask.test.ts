@@ -1,7 +1,7 @@
 // Roles, tenants and kinds of log at the carrier gate, and questions that it cannot read. gateway/API.md §16.
 
 import assert from 'node:assert/strict';
-import { codeOf } from '../../gateway/middleware/envelope.ts';
+import { codeOf } from '../../gateway/http/envelope.ts';
 import { Carriers, decided } from './carriers.ts';
 
 describe('plugins/carrier: who may ask', () => {

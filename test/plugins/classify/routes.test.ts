@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import canonicalize from 'canonicalize';
-import { codeOf } from '../../gateway/middleware/envelope.ts';
+import { codeOf } from '../../gateway/http/envelope.ts';
 import { run } from '../../gateway/running.ts';
 import type { Running } from '../../gateway/running.ts';
 

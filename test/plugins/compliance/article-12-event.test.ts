@@ -1,7 +1,7 @@
 // Article 12 events: which words enter the log, and which decision an event names. gateway/API.md §2.2, §12.1.
 
 import assert from 'node:assert/strict';
-import { codeOf } from '../../gateway/middleware/envelope.ts';
+import { codeOf } from '../../gateway/http/envelope.ts';
 import { run } from '../../gateway/running.ts';
 import type { Running } from '../../gateway/running.ts';
 import { callerOf, REPORT, SEAL } from './article-12-caller.ts';

@@ -8,7 +8,7 @@ import formats from 'ajv-formats';
 import { HtmlValidate } from 'html-validate';
 import { canonical } from '../../../log/index.ts';
 import { readCatalog } from '../../../plugins/contract/index.ts';
-import { codeOf } from '../../gateway/middleware/envelope.ts';
+import { codeOf } from '../../gateway/http/envelope.ts';
 import { run } from '../../gateway/running.ts';
 import type { Answer, Running } from '../../gateway/running.ts';
 import type { Body } from '../../support/body.ts';

@@ -8,7 +8,7 @@ import formats from 'ajv-formats';
 import { canonical } from '../../../log/index.ts';
 import { readCatalog } from '../../../plugins/contract/index.ts';
 import { PackSchema, ReportSchema } from '../../../plugins/compliance/shapes.ts';
-import { codeOf } from '../../gateway/middleware/envelope.ts';
+import { codeOf } from '../../gateway/http/envelope.ts';
 import { ok, run } from '../../gateway/running.ts';
 import type { Running } from '../../gateway/running.ts';
 import type { Body } from '../../support/body.ts';

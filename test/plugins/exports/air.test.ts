@@ -7,7 +7,7 @@ import { decode } from 'cbor2';
 import { calculateJwkThumbprint, compactVerify, importJWK } from 'jose';
 import type { JWK } from 'jose';
 import { canonical } from '../../../log/index.ts';
-import { codeOf } from '../../gateway/middleware/envelope.ts';
+import { codeOf } from '../../gateway/http/envelope.ts';
 import { run } from '../../gateway/running.ts';
 import type { Answer, Running } from '../../gateway/running.ts';
 import { rootFrom, sha256, sigStructure, taken } from './taken.ts';

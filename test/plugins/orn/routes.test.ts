@@ -2,7 +2,7 @@
 // gateway/API.md §10.4, §14.
 
 import assert from 'node:assert/strict';
-import { codeOf } from '../../gateway/middleware/envelope.ts';
+import { codeOf } from '../../gateway/http/envelope.ts';
 import { run } from '../../gateway/running.ts';
 import type { Answer, Running } from '../../gateway/running.ts';
 

@@ -6,7 +6,7 @@ import { canonical } from '../../../log/index.ts';
 import type { ChainKey, Log } from '../../../log/index.ts';
 import { trustedKeyOf, verifyAbsence } from '../../../log/verify.ts';
 import type { AbsenceResult, Question, Trust } from '../../../log/verify.ts';
-import { codeOf } from '../../gateway/middleware/envelope.ts';
+import { codeOf } from '../../gateway/http/envelope.ts';
 import { ok, run } from '../../gateway/running.ts';
 import type { Answer, Running } from '../../gateway/running.ts';
 

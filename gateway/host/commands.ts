@@ -1,0 +1,74 @@
+// Commands of plugins as verbs of administration, and those that the gateway performs by itself, on time.
+
+import type { Logger } from 'pino';
+import { ApiError, isApiError } from '../../plugins/contract/index.ts';
+import type { Command } from '../../plugins/contract/index.ts';
+import { every } from './every.ts';
+import type { Gateway } from '../gateway.ts';
+import { PluginError } from './plugin-error.ts';
+import type { AdminArgs, AdminVerbs } from '../tenants/admin.ts';
+import { AdminError } from '../tenants/tenants.ts';
+import { compileSchema } from '../http/validation.ts';
+
+/**
+ * The commands of all plugins, by name; what they refuse is an `AdminError` in the same words.
+ *
+ * @param taken verbs of the gateway itself, which no plugin may replace
+ */
+export function commandVerbs(gateway: Gateway, taken: AdminVerbs = {}): AdminVerbs {
+  const verbs = gateway.plugged().commands.map((command) => {
+    if (Object.hasOwn(taken, command.name)) {
+      const [plugin = ''] = command.name.split(' ');
+      throw new PluginError(plugin, `has the command ${command.name}, which is the gateway's own`);
+    }
+    const validate = compileSchema(command.args, command.name);
+    const verb = async (args: AdminArgs): Promise<unknown> => {
+      try {
+        validate(args);
+        return await performed(gateway, command, args);
+      } catch (error) {
+        if (isApiError(error)) throw new AdminError(error.message, { cause: error });
+        throw error;
+      }
+    };
+    return [command.name, verb] as const;
+  });
+  return Object.fromEntries(verbs);
+}
+
+function performed(gateway: Gateway, command: Command, args: unknown): Promise<unknown> {
+  const { tenants, logs } = gateway;
+  return command.perform({
+    args,
+    append: (kind, drafts, options) => logs[kind].append(drafts, options),
+    async tenantRef(tenant, kind) {
+      if (!tenants.tenants().some(({ name }) => name === tenant)) {
+        throw new ApiError('resource_missing', `there is no tenant ${tenant}`, { param: 'tenant' });
+      }
+      await tenants.register(tenant, logs[kind]);
+      return tenants.inLog(tenant, kind).tenant_ref;
+    },
+  });
+}
+
+/** Performs the jobs at once and then on time; `close` ends that and waits for those that run. */
+export function startChores(gateway: Gateway, logger: Logger): { close(): Promise<void> } {
+  const stopped = new AbortController();
+  const jobs = gateway.plugged().jobs.map((command) => {
+    const { every_ms, name } = command;
+    return every(gateway, every_ms, stopped.signal, async () => {
+      try {
+        await performed(gateway, command, {});
+      } catch (err) {
+        // What was not done now is done the next time.
+        logger.warn({ err, command: name }, 'a command was put off');
+      }
+    });
+  });
+  return {
+    async close() {
+      stopped.abort();
+      await Promise.all(jobs);
+    },
+  };
+}

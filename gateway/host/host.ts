@@ -1,0 +1,145 @@
+// The plugin host: checks the plugins against the contract at boot and gives each its PluginHost.
+// Everything that is wrong with a plugin stops the start, with its name.
+
+import type {
+  AnyPlugin,
+  Caller,
+  Disclosure,
+  JsonObject,
+  Kind,
+  LogView,
+  Plugin,
+  PluginHost,
+  Setup,
+} from '../../plugins/contract/index.ts';
+import type { ConfigSources } from '../config.ts';
+import { adapted } from './contract-1.ts';
+import type { Gateway } from '../gateway.ts';
+import { logView } from './log-view.ts';
+import { joinSetups } from './plugged.ts';
+import type { Plugged } from './plugged.ts';
+import { checkPlugin, checkSetup } from './plugin-checks.ts';
+import { asked, own, PluginError } from './plugin-error.ts';
+import { pluginSettings } from './plugin-settings.ts';
+
+export { PluginError } from './plugin-error.ts';
+
+/**
+ * Checks contract, names and types of the plugins, adapts those of contract 1, and orders them so that each follows the
+ * plugins that it requires.
+ */
+export function orderPlugins(plugins: readonly AnyPlugin[]): readonly Plugin[] {
+  const byName = new Map<string, Plugin>();
+  for (const declared of plugins) {
+    checkPlugin(declared);
+    const plugin = adapted(declared);
+    if (byName.has(plugin.name)) throw new PluginError(plugin.name, 'is there twice');
+    byName.set(plugin.name, plugin);
+  }
+  const ordered = new Set<Plugin>();
+  const place = (plugin: Plugin, path: readonly string[]): void => {
+    if (ordered.has(plugin)) return;
+    if (path.includes(plugin.name)) throw new PluginError(plugin.name, 'requires itself');
+    for (const name of plugin.requires ?? []) {
+      const required = byName.get(name);
+      if (required === undefined)
+        throw new PluginError(plugin.name, `requires ${name}, which is not there`);
+      place(required, [...path, plugin.name]);
+    }
+    ordered.add(plugin);
+  };
+  for (const plugin of byName.values()) place(plugin, []);
+  return [...ordered];
+}
+
+/** Sets the plugins up in order and joins what they add. The logs must be open. */
+export function setUpPlugins(
+  plugins: readonly AnyPlugin[],
+  gateway: Gateway,
+  sources: ConfigSources,
+): Plugged {
+  const ordered = orderPlugins(plugins);
+  const settings = pluginSettings(ordered, sources);
+  const setups = new Map<string, Setup>();
+  for (const plugin of ordered) {
+    const { name } = plugin;
+    const host = hostFor(plugin, gateway, settings.get(name) ?? {}, setups);
+    const setup = asked(name, 'setup', () => plugin.setup(host));
+    checkSetup(name, setup);
+    for (const route of [...(setup.routes ?? []), ...(setup.pages ?? [])]) own(name, route);
+    setups.set(name, setup);
+  }
+  return joinSetups(setups);
+}
+
+function hostFor(
+  plugin: Plugin,
+  gateway: Gateway,
+  settings: Readonly<Record<string, unknown>>,
+  setups: ReadonlyMap<string, Setup>,
+): PluginHost {
+  const { config } = gateway;
+  const viewsOf = (kind: Kind): readonly LogView[] =>
+    gateway.served[kind].map((log) => logView(gateway, log, plugin.name));
+  const views = { live: viewsOf('live'), sandbox: viewsOf('sandbox') };
+  return {
+    name: plugin.name,
+    settings,
+    limits: {
+      message_bytes: config.MAX_MESSAGE_BYTES,
+      string_chars: config.MAX_STRING_CHARS,
+      metadata_bytes: config.MAX_METADATA_BYTES,
+      page_default: config.PAGE_DEFAULT,
+      page_max: config.PAGE_MAX,
+    },
+    log(kind) {
+      const newest = views[kind].at(-1);
+      if (newest === undefined) throw new Error('a kind has at least one log');
+      return newest;
+    },
+    logs: (kind) => views[kind],
+    use<T>({ name }: AnyPlugin<T>): T {
+      const setup = setups.get(name);
+      if (!(plugin.requires ?? []).includes(name) || setup === undefined) {
+        throw new PluginError(plugin.name, `uses ${name} without requiring it`);
+      }
+      return setup.api as T;
+    },
+    disclosed: (caller, entry_id) => disclosed(gateway, caller, entry_id),
+    catalog: (path) => gateway.catalog(path),
+    toll: (id) => toll(plugin.name, gateway.catalog('tolls.json') as JsonObject, id),
+    egress: gateway.egress,
+    signers: (kind, name) => gateway.keys.signers(plugin.name, name, kind),
+    counters: {
+      add: (name) => gateway.counters.add(`${plugin.name}/${name}`),
+      get: (name) => gateway.counters.get(`${plugin.name}/${name}`),
+    },
+    page: gateway.page,
+    now: () => gateway.now(),
+    url: (path) => `${gateway.base_url}${path}`,
+  };
+}
+
+async function disclosed(
+  { served, disclosures }: Gateway,
+  { kind, tenant_ref, role }: Caller,
+  entry_id: string,
+): Promise<Readonly<Record<string, Disclosure>>> {
+  // The tenant of an insured is its carrier: the carrier's texts are not for it.
+  if (role === 'insured') return {};
+  for (const log of served[kind]) {
+    const index = log.indexOfEntry(entry_id);
+    const text = index === null ? null : log.entry(index);
+    if (text === null) continue;
+    const owner = (JSON.parse(text) as JsonObject)['tenant_ref'];
+    return owner === tenant_ref ? disclosures.open(served[kind], entry_id) : {};
+  }
+  return {};
+}
+
+function toll(plugin: string, catalog: JsonObject, id: string): { id: string; micro_usd: number } {
+  const usd = (catalog['tolls_usd'] as JsonObject)[id];
+  if (typeof usd !== 'number')
+    throw new PluginError(plugin, `catalogs/tolls.json has no toll ${id}`);
+  return { id, micro_usd: Math.round(usd * 1_000_000) };
+}

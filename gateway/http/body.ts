@@ -1,0 +1,114 @@
+// The body of a POST: JSON only unless its route takes bytes, strict, bounded before it is read. gateway/API.md §1.3, §4.2, §4.3.
+
+import { parse as parseContentType } from 'content-type';
+import getRawBody from 'raw-body';
+import { isLogError, parseJson } from '../../log/index.ts';
+import { ApiError } from '../../plugins/contract/index.ts';
+import type { Json } from '../../plugins/contract/index.ts';
+import { jsonFault } from './json-fault.ts';
+import type { Next, RequestContext } from './request.ts';
+
+/** Sets `state.body`. */
+export async function body(ctx: RequestContext, next: Next): Promise<void> {
+  const { matched } = ctx.state;
+  if (matched !== null && matched.route.method !== 'GET') {
+    const bytes = await read(ctx);
+    ctx.state.body_bytes = bytes.length;
+    if (matched.body !== null) {
+      const value = jsonOf(ctx, bytes, matched.route.bodyRequired ?? true);
+      matched.body(value);
+      ctx.state.body = value;
+    } else if (matched.route.bytes !== undefined) {
+      checkBytes(ctx.req.headers['content-type'], matched.route.bytes, bytes);
+      ctx.state.body = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
+    }
+  }
+  await next();
+}
+
+async function read(ctx: RequestContext): Promise<Buffer> {
+  const limit = ctx.state.gateway.config.MAX_BODY_BYTES;
+  const { req } = ctx;
+  const announced = req.headers['content-length'];
+  if (announced !== undefined && Number(announced) > limit) throw tooLarge(limit);
+  // A client that asked first sends its body only now, when it may.
+  if (/^100-continue$/i.test(req.headers.expect ?? '') && req.httpVersion === '1.1') {
+    ctx.res.writeContinue();
+  }
+  try {
+    return await getRawBody(req, { limit, length: announced ?? null });
+  } catch (error) {
+    const { type } = error as getRawBody.RawBodyError;
+    if (type === 'entity.too.large') throw tooLarge(limit);
+    const reason =
+      type === 'request.size.invalid' ? 'has another length than announced' : 'was cut off';
+    throw new ApiError('invalid_json', `the body ${reason}`, {
+      headers: { Connection: 'close' },
+      cause: error,
+    });
+  }
+}
+
+/** What is left of such a body is never read: the connection ends with the answer. */
+function tooLarge(limit: number): ApiError {
+  const headers = { Connection: 'close' };
+  return new ApiError('payload_too_large', `the body is over ${String(limit)} bytes`, { headers });
+}
+
+function jsonOf(ctx: RequestContext, bytes: Buffer, required: boolean): Json {
+  if (bytes.length === 0) {
+    if (required) throw new ApiError('body_required', 'this request needs a JSON body');
+    return {};
+  }
+  checkType(ctx.req.headers['content-type'], ctx.req.headers['content-encoding']);
+  const maxDepth = ctx.state.gateway.config.MAX_JSON_DEPTH;
+  try {
+    return parseJson(bytes, { fractions: true, maxDepth });
+  } catch (error) {
+    if (!isLogError(error)) throw error;
+    throw new ApiError('invalid_json', refusal(bytes, maxDepth) ?? error.message, { cause: error });
+  }
+}
+
+/** What is wrong with the body and where, without any text of it. */
+function refusal(bytes: Buffer, maxDepth: number): string | null {
+  const fault = jsonFault(bytes, maxDepth);
+  if (fault === null) return null;
+  const { reason, line, column, offset } = fault;
+  const place = `line ${String(line)}, column ${String(column)} (byte offset ${String(offset)})`;
+  return `the body is no JSON that is accepted here: ${reason}, at ${place}`;
+}
+
+function checkType(type: string | undefined, encoding: string | undefined): void {
+  const plain = encoding === undefined || encoding === 'identity';
+  if (plain && (type === 'application/json' || isJson(type))) return;
+  throw new ApiError(
+    'unsupported_media_type',
+    'the body must be application/json in UTF-8, not compressed',
+  );
+}
+
+function checkBytes(type: string | undefined, wanted: string, bytes: Buffer): void {
+  if (mediaType(type) !== wanted) {
+    throw new ApiError('unsupported_media_type', `the body must be ${wanted}`);
+  }
+  if (bytes.length === 0) throw new ApiError('body_required', 'this request needs a body');
+}
+
+function mediaType(header: string | undefined): string | null {
+  try {
+    return header === undefined ? null : parseContentType(header).type;
+  } catch {
+    return null;
+  }
+}
+
+function isJson(header: string | undefined): boolean {
+  if (header === undefined) return false;
+  try {
+    const { type, parameters } = parseContentType(header);
+    return type === 'application/json' && /^utf-?8$/i.test(parameters['charset'] ?? 'utf-8');
+  } catch {
+    return false;
+  }
+}

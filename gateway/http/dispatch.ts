@@ -1,0 +1,129 @@
+// From a request's path to its declared route. Paths without parameters are found in a map; the others
+// go through @koa/router's matcher in the order of declaration, log reads first.
+
+import { Router } from '@koa/router';
+import type { Role, Route } from '../../plugins/contract/index.ts';
+import { ownerOf, PluginError } from '../host/plugin-error.ts';
+import { rolesOf } from './roles.ts';
+import { compileSchema, type Validate } from './validation.ts';
+
+/** Which of the four rates counts a request; `none` is not counted. */
+export type Budget = 'write' | 'read' | 'log' | 'none';
+
+/** A declared route, ready to serve. */
+export interface CompiledRoute {
+  readonly route: Route;
+  /** The path of the declaration, also when an alias matched. */
+  readonly canonical: string;
+  readonly alias: boolean;
+  readonly budget: Budget;
+  /** Whose keys may call it. */
+  readonly roles: ReadonlySet<Role>;
+  /** A GET that needs no key: any web page may read it. */
+  readonly shared: boolean;
+  readonly params: Validate | null;
+  readonly query: Validate | null;
+  readonly body: Validate | null;
+}
+
+/** What a path leads to: a route for each method it answers. */
+export type PathRoutes = ReadonlyMap<string, CompiledRoute>;
+
+/** A match: the routes of the path and what stood for its parameters. */
+export interface PathMatch {
+  readonly routes: PathRoutes;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+const NO_PARAMS = Object.freeze({});
+
+/** Finds routes by path. */
+export class Dispatch {
+  readonly #exact = new Map<string, Map<string, CompiledRoute>>();
+  readonly #patterns = new Map<string, Map<string, CompiledRoute>>();
+  /** Each pattern by its shape: `/r/{}` may be spelled in one way only, or the second is never reached. */
+  readonly #shapes = new Map<string, { readonly path: string; readonly route: Route }>();
+  readonly #router = new Router({ sensitive: true, strict: true });
+
+  constructor(routes: readonly Route[]) {
+    for (const route of routes) {
+      const compiled = compileRoute(route);
+      this.#add(route.path, compiled);
+      for (const alias of route.aliases ?? []) this.#add(alias, { ...compiled, alias: true });
+    }
+  }
+
+  /** The routes of a path; null when there is none. */
+  match(path: string): PathMatch | null {
+    const exact = this.#exact.get(path);
+    if (exact !== undefined) return { routes: exact, params: NO_PARAMS };
+    const layer = this.#router.match(path, 'GET').path[0];
+    if (layer === undefined) return null;
+    const routes = this.#patterns.get(layer.path as string);
+    if (routes === undefined) return null;
+    return { routes, params: layer.params(path, layer.captures(path)) };
+  }
+
+  #add(path: string, compiled: CompiledRoute): void {
+    const parametric = path.includes('{');
+    const pattern = parametric ? routerPath(path) : path;
+    const paths = parametric ? this.#patterns : this.#exact;
+    const shape = path.replace(/\{\w+/g, '{');
+    const { route } = compiled;
+    const spelled = this.#shapes.get(shape) ?? { path, route };
+    if (spelled.path !== path) {
+      throw taken(route, spelled.route, `${path} is declared as ${spelled.path} already`);
+    }
+    this.#shapes.set(shape, spelled);
+    let methods = paths.get(pattern);
+    if (methods === undefined) {
+      methods = new Map();
+      paths.set(pattern, methods);
+      // The router only matches; what runs is the list in app.ts.
+      if (parametric) this.#router.register(pattern, ['GET'], (_, next) => next());
+    }
+    const { method } = route;
+    const before = methods.get(method);
+    if (before !== undefined) {
+      throw taken(route, before.route, `${method} ${path} is declared twice`);
+    }
+    methods.set(method, compiled);
+  }
+}
+
+/** Which of two plugins has to give way is theirs to say: both are named. */
+function taken(route: Route, before: Route, reason: string): PluginError {
+  const [plugin, other] = [ownerOf(route), ownerOf(before)];
+  return new PluginError(plugin, plugin === other ? reason : `${reason}, by ${other} before`);
+}
+
+/** `/r/{entry_id}` and `/tile/{rest*}` as the router writes them. */
+function routerPath(path: string): string {
+  return path.replace(/\{(\w+)(\*?)\}/g, (_, name: string, rest: string) =>
+    rest === '' ? `:${name}` : `*${name}`,
+  );
+}
+
+/** The route's own path with its parameters filled in: the same for a route and its aliases. */
+export function filledPath({ canonical }: CompiledRoute, params: unknown): string {
+  const values = params as Readonly<Record<string, string>>;
+  return canonical.replace(/\{(\w+)\*?\}/g, (_, name: string) =>
+    encodeURIComponent(values[name] ?? ''),
+  );
+}
+
+function compileRoute(route: Route): CompiledRoute {
+  const validator = (schema: Route['body'], place: string): Validate | null =>
+    schema === undefined ? null : compileSchema(schema, place);
+  return {
+    route,
+    canonical: route.path,
+    alias: false,
+    budget: route.budget ?? (route.method === 'GET' ? 'read' : 'write'),
+    roles: new Set(rolesOf(route)),
+    shared: route.method === 'GET' && (route.access === 'read' || route.access === 'open'),
+    params: validator(route.params, 'path'),
+    query: validator(route.query, 'query'),
+    body: validator(route.body, 'body'),
+  };
+}

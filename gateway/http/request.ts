@@ -1,0 +1,49 @@
+// What one request carries from middleware to middleware: `ctx.state`.
+
+import type { ParameterizedContext } from 'koa';
+import type { Draft } from '../../log/index.ts';
+import type { Caller, GroupOptions, LogView, RouteState } from '../../plugins/contract/index.ts';
+import { base62 } from '../tenants/base62.ts';
+import type { CompiledRoute } from './dispatch.ts';
+import type { Gateway } from '../gateway.ts';
+import type { IdempotencyClaim } from './idempotency-store.ts';
+
+/** The Koa context of the gateway's own middleware. */
+export type RequestContext = ParameterizedContext<RequestState>;
+
+/** The next middleware. */
+export type Next = () => Promise<unknown>;
+
+const NOTHING = Object.freeze({});
+
+/** The state of a request; each field is set by the middleware that is named for it. */
+export abstract class RequestState implements RouteState {
+  readonly request_id = `req_${base62(24)}`;
+  readonly started = performance.now();
+  readonly gateway: Gateway;
+  /** match.ts */
+  matched: CompiledRoute | null = null;
+  params: unknown = NOTHING;
+  /** authenticate.ts */
+  caller!: Caller;
+  may_append = true;
+  /** query.ts, body.ts */
+  query: unknown = NOTHING;
+  body: unknown = NOTHING;
+  /** Length of the body as it came. */
+  body_bytes = 0;
+  /** prefer.ts: how long an append waits for its checkpoint; 0 is not at all. */
+  wait_ms = 0;
+  /** idempotency.ts */
+  claim: IdempotencyClaim | null = null;
+  /** Set by the first append, so that a second is seen. */
+  appended = false;
+
+  constructor(gateway: Gateway) {
+    this.gateway = gateway;
+  }
+
+  abstract append(drafts: readonly Draft[], options?: GroupOptions): Promise<void>;
+  abstract answerWith(indexes: readonly number[], log?: Pick<LogView, 'number'>): Promise<void>;
+  abstract holds(bytes: () => number): void;
+}

@@ -1,0 +1,116 @@
+// JSON Schemas compiled at boot, and a failure as the one error that the client gets. gateway/API.md §4.1.
+
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import { LRUCache } from 'lru-cache';
+import type { TSchema } from 'typebox';
+import { ApiError } from '../../plugins/contract/index.ts';
+
+/** Throws an ApiError when the value does not fit; changes nothing in it. */
+export type Validate = (value: unknown) => void;
+
+/** Choices that a message lists; a longer list is in the OpenAPI document. */
+const MAX_CHOICES = 24;
+
+/** Strict, without coercion, defaults or removals. One for all schemas: each instance compiles the meta-schemas again. */
+const ajv = new Ajv2020({
+  strict: true,
+  strictTypes: false,
+  ownProperties: true,
+  validateSchema: true,
+  verbose: true, // an error then has its schema
+});
+formats.default(ajv);
+
+/** By their text: many routes take the same query or path, and compiling is most of what a start does. */
+const compiled = new LRUCache<string, ValidateFunction>({ max: 2048 });
+
+/** Compiles a schema for what stands at `place`; throws when it is no strict JSON Schema. */
+export function compileSchema(schema: TSchema, place: string): Validate {
+  const unnamed = anonymous(schema) as TSchema;
+  const text = JSON.stringify(unnamed);
+  let known = compiled.get(text);
+  if (known === undefined) compiled.set(text, (known = ajv.compile(unnamed)));
+  const validate = known;
+  return (value) => {
+    if (!validate(value)) throw failure(validate.errors ?? [], place);
+  };
+}
+
+/** The schema without the names that the OpenAPI document knows it by: one may stand twice in another. */
+function anonymous(schema: unknown): unknown {
+  if (typeof schema !== 'object' || schema === null) return schema;
+  if (Array.isArray(schema)) return schema.map(anonymous);
+  const members = Object.entries(schema).filter(([name]) => name !== '$id');
+  return Object.fromEntries(members.map(([name, member]) => [name, anonymous(member)]));
+}
+
+function failure(errors: readonly ErrorObject[], place: string): ApiError {
+  const error = telling(errors);
+  if (error === undefined) return new ApiError('parameter_invalid', `${place} is not valid`);
+  const path = memberPath(error.instancePath);
+  if (error.keyword === 'required') {
+    const param = memberOf(path, error.params['missingProperty']);
+    const code = param === 'message' ? 'message_required' : 'parameter_missing';
+    return new ApiError(code, `${param} is missing`, { param });
+  }
+  if (error.keyword === 'additionalProperties') {
+    const param = memberOf(path, error.params['additionalProperty']);
+    const message = `${param} is no member of ${path === '' ? place : path}`;
+    return new ApiError('parameter_invalid', message, { param });
+  }
+  const reason = expected(errors, error) ?? error.message ?? 'is not valid';
+  if (path === '') return new ApiError('parameter_invalid', `${place} ${reason}`);
+  return new ApiError('parameter_invalid', `${path} ${reason}`, { param: path });
+}
+
+/** The error to speak of: of a union, that of the branch which takes values of this type, where one does. */
+function telling(errors: readonly ErrorObject[]): ErrorObject | undefined {
+  const [first] = errors;
+  if (first === undefined) return undefined;
+  const { instancePath } = first;
+  const fits = branchesOf(errors, first).find(
+    (error) => error.instancePath !== instancePath || !CHOICES.has(error.keyword),
+  );
+  return fits ?? first;
+}
+
+/** Keywords that say which values there are: they fail where a branch is not meant. */
+const CHOICES: ReadonlySet<string> = new Set(['type', 'const', 'enum']);
+
+/** The errors of a union are those of its branches, in order, then its own. */
+function branchesOf(errors: readonly ErrorObject[], first: ErrorObject): readonly ErrorObject[] {
+  const union = errors.findIndex(
+    ({ keyword, instancePath }) => keyword === 'anyOf' && instancePath === first.instancePath,
+  );
+  return union < 0 ? [first] : errors.slice(0, union);
+}
+
+/** What could have stood at the place of an error, in words: the values of an enumeration, the types of a union. */
+function expected(errors: readonly ErrorObject[], first: ErrorObject): string | null {
+  const choices = branchesOf(errors, first).map((branch) =>
+    branch.instancePath === first.instancePath ? choicesOf(branch) : null,
+  );
+  if (choices.includes(null)) return null;
+  const all = [...new Set(choices.flatMap((some) => some ?? []))];
+  if (all.length > MAX_CHOICES) return null;
+  const last = all.pop() ?? '';
+  return all.length === 0 ? `must be ${last}` : `must be ${all.join(', ')} or ${last}`;
+}
+
+function choicesOf({ keyword, params, parentSchema }: ErrorObject): readonly string[] | null {
+  if (!CHOICES.has(keyword)) return null;
+  // A literal has a type too: what is said of it is its value.
+  const { const: only, enum: among = only === undefined ? undefined : [only] } = parentSchema ?? {};
+  if (Array.isArray(among)) return among.map((value) => JSON.stringify(value));
+  return [params['type']].flat().map(String);
+}
+
+const memberOf = (path: string, name: unknown): string =>
+  path === '' ? String(name) : `${path}.${String(name)}`;
+
+const memberPath = (pointer: string): string =>
+  pointer.slice(1).split('/').map(unescapePointer).join('.');
+
+const unescapePointer = (part: string): string => part.replaceAll('~1', '/').replaceAll('~0', '~');

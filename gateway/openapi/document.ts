@@ -1,0 +1,190 @@
+// The OpenAPI document, from the declared routes and the error table; nothing in it is written twice.
+// OpenAPI 3.1.0; gateway/API.md §13, §20.
+
+import type { JsonObject } from '../../log/index.ts';
+import { receiptOf } from '../../plugins/contract/index.ts';
+import type { EntryType, Route } from '../../plugins/contract/index.ts';
+import { errorResponses, SHARED_COMPONENTS } from './answers.ts';
+import type { DocumentedAnswer } from './answers.ts';
+import { parametersOf, SchemaComponents } from './schemas.ts';
+import { rolesOf } from '../http/roles.ts';
+
+/** What the document is made from. */
+export interface OpenApiSource {
+  readonly base_url: string;
+  readonly routes: readonly Route[];
+  /** Their receipts stand among the schemas, also where no answer names them. */
+  readonly types?: readonly EntryType[];
+}
+
+const SECURITY = {
+  api_key: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-API-Key',
+    description:
+      'svc_live_ or svc_sandbox_ and 32 characters. A sandbox key writes to its own log. ' +
+      'An invalid key is 401 on every operation, also where none is needed.',
+  },
+  bearer: { type: 'http', scheme: 'bearer', description: 'The same keys as a bearer token.' },
+};
+
+const PARAMETERS = {
+  idempotency_key: {
+    name: 'Idempotency-Key',
+    in: 'header',
+    required: false,
+    description:
+      'The same key and body answer the same for 24 hours; another body with the key is 409.',
+    schema: { type: 'string', minLength: 8, maxLength: 255 },
+  },
+  prefer: {
+    name: 'Prefer',
+    in: 'header',
+    required: false,
+    description:
+      '`wait=N`: waits up to N seconds (30 at most) for the checkpoint that covers the entry, and ' +
+      'answers with it and the inclusion proof in `receipt.log`.',
+    schema: { type: 'string', examples: ['wait=10'] },
+  },
+};
+
+/** The whole document; two routes of one method and path are a plain error. */
+export function openApi({ base_url, routes, types = [] }: OpenApiSource): JsonObject {
+  const components = new SchemaComponents();
+  const paths: Record<string, Record<string, JsonObject>> = {};
+  for (const route of routes) {
+    for (const path of [route.path, ...(route.aliases ?? [])]) {
+      // OpenAPI has no wildcards: a parameter that takes slashes says so in its description.
+      const template = path.replaceAll('*}', '}');
+      const item = (paths[template] ??= {});
+      const method = route.method.toLowerCase();
+      if (method in item) throw new Error(`two routes for ${route.method} ${template}`);
+      item[method] = operation(route, path, components);
+    }
+  }
+  for (const type of types) components.use(receiptOf(type));
+  const tags = [...new Set(routes.map(({ tag }) => tag))];
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'actlog',
+      version: '2.0.0',
+      summary: 'Signed receipts for delegated AI decisions, in a log that anyone can check.',
+      description:
+        'Every operation with GET also answers HEAD and OPTIONS. Every answer has X-Request-Id. ' +
+        'Bodies are JSON; unknown members of a request are ignored. `x-roles` names the roles whose keys may call ' +
+        'an operation; a key of another role is 403 `role_forbidden`.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: base_url }],
+    tags: tags.map((name) => ({ name })),
+    paths,
+    components: {
+      schemas: { ...components.all(), ...SHARED_COMPONENTS.schemas },
+      headers: SHARED_COMPONENTS.headers,
+      parameters: PARAMETERS,
+      securitySchemes: SECURITY,
+    },
+  };
+}
+
+function operation(route: Route, path: string, components: SchemaComponents): JsonObject {
+  const alias = path !== route.path;
+  const note = alias ? `Alias of ${route.method} ${route.path}, answering the same.` : undefined;
+  const description = [note, route.description].filter((part) => part !== undefined).join('\n\n');
+  const keyed = [{ api_key: [] }, { bearer: [] }];
+  const needsKey = route.access === 'key' || typeof route.access === 'object';
+  const parameters = [
+    ...parametersOf('path', route.params, components),
+    ...parametersOf('query', route.query, components),
+    ...parametersOf('header', route.headers, components),
+    ...[
+      ...(route.idempotent === true ? ['idempotency_key'] : []),
+      ...(mayAppend(route) ? ['prefer'] : []),
+    ].map((name) => ({ $ref: `#/components/parameters/${name}` })),
+  ];
+  return {
+    operationId: operationId(route.method, path),
+    tags: [route.tag],
+    summary: route.summary,
+    ...(description === '' ? {} : { description }),
+    ...(alias ? { 'x-canonical-path': route.path } : {}),
+    security: needsKey ? keyed : [{}, ...keyed],
+    'x-roles': [...rolesOf(route)],
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...requestBody(route, components),
+    responses: documentedResponses(route, components),
+  };
+}
+
+const mayAppend = ({ idempotent, appends }: Route): boolean =>
+  idempotent === true || appends === true;
+
+/** What the route declares and what it may fail with; an error that it declares keeps its own schema. */
+function documentedResponses(route: Route, components: SchemaComponents): JsonObject {
+  const shown: Record<string, DocumentedAnswer> = responses(route, components);
+  for (const [status, answer] of Object.entries(errorResponses(route))) {
+    const { description, content } = shown[status] ?? {};
+    shown[status] =
+      description === undefined || content === undefined
+        ? answer
+        : { ...answer, description: `${description} ${answer.description}`, content };
+  }
+  return shown as unknown as JsonObject;
+}
+
+function operationId(method: string, path: string): string {
+  const words = path.split(/[^A-Za-z0-9]+/).filter((word) => word !== '');
+  return [method.toLowerCase(), ...words].join('_');
+}
+
+function requestBody(route: Route, components: SchemaComponents): JsonObject {
+  if (route.bytes !== undefined)
+    return { requestBody: { required: true, content: { [route.bytes]: {} } } };
+  if (route.body === undefined) return {};
+  const content = {
+    schema: components.use(route.body),
+    ...(route.example === undefined ? {} : { example: route.example }),
+  };
+  return {
+    requestBody: {
+      required: route.bodyRequired !== false,
+      content: { 'application/json': content },
+    },
+  };
+}
+
+function responses(route: Route, components: SchemaComponents): Record<string, DocumentedAnswer> {
+  const shared = [
+    'X-Request-Id',
+    ...(route.budget === 'none' ? [] : ['RateLimit', 'RateLimit-Policy']),
+  ];
+  const names = [
+    ...shared,
+    ...(route.idempotent === true ? ['Idempotent-Replayed'] : []),
+    ...(mayAppend(route) ? ['Preference-Applied'] : []),
+  ];
+  const headers = Object.fromEntries(
+    names.map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+  );
+  return Object.fromEntries(
+    Object.entries(route.responses).map(
+      ([status, { description, schema, type, page, formats = [], example }]) => {
+        const media = {
+          ...(schema === undefined ? {} : { schema: components.use(schema) }),
+          ...(example === undefined ? {} : { example }),
+        };
+        const contentType = type ?? (schema === undefined ? undefined : 'application/json');
+        const content = {
+          ...(contentType === undefined ? {} : { [contentType]: media }),
+          ...Object.fromEntries(
+            [...(page === undefined ? [] : [page]), ...formats].map((one) => [one, {}]),
+          ),
+        };
+        const body = Object.keys(content).length === 0 ? {} : { content };
+        return [status, { description, headers, ...body }];
+      },
+    ),
+  );
+}

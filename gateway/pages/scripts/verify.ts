@@ -1,0 +1,271 @@
+// /verify: reads what the user shows, checks it here, and shows what came of it. gateway/API.md §1.1, §2.5.
+
+import {
+  checkDocument,
+  isJsonObject,
+  LogError,
+  logOfDocument,
+  objectOf,
+  originsOf,
+  parsedOf,
+  recogniseDocuments,
+  SIGN1,
+  textOf,
+  titleOfDocument,
+  trustFromKit,
+  Unanswerable,
+} from '../../../plugins/verifiers.ts';
+import type { Question, Shown } from '../../../plugins/verifiers.ts';
+import { byId, make, texts } from './parts/dom.ts';
+import { compareWithLast } from './verify/consistency.ts';
+import { lineOf, resultOf, severalOf, undecided } from './verify/result.ts';
+import type { Shape } from './verify/result.ts';
+import { findKit, pin, unpin } from './verify/trust.ts';
+import type { FoundKit } from './verify/trust.ts';
+
+/** What a text area shows of a file; more is checked and not shown. */
+const SHOWN_CHARS = 100_000;
+
+const form = byId('verify', HTMLFormElement);
+const thing = byId('thing', HTMLTextAreaElement);
+const file = byId('file', HTMLInputElement);
+const result = byId('result', HTMLElement);
+/** The chosen files, as long as the text area is not edited. */
+let files: readonly Piece[] | null = null;
+let found: FoundKit = { pinned: null, conflict: null, offline: true, served: [] };
+let runs = 0;
+
+/** Bytes that the user shows. */
+interface Piece {
+  readonly name: string;
+  readonly bytes: Uint8Array;
+}
+
+/** What bytes were read as, or why they could not be. */
+interface Read {
+  readonly name: string;
+  readonly shown: Shown | Error;
+}
+
+/** Shows the parts and says that this run is over. */
+function show(...parts: readonly HTMLElement[]): void {
+  result.replaceChildren(...parts);
+  result.dataset['run'] = String(++runs);
+}
+
+async function verify(): Promise<void> {
+  const pieces = files ?? [{ name: '', bytes: new TextEncoder().encode(thing.value) }];
+  const read = pieces.flatMap(({ name, bytes }) => readPiece(name, bytes));
+  // A kit first: what is shown with it is checked with it.
+  const kits = read.filter(isKit);
+  const things = read.filter((one) => !isKit(one));
+  const results: Shape[] = [];
+  for (const { name, shown } of [...kits, ...things]) {
+    results.push({ name, ...(await resultFor(shown)) });
+  }
+  const told = things.length === 0 ? results.slice(-1) : results.slice(kits.length);
+  const [only, ...others] = told;
+  show(...(others.length === 0 ? (only?.parts ?? []) : severalOf(told)));
+}
+
+const isKit = ({ shown }: Read): boolean => !(shown instanceof Error) && shown.kind === 'kit';
+
+/** What a file or the text area holds; a witness about several surfaces is as many things. */
+function readPiece(name: string, bytes: Uint8Array): Read[] {
+  try {
+    const all = recogniseDocuments(bytes);
+    const documents = all.length === 1 ? all : aboutAsked(all);
+    return documents.map((shown, i) => ({
+      name: all.length === 1 ? name : `${name} ${String(i + 1)}`.trim(),
+      shown,
+    }));
+  } catch (error) {
+    return [{ name, shown: error as Error }];
+  }
+}
+
+/** Of documents about several surfaces, those that the user's question is about; all of them without one. */
+function aboutAsked(documents: readonly Shown[]): readonly Shown[] {
+  const asked = askedQuestion();
+  if (asked === null) return documents;
+  const key = JSON.stringify(asked.key);
+  const about = documents.filter(
+    ({ document }) => JSON.stringify(objectOf(objectOf(document).question).key) === key,
+  );
+  if (about.length === 0) throw new Unanswerable(`none of these documents is about ${key}`);
+  return about;
+}
+
+/** What came of one thing. */
+async function resultFor(shown: Shown | Error): Promise<Omit<Shape, 'name'>> {
+  try {
+    if (shown instanceof Error) throw shown;
+    if (shown.kind === 'kit') {
+      found = { ...found, pinned: pin(textOf(shown.document), 'file'), conflict: null };
+      showTrust();
+      const words = 'This is a kit: it is pinned now, and what you show next is checked with it.';
+      return { valid: null, parts: [undecided(words)] };
+    }
+    const { pinned } = found;
+    if (pinned === null) {
+      throw new Unanswerable(
+        'there is no kit to check with: the service does not answer. Drop one here',
+      );
+    }
+    const { kit } = pinned;
+    const trust = trustFromKit(kit, logOfDocument(shown, originsOf(kit)));
+    const title = titleOfDocument(shown);
+    const finding = await checkDocument(shown, trust, {
+      kit,
+      receipt: byId('beside', HTMLTextAreaElement).value,
+      ...questionOf(shown, title),
+    });
+    if (finding.untold === true) throw new Unanswerable(finding.summary);
+    const parts = resultOf(title, finding);
+    const { valid, seen } = finding;
+    if (valid && seen !== undefined) {
+      const line = await compareWithLast(seen.note, trust, found.served.includes(seen.origin));
+      parts[1]?.querySelector('.checks')?.append(lineOf(line));
+      if (line.outcome === 'failed') {
+        parts.unshift(split());
+        return { valid: false, parts };
+      }
+    }
+    return { valid, parts };
+  } catch (error) {
+    if (error instanceof Unanswerable) return { valid: null, parts: [undecided(error.message)] };
+    if (!(error instanceof LogError)) throw error;
+    if (error !== shown)
+      return { valid: null, parts: [undecided(`this cannot be read: ${error.message}`)] };
+    const reason = `this is not JSON as receipts have it: ${error.message}`;
+    return { valid: false, parts: [undecided(reason, 'INVALID')] };
+  }
+}
+
+/** The user's question, or else, of an absence document, its own: the summary says which question it was. */
+function questionOf(shown: Shown, title: string): { readonly question?: Question } {
+  const question = askedQuestion();
+  if (shown.kind === 'absence') {
+    const own = parsedOf(shown.document).question;
+    if (question !== null) return { question };
+    return isJsonObject(own ?? null) ? { question: own as unknown as Question } : {};
+  }
+  if (question === null) return {};
+  // A good receipt would pass for the answer.
+  throw new Unanswerable(
+    `your question is not answered: it is about an absence document, and this is ${title}`,
+  );
+}
+
+/** What the user asks of an absence document; null when nothing is typed. */
+function askedQuestion(): Question | null {
+  const [key, from, to] = ['key', 'from', 'to'].map((id) =>
+    byId(id, HTMLInputElement).value.trim(),
+  );
+  if (key === '' && from === '' && to === '') return null;
+  try {
+    return { key: JSON.parse(key ?? '') as string[], from_ms: instant(from), to_ms: instant(to) };
+  } catch {
+    throw new Unanswerable(
+      'your question is not one: the key is a JSON array, the times are dates or milliseconds',
+    );
+  }
+}
+
+function instant(text = ''): number {
+  const ms = /^\d+$/.test(text) ? Number(text) : Date.parse(text);
+  if (Number.isNaN(ms)) throw new Error('no time');
+  return ms;
+}
+
+const split = (): HTMLElement =>
+  make(
+    'div',
+    { class: 'verdict bad', 'data-verdict': 'SPLIT' },
+    make('h2', {}, 'Two logs under one name'),
+    make(
+      'p',
+      {},
+      'The log showed this browser another tree before. Keep this document and tell others.',
+    ),
+  );
+
+function showTrust(): void {
+  const { pinned, conflict, offline } = found;
+  const whose = pinned?.source === 'file' ? 'a kit of yours' : "the service's own kit";
+  texts('[data-kit]', pinned === null ? 'none' : `${whose}, pinned ${pinned.since}`);
+  texts('[data-origins]', pinned === null ? '' : originsOf(pinned.kit).join(', '));
+  texts(
+    '[data-kit-state]',
+    conflict !== null
+      ? `The service's kit contradicts the pinned one: ${conflict}. The pinned one is used.`
+      : offline
+        ? 'The service does not answer now; what is pinned is used.'
+        : pinned?.source === 'file'
+          ? "What the service's own kit says is not looked at."
+          : 'It agrees with what the service says now.',
+  );
+  document.querySelector('[data-kit-state]')?.classList.toggle('bad-word', conflict !== null);
+}
+
+async function lookUp(): Promise<void> {
+  const { searchParams } = new URL(location.href);
+  const entry_id = searchParams.get('entry_id');
+  if (entry_id === null || entry_id === '') return;
+  const query = new URLSearchParams({ entry_id });
+  const log = searchParams.get('log');
+  if (log !== null) query.set('log', log);
+  try {
+    const answer = await fetch(`/receipt/lookup?${query.toString()}`, {
+      headers: { accept: 'application/json' },
+    });
+    thing.value = JSON.stringify(await answer.json(), null, 2);
+  } catch {
+    show(undecided('The service does not answer. Drop the receipt here instead.'));
+    return;
+  }
+  await verify();
+}
+
+async function take(chosen: FileList | null | undefined): Promise<void> {
+  const taken = await Promise.all(
+    Array.from(chosen ?? [], async (one) => ({
+      name: one.name,
+      bytes: new Uint8Array(await one.arrayBuffer()),
+    })),
+  );
+  const [first, ...others] = taken;
+  if (first === undefined) return;
+  files = taken;
+  const { name, bytes } = first;
+  const text = new TextDecoder().decode(bytes.subarray(0, SHOWN_CHARS));
+  const binary = bytes[0] === SIGN1 ? `(${name}: ${String(bytes.length)} bytes of COSE)` : text;
+  thing.value = others.length === 0 ? binary : `(${taken.map((one) => one.name).join(', ')})`;
+  await verify();
+}
+
+form.addEventListener('submit', (event) => {
+  event.preventDefault();
+  void verify();
+});
+thing.addEventListener('input', () => (files = null));
+file.addEventListener('change', () => void take(file.files).then(() => (file.value = '')));
+form.addEventListener('dragover', (event) => event.preventDefault());
+form.addEventListener('drop', (event) => {
+  if (event.dataTransfer?.files.length === 0) return;
+  event.preventDefault();
+  void take(event.dataTransfer?.files);
+});
+byId('unpin', HTMLButtonElement).addEventListener('click', () => {
+  unpin();
+  void start();
+});
+
+async function start(): Promise<void> {
+  found = await findKit();
+  showTrust();
+  document.documentElement.dataset['ready'] = 'true';
+}
+
+await start();
+await lookUp();

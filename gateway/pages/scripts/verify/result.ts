@@ -1,0 +1,116 @@
+// Shows a finding: the verdict in words, each check, the pictures, what is not proven, and what the log signed.
+// Everything shown is text, whatever stands in it.
+
+import type { Finding, Json, Line } from '../../../../log/verify.ts';
+import { make } from '../parts/dom.ts';
+import { timeline } from './timeline.ts';
+import { wayPicture } from './way-picture.ts';
+
+const WORDS = {
+  ok: ['Holds', 'good-word'],
+  failed: ['Fails', 'bad-word'],
+  not_shown: ['Not shown', 'warn-word'],
+} as const;
+
+/** The whole result, to stand in the page. */
+export function resultOf(what: string, finding: Finding): HTMLElement[] {
+  const { valid, verdict, summary, checks, not_proven, way, moments, statement } = finding;
+  const tone = valid
+    ? verdict.startsWith('UNDER') || verdict === 'UNDECLARED'
+      ? 'unknown'
+      : 'good'
+    : 'bad';
+  const parts = [
+    make(
+      'div',
+      { class: `verdict ${tone}`, 'data-verdict': verdict },
+      make('h2', {}, verdict.slice(0, 1) + verdict.slice(1).toLowerCase()),
+      make('p', {}, sentence(summary)),
+      make('p', { class: 'hint' }, `Checked in this browser, as ${what}.`),
+    ),
+    section('What was checked', make('ul', { class: 'checks' }, ...checks.map(lineOf))),
+  ];
+  if (moments !== undefined) {
+    parts.push(section('The window', timeline(moments, verdict !== 'PRESENT')));
+  }
+  if (way !== undefined) parts.push(section('The way to the root', wayPicture(way)));
+  if (valid && not_proven.length > 0) {
+    const items = not_proven.map((text) => make('li', {}, text));
+    parts.push(section('What this does not prove', make('ul', {}, ...items)));
+  }
+  if (valid && statement !== undefined) {
+    parts.push(section('What the log signed', facts(statement)));
+  }
+  return parts;
+}
+
+/** One line more, for a check that came later. */
+export function lineOf({ name, outcome, detail }: Line): HTMLElement {
+  const [word, tone] = WORDS[outcome];
+  return make(
+    'li',
+    { 'data-check': name, 'data-outcome': outcome },
+    make('span', { class: tone }, word),
+    make('span', {}, make('strong', {}, name.replaceAll('_', ' ')), ` ${detail}`),
+  );
+}
+
+/** A verdict when nothing could be checked, or when what was read is no JSON as receipts have it. */
+export const undecided = (message: string, verdict = 'UNKNOWN'): HTMLElement =>
+  make(
+    'div',
+    {
+      class: `verdict ${verdict === 'UNKNOWN' ? 'unknown' : 'bad'}`,
+      'data-verdict': verdict,
+    },
+    make('h2', {}, verdict === 'UNKNOWN' ? 'Not checked' : 'Invalid'),
+    make('p', {}, sentence(message)),
+  );
+
+/** A summary or a reason as a sentence. */
+const sentence = (text: string): string =>
+  text.slice(0, 1).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.');
+
+/** The result of one of several things. */
+export interface Shape {
+  readonly name: string;
+  /** Null where it could not be checked. */
+  readonly valid: boolean | null;
+  readonly parts: readonly HTMLElement[];
+}
+
+/** The results of several things under one word about all of them. */
+export function severalOf(results: readonly Shape[]): HTMLElement[] {
+  const good = results.filter(({ valid }) => valid === true).length;
+  const bad = results.some(({ valid }) => valid === false);
+  const all = good === results.length;
+  const [verdict, tone] = all
+    ? ['VALID', 'good']
+    : bad
+      ? ['INVALID', 'bad']
+      : ['UNKNOWN', 'unknown'];
+  return [
+    make(
+      'div',
+      { class: `verdict ${tone}`, 'data-verdict': verdict, 'data-of': String(results.length) },
+      make('h2', {}, `${String(good)} of ${String(results.length)} hold`),
+      make('p', {}, 'Each was checked by itself, in this browser.'),
+    ),
+    ...results.map(({ name, parts }, i) => {
+      const title = name === '' ? String(i + 1) : name;
+      return make('section', { class: 'one', 'data-one': title }, make('h2', {}, title), ...parts);
+    }),
+  ];
+}
+
+function section(title: string, ...children: readonly Node[]): HTMLElement {
+  return make('section', {}, make('h2', {}, title), ...children);
+}
+
+function facts(statement: Readonly<Record<string, Json>>): HTMLElement {
+  const rows = Object.entries(statement).flatMap(([name, value]) => [
+    make('dt', {}, name),
+    make('dd', {}, make('code', {}, typeof value === 'string' ? value : JSON.stringify(value))),
+  ]);
+  return make('dl', { class: 'facts' }, ...rows);
+}

@@ -1,0 +1,59 @@
+// The window of an absence document as a picture: in order from top to bottom, not to scale, since years may lie
+// between two entries of a chain.
+
+import { timeWords } from '../../../../log/verify.ts';
+import type { Moment } from '../../../../log/verify.ts';
+import { make } from '../parts/dom.ts';
+import { draw } from '../parts/svg.ts';
+
+const WIDTH = 340;
+const ROW = 54;
+const AXIS = 22;
+
+/** The picture; the same stands below it as a list for those who do not see it. */
+export function timeline(moments: readonly Moment[], empty: boolean): HTMLElement {
+  const height = moments.length * ROW;
+  const yOf = (i: number): number => i * ROW + ROW / 2;
+  const opens = moments.findIndex(({ kind }) => kind === 'opens');
+  const closes = moments.findIndex(({ kind }) => kind === 'closes');
+  const svg = draw(
+    'svg',
+    {
+      class: 'timeline',
+      viewBox: `0 0 ${String(WIDTH)} ${String(height)}`,
+      role: 'img',
+      'aria-label': `${empty ? 'The window is empty' : 'The window has entries'}; ${moments
+        .map(({ label, ms }) => `${label}, ${timeWords(ms)}`)
+        .join('; ')}`,
+    },
+    draw('rect', {
+      class: empty ? 'window empty' : 'window',
+      x: AXIS - 13,
+      y: yOf(opens),
+      width: 26,
+      height: Math.max(4, yOf(closes) - yOf(opens)),
+      rx: 4,
+    }),
+    draw('line', { class: 'edge', x1: AXIS, y1: 8, x2: AXIS, y2: height - 8 }),
+    ...moments.flatMap(({ kind, label, ms, index }, i) => {
+      const y = yOf(i);
+      const entry = index === undefined ? '' : ` (${String(index)})`;
+      return [
+        kind === 'entry'
+          ? draw('circle', { class: 'mark entry', cx: AXIS, cy: y, r: 7 })
+          : draw('line', { class: 'mark', x1: AXIS - 13, y1: y, x2: AXIS + 13, y2: y }),
+        draw('text', { x: AXIS + 26, y: y - 3 }, label + entry),
+        draw('text', { class: 'soft', x: AXIS + 26, y: y + 15 }, timeWords(ms)),
+      ];
+    }),
+  );
+  const words = empty
+    ? 'No entry of the chain stands in the window.'
+    : 'Entries stand in the window.';
+  return make(
+    'figure',
+    {},
+    svg,
+    make('figcaption', { class: 'hint' }, `${words} In order, not to scale.`),
+  );
+}

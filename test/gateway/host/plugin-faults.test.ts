@@ -1,0 +1,287 @@
+// Every mistake that a plugin's author may make stops the start with one line that names the plugin and the place.
+
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Type from 'typebox';
+import { readConfig } from '../../../gateway/config.ts';
+import { Dispatch } from '../../../gateway/http/dispatch.ts';
+import { externalPlugins } from '../../../gateway/host/external-plugins.ts';
+import type { Gateway } from '../../../gateway/gateway.ts';
+import { orderPlugins, setUpPlugins } from '../../../gateway/host/host.ts';
+import { pluginSettingRows, pluginSettings } from '../../../gateway/host/plugin-settings.ts';
+import type { Plugin } from '../../../plugins/contract/index.ts';
+import { run } from '../running.ts';
+
+/** A plugin as JavaScript may have it: anything may stand anywhere. */
+type Loose = Record<string, unknown>;
+
+const GOOD_ROUTE: Loose = {
+  method: 'GET',
+  path: '/notes',
+  tag: 'notes',
+  summary: 'Lists notes',
+  access: 'read',
+  responses: { 200: { description: 'ok', type: 'text/plain' } },
+  handle: (ctx: { body: unknown }) => (ctx.body = 'ok'),
+};
+
+const GOOD_TYPE: Loose = {
+  name: 'notes.note.v1',
+  schema: {
+    type: 'object',
+    properties: { topic: { type: 'string' } },
+    additionalProperties: false,
+  },
+  keys: [['notes.topic', 'topic']],
+};
+
+const plugin = (more: Loose): Plugin =>
+  ({ contract: 1, name: 'notes', title: 'Notes', types: [], routes: () => [], ...more }) as never;
+
+const withRoute = (more: Loose): Plugin => plugin({ routes: () => [{ ...GOOD_ROUTE, ...more }] });
+
+const withType = (more: Loose): Plugin => plugin({ types: [{ ...GOOD_TYPE, ...more }] });
+
+const member = (schema: unknown): Loose => ({
+  keys: [],
+  schema: { type: 'object', properties: { topic: schema } },
+});
+
+/** As much of a gateway as a set-up without routes that are asked needs. */
+const gateway = {
+  served: { live: [], sandbox: [] },
+  config: readConfig({}).config,
+  catalog: () => ({ tolls_usd: { classify: 0.05 } }),
+} as unknown as Gateway;
+
+/** What a start does with declarations, up to the paths. */
+function start(one: Plugin): void {
+  new Dispatch(setUpPlugins(orderPlugins([one]), gateway, readConfig({})).routes);
+}
+
+const body = Type.Object({});
+
+const GOOD_COMMAND: Loose = {
+  name: 'notes tidy',
+  summary: 'Tidy the notes',
+  args: Type.Object({}),
+  example: {},
+  perform: () => Promise.resolve({}),
+};
+
+const withCommand = (more: Loose): Plugin =>
+  plugin({ commands: () => [{ ...GOOD_COMMAND, ...more }] });
+
+/** A job must run from once a second to once in 366 days. */
+const EVERY = /command notes tidy: every_ms must be an integer .* from 1000 .* to 31622400000/;
+
+const FAULTS: readonly (readonly [Plugin, RegExp])[] = [
+  [plugin({ name: undefined }), /^plugin Notes: has no name$/],
+  [plugin({ types: undefined }), /: types must give a list/],
+  [plugin({ types: [null] }), /: has a type without a name/],
+  [plugin({ routes: undefined }), /: routes must be a function/],
+  [plugin({ routes: () => undefined }), /: routes must give a list, not undefined/],
+  [plugin({ routes: () => Promise.resolve([]) }), /: routes must give a list, not a promise/],
+  [plugin({ routes: () => Promise.reject(new Error('x')) }), /not a promise/],
+  [
+    plugin({ routes: () => (undefined as never as Loose)['x'] }),
+    /: routes throws: Cannot read properties of undefined.*, at .*plugin-faults\.test\.ts/,
+  ],
+  [
+    plugin({ routes: (host: { toll(id: string): unknown }) => [host.toll('nope')] }),
+    /: catalogs\/tolls\.json has no toll nope$/,
+  ],
+  [plugin({ commands: () => null }), /: commands must give a list, not null/],
+  [plugin({ commands: () => [null] }), /: has a command without a name$/],
+  [withCommand({ name: 'others tidy' }), /has the command others tidy, which is not its own$/],
+  [withCommand({ name: 'notes ' }), /command notes : its name must be the plugin's and words/],
+  [withCommand({ name: 'notes Tidy' }), /command notes Tidy: its name must be/],
+  [withCommand({ summary: '' }), /command notes tidy: has no summary$/],
+  [withCommand({ perform: 'x' }), /command notes tidy: perform must be a function$/],
+  [withCommand({ args: undefined }), /command notes tidy: args must be a TypeBox object$/],
+  [withCommand({ args: Type.String() }), /args must be a TypeBox object$/],
+  [withCommand({ args: { type: 'object', properties: 1 } }), /args is no strict JSON Schema: /],
+  [plugin({ commands: () => [GOOD_COMMAND, GOOD_COMMAND] }), /the command notes tidy twice$/],
+  ...[0, -1, 1, 999, 1000.5, 366 * 86_400_000 + 1, 2 ** 53, NaN, Infinity, null, '3600000'].map(
+    (every_ms) => [withCommand({ every_ms }), EVERY] as const,
+  ),
+  [
+    withCommand({ every_ms: 1000, args: Type.Object({ tenant: Type.String() }) }),
+    /command notes tidy: has every_ms, so it is performed without arguments: .*tenant/,
+  ],
+  [plugin({ keys: [['notes.topic', 'topic']] }), /: keys must have names/],
+  [plugin({ keys: [{ name: 'air', algorithm: 'RSA' }] }), /the key air must have the algorithm/],
+  [plugin({ routes: () => [null] }), /: a route has no path/],
+  [withRoute({ path: undefined }), /: a route has no path \(Lists notes\)/],
+  [withRoute({ path: 'notes' }), /route GET notes: a path must start with a slash/],
+  [withRoute({ path: '/notes/:id' }), /route GET \/notes\/:id: a path has no : .* is \{id\}/],
+  [withRoute({ path: '/notes/{id' }), /a path has no :/],
+  [withRoute({ path: '/notes/{rest*}/x' }), /\{rest\*\} at its end/],
+  [withRoute({ path: '/notes/{id}' }), /the path has \{id\}, which params does not name/],
+  [
+    withRoute({ params: Type.Object({ id: Type.String() }) }),
+    /params names id, which is not in the path/,
+  ],
+  [withRoute({ method: 'PUT' }), /route PUT \/notes: the method must be one of GET, POST, DELETE/],
+  [withRoute({ method: undefined }), /the method must be one of/],
+  [withRoute({ access: undefined }), /route GET \/notes: access must be open, key, read or/],
+  [withRoute({ access: 'public' }), /access must be/],
+  [withRoute({ access: { roles: ['root'] } }), /access must be/],
+  [withRoute({ access: { roles: [] } }), /access must be/],
+  [withRoute({ budget: 'large' }), /budget must be one of/],
+  [withRoute({ handle: undefined }), /has no handle/],
+  [withRoute({ respond: 'x' }), /respond must be a function/],
+  [withRoute({ responses: undefined }), /has no responses/],
+  [withRoute({ responses: {} }), /has no responses/],
+  [withRoute({ responses: { ok: { description: 'x' } } }), /responses has ok, which is no status/],
+  [withRoute({ responses: { 200: {} } }), /the response 200 has no description/],
+  [withRoute({ tag: undefined }), /has no tag/],
+  [withRoute({ summary: '' }), /has no summary/],
+  [withRoute({ errors: ['nope'] }), /route GET \/notes: errors names nope, which is no code/],
+  [withRoute({ errors: ['toString'] }), /errors names toString/],
+  [withRoute({ query: Type.Object({ n: Type.Integer() }) }), /query takes n as integer, but/],
+  [withRoute({ body: { type: 'objekt' } }), /body is no strict JSON Schema: /],
+  [withRoute({ aliases: ['/n/{id}'] }), /has an alias with other parameters/],
+  [withRoute({ method: 'POST', idempotent: true, body }), /needs either respond or flat/],
+  [
+    plugin({ routes: () => [GOOD_ROUTE, { ...GOOD_ROUTE }] }),
+    /^plugin notes: GET \/notes is declared twice$/,
+  ],
+  [
+    plugin({
+      routes: () =>
+        ['a', 'b'].map((name) => ({
+          ...GOOD_ROUTE,
+          path: `/n/{${name}}`,
+          params: Type.Object({ [name]: Type.String() }),
+        })),
+    }),
+    /^plugin notes: \/n\/\{b\} is declared as \/n\/\{a\} already$/,
+  ],
+  [withType({ name: 'notes.Note.v1' }), /type notes\.Note\.v1: its name does not match \^/],
+  [withType({ name: 'notes.note' }), /type notes\.note: its name does not match/],
+  [withType({ schema: undefined }), /type notes\.note\.v1: schema is not an object/],
+  [withType({ keys: undefined }), /type notes\.note\.v1: keys is not an array/],
+  [withType({ keys: ['topic'] }), /keys has a template that is not an array of strings/],
+  [withType({ keys: [['notes.topic']] }), /the template \["notes\.topic"\] names no member/],
+  [withType({ keys: [['topic', 'topic']] }), /the kind topic of a template does not match notes\./],
+  [
+    withType({ keys: [['notes.topic', 'title']] }),
+    /the template of notes\.topic names title, which is no member of the schema/,
+  ],
+  [plugin({ types: [GOOD_TYPE, GOOD_TYPE] }), /type notes\.note\.v1: is declared twice/],
+  [
+    plugin({
+      types: [
+        GOOD_TYPE,
+        {
+          ...GOOD_TYPE,
+          name: 'notes.other.v1',
+          schema: { type: 'object', properties: { title: { type: 'string' } } },
+          keys: [['notes.topic', 'title']],
+        },
+      ],
+    }),
+    /type notes\.other\.v1: the kind notes\.topic is over topic in another type, here over title/,
+  ],
+  [
+    withType({ keys: [], schema: { type: 'object', properties: { index: { type: 'integer' } } } }),
+    /type notes\.note\.v1: its schema names the member index, which the log sets/,
+  ],
+  [
+    withType({ keys: [], schema: { type: 'object', properties: { log: { type: 'string' } } } }),
+    /no schema has the member log/,
+  ],
+  [withType(member({ type: 'objekt' })), /no strict JSON Schema 2020-12: .*must be equal to one/],
+  [withType(member({ $ref: '#/$defs/none' })), /2020-12: can't resolve reference #\/\$defs\/none/],
+  [withType(member({ type: 'string', pattern: '(' })), /type notes\.note\.v1: .*2020-12: .*\(/],
+  [withType({ project: {} }), /type notes\.note\.v1: project must be a function/],
+  [
+    plugin({ settings: Type.Object({ NOTES_LIST: Type.Array(Type.String()) }) }),
+    /declares the setting NOTES_LIST, which must be a string, an integer, a boolean or/,
+  ],
+  [plugin({ settings: Type.Object({ notes: Type.String() }) }), /notes, which is not in upper/],
+  [plugin({ settings: Type.String() }), /settings must be a TypeBox object/],
+];
+
+describe('a plugin with a fault', () => {
+  it('stops the start with one line and its name', () => {
+    assert.doesNotThrow(() => {
+      start(plugin({ types: [GOOD_TYPE], routes: () => [GOOD_ROUTE] }));
+      for (const every_ms of [undefined, 1000, 2 ** 31, 366 * 86_400_000]) {
+        start(withCommand({ every_ms }));
+      }
+    });
+    for (const [one, reason] of FAULTS) {
+      assert.throws(
+        () => {
+          start(one);
+        },
+        (error: Error) => {
+          assert.match(error.message, reason);
+          assert.match(error.message, /^plugin (notes|Notes): [^\n]*$/);
+          // The names that the command line shows without a stack.
+          assert.match(error.name, /^(?:Plugin|Config)Error$/);
+          return true;
+        },
+        String(reason),
+      );
+    }
+  });
+
+  it('is told who has its path already', async () => {
+    const taken = withRoute({ path: '/health' });
+    await assert.rejects(run({}, { plugins: [taken] }), {
+      name: 'PluginError',
+      message: 'plugin notes: GET /health is declared twice, by gateway before',
+    });
+  });
+
+  it('is told whose command it would replace', async () => {
+    const one = plugin({ name: 'keys', commands: () => [{ ...GOOD_COMMAND, name: 'keys list' }] });
+    await assert.rejects(run({}, { plugins: [one] }), {
+      name: 'PluginError',
+      message: "plugin keys: has the command keys list, which is the gateway's own",
+    });
+  });
+
+  it('is refused by its module where it is none', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'actlog-faults-'));
+    const load = async (name: string, source: string): Promise<unknown> => {
+      const path = join(folder, name);
+      await writeFile(path, source);
+      return externalPlugins([path]);
+    };
+    await assert.rejects(load('null.mjs', 'export default null;'), /null\.mjs is no plugin/);
+    await assert.rejects(load('none.mjs', 'export const a = 1;'), /none\.mjs is no plugin/);
+    await assert.rejects(
+      load('name.mjs', 'export default { contract: 1, types: [], routes: () => [] };'),
+      /PLUGINS: the plugin of .*name\.mjs has no name/,
+    );
+    await rm(folder, { recursive: true });
+  });
+});
+
+describe('settings of a plugin', () => {
+  it('are booleans and literals too, from their texts', () => {
+    const one = plugin({
+      settings: Type.Object({
+        NOTES_ON: Type.Boolean({ default: false, description: 'Whether.' }),
+        NOTES_LEVEL: Type.Optional(Type.Union([Type.Literal(1), Type.Literal('all')])),
+      }),
+    });
+    const read = (env: Record<string, string>) =>
+      pluginSettings([one], readConfig(env)).get('notes');
+    assert.deepEqual(read({}), { NOTES_ON: false });
+    assert.deepEqual(read({ NOTES_ON: 'true', NOTES_LEVEL: '1' }), {
+      NOTES_ON: true,
+      NOTES_LEVEL: 1,
+    });
+    assert.deepEqual(read({ NOTES_ON: 'false' }), { NOTES_ON: false });
+    assert.throws(() => read({ NOTES_ON: 'yes' }), /plugin notes: NOTES_ON must be boolean/);
+    const [row] = pluginSettingRows([one]);
+    assert.deepEqual([row?.type, row?.standard], ['true \\| false', 'false']);
+  });
+});

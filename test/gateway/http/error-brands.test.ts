@@ -1,0 +1,44 @@
+// Errors of another copy of the package, as a plugin with its own dependencies throws them, are recognised.
+
+import assert from 'node:assert/strict';
+import { apiError } from '../../../gateway/http/problems.ts';
+import { isLogError, LogError } from '../../../log/index.ts';
+import { ApiError, isApiError } from '../../../plugins/contract/index.ts';
+
+interface Problems {
+  readonly ApiError: typeof ApiError;
+}
+interface LogErrors {
+  readonly LogError: typeof LogError;
+}
+
+/** A second instance of a module, as a second installed copy would be. */
+const copyOf = async (path: string): Promise<unknown> =>
+  import(`${new URL(path, import.meta.url).href}?copy`);
+
+describe('errors of another copy of the package', () => {
+  it('are recognised by their brand, and answered as our own', async () => {
+    const { ApiError: OtherApiError } = (await copyOf(
+      '../../../plugins/contract/errors.ts',
+    )) as Problems;
+    const thrown = new OtherApiError('parameter_invalid', 'the topic is too long');
+    assert.equal(thrown instanceof ApiError, false, 'the class is another one');
+    assert.ok(isApiError(thrown));
+    assert.equal(apiError(thrown), thrown);
+  });
+
+  it('of the log are recognised too', async () => {
+    const { LogError: OtherLogError } = (await copyOf('../../../log/errors.ts')) as LogErrors;
+    const thrown = new OtherLogError('log_busy', 'the pool is full');
+    assert.equal(thrown instanceof LogError, false, 'the class is another one');
+    assert.ok(isLogError(thrown));
+    assert.equal(apiError(thrown).code, 'log_busy');
+  });
+
+  it('are not every error with the same name', () => {
+    const named = Object.assign(new Error('no'), { name: 'ApiError', code: 'rate_limited' });
+    assert.equal(isApiError(named), false);
+    assert.equal(isLogError({ code: 'log_busy' }), false);
+    assert.equal(apiError(named).code, 'internal_error');
+  });
+});

@@ -1,0 +1,205 @@
+// Tests of gateway/openapi/document.ts.
+
+import assert from 'node:assert/strict';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { Type } from 'typebox';
+import { openApi } from '../../../gateway/openapi/document.ts';
+import { codesOf } from '../../../gateway/openapi/answers.ts';
+import { PROBLEMS } from '../../../gateway/http/problems.ts';
+import type { JsonObject } from '../../../log/encoding/json-types.ts';
+import { asSchema, route } from '../../../plugins/contract/index.ts';
+import type { Route } from '../../../plugins/contract/index.ts';
+
+const Party = Type.Object({ name: Type.String() }, { $id: 'Party' });
+const Deal = Type.Object(
+  { buyer: Party, seller: Type.Optional(Party), witness: Type.Union([Party, Type.Null()]) },
+  { $id: 'Deal' },
+);
+
+const post = route({
+  method: 'POST',
+  path: '/api/v1/deals/{deal_id}',
+  aliases: ['/v1/deals/{deal_id}'],
+  tag: 'Deals',
+  summary: 'Makes a deal',
+  access: 'key',
+  idempotent: true,
+  params: Type.Object({ deal_id: Type.String({ description: 'Which deal.' }) }),
+  body: Deal,
+  responses: {
+    200: { description: 'Made.', schema: Type.Object({ ok: Type.Boolean(), deal: Deal }) },
+  },
+  errors: ['permit_used'],
+  example: { buyer: { name: 'a' }, witness: null },
+  handle() {},
+});
+
+const get = route({
+  method: 'GET',
+  path: '/files/{path*}',
+  tag: 'Files',
+  summary: 'Reads a file',
+  access: 'read',
+  params: Type.Object({ path: Type.String() }),
+  query: Type.Object({ from: Type.Optional(Type.String()), to: Type.String() }),
+  responses: { 200: { description: 'Bytes.', type: 'application/octet-stream' } },
+  handle() {},
+});
+
+interface Document {
+  readonly paths: Record<string, Record<string, JsonObject>>;
+  readonly components: { readonly schemas: Record<string, JsonObject> };
+}
+
+const made = (...routes: readonly Route[]): JsonObject & Document =>
+  openApi({ base_url: 'https://log.example', routes }) as JsonObject & Document;
+
+describe('gateway/openapi/document', () => {
+  it('is valid OpenAPI 3.1 by a public validator', async () => {
+    const validator = new Validator();
+    const result = await validator.validate(structuredClone(made(post, get)));
+    assert.deepEqual(result.errors ?? [], []);
+    assert.equal(result.valid, true);
+    assert.equal(validator.version, '3.1');
+  });
+
+  it('is OpenAPI 3.1.0 of interface version 2.0.0', () => {
+    const document = made(post) as unknown as { openapi: string; info: { version: string } };
+    assert.equal(document.openapi, '3.1.0');
+    assert.equal(document.info.version, '2.0.0');
+  });
+
+  it('shows each named schema once and refers to it everywhere else', () => {
+    const { components, paths } = made(post);
+    assert.deepEqual(Object.keys(components.schemas).sort(), ['Deal', 'ErrorEnvelope', 'Party']);
+    assert.equal(JSON.stringify(paths).includes('$id'), false);
+    const ref = { $ref: '#/components/schemas/Party' };
+    assert.deepEqual((components.schemas['Deal']?.['properties'] as JsonObject)['buyer'], ref);
+    assert.deepEqual((components.schemas['Deal']?.['properties'] as JsonObject)['seller'], ref);
+  });
+
+  it('has the receipts of the types that it is given, each with the members of its own', () => {
+    const schema = asSchema(Type.Object({ price: Type.Integer() }));
+    const types = [{ name: 'deals.deal.v1', schema, keys: [] }];
+    const { components } = openApi({
+      base_url: 'https://log.example',
+      routes: [get],
+      types,
+    }) as unknown as Document;
+    const receipt = components.schemas['DealsDealV1Receipt'];
+    assert.deepEqual((receipt?.['properties'] as JsonObject)['price'], { type: 'integer' });
+    assert.ok((receipt?.['required'] as readonly string[]).includes('price'));
+  });
+
+  it('leaves an object open of which it names no member', () => {
+    const body = Type.Object({ any: Type.Object({}), some: Type.Object({ a: Type.String() }) });
+    const { paths } = made({ ...post, body });
+    const text = JSON.stringify(paths['/api/v1/deals/{deal_id}']?.['post']?.['requestBody']);
+    assert.equal(text.match(/"additionalProperties":true/g)?.length, 1);
+    assert.match(text, /"any":\{"type":"object","properties":\{\},"additionalProperties":true\}/);
+  });
+
+  it('every reference in it resolves', () => {
+    const document = made(post, get);
+    const references = JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g);
+    for (const [, pointer = ''] of references) {
+      const found = pointer
+        .split('/')
+        .reduce<unknown>(
+          (at, name) => (at as Record<string, unknown> | undefined)?.[name],
+          document,
+        );
+      assert.notEqual(found, undefined, pointer);
+    }
+  });
+
+  it('shows the page that an answer can also be beside its schema', () => {
+    const schema = Type.Object({ ok: Type.Boolean() });
+    const both = {
+      ...get,
+      responses: { 200: { description: 'Both.', schema, page: 'text/html' } },
+    };
+    const { responses } = made(both).paths['/files/{path}']?.['get'] as {
+      responses: Record<string, { content: JsonObject }>;
+    };
+    assert.deepEqual(Object.keys(responses['200']?.content ?? {}), [
+      'application/json',
+      'text/html',
+    ]);
+  });
+
+  it('refuses one name for two schemas and one place for two routes', () => {
+    const other = { ...post, path: '/x', aliases: [], body: Type.Object({}, { $id: 'Deal' }) };
+    assert.throws(() => made(post, other), /two schemas have the \$id Deal/);
+    assert.throws(() => made(get, get), /two routes for GET \/files\/\{path\}/);
+  });
+
+  it('writes an alias as an operation of its own that names its target', () => {
+    const alias = made(post).paths['/v1/deals/{deal_id}']?.['post'];
+    assert.equal(alias?.['x-canonical-path'], '/api/v1/deals/{deal_id}');
+    assert.equal(alias['operationId'], 'post_v1_deals_deal_id');
+  });
+
+  it('makes parameters of params, query and the idempotency headers', () => {
+    const read = made(get).paths['/files/{path}']?.['get'];
+    const parameters = read?.['parameters'] as readonly JsonObject[];
+    assert.deepEqual(
+      parameters.map((p) => [p['name'], p['in'], p['required']]),
+      [
+        ['path', 'path', true],
+        ['from', 'query', false],
+        ['to', 'query', true],
+      ],
+    );
+    const written = made(post).paths['/api/v1/deals/{deal_id}']?.['post'];
+    assert.equal((written?.['parameters'] as readonly JsonObject[]).length, 3);
+    assert.equal((written?.['requestBody'] as JsonObject)['required'], true);
+  });
+
+  it('says which headers a route reads, and that a GET which appends may wait', () => {
+    const headers = Type.Object({ 'X-Deal': Type.Optional(Type.String()) });
+    const written = made({ ...post, headers }).paths['/api/v1/deals/{deal_id}']?.['post'];
+    const [, deal] = written?.['parameters'] as readonly JsonObject[];
+    assert.deepEqual(
+      [deal?.['name'], deal?.['in'], deal?.['required']],
+      ['X-Deal', 'header', false],
+    );
+    const read = made({ ...get, appends: true }).paths['/files/{path}']?.['get'];
+    const names = (read?.['parameters'] as readonly JsonObject[]).map(({ $ref }) => $ref);
+    assert.deepEqual(names.slice(3), ['#/components/parameters/prefer']);
+  });
+
+  it('keeps the schema of an error that the route declares', () => {
+    const schema = Type.Object(
+      { error: Type.Object({}), required: Type.Object({}) },
+      { $id: 'Ask' },
+    );
+    const responses = { ...post.responses, 409: { description: 'Ask first.', schema } };
+    const { responses: shown } = made({ ...post, responses }).paths['/api/v1/deals/{deal_id}']?.[
+      'post'
+    ] as { responses: Record<string, { description: string; headers: object; content: object }> };
+    const answer = shown['409'];
+    assert.match(answer?.description ?? '', /^Ask first\..*`permit_used`/);
+    const $ref = '#/components/schemas/Ask';
+    assert.deepEqual(answer?.content, { 'application/json': { schema: { $ref } } });
+    assert.ok('Retry-After' in answer.headers);
+  });
+
+  it('lets a public read go without a key and asks for one where the route does', () => {
+    const read = made(get).paths['/files/{path}']?.['get'];
+    const written = made(post).paths['/api/v1/deals/{deal_id}']?.['post'];
+    assert.deepEqual(read?.['security'], [{}, { api_key: [] }, { bearer: [] }]);
+    assert.deepEqual(written?.['security'], [{ api_key: [] }, { bearer: [] }]);
+  });
+
+  it('names each error code under its own status', () => {
+    const responses = made(post).paths['/api/v1/deals/{deal_id}']?.['post']?.[
+      'responses'
+    ] as JsonObject;
+    for (const code of codesOf(post)) {
+      const answer = responses[String(PROBLEMS[code].status)] as JsonObject;
+      assert.ok((answer['description'] as string).includes(`\`${code}\``), code);
+    }
+    assert.equal('428' in responses, false);
+  });
+});
