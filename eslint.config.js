@@ -1,6 +1,8 @@
 // Lint: typescript-eslint's strict type-checked rules, and the floors of the house. Imports go down
 // only: tools, test -> gateway -> plugins -> log; catalogs is data. CONTRIBUTING.md has the plan.
 
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import js from '@eslint/js';
 import { defineConfig, globalIgnores } from 'eslint/config';
 import tseslint from 'typescript-eslint';
@@ -10,6 +12,12 @@ const verifiersOfPlugins = [
   'plugins/verifiers.ts',
   'plugins/{carrier,clearing,compliance,exports}/verify.ts',
   'plugins/exports/air/{mapping,view}.ts',
+];
+
+/** `actlog/require-receipt`, which runs in services of others: it needs the checks of the log and no plugin host. */
+const guardOfServices = [
+  'plugins/require-receipt/{action,adapters,agent,answers,challenge,guard,header,manifest}.ts',
+  'plugins/require-receipt/{middleware,options,permit,replay,trusted-keys}.ts',
 ];
 
 /** What the verifiers import; test/project/house.test.ts checks that the list is complete. */
@@ -42,6 +50,10 @@ const pluginsStandOnLog = from(
   `${up}(gateway|tools|test)/`,
   'Imports go down only; a plugin stands on log.',
 );
+const contractAlone = from(
+  `${up}log/`,
+  'A plugin imports from plugins/contract/index.ts, as it would from actlog/plugin; verify.ts from log/verify.ts.',
+);
 const gatewayStandsOnPlugins = from(
   `${up}(tools|test)/`,
   'Imports go down only; the gateway stands on plugins and log.',
@@ -56,16 +68,30 @@ const doorsForTools = from(
 );
 const doorsForPages = from(
   `${up}log/(?!(verify|cose/portable)\\.ts$)`,
-  'Verifiers and scripts of pages run in browsers: log/verify.ts and log/cose/portable.ts.',
+  'What runs outside the gateway imports log/verify.ts and log/cose/portable.ts.',
 );
 const doorsOfPlugins = from(
   `${up}plugins/(?!(contract/)?index\\.ts$)`,
   'The gateway knows plugins/contract/index.ts and plugins/index.ts.',
 );
-const neighbour = (stepsUp) =>
+
+const pluginsFolder = join(import.meta.dirname, 'plugins');
+
+/** Names of the plugins that a plugin requires, as its index.ts declares them. */
+function requiredBy(plugin) {
+  const declared = readFileSync(join(pluginsFolder, plugin, 'index.ts'), 'utf8');
+  const names = /^ {2}requires: \[([^\]]*)\]/m.exec(declared)?.[1] ?? '';
+  return [...names.matchAll(/'([^']+)'/g)].map(([, name]) => name);
+}
+const plugins = readdirSync(pluginsFolder, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory() && entry.name !== 'contract')
+  .map(({ name }) => name);
+
+/** What the files of a plugin that lie `depth` folders below it may import from beside it. */
+const neighbours = (plugin, depth) =>
   from(
-    `^(\\.\\./){${stepsUp}}(?!\\.\\./)(?![^/]+/index\\.ts$)`,
-    'A plugin imports contract/index.ts and the index.ts of other plugins.',
+    `^(\\.\\./){${depth + 1}}(?!\\.\\./)(?!(${['contract', ...requiredBy(plugin)].join('|')})/index\\.ts$)`,
+    'A plugin imports contract/index.ts and the index.ts of the plugins that it requires.',
   );
 
 const floor = (files, ...patterns) => ({
@@ -141,10 +167,18 @@ export default defineConfig(
     },
   },
   floor(['plugins/*.ts'], pluginsStandOnLog, doorsOfLog),
-  floor(['plugins/*/*.ts'], pluginsStandOnLog, doorsOfLog, neighbour(1)),
   floor(['plugins/contract/*.ts'], pluginsStandOnLog, doorsOfLog),
-  floor(['plugins/*/*/*.ts'], pluginsStandOnLog, doorsOfLog, neighbour(2)),
-  floor(['plugins/*/*/*/*.ts'], pluginsStandOnLog, doorsOfLog, neighbour(3)),
+  ...plugins.flatMap((plugin) =>
+    [0, 1, 2].map((depth) =>
+      floor(
+        [`plugins/${plugin}/${'*/'.repeat(depth)}*.ts`],
+        pluginsStandOnLog,
+        contractAlone,
+        neighbours(plugin, depth),
+      ),
+    ),
+  ),
+  floor(guardOfServices, pluginsStandOnLog, doorsForPages, from('/index\\.ts$', 'No plugin host.')),
   {
     files: verifiersOfPlugins,
     rules: {

@@ -1,9 +1,9 @@
 // An absence document as the service hands it out: what the log proved, in plain words beside it, and how it is
 // kept for an Idempotency-Key. log/FORMAT.md §6; gateway/API.md §9.3, §9.5.
 
-import { createHash, hash } from 'node:crypto';
-import { canonical, FORMAT, toBase64 } from '../../log/index.ts';
-import type { Json, JsonObject, LogView } from '../contract/index.ts';
+import { createHash } from 'node:crypto';
+import { canonical, FORMAT } from '../contract/index.ts';
+import type { Json, JsonObject } from '../contract/index.ts';
 import type { Verdict } from './entries.ts';
 
 /** What no witness says, in words. */
@@ -86,16 +86,11 @@ function underNote({ checkpoint, map_head }: JsonObject): UnderNote {
   return last;
 }
 
-/** Hex of SHA-256 of the canonical document; it has no receipt yet. */
-export function documentHash(document: JsonObject): string {
-  return hash('sha256', textOf(document), 'hex');
-}
-
 /** Canonical texts of parts that documents of one tree share: the log hands those out frozen. */
 const shared = new WeakMap<object, string>();
 
 /** The canonical text of a document, put together of its parts. */
-function textOf(value: Json): string {
+export function canonicalText(value: Json): string {
   if (typeof value !== 'object' || value === null) return canonical(value);
   const known = shared.get(value);
   if (known !== undefined) return known;
@@ -104,7 +99,7 @@ function textOf(value: Json): string {
     shared.set(value, text);
     return text;
   }
-  if (Array.isArray(value)) return `[${(value as readonly Json[]).map(textOf).join(',')}]`;
+  if (Array.isArray(value)) return `[${(value as readonly Json[]).map(canonicalText).join(',')}]`;
   return `{${membersOf(value as JsonObject)}`;
 }
 
@@ -113,7 +108,7 @@ function membersOf(object: JsonObject, without?: string): string {
   let text = '';
   for (const name of Object.keys(object).sort()) {
     if (name === without) continue;
-    text += `${text === '' ? '' : ','}${canonical(name)}:${textOf(object[name] as Json)}`;
+    text += `${text === '' ? '' : ','}${canonical(name)}:${canonicalText(object[name] as Json)}`;
   }
   return `${text}}`;
 }
@@ -194,36 +189,4 @@ function vouchersOf(origin: string, note: string): string[] {
       ? 'map_verified: 0, so that its links and map were computed honestly rests on the log alone.'
       : `map_verified: ${String(maps)}, so many monitors computed every link and the map again before they cosigned.`,
   ];
-}
-
-/** A document in which each opened entry is only its index: the log has the rest. */
-export function packed(value: Json): Json {
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map(packed);
-  const members = value as JsonObject;
-  const { index, entry, path } = members;
-  if (typeof index === 'number' && typeof entry === 'string' && Array.isArray(path)) {
-    return { opened: index };
-  }
-  return Object.fromEntries(
-    Object.entries(members).map(([name, member]) => [name, packed(member)]),
-  );
-}
-
-/** The document again, under the size of its checkpoint. */
-export function unpacked(log: LogView, value: Json, size: number): Json {
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map((item: Json) => unpacked(log, item, size));
-  const members = value as JsonObject;
-  const { opened } = members;
-  if (typeof opened === 'number') {
-    const entry = log.entry(opened);
-    if (entry === null) throw new Error(`entry ${String(opened)} of a document is missing`);
-    return { entry, index: opened, path: log.inclusion(opened, size).map(toBase64) };
-  }
-  const restored = Object.entries(members).map(([name, member]) => [
-    name,
-    unpacked(log, member, size),
-  ]);
-  return Object.fromEntries(restored) as JsonObject;
 }

@@ -8,8 +8,6 @@ import { sessionRoute } from './sessions.ts';
 import { spoliationRoute } from './spoliation.ts';
 import { witnessRoute } from './witness.ts';
 
-export { documentHash, packed, unpacked } from './document.ts';
-
 /** The plugin `absence`. */
 export default definePlugin({
   contract: 2,

@@ -3,21 +3,32 @@
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { isJsonObject, LogError, native } from '../../log/index.ts';
-import { parsePolicy, trustedKeyOf, verifyAbsence } from '../../log/verify.ts';
-import type { AbsenceResult, Trust } from '../../log/verify.ts';
 import {
   ApiError,
   Count,
   Hex32,
   HTML,
+  isJsonObject,
   limitOf,
+  LogError,
   Millis,
+  native,
   pageLimit,
+  parsePolicy,
   route,
   sendPage,
+  trustedKeyOf,
+  verifyAbsence,
 } from '../contract/index.ts';
-import type { Json, JsonObject, LogView, PluginHost, Route } from '../contract/index.ts';
+import type {
+  AbsenceResult,
+  Json,
+  JsonObject,
+  LogView,
+  PluginHost,
+  Route,
+  Trust,
+} from '../contract/index.ts';
 import { ledgerOf, ledgerRow, SurfaceKey, VERDICTS } from './entries.ts';
 
 /** `schema` of an absence document. */

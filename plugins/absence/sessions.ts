@@ -2,11 +2,11 @@
 // nothing of it is left out. log/FORMAT.md §4 (session_ref), §6.
 
 import { Type } from 'typebox';
-import { LogError } from '../../log/index.ts';
 import {
   ApiError,
   beganMs,
   documentMembers,
+  LogError,
   LogNumber,
   Millis,
   route,

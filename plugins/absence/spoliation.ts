@@ -2,16 +2,18 @@
 // is its entry, whole. gateway/API.md §9.4.
 
 import { Type } from 'typebox';
-import { declares, smallestInterval, spanOf } from '../../log/index.ts';
 import {
   ApiError,
   chainCount,
   checkWithinNewest,
+  declares,
   EntityName,
   Millis,
   namedStatement,
   receiptOf,
   route,
+  smallestInterval,
+  spanOf,
   SurfaceName,
 } from '../contract/index.ts';
 import type { ChainKey, JsonObject, LogView, PluginHost, Route } from '../contract/index.ts';

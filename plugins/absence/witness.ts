@@ -11,10 +11,12 @@ import {
   Hex32,
   logName,
   Millis,
+  packDocument,
   ReadyJson,
   receiptOf,
   route,
   SurfaceName,
+  unpackDocument,
   windowsOf,
 } from '../contract/index.ts';
 import type {
@@ -28,7 +30,7 @@ import type {
   PluginHost,
   Route,
 } from '../contract/index.ts';
-import { documentText, packed, unpacked, worded } from './document.ts';
+import { documentText, worded } from './document.ts';
 import type { Worded } from './document.ts';
 import {
   EARLIER_WITNESS,
@@ -162,7 +164,10 @@ export function witnessRoute(host: PluginHost): Route {
       const drafts = shown.map((one) => draftOf(one, decision));
       const now: Kept = { texts: shown.map(({ text }) => text) };
       await ctx.state.append(drafts, {
-        keep: { now, later: () => ({ packed: shown.map(({ document }) => packed(document)) }) },
+        keep: {
+          now,
+          later: () => ({ packed: shown.map(({ document }) => packDocument(document)) }),
+        },
       });
     },
     respond(entries, _disclosures, { body, caller }, kept) {
@@ -314,5 +319,5 @@ function textAt(
   );
   if (log === undefined) throw new Error('the log of a kept document is not served');
   const size = statement['checkpoint_size'] as number;
-  return documentText(unpacked(log, kept.packed[i] as Json, size) as JsonObject);
+  return documentText(unpackDocument(log, kept.packed[i] as Json, size) as JsonObject);
 }

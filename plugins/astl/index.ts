@@ -6,8 +6,6 @@ import { lookupRoutes } from './lookup.ts';
 import { publishRoutes } from './publish.ts';
 import { verifyRoutes } from './verify.ts';
 
-export { actingEntity, entityOf, isDeclared } from './publish.ts';
-
 /** The plugin `astl`. */
 export default definePlugin({
   contract: 2,

@@ -1,10 +1,8 @@
 // What a publish request becomes: the members of a manifest, and when it says what one says already.
 // log/FORMAT.md §4; gateway/API.md §9.1.
 
-import { manifestHash, native } from '../../log/index.ts';
-import type { Manifest } from '../../log/index.ts';
-import { ApiError } from '../contract/index.ts';
-import type { JsonObject } from '../contract/index.ts';
+import { ApiError, manifestHash, native } from '../contract/index.ts';
+import type { JsonObject, Manifest } from '../contract/index.ts';
 
 /** A publish request after its schema. */
 interface PublishRequest {

@@ -2,18 +2,19 @@
 // gateway/API.md §9.1; log/FORMAT.md §4.
 
 import { Type } from 'typebox';
-import { isInForce, toBase64, toHex } from '../../log/index.ts';
-import type { Manifest } from '../../log/index.ts';
 import {
   asSchema,
   Count,
   EntityName,
   Hex32,
+  isInForce,
   Millis,
   receiptOf,
   SurfaceName,
+  toBase64,
+  toHex,
 } from '../contract/index.ts';
-import type { JsonObject, Kind, LogView, PluginHost } from '../contract/index.ts';
+import type { JsonObject, Kind, LogView, Manifest, PluginHost } from '../contract/index.ts';
 
 /** A manifest as it stands in its entry. */
 export const ManifestSchema = Type.Object(

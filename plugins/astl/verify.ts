@@ -2,9 +2,19 @@
 // gateway/API.md §10.1, §14; log/FORMAT.md §4.
 
 import { Type } from 'typebox';
-import { LogError, manifestHash, native } from '../../log/index.ts';
-import { trustedKeyOf, verifyReceipt } from '../../log/verify.ts';
-import { ApiError, Count, Hex32, kindsOf, LogOfEntry, route } from '../contract/index.ts';
+import {
+  ApiError,
+  Count,
+  Hex32,
+  kindsOf,
+  LogError,
+  LogOfEntry,
+  manifestHash,
+  native,
+  route,
+  trustedKeyOf,
+  verifyReceipt,
+} from '../contract/index.ts';
 import type { JsonObject, Kind, PluginHost, Route } from '../contract/index.ts';
 import { byHash, ManifestSchema, membersOf, shownManifest } from './published.ts';
 import type { Found } from './published.ts';

@@ -2,8 +2,7 @@
 // proof that it stands in the log. gateway/API.md §8.3, §14.
 
 import { Type } from 'typebox';
-import { toBase64 } from '../../log/index.ts';
-import { EntryReceipt, Millis, receiptOf } from '../contract/index.ts';
+import { EntryReceipt, Millis, receiptOf, toBase64 } from '../contract/index.ts';
 import type {
   AnsweredEntry,
   Json,

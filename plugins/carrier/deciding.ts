@@ -1,8 +1,15 @@
 // A check from its request to its entry: the rules are applied at the sequence point, so no finding that stands before
 // the answer in the log is missed. What fails on our side says BLOCK in its error. gateway/API.md §8.3.
 
-import { fromBase64Url, LogError, toHex } from '../../log/index.ts';
-import { ApiError, entryName, findEntry, statementAt } from '../contract/index.ts';
+import {
+  ApiError,
+  entryName,
+  findEntry,
+  fromBase64Url,
+  LogError,
+  statementAt,
+  toHex,
+} from '../contract/index.ts';
 import type {
   Caller,
   Draft,

@@ -4,7 +4,7 @@
 // numbers are in catalogs/carrier.json. The entry of a mandate has the digest of its terms, so that they are fixed
 // before any dispute.
 
-import { canonical, native, toHex } from '../../log/index.ts';
+import { canonical, native, toHex } from '../contract/index.ts';
 import type { JsonObject, PluginHost } from '../contract/index.ts';
 import type { Mandate, MandateRow, PARTS, Reason } from './entries.ts';
 import type { Known, Seen } from './findings.ts';

@@ -2,8 +2,7 @@
 // and by the hour, and the sums of them. The invariant of gateway/API.md §13: no attempt ends in nothing.
 
 import { Type } from 'typebox';
-import { isJsonObject } from '../../log/index.ts';
-import { Count } from '../contract/index.ts';
+import { Count, isJsonObject } from '../contract/index.ts';
 import type {
   Component,
   Json,

@@ -1,7 +1,6 @@
 // From a request and the engine's verdict to what is logged. gateway/API.md §1.2, §4.1, §6.2.
 
-import { entityOf, isDeclared } from '../astl/index.ts';
-import { ApiError } from '../contract/index.ts';
+import { ApiError, entityOf, isDeclared } from '../contract/index.ts';
 import type {
   Caller,
   Draft,

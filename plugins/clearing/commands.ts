@@ -5,8 +5,7 @@
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
-import { toHex } from '../../log/index.ts';
-import { ApiError, command, job, LOG_KINDS, memberShapes } from '../contract/index.ts';
+import { ApiError, command, job, LOG_KINDS, memberShapes, toHex } from '../contract/index.ts';
 import type {
   Command,
   CommandState,

@@ -1,10 +1,9 @@
 // What a tenant's week nets to, and the leaf by which its slot commits to it. gateway/API.md §10.3. Pure.
 
-import { canonical, listTree } from '../../log/index.ts';
-import type { ListTree } from '../../log/index.ts';
 import { add } from '../clear/index.ts';
 import type { Digits } from '../clear/index.ts';
-import type { Json, JsonObject } from '../contract/index.ts';
+import { canonical, listTree } from '../contract/index.ts';
+import type { Json, JsonObject, ListTree } from '../contract/index.ts';
 import { LEAF } from './verify.ts';
 
 /** Sums of governed acts, in integer micro-USD. */

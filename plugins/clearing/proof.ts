@@ -2,8 +2,7 @@
 // Whoever gets the document checks it with verify.ts, `actlog verify` or the page /verify, without the service.
 
 import { Type } from 'typebox';
-import { toBase64 } from '../../log/index.ts';
-import { Count, receiptOf } from '../contract/index.ts';
+import { Count, receiptOf, toBase64 } from '../contract/index.ts';
 import type { JsonObject } from '../contract/index.ts';
 import { slotType } from './entries.ts';
 import type { NettedWeek } from './slots.ts';

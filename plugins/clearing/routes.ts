@@ -3,9 +3,16 @@
 // An answer shows a slot as its entry with its proof, the checkpoint, and the consistency proof from the slot before.
 
 import { Type } from 'typebox';
-import { toBase64, toHex } from '../../log/index.ts';
 import { usd } from '../clear/index.ts';
-import { ApiError, namedStatement, Nullable, receiptOf, route } from '../contract/index.ts';
+import {
+  ApiError,
+  namedStatement,
+  Nullable,
+  receiptOf,
+  route,
+  toBase64,
+  toHex,
+} from '../contract/index.ts';
 import type { JsonObject, Kind, LogView, PluginHost, Route } from '../contract/index.ts';
 import { SlotMembers, slotType } from './entries.ts';
 import { creditRow, leftOf, own, shownCredit } from './ledger.ts';

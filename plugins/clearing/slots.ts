@@ -1,8 +1,7 @@
 // Slots as the logs of a kind hold them: which week is to be closed, what it nets to, and its tree.
 // gateway/API.md §10.3. A log that was succeeded keeps its weeks; the newest one closes what is open.
 
-import type { ListTree } from '../../log/index.ts';
-import type { Kind, LogView, PluginHost } from '../contract/index.ts';
+import type { Kind, ListTree, LogView, PluginHost } from '../contract/index.ts';
 import { FIRST, LAST, netRows, own, SLOTS } from './ledger.ts';
 import type { SlotRow } from './ledger.ts';
 import { leafOf, netOf, NO_NET, plusNet, slotTree } from './net.ts';

@@ -4,7 +4,7 @@
 // its receipt travels with it.
 
 import { createHash } from 'node:crypto';
-import { canonical, Turns } from '../../log/index.ts';
+import { canonical, Turns } from '../contract/index.ts';
 import type { Draft, Json, JsonObject, LogView } from '../contract/index.ts';
 import { ARTICLE_12, NAIC } from './catalogs.ts';
 import type { RowRule } from './catalogs.ts';

@@ -3,8 +3,15 @@
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { canonical } from '../../log/index.ts';
-import { ApiError, entryName, indexNamed, Millis, receiptOf, route } from '../contract/index.ts';
+import {
+  ApiError,
+  canonical,
+  entryName,
+  indexNamed,
+  Millis,
+  receiptOf,
+  route,
+} from '../contract/index.ts';
 import type { Caller, Json, JsonObject, LogView, PluginHost, Route } from '../contract/index.ts';
 import { ARTICLE_12 } from './catalogs.ts';
 import { EVENT, EventMembers, eventType, OTHER_EVENT } from './entries.ts';

@@ -3,8 +3,7 @@
 //
 // Memory does not grow with the session, except for its incidents.
 
-import { RightEdge, toHex } from '../../log/index.ts';
-import { ApiError, countOf } from '../contract/index.ts';
+import { ApiError, countOf, RightEdge, toHex } from '../contract/index.ts';
 import type { ChainKey, JsonObject, LogView } from '../contract/index.ts';
 import { EVENT } from './entries.ts';
 

@@ -1,7 +1,7 @@
 // The plugin contract, version 2: everything that a plugin may import, as `actlog/plugin` (plugins/GUIDE.md).
 //
 // Read plugin.ts first (what a plugin declares and what the host gives it), then route.ts (how a route is declared and
-// answered) and errors.ts. schemas.ts, entries.ts, log-view.ts, lists.ts, catalog.ts and decimal.ts hold what several
+// answered) and errors.ts. schemas.ts, entries.ts, entities.ts, log-view.ts, lists.ts, catalog.ts and decimal.ts hold what several
 // plugins need alike; carry.ts is the hook that moves a plugin's state into a successor log.
 
 export * from './plugin.ts';
@@ -9,19 +9,31 @@ export * from './route.ts';
 export * from './errors.ts';
 export * from './schemas.ts';
 export * from './entries.ts';
+export * from './entities.ts';
 export * from './log-view.ts';
 export * from './lists.ts';
 export * from './catalog.ts';
 export * from './carry.ts';
 export * from './decimal.ts';
-export { isLogError, LOG_KINDS, type Json, type JsonObject } from '../../log/index.ts';
+
+// What plugins take from the log itself. A plugin reads a log through LogView, never through these.
+
+// Values and errors of the log.
+export { FORMAT, isLogError, LOG_KINDS, LogError } from '../../log/index.ts';
 export type {
+  Appended,
+  AppendOptions,
   ChainKey,
   Disclosure,
   Draft,
   EntryType,
+  Json,
+  JsonObject,
+  KeyAlgorithm,
   Kind,
   Link,
+  Manifest,
+  Published,
   RowReader,
   RowWriter,
   SequencePoint,
@@ -29,3 +41,66 @@ export type {
   SurfaceReader,
   Watch,
 } from '../../log/index.ts';
+
+// Encodings: strict JSON (`parseJson`), RFC 8785 (`canonical`), and hex and base64 in their one spelling.
+export {
+  canonical,
+  fromBase64,
+  fromBase64Url,
+  fromHex,
+  isJsonObject,
+  parseJson,
+  toBase64,
+  toBase64Url,
+  toHex,
+} from '../../log/index.ts';
+
+// SHA-256 and Ed25519 by node:crypto, and RFC 6962 trees over lists that are not the log.
+export { listTree, native, RightEdge } from '../../log/index.ts';
+export type { ListTree } from '../../log/index.ts';
+
+// Surfaces: the hash of a manifest, and what it declares at a time (log/FORMAT.md §4).
+export {
+  declares,
+  isInForce,
+  manifestHash,
+  runSince,
+  smallestInterval,
+  spanOf,
+} from '../../log/index.ts';
+
+// Offline checks with the keys that a caller trusts, as `actlog/verify` has them.
+export {
+  parsePolicy,
+  trustedKeyOf,
+  verifyAbsence,
+  verifyConsistency,
+  verifyReceipt,
+} from '../../log/verify.ts';
+export type { AbsenceResult, CheckName, Trust } from '../../log/verify.ts';
+
+// COSE messages, keys and receipts (RFC 9052, RFC 9679, RFC 9942).
+export {
+  ALG,
+  algOf,
+  CLAIM,
+  consistencyHeader,
+  coseKey,
+  coseThumbprint,
+  decodeSign1,
+  encodeCbor,
+  encodeProtected,
+  encodeSign1,
+  ENTRY_LABEL,
+  HEADER,
+  inclusionHeader,
+  publicJwk,
+  receiptHeader,
+  toBeSigned,
+  verifyCose,
+  withoutUnprotected,
+} from '../../log/index.ts';
+export type { Cbor, CosePublicJwk, CoseSign1 } from '../../log/index.ts';
+
+// `Turns` runs read-then-write operations one after another; `startThread` starts a worker thread of a plugin's own.
+export { startThread, Turns } from '../../log/index.ts';

@@ -1,6 +1,8 @@
 // The read door of a log, as the host gives it to a plugin.
 
-import type { JsonObject, Log, Published } from '../../log/index.ts';
+import { hash } from 'node:crypto';
+import { canonical, toBase64 } from '../../log/index.ts';
+import type { Json, JsonObject, Log, Published } from '../../log/index.ts';
 
 /** That the texts behind an entry were destroyed, by the entry that says so (gateway/API.md §1.2). */
 export interface Erasure {
@@ -68,4 +70,40 @@ export function namedStatement(log: Pick<LogView, 'entry'>, index: number): Json
   const statement = statementAt(log, index);
   if (statement === null) throw new Error(`entry ${String(index)} is missing`);
   return statement;
+}
+
+/** Hex of SHA-256 of the canonical text of a document. */
+export const documentHash = (document: JsonObject): string =>
+  hash('sha256', canonical(document), 'hex');
+
+/** A document in which each opened entry is only its index: the log has the rest. */
+export function packDocument(value: Json): Json {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(packDocument);
+  const members = value as JsonObject;
+  const { index, entry, path } = members;
+  if (typeof index === 'number' && typeof entry === 'string' && Array.isArray(path)) {
+    return { opened: index };
+  }
+  return Object.fromEntries(
+    Object.entries(members).map(([name, member]) => [name, packDocument(member)]),
+  );
+}
+
+/** The document again, under the size of its checkpoint. */
+export function unpackDocument(log: LogView, value: Json, size: number): Json {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item: Json) => unpackDocument(log, item, size));
+  const members = value as JsonObject;
+  const { opened } = members;
+  if (typeof opened === 'number') {
+    const entry = log.entry(opened);
+    if (entry === null) throw new Error(`entry ${String(opened)} of a document is missing`);
+    return { entry, index: opened, path: log.inclusion(opened, size).map(toBase64) };
+  }
+  const restored = Object.entries(members).map(([name, member]) => [
+    name,
+    unpackDocument(log, member, size),
+  ]);
+  return Object.fromEntries(restored) as JsonObject;
 }

@@ -1,7 +1,7 @@
 // Vectors of COSE and AIR for the offline kit: messages of one entry that a verifier must accept, and the same with
 // one thing changed that it must refuse. gateway/API.md §2.5, §12.3, §12.4; RFC 9052, RFC 9942.
 
-import { decodeSign1, encodeSign1, fromBase64, toBase64 } from '../../log/index.ts';
+import { decodeSign1, encodeSign1, fromBase64, toBase64 } from '../contract/index.ts';
 import type { JsonObject, LogView } from '../contract/index.ts';
 import { airExport } from './air/routes.ts';
 import type { AirService } from './air/session.ts';

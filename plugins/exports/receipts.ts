@@ -11,7 +11,7 @@ import {
   native,
   receiptHeader,
   toBeSigned,
-} from '../../log/index.ts';
+} from '../contract/index.ts';
 import type { LogView, PluginHost, PluginSigner } from '../contract/index.ts';
 
 interface SignedRoot {

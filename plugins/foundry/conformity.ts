@@ -6,10 +6,10 @@
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { canonical } from '../../log/index.ts';
 import {
   ApiError,
   asSchema,
+  canonical,
   EntryId,
   Hex32,
   Identifier,

@@ -20,7 +20,7 @@ export default definePlugin({
   contract: 2,
   name: 'foundry',
   title: 'Actuation foundry',
-  requires: ['clear', 'classify'],
+  requires: ['clear', 'classify', 'silence'],
   settings: InferenceSettings,
   types: [
     aggregateType,

@@ -3,9 +3,8 @@
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { actingEntity } from '../astl/index.ts';
 import type { ClassifyApi, Judged } from '../classify/index.ts';
-import { ApiError, EntityName, Millis, SurfaceName } from '../contract/index.ts';
+import { actingEntity, ApiError, EntityName, Millis, SurfaceName } from '../contract/index.ts';
 import type { Caller, Json, JsonObject, PluginHost } from '../contract/index.ts';
 import { actionRefs, defaultActionRef, listedCode, profileOf } from '../pdtr/index.ts';
 import type { Act } from './rules.ts';

@@ -2,8 +2,7 @@
 // of the plugin that keeps RR-1, which says so by `challenges`. gateway/API.md §8.2; RFC 6585 §3.
 
 import { Type } from 'typebox';
-import { isJsonObject, parseJson } from '../../log/index.ts';
-import { ApiError } from '../contract/index.ts';
+import { ApiError, isJsonObject, parseJson } from '../contract/index.ts';
 import type { Json, JsonObject, PluginHost } from '../contract/index.ts';
 import type { Asked } from './asking.ts';
 import type { PermitRefused } from './permit.ts';

@@ -1,7 +1,7 @@
 // From an act and its verdict to what is logged: the decision, which is the attempt, and the restraint behind
 // whatever is not a permit. One act, one toll. gateway/API.md §8.1, §9.2; log/FORMAT.md §3.
 
-import { isDeclared } from '../astl/index.ts';
+import { isDeclared } from '../contract/index.ts';
 import type { Draft, Json, JsonObject } from '../contract/index.ts';
 import { CAUSES, restraintDraft } from '../restraint/index.ts';
 import { classificationMembers, explanationOf } from './asking.ts';

@@ -5,8 +5,15 @@
 // public, the preimage of an action_ref is not. What must hold under concurrency is checked at the sequence point.
 
 import { Type } from 'typebox';
-import { canonical } from '../../log/index.ts';
-import { ApiError, entryName, findEntry, Millis, receiptOf, route } from '../contract/index.ts';
+import {
+  ApiError,
+  canonical,
+  entryName,
+  findEntry,
+  Millis,
+  receiptOf,
+  route,
+} from '../contract/index.ts';
 import type {
   Draft,
   GroupOptions,

@@ -4,8 +4,7 @@
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { canonical } from '../../log/index.ts';
-import { EntityName, SurfaceName } from '../contract/index.ts';
+import { canonical, EntityName, SurfaceName } from '../contract/index.ts';
 import type { JsonObject, LogView } from '../contract/index.ts';
 import { policyRow, versionRow } from './rows.ts';
 import type { PolicyRow } from './rows.ts';

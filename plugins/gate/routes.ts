@@ -1,9 +1,8 @@
 // POST /api/v1/execute-gate and /bind: one decision in two shapes. Whatever fails, nothing is permitted.
 // gateway/API.md §8.1.
 
-import { LogError } from '../../log/index.ts';
 import classify from '../classify/index.ts';
-import { answerWithPlace, ApiError, route, textCost } from '../contract/index.ts';
+import { answerWithPlace, ApiError, LogError, route, textCost } from '../contract/index.ts';
 import type {
   Caller,
   GroupOptions,

@@ -1,11 +1,15 @@
 // The scoreboard as a document and as text: the rankings of the catalog, and its nine criteria applied to one entry as a
 // third party would apply them. Each criterion is met, not met, or null where this entry cannot show it.
 
-import { native, toBase64 } from '../../log/index.ts';
-import { trustedKeyOf, verifyConsistency, verifyReceipt } from '../../log/verify.ts';
-import type { CheckName } from '../../log/verify.ts';
-import { findEntry } from '../contract/index.ts';
-import type { JsonObject, Kind, LogView, PluginHost } from '../contract/index.ts';
+import {
+  findEntry,
+  native,
+  toBase64,
+  trustedKeyOf,
+  verifyConsistency,
+  verifyReceipt,
+} from '../contract/index.ts';
+import type { CheckName, JsonObject, Kind, LogView, PluginHost } from '../contract/index.ts';
 
 /** How one criterion came out. */
 interface Measured {

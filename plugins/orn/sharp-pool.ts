@@ -2,8 +2,7 @@
 // in the order of their coming and never more waiting than it soon does.
 
 import type { Worker } from 'node:worker_threads';
-import { startThread } from '../../log/index.ts';
-import { ApiError } from '../contract/index.ts';
+import { ApiError, startThread } from '../contract/index.ts';
 import { shapleyOf } from './shapley.ts';
 import type { Shapley, ShapleyTask } from './shapley.ts';
 

@@ -1,7 +1,7 @@
 // action_ref: one name for one act, by each of the published profiles. gateway/API.md §7.1; RFC 8785.
 
 import { hash } from 'node:crypto';
-import { canonical } from '../../log/index.ts';
+import { canonical } from '../contract/index.ts';
 import type { JsonObject } from '../contract/index.ts';
 
 /** The profiles, the default one first. */

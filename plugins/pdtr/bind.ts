@@ -1,7 +1,7 @@
 // From a bind request to what is logged: the twin, and before it the note that no decision was named.
 // gateway/API.md §1.2, §7.2 to §7.5, §9.2.
 
-import { isDeclared } from '../astl/index.ts';
+import { isDeclared } from '../contract/index.ts';
 import type { Draft, Json, JsonObject, LogView } from '../contract/index.ts';
 import type { Act, ToldAct } from './act.ts';
 import type { Decision } from './decision.ts';

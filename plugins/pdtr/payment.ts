@@ -3,8 +3,7 @@
 // transport.
 
 import { createHash } from 'node:crypto';
-import { fromBase64, isJsonObject, LogError, parseJson } from '../../log/index.ts';
-import { ApiError } from '../contract/index.ts';
+import { ApiError, fromBase64, isJsonObject, LogError, parseJson } from '../contract/index.ts';
 import type { JsonObject } from '../contract/index.ts';
 
 /** One spelling for all: NFKC, no space around it, capitals. */

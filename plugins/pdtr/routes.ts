@@ -3,8 +3,15 @@
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { actingEntity } from '../astl/index.ts';
-import { EntityName, Millis, Nullable, route, SafeCount, SurfaceName } from '../contract/index.ts';
+import {
+  actingEntity,
+  EntityName,
+  Millis,
+  Nullable,
+  route,
+  SafeCount,
+  SurfaceName,
+} from '../contract/index.ts';
 import type { JsonObject, PluginHost, Route, RouteContext } from '../contract/index.ts';
 import { decisionOfSession, namedDecision, NO_DECISION, sessionDecision } from './decision.ts';
 import type { SessionDecision } from './decision.ts';

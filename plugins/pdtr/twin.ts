@@ -2,17 +2,19 @@
 // signed and in the log, and how they fit together. gateway/API.md §7.
 
 import { Type } from 'typebox';
-import { native, toBase64 } from '../../log/index.ts';
-import { trustedKeyOf, verifyReceipt } from '../../log/verify.ts';
 import {
   ApiError,
   EntryReceipt,
   Hex32,
   kindsOf,
   LogOfEntry,
+  native,
   receiptOf,
   route,
   statementAt,
+  toBase64,
+  trustedKeyOf,
+  verifyReceipt,
 } from '../contract/index.ts';
 import type { Json, JsonObject, LogView, PluginHost, Route } from '../contract/index.ts';
 import { NOT_SUPPLIED, PaymentHash, TWIN, twinType } from './entries.ts';

@@ -1,8 +1,7 @@
 // What the world says of an act, recomputed: a preimage of any profile in, every action_ref out.
 // gateway/API.md §7.6.
 
-import { canonical } from '../../log/index.ts';
-import { ApiError } from '../contract/index.ts';
+import { ApiError, canonical } from '../contract/index.ts';
 import type { JsonObject } from '../contract/index.ts';
 import { actionRefs, preimageOf, profileOf } from './action-ref.ts';
 import type { ActionRefs, ActionTuple, Profile } from './action-ref.ts';

@@ -2,8 +2,7 @@
 // logs a reference, once for a permit. gateway/API.md §8.2, §10.1.
 
 import { Type } from 'typebox';
-import { trustedKeyOf } from '../../log/verify.ts';
-import { ApiError, entryTypeOf, receiptOf, route } from '../contract/index.ts';
+import { ApiError, entryTypeOf, receiptOf, route, trustedKeyOf } from '../contract/index.ts';
 import type { Caller, JsonObject, PluginHost, Route } from '../contract/index.ts';
 import gate, { PermitRefused, USE } from '../gate/index.ts';
 import { actionOf } from './action.ts';

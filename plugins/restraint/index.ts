@@ -33,6 +33,7 @@ export default definePlugin<RestraintApi>({
   contract: 2,
   name: 'restraint',
   title: 'Restraint',
+  requires: ['pdtr'],
   types: [recordType, ccrType, sealType, releaseType],
   setup(host) {
     const evaluators = new Map<string, Evaluator>([[RECORD, RESTRAINT_EVALUATOR]]);

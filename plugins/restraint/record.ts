@@ -2,8 +2,7 @@
 // gateway/API.md §7.7, §8.1.
 
 import { createHash } from 'node:crypto';
-import { canonical } from '../../log/index.ts';
-import { isDeclared } from '../astl/index.ts';
+import { canonical, isDeclared } from '../contract/index.ts';
 import type { Draft, Json, JsonObject } from '../contract/index.ts';
 import { RECORD, RECORD_DOES_NOT_ASSERT } from './entries.ts';
 import type { Modality } from './entries.ts';

@@ -3,10 +3,10 @@
 
 import { Type } from 'typebox';
 import type { Static, TSchema } from 'typebox';
-import { canonical } from '../../log/index.ts';
-import { actingEntity } from '../astl/index.ts';
 import {
+  actingEntity,
   ApiError,
+  canonical,
   described,
   EntityName,
   Millis,

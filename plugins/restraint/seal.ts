@@ -3,8 +3,18 @@
 
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
-import { canonical, toBase64, toHex } from '../../log/index.ts';
-import { ApiError, Count, Hex32, logName, Millis, receiptOf, route } from '../contract/index.ts';
+import {
+  ApiError,
+  canonical,
+  Count,
+  Hex32,
+  logName,
+  Millis,
+  receiptOf,
+  route,
+  toBase64,
+  toHex,
+} from '../contract/index.ts';
 import type { Caller, ChainKey, Json, LogView, PluginHost, Route } from '../contract/index.ts';
 import { SEAL, SEAL_DOES_NOT_ASSERT, SealMembers, sealType } from './entries.ts';
 

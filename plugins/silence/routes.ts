@@ -6,14 +6,17 @@ import {
   beganMs,
   Count,
   described,
+  documentHash,
   isLogMissing,
   logName,
   LookupDocument,
   lookupUrl,
+  packDocument,
   receiptOf,
   route,
   SessionRef,
   sessionsOf,
+  unpackDocument,
 } from '../contract/index.ts';
 import type {
   AnsweredEntry,
@@ -26,7 +29,6 @@ import type {
   PluginHost,
   Route,
 } from '../contract/index.ts';
-import { documentHash, packed, unpacked } from '../absence/index.ts';
 import { DOES_NOT_ASSERT, RECEIPT, SilenceMembers, silenceType } from './entries.ts';
 import { completeness, heartbeatsOf, sessionState } from './rules.ts';
 
@@ -134,7 +136,7 @@ export function silenceRoutes(host: PluginHost): readonly Route[] {
         const more = earlier.length === 0 ? {} : { earlier };
         const now: Kept = { document: proof, ...more };
         await ctx.state.append([draft], {
-          keep: { now, later: () => ({ packed: packed(proof), ...more }) },
+          keep: { now, later: () => ({ packed: packDocument(proof), ...more }) },
         });
       },
       respond: ([entry], _disclosures, { caller }, kept) => {
@@ -217,7 +219,7 @@ function logOf(host: PluginHost, kind: Kind, { statement }: AnsweredEntry): LogV
 
 /** The proof of an answer, byte for byte as it was. */
 const proofOf = (log: LogView, kept: Kept): Json =>
-  'document' in kept ? kept.document : unpacked(log, kept.packed, sizeOf(kept.packed));
+  'document' in kept ? kept.document : unpackDocument(log, kept.packed, sizeOf(kept.packed));
 
 /** Size of the checkpoint of a packed document: its map head is the last entry. */
 const sizeOf = (document: Json): number =>

@@ -4,8 +4,7 @@
 // Both are read from proofs of the log's own lookup, so that anyone who asks the log the same question finds the same
 // numbers; heartbeats follow the rule that absence documents are checked by.
 
-import { declares, smallestInterval, spanOf } from '../../log/index.ts';
-import { beganMs, namedStatement } from '../contract/index.ts';
+import { beganMs, declares, namedStatement, smallestInterval, spanOf } from '../contract/index.ts';
 import type { Caller, ChainKey, JsonObject, Link, LogView } from '../contract/index.ts';
 import { MAX_SURFACES } from './entries.ts';
 import type { COVERAGES } from './entries.ts';

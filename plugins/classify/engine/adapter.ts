@@ -1,5 +1,5 @@
 // gateway/API.md §6.3: an OpenAI-compatible moderation or chat endpoint in place of the embedded classifier. Any failure is ERROR.
-import type { Json } from '../../../log/index.ts';
+import type { Json } from '../../contract/index.ts';
 import { LONGEST_TEXT_BYTES } from './index.ts';
 import type { Classification, Classified } from './index.ts';
 

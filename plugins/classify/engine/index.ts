@@ -1,5 +1,5 @@
 // The door of the classifier: deterministic, embedded, offline, explainable. gateway/API.md §6.
-import type { Json, JsonObject } from '../../../log/index.ts';
+import type { Json, JsonObject } from '../../contract/index.ts';
 import { analyse } from './analysis.ts';
 import type { Analysis } from './analysis.ts';
 import { isUnread, judge } from './judging.ts';

@@ -2,7 +2,7 @@
 // entry is found from marks that are kept on the way; they are memory only, since the log says everything again.
 
 import { LRUCache } from 'lru-cache';
-import { toHex } from '../../../log/index.ts';
+import { toHex } from '../../contract/index.ts';
 import type { ChainKey, JsonObject, LogView } from '../../contract/index.ts';
 import { agentOf, airRecord } from './mapping.ts';
 import type { AirIssuer, AirMapping } from './mapping.ts';

@@ -4,7 +4,7 @@
 
 import { hash } from 'node:crypto';
 import { Type } from 'typebox';
-import { toBase64, toHex } from '../../../log/index.ts';
+import { toBase64, toHex } from '../../contract/index.ts';
 import { chainInput } from './mapping.ts';
 import type { AirAgent } from './mapping.ts';
 

@@ -2,21 +2,23 @@
 // gateway/API.md §12.3, §12.4.
 
 import { Type } from 'typebox';
-import { isJsonObject, parseJson, toBase64 } from '../../../log/index.ts';
 import {
   ApiError,
   described,
   entryNamed,
   EntryOrHash,
   EntryReceipt,
+  isJsonObject,
   kindsOf,
   LogName,
   LogNumber,
   LogOfEntry,
   LookupDocument,
+  parseJson,
   route,
   sessionCost,
   sessionLog,
+  toBase64,
 } from '../../contract/index.ts';
 import type { JsonObject, LogView, Route } from '../../contract/index.ts';
 import { AirRecord } from './record.ts';

@@ -2,10 +2,8 @@
 // with the proof of that number. gateway/API.md §12.3, §12.4; log/FORMAT.md §3, §6.
 
 import { Readable } from 'node:stream';
-import { toBase64 } from '../../../log/index.ts';
-import type { Published } from '../../../log/index.ts';
-import { countOf } from '../../contract/index.ts';
-import type { ChainKey, JsonObject, LogView, PluginHost } from '../../contract/index.ts';
+import { countOf, toBase64 } from '../../contract/index.ts';
+import type { ChainKey, JsonObject, LogView, PluginHost, Published } from '../../contract/index.ts';
 import type { Receipts } from '../receipts.ts';
 import type { AirChains, PlacedRecord } from './chains.ts';
 import { integrityText } from './record.ts';

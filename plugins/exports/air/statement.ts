@@ -10,9 +10,8 @@ import {
   HEADER,
   native,
   toBeSigned,
-} from '../../../log/index.ts';
-import type { Cbor } from '../../../log/index.ts';
-import type { PluginSigner } from '../../contract/index.ts';
+} from '../../contract/index.ts';
+import type { Cbor, PluginSigner } from '../../contract/index.ts';
 import type { PlacedRecord } from './chains.ts';
 
 /** Content type of the payload: the record without `integrity`, in canonical form. */

@@ -5,15 +5,16 @@ import { Type } from 'typebox';
 import {
   ALG,
   algOf,
+  ApiError,
   coseThumbprint,
   LogError,
   native,
   publicJwk,
+  receiptOf,
+  route,
   toHex,
-} from '../../../log/index.ts';
-import type { CosePublicJwk } from '../../../log/index.ts';
-import { ApiError, receiptOf, route } from '../../contract/index.ts';
-import type { Route } from '../../contract/index.ts';
+} from '../../contract/index.ts';
+import type { CosePublicJwk, Route } from '../../contract/index.ts';
 import { ISSUER, issuerType } from '../entries.ts';
 import { issuerHash, publicKeyHex } from './signed-statement.ts';
 

@@ -5,9 +5,11 @@
 // and carries it. Errors are concise problem details in CBOR.
 
 import { Type } from 'typebox';
-import { coseKey, coseThumbprint, encodeCbor, native, toBase64Url } from '../../../log/index.ts';
 import {
   ApiError,
+  coseKey,
+  coseThumbprint,
+  encodeCbor,
   entryNamed,
   EntryOrHash,
   kindOf,
@@ -15,7 +17,9 @@ import {
   LOG_KINDS,
   LogName,
   LogOfEntry,
+  native,
   route,
+  toBase64Url,
 } from '../../contract/index.ts';
 import type {
   Caller,

@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto';
 import {
   ALG,
+  ApiError,
   CLAIM,
   decodeSign1,
   fromHex,
@@ -15,10 +16,8 @@ import {
   toHex,
   verifyCose,
   withoutUnprotected,
-} from '../../../log/index.ts';
-import type { CosePublicJwk, CoseSign1 } from '../../../log/index.ts';
-import { ApiError } from '../../contract/index.ts';
-import type { Json } from '../../contract/index.ts';
+} from '../../contract/index.ts';
+import type { CosePublicJwk, CoseSign1, Json } from '../../contract/index.ts';
 import type { IssuerRow } from '../entries.ts';
 
 const ALGORITHMS: Readonly<Record<number, string>> = {

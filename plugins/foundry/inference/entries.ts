@@ -2,8 +2,14 @@
 
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
-import { canonical } from '../../../log/index.ts';
-import { asSchema, Hex32, Identifier, SafeCount, SessionRef } from '../../contract/index.ts';
+import {
+  asSchema,
+  canonical,
+  Hex32,
+  Identifier,
+  SafeCount,
+  SessionRef,
+} from '../../contract/index.ts';
 import type {
   EntryType,
   Json,

@@ -1,8 +1,7 @@
 // POST /api/v1/inference/chat/completions. gateway/API.md §10.8; OpenAI API, Chat Completions.
 
 import { Type } from 'typebox';
-import { isJsonObject } from '../../../log/index.ts';
-import { ApiError, EntryId, Hex32, receiptOf, route } from '../../contract/index.ts';
+import { ApiError, EntryId, Hex32, isJsonObject, receiptOf, route } from '../../contract/index.ts';
 import type { Json, JsonObject, PluginHost, Route, RouteContext } from '../../contract/index.ts';
 import { lastEntry } from '../entries.ts';
 import {

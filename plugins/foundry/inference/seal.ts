@@ -6,8 +6,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { canonical, isJsonObject } from '../../../log/index.ts';
-import { ApiError } from '../../contract/index.ts';
+import { ApiError, canonical, isJsonObject } from '../../contract/index.ts';
 import type {
   AnsweredEntry,
   Caller,

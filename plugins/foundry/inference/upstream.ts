@@ -2,7 +2,7 @@
 // of these is an outcome, never an exception. gateway/API.md §10.8; OpenAI API, Chat Completions.
 
 import { Type } from 'typebox';
-import { isJsonObject } from '../../../log/index.ts';
+import { isJsonObject } from '../../contract/index.ts';
 import type { Json, JsonObject } from '../../contract/index.ts';
 import { eventsOf } from './entries.ts';
 import type { Outcome } from './entries.ts';

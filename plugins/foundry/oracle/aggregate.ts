@@ -3,8 +3,7 @@
 // Pure: anyone who has the statement can compute the value again. Weights are integers (thousandths); values are
 // exact decimals.
 
-import { FORMAT } from '../../../log/index.ts';
-import { decimalText, divided, exact, magnitude, quotient } from '../../contract/index.ts';
+import { decimalText, divided, exact, FORMAT, magnitude, quotient } from '../../contract/index.ts';
 import type { Exact } from '../../contract/index.ts';
 import type { OracleLimits } from '../catalog.ts';
 
