@@ -6,12 +6,14 @@ import type { Static } from 'typebox';
 import {
   ApiError,
   Count,
+  entryNamed,
   Hex32,
   HTML,
   isJsonObject,
+  isLogError,
   limitOf,
-  LogError,
   Millis,
+  namedStatement,
   native,
   pageLimit,
   parsePolicy,
@@ -29,7 +31,8 @@ import type {
   Route,
   Trust,
 } from '../contract/index.ts';
-import { ledgerOf, ledgerRow, SurfaceKey, VERDICTS } from './entries.ts';
+import { worded } from './document.ts';
+import { EARLIER_WITNESS, ledgerOf, ledgerRow, SurfaceKey, VERDICTS, WITNESS } from './entries.ts';
 
 /** `schema` of an absence document. */
 const DOCUMENT = 'svc-absence-witness-v1';
@@ -133,6 +136,36 @@ const Verified = Type.Object(
   { $id: 'AbsenceVerified' },
 );
 
+const Explained = Type.Object(
+  {
+    schema: Type.String(),
+    steps: Type.Array(Type.Object({ name: Type.String(), detail: Type.String() })),
+    verify: Type.Object({ method: Type.String(), url: Type.String({ format: 'uri' }) }),
+    offline: Type.String(),
+  },
+  { $id: 'AbsenceVerifyGuide' },
+);
+
+const VerifiedEntry = Type.Object(
+  {
+    ...Verified.properties,
+    entry: Type.Object(
+      {
+        entry_id: Type.String(),
+        verdict: Type.Enum([...VERDICTS]),
+        document_sha256: Hex32,
+        document: Type.Enum(['same', 'renewed'], {
+          description:
+            '`same`: the document that was verified has the hash of the entry. `renewed`: it answers the same ' +
+            'question under a newer checkpoint, so its bytes and its hash differ.',
+        }),
+      },
+      { description: 'What the witness entry says; valid needs the same verdict.' },
+    ),
+  },
+  { $id: 'AbsenceEntryVerified' },
+);
+
 /** The routes of the ledger and of its standard. */
 export function ledgerRoutes(host: PluginHost): readonly Route[] {
   return [
@@ -159,21 +192,30 @@ export function ledgerRoutes(host: PluginHost): readonly Route[] {
       method: 'GET',
       path: VERIFY_PATH,
       tag: 'absence',
-      summary: 'How absence documents are verified',
+      summary: 'Verify the document of a witness entry; without one, how documents are verified',
+      description:
+        'With `entry_id`, the service makes the document of that witness again, for the same question under the ' +
+        'newest checkpoint, verifies it, and answers like POST. `valid` is true only if the verdict is the one that ' +
+        'the entry states. An entry that is no witness is 404.',
       access: 'read',
+      query: Type.Object({
+        entry_id: Type.Optional(Type.String({ description: 'Of a witness entry, or its hash.' })),
+      }),
       responses: {
         200: {
-          description: 'The steps, and where to send a document.',
-          schema: Type.Object({
-            schema: Type.String(),
-            steps: Type.Array(Type.Object({ name: Type.String(), detail: Type.String() })),
-            verify: Type.Object({ method: Type.String(), url: Type.String({ format: 'uri' }) }),
-            offline: Type.String(),
-          }),
+          description: 'Each step and its outcome; without `entry_id`, the steps.',
+          schema: Type.Union([VerifiedEntry, Explained]),
           page: HTML,
         },
       },
-      handle(ctx) {
+      errors: ['resource_missing'],
+      async handle(ctx) {
+        const { entry_id } = ctx.state.query;
+        if (entry_id !== undefined) {
+          ctx.set('Cache-Control', 'no-store');
+          ctx.body = await verifiedEntry(host, entry_id);
+          return;
+        }
         const schema = DOCUMENT;
         const steps = STEPS.map(([name, detail]) => ({ name, detail }));
         ctx.vary('Accept');
@@ -239,14 +281,52 @@ function indexOf(cursor: string): number {
   throw new ApiError('parameter_invalid', 'cursor is not one of this list', { param: 'cursor' });
 }
 
+/**
+ * Verifies the document of a witness entry. The log keeps only its hash: the document is made again, which a closed
+ * window allows at any time.
+ */
+async function verifiedEntry(host: PluginHost, entry_id: string): Promise<object> {
+  const found = entryNamed(host, ['live', 'sandbox'], entry_id);
+  const entry = namedStatement(found.log, found.index);
+  const { type, subject_key, from_ms, to_ms, verdict, document_sha256, log_number } = entry;
+  if (type !== WITNESS && type !== EARLIER_WITNESS) {
+    const message = `the entry is a ${type as string}, not an absence witness`;
+    throw new ApiError('resource_missing', message, { param: 'entry_id' });
+  }
+  const log = host
+    .logs(found.log.kind)
+    .find(({ number }) => number === (log_number ?? found.log.number));
+  if (log === undefined) {
+    const message = `the witness is of log ${JSON.stringify(log_number)}, which is not served here`;
+    throw new ApiError('resource_missing', message, { param: 'entry_id' });
+  }
+  const question = {
+    key: subject_key as string[],
+    from_ms: from_ms as number,
+    to_ms: to_ms as number,
+  };
+  const { document, document_sha256: again } = worded(await log.absence(question));
+  const answer = verifiedDocument(host, { document, question });
+  return {
+    ...answer,
+    valid: answer.valid && answer.verdict === verdict,
+    entry: {
+      entry_id: entry['entry_id'] as string,
+      verdict,
+      document_sha256,
+      document: again === document_sha256 ? 'same' : 'renewed',
+    },
+  };
+}
+
 function verifiedDocument(
   host: PluginHost,
   { document, question, policy }: Static<typeof VerifyBody>,
-): object {
+): VerifiedAnswer {
   const members = membersOf(document);
   const logs = [...host.logs('live'), ...host.logs('sandbox')];
   const log = logOf(logs, members);
-  const policy_source = policy === undefined ? 'none' : 'caller';
+  const policy_source = policy === undefined ? ('none' as const) : ('caller' as const);
   const shared = { origin: log?.origin ?? null, policy_source };
   try {
     // Of no log of this service: the live one takes the steps up to the one that this fails.
@@ -255,14 +335,18 @@ function verifiedDocument(
     const result = verifyAbsence(document as Json, question, trust, options);
     return { ...shared, ...answerOf(result), checks: checksOf(null, members) };
   } catch (error) {
-    if (!(error instanceof LogError) || error.code !== 'document_invalid') throw error;
+    if (!isLogError(error) || error.code !== 'document_invalid') throw error;
     const foreign = log === null && error.message.startsWith('step 1:');
     const failure = foreign ? 'step 1: the checkpoint is of no log of this service' : error.message;
     return { ...shared, ...REFUSED, checks: checksOf(failure, members) };
   }
 }
 
-const REFUSED = {
+type VerifiedAnswer = Static<typeof Verified>;
+/** What the verification itself says. */
+type Finding = Omit<VerifiedAnswer, 'origin' | 'policy_source' | 'checks'>;
+
+const REFUSED: Finding = {
   valid: false,
   verdict: null,
   witnessed: 0,
@@ -273,7 +357,7 @@ const REFUSED = {
   heartbeat_interval_ms: null,
 };
 
-function answerOf(result: AbsenceResult): object {
+function answerOf(result: AbsenceResult): Finding {
   const { verdict, witnessed, map_verified, lag_ms, as_of_ms } = result;
   const { entries, heartbeat_interval_ms } = result;
   const shown = { verdict, witnessed, map_verified, lag_ms, as_of_ms };
@@ -303,7 +387,7 @@ function trustOf(log: LogView, policy: string | undefined): Trust {
   try {
     return { origin, vkey, keys, policy: parsePolicy(native, policy), policy_source: 'caller' };
   } catch (cause) {
-    if (!(cause instanceof LogError)) throw cause;
+    if (!isLogError(cause)) throw cause;
     throw new ApiError('parameter_invalid', `policy: ${cause.message}`, { param: 'policy', cause });
   }
 }
@@ -317,7 +401,7 @@ const ABOUT: Readonly<Record<string, string>> = {
 };
 
 /** Each step with its outcome; `failure` begins with the one that failed. Nothing is `ok` that did not run. */
-function checksOf(failure: string | null, members: JsonObject): object[] {
+function checksOf(failure: string | null, members: JsonObject): VerifiedAnswer['checks'] {
   const failed =
     failure === null ? STEPS.length : STEPS.findIndex(([name]) => failure.startsWith(`${name}:`));
   return STEPS.map(([name, detail], i) => {

@@ -6,7 +6,7 @@ import {
   ApiError,
   beganMs,
   documentMembers,
-  LogError,
+  isLogError,
   LogNumber,
   Millis,
   route,
@@ -91,7 +91,7 @@ export function sessionRoute(host: PluginHost): Route {
         const key = ['session', session_ref];
         ctx.body = await log.lookup({ key, from_ms, to_ms }, { limit, ...after });
       } catch (cause) {
-        if (!(cause instanceof LogError) || cause.code !== 'out_of_range') throw cause;
+        if (!isLogError(cause) || cause.code !== 'out_of_range') throw cause;
         const param = query.after === undefined || from_ms > to_ms ? 'from_ms' : 'after';
         throw new ApiError('parameter_invalid', cause.message, { param, cause });
       }

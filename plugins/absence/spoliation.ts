@@ -23,6 +23,8 @@ import { MAX_LISTED, REPORT, ReportMembers, reportType } from './entries.ts';
 export interface Beat {
   readonly ms: number;
   readonly interval_ms: number;
+  /** Begin of its run (log/FORMAT.md §4.5). */
+  readonly run_since_ms: number;
   readonly acts_total: number | null;
 }
 
@@ -71,48 +73,56 @@ interface Tally {
   readonly shortfalls: readonly Shortfall[];
 }
 
+/** A heartbeat with a counter. */
+type Counting = Beat & { readonly acts_total: number };
+
 /**
- * Compares counters with entries. `logged` are the log times of the surface's entries from the first
- * heartbeat to the end of the window, in order: an act that was logged late is logged.
+ * Compares counters with entries, run by run. An act may be logged late: what a run lacks at its last heartbeat is
+ * made up by entries between that heartbeat and the next run, as far as those exceed what was counted in between. A
+ * surplus never makes up for another run, and a counter that goes down ends a run like a missed heartbeat.
+ *
+ * @param logged log times of the surface's entries from the first heartbeat to the end of the window, in order
  */
 export function tally(beats: readonly Beat[], logged: readonly number[]): Tally {
-  const counting = beats.filter(
-    (beat): beat is Beat & { acts_total: number } => beat.acts_total !== null,
-  );
+  const counting = beats.filter((beat): beat is Counting => beat.acts_total !== null);
   const [first] = counting;
   if (first === undefined || counting.length < 2) {
     return { acts_counted: null, acts_never_logged: null, counter_resets: 0, shortfalls: [] };
   }
   let acts_counted = 0;
+  let acts_never_logged = 0;
   let counter_resets = 0;
   const shortfalls: Shortfall[] = [];
+  /** Acts that the run so far counted beyond those logged; below 0 for a surplus. */
+  let lacking = 0;
   let before = first;
   let at = logged.filter((ms) => ms <= first.ms).length;
-  const late = logged.length - at;
   for (const beat of counting.slice(1)) {
-    let acts_logged = 0;
-    for (; at < logged.length && (logged[at] ?? Infinity) <= beat.ms; at++) acts_logged += 1;
+    const from = at;
+    while (at < logged.length && (logged[at] ?? Infinity) <= beat.ms) at += 1;
+    const acts_logged = at - from;
     const counted = beat.acts_total - before.acts_total;
-    if (counted < 0) counter_resets += 1;
-    else {
+    if (counted < 0) {
+      counter_resets += 1;
+      acts_never_logged += Math.max(0, lacking);
+      lacking = 0;
+    } else {
       acts_counted += counted;
-      if (counted > acts_logged) {
-        shortfalls.push({
-          from_ms: before.ms,
-          to_ms: beat.ms,
-          acts_counted: counted,
-          acts_logged,
-        });
+      const missing = counted - acts_logged;
+      if (missing > 0) {
+        const { ms: from_ms } = before;
+        shortfalls.push({ from_ms, to_ms: beat.ms, acts_counted: counted, acts_logged });
+      }
+      if (beat.run_since_ms === before.run_since_ms) lacking += missing;
+      else {
+        acts_never_logged += Math.max(0, Math.max(0, lacking) + missing);
+        lacking = 0;
       }
     }
     before = beat;
   }
-  return {
-    acts_counted,
-    acts_never_logged: Math.max(0, acts_counted - late),
-    counter_resets,
-    shortfalls,
-  };
+  acts_never_logged += Math.max(0, lacking - (logged.length - at));
+  return { acts_counted, acts_never_logged, counter_resets, shortfalls };
 }
 
 /** Entries of a chain that one report reads; a longer window is several reports. */
@@ -252,10 +262,11 @@ async function declaredIn(
 async function beatsOf(log: LogView, { entity, surface }: Asked, window: Window): Promise<Beat[]> {
   const rows = await rowsOf(log, ['heartbeat', entity, surface], window);
   return rows.map(({ index, ms }) => {
-    const { interval_ms, acts_total } = namedStatement(log, index);
+    const { interval_ms, run_since_ms, acts_total } = namedStatement(log, index);
     return {
       ms,
       interval_ms: interval_ms as number,
+      run_since_ms: run_since_ms as number,
       acts_total: typeof acts_total === 'number' ? acts_total : null,
     };
   });

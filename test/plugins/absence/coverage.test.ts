@@ -1,15 +1,16 @@
-// Tests of plugins/absence/coverage.ts.
+// Tests of the arithmetic of plugins/absence/spoliation.ts. gateway/API.md §9.4.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { tally, uncovered } from '../../../plugins/absence/spoliation.ts';
 import type { Beat } from '../../../plugins/absence/spoliation.ts';
 
-const beat = (ms: number, acts_total: number | null = null, interval_ms = 10): Beat => ({
-  ms,
-  interval_ms,
-  acts_total,
-});
+const beat = (
+  ms: number,
+  acts_total: number | null = null,
+  interval_ms = 10,
+  run_since_ms = 0,
+): Beat => ({ ms, interval_ms, run_since_ms, acts_total });
 
 describe('plugins/absence/coverage', () => {
   it('finds no gap while heartbeats come as promised', () => {
@@ -90,5 +91,23 @@ describe('plugins/absence/coverage', () => {
   it('knows nothing of what a counter missed when it began again', () => {
     const { acts_counted, counter_resets } = tally([beat(0, 9), beat(10, 2), beat(20, 4)], []);
     assert.deepEqual([acts_counted, counter_resets], [2, 1]);
+  });
+
+  it('compares each run by itself: a surplus in one hides no shortfall in another', () => {
+    const inRun = (since: number) => (ms: number, acts: number) => beat(ms, acts, 10, since);
+    const [one, two] = [inRun(0), inRun(100)];
+    const beats = [one(0, 0), one(10, 3), two(100, 3), two(110, 3)];
+    const lacking = (logged: readonly number[]) => tally(beats, logged).acts_never_logged;
+    assert.equal(lacking([102, 104, 106]), 3, 'the surplus of the second run');
+    assert.equal(lacking([50, 60, 70]), 0, 'logged late, before the next run');
+    const surplusFirst = [one(0, 0), one(10, 0), two(100, 0), two(110, 2)];
+    assert.equal(tally(surplusFirst, [1, 2, 3]).acts_never_logged, 2);
+    const between = [one(0, 0), one(10, 0), two(100, 2)];
+    assert.equal(tally(between, [1, 2]).acts_never_logged, 2, 'counted between two runs');
+  });
+
+  it('ends a run where a counter goes down', () => {
+    const { acts_never_logged } = tally([beat(0, 0), beat(5, 2), beat(9, 0)], [7, 8]);
+    assert.equal(acts_never_logged, 2);
   });
 });

@@ -72,6 +72,24 @@ describe('the absence ledger', () => {
     assert.equal(text.json.valid, true);
   });
 
+  it('verifies the document of a witness entry by its id', async () => {
+    const { entry_id, document_sha256 } = witness.receipt;
+    const path = '/standards/absence-ledger/verify';
+    const ask = (id: string) => served.gateway.get(`${path}?entry_id=${id}`);
+    const { status, json, text } = await ask(entry_id);
+    assert.equal(status, 200, text);
+    assert.deepEqual([json.valid, json.verdict], [true, 'ABSENT']);
+    assert.deepEqual(json.entry, {
+      ...{ entry_id, verdict: 'ABSENT', document_sha256 },
+      document: 'renewed',
+    });
+    assert.equal(outcomes(json)['step 8'], 'ok');
+    const act = await served.act('b');
+    assert.deepEqual(problem(await ask(act.json.entry_id)), [404, 'resource_missing', 'entry_id']);
+    assert.deepEqual(problem(await ask('unknown')), [404, 'resource_missing', 'entry_id']);
+    assert.ok((await served.gateway.get(path)).json.steps.length > 0);
+  });
+
   it('tells a watched absence from one that nobody promised to watch', async () => {
     const { clock } = served.gateway;
     const entity = 'watched';
