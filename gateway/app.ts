@@ -1,22 +1,25 @@
-// The gateway's request path as a list: read it as a checklist. Each middleware is one file.
+// The request path: the middlewares in their order, each in http/.
 
 import Koa from 'koa';
 import type { Middleware } from 'koa';
 import { Dispatch } from './http/dispatch.ts';
 import type { Gateway } from './gateway.ts';
-import { accessLog } from './http/access-log.ts';
 import { authenticate } from './http/authenticate.ts';
 import { body } from './http/body.ts';
-import { cors } from './http/cors.ts';
-import { errors } from './http/errors.ts';
-import { handle } from './http/handle.ts';
 import { idempotency } from './http/idempotency.ts';
 import { match } from './http/match.ts';
-import { prefer } from './http/prefer.ts';
-import { query } from './http/query.ts';
+import {
+  accessLog,
+  cors,
+  errors,
+  handle,
+  prefer,
+  query,
+  requestId,
+  securityHeaderList,
+  securityHeaders,
+} from './http/middleware.ts';
 import { rateLimits } from './http/rate-limit.ts';
-import { requestId } from './http/request-id.ts';
-import { securityHeaderList, securityHeaders } from './http/security-headers.ts';
 
 /** Builds the Koa application of an open gateway from its routes. */
 export function buildApp(gateway: Gateway): Koa {
@@ -45,7 +48,7 @@ export function buildApp(gateway: Gateway): Koa {
     handle,
   ];
   for (const middleware of order) app.use(middleware as Middleware);
-  // What reaches Koa's own handler is a broken connection: the errors middleware has had everything else.
+  // Only broken connections get here: the errors middleware answers every other error.
   app.on('error', (error: Error) => gateway.logger.debug({ err: error }, 'connection'));
   return app;
 }

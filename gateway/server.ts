@@ -10,7 +10,7 @@ import type { ConfigSources } from './config.ts';
 import type { Gateway } from './gateway.ts';
 import { sweepRecords } from './http/idempotency-store.ts';
 import { listen } from './http/listen.ts';
-import { securityHeaderList } from './http/security-headers.ts';
+import { securityHeaderList } from './http/middleware.ts';
 import { openGateway } from './open.ts';
 import type { OpenOptions } from './open.ts';
 import { startScrub } from './scrub.ts';

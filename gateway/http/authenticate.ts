@@ -1,13 +1,15 @@
-// Who asks. A key that is presented must hold, whatever the route declares: never silently downgraded
-// to the public tenant. gateway/API.md §3.2, §3.3.
+// Authenticates the caller (gateway/API.md §3.2, §3.3).
+//
+// A key that a request presents must be valid, even on a route that needs none: an invalid key is 401, and the caller
+// is never treated as the public tenant instead.
 
+import ipaddr from 'ipaddr.js';
 import { ApiError } from '../../plugins/contract/index.ts';
 import type { Caller, Role, Route } from '../../plugins/contract/index.ts';
-import { clientAddress } from './client-address.ts';
 import { isDemonstration } from '../demo/calls.ts';
-import type { Next, RequestContext } from './request.ts';
 import type { KeyRefusal } from '../tenants/api-key.ts';
-import { headerCount } from './header-count.ts';
+import { headerCount } from './request.ts';
+import type { Next, RequestContext } from './request.ts';
 
 const REFUSALS: Record<KeyRefusal, string> = {
   api_key_invalid: 'this API key is not known',
@@ -64,7 +66,7 @@ function presentedKey(ctx: RequestContext): string | null {
   return (plain as string | undefined) ?? bearer ?? null;
 }
 
-/** The caller of a demonstration: nobody's key is taken for it, and none is needed. */
+/** The caller of a demonstration, which is open to everyone and accepts no key. */
 async function visitor(ctx: RequestContext, key: string | null, ip: string): Promise<Caller> {
   const { gateway } = ctx.state;
   if (key !== null) {
@@ -96,4 +98,27 @@ function requireRole(role: Role, roles: ReadonlySet<Role>): void {
   if (roles.has(role)) return;
   const allowed = [...roles].join(' or ');
   throw new ApiError('role_forbidden', `this request needs a key of role ${allowed}, not ${role}`);
+}
+
+/**
+ * The address by which rate limits and idempotency scopes tell clients apart (gateway/API.md §4.2). Behind TRUST_PROXY
+ * proxies it is the element of X-Forwarded-For that the outermost trusted proxy added, otherwise the address of the
+ * peer. Proxies write the element with a port, in brackets, or as a word where they do not know the address; an element
+ * that holds no address counts as the peer, because otherwise each spelling would get a full rate limit of its own.
+ */
+export function clientAddress(ctx: RequestContext): string {
+  const peer = ctx.req.socket.remoteAddress ?? '';
+  // Without TRUST_PROXY this list is empty. With it, Koa has cut the list to that many elements.
+  const [forwarded] = ctx.ips;
+  return (forwarded === undefined ? null : parseAddress(forwarded)) ?? peer;
+}
+
+/** The IP address in a text such as `192.0.2.7:1234` or `[2001:db8::1]:443`, in its one spelling; null for another. */
+export function parseAddress(text: string): string | null {
+  const bare =
+    /^\[([^\]]*)\](?::\d{1,5})?$/.exec(text)?.[1] ?? /^([\d.]+):\d{1,5}$/.exec(text)?.[1] ?? text;
+  if (ipaddr.IPv4.isValidFourPartDecimal(bare)) return bare;
+  // The scope of a link-local address names an interface of the proxy, not a client.
+  const address = bare.replace(/%.*$/s, '');
+  return ipaddr.IPv6.isValid(address) ? ipaddr.process(address).toString() : null;
 }

@@ -4,7 +4,7 @@ import { ApiError } from '../../plugins/contract/index.ts';
 import { filledPath } from './dispatch.ts';
 import type { Dispatch, PathRoutes } from './dispatch.ts';
 import type { Next, RequestContext } from './request.ts';
-import { headerCount } from './header-count.ts';
+import { headerCount } from './request.ts';
 
 /** Sets `state.matched` and `state.params`. */
 export function match(dispatch: Dispatch) {

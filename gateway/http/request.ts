@@ -1,11 +1,12 @@
 // What one request carries from middleware to middleware: `ctx.state`.
 
+import type { IncomingMessage } from 'node:http';
 import type { ParameterizedContext } from 'koa';
 import type { Draft } from '../../log/index.ts';
 import type { Caller, GroupOptions, LogView, RouteState } from '../../plugins/contract/index.ts';
+import type { Gateway } from '../gateway.ts';
 import { base62 } from '../tenants/base62.ts';
 import type { CompiledRoute } from './dispatch.ts';
-import type { Gateway } from '../gateway.ts';
 import type { IdempotencyClaim } from './idempotency-store.ts';
 
 /** The Koa context of the gateway's own middleware. */
@@ -16,25 +17,25 @@ export type Next = () => Promise<unknown>;
 
 const NOTHING = Object.freeze({});
 
-/** The state of a request; each field is set by the middleware that is named for it. */
+/** The state of a request; each field is set by the middleware that its comment names. */
 export abstract class RequestState implements RouteState {
   readonly request_id = `req_${base62(24)}`;
   readonly started = performance.now();
   readonly gateway: Gateway;
-  /** match.ts */
+  /** match */
   matched: CompiledRoute | null = null;
   params: unknown = NOTHING;
-  /** authenticate.ts */
+  /** authenticate */
   caller!: Caller;
   may_append = true;
-  /** query.ts, body.ts */
+  /** query, body */
   query: unknown = NOTHING;
   body: unknown = NOTHING;
   /** Length of the body as it came. */
   body_bytes = 0;
-  /** prefer.ts: how long an append waits for its checkpoint; 0 is not at all. */
+  /** prefer: how long an append waits for its checkpoint; 0 is not at all. */
   wait_ms = 0;
-  /** idempotency.ts */
+  /** idempotency */
   claim: IdempotencyClaim | null = null;
   /** Set by the first append, so that a second is seen. */
   appended = false;
@@ -46,4 +47,17 @@ export abstract class RequestState implements RouteState {
   abstract append(drafts: readonly Draft[], options?: GroupOptions): Promise<void>;
   abstract answerWith(indexes: readonly number[], log?: Pick<LogView, 'number'>): Promise<void>;
   abstract holds(bytes: () => number): void;
+}
+
+/**
+ * The number of times that a request has a header, whose name is given in lower case. Node keeps the first of several
+ * and drops the others without an error.
+ */
+export function headerCount({ rawHeaders }: IncomingMessage, name: string): number {
+  let count = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const given = rawHeaders[i];
+    if (given?.length === name.length && given.toLowerCase() === name) count += 1;
+  }
+  return count;
 }

@@ -8,13 +8,11 @@ import { cryptoRoutes } from './crypto.ts';
 import { KIT_TYPES } from './kit-document.ts';
 import { kitRoutes } from './kit.ts';
 import { logRoutes } from './log.ts';
-import { pageRoutes } from './pages.ts';
+import { pageRoutes, staticRoutes } from './pages.ts';
 import { platformRoutes } from './platform.ts';
-import { proofDownloadRoute } from './proof-download.ts';
 import { proofRoutes } from './proofs.ts';
-import { receiptRoutes } from './receipts.ts';
+import { proofDownloadRoute, receiptRoutes } from './receipts.ts';
 import { subscriptionRoutes } from './subscriptions.ts';
-import { staticRoutes } from './static.ts';
 
 /** Entry types that the gateway itself appends; the host declares them beside the plugins'. */
 export const GATEWAY_TYPES: readonly EntryType[] = [...KIT_TYPES, erasureType, ...SUCCESSION_TYPES];

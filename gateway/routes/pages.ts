@@ -1,14 +1,16 @@
 // The gateway's own pages. They work without JavaScript as far as they can; nothing on them comes from elsewhere.
 
-import { pageRoute } from '../../plugins/contract/index.ts';
-import type { Route } from '../../plugins/contract/index.ts';
+import { Type } from 'typebox';
 import { toHex } from '../../log/index.ts';
 import type { Log } from '../../log/index.ts';
+import { pageRoute, route } from '../../plugins/contract/index.ts';
+import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { docsRoutes } from './docs.ts';
 import { guideRoutes } from './guides.ts';
+import { statusOf } from './health.ts';
 import { logPageRoute } from './log-page.ts';
-import { statusOf } from './status.ts';
+import { sendBytes } from './send.ts';
 
 /** `/`, `/status`, `/log`, `/docs` and `/guides`. */
 export function pageRoutes(gateway: Gateway): readonly Route[] {
@@ -50,4 +52,36 @@ function logFacts({ base_url }: Gateway, log: Log): object {
     published_at: new Date(published_at_ms).toISOString(),
     checkpoint_url: `${base_url}/log/${log.kind}/${String(log.number)}/checkpoint`,
   };
+}
+
+/** What people download on purpose; the other files belong to pages. */
+const SUMMARIES: Readonly<Record<string, string>> = {
+  'verify.js': 'The offline verifier as one JavaScript module',
+  'kit.js': 'What reads an offline kit and a witness policy, as one JavaScript module',
+};
+
+const VERSION = Type.Object({ v: Type.Optional(Type.String({ pattern: '^[0-9a-f]{16}$' })) });
+
+/** One route for each file under /static/, so that the OpenAPI document lists them. */
+export function staticRoutes({ statics }: Gateway): readonly Route[] {
+  return [...statics].map(([name, { bytes, type, sha256 }]) =>
+    route({
+      method: 'GET',
+      path: `/static/${name}`,
+      tag: 'Pages',
+      summary: SUMMARIES[name] ?? `A file of the pages: ${name}`,
+      access: 'read',
+      query: VERSION,
+      responses: {
+        200: { description: 'The file.', type },
+        304: { description: 'As before.' },
+      },
+      handle(ctx) {
+        // Pages name a file with its hash: that address never changes its bytes.
+        const pinned = ctx.querystring === `v=${sha256.slice(0, 16)}`;
+        ctx.set('Cache-Control', pinned ? 'public, max-age=31536000, immutable' : 'no-cache');
+        sendBytes(ctx, bytes, type, `"${sha256}"`);
+      },
+    }),
+  );
 }

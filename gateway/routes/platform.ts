@@ -6,10 +6,9 @@ import type { Log } from '../../log/index.ts';
 import { route } from '../../plugins/contract/index.ts';
 import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
-import { degradedOf, witnessesOf } from './health.ts';
+import { degradedOf, witnessesOf, statusOf } from './health.ts';
 import { probeRoutes } from './probes.ts';
 import { operatorRoutes } from './operator.ts';
-import { statusOf } from './status.ts';
 import { Count, Hash, Milliseconds, Note } from './schemas.ts';
 
 const TAG = 'Platform';

@@ -1,7 +1,8 @@
-// Receipts for whoever holds an entry_id or an entry hash: lookup with every check run, and the permalink.
+// Receipts by entry_id or entry hash: the lookup, which runs every check, the permalink, and the portable proof.
 // gateway/API.md §1.4, §1.5.
 
 import { Type } from 'typebox';
+import type { Kind } from '../../log/index.ts';
 import {
   ApiError,
   EntryOrHash,
@@ -13,9 +14,15 @@ import {
   sendPage,
 } from '../../plugins/contract/index.ts';
 import type { Caller, Route } from '../../plugins/contract/index.ts';
-import type { Kind } from '../../log/index.ts';
 import type { Gateway } from '../gateway.ts';
-import { checkReceipt, entryNamed, findEntry, shownReceipt } from './receipt-answer.ts';
+import {
+  checkReceipt,
+  entryNamed,
+  findEntry,
+  shownReceipt,
+  placeOf,
+  tlogProofOf,
+} from './receipt-answer.ts';
 import { receiptPage } from './receipt-page.ts';
 import { Note } from './schemas.ts';
 
@@ -165,4 +172,35 @@ async function lookedUp(
   const { entry_id, verify_url } = receipt;
   const { checks, proof } = checkReceipt(entry.log, receipt, place);
   return { found: true, entry_id, receipt, proof, checks, verify_url };
+}
+
+/** GET /r/{entry_id}/tlog-proof: a receipt as a C2SP tlog-proof file, for other verifiers. */
+export function proofDownloadRoute(gateway: Gateway): Route {
+  return route({
+    method: 'GET',
+    path: '/r/{entry_id}/tlog-proof',
+    tag: 'Receipts',
+    summary: 'The portable proof of a receipt, to download',
+    description:
+      'C2SP tlog-proof@v1 of the newest checkpoint over the entry; `actlog verify` takes it with `--receipt`.',
+    access: 'read',
+    params: Type.Object({ entry_id: EntryOrHash }),
+    query: Type.Object({
+      log: LogOfEntry,
+    }),
+    responses: { 200: { description: 'The proof.', type: 'text/plain; charset=utf-8' } },
+    errors: ['resource_missing', 'log_unavailable'],
+    async handle(ctx) {
+      const { params, query, caller } = ctx.state;
+      const { log, index } = entryNamed(gateway, kindsOf(query.log, caller), params.entry_id);
+      const place = await placeOf(log, index);
+      if (place === null) {
+        throw new ApiError('log_unavailable', 'the log is not publishing at the moment');
+      }
+      ctx.set('Cache-Control', 'no-store');
+      ctx.set('Content-Disposition', `attachment; filename="${String(index)}.tlog-proof"`);
+      ctx.set('Content-Type', 'text/plain; charset=utf-8');
+      ctx.body = tlogProofOf(index, place);
+    },
+  });
 }

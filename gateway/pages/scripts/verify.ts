@@ -17,7 +17,7 @@ import {
 } from '../../../plugins/verifiers.ts';
 import type { Question, Shown } from '../../../plugins/verifiers.ts';
 import { byId, make, texts } from './parts/dom.ts';
-import { compareWithLast } from './verify/consistency.ts';
+import { compareWithLast } from './verify/trust.ts';
 import { lineOf, resultOf, severalOf, undecided } from './verify/result.ts';
 import type { Shape } from './verify/result.ts';
 import { findKit, pin, unpin } from './verify/trust.ts';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
-import { parseAddress } from '../../../gateway/http/client-address.ts';
+import { parseAddress } from '../../../gateway/http/authenticate.ts';
 import { networkOf } from '../../../gateway/http/rate-limit.ts';
 import Type from 'typebox';
 import { definePlugin, route } from '../../../plugins/contract/index.ts';

@@ -1,5 +1,5 @@
-// Whom the verify page trusts: a kit that is pinned in this browser when it is first seen, and from then on only
-// grows; and for each log the newest checkpoint that this browser has seen. gateway/API.md §2.5.
+// The keys that the verify page trusts (gateway/API.md §2.5). The browser pins the kit that it sees first; later kits
+// may only add keys to it. For each log, the browser also keeps the newest checkpoint that it has seen.
 
 import {
   isJsonObject,
@@ -9,8 +9,10 @@ import {
   originsOf,
   parseJson,
   trustFromKit,
+  verifyCheckpoint,
+  verifyConsistency,
 } from '../../../../log/verify.ts';
-import type { JsonObject } from '../../../../log/verify.ts';
+import type { JsonObject, Json, Line, Trust } from '../../../../log/verify.ts';
 
 const KIT_URL = '/export/offline-verify-kit.json';
 const KIT_AT = 'actlog:kit';
@@ -115,5 +117,48 @@ function write(name: string, value: string | null): void {
     else localStorage.setItem(name, value);
   } catch {
     // As above.
+  }
+}
+
+/** Compares a checkpoint that holds with the one seen last, and remembers the larger one; asks for served logs only. */
+export async function compareWithLast(note: string, trust: Trust, served: boolean): Promise<Line> {
+  const name = 'same_log_as_before';
+  const { origin } = trust;
+  const last = lastSeen(origin);
+  if (last === null) {
+    remember(origin, note);
+    return { name, outcome: 'not_shown', detail: 'this browser sees this log for the first time' };
+  }
+  try {
+    const before = verifyCheckpoint(last, trust);
+    const now = verifyCheckpoint(note, trust);
+    const [older, newer] = before.size <= now.size ? [last, note] : [note, last];
+    const [from, to] = [Math.min(before.size, now.size), Math.max(before.size, now.size)];
+    const proof = from === to ? [] : served ? await proofBetween(origin, from, to) : null;
+    if (proof === null) {
+      const detail = 'there is no proof to be had now; what was seen before is kept';
+      return { name, outcome: 'not_shown', detail };
+    }
+    verifyConsistency(older, newer, proof, trust);
+    remember(origin, newer);
+    const seen = `the tree of ${String(before.size)} entries that this browser saw last`;
+    return { name, outcome: 'ok', detail: `one log with ${seen}` };
+  } catch (error) {
+    if (!(error instanceof LogError)) throw error;
+    const detail = `${error.message}: this is not the log that this browser saw before; keep both`;
+    return { name, outcome: 'failed', detail };
+  }
+}
+
+async function proofBetween(origin: string, from: number, to: number): Promise<Json | null> {
+  const place = /\/log\/(live|sandbox)\/([1-9][0-9]*)$/.exec(origin);
+  if (place === null) return null;
+  const [, kind = '', n = ''] = place;
+  const url = `/log/${kind}/${n}/proof/consistency?from=${String(from)}&to=${String(to)}`;
+  try {
+    const answer = await fetch(url, { headers: { accept: 'application/json' } });
+    return answer.ok ? ((await answer.json()) as { path: Json }).path : null;
+  } catch {
+    return null;
   }
 }

@@ -1,0 +1,194 @@
+// The short middlewares of the request path, in the order of gateway/app.ts. The longer ones are files of their own:
+// match, authenticate, rate-limit, body and idempotency.
+
+import type { Middleware } from 'koa';
+import { ApiError } from '../../plugins/contract/index.ts';
+import type { Route } from '../../plugins/contract/index.ts';
+import type { Gateway } from '../gateway.ts';
+import { AppendingRequest } from './append.ts';
+import { finishBody } from './json-answer.ts';
+import { apiError, envelope, PROBLEMS, problemHeaders } from './problems.ts';
+import type { Next, RequestContext } from './request.ts';
+
+/** The first middleware: gives each request its state, and each answer its X-Request-Id (gateway/API.md §4.1). */
+export function requestId(gateway: Gateway): Middleware {
+  return (ctx, next) => {
+    const state = new AppendingRequest(gateway, ctx);
+    ctx.state = state;
+    ctx.res.setHeader('X-Request-Id', state.request_id);
+    return next();
+  };
+}
+
+/** A strict content security policy: no inline script, nothing from other origins. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+];
+
+type Header = readonly [name: string, value: string];
+
+/** The security headers of every answer. `secure` says that the service is reached over https. */
+export const securityHeaderList = (secure: boolean): readonly Header[] => [
+  ['content-security-policy', POLICY.join(';')],
+  ['cross-origin-opener-policy', 'same-origin'],
+  // Pages of other origins may embed tiles, keys and catalogs.
+  ['cross-origin-resource-policy', 'cross-origin'],
+  ['referrer-policy', 'no-referrer'],
+  ...(secure
+    ? [['strict-transport-security', 'max-age=31536000; includeSubDomains'] satisfies Header]
+    : []),
+  ['x-content-type-options', 'nosniff'],
+  ['x-frame-options', 'DENY'],
+];
+
+/** Sets the headers of `securityHeaderList`. */
+export function securityHeaders(list: readonly Header[]): Middleware {
+  return (ctx, next) => {
+    for (const [name, value] of list) ctx.res.setHeader(name, value);
+    return next();
+  };
+}
+
+/**
+ * Writes one log line and one measurement for each answer. The line names route, status, tenant and key id; it never
+ * has keys, bodies or query strings.
+ */
+export async function accessLog(ctx: RequestContext, next: Next): Promise<void> {
+  await next();
+  const { state } = ctx;
+  const { gateway, matched, request_id } = state;
+  const ms = performance.now() - state.started;
+  const route = matched?.canonical ?? 'none';
+  gateway.metrics.request(route, ctx.method, ctx.status, ms / 1000);
+  if (!gateway.logger.isLevelEnabled('info')) return;
+  const caller = matched === null ? null : (state.caller as typeof state.caller | undefined);
+  gateway.logger.info(
+    {
+      request_id,
+      method: ctx.method,
+      route,
+      status: ctx.status,
+      ms: Math.round(ms * 1000) / 1000,
+      tenant: caller?.tenant,
+      key_id: caller?.key_id ?? undefined,
+    },
+    'request',
+  );
+}
+
+/**
+ * Answers every error that a later middleware throws with the error envelope and the status of the problem table.
+ * The cause of an error goes to the log only.
+ */
+export async function errors(ctx: RequestContext, next: Next): Promise<void> {
+  try {
+    await next();
+  } catch (thrown) {
+    try {
+      answerError(ctx, apiError(thrown), ctx.state.matched?.route);
+    } catch (defect) {
+      // The error has a header or member that cannot be sent, or the route's own error form threw.
+      answerError(ctx, apiError(new Error('an error could not be answered', { cause: defect })));
+    }
+  }
+}
+
+function answerError(ctx: RequestContext, error: ApiError, route?: Route): void {
+  const { status } = PROBLEMS[error.code];
+  const { request_id, gateway, matched } = ctx.state;
+  // Readiness probes ask every few seconds; their 503 is an answer, not a failure.
+  if (status >= 500 && error.code !== 'not_ready') {
+    const err = error.cause ?? error;
+    gateway.logger.error({ request_id, route: matched?.canonical, err }, error.code);
+  }
+  ctx.status = status;
+  ctx.set('Content-Type', 'application/json; charset=utf-8');
+  ctx.set(problemHeaders(error));
+  ctx.remove('ETag');
+  ctx.set('Cache-Control', 'no-store');
+  const enveloped = envelope(error, request_id);
+  const own = route?.problem?.({ status, ...enveloped.error });
+  if (own === undefined) {
+    ctx.body = JSON.stringify(enveloped);
+  } else {
+    ctx.set('Content-Type', own.type);
+    ctx.body = Buffer.from(own.body);
+  }
+}
+
+const EXPOSED = 'X-Request-Id, Link, RateLimit, RateLimit-Policy, Retry-After';
+
+/**
+ * Lets every web page read the GETs that need no key, and nothing else (gateway/API.md §4.3). The header is the same
+ * for every origin, so that the answer needs no Vary. match.ts answers preflights.
+ */
+export function cors(ctx: RequestContext, next: Next): Promise<unknown> {
+  if (ctx.state.matched?.shared === true) {
+    ctx.res.setHeader('Access-Control-Allow-Origin', '*');
+    ctx.res.setHeader('Access-Control-Expose-Headers', EXPOSED);
+  }
+  return next();
+}
+
+/**
+ * Checks path and query parameters against the schemas of the route, and sets `state.query`. A name that is repeated
+ * is 400.
+ */
+export function query(ctx: RequestContext, next: Next): Promise<unknown> {
+  const { state } = ctx;
+  const { matched } = state;
+  if (matched === null) throw new Error('a request is matched before its query is read');
+  if (ctx.querystring !== '') {
+    const given = ctx.query;
+    for (const name of Object.keys(given)) {
+      if (typeof given[name] !== 'string') {
+        throw new ApiError('parameter_invalid', `${name} stands more than once`, { param: name });
+      }
+    }
+    state.query = given;
+  }
+  matched.params?.(state.params);
+  matched.query?.(state.query);
+  return next();
+}
+
+/** Longest wait for a checkpoint (gateway/API.md §1.4). */
+const LONGEST_S = 30;
+
+/** Sets `state.wait_ms` from `Prefer: wait=N`. An unknown or malformed preference is ignored (RFC 7240 §2). */
+export function prefer(ctx: RequestContext, next: Next): Promise<unknown> {
+  const header = ctx.req.headers['prefer'];
+  if (typeof header === 'string') {
+    const seconds = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?\s*(?=$|[,;])/i.exec(header)?.[1];
+    if (seconds !== undefined) ctx.state.wait_ms = Math.min(Number(seconds), LONGEST_S) * 1000;
+  }
+  return next();
+}
+
+/**
+ * The last middleware: runs the handler of the matched route. Objects are sent as JSON, strings and bytes as they are.
+ * A handler that sets no body is a defect; its author may have returned the body in place of setting it.
+ */
+export async function handle(ctx: RequestContext): Promise<void> {
+  const { matched } = ctx.state;
+  if (matched === null) throw new Error('a request is matched before it is handled');
+  await matched.route.handle(ctx);
+  if (answeredNothing(ctx)) {
+    throw new Error(
+      'the handler answered nothing: it sets ctx.body, or ctx.status where there is no body',
+    );
+  }
+  finishBody(ctx);
+}
+
+/** Whether the answer is still Koa's initial 404: 204, 304, redirects and streams of the handler are answers. */
+const answeredNothing = (ctx: RequestContext): boolean =>
+  ctx.status === 404 && ctx.respond !== false && !ctx.headerSent && (ctx.body ?? null) === null;
