@@ -56,11 +56,10 @@ const entityKind = carriedKind(
   Type.Object({ entity: EntityName }, { additionalProperties: false }),
 );
 
+const OWN_CARRIED = carriedType(OWN, { claim: entityKind, manifest: entityKind });
+
 /** The types by which the gateway carries; claims and manifests are entries of their own built-in types beside. */
-export const SUCCESSION_TYPES: readonly EntryType[] = [
-  carryType,
-  carriedType(OWN, { claim: entityKind, manifest: entityKind }),
-];
+export const SUCCESSION_TYPES: readonly EntryType[] = [carryType, OWN_CARRIED];
 
 type Carrying = Pick<Gateway, 'logs' | 'served' | 'logger'>;
 
@@ -110,7 +109,7 @@ async function carryKind(gateway: Gateway, plugins: readonly Plugin[], kind: Kin
     const { entity } = item.value as { readonly entity: string };
     const surfaces = log.surfaces();
     const there = item.what === 'claim' ? surfaces.owner(entity) : surfaces.manifest(entity);
-    if (there === null) await carrier.take(OWN, item);
+    if (there === null) await carrier.take(OWN_CARRIED.name, item);
   }
   // Claims stand before all that names an entity.
   await carrier.flush();
@@ -119,7 +118,7 @@ async function carryKind(gateway: Gateway, plugins: readonly Plugin[], kind: Kin
     const view = logView(gateway, closed, plugin.name);
     for await (const item of plugin.carry(view)) {
       if (log.row(`${plugin.name}/${item.row}`) === undefined) {
-        await carrier.take(plugin.name, item);
+        await carrier.take(carriedName(plugin.name, plugin.types) ?? '', item);
       }
     }
   }
@@ -145,9 +144,8 @@ class Carrier {
     this.#last = lastOf(closed);
   }
 
-  async take(plugin: string, item: Carry): Promise<void> {
+  async take(type: string, item: Carry): Promise<void> {
     const { what, value, tenant_ref, drafts = [] } = item;
-    const type = carriedName(plugin);
     const members = { what, value, rests_on: this.#restsOn(item) };
     const of = tenant_ref === undefined ? {} : { tenant_ref };
     this.#drafts.push(...drafts, { type, ...of, members });

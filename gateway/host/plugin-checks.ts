@@ -68,8 +68,8 @@ export function checkPlugin(plugin: AnyPlugin): void {
     }
   }
   checkTypes(name, listOf(name, 'types', types));
-  if (plugin.carry !== undefined && !types.some((type) => type.name === carriedName(name))) {
-    refuse(`carry needs the type ${carriedName(name)} among its types`);
+  if (plugin.carry !== undefined && carriedName(name, types) === undefined) {
+    refuse(`carry needs the type ${name}.carried.v1 among its types`);
   }
   for (const rule of listOf(name, 'events', events) as readonly EventRule[]) {
     if (!types.some((type) => type.name === rule.entry)) {

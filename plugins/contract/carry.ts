@@ -65,8 +65,21 @@ export function carriedKind<V extends TObject>(
   return { schema, project: project as CarriedKind['project'] };
 }
 
-/** Name of the entry type by which a plugin carries. */
-export const carriedName = (plugin: string): string => `${plugin}.carried.v1`;
+/** Name of an entry type by which a plugin carries. */
+const carriedTypeName = (plugin: string, version: number): string =>
+  `${plugin}.carried.v${String(version)}`;
+
+/**
+ * Name of the entry type by which a plugin carries now: the newest `<plugin>.carried.v<N>` among its types. The older
+ * ones only project what earlier releases carried. Undefined where the plugin has none.
+ */
+export function carriedName(plugin: string, types: readonly EntryType[]): string | undefined {
+  const prefix = `${plugin}.carried.v`;
+  const versions = types
+    .map(({ name }) => (name.startsWith(prefix) ? Number(name.slice(prefix.length)) : 0))
+    .filter((version) => version > 0);
+  return versions.length === 0 ? undefined : carriedTypeName(plugin, Math.max(...versions));
+}
 
 const RestsOnMembers = Type.Object(
   {
@@ -78,10 +91,14 @@ const RestsOnMembers = Type.Object(
   { additionalProperties: false },
 );
 
-/** `<plugin>.carried.v1`: the type that a plugin with a `carry` hook lists among its types. */
+/**
+ * `<plugin>.carried.v<version>`: the type that a plugin with a `carry` hook lists among its types. A change of the kinds
+ * is a new version; the plugin then lists the older type too.
+ */
 export function carriedType(
   plugin: string,
   kinds: Readonly<Record<string, CarriedKind>>,
+  version = 1,
 ): EntryType {
   const schemas: TSchema[] = Object.values(kinds).map(({ schema }) => schema);
   const members = Type.Object(
@@ -93,7 +110,7 @@ export function carriedType(
     { additionalProperties: false },
   );
   return {
-    name: carriedName(plugin),
+    name: carriedTypeName(plugin, version),
     schema: asSchema(members),
     keys: [],
     project({ statement }: Sequenced, rows: RowWriter): void {

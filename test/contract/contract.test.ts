@@ -1,5 +1,7 @@
 // Every built-in plugin, and one of a third party's kind, keeps the contract.
 
+import assert from 'node:assert/strict';
+import { carriedName, carriedType } from '../../plugins/contract/index.ts';
 import { PLUGINS } from '../../plugins/index.ts';
 import { notes } from '../gateway/notes.ts';
 import { FOUNDRY_BODIES } from '../plugins/foundry/bodies.ts';
@@ -41,3 +43,17 @@ const OPTIONS: Readonly<Record<string, ContractOptions>> = {
 
 for (const plugin of PLUGINS) pluginContract(plugin, OPTIONS[plugin.name]);
 pluginContract(notes(), { params: { topic: 'contract' } });
+
+describe('the type that a plugin carries by', () => {
+  const types = [
+    carriedType('notes', {}),
+    carriedType('notes', {}, 10),
+    carriedType('notes', {}, 2),
+  ];
+
+  it('is the newest version of it among its types', () => {
+    assert.equal(carriedName('notes', types), 'notes.carried.v10');
+    assert.equal(carriedName('notes', types.slice(0, 1)), 'notes.carried.v1');
+    assert.equal(carriedName('note', types), undefined);
+  });
+});

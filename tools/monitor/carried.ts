@@ -55,6 +55,9 @@ interface Broken {
   readonly shown: number | null;
 }
 
+/** An entry type by which a plugin carries (log/FORMAT.md §1.3). */
+const CARRIED = /\.carried\.v[1-9][0-9]*$/;
+
 /** Collects the carried entries of one log until they are compared. */
 export class Carried {
   readonly #earlier: FindEarlier;
@@ -72,7 +75,7 @@ export class Carried {
 
   take({ index, statement }: Replayed): void {
     const { type, rests_on } = statement;
-    if (typeof type !== 'string' || !type.endsWith('.carried.v1')) return;
+    if (typeof type !== 'string' || !CARRIED.test(type)) return;
     const named = restsOn(rests_on);
     const number = named?.log_number ?? 0;
     const claims = this.#claims.get(number) ?? [];
