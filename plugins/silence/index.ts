@@ -1,7 +1,7 @@
-// Silence receipts: proof that a monitored session said nothing more, as far as the log saw. gateway/API.md §7.8.
+// Silence receipts: proof that a monitored session logged nothing more up to a time. gateway/API.md §7.8.
 
 import { definePlugin } from '../contract/index.ts';
-import { silenceType } from './entries.ts';
+import { earlierSilenceType, silenceType } from './entries.ts';
 import { silenceRoutes } from './routes.ts';
 
 export { sessionState } from './rules.ts';
@@ -11,6 +11,6 @@ export default definePlugin({
   contract: 2,
   name: 'silence',
   title: 'Silence receipts',
-  types: [silenceType],
+  types: [silenceType, earlierSilenceType],
   setup: (host) => ({ routes: silenceRoutes(host) }),
 });

@@ -1,4 +1,4 @@
-// POST /silence-receipt. gateway/API.md §7.8.
+// POST /silence-receipt, and the later proof of a pending one. gateway/API.md §7.8.
 
 import { Type } from 'typebox';
 import {
@@ -7,11 +7,14 @@ import {
   Count,
   described,
   documentHash,
+  entryNamed,
   isLogMissing,
   logName,
   LookupDocument,
   lookupUrl,
   packDocument,
+  isApiError,
+  namedStatement,
   receiptOf,
   route,
   SessionRef,
@@ -29,8 +32,16 @@ import type {
   PluginHost,
   Route,
 } from '../contract/index.ts';
-import { DOES_NOT_ASSERT, RECEIPT, SilenceMembers, silenceType } from './entries.ts';
-import { completeness, heartbeatsOf, sessionState } from './rules.ts';
+import {
+  DOES_NOT_ASSERT,
+  EARLIER_RECEIPT,
+  earlierSilenceType,
+  RECEIPT,
+  SilenceMembers,
+  silenceType,
+} from './entries.ts';
+import { completeness, entityNamed, entityOfSession, heartbeatsOf, sessionState } from './rules.ts';
+import type { SessionState } from './rules.ts';
 
 /** The proof of an answer: whole at once, packed behind an Idempotency-Key. */
 type Kept = Proof & { readonly earlier?: readonly Earlier[] };
@@ -61,119 +72,216 @@ const Silence = Type.Object({
   ),
 });
 
+const DESCRIBED_PROOF =
+  'A document on the chain of the session, from its last entry up to covered_to_ms; its closing proof counts all ' +
+  'of them. `actlog verify` checks it offline.';
+
+const answerMembers = {
+  ok: Type.Literal(true),
+  silence: Silence,
+  does_not_assert: Type.Array(Type.String()),
+};
+
 /** The routes of silence receipts. */
 export function silenceRoutes(host: PluginHost): readonly Route[] {
+  return [receiptRoute(host), laterRoute(host)];
+}
+
+function receiptRoute(host: PluginHost): Route {
   const { limits } = host;
   const Name = Type.String({ minLength: 1, maxLength: limits.string_chars });
-  return [
-    route({
-      method: 'POST',
-      path: '/silence-receipt',
-      tag: 'silence',
-      summary: 'Receipt for a monitored silence of a session',
-      description:
-        'States how many entries a session has and since when none has come, up to the newest checkpoint, with the ' +
-        'proof that none is left out, and whether heartbeats of its entity cover the silence. It says nothing ' +
-        'about what was never logged. It is of the newest log: for a session that only an earlier one has it is ' +
-        'refused.',
-      access: 'open',
-      idempotent: true,
-      body: Type.Object(
-        {
-          session_id: Name,
-          context: Type.String({ minLength: 1, maxLength: limits.message_bytes }),
-          domain: Type.Optional(Name),
-        },
-        { $id: 'SilenceRequest' },
-      ),
-      responses: {
-        200: {
-          description: 'The silence receipt.',
-          schema: Type.Object(
-            {
-              ok: Type.Literal(true),
-              silence: Silence,
-              completeness_proof: described(
-                LookupDocument,
-                'A document on the chain of the session, from its last entry on; its closing proof counts all of ' +
-                  'them. `actlog verify` checks it offline; the entry has its SHA-256 as document_sha256.',
-              ),
-              does_not_assert: Type.Array(Type.String()),
-              receipt: receiptOf(silenceType),
-            },
-            { $id: 'SilenceReceipt' },
-          ),
-        },
+  return route({
+    method: 'POST',
+    path: '/silence-receipt',
+    tag: 'silence',
+    summary: 'Receipt for a monitored silence of a session',
+    description:
+      'States how many entries a session has and since when none has come, with the proof that none is left out, ' +
+      'and whether heartbeats of its entity cover the silence. The window ends when the request arrives. With ' +
+      '`Prefer: wait=N` the service publishes a checkpoint that reaches the end of the window; without it, the proof ' +
+      'reaches to `covered_to_ms`, and a receipt whose proof ends before the window is PENDING: GET ' +
+      '/silence-receipt/{entry_id} has the later proof. The receipt says nothing about what was never logged. It is ' +
+      'of the newest log: for a session that only an earlier one has it is refused.',
+    access: 'open',
+    idempotent: true,
+    body: Type.Object(
+      {
+        session_id: Name,
+        context: Type.String({ minLength: 1, maxLength: limits.message_bytes }),
+        domain: Type.Optional(Name),
       },
-      example: { session_id: 'interview-42', context: 'no tool was called after the hold' },
-      handle: async (ctx) => {
-        const { body, caller } = ctx.state;
-        const log = host.log(caller.kind);
-        const session = await sessionState(log, caller.sessionRef(body.session_id));
-        const earlier = await earlierOf(host, caller, body.session_id, session.count);
-        const [proof, heartbeats] = await Promise.all([
-          completeness(log, session),
-          heartbeatsOf(log, caller, session),
-        ]);
-        const hidden: Record<string, Json> = { context: body.context };
-        if (body.domain !== undefined) hidden['domain'] = body.domain;
-        const draft = {
-          type: RECEIPT,
-          members: {
-            subject_key: session.key,
-            window_from_ms: session.first_ms,
-            window_to_ms: session.to_ms,
-            entries_in_window: session.count,
-            last_index: session.last_index,
-            silent_since_ms: session.last_ms,
-            checkpoint_size: session.checkpoint_size,
-            ...heartbeats,
-            document_sha256: documentHash(proof),
-            does_not_assert: Object.keys(DOES_NOT_ASSERT),
+      { $id: 'SilenceRequest' },
+    ),
+    responses: {
+      200: {
+        description: 'The silence receipt.',
+        schema: Type.Object(
+          {
+            ...answerMembers,
+            completeness_proof: described(
+              LookupDocument,
+              `${DESCRIBED_PROOF} The entry has its SHA-256 as document_sha256.`,
+            ),
+            receipt: receiptOf(silenceType),
           },
-          private: hidden,
-        };
-        const more = earlier.length === 0 ? {} : { earlier };
-        const now: Kept = { document: proof, ...more };
-        await ctx.state.append([draft], {
-          keep: { now, later: () => ({ packed: packDocument(proof), ...more }) },
-        });
+          { $id: 'SilenceReceipt' },
+        ),
       },
-      respond: ([entry], _disclosures, { caller }, kept) => {
-        if (entry === undefined) throw new Error('a silence receipt has one entry');
-        const { statement, receipt } = entry;
-        const key = statement['subject_key'] as unknown as ChainKey;
-        const window_from_ms = statement['window_from_ms'] as number | null;
-        const window_to_ms = statement['window_to_ms'] as number;
-        const log = logOf(host, caller.kind, entry);
-        const { earlier } = kept as Kept;
-        const question = new URLSearchParams({
-          key: JSON.stringify(key),
-          from_ms: String(window_from_ms ?? beganMs(log)),
-          to_ms: String(window_to_ms),
-        });
-        return {
-          ok: true,
-          silence: {
-            session_ref: key[1],
-            window_from_ms,
-            window_to_ms,
-            entries_in_window: statement['entries_in_window'],
-            last_index: statement['last_index'],
-            silent_since_ms: statement['silent_since_ms'],
-            checkpoint_size: statement['checkpoint_size'],
-            coverage: statement['coverage'],
-            heartbeats: statement['heartbeats'],
-            proof_url: host.url(`/log/${logName(log)}/proof/lookup?${question.toString()}`),
-            ...(earlier === undefined ? {} : { earlier_logs: earlier }),
+    },
+    example: { session_id: 'interview-42', context: 'no tool was called after the hold' },
+    handle: async (ctx) => {
+      const { body, caller, wait_ms } = ctx.state;
+      const log = host.log(caller.kind);
+      const window_to_ms = arrivedMs(host, log);
+      await reaches(log, window_to_ms, wait_ms);
+      const session = await sessionState(log, caller.sessionRef(body.session_id), window_to_ms);
+      const earlier = await earlierOf(host, caller, body.session_id, session.count);
+      const [proof, heartbeats] = await Promise.all([
+        completeness(log, session),
+        entityOfSession(log, caller, session).then((entity) =>
+          heartbeatsOf(log, entity, session, window_to_ms),
+        ),
+      ]);
+      const hidden: Record<string, Json> = { context: body.context };
+      if (body.domain !== undefined) hidden['domain'] = body.domain;
+      const draft = {
+        type: RECEIPT,
+        members: {
+          subject_key: session.key,
+          ...numbersOf(session, window_to_ms),
+          ...heartbeats,
+          document_sha256: documentHash(proof),
+          does_not_assert: Object.keys(DOES_NOT_ASSERT),
+        },
+        private: hidden,
+      };
+      const more = earlier.length === 0 ? {} : { earlier };
+      const now: Kept = { document: proof, ...more };
+      await ctx.state.append([draft], {
+        keep: { now, later: () => ({ packed: packDocument(proof), ...more }) },
+      });
+    },
+    respond: ([entry], _disclosures, { caller }, kept) => {
+      if (entry === undefined) throw new Error('a silence receipt has one entry');
+      const { statement, receipt } = entry;
+      const log = logOf(host, caller.kind, entry);
+      const { earlier } = kept as Kept;
+      const shown = shownOf(host, log, statement);
+      return {
+        ok: true,
+        silence: earlier === undefined ? shown : { ...shown, earlier_logs: earlier },
+        completeness_proof: proofOf(log, kept as Kept),
+        does_not_assert: Object.values(DOES_NOT_ASSERT),
+        receipt,
+      };
+    },
+  });
+}
+
+/** Serves the proof of a receipt's window as far as the log has published by now. */
+function laterRoute(host: PluginHost): Route {
+  return route({
+    method: 'GET',
+    path: '/silence-receipt/{entry_id}',
+    tag: 'silence',
+    summary: 'A silence receipt with the proof of its window as of now',
+    description:
+      'Reads the window of the receipt again, up to its end or to the newest checkpoint where that is earlier. A ' +
+      'receipt that was PENDING gets its coverage here; `Prefer: wait=N` publishes a checkpoint for it. Only the ' +
+      'entry is signed: the numbers beside it are those of the proof. A window that its log did not reach before it ' +
+      'was closed stays PENDING.',
+    access: 'read',
+    params: Type.Object({ entry_id: Type.String({ minLength: 1, maxLength: 100 }) }),
+    responses: {
+      200: {
+        description: 'The window as it is proved now, beside the receipt.',
+        schema: Type.Object(
+          {
+            ...answerMembers,
+            completeness_proof: described(LookupDocument, DESCRIBED_PROOF),
+            receipt: Type.Union([receiptOf(silenceType), receiptOf(earlierSilenceType)]),
           },
-          completeness_proof: proofOf(log, kept as Kept),
-          does_not_assert: Object.values(DOES_NOT_ASSERT),
-          receipt,
-        };
+          { $id: 'LaterSilence' },
+        ),
       },
-    }),
-  ];
+    },
+    errors: ['resource_missing', 'log_unavailable'],
+    async handle(ctx) {
+      const { params, wait_ms } = ctx.state;
+      const { log, index } = entryNamed(host, ['live', 'sandbox'], params.entry_id);
+      const statement = namedStatement(log, index);
+      if (statement['type'] !== RECEIPT && statement['type'] !== EARLIER_RECEIPT) {
+        throw new ApiError('resource_missing', 'the entry is not a silence receipt', {
+          param: 'entry_id',
+        });
+      }
+      const key = statement['subject_key'] as unknown as ChainKey;
+      const window_to_ms = statement['window_to_ms'] as number;
+      await reaches(log, window_to_ms, wait_ms);
+      const session = await sessionState(log, key[1] ?? '', window_to_ms);
+      const stated = statement['heartbeats'] as { readonly entity: string } | null;
+      const entity = entityNamed(log, session.last_index) ?? stated?.entity ?? null;
+      const [completeness_proof, heartbeats] = await Promise.all([
+        completeness(log, session),
+        heartbeatsOf(log, entity, session, window_to_ms),
+      ]);
+      const now = { subject_key: [...key], ...numbersOf(session, window_to_ms), ...heartbeats };
+      ctx.set('Cache-Control', 'no-store');
+      ctx.body = {
+        ok: true,
+        silence: shownOf(host, log, now),
+        completeness_proof,
+        does_not_assert: Object.values(DOES_NOT_ASSERT),
+        receipt: log.receipt(index),
+      };
+    },
+  });
+}
+
+/** The time at which a request arrived, by the clock of the log: no acknowledged entry is later. */
+function arrivedMs(host: PluginHost, log: LogView): number {
+  const newest = namedStatement(log, log.size() - 1)['issued_at_ms'] as number;
+  return Math.max(host.now(), newest);
+}
+
+/** Waits until the log has published a map head at or after a time; a wait that is too short is no error. */
+async function reaches(log: LogView, to_ms: number, wait_ms: number): Promise<void> {
+  if (wait_ms === 0) return;
+  try {
+    await log.windowClosed(to_ms, wait_ms);
+  } catch (error) {
+    if (!isApiError(error) || error.code !== 'window_not_closed') throw error;
+  }
+}
+
+/** Members of the entry that say what the session has. */
+const numbersOf = (session: SessionState, window_to_ms: number) => ({
+  window_from_ms: session.first_ms,
+  window_to_ms,
+  covered_to_ms: session.to_ms,
+  entries_in_window: session.count,
+  last_index: session.last_index,
+  silent_since_ms: session.last_ms,
+  checkpoint_size: session.checkpoint_size,
+});
+
+/** The `silence` of an answer, from the members of an entry. */
+function shownOf(host: PluginHost, log: LogView, members: JsonObject): JsonObject {
+  const key = members['subject_key'] as unknown as ChainKey;
+  const { window_from_ms, window_to_ms, heartbeats = null } = members;
+  const covered_to_ms = (members['covered_to_ms'] ?? window_to_ms) as number;
+  const { entries_in_window, last_index, silent_since_ms, checkpoint_size, coverage } = members;
+  const question = new URLSearchParams({
+    key: JSON.stringify(key),
+    from_ms: String((window_from_ms as number | null) ?? beganMs(log)),
+    to_ms: String(covered_to_ms),
+  });
+  return {
+    session_ref: key[1] ?? null,
+    ...{ window_from_ms, window_to_ms, covered_to_ms, entries_in_window, last_index },
+    ...{ silent_since_ms, checkpoint_size, coverage, heartbeats },
+    proof_url: host.url(`/log/${logName(log)}/proof/lookup?${question.toString()}`),
+  } as JsonObject;
 }
 
 /**

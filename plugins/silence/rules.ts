@@ -9,10 +9,10 @@ import type { Caller, ChainKey, JsonObject, Link, LogView } from '../contract/in
 import { MAX_SURFACES } from './entries.ts';
 import type { COVERAGES } from './entries.ts';
 
-/** A session's chain as of one map head. */
-interface SessionState {
+/** A session's chain up to a time. */
+export interface SessionState {
   readonly key: ChainKey;
-  /** Time of the map head. */
+  /** No later than the map head of the checkpoint. */
   readonly to_ms: number;
   readonly checkpoint_size: number;
   readonly count: number;
@@ -31,9 +31,17 @@ type Proof =
   | { readonly type: 'tail'; readonly head: { count: number; last_index: number; last_ms: number } }
   | { readonly type: 'gap'; readonly successor: Opened };
 
-/** Reads the session's chain under a checkpoint that covers everything acknowledged before the call. */
-export async function sessionState(log: LogView, session_ref: string): Promise<SessionState> {
-  const { size, map_head_ms: to_ms } = await log.covering(log.size());
+/**
+ * Reads the session's chain up to a time, or to the map head of a checkpoint that covers everything acknowledged before
+ * the call where that is earlier.
+ */
+export async function sessionState(
+  log: LogView,
+  session_ref: string,
+  until_ms = Infinity,
+): Promise<SessionState> {
+  const { size, map_head_ms } = await log.covering(log.size());
+  const to_ms = Math.min(until_ms, map_head_ms);
   const key: ChainKey = ['session', session_ref];
   const closing = await chainUpTo(log, key, to_ms);
   const state = { key, to_ms, checkpoint_size: size, ...closing };
@@ -43,7 +51,7 @@ export async function sessionState(log: LogView, session_ref: string): Promise<S
 }
 
 /**
- * The proof of the silence: what the session has from its last entry to the map head, and that it is all. Its closing
+ * The proof of the silence: what the session has from its last entry to the end of the state, and that it is all. Its closing
  * proof counts the whole chain. A session without entries has none since the log began.
  */
 export const completeness = (
@@ -90,14 +98,20 @@ interface Window {
   readonly to_ms: number;
 }
 
-/** Members of the entry that speak of heartbeats. */
+/**
+ * Members of the entry that speak of heartbeats. A proof that ends before the window says of no silence that it is
+ * covered, and of none that it is not.
+ *
+ * @param window_to_ms the end of the window, which the state may not reach
+ */
 export async function heartbeatsOf(
   log: LogView,
-  caller: Caller,
-  { last_index, last_ms, to_ms }: SessionState,
+  entity: string | null,
+  { last_ms, to_ms }: SessionState,
+  window_to_ms: number,
 ): Promise<{ readonly coverage: Coverage; readonly heartbeats: JsonObject | null }> {
-  const coverage = last_ms === null ? 'NO_WINDOW' : 'UNDECLARED';
-  const entity = await entityOfSession(log, caller, last_index);
+  const pending = to_ms < window_to_ms;
+  const coverage = pending ? 'PENDING' : last_ms === null ? 'NO_WINDOW' : 'UNDECLARED';
   const manifest = entity === null ? null : log.surfaces().manifest(entity);
   if (entity === null || manifest === null) return { coverage, heartbeats: null };
   const window = { from_ms: last_ms ?? to_ms, to_ms };
@@ -117,20 +131,30 @@ export async function heartbeatsOf(
   );
   const whole = manifest.surfaces.length <= MAX_SURFACES;
   const found = surfaces.map((surface) => surface.coverage);
+  const shown = surfaces.map((surface) =>
+    pending ? { ...surface, coverage: 'PENDING' } : surface,
+  );
+  const settled = pending || last_ms === null;
   return {
-    coverage: last_ms === null ? coverage : whole ? worst(found) : 'UNDERSAMPLED',
-    heartbeats: { entity, surfaces, surfaces_declared: manifest.surfaces.length },
+    coverage: settled ? coverage : whole ? worst(found) : 'UNDERSAMPLED',
+    heartbeats: { entity, surfaces: shown, surfaces_declared: manifest.surfaces.length },
   };
 }
 
+/** The entity that an entry names. */
+export function entityNamed(log: LogView, index: number | null): string | null {
+  const named = index === null ? undefined : namedStatement(log, index)['entity'];
+  return typeof named === 'string' ? named : null;
+}
+
 /** The entity that the session's last entry names, else the only one of its tenant. */
-async function entityOfSession(
+export async function entityOfSession(
   log: LogView,
-  caller: Caller,
-  last_index: number | null,
+  caller: Pick<Caller, 'key_id' | 'tenant_ref'>,
+  { last_index }: SessionState,
 ): Promise<string | null> {
-  const named = last_index === null ? undefined : namedStatement(log, last_index)['entity'];
-  if (typeof named === 'string') return named;
+  const named = entityNamed(log, last_index);
+  if (named !== null) return named;
   if (caller.key_id === null) return null;
   const [only, another] = await log.entitiesOf(caller.tenant_ref, 2);
   return another === undefined ? (only ?? null) : null;

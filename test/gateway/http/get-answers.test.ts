@@ -43,8 +43,9 @@ describe('every GET that answers JSON', function () {
     const week = closed.closed.live.at(-1) as string;
     const { tenant_id } = (await running.get('/api/v1/me', { key })).json as { tenant_id: string };
     const { entry_id } = classified as { entry_id: string };
-    const { subject_key } = (await post('/silence-receipt', { session_id: SESSION, context: 'x' }))
-      .receipt as { subject_key: readonly string[] };
+    const silence = (await post('/silence-receipt', { session_id: SESSION, context: 'x' }))
+      .receipt as { entry_id: string; subject_key: readonly string[] };
+    const { subject_key } = silence;
     const proof = {
       index: '1',
       from: '2',
@@ -53,6 +54,7 @@ describe('every GET that answers JSON', function () {
     params = {
       '*': { kind: 'live', n: '1', session_id: SESSION, tenant_id, entry_id, week },
       '/tcb/twin/{entry_id}': { entry_id: twin.entry_id as string },
+      '/silence-receipt/{entry_id}': { entry_id: silence.entry_id },
       '/api/v1/execute-gate/holds/{hold_id}': { hold_id: held.hold_id as string },
       '/carrier/v1/insured/{slug}/compliance': { slug: mandate.slug as string },
       '/go/{partner}/status': { partner: partner.slug as string },

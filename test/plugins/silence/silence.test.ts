@@ -18,8 +18,18 @@ describe('POST /silence-receipt', () => {
   const classify = async (session_id: string) =>
     (await running.post('/api/v1/classify', { message: 'hi', session_id }, { key: running.live }))
       .json;
+  const unhurried = { Prefer: 'wait=20' };
   const silence = (session_id: string, more = {}, key = running.live) =>
-    running.post('/silence-receipt', { session_id, context: 'nothing was sent', ...more }, { key });
+    running.post(
+      '/silence-receipt',
+      { session_id, context: 'nothing was sent', ...more },
+      { key, headers: unhurried },
+    );
+  /** Without waiting: the proof reaches as far as the newest checkpoint does. */
+  const atOnce = async (session_id: string) =>
+    ok(await running.post('/silence-receipt', { session_id, context: 'x' }, { key: running.live }));
+  const later = (entry_id: string, headers = {}) =>
+    running.get(`/silence-receipt/${entry_id}`, { headers });
 
   it('says what a session holds, and since when it is silent', async () => {
     const first = await classify('talk');
@@ -36,6 +46,43 @@ describe('POST /silence-receipt', () => {
     assert.ok(json.silence.window_to_ms >= last.issued_at_ms);
     assert.ok(json.silence.checkpoint_size > last.index);
     assert.match(json.does_not_assert.join('\n'), /acts logged under another .* or log$/m);
+  });
+
+  it('ends its window when the request arrives, and waits for a proof that reaches there', async () => {
+    await classify('window');
+    running.clock.pass(6000);
+    const arrived = running.clock.wall();
+    const { silence: said } = (await silence('window')).json;
+    assert.ok(said.window_to_ms >= arrived);
+    assert.equal(said.covered_to_ms, said.window_to_ms);
+    assert.equal(said.coverage, 'UNDECLARED');
+  });
+
+  it('is pending where the proof ends before the window, and has the later proof', async () => {
+    await classify('pending');
+    await silence('pending');
+    const log = running.gateway.logs.live;
+    const { map_head_ms } = await log.whenPublished(log.size());
+    running.clock.pass(6000);
+    const arrived = running.clock.wall();
+    const first = await atOnce('pending');
+    const { window_to_ms } = first.silence;
+    assert.ok(window_to_ms >= arrived);
+    assert.deepEqual(
+      [first.silence.covered_to_ms, first.silence.coverage],
+      [map_head_ms, 'PENDING'],
+    );
+    const { json, status, text } = await later(first.receipt.entry_id, unhurried);
+    assert.equal(status, 200, text);
+    assert.deepEqual(
+      [json.silence.window_to_ms, json.silence.covered_to_ms, json.silence.coverage],
+      [window_to_ms, window_to_ms, 'UNDECLARED'],
+    );
+    assert.equal(json.silence.entries_in_window, 1);
+    assert.equal(json.receipt.entry_hash, first.receipt.entry_hash);
+    const other = await classify('pending');
+    assert.equal((await later(other.entry_id)).status, 404);
+    assert.equal((await later(first.receipt.entry_id)).json.silence.entries_in_window, 1);
   });
 
   it('covers what was answered a moment before', async () => {
@@ -122,9 +169,9 @@ describe('POST /silence-receipt', () => {
     };
     /** What a third party asks, who has the receipt. */
     const verified = (json: Answer['json']): AbsenceResult => {
-      const { session_ref, silent_since_ms, window_to_ms } = json.silence;
+      const { session_ref, silent_since_ms, covered_to_ms } = json.silence;
       const key: ChainKey = ['session', session_ref];
-      const question: Question = { key, from_ms: silent_since_ms ?? 0, to_ms: window_to_ms };
+      const question: Question = { key, from_ms: silent_since_ms ?? 0, to_ms: covered_to_ms };
       return verifyAbsence(json.completeness_proof, question, trust(), {
         now_ms: running.clock.wall(),
       });
@@ -219,10 +266,16 @@ describe('POST /silence-receipt', () => {
       assert.equal(last.entity, entity);
     });
 
+    it('are not said to cover a silence whose proof ends before it', async () => {
+      const { silence: said } = await atOnce('covered');
+      assert.ok(said.covered_to_ms < said.window_to_ms);
+      assert.equal(said.coverage, 'PENDING');
+      const surfaces = said.heartbeats.surfaces.map((each: { coverage: string }) => each.coverage);
+      assert.deepEqual(surfaces, ['PENDING', 'PENDING']);
+    });
+
     it('do not cover one in which they stopped', async () => {
       pass(10_800_000);
-      // The silence ends at the newest map head: an entry brings one of this time.
-      await classify('meanwhile');
       const { coverage: said, heartbeats } = await coverage('covered');
       assert.equal(said, 'UNDERSAMPLED');
       assert.equal(heartbeats.surfaces[0].interval_ms, 3_600_000);
