@@ -1,10 +1,9 @@
-// Seals private texts off the event loop, where a cipher for each entry is dear: the texts of one turn go to the
-// thread in one message, and come back sealed before the entries of their round are signed.
+// Seals private texts in a worker thread, where the ciphers do not hold up the event loop. The texts of one turn of the
+// loop go to the thread in one message, and come back before the entries of their round are signed.
 
-import type { Worker } from 'node:worker_threads';
-import { startThread } from '../../log/index.ts';
+import { WorkerPool } from '../../log/index.ts';
 import type { Batch } from '../../log/index.ts';
-import { KEY_BYTES, sealBatch, splitSealed } from './sealing.ts';
+import { KEY_BYTES, sealBatch, splitSealed, threadJobs } from './sealing.ts';
 import type { Private, Unsealed } from './sealing.ts';
 
 interface Asked extends Private {
@@ -12,16 +11,13 @@ interface Asked extends Private {
   readonly resolve: (sealed: Uint8Array) => void;
 }
 
-/** Seals texts; it never fails, since what its thread cannot do is done here. */
+/** Seals texts. It never fails: texts whose thread ended, or that come after `close`, are sealed on this thread. */
 export class SealPool {
-  readonly #threads: boolean;
-  #worker: Worker | null = null;
-  /** Of this turn, and those that the thread has, batch by batch. */
+  readonly #workers: WorkerPool<ReturnType<typeof threadJobs.make>>;
   #turn: Asked[] = [];
-  #sent: (readonly Asked[])[] = [];
 
   constructor({ threads }: { readonly threads: boolean }) {
-    this.#threads = threads;
+    this.#workers = new WorkerPool(threadJobs, { name: 'sealing', threads: threads ? 1 : 0 });
   }
 
   /** Seals the text of an entry under its key, which is wiped then: see `sealBatch`. */
@@ -29,70 +25,36 @@ export class SealPool {
     return new Promise((resolve) => {
       if (this.#turn.push({ entry_id, text, key, resolve }) === 1) {
         queueMicrotask(() => {
-          this.#send();
+          const turn = this.#turn;
+          this.#turn = [];
+          void this.#seal(turn);
         });
       }
     });
   }
 
   /** Ends the thread. */
-  async close(): Promise<void> {
-    const worker = this.#worker;
-    this.#lose(worker);
-    await worker?.terminate();
+  close(): Promise<void> {
+    return this.#workers.close();
   }
 
-  #send(): void {
-    const turn = this.#turn;
-    this.#turn = [];
-    if (!this.#threads) {
-      answer(turn, sealBatch(unsealedOf(turn)));
-      return;
+  async #seal(turn: readonly Asked[]): Promise<void> {
+    let batch: Batch;
+    try {
+      batch = await this.#workers.run('seal', unsealedOf(turn));
+    } catch {
+      batch = sealBatch(unsealedOf(turn));
     }
-    const worker = (this.#worker ??= this.#start());
-    worker.ref(); // a process waits for what it seals
-    this.#sent.push(turn);
-    const unsealed = unsealedOf(turn);
-    worker.postMessage(unsealed, [unsealed.keys.buffer]);
-  }
-
-  #start(): Worker {
-    const worker = startThread(import.meta.url, './seal-thread');
-    worker.unref(); // an idle pool keeps no process alive
-    worker.on('message', (batch: Batch) => {
-      // What a lost thread had was sealed here, and its place in the line is another's now.
-      if (worker !== this.#worker) return;
-      answer(this.#sent.shift() ?? [], batch);
-      if (this.#sent.length === 0) worker.unref();
-    });
-    const lost = (): void => {
-      this.#lose(worker);
-    };
-    worker.on('error', lost);
-    worker.on('exit', lost);
-    return worker;
-  }
-
-  /** A thread that died is replaced at the next text; what it had is sealed here. */
-  #lose(worker: Worker | null): void {
-    if (worker !== this.#worker) return;
-    this.#worker = null;
-    const sent = this.#sent;
-    this.#sent = [];
-    for (const turn of sent) answer(turn, sealBatch(unsealedOf(turn)));
+    for (const [i, sealed] of splitSealed(batch).entries()) {
+      turn[i]?.key.fill(0);
+      turn[i]?.resolve(sealed);
+    }
   }
 }
 
-/** What the thread is told: the keys together, since a message with each would cost as much as a seal. */
+/** The keys in one buffer, since a message with each would cost as much as a seal. */
 function unsealedOf(turn: readonly Asked[]): Unsealed {
   const keys = new Uint8Array(turn.length * KEY_BYTES);
   for (const [i, { key }] of turn.entries()) keys.set(key, i * KEY_BYTES);
   return { texts: turn.map(({ entry_id, text }) => ({ entry_id, text })), keys };
-}
-
-function answer(turn: readonly Asked[], batch: Batch): void {
-  for (const [i, sealed] of splitSealed(batch).entries()) {
-    turn[i]?.key.fill(0);
-    turn[i]?.resolve(sealed);
-  }
 }

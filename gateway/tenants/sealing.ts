@@ -36,6 +36,18 @@ export function sealBatch({ texts, keys }: Unsealed): Batch {
   return packBatch(sealed);
 }
 
+/** The jobs of the sealing thread, see seal-pool.ts. */
+export const threadJobs = {
+  url: import.meta.url,
+  make: () => ({
+    seal: {
+      run: sealBatch,
+      takes: ({ keys }: Unsealed) => [keys.buffer],
+      gives: ({ bytes, lengths }: Batch) => [bytes.buffer, lengths.buffer],
+    },
+  }),
+};
+
 /** Views of the single sealed texts of a batch. */
 export function splitSealed({ bytes, lengths }: Batch): Uint8Array[] {
   let at = 0;

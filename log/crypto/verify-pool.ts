@@ -1,113 +1,102 @@
-// Checks of many signatures spread over threads: what a monitor and fsck spend most of their time on.
-// Server only.
+// Verifies batches of signatures on several threads: what a monitor and fsck spend most of their time on. Server only.
 
-import type { Worker } from 'node:worker_threads';
-import { LogError } from '../errors.ts';
-import { startThread } from '../thread.ts';
-import { packChecks, verifyBatch } from './verify-batch.ts';
-import type { SignatureCheck, VerifyAnswer, VerifyRequest } from './verify-batch.ts';
+import { WorkerPool } from '../worker.ts';
+import { native } from './native.ts';
 
-export type { SignatureCheck } from './verify-batch.ts';
+const KEY_BYTES = 32;
+const SIGNATURE_BYTES = 64;
 
-/** Checks batches of signatures. */
-export interface VerifyPool {
-  /** How many batches it works on at once; more only wait. */
-  readonly width: number;
-  /**
-   * 1 for each signature that holds, 0 for each that does not, in their order. Rejects with
-   * `log_unavailable` when a thread dies: nothing is known of the batch then.
-   */
-  verifyAll(checks: readonly SignatureCheck[]): Promise<Uint8Array>;
-  close(): Promise<void>;
+/** A signature, its key and the message that it signs. */
+export interface SignatureCheck {
+  /** 32 bytes. */
+  readonly publicKey: Uint8Array;
+  readonly message: Uint8Array;
+  /** 64 bytes. */
+  readonly signature: Uint8Array;
 }
 
-/** Opens a pool of this many threads; with 0 it checks on the calling thread. */
-export function openVerifyPool(options: { readonly threads: number }): VerifyPool {
-  return options.threads > 0 ? new ThreadPool(options.threads) : inline;
+/** Keys, signatures and messages one after the other, and the length of each message. */
+interface CheckBatch {
+  readonly keys: Uint8Array<ArrayBuffer>;
+  readonly signatures: Uint8Array<ArrayBuffer>;
+  readonly messages: Uint8Array<ArrayBuffer>;
+  readonly lengths: Uint32Array<ArrayBuffer>;
 }
 
-const inline: VerifyPool = {
-  width: 1,
-  verifyAll: async (checks) => verifyBatch(packChecks(checks)),
-  close: () => Promise.resolve(),
-};
-
-interface Waiting {
-  readonly worker: Worker;
-  readonly resolve: (holds: Uint8Array) => void;
-  readonly reject: (error: LogError) => void;
-}
-
-class ThreadPool implements VerifyPool {
-  readonly width: number;
-  readonly #workers: Worker[];
-  readonly #waiting = new Map<number, Waiting>();
-  #nextId = 0;
-
-  constructor(threads: number) {
-    this.width = threads;
-    this.#workers = Array.from({ length: threads }, () => this.#start());
-  }
-
-  verifyAll(checks: readonly SignatureCheck[]): Promise<Uint8Array> {
-    const id = this.#nextId;
-    this.#nextId += 1;
-    const worker = this.#leastBusy();
-    if (worker === undefined) return Promise.reject(lost('every verifying thread has ended'));
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { worker, resolve, reject });
-      const batch = packChecks(checks);
-      const request: VerifyRequest = { id, batch };
-      const { keys, signatures, messages, lengths } = batch;
-      worker.ref(); // a process waits for its checks
-      worker.postMessage(request, [
+export const threadJobs = {
+  url: import.meta.url,
+  make: () => ({
+    verify: {
+      run: verifyBatch,
+      takes: ({ keys, signatures, messages, lengths }: CheckBatch) => [
         keys.buffer,
         signatures.buffer,
         messages.buffer,
         lengths.buffer,
-      ]);
-    });
+      ],
+      gives: (holds: Uint8Array<ArrayBuffer>) => [holds.buffer],
+    },
+  }),
+};
+
+/** Verifies batches of signatures. */
+export class VerifyPool {
+  /** How many batches it works on at once. More of them wait. */
+  readonly width: number;
+  readonly #workers: WorkerPool<ReturnType<typeof threadJobs.make>>;
+
+  /** @param options.threads with 0 it verifies on the calling thread */
+  constructor({ threads }: { readonly threads: number }) {
+    this.width = Math.max(threads, 1);
+    this.#workers = new WorkerPool(threadJobs, { name: 'verifying', threads });
   }
 
-  async close(): Promise<void> {
-    await Promise.all(this.#workers.map((worker) => worker.terminate()));
+  /**
+   * 1 for each valid signature and 0 for each invalid one, in their order. Rejects with `log_unavailable` when the
+   * thread ends or the pool is closed; that says nothing of the signatures.
+   */
+  verifyAll(checks: readonly SignatureCheck[]): Promise<Uint8Array> {
+    return this.#workers.run('verify', packChecks(checks));
   }
 
-  #start(): Worker {
-    const worker = startThread(import.meta.url, './verify-thread');
-    worker.unref();
-    worker.on('message', ({ id, holds }: VerifyAnswer) => {
-      this.#waiting.get(id)?.resolve(holds);
-      this.#waiting.delete(id);
-      if (this.#load(worker) === 0) worker.unref();
-    });
-    const end = (): void => {
-      this.#end(worker);
-    };
-    worker.on('error', end);
-    worker.on('exit', end);
-    return worker;
-  }
-
-  #end(worker: Worker): void {
-    const at = this.#workers.indexOf(worker);
-    if (at >= 0) this.#workers.splice(at, 1);
-    for (const [id, waiting] of this.#waiting) {
-      if (waiting.worker !== worker) continue;
-      this.#waiting.delete(id);
-      waiting.reject(lost('a verifying thread has ended'));
-    }
-  }
-
-  #load(worker: Worker): number {
-    let load = 0;
-    for (const waiting of this.#waiting.values()) if (waiting.worker === worker) load += 1;
-    return load;
-  }
-
-  #leastBusy(): Worker | undefined {
-    return this.#workers.toSorted((a, b) => this.#load(a) - this.#load(b))[0];
+  close(): Promise<void> {
+    return this.#workers.close();
   }
 }
 
-const lost = (message: string): LogError => new LogError('log_unavailable', message);
+/** Opens a pool of at most this many threads. */
+export const openVerifyPool = (options: { readonly threads: number }): VerifyPool =>
+  new VerifyPool(options);
+
+/** Copies checks into buffers of their own, which can move to another thread. */
+function packChecks(checks: readonly SignatureCheck[]): CheckBatch {
+  const lengths = Uint32Array.from(checks, ({ message }) => message.length);
+  const messages = new Uint8Array(lengths.reduce((sum, length) => sum + length, 0));
+  const keys = new Uint8Array(checks.length * KEY_BYTES);
+  const signatures = new Uint8Array(checks.length * SIGNATURE_BYTES);
+  let at = 0;
+  for (const [i, { publicKey, message, signature }] of checks.entries()) {
+    keys.set(publicKey, i * KEY_BYTES);
+    signatures.set(signature, i * SIGNATURE_BYTES);
+    messages.set(message, at);
+    at += message.length;
+  }
+  return { keys, signatures, messages, lengths };
+}
+
+/** Verifies a batch with the native suite. */
+function verifyBatch(batch: CheckBatch): Uint8Array<ArrayBuffer> {
+  const { keys, signatures, messages, lengths } = batch;
+  const holds = new Uint8Array(lengths.length);
+  let at = 0;
+  for (const [i, length] of lengths.entries()) {
+    const good = native.verify(
+      keys.subarray(i * KEY_BYTES, (i + 1) * KEY_BYTES),
+      messages.subarray(at, at + length),
+      signatures.subarray(i * SIGNATURE_BYTES, (i + 1) * SIGNATURE_BYTES),
+    );
+    holds[i] = good ? 1 : 0;
+    at += length;
+  }
+  return holds;
+}

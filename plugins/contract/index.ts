@@ -102,5 +102,6 @@ export {
 } from '../../log/index.ts';
 export type { Cbor, CosePublicJwk, CoseSign1 } from '../../log/index.ts';
 
-// `Turns` runs read-then-write operations one after another; `startThread` starts a worker thread of a plugin's own.
-export { startThread, Turns } from '../../log/index.ts';
+// `Turns` runs read-then-write operations one after another; `WorkerPool` runs a plugin's heavy work in threads.
+export { Turns, WorkerPool } from '../../log/index.ts';
+export type { ThreadJobs, WorkerPoolOptions } from '../../log/index.ts';

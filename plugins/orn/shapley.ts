@@ -102,6 +102,12 @@ export function shapleyOf({ game, sample }: ShapleyTask): Shapley {
     : sampledShapley(game, sample.seed, sample.permutations);
 }
 
+/** The jobs of the allocation thread, see sharp-pool.ts. */
+export const threadJobs = {
+  url: import.meta.url,
+  make: () => ({ compute: { run: shapleyOf } }),
+};
+
 /**
  * φᵢ = Σ over the coalitions S without i of |S|! (n−|S|−1)! / n! · (v(S ∪ i) − v(S)); the divisor is n!.
  * For each size, the coalitions that i completes are worth A, and those of one agent less without i what is left

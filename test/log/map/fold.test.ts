@@ -6,8 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { native } from '../../../log/crypto/native.ts';
 import { concat, utf8 } from '../../../log/encoding/bytes.ts';
-import { packProofs, unpackProofs } from '../../../log/map/fold-messages.ts';
-import { openFold } from '../../../log/map/fold.ts';
+import { openFold, packProofs, unpackProofs } from '../../../log/map/fold.ts';
 import type { FoldHost } from '../../../log/map/fold.ts';
 import { HeadTrie } from '../../../log/map/trie.ts';
 
