@@ -4,6 +4,7 @@
 import type { Json, Kind, Log, Register } from '../log/index.ts';
 import type { EntryType, Route } from '../plugins/contract/index.ts';
 import type { Ground } from './ground.ts';
+import type { Problems } from './http/problems.ts';
 import type { PluginKeys } from './host/plugin-keys.ts';
 import type { Plugged } from './host/plugged.ts';
 import type { Counters } from './tenants/counters.ts';
@@ -43,6 +44,8 @@ export interface Gateway extends Ground {
   catalog(path: string): Json;
   /** All declared routes, the gateway's own and the plugins', as the OpenAPI document shows them. */
   routes(): readonly Route[];
+  /** The error codes of the gateway and its plugins. */
+  readonly problems: Problems;
   /** The entry types that the gateway and its plugins declare in every log. */
   readonly types: readonly EntryType[];
 }

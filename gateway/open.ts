@@ -31,6 +31,7 @@ import { openEgress } from './egress/egress.ts';
 import type { Resolve } from './egress/egress.ts';
 import type { Gateway } from './gateway.ts';
 import { orderPlugins, setUpPlugins } from './host/host.ts';
+import { Problems } from './http/problems.ts';
 import type { Plugged } from './host/plugged.ts';
 import { passphraseOf } from './passphrase.ts';
 import { PluginKeys } from './host/plugin-keys.ts';
@@ -250,6 +251,7 @@ async function open(
     },
     receipt,
     routes: () => routes,
+    problems: new Problems(plugins.flatMap(({ errors = {} }) => Object.values(errors))),
     types,
   };
   await carryOver(gateway, plugins);

@@ -12,7 +12,7 @@ import { openApi } from '../gateway/openapi/document.ts';
 import { openGateway } from '../gateway/open.ts';
 import { pluginSettingRows } from '../gateway/host/plugin-settings.ts';
 import { rolesOf } from '../gateway/http/roles.ts';
-import { PROBLEMS } from '../gateway/http/problems.ts';
+import { PROBLEMS, typeOf } from '../gateway/http/problems.ts';
 import { isJsonObject, systemTime } from '../log/index.ts';
 import type { Json, JsonObject } from '../log/index.ts';
 import { readCatalog } from '../plugins/contract/index.ts';
@@ -94,15 +94,22 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 
 const code = (text: string): string => `\`${text}\``;
 
-/** Codes by status and type. */
+/** All codes by their status: those of the gateway, and those that plugins declare. */
 function errorTable(): string {
-  const groups = new Map<string, string[]>();
-  for (const [name, { status, type }] of Object.entries(PROBLEMS)) {
-    const key = `${String(status)} ${type}`;
-    groups.set(key, [...(groups.get(key) ?? []), code(name)]);
-  }
-  const rows = [...groups].map(([key, codes]) => [...key.split(' '), codes.join(', ')]);
-  return table(['status', 'type', 'codes'], rows);
+  const own = Object.entries(PROBLEMS).map(([name, problem]) => ({ ...problem, name, plugin: '' }));
+  const declared = PLUGINS.flatMap(({ name: plugin, errors = {} }) =>
+    Object.values(errors).map((error) => ({ ...error, name: error.code, plugin })),
+  );
+  const rows = [...own, ...declared]
+    .sort((a, b) => a.status - b.status)
+    .map(({ status, name, sentence, plugin }) => [
+      String(status),
+      typeOf(status),
+      code(name),
+      sentence,
+      plugin === '' ? '' : code(plugin),
+    ]);
+  return table(['status', 'type', 'code', 'meaning', 'plugin'], rows);
 }
 
 /** Who may call a route; roles where they are not those that its access has unless said. */

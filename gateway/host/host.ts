@@ -25,16 +25,24 @@ import { pluginSettings } from './plugin-settings.ts';
 export { PluginError } from './plugin-error.ts';
 
 /**
- * Checks contract, names and types of the plugins, adapts those of contract 1, and orders them so that each follows the
+ * Checks contract, names, types and error codes of the plugins, adapts those of contract 1, and orders them so that each follows the
  * plugins that it requires.
  */
 export function orderPlugins(plugins: readonly AnyPlugin[]): readonly Plugin[] {
   const byName = new Map<string, Plugin>();
+  const codes = new Map<string, string>();
   for (const declared of plugins) {
     checkPlugin(declared);
     const plugin = adapted(declared);
     if (byName.has(plugin.name)) throw new PluginError(plugin.name, 'is there twice');
     byName.set(plugin.name, plugin);
+    for (const code of Object.keys(plugin.errors ?? {})) {
+      const other = codes.get(code);
+      if (other !== undefined) {
+        throw new PluginError(plugin.name, `declares the error ${code}, which ${other} declares`);
+      }
+      codes.set(code, plugin.name);
+    }
   }
   const ordered = new Set<Plugin>();
   const place = (plugin: Plugin, path: readonly string[]): void => {
@@ -65,7 +73,11 @@ export function setUpPlugins(
     const { name } = plugin;
     const host = hostFor(plugin, gateway, settings.get(name) ?? {}, setups);
     const setup = asked(name, 'setup', () => plugin.setup(host));
-    checkSetup(name, setup);
+    const declaring = ordered.filter(
+      (one) => one === plugin || plugin.requires?.includes(one.name),
+    );
+    const codes = declaring.flatMap(({ errors = {} }) => Object.keys(errors));
+    checkSetup(name, setup, new Set(codes));
     for (const route of [...(setup.routes ?? []), ...(setup.pages ?? [])]) own(name, route);
     setups.set(name, setup);
   }

@@ -6,12 +6,14 @@ import { carriedName, CONTRACT, MAX_EVERY_MS, MIN_EVERY_MS } from '../../plugins
 import type {
   AnyPlugin,
   Command,
+  DeclaredError,
   EntryType,
   EventRule,
   KeyDeclaration,
   Setup,
 } from '../../plugins/contract/index.ts';
 import { listOf, PluginError } from './plugin-error.ts';
+import { PROBLEMS } from '../http/problems.ts';
 import { checkRoute } from './route-checks.ts';
 import { compileSchema } from '../http/validation.ts';
 
@@ -23,6 +25,9 @@ const WORDS = /^[a-z][a-z0-9-]*(?: [a-z][a-z0-9-]*)*$/;
 const CORE = ['log', 'astl'];
 /** Whose keys are the gateway's own (webhooks/webhooks.ts). */
 const GATEWAY = 'gateway';
+const CODE = /^(?=.{3,64}$)[a-z][a-z0-9]*(_[a-z0-9]+)+$/;
+/** Statuses that come with headers or rules of the gateway. */
+const OWN_STATUSES = [401, 405, 422, 429];
 const ALGORITHMS = ['Ed25519', 'ES256'];
 
 /** The functions of a plugin of each contract. */
@@ -67,6 +72,7 @@ export function checkPlugin(plugin: AnyPlugin): void {
       refuse(`the key ${String(key?.name)} must have the algorithm ${ALGORITHMS.join(' or ')}`);
     }
   }
+  if (plugin.errors !== undefined) checkErrors(name, plugin.errors);
   checkTypes(name, listOf(name, 'types', types));
   if (plugin.carry !== undefined && carriedName(name, types) === undefined) {
     refuse(`carry needs the type ${name}.carried.v1 among its types`);
@@ -83,8 +89,37 @@ export function checkPlugin(plugin: AnyPlugin): void {
   }
 }
 
-/** Throws `PluginError` for the first thing in what `setup` returned that is not as the contract has it. */
-export function checkSetup(plugin: string, setup: Setup): void {
+/** Throws `PluginError` for the first error code that is not as the contract has it. */
+function checkErrors(plugin: string, declared: unknown): void {
+  if (typeof declared !== 'object' || declared === null || Array.isArray(declared)) {
+    throw new PluginError(plugin, 'errors must be what errorsOf returns');
+  }
+  const errors = declared as Readonly<Record<string, Partial<DeclaredError> | null>>;
+  for (const [name, error] of Object.entries(errors)) {
+    const refuse = (reason: string): never => {
+      throw new PluginError(plugin, `error ${name}: ${reason}`);
+    };
+    if (!CODE.test(name)) refuse(`the code must match ${CODE.source}`);
+    if (error?.code !== name) return refuse('errors must be what errorsOf returns');
+    if (Object.hasOwn(PROBLEMS, name)) refuse('the gateway itself has this code');
+    const { status = 0, sentence } = error;
+    const inRange = (status >= 400 && status <= 499) || (status >= 502 && status <= 504);
+    if (!Number.isInteger(status) || !inRange || OWN_STATUSES.includes(status)) {
+      refuse(`the status must be 400 to 499 or 502 to 504, and none of ${OWN_STATUSES.join(', ')}`);
+    }
+    if (typeof sentence !== 'string' || !/^[A-Z].*\.$/.test(sentence)) {
+      refuse('needs a sentence, from a capital letter to a full stop');
+    }
+  }
+}
+
+/**
+ * Checks what `setup` returned.
+ *
+ * @param codes error codes that routes of the plugin may name: its own, and those of plugins that it requires
+ * @throws PluginError for the first fault
+ */
+export function checkSetup(plugin: string, setup: Setup, codes: ReadonlySet<string>): void {
   const given = setup as unknown;
   if (typeof given !== 'object' || given === null || given instanceof Promise) {
     if (given instanceof Promise) given.catch(() => undefined);
@@ -99,7 +134,7 @@ export function checkSetup(plugin: string, setup: Setup): void {
     if (setup[part] !== undefined && !has(setup, part)) refuse(`${part} must be a function`);
   }
   const { routes = [], pages = [], commands = [], jobs = [], metrics, retention } = setup;
-  for (const route of [...routes, ...pages]) checkRoute(plugin, route);
+  for (const route of [...routes, ...pages]) checkRoute(plugin, route, codes);
   for (const command of [...commands, ...jobs]) checkCommand(plugin, command);
   for (const { name, every_ms } of commands) {
     if (every_ms !== undefined) refuse(`command ${name}: has every_ms, so it belongs into jobs`);

@@ -2,9 +2,9 @@
 // for granted; each fault is one line with the names of plugin and route.
 
 import { ROLES } from '../../plugins/contract/index.ts';
-import type { Role, Route } from '../../plugins/contract/index.ts';
+import type { DeclaredError, Role, Route } from '../../plugins/contract/index.ts';
 import { listOf, PluginError } from './plugin-error.ts';
-import { isCode } from '../http/problems.ts';
+import { PROBLEMS } from '../http/problems.ts';
 import { compileSchema } from '../http/validation.ts';
 
 const METHODS = ['GET', 'POST', 'DELETE'];
@@ -14,8 +14,13 @@ const PATH = /^\/(?:[^\s?#:*{}]|\{\w+\}|\{\w+\*\}$)*$/;
 /** Values of path and query are strings: a schema of these types would refuse them all. */
 const NO_TEXT = ['integer', 'number', 'boolean', 'object', 'array', 'null'];
 
-/** Throws `PluginError` for the first thing that is not as the contract has it. */
-export function checkRoute(plugin: string, declared: Route): void {
+/**
+ * Checks a route against the contract.
+ *
+ * @param codes error codes that the plugin and those that it requires declare
+ * @throws PluginError for the first fault
+ */
+export function checkRoute(plugin: string, declared: Route, codes: ReadonlySet<string>): void {
   const route = declared as Partial<Route> | null;
   const { method, path } = route ?? {};
   if (route === null || typeof path !== 'string') {
@@ -50,7 +55,11 @@ export function checkRoute(plugin: string, declared: Route): void {
   }
   checkResponses(route.responses, refuse);
   for (const code of listOf(plugin, `errors of route ${path}`, errors)) {
-    if (!isCode(code)) refuse(`errors names ${String(code)}, which is no code of an error`);
+    if (typeof code === 'string' && Object.hasOwn(PROBLEMS, code)) continue;
+    const named = String((code as Partial<DeclaredError> | null)?.code ?? code);
+    if (typeof code !== 'object' || !codes.has(named)) {
+      refuse(`errors has ${named}, which neither the plugin nor one that it requires declares`);
+    }
   }
   if (route.idempotent === true) {
     if ((route.respond === undefined) !== (route.flat === true)) {

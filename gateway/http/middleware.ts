@@ -7,7 +7,8 @@ import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { AppendingRequest } from './append.ts';
 import { finishBody } from './json-answer.ts';
-import { apiError, envelope, PROBLEMS, problemHeaders } from './problems.ts';
+import { ownerOf } from '../host/plugin-error.ts';
+import { apiError, envelope, problemHeaders } from './problems.ts';
 import type { Next, RequestContext } from './request.ts';
 
 /** The first middleware: gives each request its state, and each answer its X-Request-Id (gateway/API.md §4.1). */
@@ -85,36 +86,39 @@ export async function accessLog(ctx: RequestContext, next: Next): Promise<void> 
 }
 
 /**
- * Answers every error that a later middleware throws with the error envelope and the status of the problem table.
- * The cause of an error goes to the log only.
+ * Answers every error that a later middleware throws with the error envelope and the status of its code.
+ * The cause of an error goes to the log only, with the plugin that declared the route.
  */
 export async function errors(ctx: RequestContext, next: Next): Promise<void> {
+  const { problems } = ctx.state.gateway;
   try {
     await next();
   } catch (thrown) {
     try {
-      answerError(ctx, apiError(thrown), ctx.state.matched?.route);
+      answerError(ctx, apiError(thrown, problems), ctx.state.matched?.route);
     } catch (defect) {
       // The error has a header or member that cannot be sent, or the route's own error form threw.
-      answerError(ctx, apiError(new Error('an error could not be answered', { cause: defect })));
+      const cause = new Error('an error could not be answered', { cause: defect });
+      answerError(ctx, apiError(cause, problems));
     }
   }
 }
 
 function answerError(ctx: RequestContext, error: ApiError, route?: Route): void {
-  const { status } = PROBLEMS[error.code];
   const { request_id, gateway, matched } = ctx.state;
+  const status = gateway.problems.statusOf(error.code);
   // Readiness probes ask every few seconds; their 503 is an answer, not a failure.
   if (status >= 500 && error.code !== 'not_ready') {
     const err = error.cause ?? error;
-    gateway.logger.error({ request_id, route: matched?.canonical, err }, error.code);
+    const plugin = matched === null ? undefined : ownerOf(matched.route);
+    gateway.logger.error({ request_id, route: matched?.canonical, plugin, err }, error.code);
   }
   ctx.status = status;
   ctx.set('Content-Type', 'application/json; charset=utf-8');
-  ctx.set(problemHeaders(error));
+  ctx.set(problemHeaders(error, status));
   ctx.remove('ETag');
   ctx.set('Cache-Control', 'no-store');
-  const enveloped = envelope(error, request_id);
+  const enveloped = envelope(error, status, request_id);
   const own = route?.problem?.({ status, ...enveloped.error });
   if (own === undefined) {
     ctx.body = JSON.stringify(enveloped);

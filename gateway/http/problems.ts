@@ -1,9 +1,10 @@
-// The one table from error code to status and type (gateway/API.md §4.1), and the envelope.
+// The error codes and their statuses (gateway/API.md §4.1), and the envelope. Codes that belong to one plugin are
+// declared by it.
 
 import { isLogError } from '../../log/index.ts';
 import type { LogErrorCode } from '../../log/index.ts';
 import { ApiError, isApiError } from '../../plugins/contract/index.ts';
-import type { ApiErrorCode, ApiErrorOptions } from '../../plugins/contract/index.ts';
+import type { ApiErrorCode, ApiErrorOptions, DeclaredError } from '../../plugins/contract/index.ts';
 
 /** `error.type` of the envelope. */
 export type ProblemType =
@@ -15,75 +16,103 @@ export interface Envelope {
     readonly type: ProblemType;
     readonly code: string;
     readonly message: string;
-    readonly param?: string;
+    readonly param?: string | undefined;
     readonly request_id: string;
   };
 }
 
-const table = <const C extends ApiErrorCode>(
-  status: number,
-  type: ProblemType,
-  codes: readonly C[],
-): Record<C, { status: number; type: ProblemType }> =>
-  Object.fromEntries(codes.map((code) => [code, { status, type }])) as Record<
-    C,
-    { status: number; type: ProblemType }
-  >;
+/** What the table has of a code. */
+export interface Problem {
+  readonly status: number;
+  /** When a request ends with it. */
+  readonly sentence: string;
+}
 
-/** Status and type of each code. */
-export const PROBLEMS: Readonly<Record<ApiErrorCode, { status: number; type: ProblemType }>> = {
-  ...table(400, 'invalid_request_error', [
-    'message_required',
-    'parameter_missing',
-    'parameter_invalid',
-    'invalid_json',
-    'body_required',
-    'invalid_format',
-    'invalid_idempotency_key',
-    'action_ref_mismatch',
-    'preimage_conflict',
-    'ambiguous_timestamp',
-    'invalid_payment_hash',
-    'invalid_webhook_url',
-    'graph_cycle',
-    'general_average_conditions_unmet',
-  ]),
-  ...table(401, 'authentication_error', [
-    'api_key_missing',
-    'api_key_invalid',
-    'api_key_revoked',
-    'api_key_expired',
-  ]),
-  ...table(403, 'authentication_error', ['tenant_forbidden', 'role_forbidden']),
-  ...table(404, 'invalid_request_error', ['resource_missing', 'route_not_found']),
-  ...table(405, 'invalid_request_error', ['method_not_allowed']),
-  ...table(409, 'invalid_request_error', [
-    'window_not_closed',
-    'retention_hold',
-    'hold_resolved',
-    'permit_used',
-    'idempotency_key_reused',
-    'idempotency_key_in_use',
-    'payment_already_bound',
-    'trigger_already_fired',
-    'trigger_window_closed',
-    'oracle_disputed',
-    'manifest_exists',
-  ]),
-  ...table(413, 'invalid_request_error', ['payload_too_large', 'entry_too_large']),
-  ...table(415, 'invalid_request_error', ['unsupported_media_type']),
-  ...table(428, 'invalid_request_error', ['receipt_required']),
-  ...table(429, 'rate_limit_error', ['rate_limited']),
-  ...table(500, 'api_error', ['internal_error']),
-  ...table(502, 'api_error', ['upstream_error']),
-  ...table(503, 'api_error', [
-    'log_unavailable',
-    'log_busy',
-    'plugin_failed',
-    'not_ready',
-    'inference_upstream_unconfigured',
-  ]),
+const at = <const C extends ApiErrorCode>(
+  status: number,
+  codes: Readonly<Record<C, string>>,
+): Record<C, Problem> =>
+  Object.fromEntries(
+    Object.entries<string>(codes).map(([code, sentence]) => [code, { status, sentence }]),
+  ) as Record<C, Problem>;
+
+/** The codes that belong to no single plugin. */
+export const PROBLEMS: Readonly<Record<ApiErrorCode, Problem>> = {
+  ...at(400, {
+    message_required: 'The message to classify is missing or empty.',
+    parameter_missing: 'A parameter that the route needs is missing.',
+    parameter_invalid: 'A parameter has a value that the route does not accept.',
+    invalid_json: 'The body is not JSON, not in UTF-8, or has a name twice.',
+    body_required: 'The request has no body.',
+    invalid_format: 'The requested format of the answer does not exist.',
+    invalid_idempotency_key: 'The Idempotency-Key is malformed.',
+    invalid_webhook_url: 'The webhook address is no https address of a public host.',
+  }),
+  ...at(401, {
+    api_key_missing: 'The route needs an API key.',
+    api_key_invalid: 'The API key is unknown.',
+    api_key_revoked: 'The API key was revoked.',
+    api_key_expired: 'The API key has expired.',
+  }),
+  ...at(403, {
+    tenant_forbidden: 'What the request names belongs to another tenant.',
+    role_forbidden: 'The role of the API key may not call the route.',
+  }),
+  ...at(404, {
+    resource_missing: 'What the request names does not exist.',
+    route_not_found: 'No route has this path.',
+  }),
+  ...at(405, { method_not_allowed: 'The path has no route for this method.' }),
+  ...at(409, {
+    window_not_closed: 'The window ends after the newest checkpoint.',
+    retention_hold: 'A retention hold forbids the erasure.',
+    idempotency_key_reused: 'The Idempotency-Key came with another request before.',
+    idempotency_key_in_use: 'The request with this Idempotency-Key is still under way.',
+  }),
+  ...at(413, {
+    payload_too_large: 'The body is larger than the limit.',
+    entry_too_large: 'The entry would be larger than 65,535 bytes.',
+  }),
+  ...at(415, { unsupported_media_type: 'The body is of a type that the route does not accept.' }),
+  ...at(429, { rate_limited: 'The caller has used up its rate limit.' }),
+  ...at(500, { internal_error: 'A defect of the service.' }),
+  ...at(502, { upstream_error: 'A service that the request needs gave no usable answer.' }),
+  ...at(503, {
+    log_unavailable: 'The log takes no entries at the moment.',
+    log_busy: 'Too many entries are waiting to be logged.',
+    plugin_failed: 'A plugin failed on the entry, and nothing was appended.',
+    not_ready: 'The service is starting, stopping, or degraded.',
+  }),
 };
+
+/** `error.type` of a status. */
+export function typeOf(status: number): ProblemType {
+  if (status === 401 || status === 403) return 'authentication_error';
+  if (status === 429) return 'rate_limit_error';
+  return status >= 500 ? 'api_error' : 'invalid_request_error';
+}
+
+/** The codes of a gateway: those of the table and those that its plugins declare. */
+export class Problems {
+  readonly #problems: ReadonlyMap<string, Problem>;
+
+  /** @param declared codes of plugins, checked by the host: each is there once and not in the table */
+  constructor(declared: readonly DeclaredError[] = []) {
+    this.#problems = new Map<string, Problem>([
+      ...Object.entries(PROBLEMS),
+      ...declared.map((error) => [error.code, error] as const),
+    ]);
+  }
+
+  has(code: string): boolean {
+    return this.#problems.has(code);
+  }
+
+  /** The status of a code; 500 for one that is not declared. */
+  statusOf(code: string): number {
+    return this.#problems.get(code)?.status ?? 500;
+  }
+}
 
 /** How an expected failure of the core reaches a client; what is not here is a defect and a 500. */
 const LOG_PROBLEMS: Partial<Record<LogErrorCode, ApiErrorCode>> = {
@@ -118,7 +147,7 @@ const LOG_PARAMS: Partial<Record<LogErrorCode, string>> = {
   entity_unclaimed: 'entity',
 };
 
-const RETRY: Partial<Record<ApiErrorCode, string>> = {
+const RETRY: Readonly<Partial<Record<string, string>>> = {
   log_busy: '1',
   log_unavailable: '5',
   not_ready: '5',
@@ -127,8 +156,8 @@ const RETRY: Partial<Record<ApiErrorCode, string>> = {
 };
 
 /** Any thrown value as the error that the client gets; defects lose their message. */
-export function apiError(thrown: unknown): ApiError {
-  if (isApiError(thrown) && isCode(thrown.code)) return thrown;
+export function apiError(thrown: unknown, problems: Problems): ApiError {
+  if (isApiError(thrown) && problems.has(thrown.code)) return thrown;
   if (isLogError(thrown)) {
     const code = LOG_PROBLEMS[thrown.code];
     if (code !== undefined) {
@@ -142,14 +171,10 @@ export function apiError(thrown: unknown): ApiError {
   return new ApiError('internal_error', messageOf('internal_error'), { cause: defectOf(thrown) });
 }
 
-/** Whether the table has the code. Plugins in JavaScript name what they like. */
-export const isCode = (code: unknown): code is ApiErrorCode =>
-  typeof code === 'string' && Object.hasOwn(PROBLEMS, code);
-
-/** What the operator's log shows of a defect; an error whose code nobody knows is one of its author. */
+/** What the operator's log shows of a defect; to throw an undeclared code is a defect of the plugin. */
 function defectOf(thrown: unknown): unknown {
   if (!isApiError(thrown)) return thrown;
-  const reason = `an ApiError has the unknown code ${thrown.code}: ${thrown.message}`;
+  const reason = `an ApiError has the code ${thrown.code}, which the plugin does not declare: ${thrown.message}`;
   return new Error(reason, { cause: thrown });
 }
 
@@ -160,9 +185,9 @@ function messageOf(code: ApiErrorCode): string {
   return 'the request failed on our side';
 }
 
-/** Headers that an error's answer carries: Retry-After where waiting helps, of a 401 the scheme (RFC 6750 §3). */
-export function problemHeaders(error: ApiError): Readonly<Record<string, string>> {
-  if (PROBLEMS[error.code].status === 401) {
+/** Headers of an error's answer: Retry-After where waiting helps, for 401 the scheme (RFC 6750 §3). */
+export function problemHeaders(error: ApiError, status: number): Readonly<Record<string, string>> {
+  if (status === 401) {
     const scheme = error.code === 'api_key_missing' ? 'Bearer' : 'Bearer error="invalid_token"';
     return { 'WWW-Authenticate': scheme, ...error.headers };
   }
@@ -170,12 +195,8 @@ export function problemHeaders(error: ApiError): Readonly<Record<string, string>
   return retry === undefined ? error.headers : { 'Retry-After': retry, ...error.headers };
 }
 
-/** The envelope of an error. */
-export function envelope(error: ApiError, request_id: string): Envelope {
-  const { type } = PROBLEMS[error.code];
+/** The envelope of an error with a status. */
+export function envelope(error: ApiError, status: number, request_id: string): Envelope {
   const { code, message, param } = error;
-  return {
-    ...error.members,
-    error: { type, code, message, ...(param === undefined ? {} : { param }), request_id },
-  };
+  return { ...error.members, error: { type: typeOf(status), code, message, param, request_id } };
 }

@@ -3,8 +3,8 @@
 
 import type { JsonObject } from '../../log/index.ts';
 import { ROLES } from '../../plugins/contract/index.ts';
-import type { ApiErrorCode, Route } from '../../plugins/contract/index.ts';
-import { PROBLEMS } from '../http/problems.ts';
+import type { ApiErrorCode, DeclaredError, Route } from '../../plugins/contract/index.ts';
+import { PROBLEMS, typeOf } from '../http/problems.ts';
 import { rolesOf } from '../http/roles.ts';
 
 const integer = { type: 'integer', minimum: 0 };
@@ -34,16 +34,25 @@ const HEADERS: JsonObject = {
 };
 
 /** Components that every operation refers to, beside the schemas of the routes. */
-export const SHARED_COMPONENTS = { headers: HEADERS, schemas: { ErrorEnvelope: envelope() } };
+export function sharedComponents(routes: readonly Route[]): {
+  readonly headers: JsonObject;
+  readonly schemas: JsonObject;
+} {
+  const codes = new Set([
+    ...Object.keys(PROBLEMS),
+    ...routes.flatMap((route) => codesOf(route).map(({ code }) => code)),
+  ]);
+  return { headers: HEADERS, schemas: { ErrorEnvelope: envelope([...codes].sort()) } };
+}
 
-function envelope(): JsonObject {
-  const types = [...new Set(Object.values(PROBLEMS).map(({ type }) => type))].sort();
+function envelope(codes: readonly string[]): JsonObject {
+  const types = new Set(Object.values(PROBLEMS).map(({ status }) => typeOf(status)));
   const error = {
     type: 'object',
     required: ['type', 'code', 'message', 'request_id'],
     properties: {
-      type: { type: 'string', enum: types },
-      code: { type: 'string', enum: Object.keys(PROBLEMS).sort() },
+      type: { type: 'string', enum: [...types].sort() },
+      code: { type: 'string', enum: codes },
       message: {
         type: 'string',
         description: 'For people; of `invalid_json` it has the line, column and byte offset.',
@@ -56,12 +65,12 @@ function envelope(): JsonObject {
 }
 
 /** The codes that an operation may answer with, without those that only a defect gives. */
-export function codesOf(route: Route): readonly ApiErrorCode[] {
+export function codesOf(route: Route): readonly Pick<DeclaredError, 'code' | 'status'>[] {
   // A key that does not hold, a repeated name in the query: wherever they come.
-  const codes = new Set<ApiErrorCode>([
+  const codes = new Set<ApiErrorCode | DeclaredError>([
     ...(['parameter_invalid', 'api_key_invalid', 'api_key_revoked', 'api_key_expired'] as const),
   ]);
-  const add = (...more: readonly ApiErrorCode[]): void => {
+  const add = (...more: readonly (ApiErrorCode | DeclaredError)[]): void => {
     for (const code of more) codes.add(code);
   };
   const writes = route.method !== 'GET';
@@ -81,7 +90,9 @@ export function codesOf(route: Route): readonly ApiErrorCode[] {
   }
   if (route.budget !== 'none') add('rate_limited');
   add(...(route.errors ?? []), 'internal_error');
-  return [...codes];
+  return [...codes].map((code) =>
+    typeof code === 'string' ? { code, status: PROBLEMS[code].status } : code,
+  );
 }
 
 const needsMessage = (body: object): boolean =>
@@ -97,8 +108,7 @@ export interface DocumentedAnswer {
 /** One answer for each status that the codes of the route have. */
 export function errorResponses(route: Route): Record<string, DocumentedAnswer> {
   const byStatus = new Map<number, string[]>();
-  for (const code of codesOf(route)) {
-    const { status } = PROBLEMS[code];
+  for (const { code, status } of codesOf(route)) {
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
   const statuses = [...byStatus].sort(([a], [b]) => a - b);

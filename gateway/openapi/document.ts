@@ -4,7 +4,7 @@
 import type { JsonObject } from '../../log/index.ts';
 import { receiptOf } from '../../plugins/contract/index.ts';
 import type { EntryType, Route } from '../../plugins/contract/index.ts';
-import { errorResponses, SHARED_COMPONENTS } from './answers.ts';
+import { errorResponses, sharedComponents } from './answers.ts';
 import type { DocumentedAnswer } from './answers.ts';
 import { parametersOf, SchemaComponents } from './schemas.ts';
 import { rolesOf } from '../http/roles.ts';
@@ -64,6 +64,7 @@ export function openApi({ base_url, routes, types = [] }: OpenApiSource): JsonOb
     }
   }
   for (const type of types) components.use(receiptOf(type));
+  const shared = sharedComponents(routes);
   const tags = [...new Set(routes.map(({ tag }) => tag))];
   return {
     openapi: '3.1.0',
@@ -81,8 +82,8 @@ export function openApi({ base_url, routes, types = [] }: OpenApiSource): JsonOb
     tags: tags.map((name) => ({ name })),
     paths,
     components: {
-      schemas: { ...components.all(), ...SHARED_COMPONENTS.schemas },
-      headers: SHARED_COMPONENTS.headers,
+      schemas: { ...components.all(), ...shared.schemas },
+      headers: shared.headers,
       parameters: PARAMETERS,
       securitySchemes: SECURITY,
     },

@@ -6,7 +6,7 @@ import { ApiError, EntityName, Millis, receiptOf, route, SLUG, slugOf } from '..
 import type { AnsweredEntry, JsonObject, Kind, PluginHost, Route } from '../contract/index.ts';
 import { historyUrl, logOf } from './audit.ts';
 import { coveredSize, mandateOf, slugRef } from './deciding.ts';
-import { MANDATE, mandateType } from './entries.ts';
+import { carrierErrors, MANDATE, mandateType } from './entries.ts';
 import type { Mandate } from './entries.ts';
 import { carrierCatalog, DAY_MS, termsHash, termsOf } from './rules.ts';
 
@@ -75,7 +75,7 @@ export function enrollRoute(host: PluginHost): Route {
       { $id: 'CarrierEnrollRequest' },
     ),
     responses: { 200: { description: 'The mandate and its bundle.', schema: Enrolled } },
-    errors: ['role_forbidden', 'manifest_exists'],
+    errors: ['role_forbidden', carrierErrors.manifest_exists],
     example: { company: 'Example', domain: 'hiring' },
     async handle(ctx) {
       const { body, caller } = ctx.state;
@@ -118,7 +118,7 @@ export function enrollRoute(host: PluginHost): Route {
             const row = newestMandate(rows);
             if (row === undefined || now_ms >= row.valid_until_ms) return;
             const standing = `mandate ${row.mandate_id} for the slug ${slug} is in force`;
-            throw new ApiError('manifest_exists', standing, { param: 'company' });
+            throw new ApiError(carrierErrors.manifest_exists, standing, { param: 'company' });
           },
         },
       );

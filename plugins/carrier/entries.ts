@@ -9,6 +9,7 @@ import {
   Count,
   EntityName,
   EntryId,
+  errorsOf,
   Hex32,
   Millis,
   SessionRef,
@@ -21,6 +22,11 @@ import type {
   Sequenced,
 } from '../contract/index.ts';
 import { findings } from './findings.ts';
+
+/** Error codes of this plugin. */
+export const carrierErrors = errorsOf({
+  manifest_exists: { status: 409, sentence: 'The insured has another mandate manifest.' },
+});
 
 /** Name of the entry type of an enrollment. */
 export const MANDATE = 'carrier.mandate.v1';

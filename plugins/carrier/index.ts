@@ -4,7 +4,7 @@
 import { definePlugin } from '../contract/index.ts';
 import { carried, carry } from './carry.ts';
 import { enrollRoute } from './enroll.ts';
-import { decisionType, mandateType } from './entries.ts';
+import { carrierErrors, decisionType, mandateType } from './entries.ts';
 import { checkRoutes } from './routes.ts';
 
 /** The plugin `carrier`. */
@@ -13,6 +13,7 @@ export default definePlugin({
   name: 'carrier',
   title: 'Carrier gate',
   requires: ['classify', 'gate'],
+  errors: carrierErrors,
   types: [mandateType, decisionType, carried],
   carry,
   setup: (host) => ({ routes: [enrollRoute(host), ...checkRoutes(host)] }),

@@ -27,6 +27,7 @@ import type {
   Sequenced,
 } from '../../log/index.ts';
 import type { Carry } from './carry.ts';
+import type { DeclaredError } from './errors.ts';
 import type { LogView } from './log-view.ts';
 import type { Caller, Route } from './route.ts';
 
@@ -139,6 +140,8 @@ export interface PluginDeclarations {
    * literals. A `title` says in the table of settings what it holds; a member with `writeOnly: true` is a secret.
    */
   readonly settings?: TSchema;
+  /** Error codes of the plugin's own, made by `errorsOf`. */
+  readonly errors?: Readonly<Record<string, DeclaredError>>;
   /** Keys of the plugin's own; made at the first start. Receipts are signed by the log, never by these. */
   readonly keys?: readonly KeyDeclaration[];
   /** Declared in both logs at start; each name begins with the plugin's own. */

@@ -4,7 +4,7 @@
 import type { ParameterizedContext } from 'koa';
 import type { Static, TSchema } from 'typebox';
 import type { AppendOptions, Disclosure, Draft, Json, JsonObject, Kind } from '../../log/index.ts';
-import type { ApiErrorCode } from './errors.ts';
+import type { ApiErrorCode, DeclaredError } from './errors.ts';
 import type { LogView } from './log-view.ts';
 
 /** Requests that cost as much, or more, are heavy: of one caller one runs at a time. */
@@ -92,7 +92,7 @@ export interface RouteProblem {
   readonly status: number;
   readonly code: string;
   readonly message: string;
-  readonly param?: string;
+  readonly param?: string | undefined;
   readonly request_id: string;
 }
 
@@ -157,7 +157,7 @@ export interface RouteDeclaration<
   readonly bodyRequired?: boolean;
   readonly responses: Readonly<Record<number, RouteResponse>>;
   /** Codes that this route adds to those which every route may answer. */
-  readonly errors?: readonly ApiErrorCode[];
+  readonly errors?: readonly (ApiErrorCode | DeclaredError)[];
   /** A request body that works, for the OpenAPI document and the contract suite. */
   readonly example?: Json;
   /** The answer is the first entry's receipt itself, with nothing around it; then there is no `respond`. */

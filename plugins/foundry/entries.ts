@@ -8,6 +8,21 @@ import type {
   RowWriter,
   Sequenced,
 } from '../contract/index.ts';
+import { errorsOf } from '../contract/index.ts';
+
+/** Error codes of this plugin. */
+export const foundryErrors = errorsOf({
+  trigger_already_fired: {
+    status: 409,
+    sentence: 'The trigger fired before, with another settlement.',
+  },
+  trigger_window_closed: { status: 409, sentence: 'The trigger has expired.' },
+  oracle_disputed: { status: 409, sentence: 'The sources of the oracle disagree.' },
+  inference_upstream_unconfigured: {
+    status: 503,
+    sentence: 'The operator has configured no inference service.',
+  },
+});
 
 /** What is counted. */
 export const COUNTED = [

@@ -14,6 +14,7 @@ import { pipelineRoute, pipelineType } from './pipeline.ts';
 import { catalogRoutes, installedBaseRoute } from './routes.ts';
 import { evaluationType, settlementType, triggerEvents, triggerType } from './trigger/entries.ts';
 import { triggerRoutes } from './trigger/routes.ts';
+import { foundryErrors } from './entries.ts';
 
 /** The plugin `foundry`. */
 export default definePlugin({
@@ -22,6 +23,7 @@ export default definePlugin({
   title: 'Actuation foundry',
   requires: ['clear', 'classify', 'silence'],
   settings: InferenceSettings,
+  errors: foundryErrors,
   types: [
     aggregateType,
     resolutionType,

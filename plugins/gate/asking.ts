@@ -6,7 +6,7 @@ import type { Static } from 'typebox';
 import type { ClassifyApi, Judged } from '../classify/index.ts';
 import { actingEntity, ApiError, EntityName, Millis, SurfaceName } from '../contract/index.ts';
 import type { Caller, Json, JsonObject, PluginHost } from '../contract/index.ts';
-import { actionRefs, defaultActionRef, listedCode, profileOf } from '../pdtr/index.ts';
+import { actionRefs, defaultActionRef, listedCode, pdtrErrors, profileOf } from '../pdtr/index.ts';
 import type { Act } from './rules.ts';
 import { REVERSIBILITIES } from './entries.ts';
 
@@ -142,7 +142,7 @@ function checkedRef(preimage: Asked['preimage'], claimed: string | undefined): s
   if (claimed !== undefined) {
     const computed = actionRefs(tuple);
     if (profileOf(claimed, computed) === null) {
-      throw new ApiError('action_ref_mismatch', 'action_ref is not that of this act', {
+      throw new ApiError(pdtrErrors.action_ref_mismatch, 'action_ref is not that of this act', {
         param: 'action_ref',
         members: { computed },
       });

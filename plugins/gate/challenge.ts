@@ -6,6 +6,7 @@ import { ApiError, isJsonObject, parseJson } from '../contract/index.ts';
 import type { Json, JsonObject, PluginHost } from '../contract/index.ts';
 import type { Asked } from './asking.ts';
 import type { PermitRefused } from './permit.ts';
+import { gateErrors } from './entries.ts';
 
 /** What a challenge is about. */
 interface ChallengedAct {
@@ -105,20 +106,24 @@ export function challenge(
   };
   const { headers, required } = challenger(challenged);
   const reason = refused === undefined ? '' : `, and ${refused.message}`;
-  return new ApiError('receipt_required', `this act needs the receipt of a permit${reason}`, {
-    param: 'receipt',
-    headers: { ...headers, 'Cache-Control': 'no-store' },
-    members: {
-      required: {
-        ...required,
-        gate_request: challenged.preimage,
-        how:
-          'Get a PERMIT for gate_request from an acceptable issuer of this log; send its receipt, or its entry ' +
-          'id, as the member receipt of this same request.',
+  return new ApiError(
+    gateErrors.receipt_required,
+    `this act needs the receipt of a permit${reason}`,
+    {
+      param: 'receipt',
+      headers: { ...headers, 'Cache-Control': 'no-store' },
+      members: {
+        required: {
+          ...required,
+          gate_request: challenged.preimage,
+          how:
+            'Get a PERMIT for gate_request from an acceptable issuer of this log; send its receipt, or its entry ' +
+            'id, as the member receipt of this same request.',
+        },
       },
+      ...(refused === undefined ? {} : { cause: refused }),
     },
-    ...(refused === undefined ? {} : { cause: refused }),
-  });
+  );
 }
 
 /** A receipt in its values is at most 19 deep, and may hold fractions; the envelope is one more. */

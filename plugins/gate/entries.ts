@@ -6,6 +6,7 @@ import {
   asSchema,
   EntityName,
   EntryId,
+  errorsOf,
   Hex32,
   Identifier,
   Millis,
@@ -16,6 +17,15 @@ import {
 import type { EntryType, JsonObject } from '../contract/index.ts';
 import { PolicyMembers } from './policies.ts';
 import { projectDecision, projectPolicy, projectUse } from './rows.ts';
+
+/** Error codes of this plugin. */
+export const gateErrors = errorsOf({
+  permit_used: { status: 409, sentence: 'The permit was used before.' },
+  receipt_required: {
+    status: 428,
+    sentence: 'The act needs the receipt of a valid, unused permit.',
+  },
+});
 
 /** Identifier of the entry type of a decision. */
 export const DECISION = 'gate.decision.v1';

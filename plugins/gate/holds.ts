@@ -19,7 +19,7 @@ import type {
   PluginHost,
   Route,
 } from '../contract/index.ts';
-import { CAUSES, restraintDraft } from '../restraint/index.ts';
+import { CAUSES, restraintDraft, restraintErrors } from '../restraint/index.ts';
 import { decisionAmong, decisionAnswer, decisionAnswerMembers, PermitObject } from './answer.ts';
 import { gateCatalog } from './asking.ts';
 import type { GateCatalog } from './asking.ts';
@@ -117,7 +117,7 @@ export function holdRoutes(host: PluginHost): readonly Route[] {
         { $id: 'GateHoldRequest' },
       ),
       responses: { 200: { description: 'The resolution.', schema: ResolutionAnswer } },
-      errors: [...errors, 'hold_resolved'],
+      errors: [...errors, restraintErrors.hold_resolved],
       example: { action: 'release', reason: 'invoice checked' },
       async handle(ctx) {
         const { params, body, caller } = ctx.state;
@@ -249,9 +249,13 @@ function endOf(log: LogView, index: number): JsonObject {
 
 function checkHeld(hold: HoldRow | undefined): void {
   if (hold?.state === 'held') return;
-  throw new ApiError('hold_resolved', `the hold was ${hold?.state ?? 'resolved'} already`, {
-    param: 'hold_id',
-  });
+  throw new ApiError(
+    restraintErrors.hold_resolved,
+    `the hold was ${hold?.state ?? 'resolved'} already`,
+    {
+      param: 'hold_id',
+    },
+  );
 }
 
 /** The group that ends a hold. The held decision was the attempt, so nothing here has a surface; it paid the toll. */

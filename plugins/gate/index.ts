@@ -7,7 +7,14 @@ import { definePlugin } from '../contract/index.ts';
 import restraint from '../restraint/index.ts';
 import { gateCatalog } from './asking.ts';
 import { carried, carry } from './carry.ts';
-import { DECISION, decisionType, policyType, resolutionType, useType } from './entries.ts';
+import {
+  DECISION,
+  decisionType,
+  gateErrors,
+  policyType,
+  resolutionType,
+  useType,
+} from './entries.ts';
 import { holdRoutes } from './holds.ts';
 import { PLAIN_CHALLENGER } from './challenge.ts';
 import type { Challenger } from './challenge.ts';
@@ -17,7 +24,7 @@ import { policyRoutes } from './policy-routes.ts';
 import { classifyEvaluator, decisionEvaluator } from './replay.ts';
 import { gateRoutes } from './routes.ts';
 
-export { DECISION, USE } from './entries.ts';
+export { DECISION, gateErrors, USE } from './entries.ts';
 export type { Challenger } from './challenge.ts';
 export { PermitRefused } from './permit.ts';
 export type { Permit, PermitQuestion, PermitUse } from './permit.ts';
@@ -48,6 +55,7 @@ export default definePlugin<GateApi>({
   name: 'gate',
   title: 'Execute gate',
   requires: ['classify', 'restraint', 'pdtr'],
+  errors: gateErrors,
   types: [decisionType, policyType, resolutionType, useType, carried],
   carry,
   settings: Type.Object({

@@ -26,7 +26,7 @@ import type {
 } from '../contract/index.ts';
 import { defaultActionRef } from '../pdtr/index.ts';
 import { gateCatalog, preimageOf } from './asking.ts';
-import { DECISION, DecisionMembers, USE, UseMembers, useType } from './entries.ts';
+import { DECISION, DecisionMembers, gateErrors, USE, UseMembers, useType } from './entries.ts';
 import { gateRow, permitRow } from './rows.ts';
 import type { PermitRow } from './rows.ts';
 
@@ -61,7 +61,7 @@ export class PermitRefused extends ApiError {
   readonly reason: PermitRefusal;
 
   constructor(reason: PermitRefusal) {
-    const code = reason === 'used' ? 'permit_used' : 'receipt_required';
+    const code = reason === 'used' ? gateErrors.permit_used : gateErrors.receipt_required;
     super(code, MESSAGES[reason], { param: 'receipt' });
     this.reason = reason;
   }
@@ -229,7 +229,7 @@ export function permitRoute(host: PluginHost): Route {
       { $id: 'GatePermitUseRequest' },
     ),
     responses: { 200: { description: 'It is used up by this request.', schema: UseAnswer } },
-    errors: ['permit_used'],
+    errors: [gateErrors.permit_used],
     example: {
       receipt: '01900000-0000-7000-8000-000000000000',
       action_type: 'payment.release',

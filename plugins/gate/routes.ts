@@ -28,6 +28,8 @@ import { inForceOf, policyInForce } from './policies.ts';
 import type { InForce } from './policies.ts';
 import { actRow, gateRow, inputsOf, permitRow, policyRow } from './rows.ts';
 import type { ActRow, PermitRow, PolicyRow } from './rows.ts';
+import { pdtrErrors } from '../pdtr/index.ts';
+import { gateErrors } from './entries.ts';
 
 /** Another policy is in force at the sequence point than the one that decided. */
 class OtherPolicy extends Error {
@@ -67,7 +69,12 @@ export function gateRoutes(host: PluginHost, challenger: () => Challenger): read
     body: gateBody(host),
     cost: ({ body }: { readonly body: GateRequest }) => textCost(body.message),
     headers: ReceiptHeader,
-    errors: ['action_ref_mismatch', 'receipt_required', 'permit_used', 'tenant_forbidden'],
+    errors: [
+      pdtrErrors.action_ref_mismatch,
+      gateErrors.receipt_required,
+      gateErrors.permit_used,
+      'tenant_forbidden',
+    ],
     example: EXAMPLE,
   } as const;
   const refusal = {

@@ -19,7 +19,7 @@ import {
 } from './members.ts';
 import { backprop, backwards, cycleOf, MODES } from './backprop.ts';
 import type { ToolEdge } from './backprop.ts';
-import { BACKPROP, BackpropMembers, backpropType, DOES_NOT_ASSERT } from './entries.ts';
+import { BACKPROP, BackpropMembers, backpropType, DOES_NOT_ASSERT, ornErrors } from './entries.ts';
 import { ONE } from './game.ts';
 
 const BackpropAnswer = Type.Object(
@@ -80,7 +80,7 @@ export function backpropRoute(_host: PluginHost): Route {
     idempotent: true,
     body: BackpropBody,
     responses: { 200: { description: 'What each node carries.', schema: BackpropAnswer } },
-    errors: ['graph_cycle'],
+    errors: [ornErrors.graph_cycle],
     example: {
       nodes: [{ id: 'search' }, { id: 'prices' }, { id: 'planner' }, { id: 'booking' }],
       edges: [
@@ -110,7 +110,7 @@ export function backpropRoute(_host: PluginHost): Route {
       if (order === null) {
         const names = cycleOf(nodes.length, read).map((at) => nodes[at]?.id ?? '');
         const way = [...names, ...names.slice(0, 1)].join(' → ');
-        throw new ApiError('graph_cycle', `the edges go round: ${way}`, { param: 'edges' });
+        throw new ApiError(ornErrors.graph_cycle, `the edges go round: ${way}`, { param: 'edges' });
       }
       const carried = backprop({ edges: read, order }, { sink: from, liability, mode });
       const stated = (amounts: readonly bigint[]): number[] =>

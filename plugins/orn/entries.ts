@@ -2,11 +2,20 @@
 // one commitment. log/FORMAT.md §2; gateway/API.md §10.4.
 
 import { Type } from 'typebox';
-import { asSchema } from '../contract/index.ts';
+import { asSchema, errorsOf } from '../contract/index.ts';
 import type { EntryType } from '../contract/index.ts';
 import { DecimalText, MAX_NAMED, MicroUsd } from './members.ts';
 import { MODES } from './backprop.ts';
 import { VALUE_FUNCTIONS } from './game-request.ts';
+
+/** Error codes of this plugin. */
+export const ornErrors = errorsOf({
+  graph_cycle: { status: 400, sentence: 'The edges of the graph form a cycle.' },
+  general_average_conditions_unmet: {
+    status: 400,
+    sentence: 'A condition of general average is not met.',
+  },
+});
 
 /** Names of the entry types. */
 export const SHARP = 'orn.sharp.v1';

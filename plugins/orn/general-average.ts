@@ -6,7 +6,7 @@ import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { ApiError, receiptOf, route } from '../contract/index.ts';
 import type { AnsweredEntry, JsonObject, PluginHost, Route } from '../contract/index.ts';
-import { AVERAGE, averageType, DOES_NOT_ASSERT } from './entries.ts';
+import { AVERAGE, averageType, DOES_NOT_ASSERT, ornErrors } from './entries.ts';
 import {
   apportion,
   DecimalText,
@@ -148,7 +148,7 @@ export function declareRoute(host: PluginHost): Route {
     idempotent: true,
     body: averageBody(host),
     responses: { 200: { description: 'The adjustment.', schema: AverageAnswer } },
-    errors: ['general_average_conditions_unmet'],
+    errors: [ornErrors.general_average_conditions_unmet],
     example: {
       peril: 'a corrupted index threatened every agent of the run',
       intentional: true,
@@ -218,7 +218,7 @@ function checkConditions(body: Request, { parties, expenditure }: Average): void
   const [first] = unmet;
   if (first === undefined) return;
   const message = `no general average: ${unmet.map(([, , text]) => text).join('; ')}`;
-  throw new ApiError('general_average_conditions_unmet', message, { param: first[1] });
+  throw new ApiError(ornErrors.general_average_conditions_unmet, message, { param: first[1] });
 }
 
 /** An entry as its answer shows it, with the names of the request. */

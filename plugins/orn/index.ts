@@ -4,7 +4,7 @@
 import { definePlugin, layerRoutes } from '../contract/index.ts';
 import { backpropRoute } from './backprop-route.ts';
 import { declareRoute } from './general-average.ts';
-import { averageType, backpropType, sharpType } from './entries.ts';
+import { averageType, backpropType, ornErrors, sharpType } from './entries.ts';
 import { sharpRoute } from './sharp.ts';
 
 /** The plugin `orn`. */
@@ -12,6 +12,7 @@ export default definePlugin({
   contract: 2,
   name: 'orn',
   title: 'Orchestration risk network',
+  errors: ornErrors,
   types: [sharpType, backpropType, averageType],
   setup: (host) => ({
     routes: [

@@ -11,7 +11,7 @@ import {
   settlementActionRef,
 } from './action-ref.ts';
 import type { ActionTuple, Profile } from './action-ref.ts';
-import { DEFAULTED } from './entries.ts';
+import { DEFAULTED, pdtrErrors } from './entries.ts';
 
 /** The members of a bind request that say which act it was. */
 export interface ToldAct {
@@ -74,7 +74,7 @@ export function actOf(told: ToldAct, caller: Caller, now_ms: number): Act {
       .filter(([, ref]) => ref !== null)
       .map(([name, ref]) => `${name} ${String(ref)}`);
     throw new ApiError(
-      'action_ref_mismatch',
+      pdtrErrors.action_ref_mismatch,
       `action_ref is that of no profile; recomputed: ${values.join(', ')}`,
       { param: 'action_ref', members: { computed: refs } },
     );

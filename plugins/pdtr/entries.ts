@@ -6,6 +6,7 @@ import { Type } from 'typebox';
 import {
   asSchema,
   EntityName,
+  errorsOf,
   Hex32,
   Identifier,
   Millis,
@@ -14,6 +15,24 @@ import {
 } from '../contract/index.ts';
 import type { EntryType, JsonObject, RowReader, RowWriter, Sequenced } from '../contract/index.ts';
 import { PROFILES } from './action-ref.ts';
+
+/** Error codes of this plugin. */
+export const pdtrErrors = errorsOf({
+  action_ref_mismatch: { status: 400, sentence: 'The given action_ref is not that of the act.' },
+  preimage_conflict: {
+    status: 400,
+    sentence: 'A part of the preimage is given twice, with different values.',
+  },
+  ambiguous_timestamp: {
+    status: 400,
+    sentence: 'Both timestamp and timestamp_ms are given.',
+  },
+  invalid_payment_hash: {
+    status: 400,
+    sentence: 'The payment hash is malformed or not that of the payment response.',
+  },
+  payment_already_bound: { status: 409, sentence: 'The payment is bound to another act.' },
+});
 
 /** Identifier of the entry type of a bind. */
 export const TWIN = 'pdtr.twin.v1';

@@ -2,9 +2,11 @@
 // gateway/API.md §7.
 
 import { definePlugin, layerRoutes } from '../contract/index.ts';
-import { notSuppliedType, twinType } from './entries.ts';
+import { notSuppliedType, pdtrErrors, twinType } from './entries.ts';
 import { settlementRoutes } from './routes.ts';
 import { twinRoute } from './twin.ts';
+
+export { pdtrErrors } from './entries.ts';
 
 export { actionRef, actionRefs, defaultActionRef, profileOf, PROFILES } from './action-ref.ts';
 export type { ActionTuple, Profile } from './action-ref.ts';
@@ -17,6 +19,7 @@ export default definePlugin({
   contract: 2,
   name: 'pdtr',
   title: 'Payment-decision twin receipts',
+  errors: pdtrErrors,
   types: [notSuppliedType, twinType],
   setup: (host) => ({
     routes: [

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { ApiError, fromBase64, isJsonObject, LogError, parseJson } from '../contract/index.ts';
 import type { JsonObject } from '../contract/index.ts';
+import { pdtrErrors } from './entries.ts';
 
 /** One spelling for all: NFKC, no space around it, capitals. */
 export const spelled = (currency: string): string =>
@@ -48,7 +49,7 @@ export function paymentOf(spelling: string): Payment {
   if (OPAQUE.test(bare)) return { payment_hash: bare, form: 'opaque', spelling };
   const message =
     'payment_hash is neither 64 hex, base58 nor 16 to 128 of A-Z a-z 0-9 : _ + / = . -';
-  throw new ApiError('invalid_payment_hash', message, { param: 'payment_hash' });
+  throw new ApiError(pdtrErrors.invalid_payment_hash, message, { param: 'payment_hash' });
 }
 
 /**
@@ -67,9 +68,13 @@ export function paymentOfResponse(header: string, given: string | undefined): Pa
   if (payment.payment_hash === digest || payment.payment_hash === normalOf(transaction)) {
     return { ...payment, settled };
   }
-  throw new ApiError('invalid_payment_hash', 'payment_hash is not that of payment_response', {
-    param: 'payment_hash',
-  });
+  throw new ApiError(
+    pdtrErrors.invalid_payment_hash,
+    'payment_hash is not that of payment_response',
+    {
+      param: 'payment_hash',
+    },
+  );
 }
 
 /** The payment of a request, from either member. */

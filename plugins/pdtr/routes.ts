@@ -24,6 +24,7 @@ import { SettlementAnswer, settlementOf, TwinAnswer } from './settlement.ts';
 import { earlierLogs, standingBind } from './standing.ts';
 import type { Standing } from './standing.ts';
 import { verifyActionRef } from './verify-action-ref.ts';
+import { pdtrErrors } from './entries.ts';
 
 /** The bind stands already. */
 class AlreadyBound extends Error {
@@ -104,7 +105,11 @@ export function settlementRoutes(host: PluginHost): readonly Route[] {
     idempotent: true,
     body: bindBody(host),
     errors: [
-      ...(['invalid_payment_hash', 'action_ref_mismatch', 'payment_already_bound'] as const),
+      ...([
+        pdtrErrors.invalid_payment_hash,
+        pdtrErrors.action_ref_mismatch,
+        pdtrErrors.payment_already_bound,
+      ] as const),
       'tenant_forbidden' as const,
     ],
     example: EXAMPLE,
@@ -252,7 +257,7 @@ function actionRefRoute({ limits }: PluginHost): Route {
     responses: {
       200: { description: 'What was computed, and whether it is the claim.', schema: VerifyAnswer },
     },
-    errors: ['preimage_conflict', 'ambiguous_timestamp'],
+    errors: [pdtrErrors.preimage_conflict, pdtrErrors.ambiguous_timestamp],
     example: {
       action_ref: '10d8a38c01d8672176aa6e5209a368fde3e1831640d69e15283142b35880c2c1',
       action_type: 'sanctions_screen',

@@ -5,7 +5,7 @@ import { ApiError } from '../contract/index.ts';
 import type { Kind, LogView, PluginHost, RowReader } from '../contract/index.ts';
 import type { Act, ToldAct } from './act.ts';
 import { defaultActionRef } from './action-ref.ts';
-import { boundPayment, olderBindRow } from './entries.ts';
+import { boundPayment, olderBindRow, pdtrErrors } from './entries.ts';
 import type { BoundRow } from './entries.ts';
 
 /** A bind to be judged. */
@@ -73,9 +73,13 @@ export function standingBind(
   const reason = newest.terminal
     ? 'and that bind was terminal'
     : `and seq ${String(seq)} is not over ${String(newest.seq)}`;
-  throw new ApiError('payment_already_bound', `the payment is bound to another act, ${reason}`, {
-    param: 'payment_hash',
-  });
+  throw new ApiError(
+    pdtrErrors.payment_already_bound,
+    `the payment is bound to another act, ${reason}`,
+    {
+      param: 'payment_hash',
+    },
+  );
 }
 
 /** Whether another tenant has bound the payment. */

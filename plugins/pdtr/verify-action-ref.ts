@@ -5,6 +5,7 @@ import { ApiError, canonical } from '../contract/index.ts';
 import type { JsonObject } from '../contract/index.ts';
 import { actionRefs, preimageOf, profileOf } from './action-ref.ts';
 import type { ActionRefs, ActionTuple, Profile } from './action-ref.ts';
+import { pdtrErrors } from './entries.ts';
 
 /** A verify request after its schema. */
 interface VerifyRequest {
@@ -98,7 +99,9 @@ function fieldsOf(request: VerifyRequest): { fields: Map<Field, unknown>; ignore
   const ignored: string[] = [];
   const take = (field: Field, value: unknown, param: string): void => {
     if (fields.has(field) && fields.get(field) !== value) {
-      throw new ApiError('preimage_conflict', `${param} is given twice, differently`, { param });
+      throw new ApiError(pdtrErrors.preimage_conflict, `${param} is given twice, differently`, {
+        param,
+      });
     }
     checkField(field, value, param);
     fields.set(field, value);
@@ -113,7 +116,7 @@ function fieldsOf(request: VerifyRequest): { fields: Map<Field, unknown>; ignore
   }
   if (fields.has('timestamp') && fields.has('timestamp_ms')) {
     throw new ApiError(
-      'ambiguous_timestamp',
+      pdtrErrors.ambiguous_timestamp,
       'timestamp and timestamp_ms are given: one is hashed',
       {
         param: 'timestamp',

@@ -4,7 +4,7 @@
 import { Type } from 'typebox';
 import { ApiError, entryTypeOf, receiptOf, route, trustedKeyOf } from '../contract/index.ts';
 import type { Caller, JsonObject, PluginHost, Route } from '../contract/index.ts';
-import gate, { PermitRefused, USE } from '../gate/index.ts';
+import gate, { gateErrors, PermitRefused, USE } from '../gate/index.ts';
 import { actionOf } from './action.ts';
 import type { Action } from './action.ts';
 import { challengeHeaders, PROOF_HEADER, requiredOf, STANDARD_PATH, STATUS } from './challenge.ts';
@@ -110,7 +110,7 @@ export function actRoute(host: PluginHost): Route {
       200: { description: 'The act is done.', schema: ActAnswer },
       [STATUS]: { description: 'RR-1 challenge.', schema: Challenge },
     },
-    errors: ['receipt_required', 'permit_used'],
+    errors: [gateErrors.receipt_required, gateErrors.permit_used],
     example: OWN_ACT.example as JsonObject,
     async handle(ctx) {
       const { body, caller } = ctx.state;
@@ -208,7 +208,7 @@ function challenged(
     ...(refused === undefined ? {} : { refused: refused.refused }),
   };
   const message = refused?.message ?? 'this act needs a receipt of the gate';
-  return new ApiError('receipt_required', message, {
+  return new ApiError(gateErrors.receipt_required, message, {
     param: PROOF_HEADER,
     headers: challengeHeaders(challenge),
     members: { required: requiredOf(challenge) },

@@ -7,12 +7,18 @@ import {
   Count,
   EntityName,
   EntryId,
+  errorsOf,
   Hex32,
   Millis,
   SessionRef,
   SurfaceName,
 } from '../contract/index.ts';
 import type { EntryType } from '../contract/index.ts';
+
+/** Error codes of this plugin. */
+export const restraintErrors = errorsOf({
+  hold_resolved: { status: 409, sentence: 'The hold was resolved before.' },
+});
 
 /** Name of the entry type of a restraint. */
 export const RECORD = 'restraint.record.v1';

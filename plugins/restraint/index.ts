@@ -3,7 +3,15 @@
 
 import { definePlugin } from '../contract/index.ts';
 import type { JsonObject, Kind } from '../contract/index.ts';
-import { ccrType, holdMark, RECORD, recordType, releaseType, sealType } from './entries.ts';
+import {
+  ccrType,
+  holdMark,
+  RECORD,
+  recordType,
+  releaseType,
+  restraintErrors,
+  sealType,
+} from './entries.ts';
 import type { Hold } from './entries.ts';
 import { holdOver, releaseRoute } from './release.ts';
 import { replayRoute, RESTRAINT_EVALUATOR } from './replay.ts';
@@ -14,7 +22,7 @@ import { sealRoute } from './seal.ts';
 export { restraintObject, RestraintObject } from './routes.ts';
 export { CAUSES, restraintDraft, restraintReceiptRef } from './record.ts';
 export type { Restraint } from './record.ts';
-export { RECORD } from './entries.ts';
+export { RECORD, restraintErrors } from './entries.ts';
 export type { Hold } from './entries.ts';
 export type { Evaluator, Replayed } from './replay.ts';
 
@@ -34,6 +42,7 @@ export default definePlugin<RestraintApi>({
   name: 'restraint',
   title: 'Restraint',
   requires: ['pdtr'],
+  errors: restraintErrors,
   types: [recordType, ccrType, sealType, releaseType],
   setup(host) {
     const evaluators = new Map<string, Evaluator>([[RECORD, RESTRAINT_EVALUATOR]]);

@@ -6,7 +6,15 @@
 import { Type } from 'typebox';
 import { ApiError, receiptOf, route, statementAt } from '../contract/index.ts';
 import type { JsonObject, Kind, LogView, PluginHost, Route } from '../contract/index.ts';
-import { holdRow, holdsOf, RELEASE, releasedHold, releaseType, SEAL } from './entries.ts';
+import {
+  holdRow,
+  holdsOf,
+  RELEASE,
+  releasedHold,
+  releaseType,
+  restraintErrors,
+  SEAL,
+} from './entries.ts';
 import type { Hold } from './entries.ts';
 
 const PAGE = 1000;
@@ -90,7 +98,7 @@ export function releaseRoute(host: PluginHost): Route {
       { $id: 'SpoliationSealRelease' },
     ),
     responses: { 200: { description: 'The hold has ended.', schema: ReleaseAnswer } },
-    errors: ['resource_missing', 'tenant_forbidden', 'hold_resolved'],
+    errors: ['resource_missing', 'tenant_forbidden', restraintErrors.hold_resolved],
     example: {
       seal_id: '01900000-0000-7000-8000-000000000000',
       reason: 'the matter was settled',
@@ -123,7 +131,10 @@ export function releaseRoute(host: PluginHost): Route {
                 !releasedSince(host, log, tenant_ref, seal_id) &&
                 rows.get(`restraint/${releasedHold(tenant_ref, seal_id)}`) === undefined;
             if (held) return;
-            throw new ApiError('hold_resolved', 'the hold of this seal was released before');
+            throw new ApiError(
+              restraintErrors.hold_resolved,
+              'the hold of this seal was released before',
+            );
           },
         },
       );

@@ -3,7 +3,7 @@
 import { Type } from 'typebox';
 import { ApiError, EntryId, Hex32, isJsonObject, receiptOf, route } from '../../contract/index.ts';
 import type { Json, JsonObject, PluginHost, Route, RouteContext } from '../../contract/index.ts';
-import { lastEntry } from '../entries.ts';
+import { foundryErrors, lastEntry } from '../entries.ts';
 import {
   chunksOf,
   failureOf,
@@ -92,7 +92,7 @@ export function inferenceRoute(host: PluginHost): Route {
         formats: ['text/event-stream'],
       },
     },
-    errors: ['api_key_missing', 'upstream_error', 'inference_upstream_unconfigured'],
+    errors: ['api_key_missing', 'upstream_error', foundryErrors.inference_upstream_unconfigured],
     example: {
       model: SEAL_MODEL,
       messages: [
@@ -169,7 +169,7 @@ async function proxied(
 ): Promise<void> {
   if (upstream === null) {
     const message = `no upstream is configured (INFERENCE_UPSTREAM_URL); ${SEAL_MODEL} needs none`;
-    throw new ApiError('inference_upstream_unconfigured', message);
+    throw new ApiError(foundryErrors.inference_upstream_unconfigured, message);
   }
   if (ctx.state.caller.key_id === null && host.settings['INFERENCE_ANONYMOUS'] !== 'allow') {
     throw new ApiError(

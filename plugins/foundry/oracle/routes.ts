@@ -26,7 +26,7 @@ import type {
 } from '../../contract/index.ts';
 import { foundryCatalog } from '../catalog.ts';
 import type { FoundryCatalog } from '../catalog.ts';
-import { lastEntry } from '../entries.ts';
+import { foundryErrors, lastEntry } from '../entries.ts';
 import { aggregate, METHOD, thresholdsOf } from './aggregate.ts';
 import type { Aggregate, Reading } from './aggregate.ts';
 import {
@@ -244,7 +244,7 @@ function resolveRoute(host: PluginHost): Route {
       { $id: 'OracleResolveRequest' },
     ),
     responses: { 200: { description: 'The resolution.', schema: ResolutionAnswer } },
-    errors: ['resource_missing', 'tenant_forbidden', 'oracle_disputed'],
+    errors: ['resource_missing', 'tenant_forbidden', foundryErrors.oracle_disputed],
     example: {
       aggregate_entry_id: '01900000-0000-7000-8000-000000000000',
       value: '1.01',
@@ -273,7 +273,7 @@ function resolveRoute(host: PluginHost): Route {
               if (resolved === null) return;
               if (resolved.value === value) throw new AlreadyResolved(resolved);
               const message = `the aggregate is resolved already, to ${resolved.value}`;
-              throw new ApiError('oracle_disputed', message, { param: 'value' });
+              throw new ApiError(foundryErrors.oracle_disputed, message, { param: 'value' });
             },
           },
         );

@@ -6,6 +6,7 @@ import type { CarriedPlace, JsonObject, RowReader } from '../../contract/index.t
 import { disputeOf, ownAggregate } from '../oracle/entries.ts';
 import { evaluate, triggerAt } from './entries.ts';
 import type { Evaluated, Observed, TriggerRow } from './entries.ts';
+import { foundryErrors } from '../entries.ts';
 
 /** A call to fire, after its schema. */
 export interface Firing {
@@ -51,7 +52,9 @@ export function decide(rows: RowReader, firing: Firing): Decision {
   if (trigger.settled !== null) throw settledBefore(trigger.settled, firing);
   const { expires_at_ms } = trigger;
   if (expires_at_ms !== undefined && now_ms > expires_at_ms) {
-    throw new ApiError('trigger_window_closed', 'the trigger has expired', { param: 'trigger_id' });
+    throw new ApiError(foundryErrors.trigger_window_closed, 'the trigger has expired', {
+      param: 'trigger_id',
+    });
   }
   const action = firing.action ?? trigger.default_action;
   if (!trigger.callable_actions.includes(action)) {
@@ -96,7 +99,7 @@ function settledBefore(settled: NonNullable<TriggerRow['settled']>, firing: Firi
   if (!otherAction && !otherExposure) return new Repeated(settled);
   const param = otherAction ? 'action' : 'enabled_exposure_usd';
   const message = `the trigger has fired already, with another ${param}`;
-  return new ApiError('trigger_already_fired', message, { param });
+  return new ApiError(foundryErrors.trigger_already_fired, message, { param });
 }
 
 function exposureOf(trigger: TriggerRow, firing: Firing): bigint {
@@ -156,7 +159,7 @@ function aggregateObserved(
     const message = open
       ? 'a DISPUTED aggregate fires no trigger: aggregate again, or resolve it'
       : `the newest aggregate of the feed ${row.feed_id} is DISPUTED`;
-    throw new ApiError('oracle_disputed', message, { param });
+    throw new ApiError(foundryErrors.oracle_disputed, message, { param });
   }
   const { resolved, as_of_ms } = row;
   return {

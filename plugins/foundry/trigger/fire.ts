@@ -25,7 +25,7 @@ import type {
   RowReader,
   SequencePoint,
 } from '../../contract/index.ts';
-import { lastEntry } from '../entries.ts';
+import { foundryErrors, lastEntry } from '../entries.ts';
 import { withEarlier } from '../oracle/entries.ts';
 import {
   EVALUATION,
@@ -141,8 +141,8 @@ export function fireRoute(host: PluginHost, rate: ClearRate): Route {
       reading: { metric: 'incident', value: '1' },
     },
     errors: [
-      ...(['resource_missing', 'tenant_forbidden', 'oracle_disputed'] as const),
-      ...(['trigger_already_fired', 'trigger_window_closed'] as const),
+      ...(['resource_missing', 'tenant_forbidden', foundryErrors.oracle_disputed] as const),
+      ...([foundryErrors.trigger_already_fired, foundryErrors.trigger_window_closed] as const),
     ],
     async handle(ctx) {
       const { body, caller } = ctx.state;

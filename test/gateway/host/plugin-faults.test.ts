@@ -11,6 +11,7 @@ import { externalPlugins } from '../../../gateway/host/external-plugins.ts';
 import type { Gateway } from '../../../gateway/gateway.ts';
 import { orderPlugins, setUpPlugins } from '../../../gateway/host/host.ts';
 import { pluginSettingRows, pluginSettings } from '../../../gateway/host/plugin-settings.ts';
+import { errorsOf } from '../../../plugins/contract/index.ts';
 import type { Plugin } from '../../../plugins/contract/index.ts';
 import { run } from '../running.ts';
 
@@ -48,6 +49,11 @@ const member = (schema: unknown): Loose => ({
   keys: [],
   schema: { type: 'object', properties: { topic: schema } },
 });
+
+const CLOSED = errorsOf({ topic_closed: { status: 409, sentence: 'The topic is closed.' } });
+
+const withError = (code: string, more: Loose): Plugin =>
+  plugin({ errors: { [code]: { ...CLOSED.topic_closed, code, ...more } } });
 
 /** As much of a gateway as a set-up without routes that are asked needs. */
 const gateway = {
@@ -139,8 +145,23 @@ const FAULTS: readonly (readonly [Plugin, RegExp])[] = [
   [withRoute({ responses: { 200: {} } }), /the response 200 has no description/],
   [withRoute({ tag: undefined }), /has no tag/],
   [withRoute({ summary: '' }), /has no summary/],
-  [withRoute({ errors: ['nope'] }), /route GET \/notes: errors names nope, which is no code/],
-  [withRoute({ errors: ['toString'] }), /errors names toString/],
+  [withRoute({ errors: ['nope'] }), /route GET \/notes: errors has nope, which neither the plugin/],
+  [withRoute({ errors: ['toString'] }), /errors has toString/],
+  [withRoute({ errors: [null] }), /errors has null/],
+  [
+    withRoute({ errors: [CLOSED.topic_closed] }),
+    /errors has topic_closed, which neither the plugin/,
+  ],
+  [plugin({ errors: null }), /: errors must be what errorsOf returns$/],
+  [plugin({ errors: { topic_closed: null } }), /error topic_closed: errors must be what errorsOf/],
+  [plugin({ errors: { other: CLOSED.topic_closed } }), /error other: the code must match/],
+  [withError('Topic_closed', {}), /error Topic_closed: the code must match/],
+  [withError('rate_limited', {}), /error rate_limited: the gateway itself has this code$/],
+  ...[200, 399, 401, 405, 409.5, 422, 429, 500, 501, 505, '409', NaN].map(
+    (status) =>
+      [withError('topic_closed', { status }), /error topic_closed: the status must/] as const,
+  ),
+  [withError('topic_closed', { sentence: 'no' }), /error topic_closed: needs a sentence/],
   [withRoute({ query: Type.Object({ n: Type.Integer() }) }), /query takes n as integer, but/],
   [withRoute({ body: { type: 'objekt' } }), /body is no strict JSON Schema: /],
   [withRoute({ aliases: ['/n/{id}'] }), /has an alias with other parameters/],

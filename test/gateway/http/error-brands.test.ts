@@ -1,11 +1,11 @@
 // Errors of another copy of the package, as a plugin with its own dependencies throws them, are recognised.
 
 import assert from 'node:assert/strict';
-import { apiError } from '../../../gateway/http/problems.ts';
+import { apiError, Problems } from '../../../gateway/http/problems.ts';
 import { isLogError, LogError } from '../../../log/index.ts';
 import { ApiError, isApiError } from '../../../plugins/contract/index.ts';
 
-interface Problems {
+interface ApiErrors {
   readonly ApiError: typeof ApiError;
 }
 interface LogErrors {
@@ -20,11 +20,11 @@ describe('errors of another copy of the package', () => {
   it('are recognised by their brand, and answered as our own', async () => {
     const { ApiError: OtherApiError } = (await copyOf(
       '../../../plugins/contract/errors.ts',
-    )) as Problems;
+    )) as ApiErrors;
     const thrown = new OtherApiError('parameter_invalid', 'the topic is too long');
     assert.equal(thrown instanceof ApiError, false, 'the class is another one');
     assert.ok(isApiError(thrown));
-    assert.equal(apiError(thrown), thrown);
+    assert.equal(apiError(thrown, new Problems()), thrown);
   });
 
   it('of the log are recognised too', async () => {
@@ -32,13 +32,13 @@ describe('errors of another copy of the package', () => {
     const thrown = new OtherLogError('log_busy', 'the pool is full');
     assert.equal(thrown instanceof LogError, false, 'the class is another one');
     assert.ok(isLogError(thrown));
-    assert.equal(apiError(thrown).code, 'log_busy');
+    assert.equal(apiError(thrown, new Problems()).code, 'log_busy');
   });
 
   it('are not every error with the same name', () => {
     const named = Object.assign(new Error('no'), { name: 'ApiError', code: 'rate_limited' });
     assert.equal(isApiError(named), false);
     assert.equal(isLogError({ code: 'log_busy' }), false);
-    assert.equal(apiError(named).code, 'internal_error');
+    assert.equal(apiError(named, new Problems()).code, 'internal_error');
   });
 });

@@ -5,9 +5,8 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { Type } from 'typebox';
 import { openApi } from '../../../gateway/openapi/document.ts';
 import { codesOf } from '../../../gateway/openapi/answers.ts';
-import { PROBLEMS } from '../../../gateway/http/problems.ts';
 import type { JsonObject } from '../../../log/encoding/json-types.ts';
-import { asSchema, route } from '../../../plugins/contract/index.ts';
+import { asSchema, errorsOf, route } from '../../../plugins/contract/index.ts';
 import type { Route } from '../../../plugins/contract/index.ts';
 
 const Party = Type.Object({ name: Type.String() }, { $id: 'Party' });
@@ -15,6 +14,8 @@ const Deal = Type.Object(
   { buyer: Party, seller: Type.Optional(Party), witness: Type.Union([Party, Type.Null()]) },
   { $id: 'Deal' },
 );
+
+const dealErrors = errorsOf({ deal_closed: { status: 409, sentence: 'The deal is closed.' } });
 
 const post = route({
   method: 'POST',
@@ -29,7 +30,7 @@ const post = route({
   responses: {
     200: { description: 'Made.', schema: Type.Object({ ok: Type.Boolean(), deal: Deal }) },
   },
-  errors: ['permit_used'],
+  errors: [dealErrors.deal_closed],
   example: { buyer: { name: 'a' }, witness: null },
   handle() {},
 });
@@ -179,7 +180,7 @@ describe('gateway/openapi/document', () => {
       'post'
     ] as { responses: Record<string, { description: string; headers: object; content: object }> };
     const answer = shown['409'];
-    assert.match(answer?.description ?? '', /^Ask first\..*`permit_used`/);
+    assert.match(answer?.description ?? '', /^Ask first\..*`deal_closed`/);
     const $ref = '#/components/schemas/Ask';
     assert.deepEqual(answer?.content, { 'application/json': { schema: { $ref } } });
     assert.ok('Retry-After' in answer.headers);
@@ -196,8 +197,8 @@ describe('gateway/openapi/document', () => {
     const responses = made(post).paths['/api/v1/deals/{deal_id}']?.['post']?.[
       'responses'
     ] as JsonObject;
-    for (const code of codesOf(post)) {
-      const answer = responses[String(PROBLEMS[code].status)] as JsonObject;
+    for (const { code, status } of codesOf(post)) {
+      const answer = responses[String(status)] as JsonObject;
       assert.ok((answer['description'] as string).includes(`\`${code}\``), code);
     }
     assert.equal('428' in responses, false);
