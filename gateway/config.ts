@@ -4,6 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isJsonObject, parseJson } from '../log/index.ts';
+import type { RegisterPlace } from '../log/index.ts';
 import {
   address,
   integer,
@@ -57,6 +58,12 @@ export const SETTINGS = {
     'folder',
     '',
     'Folder of the checkpoint register, best on another disk than DATA_DIR; it must not be restored with the database. A folder of its own for each data folder in `$XDG_STATE_HOME/actlog` (`~/.local/state/actlog`) when empty.',
+  ),
+  DATABASE_URL: text(
+    'postgres address',
+    '',
+    'PostgreSQL database that holds the checkpoint register and the lease in place of CHECKPOINT_DIR, so that a cloned data folder cannot fork the log; `postgres://user:password@host/database`, one for each service.',
+    /^postgres(ql)?:\/\/\S+$/,
   ),
   WITNESS_POLICY: text(
     'file',
@@ -223,6 +230,14 @@ function parsed(name: string, setting: Setting<unknown>, value: string): unknown
     throw new ConfigError(`${name} ${(error as Error).message}`);
   }
 }
+
+/** Where the checkpoint register of the data folder is. */
+export const registerPlace = (config: Config): RegisterPlace => ({
+  data: config.DATA_DIR,
+  database: config.DATABASE_URL,
+  checkpoints: config.CHECKPOINT_DIR,
+  witnessed: config.WITNESS_POLICY !== '',
+});
 
 /** A page that is larger than a page may be would be refused whenever a request names no limit. */
 function withPages(config: Config, given: boolean): Config {

@@ -25,6 +25,7 @@ import type { AnyPlugin, Json, Route } from '../plugins/contract/index.ts';
 import { carryOver } from './carry.ts';
 import { demoCalls } from './demo/calls.ts';
 import { demoPages } from './demo/pages.ts';
+import { registerPlace } from './config.ts';
 import type { Config, ConfigSources } from './config.ts';
 import { parseNetwork } from './egress/address.ts';
 import { openEgress } from './egress/egress.ts';
@@ -112,11 +113,8 @@ async function open(
   await makeFolder(config.DATA_DIR, 0o700);
   await chmod(config.DATA_DIR, 0o700);
 
-  const { register, notices } = await openRegister({
-    data: config.DATA_DIR,
-    checkpoints: config.CHECKPOINT_DIR,
-    witnessed: witnesses !== null,
-  });
+  const { register, notices } = await openRegister(registerPlace(config));
+  closers.push(() => register.close());
   for (const { level, text } of notices) options.logger[level](text);
   const store = await openGatewayStore(join(config.DATA_DIR, 'gateway'), register);
   closers.push(() => store.close());

@@ -85,7 +85,7 @@ export type { TableCheck, TableFault } from './store/tables.ts';
 export { howLeft, markInUse, unmark } from './store/in-use.ts';
 export { checkJournals, rememberJournals } from './store/journal.ts';
 export { FileRegister } from './store/register.ts';
-export type { Register } from './store/register.ts';
+export type { FolderRegister, Register } from './store/register.ts';
 export { sealRow, unsealRow } from './store/seal.ts';
 export {
   IDLE_MS,

@@ -36,6 +36,8 @@ export interface OpenLogOptions {
    * absent.
    */
   readonly checkpoints?: string;
+  /** Address of a PostgreSQL database that holds the checkpoint register in place of a folder. */
+  readonly database?: string;
   /** The checkpoint register, when the caller has opened it. */
   readonly register?: Register;
   readonly passphrase?: string;
@@ -84,12 +86,23 @@ export function openThreads(options: { readonly inline?: boolean } = {}): Thread
 export async function openLog(options: OpenLogOptions): Promise<Log> {
   const { kind, number = 1 } = options;
   // Before the log's folder is made: a folder with logs and without a register is refused.
-  const register = options.register ?? (await openRegister(options)).register;
-  const folder = join(options.data, kind, String(number));
-  await makeFolder(folder);
-  const threads = options.threads ?? openThreads();
-  const own = options.threads === undefined ? { onClosed: () => threads.close() } : {};
+  const own: { close(): Promise<void> }[] = [];
+  const closeOwn = async (): Promise<void> => {
+    for (const part of own.splice(0).reverse()) await part.close();
+  };
+  let { register, threads } = options;
   try {
+    if (register === undefined) {
+      const opened = await openRegister(options);
+      own.push(opened.register);
+      ({ register } = opened);
+    }
+    const folder = join(options.data, kind, String(number));
+    await makeFolder(folder);
+    if (threads === undefined) {
+      threads = openThreads();
+      own.push(threads);
+    }
     return await OpenLog.open({
       kind,
       number,
@@ -111,10 +124,10 @@ export async function openLog(options: OpenLogOptions): Promise<Log> {
       ...(options.store === undefined ? {} : { store: options.store }),
       ...(options.cosign === undefined ? {} : { cosign: options.cosign }),
       ...(options.judgeClock === undefined ? {} : { judgeClock: options.judgeClock }),
-      ...own,
+      onClosed: closeOwn,
     });
   } catch (error) {
-    if (options.threads === undefined) await threads.close();
+    await closeOwn();
     throw error;
   }
 }

@@ -2,10 +2,11 @@
 
 import { availableParallelism } from 'node:os';
 import { basename, join } from 'node:path';
+import { registerPlace } from '../gateway/config.ts';
 import type { Config } from '../gateway/config.ts';
 import { passphraseOf } from '../gateway/passphrase.ts';
 import { LOG_KINDS, logNumbers, native, readKeyFile } from '../log/index.ts';
-import type { Kind, Register, RegisterPlace } from '../log/index.ts';
+import type { FolderRegister, Kind } from '../log/index.ts';
 import {
   findRegister,
   formatVkey,
@@ -22,7 +23,7 @@ export interface DataLog {
   readonly number: number;
   /** Folder of the log, with `db/` in it. */
   readonly folder: string;
-  readonly register: Register;
+  readonly register: FolderRegister;
 }
 
 /** All logs that the configuration's data folder has, of one kind or of both, oldest first. */
@@ -39,13 +40,6 @@ export async function dataLogs(config: Config, only?: string): Promise<DataLog[]
   }
   return logs;
 }
-
-/** Where the register of the configuration's data folder is. */
-export const registerPlace = (config: Config): RegisterPlace => ({
-  data: config.DATA_DIR,
-  checkpoints: config.CHECKPOINT_DIR,
-  witnessed: config.WITNESS_POLICY !== '',
-});
 
 /** Where a log is, whether it is there or not. */
 export async function dataLog(config: Config, kind: Kind, number: number): Promise<DataLog> {

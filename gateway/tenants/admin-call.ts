@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import { openRegister } from '../../log/index.ts';
 import type { Json } from '../../plugins/contract/index.ts';
 import { commandVerbs } from '../host/commands.ts';
+import { registerPlace } from '../config.ts';
 import type { ConfigSources } from '../config.ts';
 import { openGateway } from '../open.ts';
 import { adminVerbs, keyVerbs, NEW_KEYS } from './admin.ts';
@@ -26,22 +27,23 @@ export async function adminCall(
   const answered = await askServer(sources.config.DATA_DIR, verb, args);
   if (answered !== null) return answered.result;
   const folder = join(sources.config.DATA_DIR, 'gateway');
-  const { register } = await openRegister({
-    data: sources.config.DATA_DIR,
-    checkpoints: sources.config.CHECKPOINT_DIR,
-    // What is said once is for the log of a server.
-    witnessed: true,
-  });
-  if (verb === NEW_KEYS) await acceptEmptyStore(folder, register);
-  const store = await openGatewayStore(folder, register);
+  // What is said once is for the log of a server.
+  const place = { ...registerPlace(sources.config), witnessed: true };
+  const { register } = await openRegister(place);
   try {
-    // Without tenants, only the logs can tell a new folder from one that lost them.
-    if (store.tenants.size > 0) {
-      const verbs = keyVerbs(await Tenants.load(store, Date.now));
-      if (Object.hasOwn(verbs, verb)) return await run(verbs, verb, args);
+    if (verb === NEW_KEYS) await acceptEmptyStore(folder, register);
+    const store = await openGatewayStore(folder, register);
+    try {
+      // Without tenants, only the logs can tell a new folder from one that lost them.
+      if (store.tenants.size > 0) {
+        const verbs = keyVerbs(await Tenants.load(store, Date.now));
+        if (Object.hasOwn(verbs, verb)) return await run(verbs, verb, args);
+      }
+    } finally {
+      await store.close();
     }
   } finally {
-    await store.close();
+    await register.close();
   }
   const logger = pino({ level: 'silent' });
   const opened = await openGateway(sources, { logger, new_keys: verb === NEW_KEYS });

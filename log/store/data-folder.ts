@@ -7,7 +7,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
-import { chmod, readdir, readFile, rm, rmdir, stat, statfs } from 'node:fs/promises';
+import { chmod, readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -17,12 +17,14 @@ import type { Json, JsonObject } from '../encoding/json-types.ts';
 import { LogError } from '../errors.ts';
 import { LOG_KINDS, type Kind } from '../types.ts';
 import { FileRegister } from './register.ts';
+import type { FolderRegister, Register } from './register.ts';
 import { registerName } from './remembered.ts';
-import { writable } from './writable.ts';
 
-/** A data folder and its CHECKPOINT_DIR. */
+/** A data folder, and the settings that say where its register is: DATABASE_URL, else CHECKPOINT_DIR. */
 export interface RegisterPlace {
   readonly data: string;
+  /** Address of a PostgreSQL database that holds the register; empty or absent when a folder does. */
+  readonly database?: string;
   /** Folder of the register; when it is empty or absent, one in the platform's state folder. */
   readonly checkpoints?: string;
   /** Whether independent witnesses cosign the checkpoints; then a fork cannot stay unseen. */
@@ -31,7 +33,8 @@ export interface RegisterPlace {
 
 /** The register of a data folder, and what the operator should know about it. */
 export interface OpenedRegister {
-  readonly register: FileRegister;
+  /** The caller closes it when nothing advances it any more. */
+  readonly register: FolderRegister;
   readonly notices: readonly Notice[];
 }
 
@@ -75,31 +78,42 @@ export function stateFolder(): string {
 }
 
 /**
- * Opens the register of a data folder for a process that writes. A new data folder gets its id and its register; the
- * register of an earlier release moves out of the data folder.
+ * Opens the register of a data folder for a process that writes. A new data folder gets its id and its register; a
+ * register that was elsewhere before (in the data folder, as earlier releases had it, or where the settings said)
+ * moves to the place that the settings name.
  *
  * @throws LogError `data_not_adopted` when the folder is a copy or its register is missing; `log_unavailable` when
- *   the register's folder does not take writes
+ *   the register does not take writes; `log_locked` when another process uses it
  */
 export async function openRegister(place: RegisterPlace): Promise<OpenedRegister> {
-  const { data, checkpoints = '' } = place;
-  await makeFolder(data);
+  await makeFolder(place.data);
+  const named = await namedRegister(place);
+  try {
+    return await open(place, named);
+  } catch (error) {
+    await named?.close();
+    throw error;
+  }
+}
+
+async function open(place: RegisterPlace, named: FolderRegister | null): Promise<OpenedRegister> {
+  const { data } = place;
   const logs = logNames(data);
   let id = await readMarker(data);
   if (id === null) {
-    await refuseUnmarked(place, logs);
+    await refuseUnmarked(place, named, logs);
     id = await makeMarker(data);
   }
-  const register = new FileRegister(checkpoints === '' ? join(stateFolder(), id) : checkpoints);
-  await checkWritable(register);
+  const register = named ?? new FileRegister(join(stateFolder(), id));
+  await register.prepare();
   let held = await register.read(FOLDER);
-  const former = await formerRegisters(place, id);
+  const former = await formerRegisters(place, register, id);
   if (held === null) {
     for (const from of former) await carry(from, register);
     if (logs.length > 0 && (await lacksAll(register, logs))) throw missing(place, register);
     held = await bind(register, data, id, null);
   }
-  for (const from of former) await removeFiles(from);
+  for (const from of former) await from.clear();
   const { identity, why } = await identityOf(data);
   if (held['id'] !== id) throw foreign(place, register);
   const known = held['marker'] ?? null;
@@ -109,19 +123,30 @@ export async function openRegister(place: RegisterPlace): Promise<OpenedRegister
   return { register, notices: await noticesOf(place, register, held, why) };
 }
 
+/** The register that the settings name; null when it is in the state folder, under the id of the data folder. */
+async function namedRegister({
+  database = '',
+  checkpoints = '',
+}: RegisterPlace): Promise<FolderRegister | null> {
+  if (database !== '') {
+    const { PostgresRegister } = await import('./postgres-register.ts');
+    return PostgresRegister.open({ url: database });
+  }
+  return checkpoints === '' ? null : new FileRegister(checkpoints);
+}
+
 /**
  * The register of a data folder as it is, for reading; makes and changes nothing. It may hold nothing at all.
  */
-export async function findRegister({
-  data,
-  checkpoints = '',
-}: RegisterPlace): Promise<FileRegister> {
-  if (checkpoints !== '') return new FileRegister(checkpoints);
+export async function findRegister(place: RegisterPlace): Promise<FolderRegister> {
+  const named = await namedRegister(place);
+  if (named !== null) return named;
+  const { data } = place;
   const id = await readMarker(data);
-  const folder = id === null ? null : join(stateFolder(), id);
-  if (folder !== null && (await filesIn(folder)).length > 0) return new FileRegister(folder);
-  const old = oldFolder(data);
-  return new FileRegister(folder === null || (await filesIn(old)).length > 0 ? old : folder);
+  const byId = id === null ? null : new FileRegister(join(stateFolder(), id));
+  if (byId !== null && (await byId.names()).length > 0) return byId;
+  const old = new FileRegister(oldFolder(data));
+  return byId === null || (await old.names()).length > 0 ? old : byId;
 }
 
 /** Whether the register belongs to this data folder: null, or why a start would refuse it. */
@@ -157,15 +182,16 @@ export async function knownRegisters(): Promise<FileRegister[]> {
  * the same logs that a folder without its marker file belonged to; `values` are what the register is to hold.
  */
 export async function adoptFolder(
-  { data, checkpoints = '' }: RegisterPlace,
+  place: RegisterPlace,
   found: FileRegister | null,
   values: ReadonlyMap<string, JsonObject>,
-): Promise<FileRegister> {
+): Promise<FolderRegister> {
+  const { data } = place;
   const id =
     (await readMarker(data)) ??
     (await makeMarker(data, found === null ? undefined : relative(stateFolder(), found.folder)));
-  const register = new FileRegister(checkpoints === '' ? join(stateFolder(), id) : checkpoints);
-  await checkWritable(register);
+  const register = (await namedRegister(place)) ?? new FileRegister(join(stateFolder(), id));
+  await register.prepare();
   // The identity last: until then a start refuses the folder.
   for (const [name, value] of values) {
     await register.advance(name, await register.read(name), value);
@@ -175,19 +201,21 @@ export async function adoptFolder(
 }
 
 /** A data folder without its marker file is new, of an earlier release, or restored without it. */
-async function refuseUnmarked(place: RegisterPlace, logs: readonly string[]): Promise<void> {
-  const { data, checkpoints = '' } = place;
-  if (checkpoints !== '') {
-    const register = new FileRegister(checkpoints);
-    const names = await filesIn(checkpoints);
-    if (names.includes(FOLDER)) throw foreign(place, register);
+async function refuseUnmarked(
+  place: RegisterPlace,
+  named: FolderRegister | null,
+  logs: readonly string[],
+): Promise<void> {
+  if (named !== null) {
+    const names = await named.names();
+    if (names.includes(FOLDER)) throw foreign(place, named);
     const known = names.filter((name) => /^(?:live|sandbox)-\d+$/.test(name));
-    if (logs.length === 0 && known.length > 0) throw foreign(place, register);
+    if (logs.length === 0 && known.length > 0) throw foreign(place, named);
     if (known.length > 0) return;
   }
   if (logs.length === 0) return;
-  const register = new FileRegister(oldFolder(data));
-  if ((await filesIn(register.folder)).length === 0) throw missing(place, register);
+  const register = new FileRegister(oldFolder(place.data));
+  if ((await register.names()).length === 0) throw missing(place, register);
   for (const name of logs) {
     const signer = signerOf(await register.read(name));
     if (signer === null) continue;
@@ -239,7 +267,7 @@ async function makeMarker(data: string, id = randomBytes(16).toString('hex')): P
 }
 
 async function bind(
-  register: FileRegister,
+  register: Register,
   data: string,
   id: string,
   held: JsonObject | null,
@@ -252,7 +280,7 @@ async function bind(
 
 /** Of two processes that start at once, one changes the value; the other reads what it wrote. */
 async function changeFolder(
-  register: FileRegister,
+  register: Register,
   held: JsonObject | null,
   next: JsonObject,
 ): Promise<void> {
@@ -310,75 +338,46 @@ function sameIdentity(known: Json, found: JsonObject | null): boolean {
   );
 }
 
-/** The register's folder is made and takes files. */
-async function checkWritable(register: FileRegister): Promise<void> {
-  const { folder } = register;
-  try {
-    await makeFolder(folder, 0o700);
-    await writable(folder);
-  } catch (cause) {
-    throw new LogError(
-      'log_unavailable',
-      `the checkpoint register cannot be written in ${folder} (${(cause as Error).message}): make the folder ` +
-        'writable, or set CHECKPOINT_DIR to one that is, best on another disk than DATA_DIR',
-      { cause },
-    );
-  }
-}
-
-/** The names in a folder of register files; empty when there is no folder. */
-async function filesIn(folder: string): Promise<string[]> {
-  const names = await readdir(folder).catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
-  });
-  return names
-    .filter((name) => /^[a-z][a-z0-9-]*\.checkpoint$/.test(name))
-    .map((name) => name.slice(0, -'.checkpoint'.length));
-}
-
-async function lacksAll(register: FileRegister, names: readonly string[]): Promise<boolean> {
+async function lacksAll(register: Register, names: readonly string[]): Promise<boolean> {
   for (const name of names) if ((await register.read(name)) !== null) return false;
   return true;
 }
 
 /**
- * Where the register was before this start: in the data folder, as earlier releases had it, or in the state folder
- * until CHECKPOINT_DIR was set.
+ * Where the register was before this start: in the data folder, as earlier releases had it, or where other settings
+ * had put it.
  */
 async function formerRegisters(
   { data, checkpoints = '' }: RegisterPlace,
+  register: FolderRegister,
   id: string,
 ): Promise<FileRegister[]> {
+  const elsewhere = (folder: string): boolean => resolve(folder) !== resolve(register.place);
   const former: FileRegister[] = [];
   const old = new FileRegister(oldFolder(data));
-  if (resolve(old.folder) !== resolve(checkpoints) && (await filesIn(old.folder)).length > 0)
-    former.push(old);
-  if (checkpoints === '') return former;
-  const byId = new FileRegister(join(stateFolder(), id));
-  const held = resolve(byId.folder) === resolve(checkpoints) ? null : await byId.read(FOLDER);
-  if (held !== null && sameIdentity(held['marker'] ?? null, (await identityOf(data)).identity)) {
-    former.push(byId);
+  if (elsewhere(old.folder) && (await old.names()).length > 0) former.push(old);
+  const folders = [checkpoints, join(stateFolder(), id)];
+  for (const folder of folders.filter((name) => name !== '' && elsewhere(name))) {
+    const other = new FileRegister(folder);
+    const held = await other.read(FOLDER);
+    if (held !== null && sameIdentity(held['marker'] ?? null, (await identityOf(data)).identity)) {
+      former.push(other);
+    }
   }
   return former;
 }
 
-async function carry(from: FileRegister, to: FileRegister): Promise<void> {
-  for (const name of await filesIn(from.folder)) {
+async function carry(from: FileRegister, to: FolderRegister): Promise<void> {
+  for (const name of await from.names()) {
     const value = name === FOLDER ? null : await from.read(name);
     // A crash may have ended the move before.
     if (value !== null && (await to.read(name)) === null) await to.advance(name, null, value);
   }
 }
 
-async function removeFiles({ folder }: FileRegister): Promise<void> {
-  for (const name of await filesIn(folder)) await rm(join(folder, `${name}.checkpoint`));
-  await rmdir(folder).catch(() => undefined);
-}
-
 async function noticesOf(
   { data, witnessed = false }: RegisterPlace,
-  register: FileRegister,
+  register: FolderRegister,
   held: JsonObject,
   why: string,
 ): Promise<Notice[]> {
@@ -392,13 +391,13 @@ async function noticesOf(
     });
   }
   const told = held['told'];
-  if (!witnessed && Array.isArray(told) && !told.includes('same-file-system')) {
-    const [one, other] = [await stat(data), await stat(register.folder)];
+  if (!register.shared && !witnessed && Array.isArray(told) && !told.includes('same-file-system')) {
+    const [one, other] = [await stat(data), await stat(register.place)];
     if (one.dev === other.dev) {
       notices.push({
         level: 'info',
         text:
-          `the checkpoint register ${register.folder} is on the same file system as ${data}, and no witnesses are ` +
+          `the checkpoint register ${register.place} is on the same file system as ${data}, and no witnesses are ` +
           'configured: after a snapshot of that file system is restored, nothing shows that the logs had gone ' +
           'further. Set CHECKPOINT_DIR to another disk, or configure WITNESS_POLICY. This is said once',
       });
@@ -415,20 +414,20 @@ const ADOPT =
 const refused = (message: string): LogError =>
   new LogError('data_not_adopted', `${message}. ${ADOPT}`);
 
-const copied = ({ data }: RegisterPlace, { folder }: FileRegister): LogError =>
+const copied = ({ data }: RegisterPlace, { place }: FolderRegister): LogError =>
   refused(
-    `${data} is a copy or was restored from one: the checkpoint register ${folder} belongs to the folder that it ` +
+    `${data} is a copy or was restored from one: the checkpoint register ${place} belongs to the folder that it ` +
       'was copied from, which may have signed more since, so that writing here could fork the log',
   );
 
-const foreign = ({ data }: RegisterPlace, { folder }: FileRegister): LogError =>
+const foreign = ({ data }: RegisterPlace, { place }: FolderRegister): LogError =>
   refused(
-    `the checkpoint register ${folder} belongs to another data folder than ${data}. For new logs, set ` +
-      'CHECKPOINT_DIR to an empty folder. Otherwise this folder was restored',
+    `the checkpoint register ${place} belongs to another data folder than ${data}. For new logs, set ` +
+      'CHECKPOINT_DIR to an empty folder or DATABASE_URL to an empty database. Otherwise this folder was restored',
   );
 
-const missing = ({ data, checkpoints = '' }: RegisterPlace, { folder }: FileRegister): LogError =>
+const missing = ({ data, checkpoints = '' }: RegisterPlace, { place }: FolderRegister): LogError =>
   refused(
-    `${data} has logs, but their checkpoint register is missing in ${folder}, so that nothing shows whether they ` +
+    `${data} has logs, but their checkpoint register is missing in ${place}, so that nothing shows whether they ` +
       `had gone further${checkpoints === '' ? '. If CHECKPOINT_DIR was set before, set it again' : ''}`,
   );

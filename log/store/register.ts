@@ -1,10 +1,10 @@
 // The checkpoint register: a small store outside the databases that moves forward only.
 //
 // Each log keeps its last signed checkpoint in it, and the gateway's database the digest of its last write. A
-// database that holds less than the register is a restored backup (log/FORMAT.md §5). One implementation keeps a
-// file for each name in a folder; a shared database is another one. Server only.
+// database that holds less than the register is a restored backup (log/FORMAT.md §5). FileRegister keeps a file for
+// each name in a folder; postgres-register.ts keeps a row for each name in a shared database. Server only.
 
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile, rm, rmdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { makeFolder, removeLeftovers, writeDurableFile } from './durable-file.ts';
 import { canonical } from '../encoding/canonical.ts';
@@ -12,6 +12,7 @@ import { isJsonObject, parseJson } from '../encoding/json.ts';
 import type { Json, JsonObject } from '../encoding/json-types.ts';
 import { LogError } from '../errors.ts';
 import { Turns } from '../turns.ts';
+import { writable } from './writable.ts';
 
 /** Named JSON objects, each replaced by compare-and-swap. Values are small: a few kilobytes at most. */
 export interface Register {
@@ -35,8 +36,41 @@ export interface Register {
   where(name: string): string;
 }
 
+/** The register of a data folder, as a start takes it over (data-folder.ts). */
+export interface FolderRegister extends Register {
+  /** The folder or the database, for messages. */
+  readonly place: string;
+  /** Whether processes on other machines reach it. */
+  readonly shared: boolean;
+
+  /**
+   * Makes the register ready for `advance`.
+   *
+   * @throws LogError `log_unavailable` when it takes no writes; `log_locked` when another process uses it
+   */
+  prepare(): Promise<void>;
+
+  /** The names that have a value. */
+  names(): Promise<string[]>;
+
+  /** Deletes all values, after they have moved to another register. */
+  clear(): Promise<void>;
+
+  /** Lets another process use the register at once. */
+  close(): Promise<void>;
+}
+
 /** Lower-case words with hyphens: they are names of files and of rows. */
 const NAME = /^[a-z][a-z0-9-]{0,63}$/;
+
+/** The name itself; a name that no register can hold is a defect of the caller. */
+export function checkName(name: string): string {
+  if (!NAME.test(name)) throw new Error(`${name} is not a name of a register`);
+  return name;
+}
+
+/** A temporary file of the register that is older was left by a process that was killed. */
+const SWEPT_AFTER_MS = 10_000;
 
 /**
  * A register of files `<name>.checkpoint` in one folder, which `advance` makes when it is missing.
@@ -44,8 +78,9 @@ const NAME = /^[a-z][a-z0-9-]{0,63}$/;
  * Calls of one process take turns. Between processes the comparison is not atomic: the lock of the data folder and
  * its identity (`data-folder.ts`) keep a second process from using the same register.
  */
-export class FileRegister implements Register {
+export class FileRegister implements FolderRegister {
   readonly folder: string;
+  readonly shared = false;
   readonly #turns = new Turns();
   /** Names whose temporary files of killed processes are deleted. */
   readonly #swept = new Set<string>();
@@ -54,9 +89,46 @@ export class FileRegister implements Register {
     this.folder = folder;
   }
 
+  get place(): string {
+    return this.folder;
+  }
+
   where(name: string): string {
-    if (!NAME.test(name)) throw new Error(`${name} is not a name of a register`);
-    return join(this.folder, `${name}.checkpoint`);
+    return join(this.folder, `${checkName(name)}.checkpoint`);
+  }
+
+  async prepare(): Promise<void> {
+    const { folder } = this;
+    try {
+      await makeFolder(folder, 0o700);
+      await writable(folder);
+    } catch (cause) {
+      throw new LogError(
+        'log_unavailable',
+        `the checkpoint register cannot be written in ${folder} (${(cause as Error).message}): make the folder ` +
+          'writable, or set CHECKPOINT_DIR to one that is, best on another disk than DATA_DIR',
+        { cause },
+      );
+    }
+  }
+
+  async names(): Promise<string[]> {
+    const files = await readdir(this.folder).catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+      throw error;
+    });
+    return files
+      .filter((file) => /^[a-z][a-z0-9-]*\.checkpoint$/.test(file))
+      .map((file) => file.slice(0, -'.checkpoint'.length));
+  }
+
+  async clear(): Promise<void> {
+    for (const name of await this.names()) await rm(this.where(name));
+    await rmdir(this.folder).catch(() => undefined);
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
   }
 
   async read(name: string): Promise<JsonObject | null> {
@@ -91,7 +163,8 @@ export class FileRegister implements Register {
     }
     if (!this.#swept.has(name)) {
       await makeFolder(this.folder);
-      await removeLeftovers(this.folder, { of: basename(path) });
+      // A process that starts at the same time may be writing its own.
+      await removeLeftovers(this.folder, { of: basename(path), idle_ms: SWEPT_AFTER_MS });
       this.#swept.add(name);
     }
     await writeDurableFile(path, `${JSON.stringify(to)}\n`);

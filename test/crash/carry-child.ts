@@ -10,7 +10,7 @@ import { openGateway } from '../../gateway/open.ts';
 import { openRegister, openThreads } from '../../log/index.ts';
 import { openSuccessor } from '../../log/operate/succession.ts';
 import { broughtTypes } from '../../tools/brought-types.ts';
-import { registerPlace } from '../../tools/data-logs.ts';
+import { registerPlace } from '../../gateway/config.ts';
 
 const [data = ''] = process.argv.slice(2);
 

@@ -14,6 +14,9 @@ export interface ServerProcess {
   stop(): Promise<number | null>;
   /** Kills it where it stands. */
   kill(): Promise<void>;
+  /** SIGSTOP, and SIGCONT. */
+  pause(): void;
+  resume(): void;
 }
 
 /** What a command came to. */
@@ -46,6 +49,8 @@ export async function startProcess(
         child.kill('SIGTERM');
         return (await ended)[0];
       },
+      pause: () => child.kill('SIGSTOP'),
+      resume: () => child.kill('SIGCONT'),
       async kill() {
         if (child.exitCode !== null || child.signalCode !== null) return;
         const ended = once(child, 'exit');

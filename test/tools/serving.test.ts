@@ -162,7 +162,7 @@ describe('actlog serve, and what works beside it', function () {
     assert.equal(code, 0);
     assert.match(stdout, /\/log\/live\/1: \d+ entries/);
     const copy = await actlog(['fsck', '--data', target], {
-      env: { CHECKPOINT_DIR: (await findRegister({ data: served.data })).folder },
+      env: { CHECKPOINT_DIR: (await findRegister({ data: served.data })).place },
     });
     assert.match(copy.stdout, /live\/1 .* clean/);
     assert.equal(copy.code, 0, copy.stdout);

@@ -7,7 +7,7 @@ import type { Config } from '../../gateway/config.ts';
 import type { Inspected } from '../../gateway/tenants/level-care.ts';
 import type { WitnessNetwork } from '../../gateway/witnesses/witness-network.ts';
 import { LogError, native, openCheckpoint, readKeyFile } from '../../log/index.ts';
-import type { FileRegister } from '../../log/index.ts';
+import type { FileRegister, Register } from '../../log/index.ts';
 import {
   adoptFolder,
   DraftRegister,
@@ -23,10 +23,11 @@ import {
   Signer,
 } from '../../log/operate.ts';
 import type { Adopted, AskWitnesses } from '../../log/operate.ts';
+import { registerPlace } from '../../gateway/config.ts';
 import { broughtTypes } from '../brought-types.ts';
 import { acting, CommandError, EXIT, settingsOf, withData } from '../command-line.ts';
 import type { DataOptions } from '../command-line.ts';
-import { dataLogs, keyNameOf, registerPlace, threads, type DataLog } from '../data-logs.ts';
+import { dataLogs, keyNameOf, threads, type DataLog } from '../data-logs.ts';
 
 interface AdoptCommand extends DataOptions {
   readonly from?: string;
@@ -71,7 +72,10 @@ async function run(options: AdoptCommand): Promise<number> {
   const logs = await signedLogs(config);
   const refusal = await refusalOf(place);
   if (refusal !== null) console.log(refusal.split('. Make sure')[0]);
-  const found = isMarked(place.data) || config.CHECKPOINT_DIR !== '' ? null : await formerOf(logs);
+  const found =
+    isMarked(place.data) || config.CHECKPOINT_DIR !== '' || config.DATABASE_URL !== ''
+      ? null
+      : await formerOf(logs);
   const register = new DraftRegister(found ?? (await findRegister(place)));
   const strict = { ...config, WITNESS_FAIL_OPEN: 'off' } as const;
   const network = Network.open(strict, Date.now, pino({ level: 'silent' }));
@@ -109,14 +113,15 @@ async function run(options: AdoptCommand): Promise<number> {
   }
   const adopted = await adoptFolder(place, found, register.changes);
   await acceptDatabases(place.data, adopted);
+  await adopted.close();
   console.log(
-    `the checkpoint register ${adopted.folder} belongs to ${place.data} now: start the service`,
+    `the checkpoint register ${adopted.place} belongs to ${place.data} now: start the service`,
   );
   return EXIT.ok;
 }
 
 /** Accepts what the databases of the gateway hold where the register knows of later writes. */
-async function acceptDatabases(data: string, register: FileRegister): Promise<void> {
+async function acceptDatabases(data: string, register: Register): Promise<void> {
   const store = await import('../../gateway/tenants/store.ts');
   const { acceptDisclosures, privatePlace } = await import('../../gateway/tenants/disclosures.ts');
   const { inspectLevel } = await import('../../gateway/tenants/level-care.ts');

@@ -13,9 +13,10 @@ import {
   type DataOptions,
 } from '../command-line.ts';
 import type { Config } from '../../gateway/config.ts';
+import { registerPlace } from '../../gateway/config.ts';
 import { broughtTypes } from '../brought-types.ts';
 import type { DatabaseReport } from '../databases.ts';
-import { dataLogs, registerPlace, threads, vkeyOf, type DataLog } from '../data-logs.ts';
+import { dataLogs, threads, vkeyOf, type DataLog } from '../data-logs.ts';
 import { progress } from '../progress.ts';
 
 interface FsckCommand extends DataOptions {

@@ -4,10 +4,11 @@ import type { Command } from 'commander';
 import { passphraseOf } from '../../gateway/passphrase.ts';
 import { logNumbers, native, parseVkey } from '../../log/index.ts';
 import type { Kind } from '../../log/index.ts';
+import { registerPlace } from '../../gateway/config.ts';
 import { broughtTypes } from '../brought-types.ts';
 import { acting, CommandError, EXIT, kindOption, settingsOf, withData } from '../command-line.ts';
 import type { DataOptions } from '../command-line.ts';
-import { dataLog, registerPlace, threads, vkeyOf } from '../data-logs.ts';
+import { dataLog, threads, vkeyOf } from '../data-logs.ts';
 import { progress } from '../progress.ts';
 
 interface RestoreCommand extends DataOptions {
@@ -85,6 +86,7 @@ async function catchUp({ log, from = '' }: RestoreCommand, config: Config, numbe
   const mirror = await openMirror(from, { origin, kind: log, number });
   const bar = progress(`${log}/${String(number)}`);
   try {
+    await place.register.prepare();
     const restored = await restore({
       ...place,
       vkey,
@@ -104,6 +106,7 @@ async function catchUp({ log, from = '' }: RestoreCommand, config: Config, numbe
   } finally {
     bar.end();
     await mirror.close();
+    await place.register.close();
   }
 }
 
@@ -144,5 +147,6 @@ async function succeed({ log }: RestoreCommand, config: Config, number: number) 
     throw new CommandError([error.message, ...problems].join('\n  '));
   } finally {
     await shared.close();
+    await register.close();
   }
 }

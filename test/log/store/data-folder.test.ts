@@ -59,7 +59,7 @@ describe('data folder', () => {
     });
   /** What a release without marker files left: the register inside the data folder. */
   async function asBefore(): Promise<string> {
-    const { folder: kept } = await findRegister({ data });
+    const { place: kept } = await findRegister({ data });
     const old = join(data, 'checkpoints');
     await cp(kept, old, { recursive: true });
     await rm(join(old, 'folder.checkpoint'));
@@ -70,7 +70,7 @@ describe('data folder', () => {
   it('keeps its register outside, under its id, and goes on from there', async () => {
     const size = await use();
     const { id } = JSON.parse(await readFile(join(data, 'folder.json'), 'utf8')) as { id: string };
-    const { folder: kept } = await findRegister({ data });
+    const { place: kept } = await findRegister({ data });
     assert.equal(kept, join(stateFolder(), id));
     assert.ok(kept.startsWith(join(folder, 'state')));
     assert.deepEqual((await readdir(kept)).sort(), ['folder.checkpoint', 'live-1.checkpoint']);
@@ -83,7 +83,7 @@ describe('data folder', () => {
     const before = await findRegister({ data });
     await rm(data, { recursive: true });
     await use();
-    assert.notEqual((await findRegister({ data })).folder, before.folder);
+    assert.notEqual((await findRegister({ data })).place, before.place);
   });
 
   it('keeps its identity when it is renamed', async () => {
@@ -117,7 +117,7 @@ describe('data folder', () => {
 
   it('is refused when its register is gone, and when its marker is', async () => {
     await use();
-    const { folder: kept } = await findRegister({ data });
+    const { place: kept } = await findRegister({ data });
     await rename(kept, `${kept}.away`);
     await refuses(/their checkpoint register is missing in .*CHECKPOINT_DIR/);
     await rename(`${kept}.away`, kept);
@@ -145,10 +145,10 @@ describe('data folder', () => {
     const value = await new FileRegister(join(data, 'checkpoints')).read('live-1');
     await rm(kept, { recursive: true });
     // Tools read it where it is until a start has moved it.
-    assert.equal((await findRegister({ data })).folder, join(data, 'checkpoints'));
+    assert.equal((await findRegister({ data })).place, join(data, 'checkpoints'));
     const { register } = await openRegister({ data });
     assert.deepEqual(await register.read('live-1'), value);
-    assert.ok(register.folder.startsWith(stateFolder()));
+    assert.ok(register.place.startsWith(stateFolder()));
     assert.deepEqual((await readdir(data)).sort(), ['folder.json', 'keys', 'live']);
     assert.ok((await use()) >= size);
   });
@@ -168,7 +168,7 @@ describe('data folder', () => {
     await rm(kept, { recursive: true });
     // The marker was made and one value moved, and the process ended.
     const { register } = await openRegister({ data });
-    await cp(register.folder, join(data, 'checkpoints'), { recursive: true });
+    await cp(register.place, join(data, 'checkpoints'), { recursive: true });
     await rm(join(data, 'checkpoints', 'folder.checkpoint'));
     await rm(register.where('folder'));
     await use();
@@ -188,7 +188,7 @@ describe('data folder', () => {
 
   it('takes its register along when CHECKPOINT_DIR is set later', async () => {
     const size = await use();
-    const { folder: kept } = await findRegister({ data });
+    const { place: kept } = await findRegister({ data });
     const checkpoints = join(folder, 'register');
     assert.ok((await use({ checkpoints })) >= size);
     assert.deepEqual(await readdir(stateFolder()), [], `${kept} has moved`);
@@ -229,6 +229,6 @@ describe('data folder', () => {
 
   it('gets one id when two processes start on it at once', async () => {
     const registers = await Promise.all([openRegister({ data }), openRegister({ data })]);
-    assert.equal(new Set(registers.map(({ register }) => register.folder)).size, 1);
+    assert.equal(new Set(registers.map(({ register }) => register.place)).size, 1);
   });
 });
