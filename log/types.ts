@@ -339,8 +339,8 @@ export interface Log {
   }): Promise<readonly (readonly [entity: string, tenant_ref: string])[]>;
   /** Index of the entry that registered a tenant; null where none did. */
   tenantEntry(tenant_ref: string): number | null;
-  /** The entities that a tenant owns, in the order of their names. */
-  entitiesOf(tenant_ref: string, limit?: number): Promise<readonly string[]>;
+  /** The entities that a tenant owns, in the order of their names; only those behind `after` where it is given. */
+  entitiesOf(tenant_ref: string, limit?: number, after?: string): Promise<readonly string[]>;
   health(): LogHealth;
   readonly operator: LogOperator;
   /** Stops taking entries, finishes those under way, publishes, saves the map, closes the store. */

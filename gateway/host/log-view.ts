@@ -34,7 +34,7 @@ export function logView(gateway: Gateway, log: Log, plugin: string): LogView {
     surfaces: () => log.surfaces(),
     manifestOfHash: (hash) => log.manifestOfHash(hash),
     manifests: (range) => log.manifests(range),
-    entitiesOf: (tenant_ref, limit) => log.entitiesOf(tenant_ref, limit),
+    entitiesOf: (tenant_ref, limit, after) => log.entitiesOf(tenant_ref, limit, after),
     receiptKeys: () => log.receiptKeys(),
     erasure: (entry_id) => erasureOf(gateway.served[log.kind], entry_id),
     receipt: (index) => gateway.receipt(log, index),

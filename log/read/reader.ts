@@ -165,11 +165,13 @@ export class Reader {
     return rows.map(([key]) => Number(key.slice(MANIFESTS.length)));
   }
 
-  async entitiesOf(tenant_ref: string, limit?: number): Promise<readonly string[]> {
+  async entitiesOf(tenant_ref: string, limit?: number, after?: string): Promise<readonly string[]> {
     const { coreRows } = this.#engine().core;
     if (coreRows.durable(ownedCountRow(tenant_ref)) === undefined) return [];
     const prefix = ownedBy(tenant_ref);
-    const rows = await this.#rowsOf(CORE_ROW, prefix, limit === undefined ? {} : { limit });
+    const from = after === undefined ? {} : { after: prefix + after };
+    const range = { ...(limit === undefined ? {} : { limit }), ...from };
+    const rows = await this.#rowsOf(CORE_ROW, prefix, range);
     return rows.map(([key]) => key.slice(prefix.length));
   }
 

@@ -2,7 +2,8 @@
 
 import { Type } from 'typebox';
 import {
-  EntityName,
+  ActEntity,
+  actingEntity,
   Millis,
   receiptMembers,
   route,
@@ -12,7 +13,7 @@ import {
 import type { PluginHost, Route } from '../contract/index.ts';
 import type { Classifier } from './classifier.ts';
 import { ResultMembers } from './entries.ts';
-import { checkRequest, DEFAULT_DOMAIN, judge, namedEntity, resultDraft } from './rules.ts';
+import { checkWebhookUrl, DEFAULT_DOMAIN, judge, resultDraft } from './rules.ts';
 
 const ClassifyReceipt = Type.Object(
   { ...receiptMembers, ...ResultMembers.properties },
@@ -39,10 +40,7 @@ export function classifyRoutes(host: PluginHost, classifier: Classifier): readon
           description: 'An https address. The entry commits to it.',
         }),
       ),
-      entity: Type.Optional({
-        ...EntityName,
-        description: 'The only entity of the tenant unless given; with several, none.',
-      }),
+      entity: ActEntity,
       surface: Type.Optional(SurfaceName),
       event_at_ms: Type.Optional(Millis),
     },
@@ -67,9 +65,11 @@ export function classifyRoutes(host: PluginHost, classifier: Classifier): readon
       cost: ({ body }) => textCost(body.message),
       async handle(ctx) {
         const { body, caller } = ctx.state;
-        const entity = await namedEntity(host.log(caller.kind), caller, body);
-        const request = entity === undefined ? body : { ...body, entity };
-        checkRequest(request, host.egress);
+        const request = {
+          ...body,
+          entity: await actingEntity(host.log(caller.kind), caller, body),
+        };
+        if (body.webhook_url !== undefined) checkWebhookUrl(body.webhook_url, host.egress);
         const judged = await judge(request, classifier, limits);
         await ctx.state.append([resultDraft(request, caller, judged, toll)]);
       },

@@ -1,15 +1,7 @@
 // From a request and the engine's verdict to what is logged. gateway/API.md §1.2, §4.1, §6.2.
 
-import { ApiError, entityOf, isDeclared } from '../contract/index.ts';
-import type {
-  Caller,
-  Draft,
-  Egress,
-  Json,
-  JsonObject,
-  Limits,
-  LogView,
-} from '../contract/index.ts';
+import { ApiError, isDeclared } from '../contract/index.ts';
+import type { Caller, Draft, Egress, Json, JsonObject, Limits } from '../contract/index.ts';
 import type { Classifier, Judged } from './classifier.ts';
 import { RESULT } from './entries.ts';
 
@@ -22,34 +14,9 @@ interface ClassifyRequest {
   readonly domain?: string;
   readonly session_id?: string;
   readonly webhook_url?: string;
-  readonly entity?: string;
+  readonly entity?: string | undefined;
   readonly surface?: string;
   readonly event_at_ms?: number;
-}
-
-/**
- * The entity that a classification speaks of. A message alone is always enough (interface: classify
- * request), so a tenant with several entities names one only where there is a surface.
- */
-export async function namedEntity(
-  log: LogView,
-  caller: Caller,
-  { entity, surface }: ClassifyRequest,
-): Promise<string | undefined> {
-  if (entity !== undefined || surface !== undefined) return entityOf(log, caller, entity);
-  const [only, another] = await log.entitiesOf(caller.tenant_ref, 2);
-  return another === undefined ? only : undefined;
-}
-
-/** What the schema cannot say of a request. */
-export function checkRequest(
-  { webhook_url, entity, surface }: ClassifyRequest,
-  egress: Pick<Egress, 'refusal'>,
-): void {
-  if (webhook_url !== undefined) checkWebhookUrl(webhook_url, egress);
-  if (surface !== undefined && entity === undefined) {
-    throw new ApiError('parameter_missing', 'a surface needs its entity', { param: 'entity' });
-  }
 }
 
 /** Asks the classifier, which says ERROR to what it does not read; it never sees what is over the limit. */

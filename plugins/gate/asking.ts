@@ -4,7 +4,7 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import type { ClassifyApi, Judged } from '../classify/index.ts';
-import { actingEntity, ApiError, EntityName, Millis, SurfaceName } from '../contract/index.ts';
+import { ActEntity, actingEntity, ApiError, Millis, SurfaceName } from '../contract/index.ts';
 import type { Caller, Json, JsonObject, PluginHost } from '../contract/index.ts';
 import { actionRefs, defaultActionRef, listedCode, pdtrErrors, profileOf } from '../pdtr/index.ts';
 import type { Act } from './rules.ts';
@@ -51,7 +51,7 @@ export const gateBody = ({ limits }: PluginHost) => {
         ...Name,
         description: 'Of any profile; refused where it is not that of this act.',
       }),
-      entity: Type.Optional(EntityName),
+      entity: ActEntity,
       surface: Type.Optional(SurfaceName),
       amount_atomic: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
       currency: Type.Optional(Name),

@@ -9,7 +9,7 @@ import { NOT_SUPPLIED, TWIN } from './entries.ts';
 import type { Payment } from './payment.ts';
 import { isContested } from './standing.ts';
 
-/** A bind request after its schema; `entity` is the one that it speaks of. */
+/** A bind request after its schema. */
 export interface BindRequest extends ToldAct {
   readonly payment_hash?: string;
   readonly payment_response?: string;
@@ -17,7 +17,7 @@ export interface BindRequest extends ToldAct {
   readonly session_id?: string;
   readonly amount_atomic?: number;
   readonly currency?: string;
-  readonly entity?: string;
+  readonly entity?: string | null;
   readonly surface?: string;
   readonly event_at_ms?: number;
 }
@@ -34,7 +34,8 @@ export interface Listed {
 
 /** What a bind is made of. */
 export interface Binding {
-  readonly request: BindRequest;
+  /** With the entity that the act is of. */
+  readonly request: Omit<BindRequest, 'entity'> & { readonly entity: string | undefined };
   readonly tenant_ref: string;
   readonly session_ref: string | undefined;
   readonly payment: Payment;

@@ -4,8 +4,8 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import {
+  ActEntity,
   actingEntity,
-  EntityName,
   Millis,
   Nullable,
   route,
@@ -80,7 +80,7 @@ const bindBody = (host: PluginHost) => {
       settlement_rail: Type.Optional(Named),
       terminal: Type.Optional(Type.Boolean({ default: true })),
       timestamp_ms: Type.Optional(Millis),
-      entity: Type.Optional(EntityName),
+      entity: ActEntity,
       surface: Type.Optional(SurfaceName),
       event_at_ms: Type.Optional(Millis),
     },
@@ -159,9 +159,9 @@ function binder(host: PluginHost) {
     const { session_id, currency } = body;
     const session_ref = session_id === undefined ? undefined : caller.sessionRef(session_id);
     const { tenant_ref } = caller;
-    const request: BindRequest = {
+    const request: Binding['request'] = {
       ...body,
-      ...(entity === undefined ? {} : { entity }),
+      entity,
       ...(currency === undefined ? {} : { currency: listedCode(currency, listed.currencies) }),
     };
     const earlier = earlierLogs(host, caller.kind);

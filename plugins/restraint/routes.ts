@@ -4,11 +4,11 @@
 import { Type } from 'typebox';
 import type { Static, TSchema } from 'typebox';
 import {
+  ActEntity,
   actingEntity,
   ApiError,
   canonical,
   described,
-  EntityName,
   Millis,
   receiptOf,
   route,
@@ -125,7 +125,7 @@ const restraintBody = ({ limits }: PluginHost) => {
       scope: Type.Optional(Type.String({ maxLength: limits.string_chars })),
       timestamp_ms: Type.Optional(Millis),
       session_id: Type.Optional(Name),
-      entity: Type.Optional(EntityName),
+      entity: ActEntity,
       surface: Type.Optional(SurfaceName),
       event_at_ms: Type.Optional(Millis),
     },
@@ -133,7 +133,10 @@ const restraintBody = ({ limits }: PluginHost) => {
   );
 };
 
-type Request = Static<ReturnType<typeof restraintBody>>;
+/** A request after its schema, with the entity that it is of. */
+type Request = Omit<Static<ReturnType<typeof restraintBody>>, 'entity'> & {
+  readonly entity: string | undefined;
+};
 
 const EXAMPLE = {
   action_not_taken: 'premium refund',
@@ -144,17 +147,17 @@ const EXAMPLE = {
 /** The routes of restraint. */
 export function restraintRoutes(host: PluginHost): readonly Route[] {
   const toll = host.toll('restraint');
-  const draft = async (body: Request, caller: Caller): Promise<Draft> => {
+  const Body = restraintBody(host);
+  const draft = async (body: Static<typeof Body>, caller: Caller): Promise<Draft> => {
     const entity = await actingEntity(host.log(caller.kind), caller, body);
-    const request = entity === undefined ? body : { ...body, entity };
-    return requestedDraft(request, caller, host, toll);
+    return requestedDraft({ ...body, entity }, caller, host, toll);
   };
   const shared = {
     method: 'POST',
     tag: 'restraint',
     access: 'open',
     idempotent: true,
-    body: restraintBody(host),
+    body: Body,
     errors: ['tenant_forbidden'],
     example: EXAMPLE,
   } as const;
@@ -248,7 +251,9 @@ export function causeOf(context: object | undefined): RestraintCause {
 }
 
 /** What would have happened, by the word of who refrained: the act, where there was an occasion for it. */
-function counterfactualDraft({ opportunity_context: context }: Request): Draft {
+function counterfactualDraft({
+  opportunity_context: context,
+}: Pick<Request, 'opportunity_context'>): Draft {
   const told = (context ?? {}) as JsonObject;
   return {
     type: CCR,

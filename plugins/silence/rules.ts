@@ -4,7 +4,14 @@
 // Both are read from proofs of the log's own lookup, so that anyone who asks the log the same question finds the same
 // numbers; heartbeats follow the rule that absence documents are checked by.
 
-import { beganMs, declares, namedStatement, smallestInterval, spanOf } from '../contract/index.ts';
+import {
+  beganMs,
+  declares,
+  namedStatement,
+  ownEntities,
+  smallestInterval,
+  spanOf,
+} from '../contract/index.ts';
 import type { Caller, ChainKey, JsonObject, Link, LogView } from '../contract/index.ts';
 import { MAX_SURFACES } from './entries.ts';
 import type { COVERAGES } from './entries.ts';
@@ -156,7 +163,7 @@ export async function entityOfSession(
   const named = entityNamed(log, last_index);
   if (named !== null) return named;
   if (caller.key_id === null) return null;
-  const [only, another] = await log.entitiesOf(caller.tenant_ref, 2);
+  const [only, another] = await ownEntities(log, caller.tenant_ref);
   return another === undefined ? (only ?? null) : null;
 }
 

@@ -163,12 +163,17 @@ async function story(walk: Walk, who: string, key: string): Promise<Ids> {
   };
 }
 
+/** Acts that must name an entity once the tenant has several. */
+const ACTS =
+  /^\/api\/v1\/(classify|restraint|execute-gate(\/bind)?|bind-payment)$|^\/tcb\/(bind-payment|restraint-atom)$/;
+
 /** Every route with a body: its example, no members, no JSON, and as nobody. */
-async function bodies(walk: Walk, who: string, key: string): Promise<void> {
+async function bodies(walk: Walk, who: string, key: string, { entity }: Ids): Promise<void> {
   for (const { method, path, body, example } of walk.routes) {
     if (method === 'GET' || body === undefined || path.startsWith('/demo/')) continue;
     const at = path.replace(/\{\w+\}/g, NO_ID);
-    if (example !== undefined) await walk.ask(who, method, at, { key, body: example });
+    const named = ACTS.test(path) ? { ...(example as object), entity } : example;
+    if (named !== undefined) await walk.ask(who, method, at, { key, body: named });
     await walk.ask(who, method, at, { key, body: {} });
     await walk.ask(who, method, at, { key, body: '{"a":', headers: JSON_TYPE });
     await walk.ask('nobody', method, at, { body: {} });
@@ -250,7 +255,7 @@ try {
   for (const [who, key] of stories) known[who] = await story(walk, who, key);
   clock.pass(WEEK_MS);
   for (const [who, key, kind] of stories) {
-    await bodies(walk, who, key);
+    await bodies(walk, who, key, known[who] ?? {});
     await gets(walk, who, key, kind, known[who] ?? {});
     // Across tenants: what the first one's ids give to others.
     if (who !== 'live') await gets(walk, `${who}-asks-live`, key, kind, known['live'] ?? {});

@@ -58,17 +58,20 @@ describe('POST /api/v1/classify with an entity', () => {
     assert.deepEqual(problem(foreign), [403, 'tenant_forbidden', 'entity']);
   });
 
-  it('with several entities needs one named only where there is a surface', async () => {
+  it('with several entities needs one named, or null for none', async () => {
     await served.publish({ entity: 'second', surfaces: [] });
-    assert.equal('entity' in (await classify()).json, false);
-    assert.deepEqual(problem(await classify({ surface: 'pay' })), [
-      ...[400, 'parameter_missing', 'entity'],
-    ]);
+    for (const unnamed of [{}, { surface: 'pay' }, { surface: 'pay', entity: null }]) {
+      const refused = problem(await classify(unnamed));
+      assert.deepEqual(refused, [400, 'parameter_missing', 'entity']);
+    }
+    const { json: none } = await classify({ entity: null });
+    assert.equal('entity' in none, false);
+    assert.deepEqual(keysOf(none), []);
     assert.equal((await classify({ entity: 'second' })).json.entity, 'second');
   });
 
   it('carries an event time', async () => {
     const event_at_ms = served.gateway.clock.wall() - 5000;
-    assert.equal((await classify({ event_at_ms })).json.event_at_ms, event_at_ms);
+    assert.equal((await classify({ event_at_ms, entity: null })).json.event_at_ms, event_at_ms);
   });
 });

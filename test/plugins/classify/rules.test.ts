@@ -6,12 +6,7 @@ import { ApiError } from '../../../plugins/contract/index.ts';
 import type { Caller, SequencePoint } from '../../../plugins/contract/index.ts';
 import type { Classified, Engine } from '../../../plugins/classify/engine/index.ts';
 import { classifierOf, type Judged } from '../../../plugins/classify/classifier.ts';
-import {
-  checkRequest,
-  checkWebhookUrl,
-  judge,
-  resultDraft,
-} from '../../../plugins/classify/rules.ts';
+import { checkWebhookUrl, judge, resultDraft } from '../../../plugins/classify/rules.ts';
 
 /** An engine whose verdict is given: what is tested is what becomes of it. */
 const verdict = (more: Partial<Classified> = {}): Engine => ({
@@ -49,7 +44,6 @@ const egress = openEgress({
 });
 const draft = (given: object, engine = verdict()) => {
   const request = { message: 'the text', ...given };
-  checkRequest(request, egress);
   const judged = judge(request, classifierOf({}, engine, fetch), limits) as Judged;
   return resultDraft(request, caller, judged, toll);
 };
@@ -136,14 +130,6 @@ describe('what is logged of a classification', () => {
     const { entity, surface, surface_declared } = members(at);
     assert.deepEqual([entity, surface, surface_declared], ['acme:bot', 'tool_invoke', false]);
     assert.equal(event_at_ms, 5);
-  });
-
-  it('needs the entity of a surface', () => {
-    assert.throws(
-      () => draft({ surface: 'tool_invoke' }),
-      (error: unknown) =>
-        error instanceof ApiError && error.code === 'parameter_missing' && error.param === 'entity',
-    );
   });
 });
 

@@ -29,7 +29,7 @@ describe('hostile requests to the gate', () => {
       ['scope', [null, 5, {}, long]],
       ['timestamp_ms', [null, '5', -1, 0.5, BIG + 1, 1e300]],
       ['action_ref', [null, 5, {}, '', 'x', 'A'.repeat(64), long]],
-      ['entity', [null, 5, '', 'Upper', 'with space', 'é', 'a'.repeat(257)]],
+      ['entity', [5, '', 'Upper', 'with space', 'é', 'a'.repeat(257)]],
       ['surface', [null, 5, '', 'Upper', '1st', 'a-b', 'a'.repeat(65)]],
       ['amount_atomic', [null, '5', -1, 0.5, BIG + 1, 1e300]],
       ['currency', [null, 5, '', {}, long]],
