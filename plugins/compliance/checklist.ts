@@ -6,7 +6,7 @@ import type { Evidence, IncidentEvent, Tally } from './session.ts';
 
 const DAY_MS = 86_400_000;
 /** Most incidents that a report lists; it counts all. */
-const MAX_INCIDENTS = 100;
+export const MAX_INCIDENTS = 100;
 
 /** One line of the checklist. */
 export interface Item {
@@ -66,18 +66,25 @@ function statusOf(catalog: ArticleCatalog, rule: ItemRule, tally: Tally, at_ms: 
     return kept_ms >= catalog.retention.minimum_days * DAY_MS ? 'met' : 'partial';
   }
   if (rule.rule === 'incidents') {
-    const incidents = allIncidents(catalog, tally);
+    const incidents = clocksOf(catalog, tally);
     if (incidents.length === 0) return 'not_evidenced';
-    return incidents.every(({ reported_in_time }) => reported_in_time) ? 'met' : 'partial';
+    return incidents.every(({ incident }) => incident.reported_in_time) ? 'met' : 'partial';
   }
   return found === groups.length ? 'met' : 'partial';
 }
 
 /** The incidents of a session, oldest first, at most MAX_INCIDENTS of them. */
 export const incidentsOf = (catalog: ArticleCatalog, tally: Tally): Incident[] =>
-  allIncidents(catalog, tally, MAX_INCIDENTS);
+  clocksOf(catalog, tally, MAX_INCIDENTS).map(({ incident }) => incident);
 
-function allIncidents(catalog: ArticleCatalog, tally: Tally, limit = Infinity): Incident[] {
+/** An incident with the time by which its report is due. */
+interface Clocked {
+  readonly incident: Incident;
+  readonly due_ms: number;
+}
+
+/** The incidents of a session with their clocks (Article 73), oldest first. */
+export function clocksOf(catalog: ArticleCatalog, tally: Tally, limit = Infinity): Clocked[] {
   const reports = reportsByIncident(tally);
   return tally.incidents.slice(0, limit).map((incident) => {
     const { entry_id, at_ms, kind } = incident;
@@ -89,7 +96,7 @@ function allIncidents(catalog: ArticleCatalog, tally: Tally, limit = Infinity): 
     const own = clocks.find((clock) => clock.own);
     const due_ms = own?.due_ms ?? Math.min(...clocks.map((clock) => clock.due_ms));
     const report = reports.get(entry_id) ?? null;
-    return {
+    const shown = {
       entry_id,
       at: iso(at_ms),
       kind,
@@ -99,6 +106,7 @@ function allIncidents(catalog: ArticleCatalog, tally: Tally, limit = Infinity): 
       reported_at: report === null ? null : iso(report.at_ms),
       reported_in_time: report !== null && report.at_ms <= due_ms,
     };
+    return { incident: shown, due_ms };
   });
 }
 

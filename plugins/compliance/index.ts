@@ -2,16 +2,26 @@
 // NAIC exhibit pack. gateway/API.md §12.1, §12.2.
 
 import { definePlugin } from '../contract/index.ts';
+import { assess } from './assess.ts';
+import type { ComplianceApi } from './assess.ts';
+import { clockRoute } from './clock.ts';
 import { eventType, packType, reportType } from './entries.ts';
 import { eventRoute } from './event.ts';
 import { documentRoutes } from './routes.ts';
 
+export type { Assessment, ComplianceApi } from './assess.ts';
+export type { Item } from './checklist.ts';
+export type { Evidence } from './session.ts';
+
 /** The plugin `compliance`. */
-export default definePlugin({
+export default definePlugin<ComplianceApi>({
   contract: 2,
   name: 'compliance',
   title: 'Compliance',
   requires: ['restraint'],
   types: [eventType, reportType, packType],
-  setup: (host) => ({ routes: [eventRoute(host), ...documentRoutes(host)] }),
+  setup: (host) => ({
+    api: { assess },
+    routes: [eventRoute(host), ...documentRoutes(host), clockRoute(host)],
+  }),
 });

@@ -76,6 +76,29 @@ const beside = {
   ),
 };
 
+/** An incident and its report. */
+export const IncidentSchema = exactly({
+  entry_id: EntryId,
+  at: Time,
+  kind: Nullable(Type.String()),
+  clocks: Type.Record(Type.String(), Time),
+  applies: Nullable(Type.String()),
+  reported_entry_id: Nullable(EntryId),
+  reported_at: Nullable(Time),
+  reported_in_time: Type.Boolean(),
+});
+
+/** The time limits of Article 73. */
+export const ClocksSchema = Type.Array(
+  exactly({
+    id: Type.String(),
+    days: Count,
+    kinds: Type.Array(Type.String()),
+    text: Type.String(),
+    article: Type.String(),
+  }),
+);
+
 /** GET /compliance/eu-ai-act/article-12. */
 export const ReportSchema = exactly(
   {
@@ -115,27 +138,8 @@ export const ReportSchema = exactly(
       erased: { ...EvidenceSchema, description: 'Entries whose texts were erased on request.' },
     }),
     incident_count: Count,
-    incidents: Type.Array(
-      exactly({
-        entry_id: EntryId,
-        at: Time,
-        kind: Nullable(Type.String()),
-        clocks: Type.Record(Type.String(), Time),
-        applies: Nullable(Type.String()),
-        reported_entry_id: Nullable(EntryId),
-        reported_at: Nullable(Time),
-        reported_in_time: Type.Boolean(),
-      }),
-    ),
-    incident_clocks: Type.Array(
-      exactly({
-        id: Type.String(),
-        days: Count,
-        kinds: Type.Array(Type.String()),
-        text: Type.String(),
-        article: Type.String(),
-      }),
-    ),
+    incidents: Type.Array(IncidentSchema),
+    incident_clocks: ClocksSchema,
     applicability_note: Type.String(),
     ...beside,
   },

@@ -1,0 +1,96 @@
+// One set of rules for Article 12: what other plugins read is what the report of the session says, and the clocks of
+// Article 73 by themselves. gateway/API.md §12.1.
+
+import assert from 'node:assert/strict';
+import compliance from '../../../plugins/compliance/index.ts';
+import { definePlugin } from '../../../plugins/contract/index.ts';
+import type { PluginHost } from '../../../plugins/contract/index.ts';
+import { codeOf } from '../../gateway/http/envelope.ts';
+import { ok, run } from '../../gateway/running.ts';
+import type { Running } from '../../gateway/running.ts';
+import type { Body } from '../../support/body.ts';
+import { callerOf } from './article-12-caller.ts';
+import type { Caller } from './article-12-caller.ts';
+
+const DAY_MS = 86_400_000;
+
+describe('what a session evidences', () => {
+  let running: Running;
+  let caller: Caller;
+  let host: PluginHost;
+  before(async () => {
+    const probe = definePlugin({
+      ...{ contract: 2, name: 'probe', title: 'Probe', requires: ['compliance'], types: [] },
+      setup(given) {
+        host = given;
+        return {};
+      },
+    });
+    running = await run({}, { plugins: [probe] });
+    caller = callerOf(running);
+  });
+  after(() => running.close());
+
+  it('is told to other plugins by the rules of the report', async () => {
+    const { entry_id } = await caller.classify('shared');
+    await caller.seal({ session_id: 'shared', event_type: 'model_change' });
+    await caller.seal({ session_id: 'shared', event_type: 'human_verification' });
+    const report = await caller.report('shared');
+    const signals = new Map([
+      ['watched', ['type:classify.result.v1']],
+      ['12(1)', ['event:incident']],
+    ]);
+    const { assess } = host.use(compliance);
+    const found = await assess(host.log('live'), report.session_ref, running.clock.wall(), signals);
+    assert.deepEqual(found.items, report.checklist);
+    assert.deepEqual([found.entries, found.entries_root], [report.entries, report.entries_root]);
+    assert.deepEqual([found.status('watched'), found.status('12(1)')], ['met', 'not_evidenced']);
+    assert.deepEqual(found.evidence('watched').entry_ids, [entry_id]);
+  });
+
+  describe('GET /compliance/eu-ai-act/article-73', () => {
+    const clocks = async (query: string): Promise<Body> =>
+      ok(await running.get(`/compliance/eu-ai-act/article-73?${query}`, { key: running.live }));
+
+    it('has each incident with its clock, its report, and what is overdue', async () => {
+      const session_id = 'incidents';
+      const incident = (incident_kind?: string) =>
+        caller.seal({
+          ...{ session_id, event_type: 'incident' },
+          ...(incident_kind === undefined ? {} : { metadata: { incident_kind } }),
+        });
+      const death = await incident('death');
+      const outage = await incident('critical_infrastructure');
+      const unsaid = await incident();
+      await caller.seal({
+        ...{ session_id, event_type: 'incident_reported' },
+        decision_entry_id: outage.entry_id,
+      });
+      running.clock.pass(3 * DAY_MS);
+      const answer = await clocks(`session_id=${session_id}`);
+      assert.deepEqual([answer.incident_count, answer.overdue_count], [3, 1]);
+      assert.deepEqual(
+        answer.incidents.map((one: Body) => [one.entry_id, one.applies, one.state]),
+        [
+          [death.entry_id, 'due_10d', 'open'],
+          [outage.entry_id, 'due_2d', 'reported'],
+          [unsaid.entry_id, null, 'overdue'],
+        ],
+      );
+      const [first] = answer.incidents;
+      assert.equal(first.due_ms, Number(death.receipt.issued_at_ms) + 10 * DAY_MS);
+      assert.equal(first.remaining_ms, first.due_ms - answer.now_ms);
+      const open = await clocks(`session_id=${session_id}&open=true`);
+      assert.deepEqual(
+        open.incidents.map((one: Body) => one.entry_id),
+        [death.entry_id, unsaid.entry_id],
+      );
+    });
+
+    it('has none for a session without incidents, and refuses another word than true or false', async () => {
+      assert.deepEqual((await clocks('session_id=none')).incidents, []);
+      const refused = await running.get('/compliance/eu-ai-act/article-73?open=maybe');
+      assert.equal(codeOf(refused, 400), 'parameter_invalid');
+    });
+  });
+});
