@@ -75,6 +75,11 @@ const doorsOfPlugins = from(
   'The gateway knows plugins/contract/index.ts and plugins/index.ts.',
 );
 
+const pageScripts = from(
+  '^(node:|\\.\\./(?!\\.\\./contract/page\\.ts$))',
+  'A script of a page imports plugins/contract/page.ts, as it would from actlog/plugin-page.',
+);
+
 const pluginsFolder = join(import.meta.dirname, 'plugins');
 
 /** Names of the plugins that a plugin requires, as its index.ts declares them. */
@@ -178,6 +183,14 @@ export default defineConfig(
       ),
     ),
   ),
+  {
+    files: ['plugins/contract/page.ts', 'plugins/*/pages/*.ts'],
+    rules: {
+      'no-restricted-imports': ['error', { patterns: [pluginsStandOnLog, doorsForPages, noNode] }],
+      'no-restricted-globals': noServerGlobals,
+    },
+  },
+  floor(['plugins/*/pages/*.ts'], pluginsStandOnLog, pageScripts),
   floor(guardOfServices, pluginsStandOnLog, doorsForPages, from('/index\\.ts$', 'No plugin host.')),
   {
     files: verifiersOfPlugins,

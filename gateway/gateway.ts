@@ -32,8 +32,10 @@ export interface Gateway extends Ground {
   readonly scrub: Scrub;
   /** What is served under `/static/`. */
   readonly statics: StaticFiles;
-  /** Renders a view of views/ to a whole HTML document. */
+  /** Renders a view of pages/views/ to a whole HTML document. */
   readonly page: RenderPage;
+  /** Opens the views of another folder, a plugin's. */
+  viewsOf(folder: URL): RenderPage;
   /** What the plugins add: there once they are set up, before anything is served. */
   plugged(): Plugged;
   /** Whether a stop has begun: requests under way are still answered. */

@@ -23,8 +23,6 @@ import type { Kind, Log, Threads, TimeSource } from '../log/index.ts';
 import { PLUGINS, readCatalog } from '../plugins/index.ts';
 import type { AnyPlugin, Json, Route } from '../plugins/contract/index.ts';
 import { carryOver } from './carry.ts';
-import { demoCalls } from './demo/calls.ts';
-import { demoPages } from './demo/pages.ts';
 import { registerPlace } from './config.ts';
 import type { Config, ConfigSources } from './config.ts';
 import { parseNetwork } from './egress/address.ts';
@@ -35,13 +33,14 @@ import { orderPlugins, setUpPlugins } from './host/host.ts';
 import { Problems } from './http/problems.ts';
 import type { Plugged } from './host/plugged.ts';
 import { passphraseOf } from './passphrase.ts';
+import { visitorRoutes } from './host/visitors.ts';
 import { PluginKeys } from './host/plugin-keys.ts';
 import { observeLogs, observeScrub, observeWitnesses, openMetrics } from './metrics.ts';
 import { externalPlugins } from './host/external-plugins.ts';
 import { erasureRoutes } from './routes/erasure.ts';
 import { GATEWAY_TYPES, gatewayRoutes } from './routes/index.ts';
 import { Scrub } from './scrub.ts';
-import { readStaticFiles } from './pages/statics.ts';
+import { StaticFiles } from './pages/statics.ts';
 import { Counters } from './tenants/counters.ts';
 import { Disclosures } from './tenants/disclosures.ts';
 import { finishErasures } from './tenants/erase.ts';
@@ -52,6 +51,7 @@ import { SecretBox } from './webhooks/secret-box.ts';
 import { Subscriptions } from './webhooks/subscriptions.ts';
 import { WEBHOOK_KEYS, Webhooks } from './webhooks/webhooks.ts';
 import { openViews } from './pages/views.ts';
+import type { PageFrame } from './pages/views.ts';
 import { WitnessNetwork } from './witnesses/witness-network.ts';
 
 /** What a start may bring along; tests set the time, their names and their plugins. */
@@ -207,7 +207,11 @@ async function open(
   const keys = await PluginKeys.open(declaring, keyFolder, passphrase, threads.sign);
   const box = await SecretBox.open(keyFolder, passphrase);
   const subscriptions = new Subscriptions(store, box, now);
-  const statics = readStaticFiles();
+  const statics = new StaticFiles();
+  const frame: PageFrame = {
+    asset: (name) => addressOf(name, statics.get(name)?.sha256),
+    menu: () => plugged.menu,
+  };
   const catalogs = new Map<string, Json>();
   const routes: Route[] = [];
   const receipt: Gateway['receipt'] = (log, index, opened) =>
@@ -237,7 +241,8 @@ async function open(
     scrub,
     logger,
     statics,
-    page: openViews((name) => addressOf(name, statics.get(name)?.sha256)),
+    page: openViews(frame),
+    viewsOf: (folder) => openViews(frame, folder),
     plugged: () => plugged,
     stopping: () => stopping,
     uptimeMs: () => time.monotonic() - started,
@@ -255,8 +260,7 @@ async function open(
   await carryOver(gateway, plugins);
   const plugged: Plugged = setUpPlugins(plugins, gateway, sources);
   const own = [...gatewayRoutes(gateway), ...erasureRoutes(gateway), ...plugged.routes];
-  routes.push(...own, ...demoPages(gateway));
-  routes.push(...demoCalls(own, gateway.catalog('demo.json')));
+  routes.push(...own, ...visitorRoutes(own, plugged.visitorRoutes));
   await finishErasures(gateway);
   return { gateway, store, stop: () => (stopping = true) };
 }

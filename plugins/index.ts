@@ -8,6 +8,7 @@ import clear from './clear/index.ts';
 import compliance from './compliance/index.ts';
 import clearing from './clearing/index.ts';
 import type { Plugin } from './contract/index.ts';
+import demo from './demo/index.ts';
 import exported from './exports/index.ts';
 import foundry from './foundry/index.ts';
 import nap from './nap/index.ts';
@@ -46,4 +47,5 @@ export const PLUGINS: readonly Plugin[] = [
   issuerPays,
   stack,
   exported,
+  demo,
 ];

@@ -2,9 +2,17 @@
 // is the same in both, and for browsers dist/static/verify.js, the offline verifier, with kit.js beside it.
 
 import { spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { minify } from 'terser';
@@ -51,15 +59,15 @@ async function bundle(file: string, contents: string): Promise<void> {
     ecma: 2020,
     compress: { passes: 5, unsafe: true, pure_getters: true, unsafe_arrows: true },
   });
-  mkdirSync(join(dist, 'static'), { recursive: true });
-  writeFileSync(join(dist, 'static', file), code);
+  mkdirSync(dirname(join(dist, file)), { recursive: true });
+  writeFileSync(join(dist, file), code);
 }
 
 const fromVerify = (names: readonly string[]): string =>
   `export { ${names.join(', ')} } from './log/verify.ts';`;
 
 await bundle(
-  'verify.js',
+  'static/verify.js',
   fromVerify([
     'LogError',
     'openEntry',
@@ -73,13 +81,19 @@ await bundle(
   ]),
 );
 // Whom to trust is read once, and may be pinned in the page: apart, so that the verifier stays small.
-await bundle('kit.js', fromVerify(['parsePolicy', 'trustFromKit']));
+await bundle('static/kit.js', fromVerify(['parsePolicy', 'trustFromKit']));
 
-// The scripts of the pages: `gateway/pages/scripts/log.ts` is `/static/log-page.js`.
-for (const name of readdirSync(join(root, 'gateway/pages/scripts'))) {
-  if (name.endsWith('.ts')) {
-    await bundle(name.replace(/\.ts$/, '-page.js'), `import './gateway/pages/scripts/${name}';`);
+/** Bundles each script of a folder of pages: `log.ts` becomes `log-page.js` in the folder `to` of dist/. */
+async function bundleScripts(folder: string, to: string): Promise<void> {
+  if (!existsSync(join(root, folder))) return;
+  for (const name of readdirSync(join(root, folder))) {
+    if (!name.endsWith('.ts')) continue;
+    await bundle(join(to, name.replace(/\.ts$/, '-page.js')), `import './${folder}/${name}';`);
   }
+}
+await bundleScripts('gateway/pages/scripts', 'static');
+for (const plugin of readdirSync(join(root, 'plugins'))) {
+  await bundleScripts(`plugins/${plugin}/pages`, `plugins/${plugin}/pages`);
 }
 cpSync(join(root, 'node_modules/uplot/dist/uPlot.min.css'), join(dist, 'static', 'uplot.css'));
 

@@ -15,6 +15,7 @@ import type {
 import type { ConfigSources } from '../config.ts';
 import { adapted } from './contract-1.ts';
 import type { Gateway } from '../gateway.ts';
+import type { RenderPage } from '../pages/views.ts';
 import { logView } from './log-view.ts';
 import { joinSetups } from './plugged.ts';
 import type { Plugged } from './plugged.ts';
@@ -69,9 +70,10 @@ export function setUpPlugins(
   const ordered = orderPlugins(plugins);
   const settings = pluginSettings(ordered, sources);
   const setups = new Map<string, Setup>();
+  const pages = new Map<string, RenderPage>();
   for (const plugin of ordered) {
     const { name } = plugin;
-    const host = hostFor(plugin, gateway, settings.get(name) ?? {}, setups);
+    const host = hostFor(plugin, gateway, settings.get(name) ?? {}, setups, pages);
     const setup = asked(name, 'setup', () => plugin.setup(host));
     const declaring = ordered.filter(
       (one) => one === plugin || plugin.requires?.includes(one.name),
@@ -79,9 +81,25 @@ export function setUpPlugins(
     const codes = declaring.flatMap(({ errors = {} }) => Object.keys(errors));
     checkSetup(name, setup, new Set(codes));
     for (const route of [...(setup.routes ?? []), ...(setup.pages ?? [])]) own(name, route);
+    openPages(name, setup, gateway, pages);
     setups.set(name, setup);
   }
   return joinSetups(setups);
+}
+
+/** Opens the folder of a plugin's pages: its views, and what it serves under `/static/`. */
+function openPages(
+  plugin: string,
+  { pageFolder }: Setup,
+  gateway: Gateway,
+  pages: Map<string, RenderPage>,
+): void {
+  if (pageFolder === undefined) return;
+  const [taken] = gateway.statics.addFolder(pageFolder);
+  if (taken !== undefined) {
+    throw new PluginError(plugin, `serves /static/${taken}, which is there already`);
+  }
+  pages.set(plugin, gateway.viewsOf(pageFolder));
 }
 
 function hostFor(
@@ -89,6 +107,7 @@ function hostFor(
   gateway: Gateway,
   settings: Readonly<Record<string, unknown>>,
   setups: ReadonlyMap<string, Setup>,
+  pages: ReadonlyMap<string, RenderPage>,
 ): PluginHost {
   const { config } = gateway;
   const viewsOf = (kind: Kind): readonly LogView[] =>
@@ -126,7 +145,14 @@ function hostFor(
       add: (name) => gateway.counters.add(`${plugin.name}/${name}`),
       get: (name) => gateway.counters.get(`${plugin.name}/${name}`),
     },
-    page: gateway.page,
+    page(view, { partner, ...data }) {
+      const render = pages.get(plugin.name);
+      if (render === undefined) {
+        throw new PluginError(plugin.name, `renders ${view}, and its setup has no pageFolder`);
+      }
+      const shown = partner === undefined ? null : gateway.plugged().partner(partner);
+      return render(view, { ...data, partner: shown });
+    },
     now: () => gateway.now(),
     url: (path) => `${gateway.base_url}${path}`,
   };

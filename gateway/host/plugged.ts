@@ -8,10 +8,12 @@ import type {
   Job,
   JsonObject,
   Kind,
+  MenuItem,
   PublicMetrics,
   Retention,
   Route,
   Setup,
+  VisitorRoute,
 } from '../../plugins/contract/index.ts';
 import { PluginError } from './plugin-error.ts';
 
@@ -27,6 +29,8 @@ export interface Plugged {
   readonly retention: readonly Retention[];
   /** The first partner that a plugin knows by the slug; null where none does. */
   partner(slug: string): FooterPartner | null;
+  readonly menu: readonly MenuItem[];
+  readonly visitorRoutes: readonly VisitorRoute[];
   kitVectors(kind: Kind, index: number): Promise<readonly JsonObject[]>;
 }
 
@@ -62,6 +66,8 @@ export function joinSetups(setups: ReadonlyMap<string, Setup>): Plugged {
       },
     },
     retention: all.flatMap(({ retention = [] }) => retention),
+    menu: all.flatMap(({ menu = [] }) => menu),
+    visitorRoutes: all.flatMap(({ visitorRoutes = [] }) => visitorRoutes),
     partner(slug) {
       for (const setup of all) {
         const found = setup.partner?.(slug) ?? null;

@@ -36,7 +36,7 @@ const FUNCTIONS: ReadonlyMap<number, readonly string[]> = new Map([
   [CONTRACT, ['setup', 'carry']],
 ]);
 /** What a setup may have: lists, functions, and objects with their functions. */
-const LISTS = ['routes', 'pages', 'commands', 'jobs'] as const;
+const LISTS = ['routes', 'pages', 'commands', 'jobs', 'menu', 'visitorRoutes'] as const;
 const CALLED = ['status', 'partner', 'kitVectors'] as const;
 
 /** Throws `PluginError` for the first thing that is not as the contract has it. */
@@ -134,6 +134,9 @@ export function checkSetup(plugin: string, setup: Setup, codes: ReadonlySet<stri
     if (setup[part] !== undefined && !has(setup, part)) refuse(`${part} must be a function`);
   }
   const { routes = [], pages = [], commands = [], jobs = [], metrics, retention } = setup;
+  if (setup.pageFolder !== undefined && !setup.pageFolder.href.endsWith('/')) {
+    refuse('pageFolder must be the URL of a folder, with a slash at its end');
+  }
   for (const route of [...routes, ...pages]) checkRoute(plugin, route, codes);
   for (const command of [...commands, ...jobs]) checkCommand(plugin, command);
   for (const { name, every_ms } of commands) {

@@ -6,7 +6,7 @@
 import ipaddr from 'ipaddr.js';
 import { ApiError } from '../../plugins/contract/index.ts';
 import type { Caller, Role, Route } from '../../plugins/contract/index.ts';
-import { isDemonstration } from '../demo/calls.ts';
+import { isVisitorRoute } from '../host/visitors.ts';
 import type { KeyRefusal } from '../tenants/api-key.ts';
 import { headerCount } from './request.ts';
 import type { Next, RequestContext } from './request.ts';
@@ -27,7 +27,7 @@ export function authenticate(ctx: RequestContext, next: Next): Promise<unknown> 
   const { access, method } = matched.route;
   // X-API-Key tells a cache on the way nothing: what one key may see is for nobody else.
   if (method === 'GET' && access !== 'read') ctx.set('Cache-Control', 'no-store');
-  if (isDemonstration(matched.route)) {
+  if (isVisitorRoute(matched.route)) {
     return visitor(ctx, key, ip).then((caller) => {
       state.caller = caller;
       return next();

@@ -1,5 +1,5 @@
-// The files that pages load and that third parties download: the assets in static/, and what `npm run build`
-// makes for browsers in dist/static/. They are read once, at start.
+// The files that pages load and that third parties download: assets, and the scripts that `npm run build` bundles for
+// browsers. They are read once, at start.
 
 import { hash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -11,9 +11,6 @@ export interface StaticFile {
   readonly sha256: string;
 }
 
-/** Every file that is served under `/static/`, by name. */
-export type StaticFiles = ReadonlyMap<string, StaticFile>;
-
 const TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
@@ -21,23 +18,43 @@ const TYPES: Readonly<Record<string, string>> = {
   txt: 'text/plain; charset=utf-8',
 };
 
-/** The assets, then what the build makes: its folder as seen from dist/gateway/pages and from the sources. */
-const PLACES = ['./static/', '../../static/', '../../dist/static/'];
+/** The root of the package, or dist/ when the gateway runs from there. */
+const ROOT = new URL('../../', import.meta.url);
 
-/** Reads them; a source tree that was never built has no scripts, and pages work without. */
-export function readStaticFiles(): StaticFiles {
-  const files = new Map<string, StaticFile>();
-  for (const place of PLACES) {
-    const folder = new URL(place, import.meta.url);
-    if (!existsSync(folder)) continue;
-    for (const name of readdirSync(folder)) {
-      const type = TYPES[extension(name)];
-      if (type === undefined || files.has(name)) continue;
-      const bytes = readFileSync(new URL(name, folder));
-      files.set(name, { bytes, type, sha256: hash('sha256', bytes, 'hex') });
-    }
+/** Every file that is served under `/static/`, by name. */
+export class StaticFiles extends Map<string, StaticFile> {
+  /** The gateway's own files. A source tree without dist/ has no scripts; its pages work without them. */
+  constructor() {
+    super();
+    this.addFolder(new URL('static/', import.meta.url));
+    for (const place of ['static/', 'dist/static/']) this.#read(new URL(place, ROOT));
   }
-  return files;
-}
 
-const extension = (name: string): string => name.slice(name.lastIndexOf('.') + 1);
+  /**
+   * Adds the files of a folder whose content type is known, and those that the build made for it. The first file of a
+   * name is kept; returns the names that were there already.
+   */
+  addFolder(folder: URL): readonly string[] {
+    const taken = this.#read(folder);
+    if (folder.href.startsWith(ROOT.href)) {
+      this.#read(new URL(`dist/${folder.href.slice(ROOT.href.length)}`, ROOT));
+    }
+    return taken;
+  }
+
+  #read(folder: URL): string[] {
+    const taken: string[] = [];
+    if (!existsSync(folder)) return taken;
+    for (const name of readdirSync(folder)) {
+      const type = TYPES[name.slice(name.lastIndexOf('.') + 1)];
+      if (type === undefined) continue;
+      if (this.has(name)) {
+        taken.push(name);
+        continue;
+      }
+      const bytes = readFileSync(new URL(name, folder));
+      this.set(name, { bytes, type, sha256: hash('sha256', bytes, 'hex') });
+    }
+    return taken;
+  }
+}

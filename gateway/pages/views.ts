@@ -1,8 +1,12 @@
-// Pages from templates: eta with every value escaped, one layout around them all. Views are the files
-// of views/; a plugin names one, `clear/dashboard`, and gives its data.
+// Pages from templates: eta, which escapes every value, and one layout around them all.
+//
+// The gateway's own views are the files of views/. A plugin has its views in a folder of its own; they use two of the
+// gateway's by name: `layout('@layout')` and `include('@helplines', …)`.
 
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Eta } from 'eta';
+import type { FooterPartner, MenuItem } from '../../plugins/contract/index.ts';
 import { inlineMarkdown, markdown } from './markdown.ts';
 
 /** What every view may use, beside its own data as `it`. */
@@ -15,10 +19,10 @@ export interface ViewFrame {
   readonly scripts?: readonly string[];
   /** Style sheets beside the common one, by their names under `/static/`. */
   readonly styles?: readonly string[];
-  /** Which entry of the navigation is this page: its path. */
+  /** Path of the page, which the menu marks. */
   readonly here?: string;
-  /** The partner whose link led here; stands in the footer. */
-  readonly partner?: { readonly name: string; readonly status_url: string } | null;
+  /** The partner whose link led to the page; the footer shows it. */
+  readonly partner?: FooterPartner | null;
 }
 
 /** Renders a view to a whole HTML document. */
@@ -27,16 +31,37 @@ export type RenderPage = (
   data: ViewFrame & Readonly<Record<string, unknown>>,
 ) => string;
 
-/** What gives HTML of its own: the only values that views write unescaped. */
+/** What the frame of each page asks for when it is rendered. */
+export interface PageFrame {
+  /** The address of a static file. */
+  asset(name: string): string;
+  /** The pages of plugins in the menu. */
+  menu(): readonly MenuItem[];
+}
+
+/** The functions whose HTML views write unescaped. */
 const SHARED = { markdown, inline: inlineMarkdown };
 
-/** Opens the folder of views; a template is compiled once. `assets` gives the address of a static file. */
-export function openViews(assets: (name: string) => string): RenderPage {
+const OWN = new URL('views/', import.meta.url);
+/** The views of the gateway that plugins may use. */
+const NAMED = ['layout', 'helplines'];
+
+/** Opens a folder of views, by default the gateway's own. Each template is compiled once. */
+export function openViews(frame: PageFrame, folder: URL = OWN): RenderPage {
   const eta = new Eta({
-    views: fileURLToPath(new URL('views', import.meta.url)),
+    views: fileURLToPath(folder),
     autoEscape: true,
     cache: true,
     autoTrim: false,
   });
-  return (view, data) => eta.render(view, { ...data, ...SHARED, asset: assets });
+  for (const name of NAMED) {
+    eta.loadTemplate(`@${name}`, readFileSync(new URL(`${name}.eta`, OWN), 'utf8'));
+  }
+  return (view, data) =>
+    eta.render(view, {
+      ...data,
+      ...SHARED,
+      asset: (name: string) => frame.asset(name),
+      menu: frame.menu(),
+    });
 }

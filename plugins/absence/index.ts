@@ -15,6 +15,7 @@ export default definePlugin({
   title: 'Absence exchange',
   types: [witnessType, earlierWitnessType, reportType],
   setup: (host) => ({
+    pageFolder: new URL('./pages/', import.meta.url),
     routes: [
       ...layerRoutes({ host, file: 'absence.json', base: '/api/v1/absence', tag: 'absence' }),
       witnessRoute(host),

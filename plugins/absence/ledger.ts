@@ -221,7 +221,7 @@ export function ledgerRoutes(host: PluginHost): readonly Route[] {
         ctx.vary('Accept');
         if (ctx.accepts('json', 'html') === 'html') {
           const title = 'How absence documents are verified';
-          sendPage(ctx, host.page('absence-verify', { title, schema, steps }));
+          sendPage(ctx, host.page('verify', { title, schema, steps }));
           return;
         }
         ctx.body = {

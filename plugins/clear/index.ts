@@ -30,6 +30,8 @@ export default definePlugin<ClearApi>({
         ...clearRoutes(host, api),
       ],
       pages: clearPages(host),
+      pageFolder: new URL('./pages/', import.meta.url),
+      menu: [{ path: '/clear/dashboard', name: 'Dashboard' }],
       commands: [ceilingCommand],
     };
   },

@@ -27,7 +27,7 @@ function dashboardRoute(host: PluginHost): Route {
       summary: 'Usage, tolls, exposure and clearing of a tenant, by its key',
     },
     () =>
-      host.page('clear/dashboard', {
+      host.page('dashboard', {
         title: 'Dashboard',
         here: '/clear/dashboard',
         scripts: ['dashboard-page.js'],
@@ -54,7 +54,7 @@ function embedRoute(host: PluginHost, vertical: Vertical): Route {
     },
     (ctx) => {
       framed(ctx);
-      return host.page('clear/embed', {
+      return host.page('embed', {
         title: `Embed: ${capital_commitment.join(', ')}`,
         id,
         endpoint,

@@ -62,10 +62,10 @@ export interface PluginHost {
   signers(kind: Kind, name: string): readonly [PluginSigner, ...PluginSigner[]];
   readonly counters: Counters;
   /**
-   * Renders a view of gateway/pages/views/ (`clear/dashboard`) to a whole HTML document; every value is escaped.
-   * `title` stands in the head; `scripts` and `styles` name files under `/static/`.
+   * Renders a view of the plugin's `pageFolder`, such as `dashboard` of `dashboard.eta`, to a whole HTML document. The
+   * template gets `data` as `it`, and every value that it writes is escaped.
    */
-  page(view: string, data: { readonly title: string } & Readonly<Record<string, unknown>>): string;
+  page(view: string, data: PageData): string;
   /** Milliseconds of wall-clock time; tests set it. */
   now(): number;
   /** An absolute address of this service: `url('/verify')`. */
@@ -105,12 +105,61 @@ export interface FooterPartner {
   readonly status_url: string;
 }
 
+/** What a view gets, beside data of its own. */
+export interface PageData extends Readonly<Record<string, unknown>> {
+  readonly title: string;
+  /** Path of the page, which the menu marks. */
+  readonly here?: string;
+  /** Scripts and style sheets of the page, by their names under `/static/`. */
+  readonly scripts?: readonly string[];
+  readonly styles?: readonly string[];
+  /** Slug of the partner whose link led to the page; the footer names the partner. */
+  readonly partner?: string | undefined;
+}
+
+/** A page in the menu of all pages. */
+export interface MenuItem {
+  readonly path: string;
+  readonly name: string;
+}
+
+/**
+ * A route that anyone may call without a key, under a second path: it acts in the sandbox log for one tenant that all
+ * visitors share, whose texts are not kept (gateway/API.md §3.3, §3.4).
+ */
+export interface VisitorRoute {
+  readonly path: string;
+  readonly tag: string;
+  /** Method and path of the route that answers, as it is declared: `POST /api/v1/classify`. */
+  readonly target: string;
+  /** The members of its body that a visitor may give; any other member is refused. */
+  readonly members?: readonly string[];
+  /** Schemas in place of those that the route has for these members. */
+  readonly schemas?: Readonly<Record<string, TSchema>>;
+  /** Members of the example in place of those of the route's own. */
+  readonly example?: JsonObject;
+  /** What the example needs, in one sentence of the description. */
+  readonly needs?: string;
+  /** The body that the route gets in place of the visitor's. */
+  readonly body?: JsonObject;
+}
+
 /** What a plugin adds to the service: what its `setup` returns. Every member is optional. */
 export interface Setup<T = unknown> {
   /** Matched in this order, after the gateway's own routes. */
   readonly routes?: readonly Route[];
   /** Routes that answer with HTML; they follow `routes`. */
   readonly pages?: readonly Route[];
+  /**
+   * The folder of its pages, `new URL('./pages/', import.meta.url)`: `<view>.eta` are the views of `host.page`; style
+   * sheets, scripts and pictures (.css, .js, .svg, .txt) are served under `/static/` by their names. The build of the
+   * package bundles each `<name>.ts` of a built-in plugin's folder as `<name>-page.js`.
+   */
+  readonly pageFolder?: URL;
+  /** Its pages in the menu. */
+  readonly menu?: readonly MenuItem[];
+  /** Routes of the service that visitors may call. */
+  readonly visitorRoutes?: readonly VisitorRoute[];
   /** What other plugins get from `host.use`. */
   readonly api?: T;
   /** What the operator may do to the plugin's part, from the command line. */

@@ -36,6 +36,7 @@ export default definePlugin({
   setup(host) {
     host.use(gate).challenges(gateChallenger(host));
     return {
+      pageFolder: new URL('./pages/', import.meta.url),
       routes: [
         ...layerRoutes({
           host,

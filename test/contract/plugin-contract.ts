@@ -7,6 +7,7 @@
 import assert from 'node:assert/strict';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { commandVerbs } from '../../gateway/host/commands.ts';
+import { ownerOf } from '../../gateway/host/plugin-error.ts';
 import { PROBLEMS } from '../../gateway/http/problems.ts';
 import { carriedName, CONTRACT } from '../../plugins/contract/index.ts';
 import type { AnyPlugin, JsonObject, Route, Sequenced } from '../../plugins/contract/index.ts';
@@ -86,7 +87,7 @@ function describeServed(plugin: AnyPlugin, options: ContractOptions): void {
   after(() => running.close());
 
   it('tags its routes with its name and says what they do', () => {
-    assert.ok(routes.length > 0);
+    assert.ok(running.gateway.routes().some((route) => ownerOf(route) === plugin.name));
     for (const { path, summary, responses } of routes) {
       assert.match(path, /^\/[^\s?#]*$/);
       assert.ok(summary.length > 0, path);

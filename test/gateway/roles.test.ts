@@ -1,7 +1,7 @@
 // Every role at every route of the service. gateway/API.md §3.1.
 
 import assert from 'node:assert/strict';
-import { isDemonstration } from '../../gateway/demo/calls.ts';
+import { isVisitorRoute } from '../../gateway/host/visitors.ts';
 import { ROLES } from '../../plugins/contract/index.ts';
 import type { Role, Route } from '../../plugins/contract/index.ts';
 import { run } from './running.ts';
@@ -49,7 +49,7 @@ describe('roles of API keys', () => {
   };
 
   it('open the routes that are theirs, and no other', async () => {
-    const routes = running.gateway.routes().filter((route) => !isDemonstration(route));
+    const routes = running.gateway.routes().filter((route) => !isVisitorRoute(route));
     const names = routes.map(nameOf);
     for (const name of [...SERVICE, ...OPERATOR, ...INSURED]) {
       assert.ok(names.includes(name), `${name} is a route`);
@@ -67,7 +67,7 @@ describe('roles of API keys', () => {
   });
 
   it('open no demonstration, which takes no key', async () => {
-    for (const route of running.gateway.routes().filter(isDemonstration)) {
+    for (const route of running.gateway.routes().filter(isVisitorRoute)) {
       for (const role of ROLES) {
         assert.equal((await asked(route, keys.get(role))).status, 401, nameOf(route));
       }
@@ -78,7 +78,7 @@ describe('roles of API keys', () => {
     const { json } = await running.get('/openapi.json');
     for (const route of running.gateway.routes()) {
       const operation = json.paths[route.path.replaceAll('*}', '}')][route.method.toLowerCase()];
-      if (isDemonstration(route)) continue;
+      if (isVisitorRoute(route)) continue;
       assert.deepEqual(
         operation['x-roles'],
         ROLES.filter((role) => mayCall(role, route)),

@@ -98,7 +98,7 @@ const files = createRequire(import.meta.url)('node:fs') as {
   existsSync: (path: unknown) => boolean;
 };
 const isThere = files.existsSync;
-files.existsSync = (path) => !String(path).endsWith('/dist/static/') && isThere(path);
+files.existsSync = (path) => !String(path).includes('/dist/') && isThere(path);
 syncBuiltinESMExports();
 const web = (values: NodeJS.ArrayBufferView): unknown => fill(values);
 Object.defineProperty(crypto.webcrypto, 'getRandomValues', { value: web });

@@ -122,14 +122,12 @@ describe('the house (skipped outside a git clone)', () => {
     const routes = [...plugins].join('|');
     const named = new RegExp(
       [
-        `from '[./]*plugins/(?!(?:contract/)?index\\.ts')`,
+        `from '[./]*plugins/(?!(?:(?:contract/)?index|contract/page|verifiers)\\.ts')`,
         `['"\`](?:${types})\\.[a-z_]+\\.v[1-9]`,
         `['"\`]/api/v1/(?:${routes})\\b`,
       ].join('|'),
     );
-    // Demonstrations, pages and the page that verifies show what the layers answer.
-    const apart = /^gateway\/(?:demo|pages)\//;
-    const gateway = sources.filter((file) => file.startsWith('gateway/') && !apart.test(file));
+    const gateway = sources.filter((file) => file.startsWith('gateway/'));
     assert.deepEqual(linesWith(gateway, named), []);
     const imported = gateway.flatMap((file) => {
       return [...read(file).matchAll(/\{([^}]*)\} from '[./]*plugins\/index\.ts'/g)].flatMap(

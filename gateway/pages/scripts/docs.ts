@@ -1,6 +1,6 @@
 // /docs/{operation}: sends the request that the form describes to this service, with a sandbox key only.
 
-import { byId, make } from './parts/dom.ts';
+import { byId, make } from '../../../plugins/contract/page.ts';
 
 const KEY_AT = 'actlog:sandbox-key';
 const SANDBOX = 'svc_sandbox_';

@@ -1,6 +1,6 @@
 // /status: asks for the state again while the page is open, so that it is never an old one.
 
-import { texts } from './parts/dom.ts';
+import { texts } from '../../../plugins/contract/page.ts';
 
 const EVERY_MS = 15_000;
 

@@ -16,7 +16,7 @@ import {
   Unanswerable,
 } from '../../../plugins/verifiers.ts';
 import type { Question, Shown } from '../../../plugins/verifiers.ts';
-import { byId, make, texts } from './parts/dom.ts';
+import { byId, make, texts } from '../../../plugins/contract/page.ts';
 import { compareWithLast } from './verify/trust.ts';
 import { lineOf, resultOf, severalOf, undecided } from './verify/result.ts';
 import type { Shape } from './verify/result.ts';

@@ -1,7 +1,7 @@
 // Who may ask what: gateway/API.md §3.2 and §3.3.
 
 import assert from 'node:assert/strict';
-import { isDemonstration } from '../../../gateway/demo/calls.ts';
+import { isVisitorRoute } from '../../../gateway/host/visitors.ts';
 import { notes } from '../notes.ts';
 import { run } from '../running.ts';
 import type { Running } from '../running.ts';
@@ -68,7 +68,7 @@ describe('authentication', () => {
 
   it('keeps what needs a key out of caches on the way', async () => {
     const routes = running.gateway.routes().filter((route) => {
-      return route.method === 'GET' && route.access !== 'read' && !isDemonstration(route);
+      return route.method === 'GET' && route.access !== 'read' && !isVisitorRoute(route);
     });
     assert.ok(routes.some(({ path }) => path === '/api/v1/clear/usage'));
     for (const { path } of routes) {

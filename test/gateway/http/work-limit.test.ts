@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import Type from 'typebox';
-import { isDemonstration } from '../../../gateway/demo/calls.ts';
+import { isVisitorRoute } from '../../../gateway/host/visitors.ts';
 import { readConfig } from '../../../gateway/config.ts';
 import { ApiError, definePlugin, route } from '../../../plugins/contract/index.ts';
 import type { Route } from '../../../plugins/contract/index.ts';
@@ -221,7 +221,7 @@ describe('routes whose work grows with their input', () => {
   let routes: readonly Route[];
   before(async () => {
     const running = await run();
-    routes = running.gateway.routes().filter((one) => !isDemonstration(one));
+    routes = running.gateway.routes().filter((one) => !isVisitorRoute(one));
     await running.close();
   });
 

@@ -2,7 +2,7 @@
 // Everything shown is text, whatever stands in it.
 
 import type { Finding, Json, Line } from '../../../../log/verify.ts';
-import { make } from '../parts/dom.ts';
+import { make } from '../../../../plugins/contract/page.ts';
 import { timeline } from './timeline.ts';
 import { wayPicture } from './way-picture.ts';
 

@@ -3,8 +3,8 @@
 
 import { timeWords } from '../../../../log/verify.ts';
 import type { Moment } from '../../../../log/verify.ts';
-import { make } from '../parts/dom.ts';
-import { draw } from '../parts/svg.ts';
+import { make } from '../../../../plugins/contract/page.ts';
+import { draw } from './svg.ts';
 
 const WIDTH = 340;
 const ROW = 54;

@@ -2,8 +2,8 @@
 // node that both make. Each hash can be opened. RFC 9162 §2.1.3.
 
 import type { Way } from '../../../../log/verify.ts';
-import { make } from '../parts/dom.ts';
-import { draw } from '../parts/svg.ts';
+import { make } from '../../../../plugins/contract/page.ts';
+import { draw } from './svg.ts';
 
 const WIDTH = 340;
 const LEVEL = 58;

@@ -1,10 +1,7 @@
 // /hiring-proof, /mortgage-proof, /chatbot-proof: a message classified, and the act that was not done because of it.
 
-import { ask, freshName } from './parts/ask.ts';
-import { byId } from './parts/dom.ts';
-import { field, onSubmit, say } from './parts/progress.ts';
-import { showReceipt } from './parts/receipts.ts';
-import type { Receipt } from './parts/receipts.ts';
+import { ask, byId, field, freshName, onSubmit, say, showReceipt } from '../../contract/page.ts';
+import type { Receipt } from '../../contract/page.ts';
 
 const WAIT_S = 20;
 const session_id = freshName();

@@ -1,13 +1,18 @@
 // /demo/hero: the whole story on real calls of the sandbox, and the checks of all of it in this browser.
 
-import { verifyAbsence } from '../../../log/verify.ts';
-import type { JsonObject, Question } from '../../../log/verify.ts';
-import { ask, freshName } from './parts/ask.ts';
-import type { Body } from './parts/ask.ts';
-import { byId, make } from './parts/dom.ts';
-import { busy, say } from './parts/progress.ts';
-import { checked, receiptCard, trustIn } from './parts/receipts.ts';
-import type { Receipt } from './parts/receipts.ts';
+import {
+  ask,
+  busy,
+  byId,
+  checked,
+  freshName,
+  make,
+  receiptCard,
+  say,
+  trustIn,
+  verifyAbsence,
+} from '../../contract/page.ts';
+import type { Body, JsonObject, Question, Receipt } from '../../contract/page.ts';
 
 const WAIT_S = 20;
 

@@ -1,13 +1,19 @@
 // /clear/embed/…: in a frame of anybody's site. It verifies receipts that the site posts to it, and asks the
 // sandbox by itself; it never takes a key. The messages stand on the page.
 
-import { verifyReceipt } from '../../../log/verify.ts';
-import { ask, freshName } from './parts/ask.ts';
-import type { Body } from './parts/ask.ts';
-import { byId } from './parts/dom.ts';
-import { busy, field, onSubmit, say } from './parts/progress.ts';
-import { receiptCard, trustIn } from './parts/receipts.ts';
-import type { Receipt } from './parts/receipts.ts';
+import {
+  ask,
+  busy,
+  byId,
+  field,
+  freshName,
+  onSubmit,
+  receiptCard,
+  say,
+  trustIn,
+  verifyReceipt,
+} from '../../contract/page.ts';
+import type { Body, Receipt } from '../../contract/page.ts';
 
 const WAIT_S = 20;
 /** More than any receipt of the log has. */

@@ -1,11 +1,16 @@
 // /bind-room: a bind or renewal asked of the gate, and the human who decides what is held.
 
-import { ask, freshName } from './parts/ask.ts';
-import type { Body } from './parts/ask.ts';
-import { byId, make } from './parts/dom.ts';
-import { field, onSubmit, say } from './parts/progress.ts';
-import { showReceipt } from './parts/receipts.ts';
-import type { Receipt } from './parts/receipts.ts';
+import {
+  ask,
+  byId,
+  field,
+  freshName,
+  make,
+  onSubmit,
+  say,
+  showReceipt,
+} from '../../contract/page.ts';
+import type { Body, Receipt } from '../../contract/page.ts';
 
 const WAIT_S = 20;
 const session_id = freshName();

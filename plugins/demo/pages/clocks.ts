@@ -1,10 +1,7 @@
 // /clocks/naic: the moment that is sealed in the log, and the times that run from it.
 
-import { ask, freshName } from './parts/ask.ts';
-import { byId } from './parts/dom.ts';
-import { field, onSubmit, say } from './parts/progress.ts';
-import { showReceipt } from './parts/receipts.ts';
-import type { Receipt } from './parts/receipts.ts';
+import { ask, byId, field, freshName, onSubmit, say, showReceipt } from '../../contract/page.ts';
+import type { Receipt } from '../../contract/page.ts';
 
 const WAIT_S = 20;
 const HOUR_MS = 3_600_000;

@@ -1,10 +1,17 @@
 // /scan/exhibit-d: lines classified into one session, and that session as Exhibit D.
 
-import { ask, freshName } from './parts/ask.ts';
-import { byId, make } from './parts/dom.ts';
-import { field, onSubmit, say } from './parts/progress.ts';
-import { checked, showReceipt } from './parts/receipts.ts';
-import type { Receipt } from './parts/receipts.ts';
+import {
+  ask,
+  byId,
+  checked,
+  field,
+  freshName,
+  make,
+  onSubmit,
+  say,
+  showReceipt,
+} from '../../contract/page.ts';
+import type { Receipt } from '../../contract/page.ts';
 
 const WAIT_S = 20;
 const MAX_LINES = 8;

@@ -1,10 +1,9 @@
-// The demonstrations, each with its own job, on real calls of the sandbox (calls.ts).
-// gateway/API.md §17 (track targets): a partner's link leads here, and its slug then stands in the footer.
+// The pages of the demonstrations, on real calls to the sandbox log (calls.ts). A partner's tracked link leads to one of
+// them, and the footer then names the partner (gateway/API.md §17).
 
 import { Type } from 'typebox';
-import { pageRoute } from '../../plugins/contract/index.ts';
-import type { Json, JsonObject, Route } from '../../plugins/contract/index.ts';
-import type { Gateway } from '../gateway.ts';
+import { pageRoute } from '../contract/index.ts';
+import type { Json, JsonObject, PluginHost, Route } from '../contract/index.ts';
 
 /** One page. */
 interface DemoPage {
@@ -36,25 +35,25 @@ const QUERY = Type.Object({
 });
 
 /** `/demo/hero` and the other targets of tracked links that are demonstrations. */
-export function demoPages(gateway: Gateway): readonly Route[] {
-  return pagesOf(gateway).map(({ path, view, title, script, data }) =>
+export function demoPages(host: PluginHost): readonly Route[] {
+  return pagesOf(host).map(({ path, view, title, script, data }) =>
     pageRoute({ path, summary: `Demonstration: ${title}`, query: QUERY }, (ctx) => {
-      const { partner: slug } = ctx.state.query;
-      return gateway.page(`demo/${view}`, {
+      const { partner } = ctx.state.query;
+      return host.page(view, {
         title,
         here: path,
         scripts: [script],
-        partner: slug === undefined ? null : gateway.plugged().partner(slug),
-        base_url: gateway.base_url,
-        helplines: gateway.catalog('helplines.json'),
+        partner,
+        base_url: host.url(''),
+        helplines: host.catalog('helplines.json'),
         ...data,
       });
     }),
   );
 }
 
-function pagesOf(gateway: Gateway): readonly DemoPage[] {
-  const catalog = (path: string): Json => gateway.catalog(path);
+function pagesOf(host: PluginHost): readonly DemoPage[] {
+  const catalog = (path: string): Json => host.catalog(path);
   const { hero, scan, proofs } = catalog('demo.json') as unknown as DemoCatalog;
   const naic = catalog('compliance/naic.json') as JsonObject;
   return [
@@ -103,7 +102,7 @@ function pagesOf(gateway: Gateway): readonly DemoPage[] {
 }
 
 /** NAIC's clocks, and those of Article 73 as the reports have them; the shortest first. */
-function clocksOf(catalog: Gateway['catalog']): JsonObject {
+function clocksOf(catalog: PluginHost['catalog']): JsonObject {
   const { note, clocks } = catalog('clocks.json') as { note: string; clocks: readonly Clock[] };
   const { regulation, incident_clocks } = catalog('compliance/article-12.json') as unknown as {
     readonly regulation: { readonly name: string };

@@ -1,10 +1,16 @@
 // /broker-relay: a partner of the sandbox, its tracked links, and what was counted.
 
-import { ask, Refused } from './parts/ask.ts';
-import { byId, make } from './parts/dom.ts';
-import { field, onSubmit, say } from './parts/progress.ts';
-import { showReceipt } from './parts/receipts.ts';
-import type { Receipt } from './parts/receipts.ts';
+import {
+  ask,
+  byId,
+  field,
+  make,
+  onSubmit,
+  Refused,
+  say,
+  showReceipt,
+} from '../../contract/page.ts';
+import type { Receipt } from '../../contract/page.ts';
 
 const WAIT_S = 20;
 const enroll = byId('enroll', HTMLFormElement);
