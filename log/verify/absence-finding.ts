@@ -69,7 +69,7 @@ export const absenceVerifier: Verifier = {
       const note = textOf(members.checkpoint);
       return {
         verdict,
-        detail: `proof of type ${proof}, log as of ${new Date(as_of_ms).toISOString()}`,
+        detail: `proof of type ${proof}, log as of ${timeWords(as_of_ms)}`,
         checks: [...shown.map(entryLine), ...absenceLines(result)],
         summary: absenceWords(question, result, page),
         facts: {
@@ -101,8 +101,7 @@ const shownEntries = ({ entries }: JsonObject): JsonObject[] =>
   });
 
 function entryLine({ index, entry_id, type, issued_at_ms }: JsonObject): Line {
-  const when = new Date(issued_at_ms as number).toISOString();
-  const detail = `${JSON.stringify(index)}, logged ${when}: ${named(type)} ${named(entry_id)}`;
+  const detail = `${JSON.stringify(index)}, logged ${timeWords(issued_at_ms as number)}: ${named(type)} ${named(entry_id)}`;
   return { name: 'entry', outcome: 'ok', detail };
 }
 

@@ -294,9 +294,12 @@ export const objectOf = (value: Json | Uint8Array | undefined): JsonObject =>
 export const parsedOf = (value: Json | Uint8Array | undefined): JsonObject =>
   typeof value === 'string' ? objectOf(parseDocument(value)) : objectOf(value);
 
+/** An answer holds a receipt, in which a disclosed value of 16 levels is three levels deep (gateway/API.md §2.6). */
+const MAX_DEPTH = 16 + 4;
+
 /** The JSON of a text, read as strictly as receipts are; `json_invalid`. */
 export const parseDocument = (text: string): Json =>
-  parseJson(text, { fractions: true, maxBytes: MAX_BYTES });
+  parseJson(text, { fractions: true, maxBytes: MAX_BYTES, maxDepth: MAX_DEPTH });
 
 /** The value when it is a text, else the empty text. */
 export const textOf = (value: Json | Uint8Array | undefined): string =>

@@ -5,8 +5,9 @@ import assert from 'node:assert/strict';
 import { verifyAbsence } from '../../../log/verify.ts';
 import { absenceWords } from '../../../log/verify/absence-finding.ts';
 import { checkDocument } from '../../../plugins/verifiers.ts';
-import { questionOf } from '../../support/absence-documents.ts';
+import { documentOf, questionOf, SURFACE, trust } from '../../support/absence-documents.ts';
 import { vectors, vectorTrust } from '../../support/absence-vectors.ts';
+import { Forge, START_MS } from '../../support/forge.ts';
 
 describe('the words about an absence', () => {
   const wordsOf = async (title: string): Promise<string> => {
@@ -32,6 +33,17 @@ describe('the words about an absence', () => {
     );
     assert.doesNotMatch(unwatched, /cover/);
     assert.doesNotMatch(await wordsOf('absent-session'), /heartbeat|manifest/);
+  });
+
+  it('print a time that is no date as its milliseconds', async () => {
+    const log = new Forge().usual();
+    log.ms = 8_640_000_000_000_000;
+    log.mapHead();
+    const question = { key: SURFACE, from_ms: START_MS + 50_000, to_ms: START_MS + 60_000 };
+    const document = documentOf(log, question, { verdict: 'UNDECLARED' });
+    const shown = { kind: 'absence', document };
+    const { checks } = await checkDocument(shown, trust, { question });
+    assert.match(checks[0]?.detail ?? '', /log as of 8640000000001000 ms/);
   });
 
   it('name the log', async () => {

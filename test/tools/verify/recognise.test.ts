@@ -23,6 +23,13 @@ describe('recognise', () => {
     assert.equal(recognised(JSON.stringify({ ok: true, receipt })).kind, 'receipt');
   });
 
+  it('finds a receipt whose disclosed value is as deep as one may be', () => {
+    const value: unknown = JSON.parse(`${'['.repeat(16)}${']'.repeat(16)}`);
+    const deep = { ...receipt, disclosures: { preimage: { salt: '', value } } };
+    assert.equal(recognised(JSON.stringify(deep)).kind, 'receipt');
+    assert.equal(recognised(JSON.stringify({ ok: true, receipt: deep })).kind, 'receipt');
+  });
+
   it("finds a clearing slot's proof, not the receipt in it", () => {
     const proof = { schema: 'svc-clearing-proof-v1', slot: receipt };
     assert.equal(recognised(JSON.stringify(proof)).kind, 'clearing');
