@@ -9,6 +9,7 @@ import { erasureOf } from '../tenants/erasure.ts';
 /** A view of a log for the plugin of this name. */
 export function logView(gateway: Gateway, log: Log, plugin: string): LogView {
   const prefix = `${plugin}/`;
+  let began_ms = log.number === 1 ? 0 : undefined;
   return {
     kind: log.kind,
     number: log.number,
@@ -36,6 +37,7 @@ export function logView(gateway: Gateway, log: Log, plugin: string): LogView {
     manifests: (range) => log.manifests(range),
     entitiesOf: (tenant_ref, limit, after) => log.entitiesOf(tenant_ref, limit, after),
     receiptKeys: () => log.receiptKeys(),
+    beganMs: () => (began_ms ??= issuedMs(log, 0)),
     erasure: (entry_id) => erasureOf(gateway.served[log.kind], entry_id),
     receipt: (index) => gateway.receipt(log, index),
     row: (key) => log.row(prefix + key),
@@ -48,4 +50,10 @@ export function logView(gateway: Gateway, log: Log, plugin: string): LogView {
       return found.map(([key, value]) => [key.slice(prefix.length), value] as const);
     },
   };
+}
+
+function issuedMs(log: Log, index: number): number {
+  const text = log.entry(index);
+  if (text === null) throw new Error(`${log.origin} has no entry ${String(index)}`);
+  return (JSON.parse(text) as { readonly issued_at_ms: number }).issued_at_ms;
 }

@@ -1,5 +1,5 @@
-// An absence document as the service hands it out: what the log proved, in plain words beside it, and how it is
-// kept for an Idempotency-Key. log/FORMAT.md §6; gateway/API.md §9.3, §9.5.
+// An absence document as the service hands it out: what the log proved, with plain words beside it.
+// log/FORMAT.md §6; gateway/API.md §9.3, §9.5.
 
 import { createHash } from 'node:crypto';
 import { canonical, FORMAT } from '../contract/index.ts';
@@ -24,33 +24,10 @@ export interface Worded {
   readonly checkpoint_size: number;
 }
 
-/** Puts the words to a document of the log. */
-export function worded(found: JsonObject): Worded {
-  const { ascii, hashed, opening, vouchers } = underNote(found);
-  const statement = [opening, ...sentencesOf(found), ...vouchers].join(' ');
-  const document = Object.assign({}, found, { statement, does_not_assert: DOES_NOT_ASSERT });
-  const rest = restOf(document);
-  return {
-    document,
-    text: ascii + rest,
-    document_sha256: createHash('sha256').update(hashed).update(rest).digest('hex'),
-    verdict: found['verdict'] as Verdict,
-    checkpoint_size: openedOf(found['map_head']).index + 1,
-  };
-}
-
-/** The JSON text of a document that was worded before: the same bytes as then. */
-export function documentText(document: JsonObject): string {
-  return underNote(document).ascii + restOf(document);
-}
-
-/** What follows the checkpoint in the canonical text of a document: no other member of one comes before that. */
-const restOf = (document: JsonObject): string => membersOf(document, 'checkpoint');
-
 /** What all documents under one note have. */
 interface UnderNote {
   readonly note: string;
-  /** The text up to and with the note as it is sent. Of one byte a character in memory too: so is then all of it. */
+  /** The text up to and with the note as it is sent. It is ASCII, so that V8 keeps one byte for a character. */
   readonly ascii: string;
   /** The same as it is hashed. */
   readonly hashed: Buffer;
@@ -60,57 +37,87 @@ interface UnderNote {
   readonly vouchers: readonly string[];
 }
 
-/** Of the last note. */
-let last: UnderNote | undefined;
+/** Puts the words to documents. Documents of one tree share parts, whose texts it computes once. */
+export class Wording {
+  /** Of the newest note. */
+  #under: UnderNote | undefined;
+  /** Canonical texts of parts that documents of one tree share: the log returns them frozen. */
+  readonly #shared = new WeakMap<object, string>();
 
-function underNote({ checkpoint, map_head }: JsonObject): UnderNote {
-  const note = checkpoint as string;
-  if (last?.note === note) return last;
-  const text = `{"checkpoint":${canonical(note)},`;
-  const escaped = text.replace(
-    /[^ -~]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
-  const { index, entry } = openedOf(map_head);
-  const { origin, issued_at_ms } = JSON.parse(entry) as {
-    readonly origin: string;
-    readonly issued_at_ms: number;
-  };
-  last = {
-    note,
-    ascii: Buffer.from(escaped, 'latin1').toString('latin1'),
-    hashed: Buffer.from(text),
-    opening: `According to log ${origin} at size ${String(index + 1)}, whose map head is of ${time(issued_at_ms)}:`,
-    vouchers: vouchersOf(origin, note),
-  };
-  return last;
-}
-
-/** Canonical texts of parts that documents of one tree share: the log hands those out frozen. */
-const shared = new WeakMap<object, string>();
-
-/** The canonical text of a document, put together of its parts. */
-export function canonicalText(value: Json): string {
-  if (typeof value !== 'object' || value === null) return canonical(value);
-  const known = shared.get(value);
-  if (known !== undefined) return known;
-  if (Object.isFrozen(value)) {
-    const text = canonical(value);
-    shared.set(value, text);
-    return text;
+  /** Puts the words to a document of the log. */
+  worded(found: JsonObject): Worded {
+    const { ascii, hashed, opening, vouchers } = this.#underNote(found);
+    const statement = [opening, ...sentencesOf(found), ...vouchers].join(' ');
+    const document = Object.assign({}, found, { statement, does_not_assert: DOES_NOT_ASSERT });
+    const rest = this.#rest(document);
+    return {
+      document,
+      text: ascii + rest,
+      document_sha256: createHash('sha256').update(hashed).update(rest).digest('hex'),
+      verdict: found['verdict'] as Verdict,
+      checkpoint_size: openedOf(found['map_head']).index + 1,
+    };
   }
-  if (Array.isArray(value)) return `[${(value as readonly Json[]).map(canonicalText).join(',')}]`;
-  return `{${membersOf(value as JsonObject)}`;
-}
 
-/** The members of an object in their canonical order, without one of them, and the brace that closes it. */
-function membersOf(object: JsonObject, without?: string): string {
-  let text = '';
-  for (const name of Object.keys(object).sort()) {
-    if (name === without) continue;
-    text += `${text === '' ? '' : ','}${canonical(name)}:${canonicalText(object[name] as Json)}`;
+  /** The JSON text of a document that was worded before: the same bytes as then. */
+  textOf(document: JsonObject): string {
+    return this.#underNote(document).ascii + this.#rest(document);
   }
-  return `${text}}`;
+
+  /** The canonical text of a value, put together of its parts. */
+  canonical(value: Json): string {
+    if (typeof value !== 'object' || value === null) return canonical(value);
+    const known = this.#shared.get(value);
+    if (known !== undefined) return known;
+    if (Object.isFrozen(value)) {
+      const text = canonical(value);
+      this.#shared.set(value, text);
+      return text;
+    }
+    if (Array.isArray(value)) {
+      return `[${value.map((item: Json) => this.canonical(item)).join(',')}]`;
+    }
+    return `{${this.#members(value as JsonObject)}`;
+  }
+
+  /** What follows the checkpoint in the canonical text of a document: no other member comes before it. */
+  #rest(document: JsonObject): string {
+    return this.#members(document, 'checkpoint');
+  }
+
+  /** The members of an object in their canonical order, without one of them, and the brace that closes it. */
+  #members(object: JsonObject, without?: string): string {
+    let text = '';
+    for (const name of Object.keys(object).sort()) {
+      if (name === without) continue;
+      const member = this.canonical(object[name] as Json);
+      text += `${text === '' ? '' : ','}${canonical(name)}:${member}`;
+    }
+    return `${text}}`;
+  }
+
+  #underNote({ checkpoint, map_head }: JsonObject): UnderNote {
+    const note = checkpoint as string;
+    if (this.#under?.note === note) return this.#under;
+    const text = `{"checkpoint":${canonical(note)},`;
+    const escaped = text.replace(
+      /[^ -~]/g,
+      (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    );
+    const { index, entry } = openedOf(map_head);
+    const { origin, issued_at_ms } = JSON.parse(entry) as {
+      readonly origin: string;
+      readonly issued_at_ms: number;
+    };
+    this.#under = {
+      note,
+      ascii: Buffer.from(escaped, 'latin1').toString('latin1'),
+      hashed: Buffer.from(text),
+      opening: `According to log ${origin} at size ${String(index + 1)}, whose map head is of ${time(issued_at_ms)}:`,
+      vouchers: vouchersOf(origin, note),
+    };
+    return this.#under;
+  }
 }
 
 const openedOf = (opened: Json | undefined): { readonly index: number; readonly entry: string } =>

@@ -2,6 +2,7 @@
 // tenant's own session holds. gateway/API.md §9.
 
 import { definePlugin, layerRoutes } from '../contract/index.ts';
+import { Wording } from './document.ts';
 import { earlierWitnessType, reportType, witnessType } from './entries.ts';
 import { ledgerRoutes } from './ledger.ts';
 import { sessionRoute } from './sessions.ts';
@@ -14,14 +15,17 @@ export default definePlugin({
   name: 'absence',
   title: 'Absence exchange',
   types: [witnessType, earlierWitnessType, reportType],
-  setup: (host) => ({
-    pageFolder: new URL('./pages/', import.meta.url),
-    routes: [
-      ...layerRoutes({ host, file: 'absence.json', base: '/api/v1/absence', tag: 'absence' }),
-      witnessRoute(host),
-      ...ledgerRoutes(host),
-      spoliationRoute(host),
-      sessionRoute(host),
-    ],
-  }),
+  setup(host) {
+    const wording = new Wording();
+    return {
+      pageFolder: new URL('./pages/', import.meta.url),
+      routes: [
+        ...layerRoutes({ host, file: 'absence.json', base: '/api/v1/absence', tag: 'absence' }),
+        witnessRoute(host, wording),
+        ...ledgerRoutes(host, wording),
+        spoliationRoute(host),
+        sessionRoute(host),
+      ],
+    };
+  },
 });

@@ -31,7 +31,7 @@ import type {
   Route,
   Trust,
 } from '../contract/index.ts';
-import { worded } from './document.ts';
+import type { Wording } from './document.ts';
 import { EARLIER_WITNESS, ledgerOf, ledgerRow, SurfaceKey, VERDICTS, WITNESS } from './entries.ts';
 
 /** `schema` of an absence document. */
@@ -167,7 +167,7 @@ const VerifiedEntry = Type.Object(
 );
 
 /** The routes of the ledger and of its standard. */
-export function ledgerRoutes(host: PluginHost): readonly Route[] {
+export function ledgerRoutes(host: PluginHost, wording: Wording): readonly Route[] {
   return [
     route({
       method: 'GET',
@@ -213,7 +213,7 @@ export function ledgerRoutes(host: PluginHost): readonly Route[] {
         const { entry_id } = ctx.state.query;
         if (entry_id !== undefined) {
           ctx.set('Cache-Control', 'no-store');
-          ctx.body = await verifiedEntry(host, entry_id);
+          ctx.body = await verifiedEntry(host, wording, entry_id);
           return;
         }
         const schema = DOCUMENT;
@@ -285,7 +285,11 @@ function indexOf(cursor: string): number {
  * Verifies the document of a witness entry. The log keeps only its hash: the document is made again, which a closed
  * window allows at any time.
  */
-async function verifiedEntry(host: PluginHost, entry_id: string): Promise<object> {
+async function verifiedEntry(
+  host: PluginHost,
+  wording: Wording,
+  entry_id: string,
+): Promise<object> {
   const found = entryNamed(host, ['live', 'sandbox'], entry_id);
   const entry = namedStatement(found.log, found.index);
   const { type, subject_key, from_ms, to_ms, verdict, document_sha256, log_number } = entry;
@@ -305,7 +309,7 @@ async function verifiedEntry(host: PluginHost, entry_id: string): Promise<object
     from_ms: from_ms as number,
     to_ms: to_ms as number,
   };
-  const { document, document_sha256: again } = worded(await log.absence(question));
+  const { document, document_sha256: again } = wording.worded(await log.absence(question));
   const answer = verifiedDocument(host, { document, question });
   return {
     ...answer,

@@ -4,7 +4,6 @@
 import { Type } from 'typebox';
 import {
   ApiError,
-  beganMs,
   documentMembers,
   isLogError,
   LogNumber,
@@ -82,7 +81,7 @@ export function sessionRoute(host: PluginHost): Route {
       const isClosed = log.number !== host.log(caller.kind).number;
       // The time of a closed log ends, and no document of it says anything of a later one.
       const last_ms = isClosed ? map_head_ms : Infinity;
-      const from_ms = Number(query.from_ms ?? beganMs(log));
+      const from_ms = Number(query.from_ms ?? log.beganMs());
       const to_ms = Math.min(last_ms, Number(query.to_ms ?? map_head_ms));
       if (query.to_ms !== undefined) await log.windowClosed(to_ms, wait_ms);
       const after = query.after === undefined ? {} : { after: Number(query.after) };

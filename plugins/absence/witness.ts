@@ -30,7 +30,7 @@ import type {
   PluginHost,
   Route,
 } from '../contract/index.ts';
-import { documentText, worded } from './document.ts';
+import type { Wording } from './document.ts';
 import type { Worded } from './document.ts';
 import {
   EARLIER_WITNESS,
@@ -106,7 +106,7 @@ const Body = Type.Object(
 type Kept = { readonly texts: readonly string[] } | { readonly packed: readonly JsonObject[] };
 
 /** The route that issues witnesses. */
-export function witnessRoute(host: PluginHost): Route {
+export function witnessRoute(host: PluginHost, wording: Wording): Route {
   return route({
     method: 'POST',
     path: '/api/v1/absence/witness',
@@ -151,7 +151,7 @@ export function witnessRoute(host: PluginHost): Route {
           const found = await foundIn(window, ['surface', entity, surface]);
           if (hash !== undefined) checkInForce(found, hash);
           const { log } = window;
-          shown.push({ ...worded(found), log, newest: log.number === newest.number });
+          shown.push({ ...wording.worded(found), log, newest: log.number === newest.number });
         }
       }
       const gated = body.gate === true;
@@ -172,7 +172,7 @@ export function witnessRoute(host: PluginHost): Route {
     },
     respond(entries, _disclosures, { body, caller }, kept) {
       const documents = entries.map((entry, i) => {
-        const text = textAt(host.logs(caller.kind), kept as Kept, entry, i);
+        const text = textAt(wording, host.logs(caller.kind), kept as Kept, entry, i);
         return new ReadyJson(text, isEarlier(entry) ? {} : { receipt: entry.receipt });
       });
       const receipts = entries.filter(isEarlier).map(({ receipt }) => receipt);
@@ -307,6 +307,7 @@ function gateOf(asked: readonly Asked[]): { decision: string; reasons: string[] 
 }
 
 function textAt(
+  wording: Wording,
   logs: readonly LogView[],
   kept: Kept,
   { statement }: AnsweredEntry,
@@ -319,5 +320,5 @@ function textAt(
   );
   if (log === undefined) throw new Error('the log of a kept document is not served');
   const size = statement['checkpoint_size'] as number;
-  return documentText(unpackDocument(log, kept.packed[i] as Json, size) as JsonObject);
+  return wording.textOf(unpackDocument(log, kept.packed[i] as Json, size) as JsonObject);
 }

@@ -6,8 +6,8 @@ import {
   ApiError,
   Count,
   Hex32,
+  isLogError,
   kindsOf,
-  LogError,
   LogOfEntry,
   manifestHash,
   native,
@@ -126,7 +126,7 @@ function hashOf(body: JsonObject): string {
   try {
     return manifestHash(native, body);
   } catch (cause) {
-    if (!(cause instanceof LogError)) throw cause;
+    if (!isLogError(cause)) throw cause;
     throw new ApiError('parameter_invalid', `the manifest is refused: ${cause.message}`, { cause });
   }
 }

@@ -6,7 +6,8 @@ import {
   entryName,
   findEntry,
   fromBase64Url,
-  LogError,
+  isApiError,
+  isLogError,
   statementAt,
   toHex,
 } from '../contract/index.ts';
@@ -194,9 +195,9 @@ export async function failingClosed(checking: Promise<void>): Promise<void> {
   try {
     await checking;
   } catch (cause) {
-    if (cause instanceof ApiError) throw cause;
+    if (isApiError(cause)) throw cause;
     const members = { decision: 'BLOCK', reasons: ['check_failed'] };
-    const known = cause instanceof LogError ? cause.code : '';
+    const known = isLogError(cause) ? cause.code : '';
     if (known !== '' && !UNAVAILABLE.has(known)) throw cause;
     const code =
       known === '' ? 'internal_error' : known === 'log_busy' ? 'log_busy' : 'log_unavailable';

@@ -7,7 +7,7 @@ import {
   checkReceipt,
   findingOf,
   isJsonObject,
-  LogError,
+  isLogError,
   memberOf,
   objectOf,
   suiteOf,
@@ -74,7 +74,7 @@ function digestOf(terms: Json, asked: Asked): string | null {
   try {
     return toHex(suiteOf(asked).sha256(utf8(canonical(terms))));
   } catch (error) {
-    if (error instanceof LogError) return null;
+    if (isLogError(error)) return null;
     throw error;
   }
 }

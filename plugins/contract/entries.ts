@@ -127,21 +127,6 @@ export function lookupUrl(
   return host.url(`/log/${logName(log)}/proof/lookup?${question.toString()}`);
 }
 
-/** Of logs that follow another; it never changes. */
-const opened = new WeakMap<LogView, number>();
-
-/** When the time of a log begins: that of its first entry, or for ever before where no log precedes it. */
-export function beganMs(log: LogView): number {
-  if (log.number === 1) return 0;
-  const known = opened.get(log);
-  if (known !== undefined) return known;
-  const text = log.entry(0);
-  if (text === null) throw new Error(`${log.origin} has no first entry`);
-  const ms = (JSON.parse(text) as JsonObject)['issued_at_ms'] as number;
-  opened.set(log, ms);
-  return ms;
-}
-
 /**
  * A window by the logs whose time it reaches into, oldest first. Between two logs nothing was logged; where it lies
  * there whole, the newest one answers.
@@ -158,7 +143,7 @@ export function windowsOf(
   const parts: LogWindow[] = [];
   let before = { number: 0, ended_ms: 0 };
   for (const log of host.logs(kind)) {
-    const began_ms = beganMs(log);
+    const began_ms = log.beganMs();
     if (before.number !== log.number - 1 && from_ms < began_ms && to_ms > before.ended_ms) {
       const message =
         `the window begins before ${log.origin}, and the log before that is not served here: ` +
@@ -180,7 +165,7 @@ export function windowsOf(
  */
 export function checkWithinNewest(host: Logs, kind: Kind, from_ms: number, key: ChainKey): LogView {
   const log = host.log(kind);
-  const began_ms = beganMs(log);
+  const began_ms = log.beganMs();
   if (from_ms >= began_ms) return log;
   const before = host.logs(kind).find(({ number }) => number === log.number - 1);
   const message =

@@ -43,6 +43,8 @@ export interface LogView extends Pick<
   | 'row'
   | 'rows'
 > {
+  /** When the time of this log begins: that of its first entry, and 0 where no log precedes it. */
+  beganMs(): number;
   /** The erasure of what an entry committed to; null where nothing was erased. */
   erasure(entry_id: string): Erasure | null;
   /** The receipt of an entry as the world sees it, without disclosures; null beyond the log. */

@@ -21,9 +21,9 @@ import {
   fromUtf8,
   heldEntry,
   heldReceipt,
+  isLogError,
   leafHashOf,
   Lines,
-  LogError,
   memberOf,
   objectOf,
   objectsOf,
@@ -220,7 +220,7 @@ function airKey(jwk: JsonObject): ReturnType<typeof publicJwk> {
     const key = publicJwk(jwk);
     if (key.kty === 'EC') return key;
   } catch (error) {
-    if (!(error instanceof LogError)) throw error;
+    if (!isLogError(error)) throw error;
   }
   return refuse('the AIR key of the kit is none');
 }
@@ -473,7 +473,7 @@ function base64Of(value: Json | undefined): Uint8Array | null {
   try {
     return fromBase64(textOf(value));
   } catch (error) {
-    if (error instanceof LogError) return null;
+    if (isLogError(error)) return null;
     throw error;
   }
 }

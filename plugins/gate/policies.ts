@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { canonical, EntityName, SurfaceName } from '../contract/index.ts';
+import { canonical, EntityName, namedStatement, SurfaceName } from '../contract/index.ts';
 import type { JsonObject, LogView } from '../contract/index.ts';
 import { policyRow, versionRow } from './rows.ts';
 import type { PolicyRow } from './rows.ts';
@@ -95,10 +95,6 @@ export interface InForce extends PolicyRow {
   readonly policy: Policy;
 }
 
-/** Policies of a log that are kept parsed; an entry never changes. */
-const KEPT = 256;
-const parsed = new WeakMap<LogView, Map<number, Policy>>();
-
 /** The policy of a tenant as of the newest durable entry; null while it has none. */
 export function policyInForce(log: LogView, tenant_ref: string): InForce | null {
   const row = log.row(policyRow(tenant_ref)) as unknown as PolicyRow | undefined;
@@ -125,19 +121,8 @@ export const inForceOf = (log: LogView, row: PolicyRow): InForce => ({
 });
 
 /** The policy that an entry is. */
-export function policyAt(log: LogView, index: number): Policy {
-  const kept = parsed.get(log) ?? new Map<number, Policy>();
-  parsed.set(log, kept);
-  const known = kept.get(index);
-  if (known !== undefined) return known;
-  const text = log.entry(index);
-  if (text === null) throw new Error(`the policy at ${String(index)} is missing`);
-  const policy = policyOf(JSON.parse(text) as JsonObject);
-  const [oldest] = kept.keys();
-  if (kept.size >= KEPT && oldest !== undefined) kept.delete(oldest);
-  kept.set(index, policy);
-  return policy;
-}
+export const policyAt = (log: LogView, index: number): Policy =>
+  policyOf(namedStatement(log, index));
 
 /** The members of a policy alone: of a request, which may have others, or of an entry. */
 export function policyOf({ rules, receipt_required }: JsonObject): Policy {

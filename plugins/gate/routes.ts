@@ -2,7 +2,7 @@
 // gateway/API.md §8.1.
 
 import classify from '../classify/index.ts';
-import { answerWithPlace, ApiError, LogError, route, textCost } from '../contract/index.ts';
+import { answerWithPlace, ApiError, isLogError, route, textCost } from '../contract/index.ts';
 import type {
   Caller,
   GroupOptions,
@@ -221,7 +221,7 @@ async function failingClosed(deciding: Promise<void>, members: JsonObject): Prom
   try {
     await deciding;
   } catch (cause) {
-    if (!(cause instanceof LogError) || !CLOSED.has(cause.code)) throw cause;
+    if (!isLogError(cause) || !CLOSED.has(cause.code)) throw cause;
     const code =
       cause.code === 'log_busy' || cause.code === 'plugin_failed' ? cause.code : 'log_unavailable';
     const message = 'the log takes no decision at the moment: nothing is permitted, try again';

@@ -3,7 +3,7 @@
 // transport.
 
 import { createHash } from 'node:crypto';
-import { ApiError, fromBase64, isJsonObject, LogError, parseJson } from '../contract/index.ts';
+import { ApiError, fromBase64, isJsonObject, isLogError, parseJson } from '../contract/index.ts';
 import type { JsonObject } from '../contract/index.ts';
 import { pdtrErrors } from './entries.ts';
 
@@ -112,7 +112,7 @@ function settledIn(bytes: Uint8Array): JsonObject {
   try {
     value = parseJson(bytes, { fractions: true });
   } catch (cause) {
-    if (!(cause instanceof LogError)) throw cause;
+    if (!isLogError(cause)) throw cause;
     throw refused('does not hold JSON', cause);
   }
   if (!isJsonObject(value)) throw refused('does not hold an object');

@@ -3,7 +3,6 @@
 import { Type } from 'typebox';
 import {
   ApiError,
-  beganMs,
   Count,
   described,
   documentHash,
@@ -273,7 +272,7 @@ function shownOf(host: PluginHost, log: LogView, members: JsonObject): JsonObjec
   const { entries_in_window, last_index, silent_since_ms, checkpoint_size, coverage } = members;
   const question = new URLSearchParams({
     key: JSON.stringify(key),
-    from_ms: String((window_from_ms as number | null) ?? beganMs(log)),
+    from_ms: String((window_from_ms as number | null) ?? log.beganMs()),
     to_ms: String(covered_to_ms),
   });
   return {

@@ -5,7 +5,6 @@
 // numbers; heartbeats follow the rule that absence documents are checked by.
 
 import {
-  beganMs,
   declares,
   namedStatement,
   ownEntities,
@@ -64,7 +63,7 @@ export async function sessionState(
 export const completeness = (
   log: LogView,
   { key, last_ms, to_ms }: SessionState,
-): Promise<JsonObject> => log.lookup({ key, from_ms: last_ms ?? beganMs(log), to_ms });
+): Promise<JsonObject> => log.lookup({ key, from_ms: last_ms ?? log.beganMs(), to_ms });
 
 /** How many entries a chain has up to a time, and the last of them. */
 type ChainCount = Pick<SessionState, 'count' | 'last_index' | 'last_ms'>;

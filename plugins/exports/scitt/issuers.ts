@@ -7,7 +7,7 @@ import {
   algOf,
   ApiError,
   coseThumbprint,
-  LogError,
+  isLogError,
   native,
   publicJwk,
   receiptOf,
@@ -110,7 +110,7 @@ function keyOf(key: unknown): CosePublicJwk {
   try {
     return publicJwk(key);
   } catch (cause) {
-    if (!(cause instanceof LogError)) throw cause;
+    if (!isLogError(cause)) throw cause;
     throw new ApiError('parameter_invalid', `key: ${cause.message}`, { param: 'key', cause });
   }
 }

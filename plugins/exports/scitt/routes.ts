@@ -12,6 +12,7 @@ import {
   encodeCbor,
   entryNamed,
   EntryOrHash,
+  isApiError,
   kindOf,
   kindsOf,
   LOG_KINDS,
@@ -241,7 +242,7 @@ async function answerReceipt(
 ): Promise<void> {
   ctx.set('Cache-Control', 'no-store');
   const covered = await log.covering(index + 1).catch((error: unknown) => {
-    if (error instanceof ApiError && error.code === 'log_unavailable') return null;
+    if (isApiError(error) && error.code === 'log_unavailable') return null;
     throw error;
   });
   const entry = log.entry(index);

@@ -9,7 +9,7 @@ import {
   decodeSign1,
   fromHex,
   HEADER,
-  LogError,
+  isLogError,
   publicJwk,
   toBase64Url,
   toBeSigned,
@@ -82,7 +82,7 @@ function opened(bytes: Uint8Array): CoseSign1 {
   try {
     return decodeSign1(bytes);
   } catch (cause) {
-    if (!(cause instanceof LogError)) throw cause;
+    if (!isLogError(cause)) throw cause;
     throw refused('body', cause.message);
   }
 }

@@ -6,7 +6,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { ApiError, canonical, isJsonObject } from '../../contract/index.ts';
+import { ApiError, canonical, isApiError, isJsonObject } from '../../contract/index.ts';
 import type {
   AnsweredEntry,
   Caller,
@@ -228,7 +228,7 @@ export async function relay(
     kept = last.reduce((sum, data) => sum + data.length, 0);
     for (const data of last) await write(data);
   } catch (error) {
-    const known = error instanceof ApiError ? error : null;
+    const known = isApiError(error) ? error : null;
     await write(
       eventOf(known ?? new ApiError('log_unavailable', 'the stream could not be sealed')),
     );

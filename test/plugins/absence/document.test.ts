@@ -4,13 +4,15 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { canonical } from '../../../log/encoding/canonical.ts';
 import type { Json, JsonObject } from '../../../log/encoding/json-types.ts';
-import { canonicalText } from '../../../plugins/absence/document.ts';
+import { Wording } from '../../../plugins/absence/document.ts';
 
 /** The value with everything in it frozen. */
 function frozen(value: Json): Json {
   if (typeof value === 'object' && value !== null) Object.values(value as object).forEach(frozen);
   return Object.freeze(value);
 }
+
+const wording = new Wording();
 
 describe('the canonical text of an absence document', () => {
   it('is that of the encoding, whichever parts of it are shared', () => {
@@ -21,11 +23,11 @@ describe('the canonical text of an absence document', () => {
       fc.property(members, members, (own, shared) => {
         const part = shared as JsonObject;
         const document = { z: part, ...own, list: [part, own, part] } as JsonObject;
-        assert.equal(canonicalText(document), canonical(document));
+        assert.equal(wording.canonical(document), canonical(document));
         frozen(part);
         const again = { ...document, other: part };
-        assert.equal(canonicalText(again), canonical(again));
-        assert.equal(canonicalText(again), canonical(again), 'the second time as the first');
+        assert.equal(wording.canonical(again), canonical(again));
+        assert.equal(wording.canonical(again), canonical(again), 'the second time as the first');
       }),
     );
   });
@@ -33,7 +35,7 @@ describe('the canonical text of an absence document', () => {
   it('does not exist where a value has none', () => {
     for (const bad of [undefined, NaN, '\ud800', { a: undefined }]) {
       const document = { a: 1, b: bad } as unknown as JsonObject;
-      assert.throws(() => canonicalText(document), { code: 'json_invalid' });
+      assert.throws(() => wording.canonical(document), { code: 'json_invalid' });
     }
   });
 });
