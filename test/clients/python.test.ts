@@ -1,0 +1,141 @@
+// The Python verifier (tools/clients/python) beside `actlog verify`: the same lines, words and exit codes, on what a
+// server hands out and on the published vectors. The tests run where ACTLOG_PYTHON names a Python that has it.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { actlog } from '../support/actlog.ts';
+import type { Body } from '../support/body.ts';
+import { Served } from '../tools/served.ts';
+
+const PYTHON = process.env['ACTLOG_PYTHON'] ?? '';
+
+/** What a process left. */
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a module of the package to its end. */
+function python(module: string, args: readonly string[], input = ''): Promise<Ended> {
+  const child = spawn(PYTHON, ['-m', module, ...args]);
+  return new Promise((resolve, reject) => {
+    let stdout = '';
+    let stderr = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+    child.on('error', reject);
+    child.on('close', (code) => {
+      resolve({ code, stdout, stderr });
+    });
+    child.stdin.end(input);
+  });
+}
+
+describe('the Python verifier', function () {
+  this.timeout(240_000);
+
+  before(function () {
+    if (PYTHON === '') {
+      console.log('      skipped: ACTLOG_PYTHON names no Python that has tools/clients/python');
+      this.skip();
+    }
+  });
+
+  describe('on what a server hands out', () => {
+    let served: Served | undefined;
+    let kit: string;
+
+    before(async () => {
+      served = await Served.start();
+      kit = await served.keep('kit.json', '/export/offline-verify-kit.json');
+    });
+    after(() => served?.stop());
+
+    const file = async (name: string, text: string): Promise<string> => {
+      const path = join(served?.folder ?? '', name);
+      await writeFile(path, text);
+      return path;
+    };
+
+    /** Both say the same of these arguments; answers with the exit code. */
+    async function agree(...args: readonly string[]): Promise<number | null> {
+      const ours = await actlog(['verify', ...args]);
+      const theirs = await python('actlog.cli', args);
+      if (args.includes('--json')) assert.deepEqual(JSON.parse(theirs.stdout), ours.json);
+      else assert.equal(theirs.stdout, ours.stdout);
+      assert.equal(theirs.stderr.replace(/^actlog-verify: /, 'actlog: '), ours.stderr);
+      assert.equal(theirs.code, ours.code);
+      return ours.code;
+    }
+
+    it('says the same of receipts and answers that hold one', async () => {
+      assert.ok(served !== undefined);
+      const answer = await served.silence('python-1');
+      assert.equal(await agree(answer, '--kit', kit), 0);
+      assert.equal(await agree(answer, '--kit', kit, '--json'), 0);
+      const text = await readFile(answer, 'utf8');
+      const changed = text.replace(/"issued_at_ms":\d+/, '"issued_at_ms":1700000000001');
+      assert.equal(await agree(await file('changed.json', changed), '--kit', kit), 1);
+      const twice = text.replace('{', '{"kid":"x","kid":"y",');
+      assert.equal(await agree(await file('twice.json', twice), '--kit', kit), 1);
+      assert.equal(await agree(answer, '--kit', kit, '--key', '["session","x"]'), 2);
+      assert.equal(await agree(answer, '--kit', kit, '--origin', 'elsewhere/log/live/1'), 2);
+      const bare = await file('none.json', '{"found":false}');
+      assert.equal(await agree(bare, '--kit', kit), 2);
+    });
+
+    it('says the same of proofs, checkpoints and absence documents', async () => {
+      assert.ok(served !== undefined);
+      const { receipt } = JSON.parse(await readFile(await served.silence('python-2'), 'utf8')) as {
+        receipt: Body;
+      };
+      const found = await served.keep('found.json', `/receipt/lookup?entry_id=${receipt.entry_id}`);
+      assert.equal(await agree(found, '--kit', kit), 0);
+      const answer = JSON.parse(await readFile(found, 'utf8'));
+      const proof = await file('entry.tlog-proof', answer.proof.tlog_proof as string);
+      const plain = await file('plain.json', JSON.stringify(answer.receipt));
+      assert.equal(await agree(proof, '--receipt', plain, '--kit', kit), 0);
+      assert.equal(await agree(proof, '--kit', kit), 2);
+      assert.equal(await agree(plain, '--proof', proof, '--kit', kit), 0);
+      const index = String(receipt.log.index);
+      const included = `/log/live/proof/inclusion?index=${index}`;
+      assert.equal(await agree(await served.keep('in.json', included), '--kit', kit), 0);
+      const note = await served.keep('checkpoint', '/log/live/checkpoint');
+      assert.equal(await agree(note, '--kit', kit), 0);
+
+      const key = JSON.stringify(receipt.subject_key);
+      const window = (from: number, to: number): string =>
+        `/log/live/proof/lookup?key=${encodeURIComponent(key)}&from_ms=${String(from)}&to_ms=${String(to)}`;
+      const absent = await served.keep('absent.json', window(1e12, 1e12 + 1000));
+      const from = ['--kit', kit, '--key', key, '--from', String(1e12)];
+      assert.equal(await agree(absent, ...from, '--to', String(1e12 + 1000)), 0);
+      assert.equal(await agree(absent, ...from, '--to', String(1e12 + 1001)), 1);
+      assert.equal(await agree(absent, '--kit', kit, '--as-asked', '--json'), 0);
+      assert.equal(await agree(absent, '--kit', kit, '--as-asked'), 0);
+      assert.equal(await agree(absent, '--kit', kit), 2);
+    });
+
+    it('says the same of a kit, but for vectors of exports', async () => {
+      const ours = await actlog(['verify', kit]);
+      const theirs = await python('actlog.cli', [kit]);
+      const plain = (text: string): string => text.replaceAll(/^.*export vector.*\n/gm, '');
+      assert.equal(plain(theirs.stdout), plain(ours.stdout));
+      assert.equal(theirs.code, 0);
+    });
+  });
+
+  it('says the same of every vector of absence documents and of Ed25519', async () => {
+    const vectors = 'test/vectors/absence.json';
+    const theirs = await python('actlog.vectors', [vectors]);
+    assert.equal(theirs.stdout, (await actlog(['vectors', vectors])).stdout);
+    assert.equal(theirs.code, 0);
+  });
+
+  it('passes its own tests', async () => {
+    const { code, stdout } = await python('pytest', ['-q', '-rs', 'tools/clients/python/tests']);
+    assert.equal(code, 0, stdout);
+  });
+});
