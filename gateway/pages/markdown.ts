@@ -1,31 +1,23 @@
-// The part of Markdown that the documents of this project use, as HTML: headings, paragraphs, nested lists, tables,
-// code, links. The texts are documents and declarations of this project, never of callers; every character of them is
-// escaped nevertheless, and HTML in them is text.
+// Documents of this project as HTML, by markdown-it. HTML in a document is shown as text, and a link is kept only if the
+// caller of the renderer has an address for its target.
+
+import MarkdownIt from 'markdown-it';
 
 /** How a document's own names become links. */
 export interface MarkdownOptions {
-  /** The address of a link's target, or null for a target that is no address here: its text then stands alone. */
+  /** The address of a link's target, or null for a target that has no address here; the text of the link then stays. */
   readonly address?: (target: string) => string | null;
-  /** HTML for a piece of text outside of code and links; it is escaped already. */
+  /** HTML for a piece of text outside of code and links; the piece is escaped already. */
   readonly text?: (escaped: string) => string;
   /** Whether headings get an id, made of their words. */
   readonly ids?: boolean;
 }
 
-const ESCAPES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-};
-
-const escaped = (text: string): string => text.replace(/[&<>"]/g, (char) => ESCAPES[char] ?? '');
-
-const ITEM = /^([-*]|\d+\.) +/;
-const FENCE = /^```([a-z]*)$/;
-const HEADING = /^(#{1,6}) (.+)$/;
-const COMMENT = /^<!--.*-->$/;
-const LINK = /!?\[([^\]]+)\]\(([^\s)]+)\)/;
+/** The options of a rendering, and whether its text is inside a link. */
+interface Rendering {
+  readonly options: MarkdownOptions;
+  inLink: boolean;
+}
 
 /** The id of a heading: its words in lower case with hyphens between them, as GitHub has them in a fragment. */
 export function headingId(heading: string): string {
@@ -36,129 +28,74 @@ export function headingId(heading: string): string {
 /** The id that a fragment of GitHub's means: ours begin with a letter, those of numbered headings with `s`. */
 export const idOf = (fragment: string): string => fragment.replace(/^(?=\d)/, 's');
 
-/** One line: code between backticks; links, strong and emphasis outside of it. */
-export function inlineMarkdown(text: string, options: MarkdownOptions = {}): string {
-  return text
-    .split(/(`[^`]+`)/)
-    .map((part, i) =>
-      i % 2 === 1 ? `<code>${escaped(part.slice(1, -1))}</code>` : linked(part, options),
-    )
-    .join('');
-}
+const md = new MarkdownIt({ html: false, linkify: false, typographer: false });
+const { escapeHtml } = md.utils;
 
-/** A link's text may hold code, which stands in other parts by then: such links are not used. */
-function linked(text: string, options: MarkdownOptions): string {
-  const link = LINK.exec(text);
-  if (link === null) return emphasised(text, options);
-  const [whole, words = '', target = ''] = link;
-  const address = options.address?.(target) ?? null;
-  const shown = emphasised(words, { ...options, text: (one) => one });
-  return (
-    emphasised(text.slice(0, link.index), options) +
-    (address === null || whole.startsWith('!')
-      ? shown
-      : `<a href="${escaped(address)}">${shown}</a>`) +
-    linked(text.slice(link.index + whole.length), options)
+/** A comment on a line of its own is no part of the page. */
+md.block.ruler.before('paragraph', 'comment', (state, line, _end, silent) => {
+  const text = state.src.slice(
+    (state.bMarks[line] ?? 0) + (state.tShift[line] ?? 0),
+    state.eMarks[line],
   );
-}
+  if (!/^<!--.*-->$/.test(text)) return false;
+  if (!silent) state.line = line + 1;
+  return true;
+});
 
-function emphasised(text: string, { text: marked }: MarkdownOptions): string {
-  const html = escaped(text)
-    .replace(/\*\*(.+?)\*\*/g, '<strong>$1</strong>')
-    .replace(/(^|\W)([_*])(.+?)\2(?=\W|$)/g, '$1<em>$3</em>');
-  return marked === undefined ? html : marked(html);
-}
-
-/** A whole text. Lines that are indented by four spaces, or between two lines of three backticks, are code. */
-export function markdown(text: string, options: MarkdownOptions = {}): string {
-  const lines = text.split('\n');
-  const html: string[] = [];
-  const paragraph: string[] = [];
-  const endParagraph = (): void => {
-    if (paragraph.length > 0) html.push(`<p>${inlineMarkdown(paragraph.join(' '), options)}</p>`);
-    paragraph.length = 0;
-  };
-  /** Takes the lines from `at` on for which the condition holds; answers where they end. */
-  const whileLines = (at: number, holds: (line: string) => boolean): number => {
-    let end = at;
-    while (end < lines.length && holds(lines[end] ?? '')) end += 1;
-    return end;
-  };
-  let at = 0;
-  while (at < lines.length) {
-    const line = lines[at] ?? '';
-    const heading = HEADING.exec(line);
-    let end = at + 1;
-    if (line.trim() === '' || COMMENT.test(line)) {
-      endParagraph();
-    } else if (FENCE.test(line)) {
-      endParagraph();
-      const close = whileLines(at + 1, (one) => one !== '```');
-      html.push(codeBlock(lines.slice(at + 1, close)));
-      end = close + 1;
-    } else if (heading !== null) {
-      endParagraph();
-      html.push(headingOf(heading[1]?.length ?? 1, heading[2] ?? '', options));
-    } else if (line.startsWith('|')) {
-      endParagraph();
-      end = whileLines(at, (one) => one.startsWith('|'));
-      html.push(table(lines.slice(at, end), options));
-    } else if (ITEM.test(line)) {
-      endParagraph();
-      end = whileLines(at, (one) => one === '' || one.startsWith('  ') || ITEM.test(one));
-      html.push(list(lines.slice(at, end), options));
-    } else if (paragraph.length === 0 && line.startsWith('    ')) {
-      end = whileLines(at, (one) => one.startsWith('    ') || one === '');
-      const code = lines.slice(at, end).map((one) => one.slice(4));
-      html.push(codeBlock(code.join('\n').trimEnd().split('\n')));
-    } else {
-      paragraph.push(line.trim());
+/** The first cell of each row of a table names the row; an empty cell of the head names no column. */
+md.core.ruler.push('header_cells', ({ tokens }) => {
+  tokens.forEach((token, i) => {
+    const close = tokens[i + 2];
+    if (token.type === 'th_open' && close !== undefined) {
+      if (tokens[i + 1]?.content === '') token.tag = close.tag = 'td';
+      else token.attrSet('scope', 'col');
     }
-    at = end;
-  }
-  endParagraph();
-  return html.join('\n');
-}
-
-const codeBlock = (lines: readonly string[]): string =>
-  `<pre tabindex="0"><code>${escaped(lines.join('\n'))}</code></pre>`;
-
-function headingOf(depth: number, words: string, options: MarkdownOptions): string {
-  const level = `h${String(depth)}`;
-  const id = options.ids === true ? ` id="${escaped(headingId(words))}"` : '';
-  return `<${level}${id}>${inlineMarkdown(words, options)}</${level}>`;
-}
-
-/** The items of one list; what is indented below an item is of it. */
-function list(lines: readonly string[], options: MarkdownOptions): string {
-  const tag = /^\d/.test(lines[0] ?? '') ? 'ol' : 'ul';
-  const items: string[][] = [];
-  for (const line of lines) {
-    const mark = ITEM.exec(line)?.[0];
-    if (mark !== undefined) items.push([line.slice(mark.length)]);
-    else items.at(-1)?.push(line.replace(/^ {2,3}/, ''));
-  }
-  const html = items.map((item) => {
-    const inner = markdown(item.join('\n'), options);
-    const alone = /^<p>((?:(?!<p>)[^])*)<\/p>$/.exec(inner)?.[1];
-    return `<li>${alone ?? inner}</li>`;
+    const firstOfBody = tokens[i - 1]?.type === 'tr_open' && token.type === 'td_open';
+    if (firstOfBody && close !== undefined) {
+      token.tag = close.tag = 'th';
+      token.attrSet('scope', 'row');
+    }
   });
-  return `<${tag}>${html.join('')}</${tag}>`;
-}
+});
 
-/** A bar within a cell is written `\|`. */
-function table([head = '', , ...rows]: readonly string[], options: MarkdownOptions): string {
-  const cells = (line: string): string[] =>
-    line
-      .replace(/^\||\|$/g, '')
-      .split(/(?<!\\)\|/)
-      .map((cell) => inlineMarkdown(cell.trim().replaceAll('\\|', '|'), options));
-  const names = cells(head).map((cell) =>
-    cell === '' ? '<td></td>' : `<th scope="col">${cell}</th>`,
-  );
-  const body = rows.map((row) => {
-    const [first = '', ...rest] = cells(row);
-    return `<tr><th scope="row">${first}</th>${rest.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
-  });
-  return `<div class="scroll" tabindex="0"><table><thead><tr>${names.join('')}</tr></thead><tbody>${body.join('')}</tbody></table></div>`;
-}
+const rendering = (env: unknown): Rendering => env as Rendering;
+const codeBlock = (text: string): string =>
+  `<pre tabindex="0"><code>${escapeHtml(text.replace(/\n$/, ''))}</code></pre>\n`;
+
+const { rules } = md.renderer;
+rules.fence = (tokens, i) => codeBlock(tokens[i]?.content ?? '');
+rules.code_block = rules.fence;
+rules['table_open'] = () => '<div class="scroll" tabindex="0"><table>\n';
+rules['table_close'] = () => '</table></div>\n';
+rules['heading_open'] = (tokens, i, _options, env) => {
+  const level = tokens[i]?.tag ?? 'h1';
+  if (rendering(env).options.ids !== true) return `<${level}>`;
+  return `<${level} id="${escapeHtml(headingId(tokens[i + 1]?.content ?? ''))}">`;
+};
+rules['link_open'] = (tokens, i, _options, env) => {
+  const target = tokens[i]?.attrGet('href') ?? '';
+  const address = rendering(env).options.address?.(target) ?? null;
+  // The closing tag is written if the opening one was.
+  const close = tokens.slice(i).find(({ type }) => type === 'link_close');
+  if (close !== undefined) close.hidden = address === null;
+  rendering(env).inLink = true;
+  return address === null ? '' : `<a href="${escapeHtml(address)}">`;
+};
+rules['link_close'] = (tokens, i, _options, env) => {
+  rendering(env).inLink = false;
+  return tokens[i]?.hidden === true ? '' : '</a>';
+};
+rules.image = (tokens, i) => escapeHtml(tokens[i]?.content ?? '');
+rules.text = (tokens, i, _options, env) => {
+  const { options, inLink } = rendering(env);
+  const html = escapeHtml(tokens[i]?.content ?? '');
+  return inLink || options.text === undefined ? html : options.text(html);
+};
+
+/** One line: code between backticks, links, strong and emphasis. */
+export const inlineMarkdown = (text: string, options: MarkdownOptions = {}): string =>
+  md.renderInline(text, { options, inLink: false } satisfies Rendering);
+
+/** A whole text. */
+export const markdown = (text: string, options: MarkdownOptions = {}): string =>
+  md.render(text, { options, inLink: false } satisfies Rendering);

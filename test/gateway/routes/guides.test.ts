@@ -83,9 +83,32 @@ describe('the Markdown of documents', () => {
 
   it('nests code in lists, and keeps bars within cells', () => {
     assert.equal(
-      html('1. one\n\n   ```sh\n   a | b\n   ```\n\n2. two'),
-      '<ol><li><p>one</p>\n<pre tabindex="0"><code>a | b</code></pre></li><li>two</li></ol>',
+      html('1. one\n\n   ```sh\n   a | b\n   ```\n\n2. two').replaceAll('\n', ''),
+      '<ol><li><p>one</p><pre tabindex="0"><code>a | b</code></pre></li><li><p>two</p></li></ol>',
     );
     assert.match(html('| a | b |\n| --- | --- |\n| `x \\| y` | _z_ |'), /<code>x \| y<\/code>/);
+  });
+
+  it('keeps only links that have an address, and shows the text of others', () => {
+    const address = (target: string): string | null => (target.startsWith('/') ? target : null);
+    const shown = (text: string): string => markdown(text, { address }).trim();
+    assert.equal(shown('[a `b`](/c)'), '<p><a href="/c">a <code>b</code></a></p>');
+    assert.equal(shown('[a](https://x.example)'), '<p>a</p>');
+    assert.doesNotMatch(shown('[a](javascript:alert(1)) <javascript:alert(1)>'), /href/);
+    assert.equal(shown('![a picture](/c.png)'), '<p>a picture</p>');
+    assert.equal(markdown('[a](/c)').trim(), '<p>a</p>');
+  });
+
+  it('gives headings ids, names rows and columns of tables, and drops comments', () => {
+    assert.equal(
+      markdown('## 3.1 A `b`', { ids: true }).trim(),
+      '<h2 id="s31-a-b">3.1 A <code>b</code></h2>',
+    );
+    assert.equal(markdown('<!-- note -->\n\ntext').trim(), '<p>text</p>');
+    assert.equal(
+      markdown('|   | b |\n| --- | --- |\n| c | d |').replaceAll('\n', ''),
+      '<div class="scroll" tabindex="0"><table><thead><tr><td></td><th scope="col">b</th></tr></thead>' +
+        '<tbody><tr><th scope="row">c</th><td>d</td></tr></tbody></table></div>',
+    );
   });
 });
