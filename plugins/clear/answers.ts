@@ -1,7 +1,7 @@
 // The answers of the clear layer: usage, exposure, network. gateway/API.md §10.1, §10.2.
 
 import { Type } from 'typebox';
-import { add, MONTH, tierOf, TIERS } from './usage.ts';
+import { add, feeLines, MONTH, tierOf, TIERS } from './usage.ts';
 import type { Usage } from './usage.ts';
 import { usd } from './entries.ts';
 import { Count } from '../contract/index.ts';
@@ -20,13 +20,23 @@ const spent = {
   acts: Count,
   tolls_micro_usd: Micro,
   tolls_usd: Usd,
-  fees_micro_usd: { ...Micro, description: 'Basis points on what was cleared.' },
+  fees_micro_usd: { ...Micro, description: 'Basis points on what was cleared, and fees owed.' },
   fees_usd: Usd,
   cleared_micro_usd: Micro,
   cleared_usd: Usd,
   total_micro_usd: { ...Micro, description: 'Tolls and fees.' },
   total_usd: Usd,
 };
+
+const FeeLines = Type.Array(
+  Type.Object({
+    fee: Type.Enum(['basis_points', 'obligation']),
+    acts: Count,
+    micro_usd: Micro,
+    usd: Usd,
+  }),
+  { description: 'Basis points on what was cleared, and the fees of obligations that fired.' },
+);
 
 const TollLine = Type.Object({ toll: Type.String(), acts: Count, micro_usd: Micro, usd: Usd });
 
@@ -37,6 +47,7 @@ export const UsageAnswer = Type.Object(
     ...tenantMonth,
     ...spent,
     tolls: Type.Array(TollLine, { description: 'By the key of tolls_usd, in its order of names.' }),
+    fees: FeeLines,
     ceiling: Type.Union([
       Type.Object({
         acts: Type.Union([Count, Type.Null()]),
@@ -93,6 +104,7 @@ export const NetworkAnswer = Type.Object(
     tenants: Count,
     ...spent,
     tolls: Type.Array(TollLine),
+    fees: FeeLines,
     checkpoint_url: Type.String({ format: 'uri' }),
   },
   { $id: 'ClearNetwork' },
@@ -120,14 +132,17 @@ export const tollLines = ({ tolls }: Usage) =>
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([toll, acts, micro_usd]) => ({ toll, acts, micro_usd, usd: usd(micro_usd) }));
 
-/** Usage as a table: RFC 4180, a line for each toll, then basis points, then the sum. */
+/** A line for each kind of fee. */
+export const shownFees = (usage: Usage) =>
+  feeLines(usage).map((line) => ({ ...line, usd: usd(line.micro_usd) }));
+
+/** Usage as a table: RFC 4180, a line for each toll, then one for each kind of fee, then the sum. */
 export function usageCsv(month: string, usage: Usage): string {
-  const { fees_micro_usd, acts } = usage;
-  const total = add(usage.tolls_micro_usd, fees_micro_usd);
-  const cleared = Object.values(usage.tiers).reduce((sum, [count]) => sum + count, 0);
+  const { acts } = usage;
+  const total = add(usage.tolls_micro_usd, usage.fees_micro_usd);
   const lines = [
     ...tollLines(usage),
-    { toll: 'basis_points', acts: cleared, micro_usd: fees_micro_usd, usd: usd(fees_micro_usd) },
+    ...shownFees(usage).map(({ fee, ...line }) => ({ toll: fee, ...line })),
     { toll: 'total', acts, micro_usd: total, usd: usd(total) },
   ].map((line) => [month, line.toll, String(line.acts), line.micro_usd, line.usd].join(','));
   return ['month,toll,acts,micro_usd,usd', ...lines, ''].join('\r\n');
@@ -135,7 +150,8 @@ export function usageCsv(month: string, usage: Usage): string {
 
 /** Where a month's exposure stands among the tiers. */
 export function exposureOf(usage: Usage) {
-  const { cleared_micro_usd, fees_micro_usd } = usage;
+  const { cleared_micro_usd } = usage;
+  const [{ micro_usd: fees_micro_usd }] = feeLines(usage);
   const { id, upper_micro_usd } = tierOf(BigInt(cleared_micro_usd));
   return {
     cleared_micro_usd,

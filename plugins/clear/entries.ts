@@ -36,7 +36,7 @@ export const own = (key: string): string => key.slice('clear/'.length);
 /** What a tenant may spend in a month; null is no limit. */
 export interface Ceiling {
   readonly acts: number | null;
-  /** Of tolls and basis points together. */
+  /** Of tolls and fees together. */
   readonly micro_usd: number | null;
 }
 
@@ -66,11 +66,12 @@ const shareIn = (month: Usage, act: Act): Share =>
  * behind it.
  */
 export function feeCounted(rows: RowReader, entry: Sequenced, act: Act): bigint {
-  if (act.cleared_micro_usd === 0) return 0n;
+  const owed = BigInt(act.owed_fee_micro_usd);
+  if (act.cleared_micro_usd === 0) return owed;
   const tenant_ref = entry.statement['tenant_ref'] as string;
   const after = usageOf(rows.get(monthRow(monthOf(entry.issued_at_ms), tenant_ref)));
   const before = add(after.cleared_micro_usd, -act.cleared_micro_usd);
-  return shareOf(before, act.cleared_micro_usd).fee_micro_usd;
+  return owed + shareOf(before, act.cleared_micro_usd).fee_micro_usd;
 }
 
 function admit(entry: Sequenced, rows: RowReader): void {
@@ -84,10 +85,10 @@ function admit(entry: Sequenced, rows: RowReader): void {
   const { acts, micro_usd } = ceiling;
   if (acts !== null && month.acts >= acts) throw reached(`${String(acts)} acts`, issued_at_ms);
   if (micro_usd === null) return;
-  const fee = shareIn(month, act)?.fee_micro_usd ?? 0n;
+  const fee = (shareIn(month, act)?.fee_micro_usd ?? 0n) + BigInt(act.owed_fee_micro_usd);
   const spent = BigInt(month.tolls_micro_usd) + BigInt(month.fees_micro_usd);
   if (spent + BigInt(act.toll_micro_usd) + fee > BigInt(micro_usd)) {
-    throw reached(`${usd(micro_usd)} USD of tolls and basis points`, issued_at_ms);
+    throw reached(`${usd(micro_usd)} USD of tolls and fees`, issued_at_ms);
   }
 }
 

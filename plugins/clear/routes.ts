@@ -11,6 +11,7 @@ import {
   exposureOf,
   HistoryAnswer,
   NetworkAnswer,
+  shownFees,
   spentOf,
   tollLines,
   UsageAnswer,
@@ -116,6 +117,7 @@ export function clearRoutes(host: PluginHost, api: ClearApi): readonly Route[] {
           tenants,
           ...spentOf(usage),
           tolls: tollLines(usage),
+          fees: shownFees(usage),
           checkpoint_url: host.url('/api/v1/clearing/network/latest.json'),
         };
       },
@@ -156,6 +158,7 @@ function usageRoute(api: ClearApi, present: () => string): Route {
         month,
         ...spentOf(usage),
         tolls: tollLines(usage),
+        fees: shownFees(usage),
         ceiling: api.ceiling(caller.kind, caller.tenant_ref),
       };
     },

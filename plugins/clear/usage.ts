@@ -89,10 +89,14 @@ export interface Usage {
   /** Key of the toll, acts, micro-USD; a list, since every act copies it. */
   readonly tolls: readonly TollCount[];
   readonly cleared_micro_usd: Digits;
+  /** Basis points and fees owed. */
   readonly fees_micro_usd: Digits;
-  /** By the id of the tier: acts, exposure, fees. */
+  /** Acts, exposure and fees: by the id of the tier, and under `OWED` the fees that entries state. */
   readonly tiers: Readonly<Record<string, readonly [number, Digits, Digits]>>;
 }
+
+/** Key of the fees owed among the tiers; no tier has it as its id. */
+export const OWED = 'obligation';
 
 /** Nothing yet. */
 export const NO_USAGE: Usage = {
@@ -109,13 +113,20 @@ export interface Act {
   readonly toll: string;
   readonly toll_micro_usd: number;
   readonly cleared_micro_usd: number;
+  /** A fee that the entry itself states, beside its toll. */
+  readonly owed_fee_micro_usd: number;
 }
 
 /** The governed act of an entry; null for an entry without a toll. */
 export function actOf({ statement }: Pick<Sequenced, 'statement'>): Act | null {
-  const { toll, toll_micro_usd, cleared_micro_usd = 0 } = statement;
+  const { toll, toll_micro_usd, cleared_micro_usd = 0, owed_fee_micro_usd = 0 } = statement;
   if (typeof toll !== 'string' || typeof toll_micro_usd !== 'number') return null;
-  return { toll, toll_micro_usd, cleared_micro_usd: Number(cleared_micro_usd) };
+  return {
+    toll,
+    toll_micro_usd,
+    cleared_micro_usd: Number(cleared_micro_usd),
+    owed_fee_micro_usd: typeof owed_fee_micro_usd === 'number' ? owed_fee_micro_usd : 0,
+  };
 }
 
 /** A sum and something more. */
@@ -143,8 +154,10 @@ export type Share = ReturnType<typeof shareOf> | null;
 
 /** A sum with one more act. */
 export function withAct(usage: Usage, act: Act, share: Share): Usage {
-  const { toll, toll_micro_usd, cleared_micro_usd } = act;
-  const after = share === null ? usage : withShare(usage, cleared_micro_usd, share);
+  const { toll, toll_micro_usd, cleared_micro_usd, owed_fee_micro_usd } = act;
+  const cleared = share === null ? usage : withShare(usage, cleared_micro_usd, share);
+  const owed = { tier: OWED, fee_micro_usd: BigInt(owed_fee_micro_usd) };
+  const after = owed_fee_micro_usd === 0 ? cleared : withShare(cleared, 0, owed);
   return {
     acts: usage.acts + 1,
     tolls_micro_usd: add(usage.tolls_micro_usd, toll_micro_usd),
@@ -190,6 +203,17 @@ export function plus(a: Usage, b: Usage): Usage {
     fees_micro_usd: add(a.fees_micro_usd, b.fees_micro_usd),
     tiers,
   };
+}
+
+/** The fees of a sum by what they are for: basis points on what was cleared, and fees that entries state. */
+export function feeLines({ fees_micro_usd, tiers }: Usage) {
+  const [owed, , owed_micro_usd] = tiers[OWED] ?? [0, '0', '0'];
+  const cleared = Object.values(tiers).reduce((sum, [acts]) => sum + acts, 0) - owed;
+  const basis_points = String(BigInt(fees_micro_usd) - BigInt(owed_micro_usd));
+  return [
+    { fee: 'basis_points', acts: cleared, micro_usd: basis_points },
+    { fee: OWED, acts: owed, micro_usd: owed_micro_usd },
+  ] as const;
 }
 
 /** Out of a row; nothing where there is none. */

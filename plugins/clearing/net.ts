@@ -12,7 +12,7 @@ export interface Net {
   readonly tolls_micro_usd: Digits;
   /** Tolls that credits paid. */
   readonly credits_micro_usd: Digits;
-  /** Basis points on what was cleared. */
+  /** Basis points on what was cleared, and fees owed. */
   readonly fees_micro_usd: Digits;
   readonly cleared_micro_usd: Digits;
 }

@@ -8,11 +8,17 @@ import { custodyRoute, custodyType } from './custody.ts';
 import { sealType } from './inference/entries.ts';
 import { inferenceRoute } from './inference/routes.ts';
 import { InferenceSettings } from './inference/upstream.ts';
-import { aggregateType, resolutionType } from './oracle/entries.ts';
+import { aggregateType, earlierAggregateType, resolutionType } from './oracle/entries.ts';
 import { oracleRoutes } from './oracle/routes.ts';
 import { pipelineRoute, pipelineType } from './pipeline.ts';
 import { catalogRoutes, installedBaseRoute } from './routes.ts';
-import { evaluationType, settlementType, triggerEvents, triggerType } from './trigger/entries.ts';
+import {
+  earlierSettlementType,
+  evaluationType,
+  settlementType,
+  triggerEvents,
+  triggerType,
+} from './trigger/entries.ts';
 import { triggerRoutes } from './trigger/routes.ts';
 import { foundryErrors } from './entries.ts';
 
@@ -26,10 +32,12 @@ export default definePlugin({
   errors: foundryErrors,
   types: [
     aggregateType,
+    earlierAggregateType,
     resolutionType,
     triggerType,
     evaluationType,
     settlementType,
+    earlierSettlementType,
     custodyType,
     conformityType,
     sealType,

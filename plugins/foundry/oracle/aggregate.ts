@@ -128,7 +128,7 @@ export interface Aggregate {
   /** The trimmed mean of the survivors, also where it is disputed. */
   readonly value: string | null;
   readonly median: string | null;
-  /** Of all fresh readings, relative to the median; shown up to 10^12. */
+  /** Of the readings that survived, relative to the median; null where none did. Shown up to 10^12. */
   readonly spread: string | null;
   readonly fresh_weight_milli: number;
   readonly rejected_weight_milli: number;
@@ -187,7 +187,7 @@ export function aggregate(
   const survivors = fresh.filter(({ reading }) => !rejected.has(reading));
   const out = fresh.filter(({ reading }) => rejected.has(reading));
   const value = survivors.length === 0 ? null : meanOf(survivors, thresholds);
-  const spread = median === null ? null : spreadOf(fresh, median);
+  const spread = median === null || survivors.length === 0 ? null : spreadOf(survivors, median);
   const reasons: (typeof REASONS)[number][] = [];
   if (spread !== null && spread > exact(thresholds.dispute_tolerance)) reasons.push('spread');
   const { over, under } = ratioOf(thresholds.max_rejected_weight);
@@ -224,8 +224,8 @@ function outliers(fresh: readonly Fresh[], median: Exact, thresholds: Thresholds
   return fresh.filter(isOut).map(({ reading }) => reading);
 }
 
-function spreadOf(fresh: readonly Fresh[], median: Exact): Exact {
-  const values = fresh.map(({ value }) => value);
+function spreadOf(survivors: readonly Fresh[], median: Exact): Exact {
+  const values = survivors.map(({ value }) => value);
   const [first = 0n] = values;
   const high = values.reduce((a, b) => (a > b ? a : b), first);
   const low = values.reduce((a, b) => (a < b ? a : b), first);

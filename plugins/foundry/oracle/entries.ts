@@ -27,7 +27,7 @@ import { METHOD, REASONS, STANDINGS, STATES } from './aggregate.ts';
 import type { State } from './aggregate.ts';
 
 /** Identifier of the entry type of an aggregate. */
-export const AGGREGATE = 'foundry.aggregate.v1';
+export const AGGREGATE = 'foundry.aggregate.v2';
 /** Identifier of the entry type of a resolution. */
 export const RESOLUTION = 'foundry.resolution.v1';
 
@@ -56,36 +56,39 @@ const ReadingMembers = Type.Object(
   { additionalProperties: false },
 );
 
-/** What an aggregate says beside the common members: who has it recomputes it. */
+/** The members that both versions of an aggregate have. */
+const aggregateMembers = {
+  feed_id: Identifier,
+  method: Type.Literal(METHOD),
+  as_of_ms: { ...Millis, description: 'The time at which the readings were fresh or not.' },
+  state: Type.Enum([...STATES]),
+  dispute_reasons: Type.Array(Type.Enum([...REASONS])),
+  consensus: Nullable(DecimalText),
+  value: Nullable(DecimalText),
+  median: Nullable(DecimalText),
+  spread: Nullable(DecimalText),
+  fresh_weight_milli: SafeCount,
+  rejected_weight_milli: SafeCount,
+  readings: Type.Array(ReadingMembers),
+  thresholds: Type.Object(
+    {
+      min_readings: SafeCount,
+      min_survivors: SafeCount,
+      mad_threshold: DecimalText,
+      mad_zero_tolerance: DecimalText,
+      trim_each_tail: DecimalText,
+      dispute_tolerance: DecimalText,
+      max_rejected_weight: RatioText,
+      future_skew_ms: SafeCount,
+    },
+    { additionalProperties: false },
+  ),
+  does_not_assert: Type.Array(Type.Enum(Object.keys(DOES_NOT_ASSERT))),
+};
+
+/** What an aggregate says beside the common members: a reader of the entry can compute the value again. */
 export const AggregateMembers = Type.Object(
-  {
-    feed_id: Identifier,
-    method: Type.Literal(METHOD),
-    as_of_ms: { ...Millis, description: 'The time at which the readings were fresh or not.' },
-    state: Type.Enum([...STATES]),
-    dispute_reasons: Type.Array(Type.Enum([...REASONS])),
-    consensus: Nullable(DecimalText),
-    value: Nullable(DecimalText),
-    median: Nullable(DecimalText),
-    spread: Nullable(DecimalText),
-    fresh_weight_milli: SafeCount,
-    rejected_weight_milli: SafeCount,
-    readings: Type.Array(ReadingMembers),
-    thresholds: Type.Object(
-      {
-        min_readings: SafeCount,
-        min_survivors: SafeCount,
-        mad_threshold: DecimalText,
-        mad_zero_tolerance: DecimalText,
-        trim_each_tail: DecimalText,
-        dispute_tolerance: DecimalText,
-        max_rejected_weight: RatioText,
-        future_skew_ms: SafeCount,
-      },
-      { additionalProperties: false },
-    ),
-    does_not_assert: Type.Array(Type.Enum(Object.keys(DOES_NOT_ASSERT))),
-  },
+  { ...aggregateMembers, spread_over: Type.Literal('survivors') },
   { additionalProperties: false },
 );
 
@@ -206,12 +209,19 @@ function projectResolution(entry: Sequenced, rows: RowWriter): void {
   count(entry, rows, { resolutions: 1 });
 }
 
-/** `foundry.aggregate.v1`; each is on the chain of its feed's name. */
+/** `foundry.aggregate.v2`; each is on the chain of its feed's name. */
 export const aggregateType: EntryType = {
   name: AGGREGATE,
   schema: asSchema(AggregateMembers),
   keys: [['foundry.feed', 'feed_id']],
   project: projectAggregate,
+};
+
+/** `foundry.aggregate.v1`, of earlier releases: the spread is that of all fresh readings. */
+export const earlierAggregateType: EntryType = {
+  ...aggregateType,
+  name: 'foundry.aggregate.v1',
+  schema: asSchema(Type.Object(aggregateMembers, { additionalProperties: false })),
 };
 
 /** `foundry.resolution.v1`; on the chain of the feed too. */

@@ -97,6 +97,7 @@ export function aggregated(host: PluginHost, request: AggregateRequest): Aggrega
       observed_at_defaulted: request.readings[i]?.observed_at_ms === undefined,
     })),
     thresholds,
+    spread_over: 'survivors',
     does_not_assert: Object.keys(DOES_NOT_ASSERT),
   } as unknown as JsonObject;
   return { result, draft: { type: AGGREGATE, members, toll: host.toll('oracle_aggregate') } };
@@ -195,9 +196,9 @@ export function oracleRoutes(host: PluginHost): readonly Route[] {
       summary: 'Aggregate readings of several sources into one value',
       description:
         'Weighted median, MAD rejection, weighted trimmed mean. Fewer than three fresh readings are ' +
-        'INSUFFICIENT; a wide spread, too much rejected weight or too few survivors are DISPUTED, and fire ' +
-        'no trigger. The receipt carries readings, weights and thresholds: anyone recomputes the value. A ' +
-        'consensus is no further from any fresh reading than dispute_tolerance times the median.',
+        'INSUFFICIENT; a wide spread of the readings that survived, too much rejected weight or too few survivors ' +
+        'are DISPUTED, and fire no trigger. The receipt carries readings, weights and thresholds: anyone recomputes ' +
+        'the value. A consensus is no further from any surviving reading than dispute_tolerance times the median.',
       access: 'open',
       idempotent: true,
       body: AggregateBody,

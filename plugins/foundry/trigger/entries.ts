@@ -116,7 +116,7 @@ export const TRIGGER = 'foundry.trigger.v1';
 /** Identifier of the entry type of an evaluation that did not fire. */
 export const EVALUATION = 'foundry.evaluation.v1';
 /** Identifier of the entry type of a trigger that fired. */
-export const SETTLEMENT = 'foundry.settlement.v1';
+export const SETTLEMENT = 'foundry.settlement.v2';
 
 const MicroUsd = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Run = Type.Integer({ minimum: 0, maximum: 1000 });
@@ -172,17 +172,26 @@ export const EvaluationMembers = Type.Object(
   { additionalProperties: false },
 );
 
+const settled = {
+  ...evaluated,
+  state: Type.Literal('FIRED'),
+  template_id: Identifier,
+  action: Identifier,
+  enabled_exposure_micro_usd: MicroUsd,
+  fee_bps: DecimalText,
+  fee_source: Type.Enum(['obligation', 'clear_tier']),
+  fee_micro_usd: MicroUsd,
+};
+
 /** What a settlement says. */
 export const SettlementMembers = Type.Object(
   {
-    ...evaluated,
-    state: Type.Literal('FIRED'),
-    template_id: Identifier,
-    action: Identifier,
-    enabled_exposure_micro_usd: MicroUsd,
-    fee_bps: DecimalText,
-    fee_source: Type.Enum(['obligation', 'clear_tier']),
-    fee_micro_usd: MicroUsd,
+    ...settled,
+    owed_fee_micro_usd: {
+      ...MicroUsd,
+      description:
+        'What the meter adds to the fees of the month: the fee, or 0 where the exposure counts as cleared.',
+    },
   },
   { additionalProperties: false },
 );
@@ -305,12 +314,19 @@ export const evaluationType: EntryType = {
   project: projectEvaluation,
 };
 
-/** `foundry.settlement.v1`. */
+/** `foundry.settlement.v2`. */
 export const settlementType: EntryType = {
   name: SETTLEMENT,
   schema: asSchema(SettlementMembers),
   keys: [],
   project: projectSettlement,
+};
+
+/** `foundry.settlement.v1`, of earlier releases: its fee was stated and never owed. */
+export const earlierSettlementType: EntryType = {
+  ...settlementType,
+  name: 'foundry.settlement.v1',
+  schema: asSchema(Type.Object(settled, { additionalProperties: false })),
 };
 
 /** The events of triggers. */

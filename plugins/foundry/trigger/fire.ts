@@ -277,6 +277,7 @@ export function settled(
   tierBps: (exposure_micro_usd: bigint) => string,
 ): JsonObject {
   const fee_bps = trigger.fee_bps ?? tierBps(exposure);
+  const fee_micro_usd = Number(feeOf(exposure, fee_bps));
   return {
     ...members,
     state: 'FIRED',
@@ -285,7 +286,9 @@ export function settled(
     enabled_exposure_micro_usd: Number(exposure),
     fee_bps,
     fee_source: trigger.fee_bps === null ? 'clear_tier' : 'obligation',
-    fee_micro_usd: Number(feeOf(exposure, fee_bps)),
+    fee_micro_usd,
+    // Of an exposure that counts as cleared the meter takes the fee itself.
+    owed_fee_micro_usd: trigger.fee_bps === null ? 0 : fee_micro_usd,
   };
 }
 

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import {
   add,
+  feeLines,
   feeOf,
   MONTH,
   monthOf,
@@ -40,6 +41,10 @@ const actArbitrary = fc.record({
     fc.constant(0),
     fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
     fc.integer({ min: 1, max: 5_000_000_000_000 }),
+  ),
+  owed_fee_micro_usd: fc.oneof(
+    fc.constant(0),
+    fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
   ),
 });
 
@@ -103,6 +108,12 @@ describe('usage', () => {
           const rate = cumulative <= 10n ** 13n ? 4n : cumulative <= 10n ** 14n ? 2n : 1n;
           fees += (exposure * rate) / 20_000n;
         }
+        const owed = acts.reduce((total, act) => total + BigInt(act.owed_fee_micro_usd), 0n);
+        assert.deepEqual(
+          feeLines(usage).map(({ micro_usd }) => micro_usd),
+          [String(fees), String(owed)],
+        );
+        fees += owed;
         assert.equal(usage.fees_micro_usd, String(fees));
         const parts = usage.tolls.map(([, , micro]) => micro);
         assert.equal(
@@ -132,9 +143,15 @@ describe('usage', () => {
   });
 
   it('changes nothing that it was made from', () => {
-    const first = metered([{ toll: 'hold', toll_micro_usd: 1, cleared_micro_usd: 5 }]);
+    const first = metered([
+      { toll: 'hold', toll_micro_usd: 1, cleared_micro_usd: 5, owed_fee_micro_usd: 7 },
+    ]);
     const text = JSON.stringify(first);
-    withAct(first, { toll: 'hold', toll_micro_usd: 1, cleared_micro_usd: 0 }, null);
+    withAct(
+      first,
+      { toll: 'hold', toll_micro_usd: 1, cleared_micro_usd: 0, owed_fee_micro_usd: 1 },
+      null,
+    );
     assert.equal(JSON.stringify(first), text);
   });
 

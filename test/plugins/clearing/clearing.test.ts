@@ -218,6 +218,49 @@ describe('the clearing layer', () => {
     assert.equal(leaf.net_micro_usd, String(40n * 500_030_000n - 10_000_000_000n));
   });
 
+  it('has the fee of a fired obligation in the usage of its month and in the net of its week', async () => {
+    const usage = (query = '') => running.get(`/api/v1/clear/usage${query}`, key());
+    const before = (await usage()).json;
+    const armed = { template_id: 'bind_gate_hold', enabled_exposure_usd: '4400000' };
+    const { json: trigger } = await running.post('/signal/trigger/publish', armed, key());
+    const reading = { metric: 'bind_hold', value: 1 };
+    const firing = { trigger_id: trigger.trigger_id, reading };
+    const fired = await running.post('/api/v1/foundry/trigger/fire', firing, key());
+    assert.equal(fired.json.settlement.fee_usd, '22000', fired.text);
+    await running.post('/api/v1/foundry/trigger/fire', firing, key());
+
+    const { json } = await usage();
+    const fee = 22_000_000_000n;
+    assert.equal(BigInt(json.fees_micro_usd) - BigInt(before.fees_micro_usd), fee, 'once');
+    assert.deepEqual(json.fees.at(-1), {
+      ...{ fee: 'obligation', acts: 1, micro_usd: String(fee), usd: '22000.000000' },
+    });
+    assert.equal(
+      BigInt(json.total_micro_usd),
+      BigInt(json.tolls_micro_usd) + BigInt(json.fees_micro_usd),
+    );
+    assert.match((await usage('?format=csv')).text, /,obligation,1,22000000000,22000\.000000\r\n/);
+    const exposure = (await running.get('/api/v1/clear/exposure', key())).json;
+    assert.equal(BigInt(exposure.fees_micro_usd), BigInt(json.fees_micro_usd) - fee, 'no tier');
+
+    const week = weekOf(clock.wall());
+    await passWeek();
+    await call('clearing close');
+    const { json: proof } = await running.get(`/api/v1/clearing/slots/${week}/proof`, key());
+    assert.equal(proof.leaf.fees_micro_usd, String(fee));
+    verifySlotProof(proof as JsonObject, await trustOf(running));
+  });
+
+  it('refuses a settlement whose fee is over the ceiling of the month', async () => {
+    await call('clear ceiling', { tenant: 'first', kind: 'sandbox', micro_usd: 10_000_000 });
+    const own = { key: running.sandbox };
+    const armed = { template_id: 'incident_sealed', enabled_exposure_usd: '1000000' };
+    const { json } = await running.post('/signal/trigger/publish', armed, own);
+    const firing = { trigger_id: json.trigger_id, reading: { metric: 'incident', value: 1 } };
+    const fired = await running.post('/api/v1/foundry/trigger/fire', firing, own);
+    assert.deepEqual([fired.status, fired.json.error.code], [429, 'rate_limited']);
+  });
+
   it('shows a window ready only where it has a payment link', async () => {
     const { json } = await running.get('/api/v1/clearing/catalog');
     assert.deepEqual([json.all_ready, json.ready_count, json.total_count], [false, 1, 2]);

@@ -100,7 +100,7 @@ describe('weighted_trimmed_mean_v1', () => {
   });
 
   it('moves with any two colluding sources at most dispute_tolerance times the median', () => {
-    // Whatever two of the five say, an answer that could fire stays this close to each honest reading.
+    // Whatever two of the five say, an answer that could fire stays this close to each honest reading that survived.
     const honest = fc.array(fc.integer({ min: 990_000, max: 1_010_000 }), {
       minLength: 3,
       maxLength: 3,
@@ -113,7 +113,8 @@ describe('weighted_trimmed_mean_v1', () => {
         const values: number[] = [];
         const [goods, bads] = [[...good], [...lies]];
         for (let i = 0; i < 5; i++) values.push((i === a || i === b ? bads : goods).shift()!);
-        const { state, consensus, median } = judge(values);
+        const { state, consensus, median, readings: judged } = judge(values);
+        const honestAt = [0, 1, 2, 3, 4].filter((i) => i !== a && i !== b);
         // The two heaviest weigh 2.3 of 5.2: the median stays among the honest readings.
         const [least, most] = [Math.min(...good), Math.max(...good)];
         assert.ok(Number(median) * 1e6 >= least - 1e-6 && Number(median) * 1e6 <= most + 1e-6);
@@ -123,7 +124,9 @@ describe('weighted_trimmed_mean_v1', () => {
         }
         agreed++;
         const bound = 0.05 * Math.abs(Number(median)) * 1e6 + 1e-6;
-        for (const value of good) {
+        for (const i of honestAt) {
+          if (judged[i]?.standing !== 'survived') continue;
+          const value = values[i]!;
           assert.ok(
             Math.abs(Number(consensus) * 1e6 - value) <= bound,
             `${values.join()} ${consensus}`,
@@ -153,6 +156,15 @@ describe('weighted_trimmed_mean_v1', () => {
     assert.deepEqual(few.dispute_reasons, ['survivors']);
   });
 
+  it('is not disputed by one source below a third of the weight, however far off it is', () => {
+    const alone = (far: number) => judge([1_000_000, 1_000_000, 1_000_000, far]);
+    for (const far of [0, 2_000_000, 9_000_000_000]) {
+      const { state, consensus, spread, readings: judged } = alone(far);
+      assert.deepEqual([state, consensus, spread], ['CONSENSUS', '1', '0']);
+      assert.equal(judged[3]?.standing, 'rejected');
+    }
+  });
+
   it('is disputed over 5 % and not at 5 %', () => {
     const at = (high: number) => judge([1_000_000, 1_000_000 + high / 2, 1_000_000 + high]);
     // Relative to the median, 1 + high / 2.
@@ -165,10 +177,10 @@ describe('weighted_trimmed_mean_v1', () => {
     const limit = d!.max_age_ms;
     const of = (observed_at_ms: number) =>
       aggregate([a!, b!, c!, { ...d!, observed_at_ms }], THRESHOLDS, NOW);
-    assert.equal(of(NOW - limit).state, 'DISPUTED', 'as old as it may be');
+    assert.equal(of(NOW - limit).readings[3]?.standing, 'rejected', 'as old as it may be');
     assert.equal(of(NOW - limit - 1).readings[3]?.standing, 'stale');
     assert.equal(of(NOW - limit - 1).state, 'CONSENSUS');
-    assert.equal(of(NOW + 60_000).state, 'DISPUTED', 'within the skew of clocks');
+    assert.equal(of(NOW + 60_000).readings[3]?.standing, 'rejected', 'within the skew of clocks');
     assert.equal(of(NOW + 60_001).readings[3]?.standing, 'future');
   });
 
@@ -188,8 +200,8 @@ describe('weighted_trimmed_mean_v1', () => {
         NOW,
       );
     assert.equal(of([huge, huge, huge]).consensus, huge);
-    assert.equal(of(['0', '0', huge]).spread, '1000000000000', 'shown up to 10^12');
-    assert.equal(of([`-${huge}`, '0', huge]).state, 'DISPUTED');
+    const widest = of([`-${huge}`, '0', huge]);
+    assert.deepEqual([widest.state, widest.spread], ['DISPUTED', '1000000000000'], 'up to 10^12');
     const tiny = '0.000000000000000001';
     assert.equal(of([tiny, tiny, tiny]).consensus, tiny);
   });

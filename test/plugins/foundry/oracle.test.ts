@@ -30,7 +30,7 @@ describe('the oracle', () => {
     assert.equal(status, 200);
     assert.deepEqual([json.state, json.consensus], ['CONSENSUS', '1.009425287356321839']);
     const { receipt } = json;
-    assert.equal(receipt.type, 'foundry.aggregate.v1');
+    assert.equal(receipt.type, 'foundry.aggregate.v2');
     assert.deepEqual([receipt.toll, receipt.toll_micro_usd], ['oracle_aggregate', 150_000]);
     const { readings, thresholds, as_of_ms } = receipt;
     const again = aggregate(readings, thresholds, as_of_ms);
@@ -80,7 +80,8 @@ describe('the oracle', () => {
       max_age_ms: 7_200_000,
       readings: [...three, { ...reading(3, '9'), observed_at_ms: now - 3_600_000 }],
     });
-    assert.equal(patient.state, 'DISPUTED');
+    assert.deepEqual([patient.state, patient.readings[3].standing], ['CONSENSUS', 'rejected']);
+    assert.equal(patient.receipt.spread_over, 'survivors');
     assert.equal((await ask({ readings: three.slice(1) })).json.state, 'INSUFFICIENT');
   });
 

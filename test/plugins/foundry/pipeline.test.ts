@@ -54,9 +54,9 @@ describe('the pipeline', () => {
     const types = json.receipts.map(({ type }: { type: string }) => type);
     assert.deepEqual(types, [
       'classify.result.v1',
-      'foundry.aggregate.v1',
+      'foundry.aggregate.v2',
       'foundry.trigger.v1',
-      'foundry.settlement.v1',
+      'foundry.settlement.v2',
       'foundry.conformity.v1',
       'foundry.custody.v1',
     ]);

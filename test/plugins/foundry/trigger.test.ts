@@ -37,7 +37,7 @@ describe('triggers', () => {
     const log = served.log();
     const entries = Array.from({ length: log.size() }, (_, i) => log.entry(i) ?? '');
     const own = entries.filter((text) => text.includes(trigger_id));
-    return own.filter((text) => text.includes('"foundry.settlement.v1"')).length;
+    return own.filter((text) => text.includes('"foundry.settlement.v2"')).length;
   };
 
   it('publishes a template as an armed obligation, with its terms in the entry', async () => {

@@ -14,7 +14,12 @@ describe('negative acts', () => {
   it('are counted under their SKU, the legacy alias under restraint, commodity tolls not at all', () => {
     const tolls = ['restraint', 'restraint_call', 'hold', 'classify', 'seal', 'execute_gate'];
     const usage = tolls.reduce(
-      (sum, toll) => withAct(sum, { toll, toll_micro_usd: 150_000, cleared_micro_usd: 0 }, null),
+      (sum, toll) =>
+        withAct(
+          sum,
+          { toll, toll_micro_usd: 150_000, cleared_micro_usd: 0, owed_fee_micro_usd: 0 },
+          null,
+        ),
       NO_USAGE,
     );
     assert.deepEqual(
