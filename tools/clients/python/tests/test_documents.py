@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import io
 import json
 from dataclasses import replace
 
@@ -12,6 +14,7 @@ from actlog import (
     Refused,
     TrustedKey,
     Unanswerable,
+    batch,
     canonical,
     check_document,
     check_kit,
@@ -290,6 +293,38 @@ class TestKits:
         assert check_kit(kit, trusts, kit).valid
         assert not check_kit({**kit, "vectors": []}, trusts).valid
         assert kit_change(kit, {**kit, "logs": []}) == f"it no longer names the log {log.origin}"
+
+
+def test_a_disclosed_value_is_at_most_16_levels_deep(log):
+    def of(depth):
+        text = "[" * depth + "]" * depth
+        commitment = hashlib.sha256(bytes(16) + text.encode()).hexdigest()
+        log.append(commitments={"preimage": commitment})
+        disclosed = {"preimage": {"salt": "00" * 16, "value": json.loads(text)}}
+        receipt = log.receipt_of(len(log.texts) - 1, proof=False, disclosures=disclosed)
+        return check_document(recognise(json.dumps({"ok": True, "receipt": receipt}).encode())[0], log.trust())
+
+    assert of(16).valid
+    assert of(16).checks[-1].detail.startswith("the answer") is False
+    with pytest.raises(Refused):
+        of(17)
+
+
+def test_batch_mode(log):
+    sink = io.StringIO()
+    lines = [
+        {"kit": json.dumps(log.kit())},
+        {"file": base64.b64encode(json.dumps(log.receipt_of(3)).encode()).decode()},
+        {"file": base64.b64encode(log.note().encode()).decode()},
+        {"file": base64.b64encode(b'{"a":1,"a":1}').decode()},
+        {"file": base64.b64encode(log.tlog_proof(3).encode()).decode()},
+        {"file": base64.b64encode(log.tlog_proof(3).encode()).decode(), "receipt": log.texts[3]},
+    ]
+    batch.main(io.StringIO("".join(f"{json.dumps(line)}\n" for line in lines)), sink)
+    answers = [json.loads(line) for line in sink.getvalue().splitlines()]
+    assert [answer["exit"] for answer in answers] == [0, 0, 1, 2, 0]
+    assert answers[0]["checks"][4] == ["inclusion", "ok", "entry 3 of 7"]
+    assert answers[2]["error"] == "a member name stands twice in one object"
 
 
 def test_times():

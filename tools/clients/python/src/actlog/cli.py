@@ -24,6 +24,7 @@ from .findings import (
     Finding,
     Unanswerable,
     check_document,
+    exit_code,
     log_of,
     parse_document,
     quoted,
@@ -274,7 +275,7 @@ def _read_text(file: str) -> str:
 
 
 def _print(kind: str, finding: Finding, source: str, trust: Trust | None, options: argparse.Namespace) -> int:
-    code = OK if finding.valid else UNKNOWN if finding.untold else FAILED
+    code = exit_code(finding)
     policy_source = "operator" if trust is None else trust.policy_source
     if options.json:
         print(json.dumps(finding_json(kind, finding, source, trust), indent=2, ensure_ascii=False))

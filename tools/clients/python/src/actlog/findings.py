@@ -31,6 +31,8 @@ from .trust import KIT_SCHEMA, Trust
 
 #: A full page of the largest entries, and room for the rest.
 MAX_BYTES = 24 * 1024 * 1024
+#: An answer has a receipt, in which a disclosed value of 16 levels is three levels deep (gateway/API.md section 2.6).
+_MAX_DEPTH = 16 + 4
 STRANGE_LOG = "a log that is younger than the kit, such as a successor, needs a newer kit"
 NOT_OURS = "this is not a document that this verifier checks"
 
@@ -74,6 +76,11 @@ class Finding:
     untold: bool = False
 
 
+def exit_code(finding: Finding) -> int:
+    """0 when everything that is shown holds, 1 when something does not, 2 when that cannot be told."""
+    return 0 if finding.valid else 2 if finding.untold else 1
+
+
 @dataclass(frozen=True)
 class Document:
     """A document as recognised: JSON, or its text where the exact text counts."""
@@ -110,7 +117,7 @@ def recognise(data: bytes) -> list[Document]:
 
 def parse_document(text: str) -> Json:
     """The JSON of a text, read as strictly as receipts are."""
-    return parse_json(text, fractions=True, max_bytes=MAX_BYTES)
+    return parse_json(text, fractions=True, max_bytes=MAX_BYTES, max_depth=_MAX_DEPTH)
 
 
 def _recognise_json(text: str) -> list[Document]:
