@@ -20,14 +20,20 @@ import { sealedVerifier } from './compliance/verify.ts';
 import { airSessionVerifier, airVerifier } from './exports/verify.ts';
 
 export * from '../log/verify.ts';
+// Verifiers of COSE documents are made of it.
+export * from '../log/cose/portable.ts';
 
-/** All verifiers; those that recognise a document by its members do so in this order. */
-export const verifiers: readonly Verifier[] = [
+/** The verifiers of the built-in plugins, as their `verifiers` have them. */
+export const pluginVerifiers: readonly Verifier[] = [
   mandateVerifier,
   clearingVerifier,
   sealedVerifier,
   airVerifier,
   airSessionVerifier,
+];
+
+/** The verifiers of what the log itself signs. */
+export const logVerifiers: readonly Verifier[] = [
   absenceVerifier,
   receiptVerifier,
   inclusionVerifier,
@@ -37,25 +43,42 @@ export const verifiers: readonly Verifier[] = [
 ];
 
 /**
+ * All verifiers, with those of further plugins. Documents that no `schema` names are recognised in this order.
+ */
+export const verifiersWith = (more: readonly Verifier[]): readonly Verifier[] => [
+  ...pluginVerifiers,
+  ...more,
+  ...logVerifiers,
+];
+
+/** All verifiers of the package. */
+export const verifiers = verifiersWith([]);
+
+/**
  * Reads bytes as the documents in them: one, or those of a witness about several surfaces.
  *
  * @throws LogError `json_invalid`, `encoding_invalid` for JSON that breaks the rules of receipts, or no UTF-8
  * @throws Unanswerable for what no verifier checks
  */
-export const recogniseDocuments = (bytes: Uint8Array): readonly Shown[] =>
-  recognise(verifiers, bytes);
+export const recogniseDocuments = (bytes: Uint8Array, by = verifiers): readonly Shown[] =>
+  recognise(by, bytes);
 
 /** The origin that a document claims; null when it claims none. */
-export const originOfDocument = (shown: Shown): string | null =>
-  verifierOf(verifiers, shown).originOf(shown.document);
+export const originOfDocument = (shown: Shown, by = verifiers): string | null =>
+  verifierOf(by, shown).originOf(shown.document);
 
 /** What people call the document, such as `a receipt`. */
-export const titleOfDocument = (shown: Shown): string => verifierOf(verifiers, shown).title;
+export const titleOfDocument = (shown: Shown, by = verifiers): string =>
+  verifierOf(by, shown).title;
 
 /** The log, of these origins of a kit, that a document is of; Unanswerable when the kit does not know it. */
-export const logOfDocument = (shown: Shown, origins: readonly string[]): string =>
-  logOf(verifiers, shown, origins);
+export const logOfDocument = (shown: Shown, origins: readonly string[], by = verifiers): string =>
+  logOf(by, shown, origins);
 
 /** Checks a document against one log that is trusted; Unanswerable when the caller has to bring more. */
-export const checkDocument = (shown: Shown, trust: Trust, asked?: Asked): Promise<Finding> =>
-  check(verifiers, shown, trust, asked);
+export const checkDocument = (
+  shown: Shown,
+  trust: Trust,
+  asked?: Asked,
+  by = verifiers,
+): Promise<Finding> => check(by, shown, trust, asked);

@@ -14,13 +14,14 @@ import { asked, listOf } from './plugin-error.ts';
 /** The plugin by contract 2; one that is already is returned as it is. */
 export function adapted(plugin: AnyPlugin): Plugin {
   if (plugin.contract === CONTRACT) return plugin;
-  const { name, title, requires, settings, errors, keys, types, events } = plugin;
+  const { name, title, requires, settings, errors, verifiers, keys, types, events } = plugin;
   return {
     contract: CONTRACT,
     ...{ name, title, types },
     ...(requires === undefined ? {} : { requires }),
     ...(settings === undefined ? {} : { settings }),
     ...(errors === undefined ? {} : { errors }),
+    ...(verifiers === undefined ? {} : { verifiers }),
     ...(keys === undefined ? {} : { keys }),
     ...(events === undefined ? {} : { events }),
     ...(plugin.carry === undefined ? {} : { carry: plugin.carry.bind(plugin) }),

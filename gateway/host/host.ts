@@ -25,6 +25,9 @@ import { pluginSettings } from './plugin-settings.ts';
 
 export { PluginError } from './plugin-error.ts';
 
+/** Kinds of documents of the log itself, and the offline verification kit. */
+const OWN_KINDS = ['absence', 'receipt', 'inclusion', 'checkpoint', 'tlog_proof', 'cose', 'kit'];
+
 /**
  * Checks contract, names, types and error codes of the plugins, adapts those of contract 1, and orders them so that each follows the
  * plugins that it requires.
@@ -32,6 +35,7 @@ export { PluginError } from './plugin-error.ts';
 export function orderPlugins(plugins: readonly AnyPlugin[]): readonly Plugin[] {
   const byName = new Map<string, Plugin>();
   const codes = new Map<string, string>();
+  const kinds = new Set(OWN_KINDS);
   for (const declared of plugins) {
     checkPlugin(declared);
     const plugin = adapted(declared);
@@ -43,6 +47,11 @@ export function orderPlugins(plugins: readonly AnyPlugin[]): readonly Plugin[] {
         throw new PluginError(plugin.name, `declares the error ${code}, which ${other} declares`);
       }
       codes.set(code, plugin.name);
+    }
+    for (const { kind } of plugin.verifiers ?? []) {
+      if (kinds.has(kind))
+        throw new PluginError(plugin.name, `has the verifier ${kind} a second time`);
+      kinds.add(kind);
     }
   }
   const ordered = new Set<Plugin>();

@@ -11,6 +11,7 @@ import type {
   EventRule,
   KeyDeclaration,
   Setup,
+  Verifier,
 } from '../../plugins/contract/index.ts';
 import { listOf, PluginError } from './plugin-error.ts';
 import { PROBLEMS } from '../http/problems.ts';
@@ -73,6 +74,7 @@ export function checkPlugin(plugin: AnyPlugin): void {
     }
   }
   if (plugin.errors !== undefined) checkErrors(name, plugin.errors);
+  if (plugin.verifiers !== undefined) checkVerifiers(name, plugin.verifiers);
   checkTypes(name, listOf(name, 'types', types));
   if (plugin.carry !== undefined && carriedName(name, types) === undefined) {
     refuse(`carry needs the type ${name}.carried.v1 among its types`);
@@ -86,6 +88,18 @@ export function checkPlugin(plugin: AnyPlugin): void {
         refuse(`has the event ${String(event)}, which must match ${EVENT.source}`);
     }
     if (!has(rule, 'eventOf')) refuse(`the events of ${rule.entry} need the function eventOf`);
+  }
+}
+
+function checkVerifiers(plugin: string, declared: unknown): void {
+  for (const verifier of listOf(plugin, 'verifiers', declared) as readonly Partial<Verifier>[]) {
+    const { kind, title } = verifier;
+    if (typeof kind !== 'string' || !/^[a-z][a-z0-9_]{0,63}$/.test(kind)) {
+      throw new PluginError(plugin, `has a verifier with the kind ${String(kind)}`);
+    }
+    if (typeof title !== 'string' || !has(verifier, 'originOf') || !has(verifier, 'check')) {
+      throw new PluginError(plugin, `the verifier ${kind} needs title, originOf and check`);
+    }
   }
 }
 

@@ -6,6 +6,7 @@ import { carried, carry } from './carry.ts';
 import { enrollRoute } from './enroll.ts';
 import { carrierErrors, decisionType, mandateType } from './entries.ts';
 import { checkRoutes } from './routes.ts';
+import { mandateVerifier } from './verify.ts';
 
 /** The plugin `carrier`. */
 export default definePlugin({
@@ -14,6 +15,7 @@ export default definePlugin({
   title: 'Carrier gate',
   requires: ['classify', 'gate'],
   errors: carrierErrors,
+  verifiers: [mandateVerifier],
   types: [mandateType, decisionType, carried],
   carry,
   setup: (host) => ({ routes: [enrollRoute(host), ...checkRoutes(host)] }),

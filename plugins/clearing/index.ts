@@ -7,6 +7,7 @@ import { ClearingSettings, closeJob, grantCommand, readiness, skuMembers } from 
 import { grantType, slotType } from './entries.ts';
 import { clearingRoutes } from './routes.ts';
 import { Slots } from './slots.ts';
+import { clearingVerifier } from './verify.ts';
 
 /** The plugin `clearing`. */
 export default definePlugin({
@@ -15,6 +16,7 @@ export default definePlugin({
   title: 'Clearing',
   requires: ['clear'],
   settings: ClearingSettings,
+  verifiers: [clearingVerifier],
   types: [slotType, grantType, carried],
   carry,
   setup(host) {

@@ -8,6 +8,7 @@ import { clockRoute } from './clock.ts';
 import { eventType, packType, reportType } from './entries.ts';
 import { eventRoute } from './event.ts';
 import { documentRoutes } from './routes.ts';
+import { sealedVerifier } from './verify.ts';
 
 export type { Assessment, ComplianceApi } from './assess.ts';
 export type { Item } from './checklist.ts';
@@ -19,6 +20,7 @@ export default definePlugin<ComplianceApi>({
   name: 'compliance',
   title: 'Compliance',
   requires: ['restraint'],
+  verifiers: [sealedVerifier],
   types: [eventType, reportType, packType],
   setup: (host) => ({
     api: { assess },

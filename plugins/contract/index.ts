@@ -77,7 +77,7 @@ export {
   verifyConsistency,
   verifyReceipt,
 } from '../../log/verify.ts';
-export type { AbsenceResult, CheckName, Trust } from '../../log/verify.ts';
+export type { AbsenceResult, CheckName, Trust, Verifier } from '../../log/verify.ts';
 
 // COSE messages, keys and receipts (RFC 9052, RFC 9679, RFC 9942).
 export {

@@ -26,6 +26,7 @@ import type {
   Kind,
   Sequenced,
 } from '../../log/index.ts';
+import type { Verifier } from '../../log/verify.ts';
 import type { Carry } from './carry.ts';
 import type { DeclaredError } from './errors.ts';
 import type { LogView } from './log-view.ts';
@@ -191,6 +192,11 @@ export interface PluginDeclarations {
   readonly settings?: TSchema;
   /** Error codes of the plugin's own, made by `errorsOf`. */
   readonly errors?: Readonly<Record<string, DeclaredError>>;
+  /**
+   * Verifiers of the plugin's documents, for `actlog verify`. Pure and browser-safe: their module, `verify.ts`, imports
+   * nothing but `actlog/verify`. Each has a `kind` that no other verifier has.
+   */
+  readonly verifiers?: readonly Verifier[];
   /** Keys of the plugin's own; made at the first start. Receipts are signed by the log, never by these. */
   readonly keys?: readonly KeyDeclaration[];
   /** Declared in both logs at start; each name begins with the plugin's own. */

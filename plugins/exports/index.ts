@@ -13,6 +13,7 @@ import { exportVectors } from './kit-vectors.ts';
 import { Receipts } from './receipts.ts';
 import { entriesRoutes, keyRoutes } from './scitt/routes.ts';
 import { issuerRoute } from './scitt/issuers.ts';
+import { airSessionVerifier, airVerifier } from './verify.ts';
 
 export { chainHash } from './air/record.ts';
 export { airRecord } from './air/mapping.ts';
@@ -50,6 +51,7 @@ export default definePlugin({
     { name: 'air', algorithm: 'ES256', jwks: true },
     { name: 'cose', algorithm: 'Ed25519', jwks: false },
   ],
+  verifiers: [airVerifier, airSessionVerifier],
   types: [issuerType, statementType, carried],
   carry,
   setup(host) {

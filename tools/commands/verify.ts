@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import type { ChainKey, JsonObject } from '../../log/index.ts';
-import type { Finding, Json, Question, Shown, Trust } from '../../log/verify.ts';
+import type { Finding, Json, Question, Shown, Trust, Verifier } from '../../log/verify.ts';
 import { acting, CommandError, EXIT } from '../command-line.ts';
 import { parseInstant } from '../duration.ts';
 import type { Kit, TrustOptions } from '../verify/trust.ts';
@@ -55,6 +55,7 @@ export function addVerify(program: Command): void {
     .addHelpText(
       'after',
       `
+Documents of plugins that the environment variable PLUGINS names are checked by these plugins.
 Exits 0 when everything that is shown holds, 1 when something does not, 2 when that cannot be told.
 
   curl -s $BASE/export/offline-verify-kit.json > kit.json     once, and keep it
@@ -66,16 +67,18 @@ Exits 0 when everything that is shown holds, 1 when something does not, 2 when t
 }
 
 async function verify(what: string, options: VerifyOptions): Promise<number> {
-  const { LogError, recogniseDocuments, Unanswerable } = await import('../../plugins/verifiers.ts');
+  const { isLogError, recogniseDocuments, Unanswerable } =
+    await import('../../plugins/verifiers.ts');
   const { readKit } = await import('../verify/trust.ts');
   const address = /^https?:\/\//.test(what) ? answerAddress(new URL(what)) : null;
   const bytes = await read(what, address);
+  const by = await allVerifiers();
   let documents: readonly Shown[];
   try {
-    documents = recogniseDocuments(bytes);
+    documents = recogniseDocuments(bytes, by);
   } catch (error) {
     if (error instanceof Unanswerable) throw new CommandError(error.message, EXIT.unknown);
-    if (!(error instanceof LogError)) throw error;
+    if (!isLogError(error)) throw error;
     throw new CommandError(`INVALID: this is not JSON as receipts have it: ${error.message}`);
   }
   const [shown] = documents;
@@ -87,9 +90,23 @@ async function verify(what: string, options: VerifyOptions): Promise<number> {
   let exit: number = EXIT.ok;
   for (const one of askedAbout(documents, options)) {
     refuseUnasked(one, options);
-    exit = Math.max(exit, await checkOne(one, kit, options));
+    exit = Math.max(exit, await checkOne(one, kit, options, by));
   }
   return exit;
+}
+
+/** The verifiers of the package, and those of the plugins that the environment variable PLUGINS names. */
+async function allVerifiers(): Promise<readonly Verifier[]> {
+  const { verifiers, verifiersWith } = await import('../../plugins/verifiers.ts');
+  const { PLUGINS: named = '' } = process.env;
+  if (named.trim() === '') return verifiers;
+  const { externalPlugins } = await import('../../gateway/host/external-plugins.ts');
+  const { orderPlugins } = await import('../../gateway/host/host.ts');
+  const { PLUGINS } = await import('../../plugins/index.ts');
+  const names = named.split(',').map((name) => name.trim());
+  const external = await externalPlugins(names.filter((name) => name !== ''));
+  orderPlugins([...PLUGINS, ...external]);
+  return verifiersWith(external.flatMap(({ verifiers: own = [] }) => own));
 }
 
 async function verifyKit(
@@ -161,14 +178,19 @@ function refuseUnasked({ kind }: Shown, options: VerifyOptions): void {
 }
 
 /** Checks one document that is no kit, and prints the finding. */
-async function checkOne(shown: Shown, kit: Kit, options: VerifyOptions): Promise<number> {
+async function checkOne(
+  shown: Shown,
+  kit: Kit,
+  options: VerifyOptions,
+  by: readonly Verifier[],
+): Promise<number> {
   const { checkDocument, logOfDocument, originsOf, STRANGE_LOG, Unanswerable } =
     await import('../../plugins/verifiers.ts');
   const { trustOf } = await import('../verify/trust.ts');
   const { native } = await import('../../log/index.ts');
   try {
     const origins = originsOf(kit.kit);
-    const origin = options.origin ?? logOfDocument(shown, origins);
+    const origin = options.origin ?? logOfDocument(shown, origins, by);
     if (!origins.includes(origin)) {
       throw new Unanswerable(
         `the kit does not know the log ${JSON.stringify(origin)}: ${STRANGE_LOG}`,
@@ -188,7 +210,13 @@ async function checkOne(shown: Shown, kit: Kit, options: VerifyOptions): Promise
       ...(receipt === undefined ? {} : { receipt: await readFile(receipt, 'utf8') }),
       ...(question === undefined ? {} : { question }),
     };
-    return await print(shown.kind, await checkDocument(shown, trust, asked), kit, trust, options);
+    return await print(
+      shown.kind,
+      await checkDocument(shown, trust, asked, by),
+      kit,
+      trust,
+      options,
+    );
   } catch (error) {
     if (!(error instanceof Unanswerable)) throw error;
     throw new CommandError(`${error.message}${hintOf(error.needs, shown)}`, EXIT.unknown);
