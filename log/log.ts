@@ -15,14 +15,13 @@ import type { Visible } from './write/publisher.ts';
 import { refusal } from './write/read-only.ts';
 import { Reader } from './read/reader.ts';
 import { floorAfter } from './write/state.ts';
-import { Waiters } from './write/waiters.ts';
 import { write } from './store/store.ts';
-import { writable } from './store/writable.ts';
+import { writable } from './store/durable-file.ts';
 import { ATTACHED_ROW, rowKey } from './store/layout.ts';
 import { Turns } from './turns.ts';
 import type {
-  AppendOptions,
   Appended,
+  AppendOptions,
   AttachedRow,
   Draft,
   EntryType,
@@ -338,3 +337,56 @@ function healthOf(engine: Engine, failure: string | null): LogHealth {
       .sort(),
   };
 }
+
+interface Waiter {
+  readonly size: number;
+  readonly resolve: (published: Published) => void;
+  readonly reject: (error: LogError) => void;
+}
+
+// Requests that wait for a checkpoint. The first one that covers their size answers them.
+
+/** Those who wait for checkpoints of one log, across failures of its store. */
+class Waiters {
+  #waiting: Waiter[] = [];
+
+  /** The sizes that are waited for. */
+  get sizes(): readonly number[] {
+    return this.#waiting.map(({ size }) => size);
+  }
+
+  /** Rejects with `log_unavailable` when the signal or the log ends the wait. */
+  wait(size: number, signal?: AbortSignal): Promise<Published> {
+    if (signal?.aborted === true) return Promise.reject(gaveUp());
+    return new Promise((resolve, reject) => {
+      const giveUp = (): void => {
+        this.#waiting = this.#waiting.filter((other) => other !== waiter);
+        reject(gaveUp());
+      };
+      const waiter: Waiter = {
+        size,
+        resolve: (published) => {
+          signal?.removeEventListener('abort', giveUp);
+          resolve(published);
+        },
+        reject,
+      };
+      this.#waiting.push(waiter);
+      signal?.addEventListener('abort', giveUp, { once: true });
+    });
+  }
+
+  tell(published: Published): void {
+    const due = this.#waiting.filter(({ size }) => size <= published.size);
+    this.#waiting = this.#waiting.filter(({ size }) => size > published.size);
+    for (const { resolve } of due) resolve(published);
+  }
+
+  end(error: LogError): void {
+    for (const { reject } of this.#waiting) reject(error);
+    this.#waiting = [];
+  }
+}
+
+const gaveUp = (): LogError =>
+  new LogError('log_unavailable', 'nobody waits for this checkpoint any more');

@@ -22,7 +22,7 @@ export {
   refusalOf,
 } from './store/data-folder.ts';
 export { DraftRegister } from './store/register.ts';
-export { readRemembered, registerName } from './store/remembered.ts';
+export { readRemembered, registerName } from './store/register.ts';
 export { openStore } from './store/store.ts';
 export type { Store } from './store/store.ts';
 export {
@@ -39,7 +39,7 @@ export {
 export { Replay, Violation } from './replay/replay.ts';
 export type { Closing, Opening, Predecessor, Replayed, Rule } from './replay/replay.ts';
 export { textOfEntry } from './replay/reading.ts';
-export { SignatureChecks } from './replay/signature-checks.ts';
+export { SignatureChecks } from './replay/replay.ts';
 export { openVerifyPool } from './crypto/verify-pool.ts';
 export type { VerifyPool } from './crypto/verify-pool.ts';
 export { readEntry as entryParts } from './verify/entry.ts';
@@ -50,7 +50,7 @@ export { chainKeys, KINDS, sameKey } from './map/key.ts';
 // A log as others publish it: tiles, bundles and proofs.
 export { overTiles } from './operate/mirror.ts';
 export type { Mirror } from './operate/mirror.ts';
-export { encodeBundle, parseBundle } from './merkle/bundle.ts';
+export { encodeBundle, parseBundle } from './merkle/tile.ts';
 export { TILE_HEIGHT, tilePath, tileWidth } from './merkle/tile.ts';
 export { EMPTY_ROOT, HASH_BYTES, nodeHash } from './merkle/hash.ts';
 export { checkConsistency } from './merkle/check.ts';
@@ -62,9 +62,9 @@ export { formatCheckpoint } from './note/checkpoint.ts';
 export type { Checkpoint } from './note/checkpoint.ts';
 export { formatNote, openNote, signatureLine, splitNote } from './note/note.ts';
 export type { NoteSigner } from './note/note.ts';
-export { parseAddCheckpoint } from './note/add-checkpoint.ts';
-export type { AddCheckpoint } from './note/add-checkpoint.ts';
-export { signCosignature } from './note/cosignature.ts';
+export { parseAddCheckpoint } from './note/checkpoint.ts';
+export type { AddCheckpoint } from './note/checkpoint.ts';
+export { signCosignature } from './note/note.ts';
 export { policyOf } from './note/policy.ts';
 export { quorumTime } from './note/quorum.ts';
 export { COSIGNER_KEY, formatVkey, isKeyName, LOG_KEY } from './note/vkey.ts';

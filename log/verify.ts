@@ -22,7 +22,7 @@ export type { LogErrorCode } from './errors.ts';
 export type { Json, JsonObject } from './encoding/json-types.ts';
 export type { Suite } from './crypto/suite.ts';
 export { verifyReceipt } from './verify/receipt.ts';
-export type { Check, CheckName } from './verify/checks.ts';
+export type { Check, CheckName } from './verify/receipt.ts';
 export type { ReceiptOptions, ReceiptResult } from './verify/receipt.ts';
 export type { AbsenceResult, Verdict } from './verify/absence.ts';
 export type { Question } from './verify/document.ts';

@@ -6,23 +6,19 @@ import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { EXIT, withKeyIds, withoutReaders } from './command-line.ts';
 import { addAdopt } from './commands/adopt.ts';
-import { addBackup } from './commands/backup.ts';
+import { addBackup, addRestore } from './commands/restore.ts';
 import { addConformance } from './commands/conformance.ts';
 import { addClearing } from './commands/clearing.ts';
 import { addExport } from './commands/export.ts';
-import { addFsck } from './commands/fsck.ts';
+import { addFsck, addReindex } from './commands/fsck.ts';
 import { addKeys } from './commands/keys.ts';
-import { addMonitor } from './commands/monitor.ts';
+import { addMonitor, addWitness } from './commands/monitor.ts';
 import { addRefute } from './commands/refute.ts';
-import { addReindex } from './commands/reindex.ts';
-import { addRestore } from './commands/restore.ts';
 import { addServe } from './commands/serve.ts';
 import { addTenants } from './commands/tenants.ts';
 import { addMeasures } from './commands/measure.ts';
-import { addVectors } from './commands/vectors.ts';
-import { addVerify } from './commands/verify.ts';
+import { addVectors, addVerify } from './commands/verify.ts';
 import { addWebhooks } from './commands/webhooks.ts';
-import { addWitness } from './commands/witness.ts';
 
 /** package.json stands above both `tools/` and `dist/tools/`. */
 function version(): string {

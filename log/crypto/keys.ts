@@ -12,8 +12,9 @@ import {
 } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { lstat, open, readdir, readFile } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
 import { LogError } from '../errors.ts';
 import { writeDurableFile } from '../store/durable-file.ts';
 import { native } from './native.ts';
@@ -21,7 +22,7 @@ import { publicKeyOfJwk, thumbprint } from './thumbprint.ts';
 import type { Ed25519Jwk } from './thumbprint.ts';
 
 /** No key file is larger. */
-export const MAX_KEY_FILE_BYTES = 4096;
+const MAX_KEY_FILE_BYTES = 4096;
 
 /** What a private key is for: Ed25519, or ECDSA on P-256 with SHA-256 where a format of others asks for that. */
 export type KeyAlgorithm = 'Ed25519' | 'ES256';
@@ -92,7 +93,7 @@ const integer = (value: number): Buffer =>
  * A private key as the text of its file: PKCS #8 (RFC 5958), with a passphrase encrypted by PBES2 with scrypt and
  * AES-256-CBC (RFC 8018 §6.2, RFC 7914 §7). `openssl pkey -in FILE` reads both forms.
  */
-export function pemOf(key: KeyObject, passphrase?: string): string {
+function pemOf(key: KeyObject, passphrase?: string): string {
   if (passphrase === undefined) return key.export({ type: 'pkcs8', format: 'pem' }) as string;
   const plain = key.export({ type: 'pkcs8', format: 'der' });
   const salt = randomBytes(16);
@@ -130,7 +131,7 @@ const longOctets = (bytes: Uint8Array): Buffer =>
   Buffer.concat([Buffer.of(0x04), lengthOf(bytes.length), bytes]);
 
 /** Whether the text of a key file is encrypted with a key by scrypt, as `pemOf` writes it. */
-export function isMemoryHard(pem: Buffer): boolean {
+function isMemoryHard(pem: Buffer): boolean {
   const [, body = ''] =
     /^-----BEGIN ENCRYPTED PRIVATE KEY-----([A-Za-z0-9+/=\s]+)-----END/.exec(
       pem.toString('latin1'),
@@ -155,7 +156,7 @@ export async function writeKeyFile(
  * Whether the text of a key file is empty or ends before its key does: an earlier release wrote key files under their
  * final names, and a kill left such files.
  */
-export const isUnfinished = (pem: Buffer): boolean =>
+const isUnfinished = (pem: Buffer): boolean =>
   pem.every((byte) => byte === 0) ||
   ('-----BEGIN '.startsWith(pem.toString('latin1', 0, 11)) &&
     !/-----END [A-Z ]+-----/.test(pem.toString('latin1')));
@@ -228,4 +229,65 @@ async function checkFile(file: FileHandle, path: string): Promise<void> {
     const octal = (mode & 0o777).toString(8).padStart(4, '0');
     throw new LogError('key_invalid', `key file ${path} has mode ${octal}, the limit is 0600`);
   }
+}
+
+// Encryption of existing key files: of plain ones once there is a passphrase, and of those that an earlier release
+// encrypted with PBKDF2 (gateway/API.md §2.3; RFC 5958, RFC 8018).
+
+const PLAIN = '-----BEGIN PRIVATE KEY-----';
+/** Nothing reads these any more, so their passphrase says nothing of the others'. */
+const REVOKED = '.revoked.pem';
+
+/**
+ * Encrypts every key file of a folder that is not encrypted by scrypt, and answers with their names. A crash leaves each of them as it
+ * was or encrypted. Does nothing where a key in use has another passphrase, or is one that its reader will refuse.
+ */
+export async function encryptKeyFiles(folder: string, passphrase: string): Promise<string[]> {
+  const weak: string[] = [];
+  for (const name of await namesIn(folder)) {
+    const path = join(folder, name);
+    if (!(await isPrivate(path))) continue;
+    const pem = await readFile(path);
+    if (isUnfinished(pem)) continue;
+    if (pem.includes(PLAIN)) weak.push(name);
+    else if (!isMemoryHard(pem) && keyIn(pem, passphrase) !== null) weak.push(name);
+    else if (!name.endsWith(REVOKED) && keyIn(pem, passphrase) === null) return [];
+    pem.fill(0);
+  }
+  const encrypted: string[] = [];
+  for (const name of weak) if (await encrypt(join(folder, name), passphrase)) encrypted.push(name);
+  return encrypted;
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  });
+  return names.filter((name) => name.endsWith('.pem')).sort();
+}
+
+/** Others are refused by whoever reads them. */
+async function isPrivate(path: string): Promise<boolean> {
+  const stat = await lstat(path);
+  return stat.isFile() && stat.size <= MAX_KEY_FILE_BYTES && (stat.mode & 0o077) === 0;
+}
+
+function keyIn(pem: Buffer, passphrase: string): KeyObject | null {
+  try {
+    return createPrivateKey({ key: pem, format: 'pem', passphrase });
+  } catch {
+    return null;
+  }
+}
+
+/** Whole beside the old one, then in its place. The time of the file stays: it says since when a key is. */
+async function encrypt(path: string, passphrase: string): Promise<boolean> {
+  const pem = await readFile(path);
+  const key = keyIn(pem, passphrase);
+  pem.fill(0);
+  if (key === null) return false;
+  const times = await lstat(path);
+  await writeDurableFile(path, pemOf(key, passphrase), { secret: true, times });
+  return true;
 }

@@ -1,7 +1,7 @@
 // Byte strings: joined, compared, as integers and as text. log/FORMAT.md, Notation. Browser-safe.
 
 import { LogError } from '../errors.ts';
-import { cut } from './room.ts';
+import { cut } from './spelling.ts';
 
 export { fromBase64, fromBase64Url, fromHex, toBase64, toBase64Url, toHex } from './spelling.ts';
 

@@ -2,7 +2,6 @@
 // holes, undefined) and overflows the stack on deep values. Browser-safe.
 
 import canonicalize from 'canonicalize';
-
 import type { Json } from './json-types.ts';
 import { LogError } from '../errors.ts';
 
@@ -79,4 +78,19 @@ function checkText(text: string): void {
 
 function invalid(message: string): LogError {
   return new LogError('json_invalid', message);
+}
+
+// Names of members as JSON text, cached: the same few are written for every entry and every answer.
+
+const known = new Map<string, string>();
+/** Names come from schemas, and a schema may let any through. */
+const MOST_KNOWN = 4096;
+
+/** A member's name in JSON, with the colon. */
+export function memberName(name: string): string {
+  const printed = known.get(name);
+  if (printed !== undefined) return printed;
+  const prefix = `${JSON.stringify(name)}:`;
+  if (known.size < MOST_KNOWN) known.set(name, prefix);
+  return prefix;
 }

@@ -1,8 +1,7 @@
-// Hex and base64, one spelling each. RFC 4648 §4 and §5; log/FORMAT.md, Notation. Browser-safe.
-// What is decoded may be hostile: two texts for the same bytes would be two names for one thing.
+// Hex, base64 and decimals, each with one accepted spelling (RFC 4648 §4 and §5; log/FORMAT.md, Notation). The input may
+// be hostile: two texts for the same bytes would be two names for one thing. Browser-safe.
 
 import { LogError } from '../errors.ts';
-import { cut } from './room.ts';
 
 const HEX = '0123456789abcdef';
 const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
@@ -137,4 +136,29 @@ function checkLength(size: number, length: number | undefined, what: string): vo
 
 function invalid(message: string): LogError {
   return new LogError('encoding_invalid', message);
+}
+
+/** A decimal without sign or leading zeros, as a safe integer; null for every other text. */
+export function parseDecimal(text: string): number | null {
+  if (!/^(?:0|[1-9][0-9]{0,15})$/.test(text)) return null;
+  const value = Number(text);
+  return Number.isSafeInteger(value) ? value : null;
+}
+
+// Memory for bytes that are hashed or verified and then dropped. V8 allocates an array of over 64 bytes outside the heap,
+// and moves one of 64 bytes, a signature, there when it is verified; that costs ten times as much as the use of it.
+
+const ON_HEAP = 63;
+const ROOM_BYTES = 16_384;
+let room = new Uint8Array(0);
+let taken = 0;
+
+/** So many zero bytes that nobody else has; the array beneath them may hold more, and lives as long as they do. */
+export function cut(length: number): Uint8Array {
+  if (length <= ON_HEAP || 4 * length > ROOM_BYTES) return new Uint8Array(length);
+  if (taken + length > room.length) {
+    room = new Uint8Array(ROOM_BYTES);
+    taken = 0;
+  }
+  return room.subarray(taken, (taken += length));
 }

@@ -6,14 +6,17 @@
 // carries the epoch of its birth. A record that no frozen version can reach is changed in place;
 // any other is copied, and the original is buried with the version that still reaches it.
 
+import { hash } from 'node:crypto';
 import { digestBytes } from '../crypto/native.ts';
 import { bitAt, emptyMap, MAX_SIBLINGS } from './check.ts';
 import type { MapLeaf, MapProof } from './check.ts';
 import { Records } from './records.ts';
-import { HASH_WORDS, HashInput, writeDigest } from './trie-hash.ts';
 import { TrieVersions } from './trie-versions.ts';
 
 export type { MapProof } from './check.ts';
+
+/** Words of a 32-byte hash. */
+const HASH_WORDS = 8;
 
 /** Inner record: left, right, birth (negative while the hash is out of date), hash[8]. */
 export const INNER_WORDS = 3 + HASH_WORDS;
@@ -291,3 +294,67 @@ function checkLength(bytes: Uint8Array, name: string): void {
     throw new Error(`${name} is ${String(bytes.length)} bytes, not ${String(HASH_BYTES)}`);
   }
 }
+
+// The hashes of nodes, computed word by word and without an allocation except the digest.
+
+// The tag is the fourth byte, so that what follows it is aligned and moves by words, not by bytes.
+const TAG_BYTE = 3;
+const FIRST = 1;
+const SECOND = FIRST + HASH_WORDS;
+
+/** tag ‖ first[32] ‖ second[32], to be filled in and hashed again and again. */
+class HashInput {
+  readonly #words = new Int32Array(1 + 2 * HASH_WORDS);
+  readonly #bytes = new Uint8Array(this.#words.buffer, TAG_BYTE, 65);
+
+  constructor(tag: number) {
+    this.#bytes[0] = tag;
+  }
+
+  /** Fills both halves from 16 adjacent words. */
+  putPair(source: Int32Array, at: number): void {
+    const words = this.#words;
+    for (let i = 0; i < 2 * HASH_WORDS; i++) words[FIRST + i] = source[at + i]!;
+  }
+
+  /** Fills one half (0 or 1) from 8 words. */
+  putHalf(half: number, source: Int32Array, at: number): void {
+    const words = this.#words;
+    const to = half === 0 ? FIRST : SECOND;
+    for (let i = 0; i < HASH_WORDS; i++) words[to + i] = source[at + i]!;
+  }
+
+  /** Fills one half with 32 zero bytes, the empty map. */
+  putEmpty(half: number): void {
+    const to = half === 0 ? FIRST : SECOND;
+    this.#words.fill(0, to, to + HASH_WORDS);
+  }
+
+  /** Fills one half with the digest of another input. */
+  putDigest(half: number, digest: string): void {
+    writeDigest(digest, this.#words, half === 0 ? FIRST : SECOND);
+  }
+
+  /** SHA-256 as a string of 32 characters below 256: measured at half the time of a Buffer. */
+  digest(): string {
+    return hash('sha256', this.#bytes, 'binary');
+  }
+}
+
+/** Writes a digest as 8 words whose bytes in memory are those of the hash. */
+function writeDigest(digest: string, target: Int32Array, at: number): void {
+  for (let i = 0; i < HASH_WORDS; i++) {
+    const c = 4 * i;
+    target[at + i] = LITTLE_ENDIAN
+      ? digest.charCodeAt(c) |
+        (digest.charCodeAt(c + 1) << 8) |
+        (digest.charCodeAt(c + 2) << 16) |
+        (digest.charCodeAt(c + 3) << 24)
+      : digest.charCodeAt(c + 3) |
+        (digest.charCodeAt(c + 2) << 8) |
+        (digest.charCodeAt(c + 1) << 16) |
+        (digest.charCodeAt(c) << 24);
+  }
+}
+
+const LITTLE_ENDIAN = new Uint8Array(new Int32Array([1]).buffer)[0] === 1;

@@ -7,8 +7,8 @@ import { LogError } from '../errors.ts';
 import { HASH_BYTES } from './hash.ts';
 import { rootAt } from './prove.ts';
 import { TILE_HEIGHT, TILE_WIDTH } from './tile.ts';
-import { tileLayers } from './tile-tree.ts';
-import type { TileLayers } from './tile-tree.ts';
+import { tileLayers } from './tile-hashes.ts';
+import type { TileLayers } from './tile-hashes.ts';
 
 /** A tile that changed: its w hashes of 32 bytes. */
 export interface DirtyTile {

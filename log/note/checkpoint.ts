@@ -3,7 +3,7 @@
 import { equal, fromBase64, toBase64, utf8 } from '../encoding/bytes.ts';
 import { LogError } from '../errors.ts';
 import type { Suite } from '../crypto/suite.ts';
-import { parseDecimal } from './decimal.ts';
+import { parseDecimal } from '../encoding/spelling.ts';
 import { formatNote, openNote, signatureLine } from './note.ts';
 import type { NoteSigner } from './note.ts';
 import { asVerifier, COSIGNER_KEY, isKeyName, LOG_KEY, makeVerifier } from './vkey.ts';
@@ -124,4 +124,39 @@ function checkCosigners(log: Verifier, cosigners: readonly Verifier[]): void {
 
 function invalid(message: string, options?: ErrorOptions): LogError {
   return new LogError('note_invalid', message, options);
+}
+
+// The request by which a log asks a witness for a cosignature (C2SP tlog-witness).
+
+/** The longest path that fits a tree of 2^63 leaves. */
+const MAX_PATH = 63;
+
+/** `POST <prefix>/add-checkpoint`. */
+export interface AddCheckpoint {
+  /** Size of the newest checkpoint that the witness is thought to have cosigned; 0 for none. */
+  readonly old: number;
+  readonly path: readonly Uint8Array[];
+  /** The signed note, untouched. */
+  readonly note: string;
+}
+
+/** The body of the request. */
+export function formatAddCheckpoint({ old, path, note }: AddCheckpoint): string {
+  const lines = path.map((hash) => `${toBase64(hash)}\n`).join('');
+  return `old ${String(old)}\n${lines}\n${note}`;
+}
+
+/** Reads a body that may be hostile; `note_invalid` when it is not of the form. */
+export function parseAddCheckpoint(body: string): AddCheckpoint {
+  const end = body.indexOf('\n\n');
+  if (end < 0) throw invalid('request has no blank line');
+  const [first = '', ...lines] = body.slice(0, end).split('\n');
+  const old = first.startsWith('old ') ? parseDecimal(first.slice('old '.length)) : null;
+  if (old === null) throw invalid('first line is not old and a size');
+  if (lines.length > MAX_PATH) throw invalid(`path is longer than ${String(MAX_PATH)} hashes`);
+  try {
+    return { old, path: lines.map((line) => fromBase64(line, 32)), note: body.slice(end + 2) };
+  } catch (cause) {
+    throw invalid('path has a line that is not 32 bytes in base64', { cause });
+  }
 }

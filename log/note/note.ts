@@ -1,16 +1,21 @@
-// Signed notes: a text, a blank line, signature lines. C2SP signed-note.
+// Signed notes (C2SP signed-note): a text, a blank line, and signature lines of the form
+// `— <name> <base64(key id ‖ signature)>`. At the end, the signatures of witnesses over checkpoints, which carry a time
+// (C2SP tlog-cosignature v1).
 
-import { utf8 } from '../encoding/bytes.ts';
+import {
+  concat,
+  fromBase64,
+  readU32,
+  readU64,
+  toBase64,
+  u32,
+  u64,
+  utf8,
+} from '../encoding/bytes.ts';
 import { LogError } from '../errors.ts';
 import type { Suite } from '../crypto/suite.ts';
-import { verifyCosignature } from './cosignature.ts';
-import { parseSignatureLine } from './signature-line.ts';
-import type { SignatureLine } from './signature-line.ts';
-import { COSIGNER_KEY } from './vkey.ts';
+import { COSIGNER_KEY, isKeyName, makeVerifier } from './vkey.ts';
 import type { Verifier } from './vkey.ts';
-
-export { signatureLine } from './signature-line.ts';
-export type { NoteSigner, SignatureLine } from './signature-line.ts';
 
 /** A good signature of a known key. */
 export interface VerifiedSignature {
@@ -144,4 +149,95 @@ function tooLong(): LogError {
 
 function invalid(message: string, options?: ErrorOptions): LogError {
   return new LogError('note_invalid', message, options);
+}
+
+/** What signs a note: a receipt or checkpoint `Signer`, or a key that a test holds. */
+export interface NoteSigner {
+  /** 32 bytes. */
+  readonly publicKey: Uint8Array;
+  /** Ed25519, 64 bytes. */
+  sign(message: Uint8Array): Uint8Array;
+}
+
+/** A signature line as it stands, nothing verified. */
+export interface SignatureLine {
+  readonly name: string;
+  readonly key_id: number;
+  /** Without the key id; at least one byte. */
+  readonly signature: Uint8Array;
+}
+
+const KEY_ID_BYTES = 4;
+const START = '\u2014 ';
+
+/** The text of a line with its newline. */
+export function signatureLine(name: string, key_id: number, signature: Uint8Array): string {
+  if (!isKeyName(name)) throw invalid('key name is empty or has a space or +');
+  return `${START}${name} ${toBase64(concat(u32(key_id), signature))}\n`;
+}
+
+/** Reads a line without its newline; `note_invalid` when it is not one. */
+export function parseSignatureLine(line: string): SignatureLine {
+  if (!line.startsWith(START)) throw invalid('signature line does not begin with an em dash');
+  // A second space would stand in the base64, which has none.
+  const border = line.indexOf(' ', START.length);
+  const name = line.slice(START.length, border);
+  if (border < 0 || !isKeyName(name)) throw invalid('signature line has no good key name');
+  let bytes: Uint8Array;
+  try {
+    bytes = fromBase64(line.slice(border + 1));
+  } catch (cause) {
+    throw invalid('signature line does not end in base64', { cause });
+  }
+  if (bytes.length <= KEY_ID_BYTES) throw invalid('signature line has no signature');
+  const key_id = readU32(bytes);
+  return { name, key_id, signature: bytes.subarray(KEY_ID_BYTES) };
+}
+
+const TIME_BYTES = 8;
+/** u64 time ‖ Ed25519 signature. */
+const COSIGNATURE_BYTES = TIME_BYTES + 64;
+
+/**
+ * The bytes that a cosigner signs. `checkpoint` is the whole note text with its last newline, without
+ * signature lines; time in seconds. They do not name the cosigner, so one key serves one cosigner only.
+ */
+export function cosignatureMessage(checkpoint: string, time_s: number): Uint8Array {
+  return utf8(`cosignature/v1\ntime ${String(time_s)}\n${checkpoint}`);
+}
+
+/** The signature line of a cosigner for the text of a checkpoint. Time in seconds, at least 1. */
+export function signCosignature(
+  suite: Suite,
+  signer: NoteSigner,
+  name: string,
+  checkpoint: string,
+  time_s: number,
+): string {
+  if (!Number.isSafeInteger(time_s) || time_s < 1) {
+    throw new LogError('note_invalid', 'cosignature time is not a whole number of seconds over 0');
+  }
+  const { key_id } = makeVerifier(suite, name, COSIGNER_KEY, signer.publicKey);
+  const signature = signer.sign(cosignatureMessage(checkpoint, time_s));
+  return signatureLine(name, key_id, concat(u64(time_s), signature));
+}
+
+/** The time in seconds of a good cosignature (72 bytes, key id left out), or null for a bad one. */
+export function verifyCosignature(
+  suite: Suite,
+  publicKey: Uint8Array,
+  checkpoint: string,
+  cosignature: Uint8Array,
+): number | null {
+  if (cosignature.length !== COSIGNATURE_BYTES) return null;
+  let time_s: number;
+  try {
+    time_s = readU64(cosignature, 0);
+  } catch {
+    return null; // over 2^53 − 1 seconds
+  }
+  // 0 stands for "no time" in C2SP, and no witness may send it.
+  if (time_s === 0) return null;
+  const message = cosignatureMessage(checkpoint, time_s);
+  return suite.verify(publicKey, message, cosignature.subarray(TIME_BYTES)) ? time_s : null;
 }

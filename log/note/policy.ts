@@ -4,7 +4,7 @@ import { equal } from '../encoding/bytes.ts';
 import { LogError } from '../errors.ts';
 import type { Suite } from '../crypto/suite.ts';
 import { isMapCosigner } from './checkpoint.ts';
-import { parseDecimal } from './decimal.ts';
+import { parseDecimal } from '../encoding/spelling.ts';
 import type { Policy, PolicyKey, Quorum } from './quorum.ts';
 import { COSIGNER_KEY, LOG_KEY, parseVkey } from './vkey.ts';
 import type { KeyType, Verifier } from './vkey.ts';

@@ -2,7 +2,7 @@
 
 import { fromBase64, toBase64 } from '../encoding/bytes.ts';
 import { LogError } from '../errors.ts';
-import { parseDecimal } from './decimal.ts';
+import { parseDecimal } from '../encoding/spelling.ts';
 
 /** An index, its path and a checkpoint, which are not checked here. */
 export interface TlogProof {

@@ -16,7 +16,7 @@ import { restore, type RestoreOptions } from './restore.ts';
 import { readEntry } from '../write/statement.ts';
 import { entryKey } from '../store/layout.ts';
 import type { Register } from '../store/register.ts';
-import { readRemembered, registerName } from '../store/remembered.ts';
+import { readRemembered, registerName } from '../store/register.ts';
 import { openStore, type Store } from '../store/store.ts';
 
 /** Asks the witnesses of a log about its newest note: `null` when they confirm it, else why they do not. */

@@ -3,7 +3,7 @@
 // holds: a restored log never forks. log/FORMAT.md §5.
 
 import { join } from 'node:path';
-import { adopt } from './adopt.ts';
+import { applySigned } from './apply-signed.ts';
 import { LogClock, systemTime } from '../write/clock.ts';
 import { Core } from '../write/core.ts';
 import { native } from '../crypto/native.ts';
@@ -18,13 +18,12 @@ import { rootAt } from '../merkle/prove.ts';
 import { TILE_WIDTH, tileWidth } from '../merkle/tile.ts';
 import type { Mirror } from './mirror.ts';
 import { openCheckpoint, parseCheckpoint, type Checkpoint } from '../note/checkpoint.ts';
-import { Replay, Violation } from '../replay/replay.ts';
+import { Replay, SignatureChecks, Violation } from '../replay/replay.ts';
 import { checkRowForms } from '../write/row-forms.ts';
-import { SignatureChecks } from '../replay/signature-checks.ts';
 import { leafHashOf } from '../write/statement.ts';
 import { noteKey } from '../store/layout.ts';
 import type { Register } from '../store/register.ts';
-import { readRemembered, registerName, type Remembered } from '../store/remembered.ts';
+import { readRemembered, registerName, type Remembered } from '../store/register.ts';
 import { openStore, put, type Store } from '../store/store.ts';
 import type { EntryType, Kind } from '../types.ts';
 
@@ -232,7 +231,7 @@ async function bringIn(
   entries: readonly Uint8Array[],
 ): Promise<void> {
   core.begin();
-  const adopted = entries.map((bytes) => adopt(core, bytes, round));
+  const adopted = entries.map((bytes) => applySigned(core, bytes, round));
   const { writes } = integrate(core, [{ id: round, position: core.position }], adopted, []);
   await store.write(writes);
   core.settle(round, core.position.size);

@@ -12,7 +12,7 @@ import { readEntry } from '../write/statement.ts';
 import { logNumbers } from '../store/data-folder.ts';
 import { entryKey } from '../store/layout.ts';
 import type { Register } from '../store/register.ts';
-import { readRemembered, registerName } from '../store/remembered.ts';
+import { readRemembered, registerName } from '../store/register.ts';
 import { openStore } from '../store/store.ts';
 import type { Log } from '../types.ts';
 

@@ -8,7 +8,7 @@ import { lookup, rowsFrom, type Question } from './lookup.ts';
 import { skey } from '../map/key.ts';
 import { chainEnd, openAt } from './parts.ts';
 import type { Visible } from '../write/publisher.ts';
-import { declares, smallestInterval, spanOf, type Span } from '../rules/spans.ts';
+import { declares, smallestInterval, spanOf, type Span } from '../rules/surfaces.ts';
 import type { ChainRow, Opened } from '../types.ts';
 
 /** Manifests of one entity in one window; more than these make the document UNDECLARED. */

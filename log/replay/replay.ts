@@ -1,8 +1,9 @@
 // Every rule of a log, checked over its entries in order: what fsck, a monitor and the tests rest on.
 // log/FORMAT.md §1 to §5, as §7 asks. Nothing is taken on trust, whatever the entries say of themselves.
 
+import { hash } from 'node:crypto';
 import type { Suite } from '../crypto/suite.ts';
-import { equal, fromHex, toHex } from '../encoding/bytes.ts';
+import { concat, equal, fromHex, fromUtf8, readU64, toHex, u64, utf8 } from '../encoding/bytes.ts';
 import type { JsonObject } from '../encoding/json-types.ts';
 import { LogError } from '../errors.ts';
 import { HeadTrie } from '../map/trie.ts';
@@ -12,11 +13,11 @@ import type { Predecessor } from '../rules/life.ts';
 import { LogState } from './log-state.ts';
 import type { Closing, MapHead, Opening } from './log-state.ts';
 import { originOf, readText } from './reading.ts';
-import { decodeState, encodeState } from './state.ts';
-import { GrowingTree } from './tree.ts';
 import { RuleBroken, Violation } from '../rules/violation.ts';
 import type { Rule } from '../rules/violation.ts';
 import type { ChainKey, Head, ReceiptKey } from '../types.ts';
+import { EMPTY_ROOT, nodeHash } from '../merkle/hash.ts';
+import type { VerifyPool } from '../crypto/verify-pool.ts';
 
 export { Violation } from '../rules/violation.ts';
 export type { Rule } from '../rules/violation.ts';
@@ -223,5 +224,132 @@ export class Replay {
   #logOf(origin: string): LogState {
     const { suite, predecessor } = this.#options;
     return new LogState(suite, origin, this.#map, predecessor ?? null);
+  }
+}
+
+// The state of a replay in a file: a JSON header and the heads of all chains, so that a monitor continues where it
+// stopped. The form is private to this version of the code; a monitor that finds another form starts at entry 0.
+
+const MAGIC = utf8('actlog replay 1\n');
+const HASH_BYTES = 32;
+
+/** magic ‖ u64 length ‖ JSON header ‖ heads ‖ SHA-256 of all before. */
+export function encodeState(header: JsonObject, heads: Uint8Array): Uint8Array {
+  const text = utf8(JSON.stringify(header));
+  const body = concat(MAGIC, u64(text.length), text, heads);
+  return concat(body, hash('sha256', body, 'buffer'));
+}
+
+/** The two parts; `store_corrupt` when the file is another or damaged. The heads are a view. */
+export function decodeState(bytes: Uint8Array): { header: JsonObject; heads: Uint8Array } {
+  const body = bytes.subarray(0, Math.max(0, bytes.length - HASH_BYTES));
+  if (body.length < MAGIC.length + 8 || !equal(body.subarray(0, MAGIC.length), MAGIC)) {
+    throw new LogError('store_corrupt', 'replay state is of another version');
+  }
+  if (!equal(hash('sha256', body, 'buffer'), bytes.subarray(body.length))) {
+    throw new LogError('store_corrupt', 'replay state is damaged');
+  }
+  const start = MAGIC.length + 8;
+  const end = start + readU64(body, MAGIC.length);
+  const header = JSON.parse(fromUtf8(body.subarray(start, end))) as JsonObject;
+  return { header, heads: body.subarray(end) };
+}
+
+// The log tree as a monitor needs it: only the roots of its perfect subtrees (RFC 9162 §2.1.1). It is independent of the
+// tiles of the log.
+
+/** A tree that grows leaf by leaf and knows its root. */
+export class GrowingTree {
+  readonly #suite: Suite;
+  /** Roots of the perfect subtrees from the left, the sizes being the bits of #size. */
+  readonly #peaks: Uint8Array[];
+  #size: number;
+
+  /** Starts empty, or from the peaks that a tree of this size had. */
+  constructor(suite: Suite, size = 0, peaks: readonly Uint8Array[] = []) {
+    this.#suite = suite;
+    this.#size = size;
+    this.#peaks = [...peaks];
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Roots of the perfect subtrees, the largest first. */
+  peaks(): readonly Uint8Array[] {
+    return this.#peaks;
+  }
+
+  append(leafHash: Uint8Array): void {
+    let node = leafHash;
+    // Two trees of one height become one, as a carry runs through the bits of the size.
+    for (let carry = this.#size; carry % 2 === 1; carry = (carry - 1) / 2) {
+      node = nodeHash(this.#suite, this.#peaks.pop()!, node);
+    }
+    this.#peaks.push(node);
+    this.#size += 1;
+  }
+
+  root(): Uint8Array {
+    if (this.#peaks.length === 0) return EMPTY_ROOT.slice();
+    return this.#peaks.reduceRight((right, left) => nodeHash(this.#suite, left, right));
+  }
+}
+
+// The signatures of a replay. They are verified in batches on other threads, while the replay goes on; nothing that was
+// replayed is verified before `settle` returns.
+
+/** Signatures in one message to a thread. */
+const BATCH = 256;
+
+/** Collects the deferred signatures of one replay. */
+export class SignatureChecks {
+  readonly #pool: VerifyPool;
+  readonly #flying = new Set<Promise<void>>();
+  #jobs: SignatureJob[] = [];
+  #bad: SignatureJob | null = null;
+  #failure: unknown = null;
+
+  constructor(pool: VerifyPool) {
+    this.#pool = pool;
+  }
+
+  /** Takes what the replay has deferred; waits while enough is under way, so that memory stays bounded. */
+  async take(replay: Replay): Promise<void> {
+    for (const job of replay.takeJobs()) this.#jobs.push(job);
+    while (this.#jobs.length >= BATCH) this.#send(this.#jobs.splice(0, BATCH));
+    while (this.#flying.size > 2 * this.#pool.width) await Promise.race(this.#flying);
+    this.#raise();
+  }
+
+  /**
+   * Waits until every signature taken so far is checked.
+   *
+   * @throws Violation of the earliest entry whose signature does not hold
+   */
+  async settle(): Promise<void> {
+    if (this.#jobs.length > 0) this.#send(this.#jobs.splice(0));
+    await Promise.all(this.#flying);
+    this.#raise();
+  }
+
+  #send(jobs: readonly SignatureJob[]): void {
+    const flight = this.#pool
+      .verifyAll(jobs)
+      .then((holds) => {
+        const job = jobs[holds.indexOf(0)];
+        if (job !== undefined && job.index < (this.#bad?.index ?? Infinity)) this.#bad = job;
+      })
+      .catch((error: unknown) => {
+        this.#failure ??= error;
+      })
+      .finally(() => this.#flying.delete(flight));
+    this.#flying.add(flight);
+  }
+
+  #raise(): void {
+    if (this.#failure !== null) throw this.#failure as Error;
+    if (this.#bad !== null) throw Replay.badSignature(this.#bad);
   }
 }

@@ -16,9 +16,8 @@ import { isJsonObject, parseJson } from '../encoding/json.ts';
 import type { Json, JsonObject } from '../encoding/json-types.ts';
 import { LogError } from '../errors.ts';
 import { LOG_KINDS, type Kind } from '../types.ts';
-import { FileRegister } from './register.ts';
+import { FileRegister, registerName } from './register.ts';
 import type { FolderRegister, Register } from './register.ts';
-import { registerName } from './remembered.ts';
 
 /** A data folder, and the settings that say where its register is: DATABASE_URL, else CHECKPOINT_DIR. */
 export interface RegisterPlace {

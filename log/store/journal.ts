@@ -6,14 +6,55 @@
 // place is damage only where a write that was synced follows it (the sync had made everything before it durable), or
 // where the database was closed in good order.
 
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LogError } from '../errors.ts';
-import { writeDurableFile } from './durable-file.ts';
-import { howLeft } from './in-use.ts';
+import { removeLeftovers, writeDurableFile } from './durable-file.ts';
 import { readManifest } from './manifest.ts';
-import { recordsIn } from './records.ts';
-import { Damaged, Varints } from './varints.ts';
+import { Damaged, recordsIn, Varints } from './leveldb-files.ts';
+
+const file = (folder: string): string => join(folder, 'IN_USE');
+
+/** How the last program that opened a database has left it; `open` while that program still runs. */
+export type Left = 'closed' | 'open' | 'unclosed';
+
+/** What the file of a folder says, also of a folder that is not there. */
+export async function howLeft(folder: string): Promise<Left> {
+  const pid = await readFile(file(folder), 'utf8').catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  });
+  if (pid === null) return 'closed';
+  // In a container every program has the same number: one that is ours was another's before.
+  return Number(pid) !== process.pid && runs(Number(pid)) ? 'open' : 'unclosed';
+}
+
+function runs(pid: number): boolean {
+  if (!Number.isSafeInteger(pid) || pid <= 0) return false;
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+/**
+ * Says that this program has the database open, also after a power cut; best effort, since a full disk must not keep it
+ * from opening.
+ */
+export async function markInUse(folder: string): Promise<void> {
+  try {
+    await removeLeftovers(folder);
+    await writeDurableFile(file(folder), String(process.pid));
+  } catch {
+    // The next start does not compare the tables then; the scrub does.
+  }
+}
+
+/** Takes that back, while the database is still locked, so that nobody else's word is taken back. */
+export async function unmark(folder: string): Promise<void> {
+  await rm(file(folder), { force: true }).catch(() => undefined);
+}
 
 /** Lengths of the journals when the database was closed, beside LevelDB's own files. */
 const CLOSED = 'CLOSED';

@@ -6,13 +6,14 @@
 
 import { readdir, readFile, rm, rmdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { makeFolder, removeLeftovers, writeDurableFile } from './durable-file.ts';
+import { fromBase64 } from '../encoding/bytes.ts';
 import { canonical } from '../encoding/canonical.ts';
 import { isJsonObject, parseJson } from '../encoding/json.ts';
 import type { Json, JsonObject } from '../encoding/json-types.ts';
 import { LogError } from '../errors.ts';
 import { Turns } from '../turns.ts';
-import { writable } from './writable.ts';
+import type { Kind } from '../types.ts';
+import { makeFolder, removeLeftovers, writable, writeDurableFile } from './durable-file.ts';
 
 /** Named JSON objects, each replaced by compare-and-swap. Values are small: a few kilobytes at most. */
 export interface Register {
@@ -202,5 +203,46 @@ function parsed(text: string): Json {
     return parseJson(text);
   } catch {
     return null;
+  }
+}
+
+// The value of a log in the register. A database that is behind it is a restored backup, and appending to it would fork
+// the log.
+
+/** The last note that may have left the process, and a size and root that callers hold receipts for. */
+export interface Remembered extends JsonObject {
+  readonly origin: string;
+  /** null until the first checkpoint. */
+  readonly note: string | null;
+  readonly acknowledged: { readonly size: number; readonly root: string };
+}
+
+/** The name of a log in the register. */
+export const registerName = (kind: Kind, number: number): string => `${kind}-${String(number)}`;
+
+/** Reads the value of a log; null when there is none, `store_corrupt` when it is not one of a log. */
+export async function readRemembered(register: Register, name: string): Promise<Remembered | null> {
+  const value = await register.read(name);
+  if (value === null) return null;
+  if (!isRemembered(value)) {
+    throw new LogError('store_corrupt', `${register.where(name)} is not a checkpoint of a log`);
+  }
+  return value;
+}
+
+function isRemembered(value: JsonObject): value is Remembered {
+  const { origin, note, acknowledged } = value;
+  if (typeof origin !== 'string') return false;
+  if (note !== null && typeof note !== 'string') return false;
+  if (acknowledged === undefined || !isJsonObject(acknowledged)) return false;
+  const { size, root } = acknowledged;
+  return Number.isSafeInteger(size) && Number(size) >= 0 && isHash(root);
+}
+
+function isHash(root: Json | undefined): boolean {
+  try {
+    return typeof root === 'string' && fromBase64(root, 32).length === 32;
+  } catch {
+    return false;
   }
 }

@@ -4,11 +4,9 @@
 import { ClassicLevel } from 'classic-level';
 import { makeFolder } from './durable-file.ts';
 import { LogError } from '../errors.ts';
-import { checkCurrent } from './current.ts';
-import { howLeft, markInUse, unmark } from './in-use.ts';
-import { checkJournals, rememberJournals } from './journal.ts';
-import { ATTACHED_ROW, metaKey, STORE_VERSION } from './layout.ts';
-import { seal, unseal } from './seal.ts';
+import { checkCurrent } from './manifest.ts';
+import { checkJournals, howLeft, markInUse, rememberJournals, unmark } from './journal.ts';
+import { ATTACHED_ROW, metaKey, seal, STORE_VERSION, unseal } from './layout.ts';
 import { checkTables } from './tables.ts';
 
 /** One write of a batch. */

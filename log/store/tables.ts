@@ -4,12 +4,10 @@
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LogError } from '../errors.ts';
 import crc32c from 'crc-32/crc32c.js';
+import { LogError } from '../errors.ts';
 import { readManifest, type Manifest } from './manifest.ts';
-import { unmasked } from './records.ts';
-import { unsnappy } from './snappy.ts';
-import { Damaged, Varints, type Handle } from './varints.ts';
+import { Damaged, type Handle, unmasked, unsnappy, Varints } from './leveldb-files.ts';
 
 const FOOTER_BYTES = 48;
 const MAGIC = 0xdb4775248b80fb57n;

@@ -8,14 +8,13 @@ import { isJsonObject, parseJson } from '../encoding/json.ts';
 import type { Json, JsonObject } from '../encoding/json-types.ts';
 import { checkInclusion } from '../merkle/check.ts';
 import { parseTlogProof } from '../note/tlog-proof.ts';
-import { Checks } from './checks.ts';
-import type { Check, Found } from './checks.ts';
 import { readEntry } from './entry.ts';
 import type { EntryParts } from './entry.ts';
 import { count, exactObject, path, refused, string } from './shape.ts';
 import { checkInForce, keyOf } from './trust.ts';
 import type { Trust } from './trust.ts';
 import { checkWitnesses, openTree } from './witnessed.ts';
+import { LogError } from '../errors.ts';
 
 /** What a receipt shows. */
 export interface ReceiptResult {
@@ -231,4 +230,51 @@ function checkErased(disclosure: JsonObject, committed: boolean): void {
   count(erased_at_ms, 'erased_at_ms');
   string(erasure_entry_id, 'erasure_entry_id');
   if (erased !== true || !committed) throw refused('an erased disclosure is of no commitment');
+}
+
+// The result of a receipt as a list of checks: each is `ok`, `failed` or `not_shown`.
+
+/** The checks, in their order. */
+export type CheckName =
+  | 'document_form'
+  | 'entry_hash'
+  | 'origin'
+  | 'checkpoint'
+  | 'inclusion'
+  | 'cosignatures'
+  | 'signature'
+  | 'disclosures';
+
+/** One check. `ok` is false also where there is nothing to check: `not_shown` makes no receipt invalid. */
+export interface Check {
+  readonly name: CheckName;
+  readonly ok: boolean;
+  readonly outcome: 'ok' | 'failed' | 'not_shown';
+  readonly detail: string;
+}
+
+/** What a check found; `not_shown` when the receipt has nothing of the kind. */
+interface Found<T = undefined> {
+  readonly detail: string;
+  readonly not_shown?: true;
+  readonly value?: T;
+}
+
+/** Runs checks and keeps what came of each. */
+class Checks {
+  readonly all: Check[] = [];
+
+  /** Runs one check and notes it; undefined when it failed or found nothing. */
+  run<T>(name: CheckName, check: () => Found<T>): T | undefined {
+    try {
+      const { detail, not_shown, value } = check();
+      const outcome = not_shown === true ? 'not_shown' : 'ok';
+      this.all.push({ name, ok: outcome === 'ok', outcome, detail });
+      return value;
+    } catch (cause) {
+      if (!(cause instanceof LogError)) throw cause;
+      this.all.push({ name, ok: false, outcome: 'failed', detail: cause.message });
+      return undefined;
+    }
+  }
 }

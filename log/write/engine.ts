@@ -25,7 +25,7 @@ import { Sequencer } from './sequencer.ts';
 import { readEntry } from './statement.ts';
 import { entryKey, metaKey } from '../store/layout.ts';
 import type { Register } from '../store/register.ts';
-import { readRemembered, registerName, type Remembered } from '../store/remembered.ts';
+import { readRemembered, registerName, type Remembered } from '../store/register.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { FORMAT } from '../rules/builtin.ts';
 import type { EntryType, Kind } from '../types.ts';

@@ -10,7 +10,7 @@ import { openCheckpoint, parseCheckpoint } from '../note/checkpoint.ts';
 import { splitNote } from '../note/note.ts';
 import type { Visible } from './publisher.ts';
 import { NOTE, noteKey, rowKey } from '../store/layout.ts';
-import type { Remembered } from '../store/remembered.ts';
+import type { Remembered } from '../store/register.ts';
 import { put, type Store } from '../store/store.ts';
 
 /** The three lines of a signed note. */

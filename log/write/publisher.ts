@@ -11,7 +11,7 @@ import { signCheckpoint } from '../note/checkpoint.ts';
 import type { Sequencer } from './sequencer.ts';
 import { noteKey } from '../store/layout.ts';
 import type { Register } from '../store/register.ts';
-import { registerName, type Remembered } from '../store/remembered.ts';
+import { registerName, type Remembered } from '../store/register.ts';
 import { put } from '../store/store.ts';
 import type { Published } from '../types.ts';
 

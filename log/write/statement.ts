@@ -3,8 +3,7 @@
 
 import { createHmac, hash } from 'node:crypto';
 import { lp, toHex } from '../encoding/bytes.ts';
-import { canonical } from '../encoding/canonical.ts';
-import { memberName } from '../encoding/member-name.ts';
+import { canonical, memberName } from '../encoding/canonical.ts';
 import { randomPiece } from '../crypto/random.ts';
 import type { Json, JsonObject } from '../encoding/json-types.ts';
 import { LogError } from '../errors.ts';

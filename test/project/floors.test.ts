@@ -13,7 +13,7 @@ interface Patterns {
 
 const allowed: readonly (readonly [file: string, specifier: string])[] = [
   ['log/write/sequencer.ts', 'node:crypto'],
-  ['log/merkle/tile-tree.ts', 'merkletreejs'],
+  ['log/merkle/tile-hashes.ts', 'merkletreejs'],
   ['log/rules/presets.ts', '../../catalogs/surfaces.json'],
   ['log/map/check.ts', '../crypto/suite.ts'],
   ['log/verify/receipt.ts', '../note/checkpoint.ts'],

@@ -8,7 +8,7 @@ import type { Json, JsonObject } from '../../log/encoding/json-types.ts';
 import { vhash } from '../../log/map/head.ts';
 import { chainKeys, skey } from '../../log/map/key.ts';
 import { leafHash } from '../../log/merkle/hash.ts';
-import { signCosignature } from '../../log/note/cosignature.ts';
+import { signCosignature } from '../../log/note/note.ts';
 import { formatCheckpoint, signCheckpoint } from '../../log/note/checkpoint.ts';
 import { manifestHash } from '../../log/rules/surfaces.ts';
 import type { ChainKey, Head } from '../../log/types.ts';

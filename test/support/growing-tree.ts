@@ -7,8 +7,7 @@ import { leafHash } from '../../log/merkle/hash.ts';
 import { RightEdge } from '../../log/merkle/edge.ts';
 import { consistencyPath, rootAt } from '../../log/merkle/prove.ts';
 import { TileHashes } from '../../log/merkle/tile-hashes.ts';
-import { formatAddCheckpoint } from '../../log/note/add-checkpoint.ts';
-import { signCheckpoint } from '../../log/note/checkpoint.ts';
+import { formatAddCheckpoint, signCheckpoint } from '../../log/note/checkpoint.ts';
 import { formatVkey, LOG_KEY } from '../../log/note/vkey.ts';
 import { seededSigner } from '../log/note/seeded-signer.ts';
 

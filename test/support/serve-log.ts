@@ -3,9 +3,8 @@
 
 import { native } from '../../log/crypto/native.ts';
 import { concat, utf8 } from '../../log/encoding/bytes.ts';
-import { encodeBundle } from '../../log/merkle/bundle.ts';
+import { encodeBundle, parseTilePath } from '../../log/merkle/tile.ts';
 import { RightEdge } from '../../log/merkle/edge.ts';
-import { parseTilePath } from '../../log/merkle/tile.ts';
 import { formatVkey, LOG_KEY } from '../../log/note/vkey.ts';
 import { CHECKPOINT_KEY, type Forge } from './forge.ts';
 import { listening } from './listening.ts';

@@ -8,7 +8,7 @@ import { parseCheckpoint } from '../../log/note/checkpoint.ts';
 import type { Mirror } from '../../log/operate/mirror.ts';
 import { exportLog } from '../../tools/export/export-log.ts';
 import type { Exported } from '../../tools/export/export-log.ts';
-import { FolderMirror } from '../../tools/mirror/folder.ts';
+import { FolderMirror } from '../../tools/mirror/open.ts';
 import { run } from '../gateway/running.ts';
 import { actlog } from '../support/actlog.ts';
 import { GrowingTree } from '../support/growing-tree.ts';

@@ -2,8 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { native } from '../../log/crypto/native.ts';
-import { formatAddCheckpoint } from '../../log/note/add-checkpoint.ts';
-import { openCheckpoint } from '../../log/note/checkpoint.ts';
+import { formatAddCheckpoint, openCheckpoint } from '../../log/note/checkpoint.ts';
 import { formatNote, openNote, signatureLine, splitNote } from '../../log/note/note.ts';
 import { COSIGNER_KEY, LOG_KEY, makeVerifier } from '../../log/note/vkey.ts';
 import { seededSigner } from '../log/note/seeded-signer.ts';

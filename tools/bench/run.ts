@@ -9,7 +9,7 @@ import { growth } from './growth.ts';
 import { http } from './http.ts';
 import { metering } from './metering.ts';
 import { monitor } from './monitor.ts';
-import { oracle } from './oracle.ts';
+import { oracle } from './post.ts';
 import { shapley } from './orn.ts';
 import { startup } from './startup.ts';
 import { webhooks } from './webhooks.ts';

@@ -5,12 +5,17 @@ import Table from 'cli-table3';
 import { loadEngine } from '../../plugins/classify/engine/index.ts';
 import type { Engine } from '../../plugins/classify/engine/index.ts';
 import type { Row } from './corpus.ts';
-import { crossCheck, scoreAlarm, scoreCrisis, scoreViolation } from './cross-check.ts';
+import {
+  crossCheck,
+  pronounFigures,
+  scoreAlarm,
+  scoreCrisis,
+  scoreViolation,
+} from './cross-check.ts';
 import { longFigures, readmes } from './long-texts.ts';
 import { figures, figuresByTag, rightByTag } from './measure.ts';
 import type { Scored } from './measure.ts';
 import { ownRows, unseenRows } from './own-rows.ts';
-import { pronounFigures } from './pronoun-figures.ts';
 import { hasPublicSets, publicRows } from './public-rows.ts';
 import { speedOf } from './speed.ts';
 import type { Speed } from './speed.ts';

@@ -1,4 +1,5 @@
 // Runs whole engines over texts that their training left out: five folds of the public sets, and the fixed test splits.
+
 import type { Engine } from '../../plugins/classify/engine/index.ts';
 import type { Row } from './corpus.ts';
 import {
@@ -11,7 +12,7 @@ import {
   vocabularyOf,
 } from './fit.ts';
 import type { Scored } from './measure.ts';
-import { withTwins } from './pronoun-twins.ts';
+import { pronounTwin, withTwins } from './pronoun-twins.ts';
 
 const FOLDS = 5;
 
@@ -78,4 +79,35 @@ function put(scored: Map<string, Scored[]>, set: string, one: Scored): void {
   const list = scored.get(set);
   if (list === undefined) scored.set(set, [one]);
   else list.push(one);
+}
+
+/** How often the same texts alarm when they are about a woman and when about a man. */
+export interface Pronouns {
+  readonly texts: number;
+  readonly alarms_she: number;
+  readonly alarms_he: number;
+  /** Mean of the score of hers less the score of his, in thousandths. */
+  readonly difference_milli: number;
+}
+
+/** Reads each text that is about one of them as it is and with the other. */
+export function pronounFigures(engine: Engine, rows: readonly Row[]): Pronouns {
+  const has = (text: string, words: RegExp): boolean => words.test(text);
+  const pairs = rows.flatMap((row) => {
+    const [she, he] = [
+      has(row.text, /\b(?:she|her|hers)\b/i),
+      has(row.text, /\b(?:he|him|his)\b/i),
+    ];
+    const twin = she === he ? null : pronounTwin(row.text);
+    if (twin === null) return [];
+    const [own, other] = [scoreAlarm(engine, row), scoreAlarm(engine, { ...row, text: twin })];
+    return [she ? { she: own, he: other } : { she: other, he: own }];
+  });
+  const sum = pairs.reduce((all, { she, he }) => all + she.score - he.score, 0);
+  return {
+    texts: pairs.length,
+    alarms_she: pairs.filter(({ she }) => she.caught).length,
+    alarms_he: pairs.filter(({ he }) => he.caught).length,
+    difference_milli: Math.round(sum / pairs.length),
+  };
 }

@@ -6,11 +6,11 @@ import { findRegister, isMarked, refusalOf, registerName } from '../../log/opera
 import type { FsckResult } from '../../log/operate.ts';
 import {
   acting,
+  type DataOptions,
   EXIT,
   logsOption,
   settingsOf,
   withData,
-  type DataOptions,
 } from '../command-line.ts';
 import type { Config } from '../../gateway/config.ts';
 import { registerPlace } from '../../gateway/config.ts';
@@ -146,4 +146,32 @@ function print({ kind, number, origin, size, count, differences, unchecked }: Fs
   );
   printDifferences(count, differences);
   for (const what of unchecked) console.log(`  not checked: ${what}`);
+}
+
+/** Declares the command. */
+export function addReindex(program: Command): void {
+  withData(program.command('reindex'))
+    .summary('rebuild the rows of plugins from the entries')
+    .description(
+      'Deletes what plugins have derived from the entries (counts, usage, indexes) and derives it again. For a ' +
+        'plugin whose rules have changed, or after fsck named plugin rows. Interrupted, it starts over; until ' +
+        'it has come to its end the log does not open. Rows of plugins that are not loaded stay.',
+    )
+    .addOption(logsOption())
+    .action(
+      acting(EXIT.failed, async (options: DataOptions & { log: string }) => {
+        const { reindex } = await import('../../log/operate.ts');
+        const { config } = await settingsOf(options);
+        const types = await broughtTypes(config);
+        for (const { kind, number, folder } of await dataLogs(config, options.log)) {
+          const name = `${kind}/${String(number)}`;
+          const bar = progress(name);
+          const { size, untouched } = await reindex({ folder, types, onProgress: bar.at });
+          bar.end();
+          console.log(`${name}: rebuilt from ${String(size)} entries`);
+          for (const plugin of untouched) console.log(`  left as it is: ${plugin}, not loaded`);
+        }
+        return EXIT.ok;
+      }),
+    );
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { TILE_WIDTH } from '../../log/index.ts';
 import { entryKey, NOTE, openStore, rowKey, tileKey } from '../../log/operate.ts';
 import type { Mirror, Store } from '../../log/operate.ts';
-import { MirrorTrouble, tileOf } from '../mirror/limits.ts';
+import { MirrorTrouble, tileOf } from '../mirror/tiled.ts';
 
 /** One log of a data folder. */
 export class StoreMirror implements Mirror {

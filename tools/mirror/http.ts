@@ -3,8 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
-import { MAX_NOTE_BYTES, MirrorMissing, MirrorTrouble } from './limits.ts';
-import { TiledMirror } from './tiled.ts';
+import { MAX_NOTE_BYTES, MirrorMissing, MirrorTrouble, TiledMirror } from './tiled.ts';
 
 /** How a mirror is read. */
 export interface HttpMirrorOptions {

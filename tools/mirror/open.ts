@@ -1,9 +1,49 @@
-// Opens a mirror of one log by what a person calls it: an address or a folder, of the log itself or of a service or
-// an export that has it under log/<kind>/<number>. The first line of a checkpoint says of which log it is.
+// Opens the mirror that an operator names: an address, or a folder with the files of C2SP tlog-tiles. The place may be
+// that of a service, of its /log, or of one log below it.
 
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Mirror } from '../../log/operate.ts';
 import { CommandError, EXIT } from '../command-line.ts';
-import { MirrorTrouble } from './limits.ts';
+import { MAX_NOTE_BYTES, MirrorTrouble, TiledMirror } from './tiled.ts';
+
+/** A folder that somebody copied a log into. */
+export class FolderMirror extends TiledMirror {
+  readonly name: string;
+
+  constructor(folder: string) {
+    super();
+    this.name = folder;
+  }
+
+  async checkpoint(): Promise<string> {
+    const note = await this.read('checkpoint', MAX_NOTE_BYTES);
+    if (note === null) throw new MirrorTrouble(this.missing('checkpoint'));
+    return Buffer.from(note).toString('utf8');
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  protected missing(path: string): string {
+    return `${this.name} has no file ${path}`;
+  }
+
+  protected async read(path: string, limit: number): Promise<Uint8Array | null> {
+    const file = join(this.name, path);
+    try {
+      const { size } = await stat(file);
+      if (size > limit) throw new MirrorTrouble(`${file} is over ${String(limit)} bytes`);
+      return await readFile(file);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      // `001.p` is a folder where partial tiles are kept.
+      if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EISDIR') return null;
+      throw error;
+    }
+  }
+}
 
 /** A mirror to be closed after use. */
 export type OpenMirror = Mirror & { close(): Promise<void> };
@@ -57,6 +97,5 @@ async function mirrorAt(place: string): Promise<OpenMirror> {
     const { HttpMirror } = await import('./http.ts');
     return new HttpMirror(new URL(place));
   }
-  const { FolderMirror } = await import('./folder.ts');
   return new FolderMirror(place);
 }

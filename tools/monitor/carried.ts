@@ -5,7 +5,7 @@ import { equal, isJsonObject, parseJson, toHex } from '../../log/index.ts';
 import type { Json } from '../../log/index.ts';
 import { leafHashOf } from '../../log/operate.ts';
 import type { Replayed } from '../../log/operate.ts';
-import { MirrorTrouble } from '../mirror/limits.ts';
+import { MirrorTrouble } from '../mirror/tiled.ts';
 import { Finding, type ShownEntry } from './finding.ts';
 import { leafAt } from './leaf-hashes.ts';
 

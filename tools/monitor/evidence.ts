@@ -29,7 +29,7 @@ import {
   tileWidth,
 } from '../../log/operate.ts';
 import type { HashReader, Mirror, Violation } from '../../log/operate.ts';
-import { MirrorMissing, MirrorTrouble } from '../mirror/limits.ts';
+import { MirrorMissing, MirrorTrouble } from '../mirror/tiled.ts';
 import { Finding, hiddenEntry, shownEntry } from './finding.ts';
 import type { Evidence, Prefix, ShownEntry } from './finding.ts';
 import type { KeptMirror } from './kept-mirror.ts';

@@ -11,8 +11,7 @@ import type { LineOptions } from './line.ts';
 import type { Report } from './report.ts';
 import { Verified } from './verified.ts';
 import { watchOf } from './watch.ts';
-import { Webhook } from './webhook.ts';
-import { webhookReport } from './webhook-report.ts';
+import { Webhook, webhookReport } from './webhook.ts';
 
 /** The options of the command that are about these. */
 export interface MonitorExtras {

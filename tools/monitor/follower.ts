@@ -21,8 +21,7 @@ import type {
   Replayed,
   VerifyPool,
 } from '../../log/operate.ts';
-import { entriesAhead } from '../mirror/ahead.ts';
-import { MirrorMissing, MirrorTrouble } from '../mirror/limits.ts';
+import { entriesAhead, MirrorMissing, MirrorTrouble } from '../mirror/tiled.ts';
 import { Carried, type EarlierLog, type FindEarlier } from './carried.ts';
 import { judgeDelay, judgeHead, type Polled } from './clock-rules.ts';
 import type { Cursor, CursorFiles } from './cursor.ts';

@@ -4,7 +4,7 @@
 import { LogError, native, parseCheckpoint, parseVkey } from '../../log/index.ts';
 import { openNote } from '../../log/operate.ts';
 import type { Checkpoint } from '../../log/operate.ts';
-import { MirrorTrouble } from '../mirror/limits.ts';
+import { MirrorTrouble } from '../mirror/tiled.ts';
 import { Finding } from './finding.ts';
 
 /** A checkpoint and its note. */

@@ -6,7 +6,7 @@ import { isJsonObject, LogError, native, parseJson, parseVkey } from '../../log/
 import type { Json, Kind } from '../../log/index.ts';
 import { CommandError, EXIT } from '../command-line.ts';
 import { fetchText, MAX_KIT_BYTES } from '../fetch-text.ts';
-import { MirrorTrouble } from '../mirror/limits.ts';
+import { MirrorTrouble } from '../mirror/tiled.ts';
 
 /** What the caller trusts. */
 export interface PinOptions {

@@ -3,7 +3,7 @@
 import { LOG_KINDS } from '../../log/index.ts';
 import type { Kind } from '../../log/index.ts';
 import { CommandError, EXIT } from '../command-line.ts';
-import { MirrorTrouble } from '../mirror/limits.ts';
+import { MirrorTrouble } from '../mirror/tiled.ts';
 import { HttpMirror } from '../mirror/http.ts';
 import type { HttpMirrorOptions } from '../mirror/http.ts';
 

@@ -3,7 +3,7 @@
 import type { JsonObject } from '../../log/index.ts';
 import type { ShownEntry } from './finding.ts';
 import type { Look } from './follower.ts';
-import type { Unwitnessed } from './freshness.ts';
+import type { Unwitnessed } from './clock-rules.ts';
 import type { Watched } from './watch.ts';
 
 /** Says what happens, of a log named such as `live/1`. */

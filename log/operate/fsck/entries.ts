@@ -13,7 +13,7 @@ import { openCheckpoint, parseCheckpoint } from '../../note/checkpoint.ts';
 import type { Checkpoint } from '../../note/checkpoint.ts';
 import { Violation, type Replay } from '../../replay/replay.ts';
 import { HeadTable } from '../../replay/heads.ts';
-import type { SignatureChecks } from '../../replay/signature-checks.ts';
+import type { SignatureChecks } from '../../replay/replay.ts';
 import { leafHashOf } from '../../write/statement.ts';
 import {
   chainRowKey,

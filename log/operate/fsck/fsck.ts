@@ -4,23 +4,24 @@
 import { join } from 'node:path';
 import { native } from '../../crypto/native.ts';
 import { openVerifyPool } from '../../crypto/verify-pool.ts';
-import { toHex } from '../../encoding/bytes.ts';
-import { compareDerived } from './derived.ts';
+import { equal, fromBase64, toHex } from '../../encoding/bytes.ts';
 import { Differences, type Difference } from './differences.ts';
 import { EntryPass } from './entries.ts';
-import { compareOutside, readOutside } from './outside.ts';
-import { rowsOf } from './rows.ts';
+import { compareHeads, compareRows, findStrays, guarded, rowsOf } from './rows.ts';
 import { Scratch } from './scratch.ts';
 import { EMPTY_ROOT } from '../../merkle/hash.ts';
-import { Replay } from '../../replay/replay.ts';
+import { Replay, SignatureChecks } from '../../replay/replay.ts';
 import { originParts } from '../../rules/life.ts';
 import { formsIn } from '../../write/row-forms.ts';
-import { SignatureChecks } from '../../replay/signature-checks.ts';
 import type { Position } from '../../write/state.ts';
-import { ENTRY, entryKey, metaKey, readIndex } from '../../store/layout.ts';
+import { CORE_ROW, ENTRY, entryKey, metaKey, PLUGIN_ROW, readIndex } from '../../store/layout.ts';
 import type { Register } from '../../store/register.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import type { EntryType } from '../../types.ts';
+import type { JsonObject } from '../../encoding/json-types.ts';
+import { LogError } from '../../errors.ts';
+import { parseCheckpoint } from '../../note/checkpoint.ts';
+import { readRemembered } from '../../store/register.ts';
 
 export type { Difference, Part } from './differences.ts';
 
@@ -166,4 +167,101 @@ async function passOver(
     await scratch.close();
     await pool.close();
   }
+}
+
+// Everything that the entries determine (heads, rows of the core and of plugins, position), compared with the database.
+
+/** What is compared, after a pass that nothing stopped. */
+interface Derived {
+  readonly store: Store;
+  readonly pass: EntryPass;
+  readonly scratch: Scratch;
+  readonly types: readonly EntryType[];
+  readonly differences: Differences;
+}
+
+/** Compares all of it; answers with what could not be. */
+async function compareDerived(derived: Derived): Promise<string[]> {
+  const { store, pass, scratch, types, differences } = derived;
+  const { heads, chainRows } = pass;
+  const { size } = pass.edge;
+  const absent = scratch.core.declarations.absent(types.map(({ name }) => name));
+  const foreign = (key: string): boolean => absent.has(key.slice(0, key.indexOf('/')));
+  await guarded('head', differences, () => compareHeads(store, heads, differences));
+  await guarded('core row', differences, () =>
+    compareRows(CORE_ROW, 'core row', store, scratch.store, differences),
+  );
+  await guarded('plugin row', differences, () =>
+    compareRows(PLUGIN_ROW, 'plugin row', store, scratch.store, differences, foreign),
+  );
+  await guarded('unknown row', differences, () =>
+    findStrays(store, { size, chainRows }, differences),
+  );
+  comparePosition(derived);
+  return [...absent].map((plugin) => `rows of plugin ${plugin}: it is not loaded`);
+}
+
+function comparePosition({ store, scratch, differences }: Derived): void {
+  const state = store.get(metaKey('state'));
+  if (state === undefined) return; // said already
+  const stored = JSON.parse(Buffer.from(state).toString()) as JsonObject;
+  for (const [name, value] of Object.entries(scratch.core.position)) {
+    const [is, should] = [JSON.stringify(stored[name]), JSON.stringify(value)];
+    if (is !== should) differences.add('state', name, `is ${is}, by the entries ${should}`);
+  }
+}
+
+// The value of the log in the checkpoint register, compared with the tree of the entries.
+
+/** What the register holds: the heads of its note and of the last receipts. */
+interface Outside {
+  readonly path: string;
+  /** null when it does not hold the log. */
+  readonly origin: string | null;
+  readonly heads: readonly { readonly size: number; readonly root: Uint8Array }[];
+}
+
+/** Reads the value of a log; null, and a difference, when it is none. */
+async function readOutside(
+  register: Register,
+  name: string,
+  differences: Differences,
+): Promise<Outside | null> {
+  const path = register.where(name);
+  try {
+    const remembered = await readRemembered(register, name);
+    if (remembered === null) return { path, origin: null, heads: [] };
+    const { origin, note, acknowledged } = remembered;
+    const heads = [{ size: acknowledged.size, root: fromBase64(acknowledged.root, 32) }];
+    if (note !== null) heads.push(parseCheckpoint(note.slice(0, note.indexOf('\n\n') + 1)));
+    return { path, origin, heads };
+  } catch (error) {
+    if (!(error instanceof LogError)) throw error;
+    differences.add('checkpoint file', path, error.message);
+    return null;
+  }
+}
+
+/** Compares it with the roots that the pass kept at its sizes. */
+function compareOutside(
+  { path, origin, heads }: Outside,
+  log: { readonly origin: string | null; readonly roots: ReadonlyMap<number, Uint8Array> },
+  differences: Differences,
+): void {
+  const add = (detail: string): void => {
+    differences.add('checkpoint file', path, detail);
+  };
+  if (origin === null) {
+    if (log.origin !== null) add('is missing');
+    return;
+  }
+  if (log.origin !== null && origin !== log.origin) add(`is of ${origin}`);
+  const behind = new Set<number>();
+  for (const { size, root } of heads) {
+    const own = size === 0 ? EMPTY_ROOT : log.roots.get(size);
+    if (own === undefined) behind.add(size);
+    else if (!equal(own, root)) add(`has another root at size ${String(size)}`);
+  }
+  // The note and what was acknowledged are of one size as a rule.
+  for (const size of behind) add(`knows of ${String(size)} entries: the database is behind`);
 }

@@ -3,7 +3,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { adopt } from '../adopt.ts';
+import { applySigned } from '../apply-signed.ts';
 import { LogClock, systemTime } from '../../write/clock.ts';
 import { Core } from '../../write/core.ts';
 import type { Entry } from '../../write/integrate.ts';
@@ -40,7 +40,7 @@ export class Scratch {
   /** Takes the next entry, which a replay has let through. */
   async take(bytes: Uint8Array): Promise<Entry> {
     this.core.begin();
-    const entry = adopt(this.core, bytes, this.#round);
+    const entry = applySigned(this.core, bytes, this.#round);
     this.#inRound += 1;
     if (this.#inRound === BATCH) await this.flush();
     return entry;

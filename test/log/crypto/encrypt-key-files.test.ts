@@ -6,8 +6,12 @@ import { createPrivateKey } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { encryptKeyFiles } from '../../../log/crypto/encrypt-key-files.ts';
-import { generateKey, readKeyFile, writeKeyFile } from '../../../log/crypto/keys.ts';
+import {
+  encryptKeyFiles,
+  generateKey,
+  readKeyFile,
+  writeKeyFile,
+} from '../../../log/crypto/keys.ts';
 
 describe('encryptKeyFiles', () => {
   let folder: string;

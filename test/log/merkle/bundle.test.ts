@@ -1,15 +1,15 @@
-// Tests of log/merkle/bundle.ts.
+// Tests of entry bundles.
 
 import assert from 'node:assert/strict';
 
 import fc from 'fast-check';
 
-import { encodeBundle, parseBundle } from '../../../log/merkle/bundle.ts';
+import { encodeBundle, parseBundle } from '../../../log/merkle/tile.ts';
 import { concat } from '../../../log/encoding/bytes.ts';
 
 const refused = { name: 'LogError', code: 'encoding_invalid' };
 
-describe('log/merkle/bundle', () => {
+describe('log/merkle/tile: bundles', () => {
   it('reads what it wrote, and refuses it when it breaks off inside an entry', () => {
     const entries = fc.array(fc.uint8Array({ minLength: 1, maxLength: 40 }), { maxLength: 256 });
     fc.assert(

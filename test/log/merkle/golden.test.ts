@@ -5,13 +5,12 @@ import assert from 'node:assert/strict';
 
 import { native } from '../../../log/crypto/native.ts';
 import { fromBase64, fromHex, utf8 } from '../../../log/encoding/bytes.ts';
-import { encodeBundle, parseBundle } from '../../../log/merkle/bundle.ts';
+import { encodeBundle, parseBundle, parseTilePath, tilePath } from '../../../log/merkle/tile.ts';
 import { checkConsistency } from '../../../log/merkle/check.ts';
 import { RightEdge } from '../../../log/merkle/edge.ts';
 import { leafHash } from '../../../log/merkle/hash.ts';
 import { consistencyPath, rootAt } from '../../../log/merkle/prove.ts';
 import { TileHashes } from '../../../log/merkle/tile-hashes.ts';
-import { parseTilePath, tilePath } from '../../../log/merkle/tile.ts';
 import { ownVectors, sharedVectors } from '../../support/vectors.ts';
 import { TileStore } from './oracle.ts';
 

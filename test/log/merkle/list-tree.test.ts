@@ -7,7 +7,7 @@ import { native } from '../../../log/crypto/native.ts';
 import { toHex } from '../../../log/index.ts';
 import { checkInclusion } from '../../../log/merkle/check.ts';
 import { EMPTY_ROOT, leafHash } from '../../../log/merkle/hash.ts';
-import { listTree } from '../../../log/merkle/list-tree.ts';
+import { listTree } from '../../../log/merkle/prove.ts';
 
 const sha256 = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest();
 const leavesOf = (size: number): Buffer[] =>

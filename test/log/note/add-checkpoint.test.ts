@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { LogError } from '../../../log/errors.ts';
-import { formatAddCheckpoint, parseAddCheckpoint } from '../../../log/note/add-checkpoint.ts';
+import { formatAddCheckpoint, parseAddCheckpoint } from '../../../log/note/checkpoint.ts';
 
 const refused = { name: 'LogError', code: 'note_invalid' };
 const NOTE =

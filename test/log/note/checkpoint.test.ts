@@ -12,9 +12,7 @@ import {
   parseCheckpoint,
   signCheckpoint,
 } from '../../../log/note/checkpoint.ts';
-import { signCosignature } from '../../../log/note/cosignature.ts';
-import { formatNote, splitNote } from '../../../log/note/note.ts';
-import { signatureLine } from '../../../log/note/signature-line.ts';
+import { formatNote, signatureLine, signCosignature, splitNote } from '../../../log/note/note.ts';
 import { formatVkey, parseVkey } from '../../../log/note/vkey.ts';
 import { vectors } from '../../support/absence-vectors.ts';
 import { sharedVectors } from '../../support/vectors.ts';

@@ -6,10 +6,10 @@ import { native } from '../../../log/crypto/native.ts';
 import { concat, u64, utf8 } from '../../../log/encoding/bytes.ts';
 import {
   cosignatureMessage,
+  parseSignatureLine,
   signCosignature,
   verifyCosignature,
-} from '../../../log/note/cosignature.ts';
-import { parseSignatureLine } from '../../../log/note/signature-line.ts';
+} from '../../../log/note/note.ts';
 import { keyId } from '../../../log/note/vkey.ts';
 import { seededSigner } from './seeded-signer.ts';
 

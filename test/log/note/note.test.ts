@@ -6,9 +6,14 @@ import { native } from '../../../log/crypto/native.ts';
 import { portable } from '../../../log/crypto/portable.ts';
 import { toBase64, utf8 } from '../../../log/encoding/bytes.ts';
 import { LogError } from '../../../log/errors.ts';
-import { signCosignature } from '../../../log/note/cosignature.ts';
-import { formatNote, MAX_NOTE_BYTES, openNote, splitNote } from '../../../log/note/note.ts';
-import { signatureLine } from '../../../log/note/signature-line.ts';
+import {
+  formatNote,
+  MAX_NOTE_BYTES,
+  openNote,
+  signatureLine,
+  signCosignature,
+  splitNote,
+} from '../../../log/note/note.ts';
 import { makeVerifier } from '../../../log/note/vkey.ts';
 import { seededSigner } from './seeded-signer.ts';
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { backupStore } from '../../../log/operate/operator.ts';
 import { metaKey } from '../../../log/store/layout.ts';
 import { openStore, put, type Store } from '../../../log/store/store.ts';
-import { writable } from '../../../log/store/writable.ts';
+import { writable } from '../../../log/store/durable-file.ts';
 import { code } from '../write/kept-log.ts';
 
 const rowsOf = async (store: Store): Promise<string[]> => {

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { restore } from '../../../log/operate/restore.ts';
 import type { Restored } from '../../../log/operate/restore.ts';
 import { FileRegister } from '../../../log/store/register.ts';
-import { FolderMirror } from '../../../tools/mirror/folder.ts';
+import { FolderMirror } from '../../../tools/mirror/open.ts';
 import { act, DEMO_TYPES } from '../../support/demo-types.ts';
 import { openTestLog } from '../../support/open-test-log.ts';
 import type { TestLog } from '../../support/open-test-log.ts';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { entryId } from '../../../log/write/entry-id.ts';
 import { LogError } from '../../../log/index.ts';
-import { IdSearch } from '../../../log/read/id-search.ts';
+import { IdSearch } from '../../../log/read/reader.ts';
 
 /** Ids of a log: times that stand still, go on, and jump. */
 const idsOf = (steps: readonly number[]): string[] => {

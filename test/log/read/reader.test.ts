@@ -3,10 +3,9 @@
 import assert from 'node:assert/strict';
 import { native } from '../../../log/crypto/native.ts';
 import { LogError, toHex } from '../../../log/index.ts';
-import { parseBundle } from '../../../log/merkle/bundle.ts';
+import { parseBundle, tileWidth } from '../../../log/merkle/tile.ts';
 import { checkInclusion } from '../../../log/merkle/check.ts';
 import { leafHash } from '../../../log/merkle/hash.ts';
-import { tileWidth } from '../../../log/merkle/tile.ts';
 import { code, KeptLog, note, withLog } from '../write/kept-log.ts';
 import { Oracle } from '../merkle/oracle.ts';
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { ClassicLevel } from 'classic-level';
 import { readManifest } from '../../../log/store/manifest.ts';
 import { tableFaults } from '../../../log/store/tables.ts';
-import { Damaged } from '../../../log/store/varints.ts';
+import { Damaged } from '../../../log/store/leveldb-files.ts';
 
 const open = async (folder: string, compression: boolean): Promise<ClassicLevel> => {
   const db = new ClassicLevel(folder, { compression, writeBufferSize: 65_536 });

@@ -4,8 +4,7 @@ import assert from 'node:assert/strict';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FileRegister } from '../../../log/store/register.ts';
-import { readRemembered } from '../../../log/store/remembered.ts';
+import { FileRegister, readRemembered } from '../../../log/store/register.ts';
 import { code } from '../write/kept-log.ts';
 
 const remembered = (size: number) => ({

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { sentencesOf } from '../../../tools/classifier/grammar.ts';
+import { sentencesOf } from '../../../tools/classifier/own-rows.ts';
 
 const FOLDER = fileURLToPath(new URL('../../../tools/classifier/data', import.meta.url));
 

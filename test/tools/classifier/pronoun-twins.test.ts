@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { loadEngine } from '../../../plugins/classify/engine/index.ts';
 import { ownRows, unseenRows } from '../../../tools/classifier/own-rows.ts';
 import type { Row } from '../../../tools/classifier/corpus.ts';
-import { pronounFigures } from '../../../tools/classifier/pronoun-figures.ts';
+import { pronounFigures } from '../../../tools/classifier/cross-check.ts';
 import { pronounTwin, withTwins } from '../../../tools/classifier/pronoun-twins.ts';
 
 const FOLDER = fileURLToPath(new URL('../../../tools/classifier/data', import.meta.url));

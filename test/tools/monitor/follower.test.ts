@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { openVerifyPool } from '../../../log/crypto/verify-pool.ts';
-import { FolderMirror } from '../../../tools/mirror/folder.ts';
+import { FolderMirror } from '../../../tools/mirror/open.ts';
 import { CursorFiles } from '../../../tools/monitor/cursor.ts';
 import { Follower } from '../../../tools/monitor/follower.ts';
 import { act, DEMO_TYPES } from '../../support/demo-types.ts';

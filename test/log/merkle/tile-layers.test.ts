@@ -1,12 +1,12 @@
-// Tests of log/merkle/tile-tree.ts.
+// Tests of log/merkle/tile-hashes.ts.
 
 import assert from 'node:assert/strict';
 
 import { concat } from '../../../log/encoding/bytes.ts';
-import { tileLayers } from '../../../log/merkle/tile-tree.ts';
+import { tileLayers } from '../../../log/merkle/tile-hashes.ts';
 import { Oracle, someLeaves } from './oracle.ts';
 
-describe('log/merkle/tile-tree', () => {
+describe('log/merkle/tile-hashes: one tile', () => {
   const leaves = someLeaves(256);
   const oracle = new Oracle(leaves);
 

@@ -1,5 +1,5 @@
-// Takes over entries that are signed already: from a mirror into a database that lost them, or from the
-// database into a scratch one that it is compared with. The rules were checked by a replay before.
+// Applies entries that are signed already: from a mirror to a database that has lost them, or from a database to a
+// scratch one that it is compared with. A replay has checked the entries before.
 
 import type { Core } from '../write/core.ts';
 import { native } from '../crypto/native.ts';
@@ -12,7 +12,7 @@ import { leafHashOf, readEntry } from '../write/statement.ts';
 import type { Link, Sequenced } from '../types.ts';
 
 /** The next entry of a core, with what it leaves in the core's and the plugins' rows under this round. */
-export function adopt(core: Core, entry: Uint8Array, round: number): Entry {
+export function applySigned(core: Core, entry: Uint8Array, round: number): Entry {
   const bytes = Buffer.from(entry.buffer, entry.byteOffset, entry.byteLength);
   const text = bytes.toString('utf8');
   const { statement, signature } = readEntry(text);
