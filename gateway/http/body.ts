@@ -7,6 +7,7 @@ import { ApiError } from '../../plugins/contract/index.ts';
 import type { Json } from '../../plugins/contract/index.ts';
 import { jsonFault } from './json-fault.ts';
 import type { Next, RequestContext } from './request.ts';
+import { checkUnknown } from './unknown-members.ts';
 
 /** Sets `state.body`. */
 export async function body(ctx: RequestContext, next: Next): Promise<void> {
@@ -16,6 +17,7 @@ export async function body(ctx: RequestContext, next: Next): Promise<void> {
     ctx.state.body_bytes = bytes.length;
     if (matched.body !== null) {
       const value = jsonOf(ctx, bytes, matched.route.bodyRequired ?? true);
+      checkUnknown(ctx, matched.unknownBody, value, 'body');
       matched.body(value);
       ctx.state.body = value;
     } else if (matched.route.bytes !== undefined) {

@@ -2,9 +2,12 @@
 // go through @koa/router's matcher in the order of declaration, log reads first.
 
 import { Router } from '@koa/router';
+import { HTML } from '../../plugins/contract/index.ts';
 import type { Role, Route } from '../../plugins/contract/index.ts';
 import { ownerOf, PluginError } from '../host/plugin-error.ts';
 import { rolesOf } from './roles.ts';
+import { compileUnknown } from './unknown-members.ts';
+import type { FindUnknown } from './unknown-members.ts';
 import { compileSchema, type Validate } from './validation.ts';
 
 /** Which of the four rates counts a request; `none` is not counted. */
@@ -24,6 +27,9 @@ export interface CompiledRoute {
   readonly params: Validate | null;
   readonly query: Validate | null;
   readonly body: Validate | null;
+  /** Unknown members of the query and of the body; null where they are allowed. */
+  readonly unknownQuery: FindUnknown | null;
+  readonly unknownBody: FindUnknown | null;
 }
 
 /** What a path leads to: a route for each method it answers. */
@@ -112,6 +118,20 @@ export function filledPath({ canonical }: CompiledRoute, params: unknown): strin
   );
 }
 
+/**
+ * Pages, and links to them, come with parameters that other sites add; log reads are defined by C2SP, which allows any
+ * query (gateway/API.md §4.1).
+ */
+export function takesAnyQuery({ tag, budget, responses }: Route): boolean {
+  return (
+    tag === 'Pages' ||
+    budget === 'log' ||
+    Object.entries(responses).some(
+      ([status, { type, page }]) => status === '302' || type === HTML || page !== undefined,
+    )
+  );
+}
+
 function compileRoute(route: Route): CompiledRoute {
   const validator = (schema: Route['body'], place: string): Validate | null =>
     schema === undefined ? null : compileSchema(schema, place);
@@ -125,5 +145,9 @@ function compileRoute(route: Route): CompiledRoute {
     params: validator(route.params, 'path'),
     query: validator(route.query, 'query'),
     body: validator(route.body, 'body'),
+    unknownQuery: takesAnyQuery(route)
+      ? null
+      : compileUnknown(route.query ?? { type: 'object', additionalProperties: false }),
+    unknownBody: route.body === undefined ? null : compileUnknown(route.body),
   };
 }

@@ -10,6 +10,7 @@ import { finishBody } from './json-answer.ts';
 import { ownerOf } from '../host/plugin-error.ts';
 import { apiError, envelope, problemHeaders } from './problems.ts';
 import type { Next, RequestContext } from './request.ts';
+import { checkUnknown } from './unknown-members.ts';
 
 /** The first middleware: gives each request its state, and each answer its X-Request-Id (gateway/API.md §4.1). */
 export function requestId(gateway: Gateway): Middleware {
@@ -151,13 +152,14 @@ export function query(ctx: RequestContext, next: Next): Promise<unknown> {
   const { matched } = state;
   if (matched === null) throw new Error('a request is matched before its query is read');
   if (ctx.querystring !== '') {
-    const given = ctx.query;
+    const given = { ...ctx.query };
     for (const name of Object.keys(given)) {
       if (typeof given[name] !== 'string') {
         throw new ApiError('parameter_invalid', `${name} stands more than once`, { param: name });
       }
     }
     state.query = given;
+    checkUnknown(ctx, matched.unknownQuery, given, 'query');
   }
   matched.params?.(state.params);
   matched.query?.(state.query);
@@ -167,14 +169,32 @@ export function query(ctx: RequestContext, next: Next): Promise<unknown> {
 /** Longest wait for a checkpoint (gateway/API.md §1.4). */
 const LONGEST_S = 30;
 
-/** Sets `state.wait_ms` from `Prefer: wait=N`. An unknown or malformed preference is ignored (RFC 7240 §2). */
-export function prefer(ctx: RequestContext, next: Next): Promise<unknown> {
+/**
+ * Reads the preferences of a request (RFC 7240): `wait=N` sets `state.wait_ms`, and `handling=lenient` makes unknown
+ * members of the request be ignored; the answer, if it is a JSON object, then lists them in `ignored`. An unknown or
+ * malformed preference is ignored (RFC 7240 §2).
+ */
+export async function prefer(ctx: RequestContext, next: Next): Promise<void> {
   const header = ctx.req.headers['prefer'];
   if (typeof header === 'string') {
     const seconds = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?\s*(?=$|[,;])/i.exec(header)?.[1];
     if (seconds !== undefined) ctx.state.wait_ms = Math.min(Number(seconds), LONGEST_S) * 1000;
+    ctx.state.lenient = /(?:^|[,;])\s*handling\s*=\s*"?lenient"?\s*(?=$|[,;])/i.test(header);
   }
-  return next();
+  await next();
+  if (ctx.state.ignored.length > 0) listIgnored(ctx);
+}
+
+/** Adds the ignored members to a JSON object that is the answer. Its entity tag would be that of the whole answer. */
+function listIgnored(ctx: RequestContext): void {
+  const { body, state } = ctx;
+  ctx.append('Preference-Applied', 'handling=lenient');
+  if (typeof body !== 'string' && !Buffer.isBuffer(body)) return;
+  if (!ctx.response.get('Content-Type').startsWith('application/json')) return;
+  const answered = JSON.parse(body.toString()) as unknown;
+  if (typeof answered !== 'object' || answered === null || Array.isArray(answered)) return;
+  ctx.remove('ETag');
+  ctx.body = JSON.stringify({ ...answered, ignored: state.ignored });
 }
 
 /**

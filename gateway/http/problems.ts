@@ -41,6 +41,7 @@ export const PROBLEMS: Readonly<Record<ApiErrorCode, Problem>> = {
   ...at(400, {
     message_required: 'The message to classify is missing or empty.',
     parameter_missing: 'A parameter that the route needs is missing.',
+    parameter_unknown: 'The body or the query has a member that the route does not know.',
     parameter_invalid: 'A parameter has a value that the route does not accept.',
     invalid_json: 'The body is not JSON, not in UTF-8, or has a name twice.',
     body_required: 'The request has no body.',

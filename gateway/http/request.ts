@@ -33,6 +33,9 @@ export abstract class RequestState implements RouteState {
   body: unknown = NOTHING;
   /** Length of the body as it came. */
   body_bytes = 0;
+  /** prefer: whether unknown members are ignored, and those that were. */
+  lenient = false;
+  ignored: string[] = [];
   /** prefer: how long an append waits for its checkpoint; 0 is not at all. */
   wait_ms = 0;
   /** idempotency */

@@ -5,7 +5,9 @@ import type { JsonObject } from '../../log/index.ts';
 import { ROLES } from '../../plugins/contract/index.ts';
 import type { ApiErrorCode, DeclaredError, Route } from '../../plugins/contract/index.ts';
 import { PROBLEMS, typeOf } from '../http/problems.ts';
+import { takesAnyQuery } from '../http/dispatch.ts';
 import { rolesOf } from '../http/roles.ts';
+import { compileUnknown } from '../http/unknown-members.ts';
 
 const integer = { type: 'integer', minimum: 0 };
 
@@ -73,6 +75,7 @@ export function codesOf(route: Route): readonly Pick<DeclaredError, 'code' | 'st
   const add = (...more: readonly (ApiErrorCode | DeclaredError)[]): void => {
     for (const code of more) codes.add(code);
   };
+  if (!takesAnyQuery(route)) add('parameter_unknown');
   const writes = route.method !== 'GET';
   if (route.access === 'key' || typeof route.access === 'object') add('api_key_missing');
   if (route.access === 'open' && writes) add('api_key_missing'); // ANONYMOUS_WRITES=deny
@@ -80,6 +83,7 @@ export function codesOf(route: Route): readonly Pick<DeclaredError, 'code' | 'st
   if (route.params !== undefined || route.query !== undefined) add('parameter_missing');
   if (route.body !== undefined) {
     add('invalid_json', 'parameter_missing');
+    if (compileUnknown(route.body) !== null) add('parameter_unknown');
     if (needsMessage(route.body)) add('message_required');
     add('payload_too_large', 'unsupported_media_type');
     if (route.bodyRequired !== false) add('body_required');

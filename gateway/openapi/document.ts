@@ -1,6 +1,7 @@
 // The OpenAPI document, from the declared routes and the error table; nothing in it is written twice.
 // OpenAPI 3.1.0; gateway/API.md §13, §20.
 
+import type { TSchema } from 'typebox';
 import type { JsonObject } from '../../log/index.ts';
 import { receiptOf } from '../../plugins/contract/index.ts';
 import type { EntryType, Route } from '../../plugins/contract/index.ts';
@@ -8,6 +9,7 @@ import { errorResponses, sharedComponents } from './answers.ts';
 import type { DocumentedAnswer } from './answers.ts';
 import { parametersOf, SchemaComponents } from './schemas.ts';
 import { rolesOf } from '../http/roles.ts';
+import { compileUnknown } from '../http/unknown-members.ts';
 
 /** What the document is made from. */
 export interface OpenApiSource {
@@ -44,7 +46,8 @@ const PARAMETERS = {
     required: false,
     description:
       '`wait=N`: waits up to N seconds (30 at most) for the checkpoint that covers the entry, and ' +
-      'answers with it and the inclusion proof in `receipt.log`.',
+      'answers with it and the inclusion proof in `receipt.log`. `handling=lenient`: ignores unknown members of the ' +
+      'request, and lists them in `ignored`.',
     schema: { type: 'string', examples: ['wait=10'] },
   },
 };
@@ -74,7 +77,8 @@ export function openApi({ base_url, routes, types = [] }: OpenApiSource): JsonOb
       summary: 'Signed receipts for delegated AI decisions, in a log that anyone can check.',
       description:
         'Every operation with GET also answers HEAD and OPTIONS. Every answer has X-Request-Id. ' +
-        'Bodies are JSON; unknown members of a request are ignored. `x-roles` names the roles whose keys may call ' +
+        'Bodies are JSON. An unknown member of a body or query is 400 `parameter_unknown`, or ignored with ' +
+        '`Prefer: handling=lenient`. `x-roles` names the roles whose keys may call ' +
         'an operation; a key of another role is 403 `role_forbidden`.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
@@ -119,6 +123,14 @@ function operation(route: Route, path: string, components: SchemaComponents): Js
   };
 }
 
+/** A body that refuses unknown members says so at its top; parts of it may be components that answers have too. */
+function closed(schema: JsonObject, body: TSchema): JsonObject {
+  const { type, properties, additionalProperties } = schema;
+  const open = type !== 'object' || additionalProperties !== undefined;
+  if (open || properties === undefined || compileUnknown(body) === null) return schema;
+  return { ...schema, additionalProperties: false };
+}
+
 const mayAppend = ({ idempotent, appends }: Route): boolean =>
   idempotent === true || appends === true;
 
@@ -145,7 +157,7 @@ function requestBody(route: Route, components: SchemaComponents): JsonObject {
     return { requestBody: { required: true, content: { [route.bytes]: {} } } };
   if (route.body === undefined) return {};
   const content = {
-    schema: components.use(route.body),
+    schema: closed(components.use(route.body), route.body),
     ...(route.example === undefined ? {} : { example: route.example }),
   };
   return {

@@ -5,6 +5,7 @@
 export type ApiErrorCode =
   | 'message_required'
   | 'parameter_missing'
+  | 'parameter_unknown'
   | 'parameter_invalid'
   | 'invalid_json'
   | 'body_required'

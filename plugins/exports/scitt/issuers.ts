@@ -43,7 +43,7 @@ const Body = Type.Object(
     }),
     key: Type.Object(
       { kty: Type.Enum(['EC', 'OKP']), crv: Type.Enum(['P-256', 'Ed25519']), x: Type.String() },
-      { description: 'The public key as a JWK.' },
+      { description: 'The public key as a JWK.', additionalProperties: true },
     ),
     status: Type.Optional(
       Type.Union([Type.Literal('active'), Type.Literal('revoked')], {

@@ -35,6 +35,7 @@ const completionBody = ({ limits }: PluginHost) => {
     {
       $id: 'ChatCompletionRequest',
       description: 'Other members are passed to the upstream as they are.',
+      additionalProperties: true,
     },
   );
 };

@@ -16,7 +16,7 @@ const TABLE: [number, string, string][] = [
   [
     400,
     'invalid_request_error',
-    'message_required parameter_missing parameter_invalid invalid_json body_required invalid_format invalid_idempotency_key invalid_webhook_url',
+    'message_required parameter_missing parameter_unknown parameter_invalid invalid_json body_required invalid_format invalid_idempotency_key invalid_webhook_url',
   ],
   [401, 'authentication_error', 'api_key_missing api_key_invalid api_key_revoked api_key_expired'],
   [403, 'authentication_error', 'tenant_forbidden role_forbidden'],

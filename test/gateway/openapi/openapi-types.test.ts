@@ -56,12 +56,12 @@ describe('content types in the OpenAPI document', () => {
       ],
       [
         '/compliance/naic/exhibit-pack/{session_id}',
-        '/compliance/naic/exhibit-pack/a?session=a',
+        '/compliance/naic/exhibit-pack/a?log_number=1',
         { json: 'application/json', txt: 'text/plain' },
       ],
       [
         '/api/v1/clear/usage',
-        '/api/v1/clear/usage?a=b',
+        '/api/v1/clear/usage?month=2026-07',
         { json: 'application/json', csv: 'text/csv' },
       ],
       [

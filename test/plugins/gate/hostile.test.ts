@@ -73,7 +73,6 @@ describe('hostile requests to the gate', () => {
       message: `Please pay. ${mark}`,
       amount_atomic: BIG,
       timestamp_ms: BIG,
-      unknown_member: { [mark]: mark },
     };
     const { status, json } = await served.ask(body);
     assert.equal(status, 200);
@@ -110,8 +109,11 @@ describe('hostile requests to the gate', () => {
 
   it('have names of members that objects inherit', async () => {
     const text = `{"action_type":"constructor","agent_id":"__proto__","__proto__":{"receipt":"x"},"scope":"toString","currency":"valueOf"}`;
-    const { status, json } = await served.running.post(GATE, text, { key: served.agent });
-    assert.deepEqual([status, json.outcome], [200, 'SILENCE']);
+    const strict = await served.running.post(GATE, text, { key: served.agent });
+    assert.deepEqual([strict.status, strict.json.error.code], [400, 'parameter_unknown']);
+    const headers = { prefer: 'handling=lenient' };
+    const { status, json } = await served.running.post(GATE, text, { key: served.agent, headers });
+    assert.deepEqual([status, json.outcome, json.ignored], [200, 'SILENCE', ['__proto__']]);
   });
 
   it('get no entity that is not theirs, and no session of another tenant', async () => {
