@@ -56,6 +56,7 @@ export function checkQuestion(document: JsonObject, question: Question, trust: T
   const key = checkKey(question.key, trust.kinds);
   const from_ms = count(question.from_ms, 'from_ms');
   const to_ms = count(question.to_ms, 'to_ms');
+  if (question.after !== undefined) count(question.after, 'after');
   if (from_ms > to_ms) throw refused('window ends before it begins');
   const asked = exactObject(document.question, 'question', ['key', 'from_ms', 'to_ms']);
   const same =

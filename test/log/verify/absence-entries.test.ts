@@ -73,6 +73,7 @@ describe('entries of an absence document', () => {
       assert.throws(() => asked(middle, after), refusal(/step 5: first entry of the window/));
     }
     assert.throws(() => asked(present(0, log.ms, [4, 6, 7, 8, 9]), 3), refusal(/step 5: first/));
+    assert.throws(() => asked(middle, 6.5), refusal(/step 0: after is not an integer/));
     const nothing = documentOf(
       log,
       { key: SURFACE, from_ms: 0, to_ms: 1 },

@@ -149,8 +149,14 @@ func checkQuestion(document *strict.Object, q *Question, t *trust.Trust) error {
 	if err := checkKey(q.Key, t.Kinds); err != nil {
 		return err
 	}
-	if q.FromMS < 0 || q.ToMS < 0 || q.FromMS > strict.MaxInteger || q.ToMS > strict.MaxInteger {
-		return errors.New("from_ms or to_ms is not an integer from 0 to 2^53 - 1")
+	if q.FromMS < 0 || q.FromMS > strict.MaxInteger {
+		return errors.New("from_ms is not an integer from 0 to 2^53 - 1")
+	}
+	if q.ToMS < 0 || q.ToMS > strict.MaxInteger {
+		return errors.New("to_ms is not an integer from 0 to 2^53 - 1")
+	}
+	if q.After != nil && *q.After < 0 {
+		return errors.New("after is not an integer from 0 to 2^53 - 1")
 	}
 	if q.FromMS > q.ToMS {
 		return errors.New("window ends before it begins")

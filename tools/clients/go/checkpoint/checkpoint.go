@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"strings"
 
 	"actlog/verify/internal/strict"
@@ -202,6 +203,13 @@ func parse(text string) (*Checkpoint, error) {
 func (c *Checkpoint) Includes(index int64, leafHash []byte, path [][]byte) error {
 	if index >= c.Size {
 		return fmt.Errorf("index %d is not below size %d", index, c.Size)
+	}
+	inner := bits.Len64(uint64(index ^ (c.Size - 1)))
+	switch want := inner + bits.OnesCount64(uint64(index)>>inner); {
+	case len(path) < want:
+		return errors.New("the path is too short")
+	case len(path) > want:
+		return errors.New("the path is too long")
 	}
 	err := proof.VerifyInclusion(rfc6962.DefaultHasher, uint64(index), uint64(c.Size), leafHash, path, c.Root)
 	var mismatch proof.RootMismatchError

@@ -248,7 +248,11 @@ func ReadQuestion(v strict.Value) *absence.Question {
 	if n, err := o.Count("to_ms", ""); err == nil {
 		q.ToMS = n
 	}
-	if n, err := o.Count("after", ""); err == nil {
+	if o.Has("after") {
+		n, err := o.Count("after", "")
+		if err != nil {
+			n = -1
+		}
 		q.After = &n
 	}
 	return q

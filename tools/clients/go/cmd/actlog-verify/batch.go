@@ -117,7 +117,7 @@ func (r *request) find(kit *trust.Kit, trusts map[string]*trust.Trust) (*finding
 	if r.AsAsked {
 		ask.Question, _ = d.OwnQuestion()
 	} else if len(r.Question) > 0 {
-		v, err := strict.Parse(string(r.Question), strict.Options{})
+		v, err := strict.Parse(string(r.Question), strict.Options{Fractions: true})
 		if err != nil {
 			return nil, err
 		}

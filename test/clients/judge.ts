@@ -1,0 +1,88 @@
+// What the TypeScript verifier and a client say of the same documents, in one shape, and where they differ.
+
+import { native } from '../../log/index.ts';
+import type { Json, JsonObject } from '../../log/index.ts';
+import {
+  checkDocument,
+  isLogError,
+  logOfDocument,
+  objectOf,
+  originsOf,
+  parsedOf,
+  recogniseDocuments,
+  trustFromKit,
+  Unanswerable,
+} from '../../plugins/verifiers.ts';
+import type { Question, Trust } from '../../plugins/verifiers.ts';
+import type { Case } from './corpus.ts';
+
+/** An answer about one document. */
+export interface Answer {
+  readonly exit: number;
+  readonly kind?: string;
+  readonly checks?: readonly (readonly [name: string, outcome: string, detail: string])[];
+  readonly summary?: string;
+  readonly error?: string;
+}
+
+/** Kinds that clients answer with exit 2, since plugins check them. */
+const OF_PLUGINS = ['mandate', 'clearing', 'sealed', 'air', 'air_session', 'cose', 'kit'];
+
+/** The verifier of this repository, with one kit. */
+export class Judge {
+  readonly #kit: JsonObject;
+  readonly #trusts = new Map<string, Trust>();
+
+  constructor(kit: string) {
+    this.#kit = JSON.parse(kit) as JsonObject;
+  }
+
+  async answer({ file, ask }: Case): Promise<Answer> {
+    try {
+      const [shown] = recogniseDocuments(file);
+      if (shown === undefined || OF_PLUGINS.includes(shown.kind))
+        return { exit: 2, error: 'plugin' };
+      const origin = logOfDocument(shown, originsOf(this.#kit));
+      const trust = this.#trusts.get(origin) ?? trustFromKit(this.#kit, origin, { suite: native });
+      this.#trusts.set(origin, trust);
+      const { question = null, as_asked, proof, receipt } = ask;
+      const own = as_asked === true ? parsedOf(shown.document)['question'] : question;
+      const asked = own === null || own === undefined ? {} : { question: questionOf(own) };
+      const finding = await checkDocument(shown, trust, {
+        ...{ suite: native, kit: this.#kit, ...asked },
+        ...(proof === undefined ? {} : { tlogProof: proof }),
+        ...(receipt === undefined ? {} : { receipt }),
+      });
+      const { valid, untold, checks, summary } = finding;
+      return {
+        exit: valid ? 0 : untold === true ? 2 : 1,
+        kind: shown.kind,
+        checks: checks.map(({ name, outcome, detail }) => [name, outcome, detail] as const),
+        summary,
+      };
+    } catch (error) {
+      if (error instanceof Unanswerable) return { exit: 2, error: error.message };
+      if (isLogError(error)) return { exit: 1, error: error.message };
+      throw error;
+    }
+  }
+}
+
+/** As `actlog verify` takes it from a document: members of another type are for step 0 to refuse. */
+const questionOf = (value: Json): Question => ({ ...objectOf(value) }) as unknown as Question;
+
+/** Where the reason of a refusal begins: `step 4` of an absence document, else the check itself. */
+const stepOf = (detail: string): string =>
+  /^(?:document|receipt|step \d): /.exec(detail)?.[0] ?? '';
+
+/** What both must agree on: the exit code, each check with its outcome, the step that failed, the verdict. */
+export function classOf({ exit, kind = '', checks = [], summary = '' }: Answer): string {
+  const lines = checks.map(([name, outcome, detail]) =>
+    outcome === 'failed' ? `${name}!${stepOf(detail)}` : `${name}=${outcome}: ${detail}`,
+  );
+  return [exit, kind, ...lines, exit === 0 ? summary : ''].join('\n');
+}
+
+/** The words as well: of the failed checks. */
+export const wordsOf = ({ checks = [], summary = '' }: Answer): string =>
+  [...checks.map(([, , detail]) => detail), summary].join('\n');
