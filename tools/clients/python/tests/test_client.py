@@ -19,7 +19,7 @@ import httpx
 import pytest
 from standardwebhooks import Webhook
 
-from actlog import Refused, canonical
+from actlog import Refused, canonical, trust_from_kit, verify_receipt
 from actlog.client import ApiError, AsyncClient, Client, ConnectionFailed, Unverified
 from actlog.webhooks import open_webhook, webhook_keys
 from conftest import REPOSITORY, Signer
@@ -81,11 +81,12 @@ GATE = {"action_type": "payment.release", "agent_id": "agent:treasury"}
 
 
 class TestOperations:
-    def test_classify_and_wait_for_its_proof(self, client):
+    def test_classify_and_wait_for_its_proof(self, client, kit):
         receipt = client.classify(message="How do I reset my password?", domain="general")
         assert receipt["classification"] == "SAFE"
         proven = client.wait_for_proof(receipt)
         assert proven["entry_hash"] == receipt["entry_hash"]
+        assert verify_receipt(proven, trust_from_kit(kit, proven["origin"])).size > proven["index"]
         assert client.lookup(receipt["entry_id"])["found"] is True
         assert client.lookup("01a0c451-3ef0-7000-8000-000000000006") is None
 
@@ -196,6 +197,23 @@ class TestFalseAnswers:
         client, _ = between(service, kit, changed)
         with pytest.raises(Unverified):
             call(client)
+
+    def test_a_proof_that_does_not_hold_is_not_waited_for(self, service, kit, client):
+        receipt = client.wait_for_proof(client.classify(message="proven"))
+        answer = client.lookup(receipt["entry_id"])
+        shorter = {**receipt["log"], "inclusion_proof": receipt["log"]["inclusion_proof"][1:]}
+        for changed in (
+            {**answer, "receipt": {**answer["receipt"], "log": shorter}},
+            {**answer, "proof": {"tlog_proof": "none"}},
+        ):
+            false, _ = between(service, kit, lambda _, r, changed=changed: httpx.Response(200, json=changed))
+            with pytest.raises(Unverified):
+                false.wait_for_proof(receipt)
+        bare = {name: value for name, value in answer["receipt"].items() if name != "log"}
+        silent = {"found": True, "receipt": bare, "proof": {"tlog_proof": 1}}
+        late, _ = between(service, kit, lambda _, r: httpx.Response(200, json=silent))
+        with pytest.raises(TimeoutError):
+            late.wait_for_proof(receipt, timeout_s=0)
 
     def test_an_answer_to_another_question_is_not_used(self, service, kit, client):
         other = client.classify(message="another message")

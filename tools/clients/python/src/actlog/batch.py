@@ -1,4 +1,4 @@
-"""``python -m actlog.batch``: checks many documents in one process, so that verifiers can be compared.
+"""``actlog-verify --batch``: checks many documents in one process, so that verifiers can be compared.
 
 Standard input has one JSON object per line. A line with ``kit``, the text of a kit, is for the lines after it and is
 not answered. Any other line is ``{file, question?, as_asked?, proof?, receipt?, now_ms?}`` with the bytes of a document
@@ -74,15 +74,12 @@ def _question_of(document: Document, line: JsonObject) -> Question | None:
     return Question(members.get("key"), members.get("from_ms"), members.get("to_ms"), members.get("after"))
 
 
-def main(source: IO[str] = sys.stdin, sink: IO[str] = sys.stdout) -> None:
+def main(source: IO[str] | None = None, sink: IO[str] | None = None) -> None:
+    """Answers the lines of ``source``, standard input unless given, until it ends."""
     batch = Batch()
-    for text in source:
+    for text in source or sys.stdin:
         line = json.loads(text, parse_float=number_of)
         if "kit" in line:
             batch.use(line["kit"])
             continue
-        print(json.dumps(batch.answer(line), ensure_ascii=False), file=sink, flush=True)
-
-
-if __name__ == "__main__":
-    main()
+        print(json.dumps(batch.answer(line), ensure_ascii=False), file=sink or sys.stdout, flush=True)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from .absence import Question
+from .batch import main as batch
 from .encoding import MAX_INTEGER, Json, JsonObject, Refused, object_of
 from .findings import (
     MAX_BYTES,
@@ -48,6 +49,11 @@ class _Stop(Exception):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
+    if options.batch:
+        batch()
+        return OK
+    if not options.files:
+        _parser().error("name a FILE")
     worst = OK
     for file in options.files:
         if len(options.files) > 1:
@@ -76,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Exits 0 when everything that is shown holds, 1 when something does not, 2 when that cannot be told.",
     )
     add = parser.add_argument
-    add("files", nargs="+", metavar="FILE", help="a document; - is standard input")
+    add("files", nargs="*", metavar="FILE", help="a document; - is standard input")
     add("--kit", metavar="FILE", help=f"the offline verification kit to trust, kept from {_KIT_PATH} of the service")
     add("--policy", metavar="FILE", help="witness policy (C2SP tlog-policy) of your own, in place of the kit's")
     add("--origin", help="the log that it must be of, when the kit has several")
@@ -89,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--as-asked", action="store_true", help="absence: take the question from the document, and print it")
     add("--chain", metavar="KIND=N", nargs="+", default=[], help="absence: chain kinds that entry types declare")
     add("--json", action="store_true", help="print JSON")
+    add("--batch", action="store_true", help="check one JSON line after the other from standard input (actlog.batch)")
     return parser
 
 

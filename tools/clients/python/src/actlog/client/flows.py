@@ -18,9 +18,10 @@ from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar, Union
 
 from ..absence import ABSENCE_SCHEMA, Question
-from ..encoding import Json, JsonObject, Refused, object_of, objects_of, same
+from ..encoding import Json, JsonObject, Refused, count, object_of, objects_of, same, to_base64
 from ..findings import Document, Unanswerable, check_document, origin_of
 from ..kits import origins_of, trust_from_kit
+from ..notes import parse_tlog_proof
 from ..receipts import verify_receipt
 from ..trust import Trust
 
@@ -292,14 +293,37 @@ def proven(policy: Policy, receipt: Mapping[str, Any], timeout_s: float) -> Flow
     while True:
         answer = yield from looked_up(policy, entry_id, log)
         found = object_of(object_of(answer).get("receipt"))
-        place = object_of(found.get("log"))
-        if "inclusion_proof" in place or object_of(object_of(answer).get("proof")).get("tlog_proof") is not None:
+        place = _place_of(found, object_of(object_of(answer).get("proof")).get("tlog_proof"))
+        if place is not None:
             if found.get("entry_hash") != receipt.get("entry_hash"):
                 raise Unverified("the service has another entry under this id")
-            return {**receipt, **found}
+            proved = {**receipt, **found, "log": place}
+            if policy.verify and _check_receipt(proved, policy.trusts, None) is None:
+                raise Unverified("the proof does not show where the entry is")
+            return proved
         if time.monotonic() >= until:
             raise TimeoutError(f"no checkpoint covers entry {entry_id} yet")
         yield Sleep(min(0.5, max(0.05, until - time.monotonic())))
+
+
+def _place_of(found: Mapping[str, Any], tlog_proof: Json) -> JsonObject | None:
+    """The member ``log`` of a receipt with its inclusion proof, of its own or of the tlog-proof beside it."""
+    place = object_of(found.get("log"))
+    if "inclusion_proof" in place:
+        return dict(place)
+    if not isinstance(tlog_proof, str):
+        return None
+    try:
+        proof = parse_tlog_proof(tlog_proof)
+    except Refused as error:
+        raise Unverified(str(error)) from None
+    path = [to_base64(node) for node in proof.path]
+    return {
+        "origin": found.get("origin"),
+        "index": proof.index,
+        "checkpoint": proof.checkpoint,
+        "inclusion_proof": path,
+    }
 
 
 def checkpoint(policy: Policy, kind: str) -> Flow[str]:
@@ -324,8 +348,8 @@ def chain_page(policy: Policy, kind: str, question: Question) -> Flow[JsonObject
     """One page of the entries of a chain in a window, with the proof that none is left out."""
     params: dict[str, str | int] = {
         "key": json.dumps(question.key, ensure_ascii=False),
-        "from_ms": int(str(question.from_ms)),
-        "to_ms": int(str(question.to_ms)),
+        "from_ms": count(question.from_ms, "from_ms"),
+        "to_ms": count(question.to_ms, "to_ms"),
     }
     if question.after is not None:
         params["after"] = question.after
@@ -398,11 +422,13 @@ def _signed_in(value: Any, proof: str | None = None) -> Iterator[tuple[JsonObjec
         yield from _signed_in(member, beside if name == "receipt" and isinstance(beside, str) else None)
 
 
-def _check_receipt(receipt: JsonObject, trusts: Mapping[str, Trust], proof: str | None) -> None:
+def _check_receipt(receipt: JsonObject, trusts: Mapping[str, Trust], proof: str | None) -> int | None:
+    """The size of the tree that the entry is shown to be in; None when its place is not shown."""
     result = verify_receipt(receipt, _trust(receipt.get("origin"), trusts), tlog_proof=proof)
     for line in result.checks:
         if line.outcome == "failed":
             raise Unverified(f"a receipt does not hold: {line.name.replace('_', ' ')}: {line.detail}")
+    return result.size
 
 
 def _check(document: Document, trusts: Mapping[str, Trust], question: Question | None = None) -> None:
