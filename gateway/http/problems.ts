@@ -175,7 +175,7 @@ export function apiError(thrown: unknown, problems: Problems): ApiError {
 /** What the operator's log shows of a defect; to throw an undeclared code is a defect of the plugin. */
 function defectOf(thrown: unknown): unknown {
   if (!isApiError(thrown)) return thrown;
-  const reason = `an ApiError has the code ${thrown.code}, which the plugin does not declare: ${thrown.message}`;
+  const reason = `an ApiError has the code ${thrown.code}, which the plugin does not declare`;
   return new Error(reason, { cause: thrown });
 }
 

@@ -75,8 +75,14 @@ describe('a defect of a plugin', () => {
   };
 
   it('is the envelope where the code of an ApiError is of no table, and the log names it', async () => {
-    await defect('/faulty/unknown-code', /unknown code nope: a message/);
-    await defect('/faulty/inherited-code', /unknown code constructor/);
+    await defect(
+      '/faulty/unknown-code',
+      /the code nope, which the plugin does not declare: a message/,
+    );
+    await defect(
+      '/faulty/inherited-code',
+      /the code constructor, which the plugin does not declare/,
+    );
   });
 
   it('is the envelope where the error itself cannot be answered', async () => {
