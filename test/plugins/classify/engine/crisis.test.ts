@@ -10,13 +10,13 @@ interface Line {
   readonly split: 'train' | 'test';
 }
 
-const lines = readFileSync(
-  new URL('../../../../tools/classifier/data/crisis.jsonl', import.meta.url),
-  'utf8',
-)
-  .split('\n')
-  .filter((line) => line !== '')
-  .map((line) => JSON.parse(line) as Line);
+const linesOf = (file: string): Line[] =>
+  readFileSync(new URL(`../../../../tools/classifier/data/${file}`, import.meta.url), 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Line);
+
+const lines = linesOf('crisis.jsonl');
 
 describe('crisis language packs', () => {
   const engine = loadEngine();
@@ -47,6 +47,27 @@ describe('crisis language packs', () => {
       'This traffic is killing me.',
     ]) {
       assert.notEqual(engine.classify(text, 'general').classification, 'CRISIS', text);
+    }
+  });
+
+  it('finds requests about methods, means, concealment and encouragement, and keeps their lawful neighbours', () => {
+    const requests = linesOf('harm-requests.jsonl');
+    const caught = (split: string, label: string): number[] => {
+      const chosen = requests.filter((line) => line.split === split && line.label === label);
+      const hits = chosen.filter(
+        ({ text }) => engine.classify(text, 'general').classification === 'CRISIS',
+      );
+      return [hits.length / chosen.length, chosen.length];
+    };
+    for (const [split, least] of [
+      ['train', 0.9],
+      ['test', 0.75],
+    ] as const) {
+      const [found = 0, asked = 0] = caught(split, 'CRISIS');
+      const [alarms = 1, calm = 0] = caught(split, 'SAFE');
+      assert.ok(asked === 60 && calm >= 40);
+      assert.ok(found >= least, `${split}: ${String(found)}`);
+      assert.ok(alarms <= 0.05, `${split}: ${String(alarms)}`);
     }
   });
 });
