@@ -1,35 +1,48 @@
-// The TypeScript verifier and the one in Go say the same of the same documents, changed ones too; the whole comparison is
-// `npm run test:differential`.
+// The TypeScript verifier and those in Go and Python say the same of the same documents, changed ones too; the whole
+// comparison is `npm run test:differential`. Python is compared where ACTLOG_PYTHON names one that has the package.
 
 import assert from 'node:assert/strict';
 import { buildGo, Client, goMissing } from './client.ts';
 import { compare, describeDifference } from './differential.ts';
 
-const missing = goMissing();
-const skipped = missing === null ? '' : ` (skipped: ${missing})`;
+const PYTHON = process.env['ACTLOG_PYTHON'] ?? '';
 
-describe(`the verifiers in TypeScript and Go${skipped}`, function () {
-  this.timeout(600_000);
+/** Each verifier, why it cannot run here, and how it starts. */
+const others = [
+  { language: 'Go', missing: goMissing(), start: () => new Client(buildGo(), ['--batch']) },
+  {
+    language: 'Python',
+    missing: PYTHON === '' ? 'ACTLOG_PYTHON names no Python that has tools/clients/python' : null,
+    start: () => new Client(PYTHON, ['-m', 'actlog.cli', '--batch']),
+  },
+];
 
-  let client: Client | undefined;
+for (const { language, missing, start } of others) {
+  const skipped = missing === null ? '' : ` (skipped: ${missing})`;
 
-  before(function () {
-    if (missing !== null) this.skip();
-    client = new Client(buildGo(), ['--batch']);
+  describe(`the verifiers in TypeScript and ${language}${skipped}`, function () {
+    this.timeout(600_000);
+
+    let client: Client | undefined;
+
+    before(function () {
+      if (missing !== null) this.skip();
+      client = start();
+    });
+    after(() => {
+      client?.end();
+    });
+
+    it('come to the same verdict for the same reason', async () => {
+      const { differences, falseAbsent, exits } = await compare(client!, { count: 3000, seed: 27 });
+      assert.equal(differences.map(describeDifference).join('\n'), '');
+      assert.equal(falseAbsent, 0);
+      for (const exit of [0, 1, 2]) {
+        assert.ok(
+          (exits[exit] ?? 0) > 50,
+          `only ${String(exits[exit])} documents with exit ${String(exit)}`,
+        );
+      }
+    });
   });
-  after(() => {
-    client?.end();
-  });
-
-  it('come to the same verdict for the same reason', async () => {
-    const { differences, falseAbsent, exits } = await compare(client!, { count: 3000, seed: 27 });
-    assert.equal(differences.map(describeDifference).join('\n'), '');
-    assert.equal(falseAbsent, 0);
-    for (const exit of [0, 1, 2]) {
-      assert.ok(
-        (exits[exit] ?? 0) > 50,
-        `only ${String(exits[exit])} documents with exit ${String(exit)}`,
-      );
-    }
-  });
-});
+}
