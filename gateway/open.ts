@@ -62,7 +62,7 @@ export interface OpenOptions {
   readonly resolve?: Resolve;
   /** Opens logs whose tenants are lost: new first keys are made on purpose. */
   readonly new_keys?: boolean;
-  /** Beside the built-in ones and those of PLUGINS. */
+  /** Beside those of PLUGINS and the built-in ones; one takes the place of the built-in one with its name. */
   readonly plugins?: readonly AnyPlugin[];
 }
 
@@ -104,9 +104,10 @@ async function open(
   const time = options.time ?? systemTime;
   const now = (): number => time.wall();
   const started = time.monotonic();
+  const given = options.plugins ?? [];
   const plugins = orderPlugins([
-    ...PLUGINS,
-    ...(options.plugins ?? []),
+    ...PLUGINS.filter(({ name }) => !given.some((plugin) => plugin.name === name)),
+    ...given,
     ...(await externalPlugins(config.PLUGINS)),
   ]);
   const witnesses = WitnessNetwork.open(config, now, options.logger);

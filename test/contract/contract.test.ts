@@ -6,8 +6,8 @@ import { PLUGINS } from '../../plugins/index.ts';
 import { notes } from '../gateway/notes.ts';
 import { FOUNDRY_BODIES } from '../plugins/foundry/bodies.ts';
 import { GATE_BODIES } from '../plugins/gate/asking.ts';
-import { pluginContract } from './plugin-contract.ts';
-import type { ContractOptions } from './plugin-contract.ts';
+import { pluginContract } from '../../tools/plugin-test/index.ts';
+import type { ContractOptions } from '../../tools/plugin-test/index.ts';
 
 /** What the suite needs to know of a plugin beyond its declaration, by name. */
 const OPTIONS: Readonly<Record<string, ContractOptions>> = {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { AnyPlugin } from '../../plugins/contract/index.ts';
-import { pluginContract } from './plugin-contract.ts';
+import { pluginContract } from '../../tools/plugin-test/index.ts';
 
 const guide = await readFile(new URL('../../plugins/GUIDE.md', import.meta.url), 'utf8');
 const shown = /^import \{ asSchema, definePlugin.*?(?=^```$)/ms.exec(guide)?.[0];

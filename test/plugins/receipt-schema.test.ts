@@ -5,7 +5,7 @@ import { Type } from 'typebox';
 import { asSchema, entryTypeOf, receiptOf, shapeOf } from '../../plugins/contract/index.ts';
 import type { JsonObject } from '../../plugins/contract/index.ts';
 import { PLUGINS } from '../../plugins/index.ts';
-import { answerCheck } from '../support/closed.ts';
+import { answerCheck } from '../../tools/plugin-test/answer-check.ts';
 
 describe('plugins/receipt-schema', () => {
   const members = Type.Object({ of: Type.Integer(), note: Type.Optional(Type.String()) });

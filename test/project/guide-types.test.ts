@@ -20,6 +20,10 @@ const SOURCES: Readonly<Record<string, string>> = {
   'plugin.ts': (await shown('plugins/GUIDE.md', 'import { asSchema, definePlugin'))
     .replace('const note = {', 'const note: EntryType = {')
     .replace('import {', 'import { type EntryType,'),
+  'notes.test.ts': (await shown('plugins/GUIDE.md', 'import { pluginContract')).replace(
+    './notes.js',
+    './readme-plugin.ts',
+  ),
 };
 
 const OPTIONS: ts.CompilerOptions = {
@@ -34,6 +38,7 @@ const OPTIONS: ts.CompilerOptions = {
   types: ['node'],
   paths: {
     'actlog/plugin': [`${root}plugins/contract/index.ts`],
+    'actlog/plugin-test': [`${root}tools/plugin-test/index.ts`],
     'actlog/require-receipt': [`${root}plugins/require-receipt/middleware.ts`],
   },
 };

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { commandVerbs } from '../../../gateway/host/commands.ts';
 import type { Route } from '../../../plugins/contract/index.ts';
 import type { Body } from '../../support/body.ts';
-import { answerCheck } from '../../support/closed.ts';
+import { answerCheck } from '../../../tools/plugin-test/answer-check.ts';
 import { ok, run } from '../running.ts';
 import type { Running } from '../running.ts';
 

@@ -8,7 +8,7 @@ import { receiptHeader } from '../../../plugins/require-receipt/header.ts';
 import { FOUNDRY_BODIES } from '../../plugins/foundry/bodies.ts';
 import { GATE, PAY, POLICY } from '../../plugins/gate/asking.ts';
 import type { Body } from '../../support/body.ts';
-import { answerCheck } from '../../support/closed.ts';
+import { answerCheck } from '../../../tools/plugin-test/answer-check.ts';
 import { run } from '../running.ts';
 import type { Ask, Running } from '../running.ts';
 

@@ -4,7 +4,7 @@ import type { Kind, Log } from '../../../log/index.ts';
 import type { AnyPlugin } from '../../../plugins/contract/index.ts';
 import { run } from '../../gateway/running.ts';
 import type { Answer, Running } from '../../gateway/running.ts';
-import type { ContractOptions } from '../../contract/plugin-contract.ts';
+import type { ContractOptions } from '../../../tools/plugin-test/index.ts';
 import { replayed } from '../astl/surfaces.ts';
 
 /** Allows payments up to 100, holds them up to 1000, denies what is over; denies exports, allows reads. */

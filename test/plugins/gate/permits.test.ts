@@ -7,7 +7,7 @@ import type { PluginHost } from '../../../plugins/contract/index.ts';
 import gate, { PermitRefused } from '../../../plugins/gate/index.ts';
 import type { GateApi } from '../../../plugins/gate/index.ts';
 import { problem } from '../astl/surfaces.ts';
-import { answerCheck } from '../../support/closed.ts';
+import { answerCheck } from '../../../tools/plugin-test/answer-check.ts';
 import { Clock, run } from '../../gateway/running.ts';
 import type { Answer } from '../../gateway/running.ts';
 import { GATE, PAY, POLICY, serveGate } from './asking.ts';

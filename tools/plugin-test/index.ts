@@ -1,8 +1,12 @@
-// The contract suite: what every plugin must keep. Any author runs it over their own plugin with mocha:
+// `actlog/plugin-test`: the suite that every plugin has to pass. It runs under mocha and under `node --test`:
 //
-//   import { pluginContract } from '<actlog>/test/contract/plugin-contract.ts';
-//   import plugin from '../my-plugin.ts';
-//   pluginContract(plugin);
+//     import { pluginContract } from 'actlog/plugin-test';
+//     import plugin from '../notes.js';
+//     pluginContract(plugin);
+//
+// It checks the declarations, then starts a gateway with the plugin on a temporary folder, sends the examples of the
+// routes, compares the answers with the declared schemas, and projects the entries twice. A plugin with the name of a
+// built-in one takes its place.
 
 import assert from 'node:assert/strict';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -11,9 +15,13 @@ import { ownerOf } from '../../gateway/host/plugin-error.ts';
 import { PROBLEMS } from '../../gateway/http/problems.ts';
 import { carriedName, CONTRACT } from '../../plugins/contract/index.ts';
 import type { AnyPlugin, JsonObject, Route, Sequenced } from '../../plugins/contract/index.ts';
-import { answerCheck } from '../support/closed.ts';
-import { run } from '../gateway/running.ts';
-import type { Answer, Running } from '../gateway/running.ts';
+import { answerCheck } from './answer-check.ts';
+import { run } from './running.ts';
+import type { Answer, Running } from './running.ts';
+
+export { answerCheck } from './answer-check.ts';
+export { Clock, ok, run } from './running.ts';
+export type { Answer, Ask, Body, Running } from './running.ts';
 
 /** What the suite needs to know beyond the declaration. */
 export interface ContractOptions {
@@ -33,9 +41,24 @@ export interface ContractOptions {
 const TYPE_NAME = /^[a-z][a-z0-9-]*\.[a-z][a-z0-9_]*\.v[1-9][0-9]*$/;
 const KIND_NAME = /^[a-z][a-z0-9-]*\.[a-z][a-z0-9_]*$/;
 
-/** Runs the suite: declarations first, then the plugin in a gateway of its own. */
+/** What mocha, and other runners with its globals, share with node:test. */
+interface Runner {
+  readonly describe: (title: string, body: (this: unknown) => void) => unknown;
+  readonly it: (title: string, body: () => void | Promise<void>) => unknown;
+  readonly before: (body: () => Promise<void>) => unknown;
+  readonly after: (body: () => Promise<void>) => unknown;
+}
+const globals: object = globalThis;
+const { describe, it, before, after }: Runner =
+  'describe' in globals ? (globals as Runner) : await import('node:test');
+
+/** Milliseconds that a step may take under mocha, whose default is too short to start a gateway. */
+const STEP_MS = 60_000;
+
+/** Declares the tests of a plugin: its declarations first, then the plugin in a gateway of its own. */
 export function pluginContract(plugin: AnyPlugin, options: ContractOptions = {}): void {
-  describe(`the contract of ${plugin.name}`, () => {
+  describe(`the contract of ${plugin.name}`, function () {
+    (this as { timeout?(ms: number): void } | undefined)?.timeout?.(STEP_MS);
     describeDeclaration(plugin);
     describeServed(plugin, options);
   });
@@ -81,7 +104,7 @@ function describeServed(plugin: AnyPlugin, options: ContractOptions): void {
   let running: Running;
   let routes: readonly Route[];
   before(async () => {
-    running = await start([...(options.with ?? []), plugin]);
+    running = await run({}, { plugins: [...(options.with ?? []), plugin] });
     routes = running.gateway.routes().filter(({ tag }) => tag === plugin.name);
   });
   after(() => running.close());
@@ -137,7 +160,8 @@ function describeServed(plugin: AnyPlugin, options: ContractOptions): void {
         { key: running.sandbox },
       );
       assert.equal(answer.status, 400, answer.text);
-      assert.ok(required.includes(answer.json.error.param), answer.text);
+      const { error } = answer.json as { readonly error: { readonly param: string } };
+      assert.ok(required.includes(error.param), answer.text);
     }
   });
 
@@ -178,12 +202,6 @@ function postBytes(
   const headers = { 'Content-Type': bytes };
   const body = Buffer.from(example as string, 'base64');
   return running.ask('POST', path, { key: running.sandbox, headers, bytes: body });
-}
-
-/** A gateway with the plugins, but for those that it has by itself. */
-async function start(plugins: readonly AnyPlugin[]): Promise<Running> {
-  const PLUGINS: readonly AnyPlugin[] = (await import('../../plugins/index.ts')).PLUGINS;
-  return run({}, { plugins: plugins.filter((plugin) => !PLUGINS.includes(plugin)) });
 }
 
 function filled(path: string, params: Readonly<Record<string, string>>): string {
