@@ -3,11 +3,19 @@
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
 import { described, entryTypeOf, Millis, receiptOf } from '../contract/index.ts';
-import type { AnsweredEntry, JsonObject, RouteRequest } from '../contract/index.ts';
+import type {
+  AnsweredEntry,
+  Disclosure,
+  JsonObject,
+  PluginHost,
+  RouteRequest,
+} from '../contract/index.ts';
 import restraint, { RECORD, restraintObject, RestraintObject } from '../restraint/index.ts';
-import { preimageOf } from './asking.ts';
-import type { GateCatalog, GateRequest } from './asking.ts';
+import { gateCatalog, preimageOf } from './asking.ts';
+import type { GateRequest } from './asking.ts';
 import { DECISION, DecisionMembers, decisionType, OUTCOMES, USE, useType } from './entries.ts';
+import { holdExpiry, rfc3339 } from './expiry.ts';
+import { USE_SECRET } from './secret.ts';
 
 const Id = Type.String({ format: 'uuid' });
 
@@ -19,6 +27,12 @@ export const PermitObject = Type.Object(
     expires_at_ms: Millis,
     max_age_s: Type.Integer(),
     single_use: Type.Literal(true),
+    use_secret: Type.Optional(
+      described(
+        Type.Object({ salt: Type.String(), value: Type.Unknown() }),
+        'Opens what the permit commits to: whoever uses it shows this. Absent once it was erased.',
+      ),
+    ),
   },
   { $id: 'GatePermit' },
 );
@@ -32,6 +46,12 @@ export const decisionAnswerMembers: Record<string, TSchema> = {
   action_ref: DecisionMembers.properties.action_ref,
   permit: Type.Optional(PermitObject),
   hold_id: Type.Optional({ ...Id, description: 'Of the hold that the decision is, or ends.' }),
+  expires_at: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      description: 'Of a HOLD: from then on it is refused, unless a human has decided it.',
+    }),
+  ),
   reasons: DecisionMembers.properties.reasons,
   policy_version: DecisionMembers.properties.policy_version,
   receipt: described(receiptOf(decisionType), 'Of the decision; where it permits, the permit.'),
@@ -71,9 +91,13 @@ export function decisionAmong(entries: readonly AnsweredEntry[]): AnsweredEntry 
   return decision;
 }
 
+/** What opens the private values of each entry of a group. */
+export type Disclosures = readonly Readonly<Record<string, Disclosure>>[];
+
 /** What a decision's group says, whatever asked for it, and `more` that this one is told. */
 export function decisionAnswer(
   entries: readonly AnsweredEntry[],
+  disclosures: Disclosures,
   more: JsonObject = {},
 ): JsonObject {
   const decision = decisionAmong(entries);
@@ -82,6 +106,7 @@ export function decisionAnswer(
   const restraint = entries.find((entry) => entry.statement['type'] === RECORD);
   const expires_at_ms = statement['permit_expires_at_ms'] as number | undefined;
   const hold_id = outcome === 'HOLD' ? entry_id : statement['hold_id'];
+  const use_secret = disclosures[entries.indexOf(decision)]?.[USE_SECRET];
   return {
     ok: true,
     outcome,
@@ -97,6 +122,7 @@ export function decisionAnswer(
             expires_at_ms,
             max_age_s: (expires_at_ms - issued_at_ms) / 1000,
             single_use: true,
+            ...(use_secret === undefined ? {} : { use_secret: { ...use_secret } }),
           },
         }),
     ...(hold_id === undefined ? {} : { hold_id }),
@@ -112,15 +138,22 @@ export function decisionAnswer(
 
 /** The answer of execute-gate. */
 export function gateAnswer(
-  catalog: GateCatalog,
+  host: PluginHost,
   entries: readonly AnsweredEntry[],
-  { body }: RouteRequest<unknown, unknown, GateRequest>,
+  disclosures: Disclosures,
+  { body, caller }: RouteRequest<unknown, unknown, GateRequest>,
 ): JsonObject {
   const { statement } = decisionAmong(entries);
+  const catalog = gateCatalog(host);
   const use = entries.find((entry) => entry.statement['type'] === USE);
   const timestamp_ms = statement['timestamp_ms'] as number;
-  return decisionAnswer(entries, {
+  const held =
+    statement['outcome'] === 'HOLD'
+      ? { expires_at: rfc3339(holdExpiry(host, caller.kind, statement)) }
+      : {};
+  return decisionAnswer(entries, disclosures, {
     preimage: preimageOf(body, catalog, timestamp_ms),
+    ...held,
     ...(use === undefined ? {} : { permit_use_receipt: use.receipt }),
   });
 }

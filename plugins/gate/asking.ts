@@ -9,10 +9,14 @@ import type { Caller, Json, JsonObject, PluginHost } from '../contract/index.ts'
 import { actionRefs, defaultActionRef, listedCode, pdtrErrors, profileOf } from '../pdtr/index.ts';
 import type { Act } from './rules.ts';
 import { REVERSIBILITIES } from './entries.ts';
+import { UseSecret } from './secret.ts';
+import type { Opening } from './secret.ts';
 
 /** What catalogs/gate/gate.json and the catalog of settlement say, as the gate uses it. */
 export interface GateCatalog {
   readonly permit_max_age_ms: number;
+  /** How long a hold waits where the policy does not say. */
+  readonly hold_ttl_ms: number;
   readonly default_scope: string;
   readonly default_domain: string;
   /** Currencies that may stand in clear. */
@@ -21,14 +25,20 @@ export interface GateCatalog {
 
 /** Reads the catalogs. */
 export function gateCatalog(host: PluginHost): GateCatalog {
-  const { permit_max_age_s, default_scope, default_domain } = host.catalog(
+  const { permit_max_age_s, hold_ttl_s, default_scope, default_domain } = host.catalog(
     'gate/gate.json',
-  ) as unknown as { permit_max_age_s: number; default_scope: string; default_domain: string };
+  ) as unknown as {
+    permit_max_age_s: number;
+    hold_ttl_s: number;
+    default_scope: string;
+    default_domain: string;
+  };
   const { currencies } = host.catalog('pdtr.json') as unknown as {
     readonly currencies: readonly { readonly code: string }[];
   };
   return {
     permit_max_age_ms: permit_max_age_s * 1000,
+    hold_ttl_ms: hold_ttl_s * 1000,
     default_scope,
     default_domain,
     currencies: new Set(currencies.map(({ code }) => code)),
@@ -61,6 +71,7 @@ export const gateBody = ({ limits }: PluginHost) => {
           description: 'A PERMIT for this act: its receipt, entry id or entry hash. It is used up.',
         }),
       ),
+      use_secret: UseSecret,
       session_id: Type.Optional(Name),
       message: Type.Optional(
         Type.String({
@@ -92,8 +103,9 @@ export interface Asked {
   readonly session_ref: string | undefined;
   /** Null without a message, or where the classifier was late. */
   readonly judged: Judged | null;
-  /** The receipt that came with it. */
+  /** The receipt that came with it, and what opens its use secret. */
   readonly receipt: Json | undefined;
+  readonly use_secret: Opening | undefined;
 }
 
 /**
@@ -105,7 +117,12 @@ export async function asked(
   host: PluginHost,
   catalog: GateCatalog,
   classify: Pick<ClassifyApi, 'judge'>,
-  { request, caller, receipt }: Pick<Asked, 'request' | 'caller' | 'receipt'>,
+  {
+    request,
+    caller,
+    receipt,
+    use_secret,
+  }: Pick<Asked, 'request' | 'caller' | 'receipt' | 'use_secret'>,
 ): Promise<Asked> {
   const entity = await actingEntity(host.log(caller.kind), caller, request);
   const preimage = preimageOf(request, catalog, request.timestamp_ms ?? host.now());
@@ -124,7 +141,7 @@ export async function asked(
     ...(reversibility === undefined ? {} : { reversibility }),
   };
   const session_ref = session_id === undefined ? undefined : caller.sessionRef(session_id);
-  return { request, caller, act, preimage, action_ref, session_ref, judged, receipt };
+  return { request, caller, act, preimage, action_ref, session_ref, judged, receipt, use_secret };
 }
 
 /** The preimage of a request's action_ref; the time stands in the entry too, so that an answer can show it. */

@@ -14,10 +14,18 @@ import {
   Hex32,
   Millis,
 } from '../contract/index.ts';
-import type { Carry, JsonObject, LogView, RestsOn } from '../contract/index.ts';
+import type { Carry, EntryType, JsonObject, LogView, RestsOn } from '../contract/index.ts';
 import { POLICY } from './entries.ts';
 import { policyAt } from './policies.ts';
-import { actRow, holdRow, isUsable, openHolds, permitRow, policyRow } from './rows.ts';
+import {
+  actRow,
+  holdRow,
+  isUsable,
+  newestPermitRow,
+  openHolds,
+  permitRow,
+  policyRow,
+} from './rows.ts';
 import type { ActRow, HoldRow, PermitRow, PolicyRow } from './rows.ts';
 
 /** Longer than any permit is good; their ids sort by time, so that older ones need not be read. */
@@ -43,8 +51,7 @@ const Permit = Type.Object(
 
 const placed = ({ index, log_number }: RestsOn) => ({ index, log_number });
 
-/** `gate.carried.v1`. */
-export const carried = carriedType('gate', {
+const carriedRows = carriedType('gate', {
   // The entry before it in its group is the policy; its own projection writes the rows.
   policy: carriedKind(Type.Object({ policy_sha256: Hex32 }, { additionalProperties: false })),
   hold: carriedKind(Hold, ({ value, tenant_ref, rests_on }, rows) => {
@@ -62,8 +69,13 @@ export const carried = carriedType('gate', {
     const { permit_id, ...permit } = value;
     const row = { ...placed(rests_on), tenant_ref, ...permit, used_by: null };
     rows.put(`gate/${permitRow(permit_id)}`, row);
+    const newest = newestPermitRow(tenant_ref, permit.action_ref);
+    rows.put(`gate/${newest}`, { ...placed(rests_on), permit_id, inputs: null });
   }),
 });
+
+/** `gate.carried.v1`. */
+export const carried: EntryType = { ...carriedRows, row_form: 2 }; // as `gate.decision.v1` has it
 
 /** The `carry` of the gate. */
 export async function* carry(closed: LogView): AsyncGenerator<Carry> {
@@ -91,6 +103,8 @@ export async function* carry(closed: LogView): AsyncGenerator<Carry> {
   for await (const [row, found] of eachRow(closed, acts)) {
     const act = found as unknown as ActRow;
     const { index, log_number, permit_id } = act;
+    // A refusal holds for the time of a permit, and only in its own log.
+    if (act.inputs === null || act.refused_ms !== undefined) continue;
     const permit = permit_id === null ? undefined : permitAt(closed, permit_id);
     if (permit !== undefined && !isUsable(permit, endedMs(closed))) continue;
     const [tenant_ref = '', action_ref = ''] = row.slice(acts.length).split('/');

@@ -7,6 +7,8 @@ import type { Json, JsonObject, PluginHost } from '../contract/index.ts';
 import type { Asked } from './asking.ts';
 import type { PermitRefused } from './permit.ts';
 import { gateErrors } from './entries.ts';
+import { openingIn } from './secret.ts';
+import type { Opening } from './secret.ts';
 
 /** What a challenge is about. */
 interface ChallengedAct {
@@ -77,7 +79,8 @@ export const ReceiptHeader = Type.Object({
   'X-Receipt': Type.Optional(
     Type.String({
       description:
-        'base64url of the JSON of a receipt, or of `{"receipt": …}`; the member `receipt` goes first.',
+        'base64url of the JSON of a receipt, or of `{"receipt": …, "use_secret": …}`; the members `receipt` and ' +
+        '`use_secret` of the body go first.',
     }),
   ),
 });
@@ -129,15 +132,24 @@ export function challenge(
 /** A receipt in its values is at most 19 deep, and may hold fractions; the envelope is one more. */
 const READING = { fractions: true, maxDepth: 20 };
 
-/** The receipt in an X-Receipt header: base64url of its JSON, or of `{"receipt": …}`; hostile. */
-export function receiptOfHeader(header: string): Json | undefined {
+/** What an X-Receipt header shows; nothing of it is verified. */
+interface Shown {
+  readonly receipt: Json;
+  readonly use_secret?: Opening | undefined;
+}
+
+/**
+ * Reads an X-Receipt header: base64url of the JSON of a receipt, or of `{"receipt", "use_secret"?}`. What cannot be
+ * read is a receipt of nothing; undefined without a header.
+ */
+export function receiptOfHeader(header: string): Shown | undefined {
   if (header === '') return undefined;
-  // What cannot be read is a receipt of nothing.
-  if (!/^[A-Za-z0-9+/_-]+={0,2}$/.test(header)) return null;
+  if (!/^[A-Za-z0-9+/_-]+={0,2}$/.test(header)) return { receipt: null };
   try {
     const value = parseJson(Buffer.from(header, 'base64url'), READING);
-    return isJsonObject(value) && isJsonObject(value['receipt']) ? value['receipt'] : value;
+    if (!isJsonObject(value) || !isJsonObject(value['receipt'])) return { receipt: value };
+    return { receipt: value['receipt'], use_secret: openingIn(value['use_secret']) };
   } catch {
-    return null;
+    return { receipt: null };
   }
 }

@@ -12,6 +12,7 @@ import type { Outcome } from './entries.ts';
 import type { PermitUse } from './permit.ts';
 import type { InForce } from './policies.ts';
 import type { PolicyRow } from './rows.ts';
+import { newUseSecret, USE_SECRET } from './secret.ts';
 
 /** Tolls by what comes of an act. */
 interface GateTolls {
@@ -73,6 +74,10 @@ export function expiryMembers(
   return outcome === 'PERMIT' ? { permit_expires_at_ms: issued_at_ms + permit_max_age_ms } : {};
 }
 
+/** What a permit commits to, so that only its holder can use it; nothing for other outcomes. */
+export const secretOf = (outcome: Outcome): Readonly<Record<string, Json>> =>
+  outcome === 'PERMIT' ? { [USE_SECRET]: newUseSecret() } : {};
+
 function decisionDraft({ asked, verdict, inForce, catalog, tolls, use }: Deciding): Draft {
   const { act, preimage, action_ref, session_ref, request } = asked;
   const { entity, surface, amount_atomic, currency, reversibility } = act;
@@ -102,7 +107,7 @@ function decisionDraft({ asked, verdict, inForce, catalog, tolls, use }: Decidin
         ? {}
         : { surface, surface_declared: isDeclared(surfaces, entity, surface, issued_at_ms) }),
     }),
-    private: hidden(asked, catalog),
+    private: hidden(asked, catalog, outcome),
     toll: outcome === 'PERMIT' ? tolls.permit : tolls.hold,
     ...(event_at_ms === undefined ? {} : { event_at_ms }),
   };
@@ -112,11 +117,16 @@ const isListed = ({ act }: Asked, { currencies }: GateCatalog): boolean =>
   act.currency !== undefined && currencies.has(act.currency);
 
 /** What the entry only commits to. */
-function hidden(asked: Asked, catalog: GateCatalog): Readonly<Record<string, Json>> {
+function hidden(
+  asked: Asked,
+  catalog: GateCatalog,
+  outcome: Outcome,
+): Readonly<Record<string, Json>> {
   const { request, preimage, act, judged } = asked;
   const { message, domain } = request;
   return {
     preimage,
+    ...secretOf(outcome),
     ...(act.currency === undefined || isListed(asked, catalog) ? {} : { currency: act.currency }),
     ...(message === undefined ? {} : { message }),
     ...(domain === undefined || message === undefined ? {} : { domain }),

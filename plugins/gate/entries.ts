@@ -2,6 +2,7 @@
 // from them. gateway/API.md §8.1, §8.2; log/FORMAT.md §2.
 
 import { Type } from 'typebox';
+import type { TSchema } from 'typebox';
 import {
   asSchema,
   EntityName,
@@ -15,12 +16,16 @@ import {
   SurfaceName,
 } from '../contract/index.ts';
 import type { EntryType, JsonObject } from '../contract/index.ts';
-import { PolicyMembers } from './policies.ts';
-import { projectDecision, projectPolicy, projectUse } from './rows.ts';
+import { EarlierPolicyMembers, PolicyMembers } from './policies.ts';
+import { followSessions, projectDecision, projectPolicy, projectUse } from './rows.ts';
 
 /** Error codes of this plugin. */
 export const gateErrors = errorsOf({
   permit_used: { status: 409, sentence: 'The permit was used before.' },
+  permit_secret_invalid: {
+    status: 403,
+    sentence: 'The request does not open the use secret that the permit commits to.',
+  },
   receipt_required: {
     status: 428,
     sentence: 'The act needs the receipt of a valid, unused permit.',
@@ -30,9 +35,9 @@ export const gateErrors = errorsOf({
 /** Identifier of the entry type of a decision. */
 export const DECISION = 'gate.decision.v1';
 /** Identifier of the entry type of a policy. */
-export const POLICY = 'gate.policy.v1';
-/** Identifier of the entry type that says what a human made of a hold. */
-export const RESOLUTION = 'gate.hold_resolution.v1';
+export const POLICY = 'gate.policy.v2';
+/** Identifier of the entry type that says how a hold ended. */
+export const RESOLUTION = 'gate.hold_resolution.v2';
 /** Identifier of the entry type that uses up a permit. */
 export const USE = 'gate.permit_use.v1';
 
@@ -52,7 +57,7 @@ export const DecisionMembers = Type.Object(
     action_ref: { ...Hex32, description: 'Of the profile action-ref-v1-ms.' },
     /** The time in the preimage of `action_ref`. */
     timestamp_ms: Millis,
-    /** What it rests on: the tenant's policy, or a human's word on an act that was held. */
+    /** What it rests on: the tenant's policy, or the end of a hold. */
     basis: Type.Enum(['policy', 'release', 'refusal']),
     /** Codes of catalogs/gate/gate.json; `rule:<id>` names a rule of the policy. */
     reasons: Type.Array(
@@ -90,17 +95,18 @@ export const DecisionMembers = Type.Object(
   { additionalProperties: false },
 );
 
-/** What a resolution says; the reason is a commitment. The decision behind it in its group ends the hold. */
-const ResolutionMembers = Type.Object(
-  {
-    hold_id: EntryId,
-    action: Type.Enum(['release', 'refuse']),
-    action_ref: Hex32,
-    session_ref: Type.Optional(SessionRef),
-    entity: Type.Optional(EntityName),
-  },
-  { additionalProperties: false },
-);
+/** What a resolution says; the reason of a human is a commitment. The decision behind it in its group ends the hold. */
+const resolutionMembers = (actions: readonly string[]) =>
+  Type.Object(
+    {
+      hold_id: EntryId,
+      action: Type.Enum([...actions]),
+      action_ref: Hex32,
+      session_ref: Type.Optional(SessionRef),
+      entity: Type.Optional(EntityName),
+    },
+    { additionalProperties: false },
+  );
 
 /** What a use of a permit says. Its chain `gate.permit` shows that there is one use, or none. */
 export const UseMembers = Type.Object(
@@ -114,12 +120,13 @@ export const UseMembers = Type.Object(
   { additionalProperties: false },
 );
 
-const policySchema: JsonObject = asSchema(
-  Type.Object(
-    { ...PolicyMembers.properties, policy_version: SafeCount, policy_sha256: Hex32 },
-    { additionalProperties: false },
-  ),
-);
+const policySchema = (members: Readonly<Record<string, TSchema>>): JsonObject =>
+  asSchema(
+    Type.Object(
+      { ...members, policy_version: SafeCount, policy_sha256: Hex32 },
+      { additionalProperties: false },
+    ),
+  );
 
 /** `gate.decision.v1`. */
 export const decisionType: EntryType = {
@@ -127,22 +134,42 @@ export const decisionType: EntryType = {
   schema: asSchema(DecisionMembers),
   keys: [],
   project: projectDecision,
+  watch: followSessions,
+  row_form: 2, // since an act has one usable permit, and every decision of a session is followed
 };
 
-/** `gate.policy.v1`: the policy itself, in clear, with its number and the SHA-256 of its canonical form. */
+/** `gate.policy.v2`: the policy itself, in clear, with its number and the SHA-256 of its canonical form. */
 export const policyType: EntryType = {
   name: POLICY,
-  schema: policySchema,
+  schema: policySchema(PolicyMembers.properties),
   keys: [],
   project: projectPolicy,
 };
 
-/** `gate.hold_resolution.v1`. */
+/** `gate.policy.v1`, of earlier builds: without `hold_ttl_s`. */
+const earlierPolicyType: EntryType = {
+  name: 'gate.policy.v1',
+  schema: policySchema(EarlierPolicyMembers.properties),
+  keys: [],
+  project: projectPolicy,
+};
+
+/** `gate.hold_resolution.v2`: a human released or refused the act, or the hold expired. */
 export const resolutionType: EntryType = {
   name: RESOLUTION,
-  schema: asSchema(ResolutionMembers),
+  schema: asSchema(resolutionMembers(['release', 'refuse', 'expire'])),
   keys: [],
 };
+
+/** `gate.hold_resolution.v1`, of earlier builds, in which no hold expired. */
+const earlierResolutionType: EntryType = {
+  name: 'gate.hold_resolution.v1',
+  schema: asSchema(resolutionMembers(['release', 'refuse'])),
+  keys: [],
+};
+
+/** Types that only entries of earlier builds have. */
+export const earlierTypes: readonly EntryType[] = [earlierPolicyType, earlierResolutionType];
 
 /** `gate.permit_use.v1`. */
 export const useType: EntryType = {

@@ -6,15 +6,22 @@ import {
   answeredEntry,
   ApiError,
   described,
+  isApiError,
+  job,
+  LOG_KINDS,
   logOfPlace,
+  namedStatement,
   receiptOf,
   route,
 } from '../contract/index.ts';
 import type {
   Caller,
   CarriedPlace,
+  CommandState,
   Draft,
+  Job,
   JsonObject,
+  Kind,
   LogView,
   PluginHost,
   Route,
@@ -23,15 +30,28 @@ import { CAUSES, restraintDraft, restraintErrors } from '../restraint/index.ts';
 import { decisionAmong, decisionAnswer, decisionAnswerMembers, PermitObject } from './answer.ts';
 import { gateCatalog } from './asking.ts';
 import type { GateCatalog } from './asking.ts';
-import { expiryMembers, policyMembers } from './drafts.ts';
+import { expiryMembers, policyMembers, secretOf } from './drafts.ts';
 import { checkEndable, logNumbered, logsWithHolds, ownHold } from './earlier.ts';
 import { DECISION, DecisionMembers, decisionType, RESOLUTION, resolutionType } from './entries.ts';
+import { holdExpiry, rfc3339 } from './expiry.ts';
 import { gateRow, holdRow, openHolds, policyRow } from './rows.ts';
 import type { HoldRow, PolicyRow } from './rows.ts';
 
 const PATH = '/api/v1/execute-gate/holds';
 const { action_ref } = DecisionMembers.properties;
 const State = Type.Enum(['held', 'released', 'refused']);
+
+const Resolution = Type.Object(
+  {
+    entry_id: Type.String({ format: 'uuid' }),
+    action: Type.Enum(['release', 'refuse', 'expire'], {
+      description: '`expire` where no human decided in time: the act is refused.',
+    }),
+    resolved_at: Type.String({ format: 'date-time' }),
+    receipt: receiptOf(resolutionType),
+  },
+  { $id: 'GateHoldEnd' },
+);
 
 const ResolutionAnswer = Type.Object(
   {
@@ -55,6 +75,12 @@ const HoldAnswer = Type.Object(
           'The act is held in this log, which is closed: nothing ends the hold. Ask the gate about the act again.',
       }),
     ),
+    expires_at: Type.String({
+      format: 'date-time',
+      description:
+        'From then on the act is refused, unless a human has decided it: `hold_ttl_s` of the policy.',
+    }),
+    resolution: Type.Union([Resolution, Type.Null()], { description: 'How the hold ended.' }),
     receipt: described(receiptOf(decisionType), 'Of the decision that held the act.'),
     outcome: Type.Optional(decisionAnswerMembers['outcome'] ?? Type.String()),
     permit: Type.Optional(PermitObject),
@@ -126,20 +152,22 @@ export function holdRoutes(host: PluginHost): readonly Route[] {
         const { hold, held, heldIn } = own;
         checkHeld(hold);
         checkEndable(own);
+        const expires_ms = holdExpiry(host, caller.kind, held);
         await ctx.state.append(
-          resolutionDrafts(hold_id, inLog(host, caller, heldIn, held), body, catalog),
+          resolutionDrafts(hold_id, inLog(host, caller.kind, heldIn, held), body, catalog),
           {
-            check({ rows }) {
+            check({ rows, now_ms }) {
               checkHeld(gateRow(rows, holdRow(hold_id)) as unknown as HoldRow | undefined);
+              if (now_ms >= expires_ms) throw expired();
             },
           },
         );
       },
-      respond(entries) {
+      respond(entries, disclosures) {
         const resolution = entries.find(({ statement }) => statement['type'] === RESOLUTION);
         if (resolution === undefined) throw new Error('a hold ends with a resolution');
         const { statement } = decisionAmong(entries);
-        return decisionAnswer(entries, {
+        return decisionAnswer(entries, disclosures, {
           state: statement['outcome'] === 'PERMIT' ? 'released' : 'refused',
           resolution_entry_id: resolution.entry_id,
           resolution_receipt: resolution.receipt,
@@ -158,7 +186,7 @@ export function holdRoutes(host: PluginHost): readonly Route[] {
       async handle(ctx) {
         const { params, caller } = ctx.state;
         const hold_id = params.hold_id.toLowerCase();
-        const { log, heldIn, hold, closed_log } = ownHold(host, caller, hold_id);
+        const { log, heldIn, hold, held, closed_log } = ownHold(host, caller, hold_id);
         const { state, index, ended_by } = hold;
         ctx.set('Cache-Control', 'no-store');
         ctx.body = {
@@ -167,8 +195,10 @@ export function holdRoutes(host: PluginHost): readonly Route[] {
           state,
           action_ref: hold.action_ref,
           ...(closed_log === null ? {} : { closed_log }),
+          expires_at: rfc3339(holdExpiry(host, caller.kind, held)),
+          resolution: null,
           receipt: await heldReceipt(host, heldIn, caller, index),
-          ...(ended_by === null ? {} : endOf(log, ended_by)),
+          ...(ended_by === null ? {} : await endOf(host, caller, log, ended_by)),
         };
       },
     }),
@@ -231,21 +261,40 @@ async function heldReceipt(
 }
 
 /** What a held decision shares with what ends it; its session has another name in another log. */
-function inLog(host: PluginHost, { kind }: Caller, log: LogView, held: JsonObject): JsonObject {
+function inLog(host: PluginHost, kind: Kind, log: LogView, held: JsonObject): JsonObject {
   if (log.number === host.log(kind).number) return held;
   const { session_ref: _, ...rest } = held;
   return rest;
 }
 
-function endOf(log: LogView, index: number): JsonObject {
+/** The decision that ended a hold, and before it in their group the resolution. */
+async function endOf(
+  host: PluginHost,
+  caller: Caller,
+  log: LogView,
+  index: number,
+): Promise<JsonObject> {
   const entry = answeredEntry(log, index);
-  const { outcome, permit } = decisionAnswer([entry]);
+  const resolution = answeredEntry(log, index - 1);
+  const disclosures = await host.disclosed(caller, entry.entry_id);
+  const { outcome, permit } = decisionAnswer([entry], [disclosures]);
   return {
+    resolution: {
+      entry_id: resolution.entry_id,
+      action: resolution.statement['action'] ?? null,
+      resolved_at: rfc3339(resolution.issued_at_ms),
+      receipt: resolution.receipt,
+    } as unknown as JsonObject, // a receipt is text until the answer is written
     outcome: outcome ?? null,
     ...(permit === undefined ? {} : { permit }),
     decision_receipt: entry.receipt,
   };
 }
+
+const expired = (): ApiError =>
+  new ApiError(restraintErrors.hold_resolved, 'the hold expired: no human decided it in time', {
+    param: 'hold_id',
+  });
 
 function checkHeld(hold: HoldRow | undefined): void {
   if (hold?.state === 'held') return;
@@ -258,11 +307,20 @@ function checkHeld(hold: HoldRow | undefined): void {
   );
 }
 
+/** How a hold ends; a human gives a reason. */
+interface Ending {
+  readonly action: 'release' | 'refuse' | 'expire';
+  readonly reason?: string;
+}
+
+/** The reason of the decision that ends a hold, as catalogs/gate/gate.json has it. */
+const ENDED = { release: 'hold_released', refuse: 'hold_refused', expire: 'hold_expired' } as const;
+
 /** The group that ends a hold. The held decision was the attempt, so nothing here has a surface; it paid the toll. */
 function resolutionDrafts(
   hold_id: string,
   held: JsonObject,
-  { action, reason }: { readonly action: 'release' | 'refuse'; readonly reason: string },
+  { action, reason }: Ending,
   catalog: GateCatalog,
 ): readonly Draft[] {
   const outcome = action === 'release' ? 'PERMIT' : 'DENY';
@@ -270,17 +328,20 @@ function resolutionDrafts(
   const tenant_ref = held['tenant_ref'] as string;
   const resolution: Draft = {
     type: RESOLUTION,
+    tenant_ref,
     members: { hold_id, action, ...shared },
-    private: { reason },
+    ...(reason === undefined ? {} : { private: { reason } }),
   };
   const decision: Draft = {
     type: DECISION,
+    tenant_ref,
+    private: secretOf(outcome),
     members({ rows, issued_at_ms }) {
       const row = gateRow(rows, policyRow(tenant_ref)) as unknown as PolicyRow | undefined;
       return {
         outcome,
         basis: action === 'release' ? 'release' : 'refusal',
-        reasons: [action === 'release' ? 'hold_released' : 'hold_refused'],
+        reasons: [ENDED[action]],
         hold_id,
         ...shared,
         ...membersOf(held, ['timestamp_ms', 'amount_atomic', 'currency', 'reversibility']),
@@ -299,11 +360,70 @@ function resolutionDrafts(
     action_ref: held['action_ref'] as string,
     timestamp_ms: held['timestamp_ms'] as number,
     decision: DECISION,
-    private: { decision_reason: reason },
+    private: { decision_reason: reason ?? ENDED.expire },
     ...(session_ref === undefined ? {} : { session_ref }),
     ...(entity === undefined ? {} : { entity }),
   });
-  return [resolution, decision, restraint];
+  return [resolution, decision, { ...restraint, tenant_ref }];
+}
+
+/** Holds that one run of the job ends in one log, and the rows that it reads at a time. */
+const PAGE = 1000;
+
+/** The job that refuses the holds which no human decided in time. */
+export const expiryJob = (host: PluginHost): Job =>
+  job({
+    name: 'gate expire',
+    summary: 'refuse the held acts that no human decided in time',
+    args: Type.Object({}),
+    example: {},
+    every_ms: 60_000,
+    async perform({ append }) {
+      const expired: Record<string, number> = {};
+      for (const kind of LOG_KINDS) expired[kind] = await expireHolds(host, kind, append);
+      return { expired };
+    },
+  });
+
+async function expireHolds(
+  host: PluginHost,
+  kind: Kind,
+  append: CommandState['append'],
+): Promise<number> {
+  const catalog = gateCatalog(host);
+  const log = host.log(kind);
+  const prefix = openHolds('').slice(0, -1);
+  let count = 0;
+  for (let after: string | undefined; ;) {
+    const rows = await log.rows(prefix, { limit: PAGE, ...(after === undefined ? {} : { after }) });
+    for (const [name] of rows) {
+      const hold_id = name.slice(-36);
+      const hold = log.row(holdRow(hold_id)) as unknown as HoldRow | undefined;
+      const heldIn = hold === undefined ? null : logOfPlace(host.logs(kind), log, hold);
+      if (hold?.state !== 'held' || heldIn === null) continue;
+      const held = namedStatement(heldIn, hold.index);
+      if (host.now() < holdExpiry(host, kind, held)) continue;
+      const drafts = resolutionDrafts(
+        hold_id,
+        inLog(host, kind, heldIn, held),
+        { action: 'expire' },
+        catalog,
+      );
+      try {
+        await append(kind, drafts, {
+          check({ rows: at }) {
+            checkHeld(gateRow(at, holdRow(hold_id)) as unknown as HoldRow | undefined);
+          },
+        });
+        count += 1;
+      } catch (error) {
+        // A human was faster.
+        if (!isApiError(error)) throw error;
+      }
+    }
+    after = rows.at(-1)?.[0];
+    if (rows.length < PAGE) return count;
+  }
 }
 
 function membersOf(held: JsonObject, names: readonly string[]): JsonObject {

@@ -10,12 +10,13 @@ import { carried, carry } from './carry.ts';
 import {
   DECISION,
   decisionType,
+  earlierTypes,
   gateErrors,
   policyType,
   resolutionType,
   useType,
 } from './entries.ts';
-import { holdRoutes } from './holds.ts';
+import { expiryJob, holdRoutes } from './holds.ts';
 import { PLAIN_CHALLENGER } from './challenge.ts';
 import type { Challenger } from './challenge.ts';
 import { permitOf, permitRoute, permitUse } from './permit.ts';
@@ -56,7 +57,7 @@ export default definePlugin<GateApi>({
   title: 'Execute gate',
   requires: ['classify', 'restraint', 'pdtr'],
   errors: gateErrors,
-  types: [decisionType, policyType, resolutionType, useType, carried],
+  types: [decisionType, policyType, resolutionType, useType, carried, ...earlierTypes],
   carry,
   settings: Type.Object({
     GATE_TIMEOUT_MS: Type.Optional(
@@ -81,6 +82,7 @@ export default definePlugin<GateApi>({
         ...holdRoutes(host),
         permitRoute(host),
       ],
+      jobs: [expiryJob(host)],
       api: {
         permit: (question) => permitOf(host, question),
         permitUse: (question, consumer) => permitUse(host, question, consumer),

@@ -10,11 +10,13 @@ import {
   canonical,
   entryName,
   findEntry,
+  isJsonObject,
   Millis,
   receiptOf,
   route,
 } from '../contract/index.ts';
 import type {
+  DeclaredError,
   Draft,
   GroupOptions,
   Json,
@@ -26,6 +28,8 @@ import type {
 } from '../contract/index.ts';
 import { defaultActionRef } from '../pdtr/index.ts';
 import { gateCatalog, preimageOf } from './asking.ts';
+import { openingIn, opensPermit, USE_SECRET, UseSecret } from './secret.ts';
+import type { Opening } from './secret.ts';
 import { DECISION, DecisionMembers, gateErrors, USE, UseMembers, useType } from './entries.ts';
 import { gateRow, permitRow } from './rows.ts';
 import type { PermitRow } from './rows.ts';
@@ -41,6 +45,8 @@ type PermitRefusal =
   | 'other_issuer'
   | 'expired'
   | 'key_revoked'
+  | 'superseded'
+  | 'secret'
   | 'used';
 
 const MESSAGES: Readonly<Record<PermitRefusal, string>> = {
@@ -53,16 +59,24 @@ const MESSAGES: Readonly<Record<PermitRefusal, string>> = {
   other_issuer: 'the permit is of a tenant whose permits do not count here',
   expired: 'the permit is too old',
   key_revoked: 'the key that signed the receipt is revoked',
+  superseded: 'the gate gave a newer permit for this act',
+  secret: 'use_secret does not open what the permit commits to',
   used: 'the permit has been used',
 };
 
-/** A receipt that permits nothing here: `permit_used` (409) where it was used, else `receipt_required` (428). */
+/** The codes of refusals; all others are `receipt_required` (428). */
+const CODES: Partial<Record<PermitRefusal, DeclaredError>> = {
+  used: gateErrors.permit_used,
+  secret: gateErrors.permit_secret_invalid,
+};
+
+/** A receipt that permits nothing here. */
 export class PermitRefused extends ApiError {
   readonly reason: PermitRefusal;
 
   constructor(reason: PermitRefusal) {
-    const code = reason === 'used' ? gateErrors.permit_used : gateErrors.receipt_required;
-    super(code, MESSAGES[reason], { param: 'receipt' });
+    const param = reason === 'secret' ? USE_SECRET : 'receipt';
+    super(CODES[reason] ?? gateErrors.receipt_required, MESSAGES[reason], { param });
     this.reason = reason;
   }
 }
@@ -80,6 +94,8 @@ export interface PermitQuestion {
   readonly receipt: Json;
   /** The act that is about to be done, by its action_ref of the default profile; null for whichever it permits. */
   readonly action_ref: string | null;
+  /** What opens its use secret; unless given, it is taken from the receipt's disclosures. */
+  readonly use_secret?: Opening | undefined;
   /** tenant_refs whose permits count; any tenant's unless given. */
   readonly issuers?: readonly string[];
 }
@@ -120,6 +136,9 @@ export function permitOf(host: PluginHost, question: PermitQuestion): Permit {
   if (issuers !== undefined && !issuers.includes(row.tenant_ref)) {
     throw new PermitRefused('other_issuer');
   }
+  if (!opensPermit(statement, question.use_secret ?? disclosedSecret(question.receipt))) {
+    throw new PermitRefused('secret');
+  }
   checkUsable(row, host.now());
   // The log that has it is closed, and its state was not carried: nothing would use the permit up.
   if (holder !== newest) throw new PermitRefused('foreign_log');
@@ -148,8 +167,14 @@ export function permitUse(host: PluginHost, question: PermitQuestion, consumer: 
   };
 }
 
-function checkUsable({ used_by, expires_at_ms }: PermitRow, now_ms: number): void {
+function disclosedSecret(receipt: Json): Opening | undefined {
+  const disclosures = isJsonObject(receipt) ? receipt['disclosures'] : undefined;
+  return isJsonObject(disclosures) ? openingIn(disclosures[USE_SECRET]) : undefined;
+}
+
+function checkUsable({ used_by, superseded_by, expires_at_ms }: PermitRow, now_ms: number): void {
   if (used_by !== null) throw new PermitRefused('used');
+  if (superseded_by !== undefined) throw new PermitRefused('superseded');
   if (now_ms > expires_at_ms) throw new PermitRefused('expired');
 }
 
@@ -212,7 +237,7 @@ export function permitRoute(host: PluginHost): Route {
     summary: 'Use up a permit',
     description:
       'Atomic: of two uses one is answered 200, the other 409. The members are those of the preimage that the ' +
-      'permit was answered with. The chain `gate.permit` of the permit then proves that it was used, and once. ' +
+      'permit was answered with, and `use_secret` is that of the permit: a receipt is public, its secret is not. The chain `gate.permit` of the permit then proves that it was used, and once. ' +
       'The example needs the decision_entry_id of a PERMIT, and its preimage beside it.',
     access: 'key',
     idempotent: true,
@@ -225,17 +250,19 @@ export function permitRoute(host: PluginHost): Route {
         agent_id: Name,
         scope: Type.Optional(Type.String({ maxLength: host.limits.string_chars })),
         timestamp_ms: Millis,
+        use_secret: UseSecret,
       },
       { $id: 'GatePermitUseRequest' },
     ),
     responses: { 200: { description: 'It is used up by this request.', schema: UseAnswer } },
-    errors: [gateErrors.permit_used],
+    errors: [gateErrors.permit_used, gateErrors.permit_secret_invalid],
     example: {
       receipt: '01900000-0000-7000-8000-000000000000',
       action_type: 'payment.release',
       agent_id: 'agent:treasury-bot',
       scope: 'gate',
       timestamp_ms: 1_790_000_000_000,
+      use_secret: { salt: '0123456789abcdef0123456789abcdef', value: 'as the gate answered it' },
     },
     async handle(ctx) {
       const { body, caller } = ctx.state;
@@ -243,11 +270,12 @@ export function permitRoute(host: PluginHost): Route {
       const action_ref = defaultActionRef({ ...preimage, seq: 0, terminal: true });
       const receipt = body.receipt as JsonObject | string;
       try {
-        const question = { kind: caller.kind, receipt, action_ref };
+        const { use_secret } = body;
+        const question = { kind: caller.kind, receipt, action_ref, use_secret };
         const { draft, check } = permitUse(host, question, host.name);
         await ctx.state.append([draft], { check });
       } catch (error) {
-        if (!(error instanceof PermitRefused) || error.reason === 'used') throw error;
+        if (!(error instanceof PermitRefused) || CODES[error.reason] !== undefined) throw error;
         throw new ApiError('parameter_invalid', error.message, { param: 'receipt', cause: error });
       }
     },

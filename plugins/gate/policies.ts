@@ -73,14 +73,32 @@ const RequiredSchema = Type.Object(
   { additionalProperties: false },
 );
 
-/** The members of a policy. */
-export const PolicyMembers = Type.Object(
+/** The members of a policy of `gate.policy.v1`. */
+export const EarlierPolicyMembers = Type.Object(
   {
     rules: Type.Array(RuleSchema, { maxItems: MAX_RULES }),
     receipt_required: Type.Optional(
       Type.Array(RequiredSchema, {
         maxItems: MAX_NAMES,
         description: 'Acts that are permitted only to who shows a receipt of a permit for them.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+/** Bounds of `hold_ttl_s`: a minute and a year. */
+const HOLD_TTL_S = { minimum: 60, maximum: 31_536_000 };
+
+/** The members of a policy. */
+export const PolicyMembers = Type.Object(
+  {
+    ...EarlierPolicyMembers.properties,
+    hold_ttl_s: Type.Optional(
+      Type.Integer({
+        ...HOLD_TTL_S,
+        description:
+          'After so many seconds a HOLD that no human has decided ends as refused; 604800 unless given.',
       }),
     ),
   },
@@ -125,8 +143,9 @@ export const policyAt = (log: LogView, index: number): Policy =>
   policyOf(namedStatement(log, index));
 
 /** The members of a policy alone: of a request, which may have others, or of an entry. */
-export function policyOf({ rules, receipt_required }: JsonObject): Policy {
+export function policyOf({ rules, receipt_required, hold_ttl_s }: JsonObject): Policy {
   return {
+    ...(hold_ttl_s === undefined ? {} : { hold_ttl_s: hold_ttl_s as number }),
     rules: rules as unknown as Policy['rules'],
     ...(receipt_required === undefined
       ? {}

@@ -26,7 +26,15 @@ import { PermitRefused, permitUse } from './permit.ts';
 import type { PermitUse } from './permit.ts';
 import { inForceOf, policyInForce } from './policies.ts';
 import type { InForce } from './policies.ts';
-import { actRow, gateRow, inputsOf, permitRow, policyRow } from './rows.ts';
+import {
+  actRow,
+  gateRow,
+  inputsOf,
+  isUsable,
+  newestPermitRow,
+  permitRow,
+  policyRow,
+} from './rows.ts';
 import type { ActRow, PermitRow, PolicyRow } from './rows.ts';
 import { pdtrErrors } from '../pdtr/index.ts';
 import { gateErrors } from './entries.ts';
@@ -73,6 +81,7 @@ export function gateRoutes(host: PluginHost, challenger: () => Challenger): read
       pdtrErrors.action_ref_mismatch,
       gateErrors.receipt_required,
       gateErrors.permit_used,
+      gateErrors.permit_secret_invalid,
       'tenant_forbidden',
     ],
     example: EXAMPLE,
@@ -96,7 +105,7 @@ export function gateRoutes(host: PluginHost, challenger: () => Challenger): read
       description,
       responses: { 200: { description: 'The decision.', schema: GateAnswer }, ...refusal },
       handle: (ctx) => failingClosed(handle(ctx), { outcome: 'SILENCE' }),
-      respond: (entries, _disclosures, request) => gateAnswer(catalog, entries, request),
+      respond: (entries, disclosures, request) => gateAnswer(host, entries, disclosures, request),
     }),
     route({
       ...shared,
@@ -105,8 +114,8 @@ export function gateRoutes(host: PluginHost, challenger: () => Challenger): read
       description: `PERMIT is ALLOW, all else BLOCK. ${description}`,
       responses: { 200: { description: 'The decision.', schema: BindGateAnswer }, ...refusal },
       handle: (ctx) => failingClosed(handle(ctx), { outcome: 'SILENCE', decision: 'BLOCK' }),
-      respond(entries, _disclosures, request) {
-        const answer = gateAnswer(catalog, entries, request);
+      respond(entries, disclosures, request) {
+        const answer = gateAnswer(host, entries, disclosures, request);
         return { ...answer, decision: answer['outcome'] === 'PERMIT' ? 'ALLOW' : 'BLOCK' };
       },
     }),
@@ -119,9 +128,10 @@ function decider(host: PluginHost, catalog: GateCatalog, challenger: () => Chall
   return async (ctx: RouteContext<unknown, unknown, GateRequest>): Promise<void> => {
     const { body: request, caller } = ctx.state;
     const log = host.log(caller.kind);
-    const receipt =
-      (request.receipt as JsonObject | string | undefined) ?? receiptOfHeader(ctx.get('X-Receipt'));
-    const asking = await asked(host, catalog, api, { request, caller, receipt });
+    const shown = receiptOfHeader(ctx.get('X-Receipt'));
+    const receipt = (request.receipt as JsonObject | string | undefined) ?? shown?.receipt;
+    const use_secret = request.use_secret ?? shown?.use_secret;
+    const asking = await asked(host, catalog, api, { request, caller, receipt, use_secret });
     let inForce = policyInForce(log, caller.tenant_ref);
     for (;;) {
       const verdict = told(host, caller, decide(asking.act, inForce?.policy ?? null));
@@ -132,7 +142,7 @@ function decider(host: PluginHost, catalog: GateCatalog, challenger: () => Chall
         return;
       } catch (error) {
         if (error instanceof StandsAlready) {
-          // A hold's restraint is the next entry of its group.
+          // The restraint of a hold, and of its refusal, is the next entry of its group.
           await answerWithPlace(ctx, error.row, error.row.permit_id === null ? 1 : 0);
           return;
         }
@@ -145,14 +155,15 @@ function decider(host: PluginHost, catalog: GateCatalog, challenger: () => Chall
 
   /** The use of the receipt that came, where one is needed or was shown. */
   function shownPermit(asking: Asked, inForce: InForce | null): PermitUse | null {
-    const { caller, receipt, action_ref } = asking;
+    const { caller, receipt, use_secret, action_ref } = asking;
     if (receipt === undefined) {
       if (requiredReceipt(asking.act, inForce?.policy ?? null) === null) return null;
       throw challenge(host, challenger(), asking, issuersOf(asking, inForce));
     }
     try {
       const issuers = issuersOf(asking, inForce);
-      return permitUse(host, { kind: caller.kind, receipt, action_ref, issuers }, host.name);
+      const question = { kind: caller.kind, receipt, use_secret, action_ref, issuers };
+      return permitUse(host, question, host.name);
     } catch (error) {
       throw challenged(asking, inForce, error);
     }
@@ -160,7 +171,9 @@ function decider(host: PluginHost, catalog: GateCatalog, challenger: () => Chall
 
   /** A receipt that does not permit is as none; one that was used is said to be. */
   function challenged(asking: Asked, inForce: InForce | null, error: unknown): unknown {
-    if (!(error instanceof PermitRefused) || error.reason === 'used') return error;
+    if (!(error instanceof PermitRefused) || error.code !== gateErrors.receipt_required.code) {
+      return error;
+    }
     return challenge(host, challenger(), asking, issuersOf(asking, inForce), error);
   }
 }
@@ -179,7 +192,7 @@ function issuersOf({ act, caller }: Asked, inForce: InForce | null): readonly st
 }
 
 /** What must hold at the sequence point: the policy that decided, the permit unused, the act not held already. */
-function checkOf(host: PluginHost, { asked: asking, verdict, inForce, use }: Deciding) {
+function checkOf(host: PluginHost, { asked: asking, verdict, inForce, catalog, use }: Deciding) {
   const { caller, action_ref, act, session_ref, request } = asking;
   const sessionRefIn = (log_number: number): string | null => {
     const log = host.logs(caller.kind).find(({ number }) => number === log_number);
@@ -188,15 +201,19 @@ function checkOf(host: PluginHost, { asked: asking, verdict, inForce, use }: Dec
     return caller.sessionRef(session_id, log.origin);
   };
   const check: GroupOptions['check'] = (at) => {
-    const row = gateRow(at.rows, policyRow(caller.tenant_ref)) as unknown as PolicyRow | undefined;
-    if (row?.entry_id !== inForce?.entry_id) throw new OtherPolicy(row);
+    const policy = gateRow(at.rows, policyRow(caller.tenant_ref)) as unknown as
+      PolicyRow | undefined;
+    if (policy?.entry_id !== inForce?.entry_id) throw new OtherPolicy(policy);
     use?.check(at);
     // Who names no time asks about a new act; what a message says cannot be compared.
     const { message, timestamp_ms } = request;
-    if (verdict.outcome !== 'HOLD' || message !== undefined || timestamp_ms === undefined) return;
-    const standing = gateRow(at.rows, actRow(caller.tenant_ref, action_ref));
-    if (standing === undefined) return;
-    const held = standing as unknown as ActRow;
+    if (message !== undefined || timestamp_ms === undefined) return;
+    const { tenant_ref } = caller;
+    const isNew = verdict.outcome === 'PERMIT' && use === null;
+    if (verdict.outcome !== 'HOLD' && !isNew) return;
+    const row = isNew ? newestPermitRow(tenant_ref, action_ref) : actRow(tenant_ref, action_ref);
+    const held = gateRow(at.rows, row) as unknown as ActRow | undefined;
+    if (held === undefined || held.inputs === null) return;
     const inputsWith = (ref: string | null): string | null =>
       inputsOf({ ...act, session_ref: ref });
     if (!hasInputs(held.inputs, inputsWith, session_ref, sessionRefIn)) return;
@@ -204,8 +221,11 @@ function checkOf(host: PluginHost, { asked: asking, verdict, inForce, use }: Dec
       const permit = gateRow(at.rows, permitRow(held.permit_id)) as unknown as
         PermitRow | undefined;
       // A permit that is spent or too old is no answer: the act is held anew.
-      if (permit?.used_by !== null || at.now_ms > permit.expires_at_ms) return;
+      if (permit === undefined || !isUsable(permit, at.now_ms)) return;
     }
+    // A refusal is the answer for as long as a permit would have been.
+    const { refused_ms } = held;
+    if (refused_ms !== undefined && at.now_ms > refused_ms + catalog.permit_max_age_ms) return;
     throw new StandsAlready(held);
   };
   return check;

@@ -7,6 +7,7 @@ import type {
   RowReader,
   RowWriter,
   Sequenced,
+  Watch,
 } from '../contract/index.ts';
 import { sessionDecisionRow } from '../pdtr/index.ts';
 import type { SessionDecision } from '../pdtr/index.ts';
@@ -27,6 +28,8 @@ export interface PermitRow extends CarriedPlace {
   readonly expires_at_ms: number;
   /** Entry id of its use. */
   readonly used_by: string | null;
+  /** Entry id of a newer permit for the same act: of one act the newest permit alone is usable. */
+  readonly superseded_by?: string;
 }
 
 /** An act that waits for a human, or waited. */
@@ -40,10 +43,13 @@ export interface HoldRow extends CarriedPlace {
   readonly ended_by: number | null;
 }
 
-/** What stands of an act that was held: the hold, or the permit that came of it. */
+/** The decision that an act has: its hold, the permit or the refusal that came of it, or its newest permit. */
 export interface ActRow extends CarriedPlace {
   readonly permit_id: string | null;
-  readonly inputs: string;
+  /** See `inputsOf`; null where they cannot be compared. */
+  readonly inputs: string | null;
+  /** When the hold was refused; absent where it was not. */
+  readonly refused_ms?: number;
 }
 
 /** Row of a tenant's policy, as the plugin reads it; with `gate/` before it elsewhere. */
@@ -61,9 +67,15 @@ export const openHolds = (tenant_ref: string): string => `open/${tenant_ref}/`;
 export const actRow = (tenant_ref: string, action_ref: string): string =>
   `act/${tenant_ref}/${action_ref}`;
 
-/** Whether a permit is unused and fresh. */
-export const isUsable = ({ used_by, expires_at_ms }: PermitRow, now_ms: number): boolean =>
-  used_by === null && now_ms <= expires_at_ms;
+/** Row of the newest permit for an act. */
+export const newestPermitRow = (tenant_ref: string, action_ref: string): string =>
+  `newest/${tenant_ref}/${action_ref}`;
+
+/** Whether a permit is unused, fresh, and the newest for its act. */
+export const isUsable = (
+  { used_by, superseded_by, expires_at_ms }: PermitRow,
+  now_ms: number,
+): boolean => used_by === null && superseded_by === undefined && now_ms <= expires_at_ms;
 
 /** A row of the gate at a sequence point. */
 export const gateRow = (rows: RowReader, row: string): JsonObject | undefined =>
@@ -81,23 +93,50 @@ export function inputsOf(statement: JsonObject): string | null {
   return JSON.stringify(inputs.map((input) => input ?? null));
 }
 
-/** Of `gate.decision.v1`. */
-export function projectDecision(entry: Sequenced, rows: RowWriter): void {
-  const { entry_id, index, statement, type, issued_at_ms } = entry;
-  const outcome = statement['outcome'] as string;
-  const tenant_ref = statement['tenant_ref'] as string;
-  const action_ref = statement['action_ref'] as string;
-  const { session_ref, hold_id, permit_expires_at_ms: expires_at_ms } = statement;
-  const put = (row: string, value: object): void => rows.put(`gate/${row}`, value as JsonObject);
-  if (typeof session_ref === 'string') {
+/** Ends the permit that an act had before this one. */
+export function supersede(rows: RowWriter, newest: string, entry_id: string): void {
+  const before = gateRow(rows, newest) as unknown as ActRow | undefined;
+  if (before?.permit_id === undefined || before.permit_id === null) return;
+  const row = permitRow(before.permit_id);
+  const permit = gateRow(rows, row);
+  if (permit !== undefined) rows.put(`gate/${row}`, { ...permit, superseded_by: entry_id });
+}
+
+/** Member of an entry that says what was decided, by the name of its type without the version. */
+const DECIDED: ReadonlyMap<string, string> = new Map([
+  ['gate.decision', 'outcome'],
+  ['carrier.decision', 'decision'],
+  ['classify.result', 'classification'],
+]);
+
+/** Follows the decisions of every session: those of this gate, of the carrier gate, and classifications. */
+export const followSessions: Watch = {
+  project({ entry_id, statement, type }, rows) {
+    const { session_ref } = statement;
+    const member = DECIDED.get(type.replace(/\.v[0-9]+$/, ''));
+    if (typeof session_ref !== 'string' || member === undefined) return;
+    const outcome = statement[member] as string;
     const surface = statement['surface'] !== undefined;
     rows.put(sessionDecisionRow(session_ref), {
       ...({ entry_id, type, outcome, surface } satisfies SessionDecision),
     });
-  }
+  },
+};
+
+/** Of `gate.decision.v1`. */
+export function projectDecision(entry: Sequenced, rows: RowWriter): void {
+  const { entry_id, index, statement, issued_at_ms } = entry;
+  const outcome = statement['outcome'] as string;
+  const tenant_ref = statement['tenant_ref'] as string;
+  const action_ref = statement['action_ref'] as string;
+  const { hold_id, permit_expires_at_ms: expires_at_ms } = statement;
+  const put = (row: string, value: object): void => rows.put(`gate/${row}`, value as JsonObject);
   if (outcome === 'PERMIT') {
     const permit = { index, tenant_ref, action_ref, issued_at_ms, expires_at_ms, used_by: null };
     put(permitRow(entry_id), permit);
+    supersede(rows, newestPermitRow(tenant_ref, action_ref), entry_id);
+    const inputs = inputsOf(statement);
+    put(newestPermitRow(tenant_ref, action_ref), { index, permit_id: entry_id, inputs });
   }
   if (outcome === 'HOLD') {
     const inputs = inputsOf(statement);
@@ -115,7 +154,10 @@ export function projectDecision(entry: Sequenced, rows: RowWriter): void {
   const { inputs } = hold;
   if (inputs === null) return;
   if (released) put(actRow(tenant_ref, action_ref), { index, permit_id: entry_id, inputs });
-  else rows.del(`gate/${actRow(tenant_ref, action_ref)}`);
+  else {
+    const refused = { index, permit_id: null, inputs, refused_ms: issued_at_ms };
+    put(actRow(tenant_ref, action_ref), refused);
+  }
 }
 
 /** Of `gate.policy.v1`. */

@@ -102,7 +102,7 @@ export function actRoute(host: PluginHost): Route {
       [PROOF_HEADER]: Type.Optional(
         Type.String({
           description:
-            'base64url of `{"receipt", "preimage"}`: a PERMIT of the gate for this act, with its proof.',
+            'base64url of `{"receipt", "preimage", "use_secret"}`: a PERMIT of the gate for this act, with its proof.',
         }),
       ),
     }),
@@ -110,7 +110,7 @@ export function actRoute(host: PluginHost): Route {
       200: { description: 'The act is done.', schema: ActAnswer },
       [STATUS]: { description: 'RR-1 challenge.', schema: Challenge },
     },
-    errors: [gateErrors.receipt_required, gateErrors.permit_used],
+    errors: [gateErrors.receipt_required, gateErrors.permit_used, gateErrors.permit_secret_invalid],
     example: OWN_ACT.example as JsonObject,
     async handle(ctx) {
       const { body, caller } = ctx.state;
@@ -123,9 +123,9 @@ export function actRoute(host: PluginHost): Route {
       const header = ctx.get(PROOF_HEADER);
       if (header === '') throw challenge();
       const permit = permitted(host, action, caller, header, challenge);
-      const { action_ref, entry_id: permit_id } = permit;
+      const { action_ref, use_secret, entry_id: permit_id } = permit;
       try {
-        const question = { kind: caller.kind, receipt: permit_id, action_ref };
+        const question = { kind: caller.kind, receipt: permit_id, use_secret, action_ref };
         const issuers = [caller.tenant_ref];
         const use = permits.permitUse({ ...question, issuers }, host.name);
         await ctx.state.append(
@@ -145,7 +145,8 @@ export function actRoute(host: PluginHost): Route {
           { check: use.check },
         );
       } catch (error) {
-        if (!(error instanceof PermitRefused) || error.reason === 'used') throw error;
+        if (!(error instanceof PermitRefused)) throw error;
+        if (error.code !== gateErrors.receipt_required.code) throw error;
         throw challenge({ refused: error.reason, message: error.message });
       }
     },
@@ -190,8 +191,9 @@ function permitted(
     tenants: [caller.tenant_ref],
   };
   const checked = verifyPermit(presented, action, trust, host.now());
-  if (!checked.ok) throw challenge(checked);
-  return checked.permit;
+  if (checked.ok) return checked.permit;
+  if (checked.refused !== 'use_secret_invalid') throw challenge(checked);
+  throw new ApiError(gateErrors.permit_secret_invalid, checked.message, { param: PROOF_HEADER });
 }
 
 function challenged(

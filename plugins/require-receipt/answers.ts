@@ -27,6 +27,11 @@ export function used(): GuardAnswer {
   return answer(409, { code: 'permit_used', message, param: PROOF_HEADER });
 }
 
+/** 403: who shows the receipt is not its holder. */
+export function notHolder(message: string): GuardAnswer {
+  return answer(403, { code: 'permit_secret_invalid', message, param: PROOF_HEADER });
+}
+
 /** 503: it cannot be told, so nothing is permitted. */
 export function unavailable(reason: string): GuardAnswer {
   const error = { code: 'upstream_error', message: `${reason}: nothing is permitted meanwhile` };
@@ -39,7 +44,8 @@ function answer(
   headers: Readonly<Record<string, string>> = {},
   more: JsonObject = {},
 ): GuardAnswer {
-  const type = status >= 500 ? 'api_error' : 'invalid_request_error';
+  const type =
+    status >= 500 ? 'api_error' : status === 403 ? 'authentication_error' : 'invalid_request_error';
   const request_id = `req_${base62(24)}`;
   return {
     status,

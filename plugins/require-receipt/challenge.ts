@@ -70,7 +70,7 @@ export function requiredOf({ action, issuers, gate, learn_more, refused }: Chall
     manifest: MANIFEST_PATH,
     challenge_header: CHALLENGE_HEADER,
     proof_header: PROOF_HEADER,
-    header: `${PROOF_HEADER}: base64url({"receipt": …, "preimage": …})`,
+    header: `${PROOF_HEADER}: base64url({"receipt": …, "preimage": …, "use_secret": …})`,
     profile: PROFILE,
     assurance_class: ASSURANCE,
     acceptable_issuers: issuers.map(({ origin, tenants }) => ({
@@ -83,7 +83,7 @@ export function requiredOf({ action, issuers, gate, learn_more, refused }: Chall
     ...(gate === undefined ? {} : { gate }),
     how:
       'Ask the gate with gate_request, your agent_id and "Prefer: wait=10"; send its PERMIT receipt, with the ' +
-      `checkpoint and inclusion proof that came in it, in ${PROOF_HEADER}, with this same request.`,
+      `checkpoint, inclusion proof and use_secret that came in it, in ${PROOF_HEADER}, with this same request.`,
     learn_more: learn_more ?? STANDARD_PATH,
     ...(refused === undefined ? {} : { refused }),
   };

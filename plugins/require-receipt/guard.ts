@@ -5,7 +5,7 @@ import { parsePolicy, parseVkey, portable } from '../../log/verify.ts';
 import type { Json, JsonObject } from '../../log/verify.ts';
 import { actionOf } from './action.ts';
 import type { Action } from './action.ts';
-import { challenged, unavailable, used } from './answers.ts';
+import { challenged, notHolder, unavailable, used } from './answers.ts';
 import type { GuardAnswer } from './answers.ts';
 import { PROOF_HEADER } from './challenge.ts';
 import { readHeader } from './header.ts';
@@ -94,7 +94,12 @@ export function guardOf(options: GuardOptions): Guard {
       return { answer: unavailable(reason) };
     }
     const checked = verifyPermit(presented, action, { ...pinned, ...known, tenants }, now());
-    if (!checked.ok) return refusedFor(checked);
+    if (!checked.ok) {
+      const { refused, message } = checked;
+      return refused === 'use_secret_invalid'
+        ? { answer: notHolder(message) }
+        : refusedFor(checked);
+    }
     const { permit } = checked;
     try {
       const first = await replay.use(permit.id, permit.expires_at_ms, permit);

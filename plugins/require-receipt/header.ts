@@ -1,4 +1,4 @@
-// The value of X-Receipt: base64url of `{"receipt", "preimage"?, "tlog_proof"?}`, or of a receipt alone. Portable.
+// The value of X-Receipt: base64url of `{"receipt", "preimage"?, "use_secret"?, "tlog_proof"?}`, or of a receipt alone. Portable.
 // Everything that is read here was chosen by whoever wants to act. gateway/API.md §8.2.
 
 import {
@@ -14,11 +14,19 @@ import type { Json, JsonObject } from '../../log/verify.ts';
 import { preimageFrom } from './action.ts';
 import type { Preimage } from './action.ts';
 
+/** What opens the use secret that a permit commits to. */
+export interface UseSecret {
+  readonly salt: string;
+  readonly value: string;
+}
+
 /** What was presented, taken apart; nothing of it is verified. */
 export interface Presented {
   readonly receipt: JsonObject;
   /** What the action_ref is the hash of: beside the receipt, or opened by its disclosures. */
   readonly preimage: Preimage | null;
+  /** What opens the use secret of the permit: beside the receipt, or among its disclosures. */
+  readonly use_secret?: UseSecret;
   /** A C2SP tlog-proof that came beside the receipt. */
   readonly tlog_proof?: string;
 }
@@ -50,18 +58,33 @@ export function presentedFrom(value: Json): Presented | null {
   const given = preimage === undefined ? disclosedPreimage(receipt) : preimageFrom(preimage);
   if (preimage !== undefined && given === null) return null;
   if (tlog_proof !== undefined && typeof tlog_proof !== 'string') return null;
-  return { receipt, preimage: given, ...(tlog_proof === undefined ? {} : { tlog_proof }) };
+  const use_secret =
+    secretFrom(value['use_secret']) ?? secretFrom(disclosed(receipt, 'use_secret'));
+  return {
+    receipt,
+    preimage: given,
+    ...(use_secret === null ? {} : { use_secret }),
+    ...(tlog_proof === undefined ? {} : { tlog_proof }),
+  };
 }
 
-function disclosedPreimage({ disclosures }: JsonObject): Preimage | null {
-  if (!isJsonObject(disclosures)) return null;
-  const { preimage } = disclosures;
+const disclosed = ({ disclosures }: JsonObject, name: string): Json | undefined =>
+  isJsonObject(disclosures) ? disclosures[name] : undefined;
+
+function disclosedPreimage(receipt: JsonObject): Preimage | null {
+  const preimage = disclosed(receipt, 'preimage');
   return isJsonObject(preimage) ? preimageFrom(preimage['value']) : null;
+}
+
+function secretFrom(value: Json | undefined): UseSecret | null {
+  if (!isJsonObject(value)) return null;
+  const { salt, value: secret } = value;
+  return typeof salt === 'string' && typeof secret === 'string' ? { salt, value: secret } : null;
 }
 
 /**
  * The value of X-Receipt for a gate's receipt, or for an answer that holds one under `receipt`. Disclosures stay
- * behind: the message that the gate has read is nobody else's business.
+ * behind, but for the preimage and the use secret: a service has no need of the message that the gate has read.
  *
  * @throws Error when it holds no receipt, or no preimage of its action_ref
  */
@@ -69,19 +92,21 @@ export function receiptHeader(answer: JsonObject): string {
   const presented = presentedFrom({
     receipt: isJsonObject(answer['receipt']) ? answer['receipt'] : answer,
     ...(answer['preimage'] === undefined ? {} : { preimage: answer['preimage'] }),
+    ...(answer['use_secret'] === undefined ? {} : { use_secret: answer['use_secret'] }),
   });
   if (presented?.preimage === undefined || presented.preimage === null) {
     throw new Error('there is no receipt with the preimage of its action_ref');
   }
   const { disclosures: _, ...receipt } = presented.receipt;
-  return encodePresented({ receipt, preimage: presented.preimage });
+  return encodePresented({ ...presented, receipt });
 }
 
 /** The value of X-Receipt for these parts, as they are. */
-export function encodePresented({ receipt, preimage, tlog_proof }: Presented): string {
+export function encodePresented({ receipt, preimage, use_secret, tlog_proof }: Presented): string {
   const envelope = {
     receipt,
     ...(preimage === null ? {} : { preimage: { ...preimage } }),
+    ...(use_secret === undefined ? {} : { use_secret: { ...use_secret } }),
     ...(tlog_proof === undefined ? {} : { tlog_proof }),
   };
   return toBase64Url(utf8(canonical(envelope)));

@@ -2,13 +2,21 @@
 // proven to be in the log, signed by a key in force. Portable and pure; that it is unused is the replay store's
 // part, or the log's own. gateway/API.md §8.2; log/FORMAT.md §2.
 
-import { verifyReceipt } from '../../log/verify.ts';
+import {
+  canonical,
+  fromHex,
+  isJsonObject,
+  portable,
+  toHex,
+  utf8,
+  verifyReceipt,
+} from '../../log/verify.ts';
 import type { CheckName, JsonObject, Trust } from '../../log/verify.ts';
 import { actionRefOf } from './action.ts';
 import type { Action, Preimage } from './action.ts';
 import { MAX_AGE_S } from './challenge.ts';
 import type { Issuer } from './challenge.ts';
-import type { Presented } from './header.ts';
+import type { Presented, UseSecret } from './header.ts';
 
 /** Name of the entry type that may permit. */
 const DECISION = 'gate.decision.v1';
@@ -30,6 +38,7 @@ export type Refusal =
   | 'key_not_in_force'
   | 'proof_missing'
   | 'proof_invalid'
+  | 'use_secret_invalid'
   | 'signature_invalid';
 
 /** A log that is trusted for permits. */
@@ -47,6 +56,8 @@ export interface Permit {
   readonly action_ref: string;
   /** What `action_ref` is the hash of. */
   readonly preimage: Preimage;
+  /** What opens the use secret that the permit commits to; absent where it commits to none. */
+  readonly use_secret?: UseSecret;
   readonly tenant_ref: string | null;
   /** Milliseconds of UTC; from then on the receipt is too old. */
   readonly expires_at_ms: number;
@@ -97,6 +108,10 @@ export function verifyPermit(
   const proven = checkProven(presented, trust);
   if ('refused' in proven) return proven;
   const { statement } = proven;
+  const { use_secret } = presented;
+  if (!opensSecret(statement, use_secret)) {
+    return refuse('use_secret_invalid', 'use_secret does not open what the permit commits to');
+  }
   const { entry_id, action_ref, tenant_ref = null } = statement;
   return {
     ok: true,
@@ -105,11 +120,23 @@ export function verifyPermit(
       entry_id,
       action_ref,
       preimage,
+      ...(use_secret === undefined ? {} : { use_secret }),
       tenant_ref,
       expires_at_ms: expiryOf(statement),
       statement,
     },
   };
+}
+
+/** Whether an opening is that of the permit; log/FORMAT.md §2.2. A permit of an earlier build commits to none. */
+function opensSecret({ commitments }: JsonObject, opening: UseSecret | undefined): boolean {
+  const committed = isJsonObject(commitments ?? null)
+    ? (commitments as JsonObject)['use_secret']
+    : undefined;
+  if (committed === undefined) return true;
+  if (opening === undefined || !/^[0-9a-f]{32}$/u.test(opening.salt)) return false;
+  const bytes = [...fromHex(opening.salt), ...utf8(canonical(opening.value))];
+  return toHex(portable.sha256(Uint8Array.from(bytes))) === committed;
 }
 
 /** A statement with what the checks have found in it. */

@@ -78,11 +78,11 @@ export function logReplayStore(options: LogReplayOptions): ReplayStore {
   }
   const url = new URL(PATH, service);
   return {
-    async use(_id, _expires_at_ms, { entry_id, preimage }) {
+    async use(_id, _expires_at_ms, { entry_id, preimage, use_secret }) {
       const response = await ask(url, {
         method: 'POST',
         headers: { 'Content-Type': 'application/json', 'X-API-Key': key },
-        body: JSON.stringify({ receipt: entry_id, ...preimage }),
+        body: JSON.stringify({ receipt: entry_id, ...preimage, use_secret }),
         redirect: 'error',
         signal: AbortSignal.timeout(timeout_ms),
       });

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { commandVerbs } from '../../gateway/host/commands.ts';
 import { LOG_KINDS } from '../../log/index.ts';
 import { fsck } from '../../log/operate.ts';
 import { broughtTypes } from '../../tools/brought-types.ts';
@@ -30,8 +31,9 @@ describe('a data folder of an older build', function () {
       assert.equal(checks?.inclusion_valid, true);
 
       const gate = '/api/v1/execute-gate';
-      const { holds } = ok(await running.get(`${gate}/holds`, { key }));
-      assert.ok((holds as { entry_id: string }[]).some(({ entry_id }) => entry_id === ids.hold_id));
+      await commandVerbs(running.gateway)['gate expire']?.({});
+      const { state, resolution } = ok(await running.get(`${gate}/holds/${ids.hold_id}`, { key }));
+      assert.deepEqual([state, resolution?.action], ['refused', 'expire']);
       assert.equal(
         ok(await running.get(`${gate}/holds/${ids.released_hold_id}`, { key })).state,
         'released',

@@ -111,7 +111,8 @@ async function story(walk: Walk, who: string, key: string): Promise<Ids> {
   const gate = '/api/v1/execute-gate';
   await post(`${gate}/policy`, exampleOf(`${gate}/policy`));
   const permit = await post(gate, exampleOf(gate));
-  const used = { ...permit.preimage, receipt: permit.decision_entry_id as string };
+  const { use_secret } = (permit.permit ?? {});
+  const used = { ...permit.preimage, receipt: permit.decision_entry_id as string, use_secret };
   await post(`${gate}/permits/use`, used);
   await post(`${gate}/permits/use`, used);
   const held = await post(gate, { ...ACT, amount_atomic: 1_000_000_000, currency: 'USDC' });

@@ -83,7 +83,7 @@ describe('a month with a succession in the middle', function () {
     const done = texts.findIndex((text) => text.includes('"state":"done"'));
     const before = texts.slice(0, done).filter((text) => text.includes('"tenant_ref"'));
     const allowed =
-      /"type":"(log\.tenant|astl\.(entity|manifest)|gate\.policy|[a-z-]+\.carried)\.v1"/;
+      /"type":"(log\.tenant|astl\.(entity|manifest)|gate\.policy|[a-z-]+\.carried)\.v[12]"/;
     for (const text of before) assert.match(text, allowed);
     const after = texts.slice(done).filter((text) => CARRIED.test(text));
     assert.deepEqual(after, []);

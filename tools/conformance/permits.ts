@@ -50,11 +50,12 @@ export async function fileSource(paths: readonly string[]): Promise<PermitSource
   return async () => receipts.shift() ?? 'there is no other receipt';
 }
 
-/** What an agent would present of a gate's answer: the receipt without its disclosures, and the preimage. */
+/** What an agent would present of a gate's answer: the receipt without its disclosures, the preimage and the use secret. */
 function presentedOf(answer: JsonObject): Presented | null {
-  const { receipt = answer, preimage, tlog_proof } = answer;
+  const { receipt = answer, preimage, use_secret, tlog_proof } = answer;
   const envelope: Record<string, Json> = { receipt };
   if (preimage !== undefined) envelope['preimage'] = preimage;
+  if (use_secret !== undefined) envelope['use_secret'] = use_secret;
   if (tlog_proof !== undefined) envelope['tlog_proof'] = tlog_proof;
   const presented = presentedFrom(envelope);
   if (presented === null) return null;

@@ -63,8 +63,9 @@ describe('every request with a body that is answered in JSON', function () {
       };
     },
     [`POST ${GATE}/permits/use`]: async () => {
-      const { preimage, decision_entry_id } = await post(GATE, PAY);
-      return { body: { ...preimage, receipt: decision_entry_id } };
+      const { preimage, decision_entry_id, permit } = await post(GATE, PAY);
+      const { use_secret } = permit;
+      return { body: { ...preimage, receipt: decision_entry_id, use_secret } };
     },
     'POST /api/v1/require-receipt/act': async () => {
       const body = { reference: 'order-4711' };

@@ -74,9 +74,11 @@ describe('the example of a request', function () {
     },
     [`${GATE}/permits/use`]: async () => {
       await post(`${GATE}/policy`, exampleOf(`${GATE}/policy`));
-      const { outcome, preimage, decision_entry_id } = await post(GATE, exampleOf(GATE));
+      const { outcome, preimage, decision_entry_id, permit } = await post(GATE, exampleOf(GATE));
       assert.equal(outcome, 'PERMIT');
-      return { members: { receipt: decision_entry_id, timestamp_ms: preimage.timestamp_ms } };
+      const { timestamp_ms } = preimage;
+      const { use_secret } = permit;
+      return { members: { receipt: decision_entry_id, timestamp_ms, use_secret } };
     },
     '/api/v1/require-receipt/act': async () => {
       const path = '/api/v1/require-receipt/act';

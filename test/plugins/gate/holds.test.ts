@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { problem } from '../astl/surfaces.ts';
 import type { Answer } from '../../gateway/running.ts';
-import { GATE, PAY, serveGate } from './asking.ts';
+import { commandVerbs } from '../../../gateway/host/commands.ts';
+import { GATE, PAY, POLICY, serveGate } from './asking.ts';
 import type { Asking } from './asking.ts';
 
 const LARGE = { ...PAY, amount_atomic: 500 };
@@ -188,7 +189,58 @@ describe('a hold', () => {
     const refused = await resolve(anew.hold_id, { action: 'refuse', reason: 'no' });
     assert.equal(refused.status, 200);
     const third = (await served.ask(act)).json;
-    assert.notEqual(third.hold_id, anew.hold_id, 'a refusal is not the answer for ever');
+    assert.deepEqual(
+      [third.outcome, third.hold_id, third.decision_entry_id],
+      ['DENY', anew.hold_id, refused.json.decision_entry_id],
+      'the refusal is the answer for the time of a permit',
+    );
+    const other = (await served.ask({ ...act, amount_atomic: 501 })).json;
+    assert.equal(other.outcome, 'HOLD', 'other inputs are another question');
+    served.running.clock.pass(901_000);
+    const fourth = (await served.ask(act)).json;
+    assert.equal(fourth.outcome, 'HOLD', 'a refusal is not the answer for ever');
+    assert.notEqual(fourth.hold_id, anew.hold_id);
+  });
+
+  it('says when it expires, and how it ended', async () => {
+    const { hold_id, expires_at, receipt } = await held();
+    const expires_ms = (receipt.issued_at_ms as number) + 7 * 86_400_000;
+    assert.equal(expires_at, new Date(expires_ms).toISOString());
+    const before = (await read(hold_id)).json;
+    assert.deepEqual([before.expires_at, before.resolution], [expires_at, null]);
+    const refused = (await resolve(hold_id, { action: 'refuse', reason: 'no' })).json;
+    const { resolution } = (await read(hold_id)).json;
+    assert.deepEqual(
+      [resolution.action, resolution.entry_id],
+      ['refuse', refused.resolution_entry_id],
+    );
+  });
+
+  it('that no human decides is refused by an entry after hold_ttl_s of its policy', async () => {
+    const policy = await served.post(`${GATE}/policy`, { ...POLICY, hold_ttl_s: 3600 });
+    assert.equal(policy.status, 200, policy.text);
+    const short = await held();
+    const put = await served.post(`${GATE}/policy`, POLICY);
+    assert.equal(put.status, 200);
+    const long = await held();
+    const expire = commandVerbs(served.running.gateway)['gate expire'];
+    await expire?.({});
+    assert.equal((await read(short.hold_id)).json.state, 'held', 'not before its time');
+    served.running.clock.pass(3_600_001);
+    assert.deepEqual(problem(await resolve(short.hold_id)), [409, 'hold_resolved', 'hold_id']);
+    await expire?.({});
+    const ended = (await read(short.hold_id)).json;
+    assert.deepEqual(
+      [ended.state, ended.outcome, ended.resolution.action],
+      ['refused', 'DENY', 'expire'],
+    );
+    const { decision_receipt } = ended;
+    assert.deepEqual(decision_receipt.reasons, ['hold_expired']);
+    assert.equal(decision_receipt.tenant_ref, short.receipt.tenant_ref);
+    assert.equal((await read(long.hold_id)).json.state, 'held', 'its policy gives it seven days');
+    const size = served.log().size();
+    await expire?.({});
+    assert.equal(served.log().size(), size, 'a hold expires once');
   });
 
   it('with a message is asked about by its id only', async () => {

@@ -65,11 +65,55 @@ describe('a permit', () => {
     for (const name of ['receipt', 'entry_id', 'entry_hash']) {
       const permitted = await served.permit();
       const receipt = name === 'receipt' ? permitted.receipt : permitted.receipt[name];
-      assert.equal((await use({ ...permitted.preimage, receipt })).status, 200, name);
+      const { use_secret } = permitted.permit;
+      assert.equal((await use({ ...permitted.preimage, receipt, use_secret })).status, 200, name);
     }
-    const { receipt, preimage } = await served.permit();
+    const { receipt, preimage, permit } = await served.permit();
     const { disclosures: _, log: __, permalink: ___, ...bare } = receipt;
-    assert.equal((await use({ ...preimage, receipt: bare })).status, 200, 'derived members aside');
+    const { use_secret } = permit;
+    const used = await use({ ...preimage, receipt: bare, use_secret });
+    assert.equal(used.status, 200, 'derived members aside');
+  });
+
+  it('is used by its holder only: whoever lacks the use secret is refused', async () => {
+    const { receipt, preimage, permit } = await served.permit();
+    const { disclosures: _, ...bare } = receipt;
+    const shown = (await served.running.get(`/r/${String(receipt.entry_id)}?log=sandbox`)).json;
+    assert.equal(shown.disclosures?.use_secret, undefined, 'the world is not told');
+    const { salt, value } = permit.use_secret;
+    const wrong = [
+      undefined,
+      { salt, value: 'a guess' },
+      { salt: '0'.repeat(32), value },
+      { salt: 'x', value },
+    ];
+    for (const use_secret of wrong) {
+      for (const named of [bare, receipt.entry_id]) {
+        const refused = await use({ ...preimage, receipt: named, use_secret });
+        assert.deepEqual(problem(refused), [403, 'permit_secret_invalid', 'use_secret']);
+      }
+    }
+    const used = await use({ ...preimage, receipt: bare, use_secret: { salt, value } });
+    assert.equal(used.status, 200, 'none of them used it up');
+  });
+
+  it('is the only usable one of its act: the newest, and the same where nothing changed', async () => {
+    const first = await served.permit();
+    const act = { ...PAY, ...first.preimage };
+    const again = (await served.ask(act)).json;
+    assert.deepEqual(
+      [again.permit, again.receipt.entry_id],
+      [first.permit, first.receipt.entry_id],
+      'the same question has the same answer',
+    );
+    const other = (await served.ask({ ...act, amount_atomic: 60 })).json;
+    assert.notEqual(other.permit.permit_id, first.permit.permit_id);
+    assert.equal(other.action_ref, first.action_ref);
+    assert.deepEqual(problem(await use(useOf(first))), [400, 'parameter_invalid', 'receipt']);
+    assert.equal((await use(useOf(other))).status, 200);
+    const anew = (await served.ask(act)).json;
+    assert.equal(anew.outcome, 'PERMIT', 'a used permit is no answer');
+    assert.notEqual(anew.permit.permit_id, other.permit.permit_id);
   });
 
   it('has one winner of many who race', async () => {
@@ -135,7 +179,12 @@ describe('a permit', () => {
   it('is consumed by another plugin in that one’s own group', async () => {
     const permitted = await served.permit();
     const { action_ref } = permitted;
-    const question = { kind: 'sandbox', receipt: permitted.decision_entry_id, action_ref } as const;
+    const { use_secret } = permitted.permit;
+    const receipt = permitted.decision_entry_id as string;
+    const question = { kind: 'sandbox', receipt, use_secret, action_ref } as const;
+    assert.throws(() => api.permit({ ...question, use_secret: undefined }), {
+      code: 'permit_secret_invalid',
+    });
     assert.equal(api.permit(question).permit_id, permitted.decision_entry_id);
     const taken = api.permitUse(question, 'consumer');
     assert.equal(taken.permit.action_ref, action_ref);
@@ -147,7 +196,12 @@ describe('a permit', () => {
     assert.ok(second.status === 'rejected' && second.reason instanceof PermitRefused);
     assert.equal(second.reason.code, 'permit_used');
     assert.throws(() => api.permit(question), { code: 'permit_used', reason: 'used' });
-    const other = { ...question, receipt: (await served.permit()).decision_entry_id as string };
+    const another = await served.permit();
+    const other = {
+      ...question,
+      receipt: another.decision_entry_id as string,
+      use_secret: another.permit.use_secret,
+    };
     assert.throws(() => api.permit(other), { code: 'receipt_required', reason: 'other_action' });
     const any = { ...other, action_ref: null };
     assert.throws(() => api.permit({ ...any, issuers: [] }), { reason: 'other_issuer' });
@@ -238,7 +292,10 @@ describe('an act that needs a receipt', () => {
     const race = await approved(3_000);
     const asks = await Promise.all(
       Array.from({ length: 8 }, () =>
-        served.ask({ ...SECRET, timestamp_ms: 3_000, receipt: race.decision_entry_id }),
+        served.ask({
+          ...{ ...SECRET, timestamp_ms: 3_000, receipt: race.decision_entry_id },
+          use_secret: race.permit.use_secret,
+        }),
       ),
     );
     const statuses = asks.map((answer) => answer.status).sort();

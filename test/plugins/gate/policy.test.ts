@@ -231,7 +231,7 @@ describe('the policy of a tenant', () => {
     let rules = 0;
     for (let index = 0; index < log.size(); index++) {
       const entry = JSON.parse(log.entry(index) ?? '{}') as Record<string, unknown>;
-      if (entry['type'] === 'gate.policy.v1') {
+      if (entry['type'] === 'gate.policy.v2') {
         version = entry['policy_version'] as number;
         rules = (entry['rules'] as unknown[]).length;
       }

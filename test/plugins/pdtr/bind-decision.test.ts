@@ -6,6 +6,9 @@ import { problem } from '../astl/surfaces.ts';
 import { ACT, fresh, servePayments } from './payments.ts';
 import type { Payments } from './payments.ts';
 
+/** An act that no policy covers. */
+const GATED = { action_type: 'payment.release', agent_id: 'agent:a' };
+
 describe('bind-payment: the decision', () => {
   let served: Payments;
   before(async () => {
@@ -54,6 +57,38 @@ describe('bind-payment: the decision', () => {
       entry_id: words.json.receipt.entry_id,
     });
     assert.equal(itself['decision_linked'], false, 'a settlement decides nothing');
+  });
+
+  it('is the newest of the session: of gate, carrier gate or classifier', async () => {
+    const session_id = 'newest-decision';
+    const { gateway } = served;
+    const key = gateway.sandbox;
+    const bind = () => served.bound({ payment_hash: fresh(), ...ACT, session_id });
+    const linked = async () => {
+      const { decision_source, decision_type, decision_outcome, decision_entry_id } = await bind();
+      return [decision_source, decision_type, decision_outcome, decision_entry_id];
+    };
+    assert.equal((await bind())['decision_source'], 'not_supplied');
+    const classified = await gateway.post(
+      '/api/v1/classify',
+      { message: 'Monday at ten', session_id },
+      { key },
+    );
+    assert.deepEqual(await linked(), [
+      ...['session', 'classify.result.v1', 'SAFE', classified.json.entry_id],
+    ]);
+    const gated = await gateway.post('/api/v1/execute-gate', { ...GATED, session_id }, { key });
+    assert.deepEqual(await linked(), [
+      ...['session', 'gate.decision.v1', 'SILENCE', gated.json.decision_entry_id],
+    ]);
+    const checked = await gateway.post(
+      '/pas/v1/bind-check',
+      { slug: 'nobody', policy_id: 'P-1', session_id },
+      { key },
+    );
+    assert.deepEqual(await linked(), [
+      ...['session', checked.json.receipt.type, 'BLOCK', checked.json.entry_id],
+    ]);
   });
 
   it('has the surface where no decision has it', async () => {

@@ -96,6 +96,21 @@ describe('require-receipt', () => {
     }
   });
 
+  it('acts for the holder of a permit only, who opens its use secret', async () => {
+    const presented = readHeader(receiptHeader(await permit(running.live)));
+    assert.ok(presented?.use_secret !== undefined);
+    const { use_secret, ...public_ } = presented;
+    const wrong = { ...use_secret, value: 'a guess' };
+    for (const shown of [public_, { ...public_, use_secret: wrong }]) {
+      const answer = await act(running.live, encodePresented(shown));
+      assert.deepEqual(
+        [answer.status, answer.json.error?.code, answer.json.error?.type],
+        [403, 'permit_secret_invalid', 'authentication_error'],
+      );
+    }
+    assert.equal((await act(running.live, encodePresented(presented))).status, 200);
+  });
+
   it('acts once on a permit, in one group with its use', async () => {
     const answer = await permit(running.live);
     const receipt = receiptHeader(answer);
