@@ -25,13 +25,14 @@ import type { ACTIONS, Decision, MandateRow } from './entries.ts';
 import { knownAt, knownOf, seenIn, subjectRow } from './findings.ts';
 import type { Known, Seen, Subject } from './findings.ts';
 import { carrierCatalog, check, later, limitsOf } from './rules.ts';
+import type { Authority } from './rules.ts';
 
 /** What is asked about an insured. */
 interface Question {
   readonly asked_by: Decision['asked_by'];
   readonly slug: string;
   readonly action: (typeof ACTIONS)[number];
-  readonly over_authority: boolean;
+  readonly authority: Authority;
   /** Entry id or entry hash of a receipt that the request brings as evidence. */
   readonly receipt_entry_id?: string;
   readonly session_id?: string;
@@ -88,7 +89,7 @@ export async function decisionDraft(
   caller: Caller,
   question: Question,
 ): Promise<Draft> {
-  const { slug, action, asked_by, over_authority, session_id, receipt_entry_id, hidden } = question;
+  const { slug, action, asked_by, authority, session_id, receipt_entry_id, hidden } = question;
   const log = host.log(caller.kind);
   const slug_ref = slugRef(caller, slug);
   const newestMandate = mandateOf(host, caller, slug);
@@ -112,7 +113,7 @@ export async function decisionDraft(
         receipt_entry_id === undefined
           ? {}
           : { named: namedBy(host, before, subject, receipt_entry_id) };
-      const facts = { now_ms: issued_at_ms, mandate, known, over_authority, ...named };
+      const facts = { now_ms: issued_at_ms, mandate, known, authority, ...named };
       const { decision, reasons, parts } = check(facts, limits);
       const rests_on = parts.map(({ part, seen }) => ({
         part,

@@ -2,8 +2,25 @@
 // gateway/API.md §8.3.
 
 import { Type } from 'typebox';
-import { ApiError, EntityName, Millis, receiptOf, route, SLUG, slugOf } from '../contract/index.ts';
-import type { AnsweredEntry, JsonObject, Kind, PluginHost, Route } from '../contract/index.ts';
+import {
+  ApiError,
+  described,
+  EntityName,
+  INSURED_ENTITY,
+  Millis,
+  receiptOf,
+  route,
+  SLUG,
+  slugOf,
+} from '../contract/index.ts';
+import type {
+  AnsweredEntry,
+  Draft,
+  JsonObject,
+  Kind,
+  PluginHost,
+  Route,
+} from '../contract/index.ts';
 import { historyUrl, logOf } from './audit.ts';
 import { coveredSize, mandateOf, slugRef } from './deciding.ts';
 import { carrierErrors, MANDATE, mandateType } from './entries.ts';
@@ -40,6 +57,7 @@ const Enrolled = Type.Object(
     ok: Type.Literal(true),
     slug: Type.String({ pattern: SLUG }),
     mandate_id: Id,
+    entity: described(EntityName, 'Whose findings count.'),
     valid_from_ms: Millis,
     valid_until_ms: Millis,
     bundle: Bundle,
@@ -59,7 +77,8 @@ export function enrollRoute(host: PluginHost): Route {
     summary: 'Enroll an insured and get the pre-dispute bundle',
     description:
       'The slug is the kebab form of the company, one for a carrier while the mandate is in force. Company, slug and ' +
-      'domain are commitments. Findings are those of `entity`, or of the enrolled tenant where none is named.',
+      'domain are commitments. Findings are those of `entity`; where none is named, of an entity that this request ' +
+      'claims for the carrier and names in its answer: acts about the insured name it.',
     access: { roles: ['carrier'] },
     idempotent: true,
     body: Type.Object(
@@ -75,24 +94,29 @@ export function enrollRoute(host: PluginHost): Route {
       { $id: 'CarrierEnrollRequest' },
     ),
     responses: { 200: { description: 'The mandate and its bundle.', schema: Enrolled } },
-    errors: ['role_forbidden', carrierErrors.manifest_exists],
+    errors: ['role_forbidden', carrierErrors.mandate_exists],
     example: { company: 'Example', domain: 'hiring' },
     async handle(ctx) {
       const { body, caller } = ctx.state;
-      const { company, domain = catalog.default_domain, entity, valid_until_ms } = body;
+      const { company, domain = catalog.default_domain, valid_until_ms } = body;
       const slug = slugOf(company, 'company');
       const slug_ref = slugRef(caller, slug);
       const { tenant_ref } = caller;
+      const entity = body.entity ?? `${INSURED_ENTITY}${slug_ref.slice(0, 32)}`;
+      const log = host.log(caller.kind);
+      const isUnclaimed = body.entity === undefined && log.surfaces().owner(entity) === null;
+      const claim: Draft = { type: 'astl.entity.v1', members: { entity, action: 'claim' } };
       const newestMandate = mandateOf(host, caller, slug);
-      const checkpoint_size = await coveredSize(host.log(caller.kind));
+      const checkpoint_size = await coveredSize(log);
       await ctx.state.append(
         [
+          ...(isUnclaimed ? [claim] : []),
           {
             type: MANDATE,
             members({ entry_id: mandate_id, issued_at_ms: valid_from_ms }) {
               const covered = {
                 mandate_id,
-                ...(entity === undefined ? {} : { subject_key: ['entity', entity] as const }),
+                subject_key: ['entity', entity] as const,
                 valid_from_ms,
                 valid_until_ms:
                   valid_until_ms ?? valid_from_ms + catalog.mandate_term_days * DAY_MS,
@@ -118,7 +142,7 @@ export function enrollRoute(host: PluginHost): Route {
             const row = newestMandate(rows);
             if (row === undefined || now_ms >= row.valid_until_ms) return;
             const standing = `mandate ${row.mandate_id} for the slug ${slug} is in force`;
-            throw new ApiError(carrierErrors.manifest_exists, standing, { param: 'company' });
+            throw new ApiError(carrierErrors.mandate_exists, standing, { param: 'company' });
           },
         },
       );
@@ -132,9 +156,10 @@ function enrolled(
   host: PluginHost,
   kind: Kind,
   slug: string,
-  [entry]: readonly AnsweredEntry[],
+  entries: readonly AnsweredEntry[],
 ): JsonObject {
-  if (entry === undefined) throw new Error('an enrollment has one entry');
+  const entry = entries.find(({ statement }) => statement['type'] === MANDATE);
+  if (entry === undefined) throw new Error('an enrollment has a mandate');
   const { statement, receipt } = entry;
   const mandate = statement as unknown as Mandate & { readonly tenant_ref: string };
   const { mandate_id, valid_from_ms, valid_until_ms, terms_sha256, checkpoint_size } = mandate;
@@ -145,6 +170,7 @@ function enrolled(
     ok: true,
     slug,
     mandate_id,
+    entity: mandate.subject_key?.[1] ?? null,
     valid_from_ms,
     valid_until_ms,
     bundle: {

@@ -25,13 +25,13 @@ import { findings } from './findings.ts';
 
 /** Error codes of this plugin. */
 export const carrierErrors = errorsOf({
-  manifest_exists: { status: 409, sentence: 'The insured has another mandate manifest.' },
+  mandate_exists: { status: 409, sentence: 'A mandate for this slug is in force.' },
 });
 
 /** Name of the entry type of an enrollment. */
 export const MANDATE = 'carrier.mandate.v1';
 /** Name of the entry type of an answer to a compliance or bind check. */
-export const DECISION = 'carrier.decision.v1';
+export const DECISION = 'carrier.decision.v2';
 
 /** What is to be done with a policy; `renew` in a request is `renewal`. */
 export const ACTIONS = ['bind', 'renewal'] as const;
@@ -42,6 +42,7 @@ export const REASONS = [
   'mandate_expired',
   'open_crisis',
   'open_violation',
+  'authority_missing',
   'limit_over_authority',
   'evidence_missing',
 ] as const;
@@ -80,31 +81,32 @@ const MandateMembers = Type.Object(
 /** What an enrollment says; company, slug and domain are commitments. */
 export type Mandate = Static<typeof MandateMembers>;
 
-const DecisionMembers = Type.Object(
-  {
-    decision: Type.Enum(['ALLOW', 'BLOCK']),
-    reasons: Type.Array(Type.Enum([...REASONS])),
-    action: Type.Enum([...ACTIONS]),
-    asked_by: Type.Enum(['compliance', 'bind_check']),
-    slug_ref: Hex32,
-    mandate_id: Type.Optional(EntryId),
-    terms_version: Count,
-    /** The entries that the decision rests on. */
-    rests_on: Type.Array(
-      Type.Object(
-        { part: Type.Enum([...PARTS]), entry_id: EntryId, index: Count, log_number: Count },
-        { additionalProperties: false },
+const decisionMembers = <R extends string>(reasons: readonly R[]) =>
+  Type.Object(
+    {
+      decision: Type.Enum(['ALLOW', 'BLOCK']),
+      reasons: Type.Array(Type.Enum([...reasons])),
+      action: Type.Enum([...ACTIONS]),
+      asked_by: Type.Enum(['compliance', 'bind_check']),
+      slug_ref: Hex32,
+      mandate_id: Type.Optional(EntryId),
+      terms_version: Count,
+      /** The entries that the decision rests on. */
+      rests_on: Type.Array(
+        Type.Object(
+          { part: Type.Enum([...PARTS]), entry_id: EntryId, index: Count, log_number: Count },
+          { additionalProperties: false },
+        ),
       ),
-    ),
-    /** Of the checkpoint under which they are proven in the answer. */
-    checkpoint_size: Count,
-    session_ref: Type.Optional(SessionRef),
-  },
-  { additionalProperties: false },
-);
+      /** Of the checkpoint under which they are proven in the answer. */
+      checkpoint_size: Count,
+      session_ref: Type.Optional(SessionRef),
+    },
+    { additionalProperties: false },
+  );
 
 /** What a decision says; names, limits and premiums are commitments. */
-export type Decision = Static<typeof DecisionMembers>;
+export type Decision = Static<ReturnType<typeof decisionMembers<Reason>>>;
 
 /** A mandate, as its row has it. */
 export interface MandateRow extends CarriedPlace {
@@ -135,10 +137,17 @@ export const mandateType: EntryType = {
   project,
 };
 
-/** `carrier.decision.v1`; its type follows the findings of all tenants. */
+/** `carrier.decision.v2`. */
 export const decisionType: EntryType = {
   name: DECISION,
-  schema: asSchema(DecisionMembers),
+  schema: asSchema(decisionMembers(REASONS)),
+  keys,
+};
+
+/** `carrier.decision.v1`, of earlier builds, without `authority_missing`; it follows the findings of all tenants. */
+export const earlierDecisionType: EntryType = {
+  name: 'carrier.decision.v1',
+  schema: asSchema(decisionMembers(REASONS.filter((reason) => reason !== 'authority_missing'))),
   keys,
   watch: findings,
 };

@@ -4,7 +4,7 @@
 import { definePlugin } from '../contract/index.ts';
 import { carried, carry } from './carry.ts';
 import { enrollRoute } from './enroll.ts';
-import { carrierErrors, decisionType, mandateType } from './entries.ts';
+import { carrierErrors, decisionType, earlierDecisionType, mandateType } from './entries.ts';
 import { checkRoutes } from './routes.ts';
 import { mandateVerifier } from './verify.ts';
 
@@ -16,7 +16,7 @@ export default definePlugin({
   requires: ['classify', 'gate'],
   errors: carrierErrors,
   verifiers: [mandateVerifier],
-  types: [mandateType, decisionType, carried],
+  types: [mandateType, decisionType, earlierDecisionType, carried],
   carry,
   setup: (host) => ({ routes: [enrollRoute(host), ...checkRoutes(host)] }),
 });

@@ -14,6 +14,7 @@ import {
 import type { Json, PluginHost, Route } from '../contract/index.ts';
 import { CheckAnswer, checkAnswer } from './audit.ts';
 import { actionOf, decisionDraft, failingClosed } from './deciding.ts';
+import type { Authority } from './rules.ts';
 
 /** Amounts in USD that a request may name; they are compared in micro-USD. */
 const USD = { whole: 15, fraction: MICRO };
@@ -65,7 +66,7 @@ function complianceRoute(host: PluginHost): Route {
       const check = async (): Promise<void> => {
         const { slug } = params;
         const action = actionOf(query.action);
-        const asked = { asked_by: 'compliance', slug, action, over_authority: false } as const;
+        const asked = { asked_by: 'compliance', slug, action, authority: 'within' } as const;
         await ctx.state.append([await decisionDraft(host, caller, { ...asked, hidden: {} })]);
       };
       ctx.set('Cache-Control', 'no-store');
@@ -104,7 +105,7 @@ function bindCheckRoute(host: PluginHost): Route {
         authority: Type.Optional(
           Type.Object(
             { limit_usd: AmountInput },
-            { description: 'What the agent may bind at most.' },
+            { description: 'What the agent may bind at most. Without it a limit is BLOCK.' },
           ),
         ),
         receipt_entry_id: Type.Optional({
@@ -125,9 +126,9 @@ function bindCheckRoute(host: PluginHost): Route {
       const { session_id, receipt_entry_id, action, ...rest } = body;
       const { policy_id, premium_usd, limit_usd, agent_id, authority } = rest;
       if (premium_usd !== undefined) microUsd(premium_usd, 'premium_usd');
-      const limit = limit_usd === undefined ? 0n : microUsd(limit_usd, 'limit_usd');
+      const limit = limit_usd === undefined ? null : microUsd(limit_usd, 'limit_usd');
       const most =
-        authority === undefined ? limit : microUsd(authority.limit_usd, 'authority.limit_usd');
+        authority === undefined ? null : microUsd(authority.limit_usd, 'authority.limit_usd');
       const hidden: Record<string, Json> = { policy_id };
       if (premium_usd !== undefined) hidden['premium_usd'] = premium_usd;
       if (limit_usd !== undefined) hidden['limit_usd'] = limit_usd;
@@ -137,7 +138,7 @@ function bindCheckRoute(host: PluginHost): Route {
         asked_by: 'bind_check',
         slug,
         action: actionOf(action),
-        over_authority: limit > most,
+        authority: authorityFor(limit, most),
         ...(receipt_entry_id === undefined ? {} : { receipt_entry_id }),
         ...(session_id === undefined ? {} : { session_id }),
         hidden,
@@ -149,6 +150,13 @@ function bindCheckRoute(host: PluginHost): Route {
     respond: (entries, _disclosures, { body, caller }) =>
       checkAnswer(host, caller.kind, slugIn(body), entries),
   });
+}
+
+/** Whether a limit that is asked for lies within the authority that is named. */
+function authorityFor(limit: bigint | null, most: bigint | null): Authority {
+  if (limit === null) return 'within';
+  if (most === null) return 'none';
+  return limit > most ? 'over' : 'within';
 }
 
 /** The slug that a request names, as such or by the company; both must agree. */

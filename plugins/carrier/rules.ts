@@ -15,6 +15,9 @@ interface Limits {
   readonly evidence_max_age_ms: number;
 }
 
+/** What an authority says of the limit that is asked for: `none` where a limit has no authority. */
+export type Authority = 'within' | 'over' | 'none';
+
 /** What a check is about, as of one moment. */
 interface Facts {
   readonly now_ms: number;
@@ -22,7 +25,7 @@ interface Facts {
   readonly known: Known;
   /** The receipt that the request names: null where it is not one of the insured, absent where it names none. */
   readonly named?: Seen | null;
-  readonly over_authority: boolean;
+  readonly authority: Authority;
 }
 
 /** An entry that a verdict rests on. */
@@ -40,7 +43,7 @@ interface Verdict {
 
 /** Applies the rules. */
 export function check(facts: Facts, limits: Limits): Verdict {
-  const { now_ms, mandate, known, named, over_authority } = facts;
+  const { now_ms, mandate, known, named, authority } = facts;
   if (mandate === undefined) return block(['not_enrolled'], []);
   const { mandate_id: entry_id, index, log_number } = mandate;
   const place = log_number === undefined ? { index } : { index, log_number };
@@ -60,7 +63,8 @@ export function check(facts: Facts, limits: Limits): Verdict {
     parts.push({ part: 'violation', seen: violation });
   }
   if (open.length > 0) return block(open, parts);
-  if (over_authority) return block(['limit_over_authority'], parts);
+  if (authority === 'none') return block(['authority_missing'], parts);
+  if (authority === 'over') return block(['limit_over_authority'], parts);
 
   const evidence = named === undefined ? newest : named;
   if (evidence !== null) parts.push({ part: 'evidence', seen: evidence });

@@ -27,10 +27,19 @@ export function judge(
 ): Judged | Promise<Judged> {
   const overLong =
     message.length * 3 > limits.message_bytes && Buffer.byteLength(message) > limits.message_bytes;
-  return classifier(overLong ? '' : message, domain);
+  const judged = classifier(overLong ? '' : message, domain);
+  return judged instanceof Promise ? judged.then(withReason) : withReason(judged);
 }
 
-/** A classification, ready to be appended. */
+/** Names the model of the domain where a VIOLATION or CRISIS rests on its score alone, and no rule is named. */
+function withReason(judged: Judged): Judged {
+  const { classification, domain, rule_ids } = judged.result;
+  const isFinding = classification === 'VIOLATION' || classification === 'CRISIS';
+  if (!isFinding || rule_ids.length > 0) return judged;
+  return { ...judged, result: { ...judged.result, rule_ids: [`${domain}.model`] } };
+}
+
+/** A classification, ready to be appended. ERROR judged nothing, so it is not charged. */
 export function resultDraft(
   request: ClassifyRequest,
   caller: Caller,
@@ -67,7 +76,7 @@ export function resultDraft(
             surface_declared: isDeclared(surfaces, entity, surface, issued_at_ms),
           }),
     private: hidden,
-    toll,
+    ...(result.classification === 'ERROR' ? {} : { toll }),
     ...(event_at_ms === undefined ? {} : { event_at_ms }),
   };
 }

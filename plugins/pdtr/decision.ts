@@ -46,6 +46,7 @@ export interface Decision {
 const DECISIONS: ReadonlyMap<string, string> = new Map([
   ['gate.decision.v1', 'outcome'],
   ['carrier.decision.v1', 'decision'],
+  ['carrier.decision.v2', 'decision'],
   ['classify.result.v1', 'classification'],
 ]);
 

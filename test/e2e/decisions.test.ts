@@ -119,17 +119,17 @@ describe('decisions, end to end', function () {
     const unknown = await ask(compliance);
     assert.deepEqual([unknown.decision, unknown.reasons], ['BLOCK', ['not_enrolled']]);
     keep('check of nobody', unknown.receipt);
-    keep(
-      'mandate',
-      (await ask('/carrier/v1/enroll', { company: 'Treasury Agents, Inc.' })).receipt,
-    );
+    const enrolled = await ask('/carrier/v1/enroll', { company: 'Treasury Agents, Inc.' });
+    keep('mandate', enrolled.receipt);
+    const { entity } = enrolled;
+    const evidence = await ask('/api/v1/classify', { message: 'Pay invoice 4711', entity });
     const allowed = await ask(compliance);
     assert.deepEqual([allowed.decision, allowed.reasons], ['ALLOW', []]);
-    assert.equal(allowed.audit[1].entry_id, permit.entry_id, 'the evidence is the newest decision');
+    assert.equal(allowed.audit[1].entry_id, evidence.entry_id, 'the newest act of the insured');
     keep('compliance', allowed.receipt);
 
     const message = 'We do not hire people over 50.';
-    const violation = await ask('/api/v1/classify', { message, session_id: 'treasury' });
+    const violation = await ask('/api/v1/classify', { message, entity, session_id: 'treasury' });
     assert.equal(violation.classification, 'VIOLATION');
     keep('violation', violation);
     const blocked = await ask('/pas/v1/bind-check', {

@@ -111,7 +111,7 @@ async function story(walk: Walk, who: string, key: string): Promise<Ids> {
   const gate = '/api/v1/execute-gate';
   await post(`${gate}/policy`, exampleOf(`${gate}/policy`));
   const permit = await post(gate, exampleOf(gate));
-  const { use_secret } = (permit.permit ?? {});
+  const { use_secret } = permit.permit ?? {};
   const used = { ...permit.preimage, receipt: permit.decision_entry_id as string, use_secret };
   await post(`${gate}/permits/use`, used);
   await post(`${gate}/permits/use`, used);

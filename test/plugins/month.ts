@@ -22,6 +22,8 @@ export class Month {
   #carrier = '';
   /** Names that answers gave to things, by our own name of them. */
   readonly #ids = new Map<string, string>();
+  /** What opens the use secrets of permits, by the name of the act. */
+  readonly #secrets = new Map<string, unknown>();
   readonly #hour = Date.now() - 3_600_000;
 
   constructor(running: Running) {
@@ -71,8 +73,9 @@ export class Month {
     await this.#gate('permitted', 50);
     await this.#gate('spent', 60);
     await this.#use('spent');
-    await this.#tell('enroll', '/carrier/v1/enroll', { company: 'Acme' }, this.#carrier);
-    await this.#tell('classify', '/api/v1/classify', { message: 'Hello' }, this.#carrier);
+    const enroll = '/carrier/v1/enroll';
+    const { entity } = await this.#tell('enroll', enroll, { company: 'Acme' }, this.#carrier);
+    await this.#tell('classify', '/api/v1/classify', { message: 'Hello', entity }, this.#carrier);
     await this.#tell('partner', '/api/v1/relay/enroll', { partner: 'Acme Brokers' });
     await this.#manifest();
     await this.#repeat();
@@ -297,11 +300,14 @@ export class Month {
       ...{ action_type: 'payment.release', agent_id: `agent:${again}`, amount_atomic },
       ...{ currency: 'USDC', timestamp_ms: this.#hour, session_id: 'june' },
     };
-    return this.#tell(`gate ${again}`, GATE, body, this.#owner, (json) => [
-      ...[json.outcome, json.reasons, json.policy_version],
-      this.#same(`act ${again}`, json.hold_id ?? json.decision_entry_id),
-      this.#same(again, json.hold_id ?? json.decision_entry_id),
-    ]);
+    return this.#tell(`gate ${again}`, GATE, body, this.#owner, (json) => {
+      if (json.permit !== undefined) this.#secrets.set(again, json.permit.use_secret);
+      return [
+        ...[json.outcome, json.reasons, json.policy_version],
+        this.#same(`act ${again}`, json.hold_id ?? json.decision_entry_id),
+        this.#same(again, json.hold_id ?? json.decision_entry_id),
+      ];
+    });
   }
 
   #release(name: string, action: string) {
@@ -319,6 +325,7 @@ export class Month {
     const body = {
       ...{ receipt: this.#ids.get(name), action_type: 'payment.release' },
       ...{ agent_id: `agent:${name}`, timestamp_ms: this.#hour },
+      use_secret: this.#secrets.get(name),
     };
     return this.#tell(`use ${name}`, `${GATE}/permits/use`, body);
   }

@@ -16,6 +16,7 @@ type Role = 'carrier' | 'insured';
 export class Carriers {
   readonly running: Running;
   #tenants = 0;
+  readonly #insured = new Map<string, string>();
 
   private constructor(running: Running) {
     this.running = running;
@@ -37,8 +38,17 @@ export class Carriers {
     return key;
   }
 
-  enroll(key: string, company: string, more: object = {}): Promise<Answer> {
-    return this.running.post('/carrier/v1/enroll', { company, ...more }, { key });
+  /** Enrolls; from then on acts of the key are about this insured, unless they say otherwise. */
+  async enroll(key: string, company: string, more: object = {}): Promise<Answer> {
+    const answer = await this.running.post('/carrier/v1/enroll', { company, ...more }, { key });
+    if (answer.status === 200) this.#insured.set(key, answer.json.entity as string);
+    return answer;
+  }
+
+  /** The entity of the insured that was enrolled last with a key, as a member of a request. */
+  about(key: string): { readonly entity?: string } {
+    const entity = this.#insured.get(key);
+    return entity === undefined ? {} : { entity };
   }
 
   comply(key: string, slug: string, query = ''): Promise<Answer> {
@@ -52,7 +62,7 @@ export class Carriers {
 
   /** The receipt of a classification, which must be one. */
   async classify(key: string, message: string, more: object = {}): Promise<JsonObject> {
-    const body = { message, ...more };
+    const body = { message, ...this.about(key), ...more };
     const { json, text } = await this.running.post('/api/v1/classify', body, { key });
     assert.ok(json.classification, text);
     return json as JsonObject;

@@ -39,7 +39,7 @@ describe('plugins/carrier POST /carrier/v1/enroll', () => {
     const valid_until_ms = carriers.running.clock.wall() + DAY_MS;
     assert.equal((await carriers.enroll(one, 'Twice', { valid_until_ms })).status, 200);
     const again = await carriers.enroll(one, ' TWICE ');
-    assert.equal(codeOf(again, 409), 'manifest_exists');
+    assert.equal(codeOf(again, 409), 'mandate_exists');
     assert.equal(again.json.error.param, 'company');
     assert.equal((await carriers.enroll(other, 'Twice')).status, 200);
     carriers.running.clock.pass(DAY_MS + 1);

@@ -12,8 +12,9 @@ describe('plugins/carrier, started again', () => {
     const first = await run();
     const { live: key, data } = first;
     const path = '/carrier/v1/insured/lasting/compliance';
-    await first.post('/carrier/v1/enroll', { company: 'Lasting' }, { key });
-    await first.post('/api/v1/classify', { message: VIOLATION }, { key });
+    const enrolled = await first.post('/carrier/v1/enroll', { company: 'Lasting' }, { key });
+    const { entity } = enrolled.json;
+    await first.post('/api/v1/classify', { message: VIOLATION, entity }, { key });
     const before = (await first.get(path, { key })).json;
     await first.close(true);
     const folder = join(data, 'live', '1');

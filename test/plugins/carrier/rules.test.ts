@@ -32,7 +32,7 @@ describe('plugins/carrier: the rules, in their order', () => {
     assert.deepEqual(decided(answer), ['BLOCK', ['not_enrolled']]);
     const { json } = answer;
     assert.deepEqual([json.mandate_id, json.audit, json.audit_url], [null, [], null]);
-    assert.equal(json.receipt.type, 'carrier.decision.v1');
+    assert.equal(json.receipt.type, 'carrier.decision.v2');
     assert.doesNotMatch(carriers.entryText(json.receipt.index), /Nobody/);
     assert.deepEqual(decided(await carriers.bind(key, { company: 'Not There' })), [
       'BLOCK',
@@ -85,6 +85,7 @@ describe('plugins/carrier: the rules, in their order', () => {
         {
           action_type: 'policy.bind',
           agent_id: 'a',
+          ...carriers.about(key),
           ...(message === undefined ? {} : { message }),
         },
         { key },
@@ -113,6 +114,10 @@ describe('plugins/carrier: the rules, in their order', () => {
       decided(
         await carriers.bind(key, { slug: 'limit', limit_usd, authority: { limit_usd: most } }),
       );
+    assert.deepEqual(decided(await carriers.bind(key, { slug: 'limit', limit_usd: 1 })), [
+      'BLOCK',
+      ['authority_missing'],
+    ]);
     assert.deepEqual(await limited('1000000.000001', 1_000_000), over);
     assert.deepEqual(await limited(0.3, '0.299999'), over);
     assert.deepEqual(await limited(0.3, '0.300000'), ['ALLOW', []]);
@@ -138,6 +143,26 @@ describe('plugins/carrier: the rules, in their order', () => {
     }
   });
 
+  it('never hold the finding of one insured against another', async () => {
+    const key = await carriers.newKey();
+    const { entity } = (await carriers.enroll(key, 'First insured')).json;
+    assert.match(entity, /^insured:[0-9a-f]{32}$/);
+    const other = (await carriers.enroll(key, 'Second insured')).json.entity as string;
+    assert.notEqual(other, entity);
+    await carriers.classify(key, VIOLATION, { entity });
+    await carriers.classify(key, HARMLESS, { entity: other });
+    const first = await carriers.comply(key, 'first-insured');
+    assert.deepEqual(decided(first), ['BLOCK', ['open_violation']]);
+    const second = await carriers.comply(key, 'second-insured');
+    assert.deepEqual(decided(second), ['ALLOW', []]);
+    const unnamed = await carriers.classify(key, HARMLESS, { entity: undefined });
+    assert.equal('entity' in unnamed, false, 'the entity of an insured is never the default');
+    const stranger = await carriers.newKey();
+    const foreign = { message: VIOLATION, entity: other };
+    const refused = await carriers.running.post('/api/v1/classify', foreign, { key: stranger });
+    assert.equal(codeOf(refused, 403), 'tenant_forbidden');
+  });
+
   it('look at the entity that was enrolled, whoever it belongs to', async () => {
     const [carrier, insured] = [await carriers.newKey(), await carriers.newKey()];
     const entity = 'insured-party';
@@ -149,7 +174,7 @@ describe('plugins/carrier: the rules, in their order', () => {
     );
     assert.equal(published.status, 200, published.text);
     assert.equal((await carriers.enroll(carrier, 'Party', { entity })).status, 200);
-    await carriers.classify(carrier, VIOLATION);
+    await carriers.classify(carrier, VIOLATION, { entity: null });
     assert.deepEqual(decided(await carriers.comply(carrier, 'party')), [
       'BLOCK',
       ['evidence_missing'],

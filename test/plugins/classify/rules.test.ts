@@ -95,6 +95,22 @@ describe('what is logged of a classification', () => {
     assert.equal(draft({}).private?.['explanation'], undefined);
   });
 
+  it('names the model of the domain where a finding rests on its score alone', () => {
+    const found = (more: object) => {
+      const { members } = draft({}, verdict({ classification: 'VIOLATION', ...more }));
+      assert.ok(typeof members === 'object');
+      return members['rule_ids'];
+    };
+    assert.deepEqual(found({}), ['hiring.model']);
+    assert.deepEqual(found({ rule_ids: ['hiring.age'] }), ['hiring.age']);
+    assert.deepEqual(found({ classification: 'SAFE' }), []);
+  });
+
+  it('is charged, but for an ERROR, which judged nothing', () => {
+    assert.equal(draft({}, verdict()).toll, toll);
+    assert.equal(draft({}, verdict({ classification: 'ERROR' })).toll, undefined);
+  });
+
   it('is ERROR for a message over the limit, which the engine never sees, counted in bytes', () => {
     const seen: string[] = [];
     const engine = verdict();
