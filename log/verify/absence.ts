@@ -203,10 +203,10 @@ function readEntries(
   }
   const more = document.more !== undefined;
   if (more && document.more !== true) throw refused('more is not true');
-  const shown = list(document.entries, 'entries', MAX_ENTRIES).map((opened) => {
-    const entry = openEntry(ground.suite, ground.trust, ground.tree, opened);
-    return { entry, link: linkOn(entry, question.key) };
-  });
+  const opened = list(document.entries, 'entries', MAX_ENTRIES).map((one) =>
+    openEntry(ground.suite, ground.trust, ground.tree, one),
+  );
+  const shown = opened.map((entry) => ({ entry, link: linkOn(entry, question.key) }));
   for (const [i, { entry, link }] of shown.entries()) {
     if (entry.ms < question.from_ms || entry.ms > question.to_ms) {
       throw refused('an entry is not in the window');

@@ -1,7 +1,7 @@
 // Mutated documents through the TypeScript verifier and a client: verdict and reason are the same, and no client calls
 // ABSENT what the other does not.
 //
-//   npm run test:differential -- --count 1000000 --seed 1 [--seconds 900] [--client COMMAND]
+//   npm run test:differential -- --count 1000000 --seed 1 [--seconds 900] [--client 'python -m actlog.cli --batch']
 
 import { parseArgs } from 'node:util';
 import { fileURLToPath } from 'node:url';
@@ -110,8 +110,9 @@ async function main(): Promise<void> {
       client: { type: 'string' },
     },
   });
-  const { client: command = buildGo() } = values;
-  const client = new Client(command, ['--batch']);
+  const [command, ...args] = values.client?.split(' ') ?? [];
+  const client =
+    command === undefined ? new Client(buildGo(), ['--batch']) : new Client(command, args);
   const started = Date.now();
   const tally = await compare(client, {
     count: Number(values.count),

@@ -233,12 +233,12 @@ func (g *ground) readEntries(q *Question, document *strict.Object, c *closing, r
 	if len(list) == 0 {
 		return errors.New("entries is empty")
 	}
+	shown, err := g.openAll(list)
+	if err != nil {
+		return err
+	}
 	var link *entry.Link
-	for i, element := range list {
-		e, err := g.open(element)
-		if err != nil {
-			return err
-		}
+	for i, e := range shown {
 		next, err := e.LinkOn(q.Key)
 		if err != nil {
 			return err

@@ -22,6 +22,19 @@ func (g *ground) open(v strict.Value) (*entry.Opened, error) {
 	return entry.Open(g.trust, g.tree, v)
 }
 
+// openAll opens the entries of a list, all of them before any of their members is judged.
+func (g *ground) openAll(list []strict.Value) ([]*entry.Opened, error) {
+	opened := make([]*entry.Opened, len(list))
+	for i, element := range list {
+		e, err := g.open(element)
+		if err != nil {
+			return nil, err
+		}
+		opened[i] = e
+	}
+	return opened, nil
+}
+
 // A closing says what follows the newest entry of a chain that a document shows: nothing, by its head in the map or its
 // lack there, or an entry that names its predecessor.
 type closing struct {

@@ -43,11 +43,11 @@ func (g *ground) readDeclared(q *Question, v strict.Value) (*declaration, error)
 	var spans []span
 	before := 0
 	d := &declaration{declared: true}
-	for _, element := range list {
-		manifest, err := g.open(element)
-		if err != nil {
-			return nil, err
-		}
+	manifests, err := g.openAll(list)
+	if err != nil {
+		return nil, err
+	}
+	for _, manifest := range manifests {
 		next, err := manifest.LinkOn(key)
 		if err != nil {
 			return nil, err

@@ -361,10 +361,8 @@ def _read_entries(ground: _Ground, window: _Window, members: JsonObject, closing
     more = "more" in members
     if more and members["more"] is not True:
         raise Refused("more is not true")
-    shown = []
-    for opened in array(members["entries"], "entries", MAX_ENTRIES):
-        entry = ground.open(opened)
-        shown.append((entry, _link_on(entry, window.key)))
+    entries = [ground.open(opened) for opened in array(members["entries"], "entries", MAX_ENTRIES)]
+    shown = [(entry, _link_on(entry, window.key)) for entry in entries]
     for i, (entry, link) in enumerate(shown):
         if not window.from_ms <= entry.ms <= window.to_ms:
             raise Refused("an entry is not in the window")
