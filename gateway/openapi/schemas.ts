@@ -28,7 +28,7 @@ export class SchemaComponents {
   #walk(value: Json): Json {
     if (typeof value !== 'object' || value === null) return value;
     if (Array.isArray(value)) return value.map((item: Json) => this.#walk(item));
-    const { $id, ...members } = openWhereEmpty(value as JsonObject);
+    const { $id, ...members } = withItems(openWhereEmpty(value as JsonObject));
     if (typeof $id !== 'string') return this.#members(members);
     this.#define($id, members);
     return { $ref: `#/components/schemas/${$id}` };
@@ -60,6 +60,40 @@ function openWhereEmpty(schema: JsonObject): JsonObject {
   return { ...schema, additionalProperties: true };
 }
 
+/**
+ * An array with a schema for its items, without which generators of clients stop, as they do at the `items: false` of
+ * a tuple. The `maxItems` of the tuple then closes it.
+ */
+function withItems(schema: JsonObject): JsonObject {
+  const { type, prefixItems, items = false, additionalItems: _, ...rest } = schema;
+  if ((type !== 'array' && !Array.isArray(prefixItems)) || items !== false) return schema;
+  if (!Array.isArray(prefixItems)) return { ...schema, items: {} };
+  const length = prefixItems.length;
+  return { ...rest, type: 'array', prefixItems, items: {}, minItems: length, maxItems: length };
+}
+
+/**
+ * A query parameter as the client sees it. Values arrive as strings, so a route declares a number by a pattern of its
+ * digits; in the document it is an integer, or a number where the pattern allows a decimal point.
+ */
+function queryParameter(schema: TSchema): TSchema {
+  const { pattern, type: _, ...rest } = schema as { pattern?: string; type?: string };
+  if (pattern === undefined || !DIGITS.test(pattern)) return schema;
+  const takes = new RegExp(pattern);
+  if (!takes.test('2') || takes.test('2026-07')) return schema;
+  const minimum = takes.test('0') ? 0 : 1;
+  if (takes.test('0.5')) return { ...rest, type: 'number', minimum };
+  const lengths = Array.from({ length: 16 }, (_item, i) => i + 1);
+  const longest = lengths.findLast((length) => takes.test('9'.repeat(length))) ?? 0;
+  // Without a range of lengths, the largest number need not be one of nines.
+  if (!/\{\d+,\d+\}/.test(pattern)) return { ...rest, type: 'integer', minimum };
+  const maximum = Math.min(Number('9'.repeat(longest)), Number.MAX_SAFE_INTEGER);
+  return { ...rest, type: 'integer', minimum, maximum };
+}
+
+/** Patterns of which digits and one point are all that they can take. */
+const DIGITS = /^\^(?:[0-9()[\]{},|?-]|\\\.)+\$$/;
+
 /** One parameter of an operation for each member of an object schema. */
 export function parametersOf(
   place: 'path' | 'query' | 'header',
@@ -78,7 +112,7 @@ export function parametersOf(
       in: place,
       required: place === 'path' || required.includes(name),
       ...(description === undefined ? {} : { description }),
-      schema: components.use(property),
+      schema: components.use(place === 'query' ? queryParameter(property) : property),
     };
   });
 }

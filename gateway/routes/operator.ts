@@ -2,6 +2,7 @@
 // gateway/API.md §13.
 
 import { hash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import { Type } from 'typebox';
 import { route } from '../../plugins/contract/index.ts';
 import type { Route } from '../../plugins/contract/index.ts';
@@ -33,7 +34,7 @@ const KeyMetadata = Type.Object(
 /** /api/v1/me, /metrics and /openapi.json. */
 export function operatorRoutes(gateway: Gateway): readonly Route[] {
   const { base_url } = gateway;
-  let document: { readonly bytes: Buffer; readonly etag: string } | null = null;
+  let document: ApiDocument | null = null;
   return [
     route({
       method: 'GET',
@@ -96,16 +97,30 @@ export function operatorRoutes(gateway: Gateway): readonly Route[] {
       handle(ctx) {
         document ??= documentOf(gateway);
         ctx.set('Cache-Control', 'public, max-age=300');
-        sendBytes(ctx, document.bytes, 'application/json', document.etag);
+        ctx.vary('Accept-Encoding');
+        const { bytes, gzipped, sha256 } = document;
+        if (ctx.acceptsEncodings('gzip', 'identity') === 'gzip') {
+          ctx.set('Content-Encoding', 'gzip');
+          sendBytes(ctx, gzipped, 'application/json', `"${sha256}-gzip"`);
+        } else {
+          sendBytes(ctx, bytes, 'application/json', `"${sha256}"`);
+        }
       },
     }),
   ];
 }
 
+/** The OpenAPI document, plain and compressed. */
+interface ApiDocument {
+  readonly bytes: Buffer;
+  readonly gzipped: Buffer;
+  readonly sha256: string;
+}
+
 /** The routes never change while the service runs. */
-function documentOf(gateway: Gateway): { readonly bytes: Buffer; readonly etag: string } {
+function documentOf(gateway: Gateway): ApiDocument {
   const { base_url, types } = gateway;
   const routes = gateway.routes();
   const bytes = Buffer.from(JSON.stringify(openApi({ base_url, routes, types })));
-  return { bytes, etag: `"${hash('sha256', bytes, 'hex')}"` };
+  return { bytes, gzipped: gzipSync(bytes, { level: 9 }), sha256: hash('sha256', bytes, 'hex') };
 }

@@ -203,4 +203,47 @@ describe('gateway/openapi/document', () => {
     }
     assert.equal('428' in responses, false);
   });
+
+  it('has number parameters of a query as numbers, and tuples without items: false', () => {
+    const numbers = route({
+      method: 'GET',
+      path: '/numbers',
+      tag: 'Numbers',
+      summary: 'Numbers',
+      access: 'read',
+      query: Type.Object({
+        limit: Type.Optional(Type.String({ pattern: '^[0-9]{1,6}$', description: 'How many.' })),
+        from: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,14}$' })),
+        share: Type.Optional(Type.String({ pattern: '^(0|[1-9][0-9]{0,11})(\\.[0-9]{1,6})?$' })),
+        month: Type.Optional(Type.String({ pattern: '^[0-9]{4}-(0[1-9]|1[0-2])$' })),
+        hash: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
+      }),
+      responses: {
+        200: {
+          description: 'A pair.',
+          schema: Type.Unsafe({
+            type: 'array',
+            prefixItems: [Type.String(), Type.Number()],
+            items: false,
+          }),
+        },
+      },
+      handle() {},
+    });
+    const document = made(numbers);
+    const { parameters } = document.paths['/numbers']?.['get'] as JsonObject & {
+      parameters: readonly { name: string; schema: JsonObject }[];
+    };
+    const types = parameters.map(({ name, schema }) => [name, schema['type'], schema['maximum']]);
+    assert.deepEqual(types, [
+      ['limit', 'integer', 999_999],
+      ['from', 'integer', 999_999_999_999_999],
+      ['share', 'number', undefined],
+      ['month', 'string', undefined],
+      ['hash', 'string', undefined],
+    ]);
+    const text = JSON.stringify(document);
+    assert.doesNotMatch(text, /"items":false/);
+    for (const part of ['"items":{}', '"maxItems":2']) assert.ok(text.includes(part), part);
+  });
 });

@@ -1,0 +1,50 @@
+// The document of the whole service, judged by linters that others use, and its size as it is served.
+
+import assert from 'node:assert/strict';
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import spectral from '@stoplight/spectral-core';
+import parsers from '@stoplight/spectral-parsers';
+import rulesets from '@stoplight/spectral-rulesets';
+import { run } from '../running.ts';
+import type { Running } from '../running.ts';
+
+describe('the OpenAPI document of the service', function () {
+  this.timeout(120_000);
+  let running: Running;
+  let text: string;
+  before(async () => {
+    running = await run();
+    text = (await running.get('/openapi.json')).text;
+  });
+  after(() => running.close());
+
+  it('has no error by Redocly', async () => {
+    const config = await createConfig({ extends: ['spec'] });
+    const problems = await lintFromString({ source: text, config });
+    const errors = problems.filter(({ severity }) => severity === 'error');
+    const lines = errors.map(({ message, location: [at] }) => `${at?.pointer ?? ''}: ${message}`);
+    assert.deepEqual(lines.slice(0, 10), []);
+  });
+
+  it('has no error by Spectral', async () => {
+    const linter = new spectral.Spectral();
+    linter.setRuleset({ extends: [rulesets.oas] } as never);
+    const document = new spectral.Document(text, parsers.Json);
+    const errors = (await linter.run(document)).filter(({ severity }) => String(severity) === '0');
+    const lines = errors.map(({ message, path }) => `${path.join('/')}: ${message}`);
+    assert.deepEqual(lines.slice(0, 10), []);
+  });
+
+  it('is compressed for clients that take gzip, and plain for others', async () => {
+    const url = `${running.url}/openapi.json`;
+    const zipped = await fetch(url, { headers: { 'accept-encoding': 'gzip' } });
+    assert.equal(zipped.headers.get('content-encoding'), 'gzip');
+    assert.equal(zipped.headers.get('vary'), 'Accept-Encoding');
+    assert.ok(Number(zipped.headers.get('content-length')) < 100_000);
+    assert.equal(await zipped.text(), text);
+    const plain = await fetch(url, { headers: { 'accept-encoding': 'identity' } });
+    assert.equal(plain.headers.get('content-encoding'), null);
+    assert.notEqual(plain.headers.get('etag'), zipped.headers.get('etag'));
+    assert.equal(await plain.text(), text);
+  });
+});
