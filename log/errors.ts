@@ -11,6 +11,7 @@ export type LogErrorCode =
   | 'note_invalid' // a signed note does not open
   | 'proof_invalid' // a proof does not prove what it claims
   | 'document_invalid' // an absence document is malformed or unproven
+  | 'question_unanswered' // an absence document is valid, and says nothing about what was asked
   | 'policy_invalid' // a witness policy does not parse
   | 'out_of_range' // an index, size or page that does not exist
   | 'not_found'

@@ -123,6 +123,7 @@ const LOG_PROBLEMS: Partial<Record<LogErrorCode, ApiErrorCode>> = {
   note_invalid: 'parameter_invalid',
   proof_invalid: 'parameter_invalid',
   document_invalid: 'parameter_invalid',
+  question_unanswered: 'parameter_invalid',
   policy_invalid: 'parameter_invalid',
   event_time_out_of_range: 'parameter_invalid',
   links_exceeded: 'parameter_invalid',

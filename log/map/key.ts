@@ -82,6 +82,9 @@ export function checkKey(key: unknown, declaredKinds?: ReadonlyMap<string, numbe
   return [kind, ...members];
 }
 
+/** Whether the core defines a chain kind; every other kind is declared by an entry type. */
+export const isChainKind = (kind: string): boolean => KINDS.has(kind);
+
 /** H(05, lp(origin) ‖ lp(key[0]) ‖ lp(key[1]) ‖ …): the place of a chain in the head map, 32 bytes. */
 export function skey(suite: Suite, origin: string, key: ChainKey): Uint8Array {
   return suite.sha256(lp(CHAIN_KEY_TAG, origin, ...key));

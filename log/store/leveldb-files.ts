@@ -1,5 +1,5 @@
 // The encodings in LevelDB's files, which the integrity checks of journal.ts, manifest.ts and tables.ts read: numbers
-// (LevelDB, doc/table_format.md), records with checksums (doc/log_format.md) and Snappy blocks.
+// (LevelDB, doc/table_format.md), records with checksums (LevelDB, doc/log_format.md) and Snappy blocks.
 
 import crc32c from 'crc-32/crc32c.js';
 

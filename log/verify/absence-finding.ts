@@ -18,6 +18,10 @@ import {
   Unanswerable,
 } from './finding.ts';
 import type { Line, Moment, Shown, Verifier } from './finding.ts';
+import { isLogError } from '../errors.ts';
+import { declaredKind } from '../map/grammar.ts';
+import { isChainKind } from '../map/key.ts';
+import type { Trust } from './trust.ts';
 import { besideOf } from './recognise.ts';
 import { openTree } from './witnessed.ts';
 
@@ -60,11 +64,15 @@ export const absenceVerifier: Verifier = {
     }
     return single('document', () => {
       const suite = suiteOf(asked);
-      const result = checkAbsence(document as Json, question, trust, { suite });
+      for (const { key } of [objectOf(parsedOf(document).question), question])
+        knowsKind(key, trust);
+      const result = answered(() => checkAbsence(document as Json, question, trust, { suite }));
       const members = parsedOf(document);
-      const { verdict, proof, entries, as_of_ms } = result;
+      const { verdict, proof, entries, as_of_ms, covers } = result;
       const { witnessed, map_verified, lag_ms, heartbeat_interval_ms } = result;
-      const shown = shownEntries(members);
+      const shown = shownEntries(members).filter(({ issued_at_ms: ms }) => {
+        return (ms as number) >= question.from_ms && (ms as number) <= question.to_ms;
+      });
       const page = { more: members.more === true, origin: trust.origin };
       const note = textOf(members.checkpoint);
       return {
@@ -74,6 +82,9 @@ export const absenceVerifier: Verifier = {
         summary: absenceWords(question, result, page),
         facts: {
           question: { ...question, key: [...question.key] },
+          ...(covers === undefined
+            ? {}
+            : { covers: { from_ms: covers.from_ms, to_ms: covers.to_ms } }),
           verdict,
           proof,
           entries,
@@ -92,6 +103,27 @@ export const absenceVerifier: Verifier = {
     });
   },
 };
+
+/** A kind that this verifier does not know is one that a plugin has declared: the caller can name it. */
+function knowsKind(key: unknown, { kinds }: Trust): void {
+  if (!Array.isArray(key) || typeof key[0] !== 'string') return;
+  const [kind, ...members] = key as [string, ...unknown[]];
+  if (isChainKind(kind) || kinds?.has(kind) === true || !declaredKind.test(kind)) return;
+  throw new Unanswerable(
+    `the chain kind ${kind} is declared by a plugin, and this verifier does not know it: ` +
+      `give --chain ${kind}=${String(members.length)} if it has ${String(members.length)} members`,
+  );
+}
+
+/** A valid document that does not answer the question proves nothing about it: neither valid nor invalid. */
+function answered(check: () => AbsenceResult): AbsenceResult {
+  try {
+    return check();
+  } catch (error) {
+    if (!isLogError(error) || error.code !== 'question_unanswered') throw error;
+    throw new Unanswerable(`the document does not answer this question (${error.message})`);
+  }
+}
 
 /** The entries of a document that holds, oldest first: what the log has under these names. */
 const shownEntries = ({ entries }: JsonObject): JsonObject[] =>
@@ -164,7 +196,11 @@ function chainOf({ key }: Question): string {
 }
 
 /** Why nothing can stand in the window. */
-function reasonOf({ proof }: AbsenceResult): string {
+function reasonOf({ proof, covers }: AbsenceResult): string {
+  if (covers !== undefined) {
+    const window = `from ${timeWords(covers.from_ms)} to ${timeWords(covers.to_ms)}`;
+    return `the document covers the log time ${window}, and shows no entry in the part that was asked about`;
+  }
   switch (proof) {
     case 'never':
       return 'the log has no entry of it at all';

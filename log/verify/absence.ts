@@ -9,7 +9,7 @@ import type { Json, JsonObject } from '../encoding/json-types.ts';
 import { LogError } from '../errors.ts';
 import { checkFollows, checkNext, checkWindowEmpty, readClosing } from './chain.ts';
 import type { Closing, Ground } from './chain.ts';
-import { checkQuestion, readDocument } from './document.ts';
+import { checkQuestion, isInside, readDocument, readQuestion } from './document.ts';
 import type { Question } from './document.ts';
 import { linkOn, openEntry } from './open.ts';
 import type { OpenedEntry } from './open.ts';
@@ -31,6 +31,8 @@ export interface AbsenceResult extends Vouched {
   readonly proof: Closing['type'];
   /** How many entries of the window it shows; with `more` in the document others follow on further pages. */
   readonly entries: number;
+  /** The question of the document, where its window is wider than the one that was asked about. */
+  readonly covers?: Question;
   /** Time of the map head: the log as of then is what the document speaks of. */
   readonly as_of_ms: number;
   /**
@@ -48,9 +50,10 @@ export interface AbsenceOptions {
 }
 
 /**
- * Checks a document, as text or parsed, against the caller's question.
+ * Checks a document, as text or parsed, against its own question, and then whether it answers the caller's.
  *
- * @throws LogError `document_invalid` with the step of log/FORMAT.md §6 and the reason
+ * @throws LogError `document_invalid` with the step of log/FORMAT.md §6 and the reason; `question_unanswered` when the
+ *   document is valid and the caller's question is neither its own nor one that log/FORMAT.md §6.9 derives from it
  */
 export function checkAbsence(
   document: Json,
@@ -60,46 +63,57 @@ export function checkAbsence(
 ): AbsenceResult {
   const { suite } = options;
   const parsed = step('document', () => readDocument(document));
-  step('step 0', () => {
-    checkQuestion(parsed, question, trust);
-  });
+  const [asked, own] = step('step 0', () => [
+    checkQuestion(question, trust),
+    readQuestion(parsed, trust),
+  ]);
   const tree = step('step 1', () =>
     openTree(suite, trust, string(parsed.checkpoint, 'checkpoint')),
   );
   const mapHead = step('step 2', () => openMapHead(suite, trust, tree, parsed.map_head ?? null));
   const { witnessed, map_verified, quorum_ms } = step('step 3', () => {
-    if (question.to_ms > mapHead.ms) throw refused('window is not closed at the map head');
+    if (own.to_ms > mapHead.ms) throw refused('window is not closed at the map head');
     const seen = checkWitnesses(trust, tree.cosignatures, mapHead.ms - SKEW_MS);
-    if (seen.quorum_ms === null && question.to_ms > (options.now_ms ?? Date.now()) + SKEW_MS) {
+    if (seen.quorum_ms === null && own.to_ms > (options.now_ms ?? Date.now()) + SKEW_MS) {
       throw refused('window is not closed at the clock of the verifier');
     }
     return seen;
   });
 
   const ground: Ground = { suite, trust, tree, mapHead };
-  const closing = step('step 4', () => readClosing(ground, question.key, parsed.proof));
-  const entries = step('step 5', () => readEntries(ground, question, parsed, closing));
-  if (entries === 0) {
+  const closing = step('step 4', () => readClosing(ground, own.key, parsed.proof));
+  const times = step('step 5', () => readEntries(ground, own, asked.after, parsed, closing));
+  if (times.length === 0) {
     step('step 4', () => {
-      checkWindowEmpty(closing, question.from_ms, question.to_ms);
+      checkWindowEmpty(closing, own.from_ms, own.to_ms);
     });
   }
-  const window = surfaceWindow(question);
+  const window = surfaceWindow(own);
   const { declared, coverage } = parsed;
   if (window === null && (declared !== undefined || coverage !== undefined)) {
     throw refused('step 6: declared and coverage stand only with kind surface');
   }
-  const { verdict, heartbeat_interval_ms } = verdictOf(ground, window, parsed, entries);
+  const { empty, heartbeat_interval_ms } = verdictOf(ground, window, parsed);
+  const proven = times.length > 0 ? 'PRESENT' : empty;
   step('step 8', () => {
-    if (parsed.verdict !== verdict) throw refused('verdict is not what the document proves');
+    if (parsed.verdict !== proven) throw refused('verdict is not what the document proves');
   });
   step('receipt', () => {
     checkReceipt(suite, trust, parsed);
   });
+  // Now the caller's question. The declaration and the heartbeats of a window hold for a part of it.
+  const same = isInside(own, asked);
+  // UNDECLARED and UNDERSAMPLED say nothing of a part of the window.
+  const answers = same || ((asked.after ?? parsed.more) === undefined && !proven.startsWith('UN'));
+  if (!answers || !isInside(asked, own)) {
+    throw new LogError('question_unanswered', 'step 0: another question');
+  }
+  const entries = times.filter((ms) => ms >= asked.from_ms && ms <= asked.to_ms).length;
   return {
-    verdict,
+    verdict: entries > 0 ? 'PRESENT' : empty,
     proof: closing.type,
     entries,
+    ...(same ? {} : { covers: own }),
     as_of_ms: mapHead.ms,
     heartbeat_interval_ms,
     witnessed,
@@ -121,13 +135,12 @@ function openMapHead(
   return entry;
 }
 
-/** Steps 6 to 8. What stands in the document is checked even where the verdict does not need it. */
+/** Steps 6 to 8 without entries. What is in the document is checked even where the verdict does not need it. */
 function verdictOf(
   ground: Ground,
   window: SurfaceWindow | null,
   document: JsonObject,
-  entries: number,
-): Pick<AbsenceResult, 'verdict' | 'heartbeat_interval_ms'> {
+): { readonly empty: Verdict; readonly heartbeat_interval_ms: number | null } {
   const { declared, coverage } = document;
   const declares =
     window === null || declared === undefined
@@ -139,17 +152,15 @@ function verdictOf(
       : step('step 7', () => readCoverage(ground, window, coverage));
   const heartbeat_interval_ms = declares?.interval_ms ?? null;
   const unwatched = heartbeat_interval_ms !== null && run?.covers(heartbeat_interval_ms) !== true;
-  const verdict =
-    entries > 0
-      ? 'PRESENT'
-      : window === null
-        ? 'ABSENT'
-        : declares?.window !== true
-          ? 'UNDECLARED'
-          : unwatched
-            ? 'UNDERSAMPLED'
-            : 'ABSENT';
-  return { verdict, heartbeat_interval_ms };
+  const empty =
+    window === null
+      ? 'ABSENT'
+      : declares?.window !== true
+        ? 'UNDECLARED'
+        : unwatched
+          ? 'UNDERSAMPLED'
+          : 'ABSENT';
+  return { empty, heartbeat_interval_ms };
 }
 
 function surfaceWindow({ key, from_ms, to_ms }: Question): SurfaceWindow | null {
@@ -186,20 +197,21 @@ function step<T>(name: string, check: () => T): T {
 const MAX_ENTRIES = 100;
 
 /**
- * Step 5: the entries of the window, oldest first and without a gap; answers how many.
+ * Step 5: the entries of the window, oldest first and without a gap; returns their times.
  *
  * @throws LogError of the check that failed
  */
 function readEntries(
   ground: Ground,
   question: Question,
+  after: number | undefined,
   document: JsonObject,
   closing: Closing,
-): number {
+): readonly number[] {
   if (document.entries === undefined) {
     if (document.more !== undefined) throw refused('more stands without entries');
-    if (question.after !== undefined) throw refused('a further page has entries');
-    return 0;
+    if (after !== undefined) throw refused('a further page has entries');
+    return [];
   }
   const more = document.more !== undefined;
   if (more && document.more !== true) throw refused('more is not true');
@@ -214,9 +226,9 @@ function readEntries(
     const before = shown[i - 1];
     if (before !== undefined) checkNext(before.link, before.entry, link);
     else if (
-      question.after === undefined
+      after === undefined
         ? link.prev !== null && link.prev.ms >= question.from_ms
-        : link.prev?.index !== question.after
+        : link.prev?.index !== after
     ) {
       throw refused('first entry of the window is left out');
     }
@@ -228,5 +240,5 @@ function readEntries(
   if (!more && closing.type === 'gap' && closing.successor.ms <= question.to_ms) {
     throw refused('an entry of the window is left out');
   }
-  return shown.length;
+  return shown.map(({ entry }) => entry.ms);
 }

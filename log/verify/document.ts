@@ -51,18 +51,24 @@ export function readDocument(document: Json): JsonObject {
   return parsed;
 }
 
-/** Step 0: the question is well formed, and the document's is the same. */
-export function checkQuestion(document: JsonObject, question: Question, trust: Trust): void {
-  const key = checkKey(question.key, trust.kinds);
-  const from_ms = count(question.from_ms, 'from_ms');
-  const to_ms = count(question.to_ms, 'to_ms');
-  if (question.after !== undefined) count(question.after, 'after');
-  if (from_ms > to_ms) throw refused('window ends before it begins');
-  const asked = exactObject(document.question, 'question', ['key', 'from_ms', 'to_ms']);
-  const same =
-    asked.from_ms === from_ms &&
-    asked.to_ms === to_ms &&
-    Array.isArray(asked.key) &&
-    sameKey(asked.key as ChainKey, key);
-  if (!same) throw refused('document answers another question');
+/** A question whose key has the grammar of its kind, and whose window does not end before it begins. */
+export function checkQuestion(question: Question, { kinds }: Trust): Question {
+  checkKey(question.key, kinds);
+  count(question.after ?? 0, 'after');
+  if (count(question.from_ms, 'from_ms') > count(question.to_ms, 'to_ms')) {
+    throw refused('window is reversed');
+  }
+  return question;
 }
+
+/** Step 0: the question of a document, which it is checked against before it is compared with that of the caller. */
+export const readQuestion = ({ question }: JsonObject, trust: Trust): Question =>
+  checkQuestion(
+    // checkQuestion checks the type of each member.
+    exactObject(question, 'question', ['key', 'from_ms', 'to_ms']) as unknown as Question,
+    trust,
+  );
+
+/** Whether `asked` is about the same chain as `own`, and about a window inside that of `own`. */
+export const isInside = (asked: Question, own: Question): boolean =>
+  sameKey(asked.key, own.key) && asked.from_ms >= own.from_ms && asked.to_ms <= own.to_ms;

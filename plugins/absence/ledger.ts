@@ -339,7 +339,8 @@ function verifiedDocument(
     const result = verifyAbsence(document as Json, question, trust, options);
     return { ...shared, ...answerOf(result), checks: checksOf(null, members) };
   } catch (error) {
-    if (!isLogError(error) || error.code !== 'document_invalid') throw error;
+    if (!isLogError(error)) throw error;
+    if (error.code !== 'document_invalid' && error.code !== 'question_unanswered') throw error;
     const foreign = log === null && error.message.startsWith('step 1:');
     const failure = foreign ? 'step 1: the checkpoint is of no log of this service' : error.message;
     return { ...shared, ...REFUSED, checks: checksOf(failure, members) };

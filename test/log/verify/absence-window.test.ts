@@ -5,8 +5,15 @@ import { native } from '../../../log/crypto/native.ts';
 import type { JsonObject } from '../../../log/encoding/json-types.ts';
 import { policyOf } from '../../../log/note/policy.ts';
 import { formatVkey } from '../../../log/note/vkey.ts';
-import type { Trust } from '../../../log/verify.ts';
-import { check, documentOf, refusal, refuses } from '../../support/absence-documents.ts';
+import type { Question, Trust } from '../../../log/verify.ts';
+import {
+  check,
+  checkAsked,
+  documentOf,
+  refusal,
+  refuses,
+  SURFACE,
+} from '../../support/absence-documents.ts';
 import { Forge, name43, seedKey } from '../../support/forge.ts';
 
 describe('the window of an absence document', () => {
@@ -69,5 +76,66 @@ describe('the window of an absence document', () => {
       { witnessed, map_verified, lag_ms },
       { witnessed: 0, map_verified: 1, lag_ms: null },
     );
+  });
+
+  const unanswered = { name: 'LogError', code: 'question_unanswered' };
+
+  it('answers a question about a part of it, and says which window it covers', () => {
+    const document = never(1000, ms);
+    const { key, from_ms, to_ms } = document['question'] as unknown as Question;
+    const part = checkAsked(document, { key, from_ms: from_ms + 1, to_ms: to_ms - 1 });
+    assert.deepEqual(part, { ...check(document), covers: { key, from_ms, to_ms } });
+    assert.equal('covers' in check(document), false);
+  });
+
+  it('answers no question about another chain, an earlier, a later or a further time', () => {
+    const document = never(1000, ms - 1000);
+    const { key, from_ms, to_ms } = document['question'] as unknown as Question;
+    for (const other of [
+      { key: ['session', name43(2)], from_ms, to_ms },
+      { key, from_ms: from_ms - 1, to_ms },
+      { key, from_ms, to_ms: to_ms + 1 },
+      { key, from_ms: 0, to_ms: ms },
+    ]) {
+      assert.throws(() => checkAsked(document, other), unanswered);
+    }
+    const after = { key, from_ms: from_ms + 1, to_ms, after: 1 };
+    assert.throws(() => checkAsked(document, after), refusal(/step 5/));
+  });
+
+  it('is checked against its own question before it is compared with that of the caller', () => {
+    const { key } = never(0, ms)['question'] as unknown as Question;
+    const late = never(0, ms + 1);
+    assert.throws(
+      () => checkAsked(late, { key, from_ms: 0, to_ms: 1 }),
+      refusal(/step 3: window is not closed/),
+    );
+  });
+
+  it('answers with the entries inside the part, when its pages are complete', () => {
+    const act = log.opened(4); // see Forge.usual
+    const at = (JSON.parse(act['entry'] as string) as { issued_at_ms: number }).issued_at_ms;
+    const question = { key: SURFACE, from_ms: 0, to_ms: ms };
+    const document = documentOf(log, question, {
+      verdict: 'PRESENT',
+      entries: [act],
+    });
+    assert.equal(check(document).entries, 1);
+    const inside = checkAsked(document, { ...question, from_ms: at, to_ms: at });
+    assert.deepEqual([inside.verdict, inside.entries], ['PRESENT', 1]);
+    assert.deepEqual(inside.covers, question);
+    // Without a declaration nothing shows that the surface was watched.
+    const beside = checkAsked(document, { ...question, from_ms: at + 1 });
+    assert.deepEqual([beside.verdict, beside.entries], ['UNDECLARED', 0]);
+    assert.throws(() => checkAsked({ ...document, more: true }, { ...question, from_ms: 1 }), {
+      code: 'document_invalid',
+    });
+  });
+
+  it('answers nothing about a part of a window that it does not declare', () => {
+    const key = ['surface', SURFACE[1]!, 'never_seen'];
+    const document = documentOf(log, { key, from_ms: 0, to_ms: ms }, { verdict: 'UNDECLARED' });
+    assert.equal(check(document).verdict, 'UNDECLARED');
+    assert.throws(() => checkAsked(document, { key, from_ms: 1, to_ms: ms }), unanswered);
   });
 });

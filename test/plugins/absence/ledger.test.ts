@@ -114,7 +114,7 @@ describe('the absence ledger', () => {
   });
 
   it('refuses a document of another question, and names the step', async () => {
-    const question = { ...witness.question, to_ms: witness.question.to_ms - 1 };
+    const question = { ...witness.question, from_ms: witness.question.from_ms - 1 };
     const { status, json } = await verify({ document: witness, question });
     assert.deepEqual([status, json.valid, json.verdict], [200, false, null]);
     assert.equal(json.heartbeat_interval_ms, null);
@@ -150,7 +150,7 @@ describe('the absence ledger', () => {
       ['not json', question, ['document failed']],
       [[], question, ['document failed']],
       ['{"a":1,"a":2}', question, ['document failed']],
-      [elsewhere, other, ['document ok', 'step 0 failed']],
+      [elsewhere, other, ['document ok', 'step 0 ok', 'step 1 failed']],
       [elsewhere, question, ['document ok', 'step 0 ok', 'step 1 failed']],
       [
         bare,
