@@ -4,6 +4,7 @@
 // of inference seals is one of its own log: none of these goes over.
 
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import {
   carriedKind,
   carriedType,
@@ -15,11 +16,11 @@ import {
   Nullable,
   SafeCount,
 } from '../contract/index.ts';
-import type { Carry, JsonObject, LogView } from '../contract/index.ts';
+import type { Carried, Carry, JsonObject, LogView, RowWriter } from '../contract/index.ts';
 import { balanceRow, HolderRef, supplyRow } from './custody.ts';
 import { aggregateRow, feedRow, isOpenDispute } from './oracle/entries.ts';
 import type { AggregateRow } from './oracle/entries.ts';
-import { ConditionMembers, triggerRow } from './trigger/entries.ts';
+import { BindScope, ConditionMembers, holdBinds, triggerRow } from './trigger/entries.ts';
 import type { TriggerRow } from './trigger/entries.ts';
 
 const LogNumber = { ...SafeCount, minimum: 1 };
@@ -31,36 +32,42 @@ const Balance = Type.Object(
   { asset_ref: Identifier, holder_ref: Type.Optional(HolderRef), balance: DecimalText },
   { additionalProperties: false },
 );
+const settled = {
+  index: SafeCount,
+  log_number: LogNumber,
+  action: Identifier,
+  enabled_exposure_micro_usd: SafeCount,
+};
+const trigger = {
+  trigger_id: EntryId,
+  template_id: Identifier,
+  condition: ConditionMembers,
+  default_action: Identifier,
+  callable_actions: Type.Array(Identifier),
+  exposure_ceiling_micro_usd: SafeCount,
+  enabled_exposure_micro_usd: SafeCount,
+  fee_bps: Nullable(DecimalText),
+  feed_id: Type.Optional(Identifier),
+  expires_at_ms: Type.Optional(Millis),
+  run_ms: Type.Array(Millis),
+  newest: Nullable(
+    Type.Object(
+      { aggregate: EntryId, at: Type.Integer(), index: SafeCount, log_number: LogNumber },
+      { additionalProperties: false },
+    ),
+  ),
+  settled: Nullable(Type.Object(settled, { additionalProperties: false })),
+};
 const Trigger = Type.Object(
   {
-    trigger_id: EntryId,
-    template_id: Identifier,
-    condition: ConditionMembers,
-    default_action: Identifier,
-    callable_actions: Type.Array(Identifier),
-    exposure_ceiling_micro_usd: SafeCount,
-    enabled_exposure_micro_usd: SafeCount,
-    fee_bps: Nullable(DecimalText),
-    feed_id: Type.Optional(Identifier),
-    expires_at_ms: Type.Optional(Millis),
-    run_ms: Type.Array(Millis),
-    newest: Nullable(
-      Type.Object(
-        { aggregate: EntryId, at: Type.Integer(), index: SafeCount, log_number: LogNumber },
-        { additionalProperties: false },
-      ),
-    ),
+    ...trigger,
     settled: Nullable(
       Type.Object(
-        {
-          index: SafeCount,
-          log_number: LogNumber,
-          action: Identifier,
-          enabled_exposure_micro_usd: SafeCount,
-        },
+        { ...settled, bind: Type.Optional(Type.Enum(['held', 'released'])) },
         { additionalProperties: false },
       ),
     ),
+    bind_hold: Type.Optional(BindScope),
   },
   { additionalProperties: false },
 );
@@ -74,19 +81,12 @@ const Dispute = Type.Object(
   { additionalProperties: false },
 );
 
-/** `foundry.carried.v1`. */
-export const carried = carriedType('foundry', {
+const kinds = {
   supply: carriedKind(Supply, ({ value }, rows) => {
     rows.put(supplyRow(value.asset_ref), value.supply);
   }),
   balance: carriedKind(Balance, ({ value }, rows) => {
     rows.put(balanceRow(value.asset_ref, value.holder_ref), value.balance);
-  }),
-  trigger: carriedKind(Trigger, ({ value, tenant_ref, rests_on }, rows) => {
-    const { trigger_id, ...terms } = value;
-    const { index, log_number } = rests_on;
-    const row = { tenant_ref, index, log_number, ...terms } as unknown as JsonObject;
-    rows.put(triggerRow(trigger_id), row);
   }),
   dispute: carriedKind(Dispute, ({ value, tenant_ref, rests_on }, rows) => {
     const { aggregate_entry_id, feed_id, as_of_ms, newest } = value;
@@ -96,6 +96,32 @@ export const carried = carriedType('foundry', {
     rows.put(aggregateRow(aggregate_entry_id), row);
     if (newest) rows.put(feedRow(tenant_ref, feed_id), aggregate_entry_id);
   }),
+};
+
+function projectCarried(
+  { value, tenant_ref, rests_on }: Carried<Static<typeof Trigger>>,
+  rows: RowWriter,
+): void {
+  const { trigger_id, ...terms } = value;
+  const { index, log_number } = rests_on;
+  const row = { tenant_ref, index, log_number, ...terms } as unknown as JsonObject;
+  rows.put(triggerRow(trigger_id), row);
+  if (value.settled?.bind === 'held') holdBinds(rows, tenant_ref, value.bind_hold ?? {}, 1);
+}
+
+/** `foundry.carried.v2`. */
+export const carried = carriedType(
+  'foundry',
+  { ...kinds, trigger: carriedKind(Trigger, projectCarried) },
+  2,
+);
+
+/** `foundry.carried.v1`, of earlier releases: no trigger held a bind. */
+export const earlierCarried = carriedType('foundry', {
+  supply: kinds.supply,
+  balance: kinds.balance,
+  trigger: carriedKind(Type.Object(trigger, { additionalProperties: false }), projectCarried),
+  dispute: kinds.dispute,
 });
 
 /** The `carry` of the foundry. */

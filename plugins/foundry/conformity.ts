@@ -69,11 +69,7 @@ const packRow = (tenant_ref: string, pack_sha256: string): string =>
   `foundry/pack/${tenant_ref}/${pack_sha256}`;
 
 /** Index of the entry that commits to this pack of the tenant already; undefined where there is none. */
-export function committedAt(
-  rows: RowReader,
-  tenant_ref: string,
-  pack_sha256: string,
-): number | undefined {
+function committedAt(rows: RowReader, tenant_ref: string, pack_sha256: string): number | undefined {
   return rows.get(packRow(tenant_ref, pack_sha256)) as number | undefined;
 }
 
@@ -269,6 +265,15 @@ export async function packed(
     toll: host.toll('conformity_pack'),
   };
   return { pack_sha256, draft };
+}
+
+/** The entry that commits to this pack already; null where there is none. */
+export function standingPack(host: PluginHost, caller: Caller, pack_sha256: string): string | null {
+  const log = host.log(caller.kind);
+  const rows = { get: (key: string) => log.row(key.slice('foundry/'.length)) };
+  const index = committedAt(rows, caller.tenant_ref, pack_sha256);
+  const text = index === undefined ? null : log.entry(index);
+  return text === null ? null : ((JSON.parse(text) as JsonObject)['entry_id'] as string);
 }
 
 function withSystem(parts: PackParts, system: PackRequest['system']): PackParts {

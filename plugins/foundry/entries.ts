@@ -16,6 +16,7 @@ export const foundryErrors = errorsOf({
     status: 409,
     sentence: 'The trigger fired before, with another settlement.',
   },
+  trigger_released: { status: 409, sentence: 'The trigger was released before.' },
   trigger_window_closed: { status: 409, sentence: 'The trigger has expired.' },
   oracle_disputed: { status: 409, sentence: 'The sources of the oracle disagree.' },
   inference_upstream_unconfigured: {

@@ -2,7 +2,9 @@
 // step leaves a receipt. gateway/API.md §10.5 to §10.9.
 
 import { definePlugin } from '../contract/index.ts';
-import { carried, carry } from './carry.ts';
+import gate from '../gate/index.ts';
+import restraint from '../restraint/index.ts';
+import { carried, carry, earlierCarried } from './carry.ts';
 import { conformityRoute, conformityType } from './conformity.ts';
 import { custodyRoute, custodyType } from './custody.ts';
 import { sealType } from './inference/entries.ts';
@@ -13,8 +15,11 @@ import { oracleRoutes } from './oracle/routes.ts';
 import { pipelineRoute, pipelineType } from './pipeline.ts';
 import { catalogRoutes, installedBaseRoute } from './routes.ts';
 import {
-  earlierSettlementType,
+  earlierTriggerTypes,
   evaluationType,
+  isBindHeld,
+  noticeType,
+  releaseType,
   settlementType,
   triggerEvents,
   triggerType,
@@ -27,7 +32,7 @@ export default definePlugin({
   contract: 2,
   name: 'foundry',
   title: 'Actuation foundry',
-  requires: ['clear', 'classify', 'silence'],
+  requires: ['clear', 'classify', 'silence', 'restraint', 'gate'],
   settings: InferenceSettings,
   errors: foundryErrors,
   types: [
@@ -37,25 +42,32 @@ export default definePlugin({
     triggerType,
     evaluationType,
     settlementType,
-    earlierSettlementType,
+    noticeType,
+    releaseType,
+    ...earlierTriggerTypes,
     custodyType,
     conformityType,
     sealType,
     pipelineType,
     carried,
+    earlierCarried,
   ],
   carry,
   events: triggerEvents,
-  setup: (host) => ({
-    routes: [
-      ...catalogRoutes(host),
-      ...oracleRoutes(host),
-      ...triggerRoutes(host),
-      custodyRoute(host),
-      conformityRoute(host),
-      inferenceRoute(host),
-      pipelineRoute(host),
-      installedBaseRoute(host),
-    ],
-  }),
+  setup(host) {
+    host.use(gate).holdsBinds(isBindHeld);
+    const { seal } = host.use(restraint);
+    return {
+      routes: [
+        ...catalogRoutes(host),
+        ...oracleRoutes(host),
+        ...triggerRoutes(host, seal),
+        custodyRoute(host),
+        conformityRoute(host),
+        inferenceRoute(host),
+        pipelineRoute(host),
+        installedBaseRoute(host),
+      ],
+    };
+  },
 });

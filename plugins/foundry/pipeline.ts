@@ -28,7 +28,7 @@ import type {
   Route,
   SequencePoint,
 } from '../contract/index.ts';
-import { committedAt, CONFORMITY, packed } from './conformity.ts';
+import { CONFORMITY, packed, standingPack } from './conformity.ts';
 import { CUSTODY, custodyBody, custodyDraft } from './custody.ts';
 import type { CustodyRequest } from './custody.ts';
 import { count, lastEntry } from './entries.ts';
@@ -225,15 +225,6 @@ function settlementDraft(
       settled(decided(at), (exposure) => clearRate(at.rows, tenant_ref, at.issued_at_ms, exposure)),
     toll: settlementToll(host, { trigger: { fee_bps }, enabled_exposure_micro_usd: enabled }),
   };
-}
-
-/** The entry that commits to this pack already; null where there is none. */
-function standingPack(host: PluginHost, caller: Caller, pack_sha256: string): string | null {
-  const log = host.log(caller.kind);
-  const rows = { get: (key: string) => log.row(key.slice('foundry/'.length)) };
-  const index = committedAt(rows, caller.tenant_ref, pack_sha256);
-  const text = index === undefined ? null : log.entry(index);
-  return text === null ? null : ((JSON.parse(text) as JsonObject)['entry_id'] as string);
 }
 
 /** The run's own entry, last of its group: each step by the entry that stands before. */

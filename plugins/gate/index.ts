@@ -24,6 +24,7 @@ import type { Permit, PermitQuestion, PermitUse } from './permit.ts';
 import { policyRoutes } from './policy-routes.ts';
 import { classifyEvaluator, decisionEvaluator } from './replay.ts';
 import { gateRoutes } from './routes.ts';
+import type { BindHold } from './routes.ts';
 
 export { DECISION, gateErrors, USE } from './entries.ts';
 export type { Challenger } from './challenge.ts';
@@ -48,6 +49,8 @@ export interface GateApi {
   permitUse(question: PermitQuestion, consumer: string): PermitUse;
   /** Words the 428 of acts that a policy wants a receipt for; called while plugins are set up. */
   challenges(challenger: Challenger): void;
+  /** Holds binds: while it is true of a bind, execute-gate/bind is BLOCK `bind_held`. Called while plugins are set up. */
+  holdsBinds(held: BindHold): void;
 }
 
 /** The plugin `gate`. */
@@ -75,9 +78,14 @@ export default definePlugin<GateApi>({
     replays.evaluates(DECISION, decisionEvaluator(host, gateCatalog(host), judge));
     replays.evaluates(RESULT, classifyEvaluator(host, judge));
     let challenger = PLAIN_CHALLENGER;
+    let bindHold: BindHold = () => false;
     return {
       routes: [
-        ...gateRoutes(host, () => challenger),
+        ...gateRoutes(
+          host,
+          () => challenger,
+          () => bindHold,
+        ),
         ...policyRoutes(host),
         ...holdRoutes(host),
         permitRoute(host),
@@ -88,6 +96,9 @@ export default definePlugin<GateApi>({
         permitUse: (question, consumer) => permitUse(host, question, consumer),
         challenges(other) {
           challenger = other;
+        },
+        holdsBinds(held) {
+          bindHold = held;
         },
       },
     };

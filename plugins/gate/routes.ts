@@ -10,6 +10,7 @@ import type {
   PluginHost,
   Route,
   RouteContext,
+  RowReader,
 } from '../contract/index.ts';
 import { BindGateAnswer, GateAnswer, gateAnswer } from './answer.ts';
 import { asked, gateBody, gateCatalog } from './asking.ts';
@@ -18,7 +19,7 @@ import { hasInputs } from './carry.ts';
 import { challenge, GateChallenge, ReceiptHeader, receiptOfHeader } from './challenge.ts';
 import type { Challenger } from './challenge.ts';
 import { decide, requiredReceipt } from './rules.ts';
-import type { Verdict } from './rules.ts';
+import type { Act, Verdict } from './rules.ts';
 import { decisionDrafts } from './drafts.ts';
 import type { Deciding } from './drafts.ts';
 import { logOfEarlierPolicy } from './earlier.ts';
@@ -59,6 +60,14 @@ class StandsAlready extends Error {
   }
 }
 
+/** Whether a bind of a tenant is held by another plugin, by the rows as of the entry before. */
+export type BindHold = (rows: RowReader, tenant_ref: string, act: Act) => boolean;
+
+/** At the sequence point the bind is held, or is not, other than the verdict says. */
+class OtherHold extends Error {}
+
+const BIND_HELD: Verdict = { outcome: 'DENY', reasons: ['bind_held'] };
+
 const EXAMPLE = {
   action_type: 'payment.release',
   agent_id: 'agent:treasury-bot',
@@ -68,7 +77,11 @@ const EXAMPLE = {
 };
 
 /** The routes that decide. */
-export function gateRoutes(host: PluginHost, challenger: () => Challenger): readonly Route[] {
+export function gateRoutes(
+  host: PluginHost,
+  challenger: () => Challenger,
+  bindHold: () => BindHold,
+): readonly Route[] {
   const shared = {
     method: 'POST',
     tag: 'gate',
@@ -111,9 +124,12 @@ export function gateRoutes(host: PluginHost, challenger: () => Challenger): read
       ...shared,
       path: '/api/v1/execute-gate/bind',
       summary: 'Ask whether a policy may be bound',
-      description: `PERMIT is ALLOW, all else BLOCK. ${description}`,
+      description:
+        'PERMIT is ALLOW, all else BLOCK. While a fired trigger with the action bind_hold is not released, the ' +
+        `answer is BLOCK with the reason \`bind_held\`. ${description}`,
       responses: { 200: { description: 'The decision.', schema: BindGateAnswer }, ...refusal },
-      handle: (ctx) => failingClosed(handle(ctx), { outcome: 'SILENCE', decision: 'BLOCK' }),
+      handle: (ctx) =>
+        failingClosed(handle(ctx, bindHold()), { outcome: 'SILENCE', decision: 'BLOCK' }),
       respond(entries, disclosures, request) {
         const answer = gateAnswer(host, entries, disclosures, request);
         return { ...answer, decision: answer['outcome'] === 'PERMIT' ? 'ALLOW' : 'BLOCK' };
@@ -125,7 +141,10 @@ export function gateRoutes(host: PluginHost, challenger: () => Challenger): read
 function decider(host: PluginHost, catalog: GateCatalog, challenger: () => Challenger) {
   const api = host.use(classify);
   const tolls = { permit: host.toll('execute_gate'), hold: host.toll('hold') };
-  return async (ctx: RouteContext<unknown, unknown, GateRequest>): Promise<void> => {
+  return async (
+    ctx: RouteContext<unknown, unknown, GateRequest>,
+    isBindHeld: BindHold = () => false,
+  ): Promise<void> => {
     const { body: request, caller } = ctx.state;
     const log = host.log(caller.kind);
     const shown = receiptOfHeader(ctx.get('X-Receipt'));
@@ -133,18 +152,31 @@ function decider(host: PluginHost, catalog: GateCatalog, challenger: () => Chall
     const use_secret = request.use_secret ?? shown?.use_secret;
     const asking = await asked(host, catalog, api, { request, caller, receipt, use_secret });
     let inForce = policyInForce(log, caller.tenant_ref);
+    let held = false;
     for (;;) {
-      const verdict = told(host, caller, decide(asking.act, inForce?.policy ?? null));
+      const verdict = held
+        ? BIND_HELD
+        : told(host, caller, decide(asking.act, inForce?.policy ?? null));
       const use = verdict.outcome === 'PERMIT' ? shownPermit(asking, inForce) : null;
       const deciding: Deciding = { asked: asking, verdict, inForce, catalog, tolls, use };
       try {
-        await ctx.state.append(decisionDrafts(deciding), { check: checkOf(host, deciding) });
+        const check = checkOf(host, deciding);
+        await ctx.state.append(decisionDrafts(deciding), {
+          check(at) {
+            if (isBindHeld(at.rows, caller.tenant_ref, asking.act) !== held) throw new OtherHold();
+            check(at);
+          },
+        });
         return;
       } catch (error) {
         if (error instanceof StandsAlready) {
           // The restraint of a hold, and of its refusal, is the next entry of its group.
           await answerWithPlace(ctx, error.row, error.row.permit_id === null ? 1 : 0);
           return;
+        }
+        if (error instanceof OtherHold) {
+          held = !held;
+          continue;
         }
         if (!(error instanceof OtherPolicy)) throw challenged(asking, inForce, error);
         const { row } = error;
@@ -200,7 +232,7 @@ function checkOf(host: PluginHost, { asked: asking, verdict, inForce, catalog, u
     if (log === undefined || session_id === undefined) return null;
     return caller.sessionRef(session_id, log.origin);
   };
-  const check: GroupOptions['check'] = (at) => {
+  const check: NonNullable<GroupOptions['check']> = (at) => {
     const policy = gateRow(at.rows, policyRow(caller.tenant_ref)) as unknown as
       PolicyRow | undefined;
     if (policy?.entry_id !== inForce?.entry_id) throw new OtherPolicy(policy);

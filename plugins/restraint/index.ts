@@ -2,7 +2,7 @@
 // what must not be destroyed. gateway/API.md §7.7, §7.9.
 
 import { definePlugin } from '../contract/index.ts';
-import type { JsonObject, Kind } from '../contract/index.ts';
+import type { Caller, Draft, JsonObject, Kind } from '../contract/index.ts';
 import {
   ccrType,
   holdMark,
@@ -17,7 +17,7 @@ import { holdOver, releaseRoute } from './release.ts';
 import { replayRoute, RESTRAINT_EVALUATOR } from './replay.ts';
 import type { Evaluator } from './replay.ts';
 import { restraintRoutes } from './routes.ts';
-import { sealRoute } from './seal.ts';
+import { sealed, sealRoute } from './seal.ts';
 
 export { restraintObject, RestraintObject } from './routes.ts';
 export { CAUSES, restraintDraft, restraintReceiptRef } from './record.ts';
@@ -32,6 +32,11 @@ export interface RestraintApi {
   holdOver(kind: Kind, statement: JsonObject): Promise<Hold | null>;
   /** Row, by its whole name, that every new hold of the tenant changes. */
   holdMark(tenant_ref: string): string;
+  /** A spoliation seal over sessions of the caller, for a group of the asking plugin. */
+  readonly seal: (
+    caller: Caller,
+    scope: { readonly trigger_event: string; readonly session_ids: readonly string[] },
+  ) => Promise<Draft>;
   /** Says how decisions of a type are re-evaluated; called while plugins are set up. */
   evaluates(type: string, evaluator: Evaluator): void;
 }
@@ -54,6 +59,8 @@ export default definePlugin<RestraintApi>({
       retention,
       api: {
         ...retention,
+        seal: async (caller, scope) =>
+          (await sealed(host, host.toll('spoliation_seal'), caller, scope)).draft,
         evaluates(type, evaluator) {
           evaluators.set(type, evaluator);
         },

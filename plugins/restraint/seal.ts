@@ -15,7 +15,15 @@ import {
   toBase64,
   toHex,
 } from '../contract/index.ts';
-import type { Caller, ChainKey, Json, LogView, PluginHost, Route } from '../contract/index.ts';
+import type {
+  Caller,
+  ChainKey,
+  Draft,
+  Json,
+  LogView,
+  PluginHost,
+  Route,
+} from '../contract/index.ts';
 import { SEAL, SEAL_DOES_NOT_ASSERT, SealMembers, sealType } from './entries.ts';
 
 /** Entries that a seal counts, and those that its answer lists with proofs. */
@@ -31,14 +39,14 @@ const Preserved = Type.Object({
   inclusion_proof: Type.Array(Type.String()),
 });
 
-const { does_not_assert: _, ...sealed } = SealMembers.properties;
+const { does_not_assert: _, ...shownMembers } = SealMembers.properties;
 
 const SealAnswer = Type.Object(
   {
     ok: Type.Literal(true),
     seal_id: Type.String({ format: 'uuid' }),
     verify_url: Type.String({ format: 'uri' }),
-    seal: Type.Object(sealed),
+    seal: Type.Object(shownMembers),
     checkpoint: Type.Union([Type.String(), Type.Null()]),
     preserved: Type.Array(Preserved, {
       description: `The first ${String(MAX_LISTED)} preserved entries, under the checkpoint.`,
@@ -94,65 +102,13 @@ export function sealRoute(host: PluginHost): Route {
     // A session is looked up by its chain.
     cost: ({ body }) => 1 + (body.session_ids ?? []).length / 50,
     async handle(ctx) {
-      const { body, caller } = ctx.state;
-      const { trigger_event, trigger_date, session_ids = [], systems } = body;
-      const { from_ms = null, to_ms = null } = body;
-      if (from_ms !== null && to_ms !== null && from_ms > to_ms) {
-        throw new ApiError('parameter_invalid', 'from_ms is over to_ms', { param: 'from_ms' });
-      }
-      const log = host.log(caller.kind);
-      const refsIn = ({ origin }: LogView): string[] => [
-        ...new Set(session_ids.map((id) => caller.sessionRef(id, origin))),
-      ];
-      const sessions = refsIn(log);
-      const earlier = host.logs(caller.kind).filter(({ number }) => number < log.number);
-      const { size, note, map_head_ms } = await log.covering(log.size());
-      const window = { from_ms: from_ms ?? 0, to_ms: Math.min(to_ms ?? map_head_ms, map_head_ms) };
-      const indexes = (await standing(log, await chainsOf(log, caller, sessions), window)).filter(
-        (index) => index < size,
-      );
-      const listed = indexes.slice(0, MAX_LISTED).map((index) => preserved(log, index, size));
-      const earlier_logs = await Promise.all(
-        earlier.map(async (one) => {
-          const to_ms = Math.min(window.to_ms, one.published().map_head_ms);
-          const chains = await chainsOf(one, caller, refsIn(one));
-          const found = await standing(one, chains, { ...window, to_ms });
-          return { log: logName(one), preserved_count: found.length };
-        }),
-      );
-      const more = earlier.length === 0 ? {} : { earlier_logs };
-      const kept = { checkpoint: note, preserved: listed, ...more };
-      await ctx.state.append(
-        [
-          {
-            type: SEAL,
-            members: {
-              ...(trigger_date === undefined ? {} : { trigger_date }),
-              // A session has another name in each log, and the hold is over what any of them has of it.
-              subject_sessions: [log, ...earlier].flatMap((one) =>
-                refsIn(one).map((session) => `session:${session}`),
-              ),
-              from_ms,
-              to_ms,
-              checkpoint_size: size,
-              preserved_count: indexes.length,
-              preserved_indexes_sha256: createHash('sha256')
-                .update(canonical(indexes))
-                .digest('hex'),
-              retention_hold: true,
-              does_not_assert: Object.keys(SEAL_DOES_NOT_ASSERT),
-            },
-            private: { trigger_event, ...(systems === undefined ? {} : { systems }) },
-            toll,
-          },
-        ],
-        { keep: { now: kept, later: () => kept } },
-      );
+      const { draft, kept } = await sealed(host, toll, ctx.state.caller, ctx.state.body);
+      await ctx.state.append([draft], { keep: { now: kept, later: () => kept } });
     },
     respond([entry], _disclosures, _request, kept) {
       if (entry === undefined) throw new Error('a seal has one entry');
       const { entry_id, statement, receipt } = entry;
-      const shown = Object.keys(sealed).filter((name) => statement[name] !== undefined);
+      const shown = Object.keys(shownMembers).filter((name) => statement[name] !== undefined);
       return {
         ok: true,
         seal_id: entry_id,
@@ -164,6 +120,72 @@ export function sealRoute(host: PluginHost): Route {
       };
     },
   });
+}
+
+/** What is sealed: the members of a request that its schema knows. */
+interface SealRequest {
+  readonly trigger_event: string;
+  readonly trigger_date?: string | undefined;
+  readonly session_ids?: readonly string[] | undefined;
+  readonly systems?: readonly string[] | undefined;
+  readonly from_ms?: number | undefined;
+  readonly to_ms?: number | undefined;
+}
+
+/** A seal, ready to be appended, and what its answer shows of the log. */
+export async function sealed(
+  host: PluginHost,
+  toll: NonNullable<Draft['toll']>,
+  caller: Caller,
+  body: SealRequest,
+) {
+  const { trigger_event, trigger_date, session_ids = [], systems } = body;
+  const { from_ms = null, to_ms = null } = body;
+  if (from_ms !== null && to_ms !== null && from_ms > to_ms) {
+    throw new ApiError('parameter_invalid', 'from_ms is over to_ms', { param: 'from_ms' });
+  }
+  const log = host.log(caller.kind);
+  const refsIn = ({ origin }: LogView): string[] => [
+    ...new Set(session_ids.map((id) => caller.sessionRef(id, origin))),
+  ];
+  const sessions = refsIn(log);
+  const earlier = host.logs(caller.kind).filter(({ number }) => number < log.number);
+  const { size, note, map_head_ms } = await log.covering(log.size());
+  const window = { from_ms: from_ms ?? 0, to_ms: Math.min(to_ms ?? map_head_ms, map_head_ms) };
+  const indexes = (await standing(log, await chainsOf(log, caller, sessions), window)).filter(
+    (index) => index < size,
+  );
+  const listed = indexes.slice(0, MAX_LISTED).map((index) => preserved(log, index, size));
+  const earlier_logs = await Promise.all(
+    earlier.map(async (one) => {
+      const to_ms = Math.min(window.to_ms, one.published().map_head_ms);
+      const chains = await chainsOf(one, caller, refsIn(one));
+      const found = await standing(one, chains, { ...window, to_ms });
+      return { log: logName(one), preserved_count: found.length };
+    }),
+  );
+  const more = earlier.length === 0 ? {} : { earlier_logs };
+  const kept = { checkpoint: note, preserved: listed, ...more };
+  const draft: Draft = {
+    type: SEAL,
+    members: {
+      ...(trigger_date === undefined ? {} : { trigger_date }),
+      // A session has another name in each log, and the hold is over what any of them has of it.
+      subject_sessions: [log, ...earlier].flatMap((one) =>
+        refsIn(one).map((session) => `session:${session}`),
+      ),
+      from_ms,
+      to_ms,
+      checkpoint_size: size,
+      preserved_count: indexes.length,
+      preserved_indexes_sha256: createHash('sha256').update(canonical(indexes)).digest('hex'),
+      retention_hold: true,
+      does_not_assert: Object.keys(SEAL_DOES_NOT_ASSERT),
+    },
+    private: { trigger_event, ...(systems === undefined ? {} : { systems }) },
+    toll,
+  };
+  return { draft, kept };
 }
 
 /** The chains of the sessions; of the tenant's entities without any. */

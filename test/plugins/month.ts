@@ -64,6 +64,7 @@ export class Month {
     await this.#fire('fired', 1);
     await this.#aggregate('agreed', ['1', '1', '1']);
     await this.#fire('fed', 'agreed');
+    await this.#hold();
     await this.#fire('run', 1);
     await this.#aggregate('disputed', ['1', '2', '30']);
     await this.#policy({ rules: [] });
@@ -94,6 +95,7 @@ export class Month {
     await this.#custody('custody_transfer', '10', { holder: 'bob', counterparty: 'carol' });
     await this.#fire('fired', 1);
     await this.#fire('fed', 'agreed');
+    await this.#bindGate();
     await this.#fire('run', 1);
     await this.#aggregate('pending', ['1', '1', '1'], 'other');
     await this.#fire('armed', 'disputed');
@@ -128,6 +130,10 @@ export class Month {
     await this.#resolve('disputed', '3');
     await this.#fire('fed', 'pending');
     await this.#fire('armed', 1);
+    await this.#bindGate();
+    await this.#unhold();
+    await this.#bindGate();
+    await this.#unhold();
     await this.#fire('run', 1);
     await this.#gate('asked again', 500, 'held');
     await this.#gate('asked again', 600, 'refused');
@@ -308,6 +314,28 @@ export class Month {
         this.#same(again, json.hold_id ?? json.decision_entry_id),
       ];
     });
+  }
+
+  /** Fires a trigger that holds binds. */
+  async #hold(): Promise<void> {
+    const post = (path: string, body: object) =>
+      this.running.post(path, body, { key: this.#owner });
+    const { json } = await post('/signal/trigger/publish', { template_id: 'bind_gate_hold' });
+    this.#ids.set('hold of binds', json.trigger_id as string);
+    const reading = { metric: 'bind_hold', value: 1 };
+    await post('/api/v1/foundry/trigger/fire', { trigger_id: json.trigger_id, reading });
+  }
+
+  #bindGate() {
+    const body = { action_type: 'policy.bind', agent_id: 'agent:bind' };
+    return this.#tell('bind gate', `${GATE}/bind`, body, this.#owner, (json) => [
+      ...[json.decision, json.reasons],
+    ]);
+  }
+
+  #unhold() {
+    const body = { trigger_id: this.#ids.get('hold of binds'), reason: 'reviewed' };
+    return this.#tell('release the binds', '/api/v1/foundry/trigger/release', body);
   }
 
   #release(name: string, action: string) {

@@ -1,16 +1,19 @@
-// The entries of obligations: a trigger that is ARMED, each evaluation that leaves it so, and the settlement that
-// makes it FIRED, which is final; and the condition that they evaluate. gateway/API.md §10.6, §11; log/FORMAT.md §3
+// The entries of obligations: a trigger that is ARMED, each evaluation that leaves it so, the settlement that makes it
+// FIRED, which is final, with its effect, and the release of a hold; and the condition that they evaluate. gateway/API.md §10.6, §11; log/FORMAT.md §3
 // (trigger_id).
 
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import {
   asSchema,
   DecimalText,
+  EntityName,
   EntryId,
   exact,
   Identifier,
   Millis,
   Nullable,
+  SurfaceName,
 } from '../../contract/index.ts';
 import type {
   CarriedPlace,
@@ -112,9 +115,13 @@ function runWith(run_ms: readonly number[], observed_at_ms: number): number[] {
 }
 
 /** Identifier of the entry type of a trigger that is published. */
-export const TRIGGER = 'foundry.trigger.v1';
+export const TRIGGER = 'foundry.trigger.v2';
 /** Identifier of the entry type of an evaluation that did not fire. */
 export const EVALUATION = 'foundry.evaluation.v1';
+/** Identifier of the entry type that tells somebody of a trigger that fires. */
+export const NOTICE = 'foundry.notice.v1';
+/** Identifier of the entry type that ends the effect of a trigger that fired. */
+export const RELEASE = 'foundry.release.v1';
 /** Identifier of the entry type of a trigger that fired. */
 export const SETTLEMENT = 'foundry.settlement.v2';
 
@@ -133,22 +140,30 @@ export const ConditionMembers = Type.Object(
   { additionalProperties: false },
 );
 
+/** Which binds a fired trigger with the action `bind_hold` holds; every bind of the tenant unless it names fewer. */
+export const BindScope = Type.Object(
+  { entity: Type.Optional(EntityName), surface: Type.Optional(SurfaceName) },
+  { additionalProperties: false },
+);
+
+const triggerMembers = {
+  trigger_id: EntryId,
+  template_id: Identifier,
+  state: Type.Literal('ARMED'),
+  condition: ConditionMembers,
+  default_action: Identifier,
+  callable_actions: Type.Array(Identifier),
+  exposure_ceiling_micro_usd: MicroUsd,
+  enabled_exposure_micro_usd: MicroUsd,
+  fee_bps: Nullable({ ...DecimalText, description: 'Null: the rate of the clear tier.' }),
+  regulatory_hooks: Type.Array(Identifier),
+  feed_id: Type.Optional(Identifier),
+  expires_at_ms: Type.Optional(Millis),
+};
+
 /** What a trigger says: its terms are those of this entry, whatever a catalog says later. */
 const TriggerMembers = Type.Object(
-  {
-    trigger_id: EntryId,
-    template_id: Identifier,
-    state: Type.Literal('ARMED'),
-    condition: ConditionMembers,
-    default_action: Identifier,
-    callable_actions: Type.Array(Identifier),
-    exposure_ceiling_micro_usd: MicroUsd,
-    enabled_exposure_micro_usd: MicroUsd,
-    fee_bps: Nullable({ ...DecimalText, description: 'Null: the rate of the clear tier.' }),
-    regulatory_hooks: Type.Array(Identifier),
-    feed_id: Type.Optional(Identifier),
-    expires_at_ms: Type.Optional(Millis),
-  },
+  { ...triggerMembers, bind_hold: Type.Optional(BindScope) },
   { additionalProperties: false },
 );
 
@@ -172,6 +187,45 @@ export const EvaluationMembers = Type.Object(
   { additionalProperties: false },
 );
 
+/** What a settlement brought about. */
+export const EFFECTS = [
+  'bind_held',
+  'notified',
+  'pack_committed',
+  'seal_made',
+  'amount_stated',
+  'window_stated',
+  'recorded',
+] as const;
+
+/** The members of a settlement that say what its action brought about. */
+export const EffectMembers = Type.Object({
+  effect: {
+    ...Type.Enum([...EFFECTS]),
+    description: '`recorded`: the settlement names the action, and nothing else follows from it.',
+  },
+  effect_entry_id: Type.Optional({
+    ...EntryId,
+    description: 'The notice, the conformity pack or the seal.',
+  }),
+  amount_micro_usd: Type.Optional({
+    ...MicroUsd,
+    description: 'Of `premium_adjust`: the exposure that the premium is to follow.',
+  }),
+  window: Type.Optional(
+    Type.Object(
+      { from_ms: Millis, to_ms: Millis },
+      {
+        additionalProperties: false,
+        description: 'Of `parametric_window`: the time of the observations that fired.',
+      },
+    ),
+  ),
+});
+
+/** The effect of a settlement. */
+export type Effect = Static<typeof EffectMembers>;
+
 const settled = {
   ...evaluated,
   state: Type.Literal('FIRED'),
@@ -192,7 +246,22 @@ export const SettlementMembers = Type.Object(
       description:
         'What the meter adds to the fees of the month: the fee, or 0 where the exposure counts as cleared.',
     },
+    ...EffectMembers.properties,
   },
+  { additionalProperties: false },
+);
+
+const NoticeMembers = Type.Object(
+  {
+    trigger_id: EntryId,
+    action: Type.Enum(['notify_underwriter', 'notify_broker']),
+  },
+  { additionalProperties: false },
+);
+
+/** What a release says; its reason is a commitment. */
+export const ReleaseMembers = Type.Object(
+  { trigger_id: EntryId, state: Type.Literal('RELEASED') },
   { additionalProperties: false },
 );
 
@@ -214,8 +283,54 @@ export interface TriggerRow extends CarriedPlace {
   readonly newest: (CarriedPlace & { readonly aggregate: string; readonly at: number }) | null;
   /** Once it fired: the settlement's index, action and exposure. */
   readonly settled:
-    | (CarriedPlace & { readonly action: string; readonly enabled_exposure_micro_usd: number })
+    | (CarriedPlace & {
+        readonly action: string;
+        readonly enabled_exposure_micro_usd: number;
+        /** Present where the settlement holds binds, or held them. */
+        readonly bind?: 'held' | 'released';
+      })
     | null;
+  readonly bind_hold?: BindScope;
+}
+
+/** Which binds are held. */
+export type BindScope = Static<typeof BindScope>;
+
+/** Stands in the key of a row of held binds for any entity, or any surface. */
+const ANY = '*';
+
+/** Row that counts the held binds of a tenant with this entity and surface; empty where a hold names none. */
+const bindRow = (tenant_ref: string, entity: string, surface: string): string =>
+  `foundry/bind/${tenant_ref}/${JSON.stringify([entity, surface])}`;
+
+/** Counts a hold in, or out, under what it names and under `ANY`. */
+export function holdBinds(
+  rows: RowWriter,
+  tenant_ref: string,
+  { entity = '', surface = '' }: BindScope,
+  change: 1 | -1,
+): void {
+  for (const e of [entity, ANY]) {
+    for (const s of [surface, ANY]) {
+      const key = bindRow(tenant_ref, e, s);
+      const open = Number(rows.get(key) ?? 0) + change;
+      if (open > 0) rows.put(key, open);
+      else rows.del(key);
+    }
+  }
+}
+
+/** Whether a bind is held. An act that does not name its entity or surface is held by a hold on any. */
+export function isBindHeld(
+  rows: RowReader,
+  tenant_ref: string,
+  { entity, surface }: BindScope,
+): boolean {
+  const entities = entity === undefined ? [ANY] : ['', entity];
+  const surfaces = surface === undefined ? [ANY] : ['', surface];
+  return entities.some((e) =>
+    surfaces.some((s) => rows.get(bindRow(tenant_ref, e, s)) !== undefined),
+  );
 }
 
 /** Row of a trigger. */
@@ -238,13 +353,14 @@ function projectTrigger(entry: Sequenced, rows: RowWriter): void {
   const { index, statement } = entry;
   const { template_id, condition, default_action, callable_actions, fee_bps } = statement;
   const { exposure_ceiling_micro_usd, enabled_exposure_micro_usd } = statement;
-  const { feed_id, expires_at_ms } = statement;
+  const { feed_id, expires_at_ms, bind_hold } = statement;
   const terms = { template_id, condition, default_action, callable_actions, fee_bps };
   const row = {
     ...{ tenant_ref: tenantOf(statement), index, ...terms },
     ...{ exposure_ceiling_micro_usd, enabled_exposure_micro_usd },
     ...(feed_id === undefined ? {} : { feed_id }),
     ...(expires_at_ms === undefined ? {} : { expires_at_ms }),
+    ...(bind_hold === undefined ? {} : { bind_hold }),
     ...{ run_ms: [], newest: null, settled: null },
   };
   rows.put(triggerRow(statement['trigger_id'] as string), row as JsonObject);
@@ -285,8 +401,10 @@ function projectSettlement(entry: Sequenced, rows: RowWriter): void {
   const trigger_id = statement['trigger_id'] as string;
   const row = triggerAt(rows, trigger_id);
   if (row !== undefined) {
-    const { action, enabled_exposure_micro_usd } = statement;
-    const settled = { index, action, enabled_exposure_micro_usd };
+    const { action, enabled_exposure_micro_usd, effect } = statement;
+    const bind = effect === 'bind_held' ? { bind: 'held' } : {};
+    const settled = { index, action, enabled_exposure_micro_usd, ...bind };
+    if (effect === 'bind_held') holdBinds(rows, tenantOf(statement), row.bind_hold ?? {}, 1);
     const after = { ...row, ...observed(row, entry, rows), settled };
     rows.put(triggerRow(trigger_id), after as unknown as Json);
   }
@@ -298,12 +416,36 @@ function projectSettlement(entry: Sequenced, rows: RowWriter): void {
   count(entry, rows, { triggers_fired: 1, fees_micro_usd });
 }
 
-/** `foundry.trigger.v1`. */
+function projectRelease({ statement }: Sequenced, rows: RowWriter): void {
+  const trigger_id = statement['trigger_id'] as string;
+  const row = triggerAt(rows, trigger_id);
+  if (row?.settled?.bind !== 'held') return;
+  holdBinds(rows, row.tenant_ref, row.bind_hold ?? {}, -1);
+  const after = { ...row, settled: { ...row.settled, bind: 'released' } };
+  rows.put(triggerRow(trigger_id), after as unknown as Json);
+}
+
+/** `foundry.trigger.v2`. */
 export const triggerType: EntryType = {
   name: TRIGGER,
   schema: asSchema(TriggerMembers),
   keys: [],
   project: projectTrigger,
+};
+
+/** `foundry.notice.v1`; it stands before the settlement in its group. */
+export const noticeType: EntryType = {
+  name: NOTICE,
+  schema: asSchema(NoticeMembers),
+  keys: [],
+};
+
+/** `foundry.release.v1`. */
+export const releaseType: EntryType = {
+  name: RELEASE,
+  schema: asSchema(ReleaseMembers),
+  keys: [],
+  project: projectRelease,
 };
 
 /** `foundry.evaluation.v1`. */
@@ -322,15 +464,27 @@ export const settlementType: EntryType = {
   project: projectSettlement,
 };
 
-/** `foundry.settlement.v1`, of earlier releases: its fee was stated and never owed. */
-export const earlierSettlementType: EntryType = {
-  ...settlementType,
-  name: 'foundry.settlement.v1',
-  schema: asSchema(Type.Object(settled, { additionalProperties: false })),
-};
+/** Types of earlier releases: a fee was stated and never owed, and an action was recorded without an effect. */
+export const earlierTriggerTypes: readonly EntryType[] = [
+  {
+    ...triggerType,
+    name: 'foundry.trigger.v1',
+    schema: asSchema(Type.Object(triggerMembers, { additionalProperties: false })),
+  },
+  {
+    ...settlementType,
+    name: 'foundry.settlement.v1',
+    schema: asSchema(Type.Object(settled, { additionalProperties: false })),
+  },
+];
 
 /** The events of triggers. */
 export const triggerEvents: readonly EventRule[] = [
   { entry: TRIGGER, events: ['trigger.armed'], eventOf: () => 'trigger.armed' },
+  {
+    entry: NOTICE,
+    events: ['trigger.notify_underwriter', 'trigger.notify_broker'],
+    eventOf: ({ action }) => `trigger.${action as string}`,
+  },
   { entry: SETTLEMENT, events: ['trigger.fired'], eventOf: () => 'trigger.fired' },
 ];

@@ -18,6 +18,7 @@ import {
 import type {
   AnsweredEntry,
   Draft,
+  Json,
   JsonObject,
   Kind,
   PluginHost,
@@ -25,9 +26,13 @@ import type {
   RowReader,
   SequencePoint,
 } from '../../contract/index.ts';
+import type { RestraintApi } from '../../restraint/index.ts';
 import { foundryErrors, lastEntry } from '../entries.ts';
 import { withEarlier } from '../oracle/entries.ts';
+import { plainEffect, preparedEffect } from './effects.ts';
+import type { PreparedEffect } from './effects.ts';
 import {
+  EffectMembers,
   EVALUATION,
   EvaluationMembers,
   evaluationType,
@@ -35,7 +40,7 @@ import {
   SettlementMembers,
   settlementType,
 } from './entries.ts';
-import type { TriggerRow } from './entries.ts';
+import type { Effect, TriggerRow } from './entries.ts';
 import { decide, Repeated } from './evaluation.ts';
 import type { Decision, Firing } from './evaluation.ts';
 
@@ -65,6 +70,8 @@ export const SettlementShown = Type.Object(
   {
     settlement_entry_id: EntryId,
     action: Identifier,
+    ...EffectMembers.properties,
+    effect: Type.Optional(EffectMembers.properties.effect),
     enabled_exposure_usd: Type.String(),
     enabled_exposure_micro_usd: Type.Integer(),
     fee_bps: Type.Number(),
@@ -94,6 +101,8 @@ const FireAnswer = Type.Object(
   { $id: 'TriggerFired' },
 );
 
+const Text = Type.String({ minLength: 1, maxLength: 256 });
+
 const FireBody = Type.Object(
   {
     trigger_id: EntryId,
@@ -103,6 +112,16 @@ const FireBody = Type.Object(
     aggregate_entry_id: Type.Optional(EntryId),
     action: Type.Optional(Type.String({ maxLength: 256 })),
     enabled_exposure_usd: Type.Optional(DecimalInput),
+    session_id: Type.Optional({
+      ...Text,
+      description:
+        'Of spoliation_pack, which seals it, and of regulatory_packet, which speaks of it.',
+    }),
+    category_id: Type.Optional({
+      ...Text,
+      description:
+        'Of regulatory_packet: the category of its conformity pack; insurance unless given.',
+    }),
   },
   {
     $id: 'TriggerFireRequest',
@@ -122,7 +141,7 @@ class OtherDecision extends Error {
 }
 
 /** The route that fires triggers. */
-export function fireRoute(host: PluginHost, rate: ClearRate): Route {
+export function fireRoute(host: PluginHost, rate: ClearRate, seal: RestraintApi['seal']): Route {
   return route({
     method: 'POST',
     path: '/api/v1/foundry/trigger/fire',
@@ -152,7 +171,12 @@ export function fireRoute(host: PluginHost, rate: ClearRate): Route {
         for (;;) {
           try {
             const expected = decision;
-            await ctx.state.append([firingDraft(host, caller.kind, rate, firing, expected)], {
+            const fires = expected?.evaluated.fires === true;
+            const effect = fires
+              ? await preparedEffect(host, seal, caller, expected.action, body)
+              : null;
+            const draft = firingDraft(host, caller.kind, rate, firing, expected, effect);
+            await ctx.state.append([...(effect?.drafts ?? []), draft], {
               check({ rows }) {
                 const now = decide(withEarlier(host, caller.kind, rows), firing);
                 if (now.evaluated.fires !== (expected?.evaluated.fires ?? false)) {
@@ -238,6 +262,7 @@ function firingDraft(
   rate: ClearRate,
   firing: Firing,
   decision: Decision | null,
+  effect: PreparedEffect | null,
 ): Draft {
   const decided = (rows: RowReader): Decision => decide(withEarlier(host, kind, rows), firing);
   if (decision?.evaluated.fires !== true) {
@@ -249,9 +274,11 @@ function firingDraft(
       },
     };
   }
-  const members = ({ rows, issued_at_ms }: SequencePoint): JsonObject => {
+  const members = ({ rows, issued_at_ms, group }: SequencePoint): JsonObject => {
     const { tenant_ref } = firing;
-    return settled(decided(rows), (exposure) => rate(rows, tenant_ref, issued_at_ms, exposure));
+    const now = decided(rows);
+    const tierBps = (exposure: bigint) => rate(rows, tenant_ref, issued_at_ms, exposure);
+    return settled(now, tierBps, effect?.members(now, group));
   };
   return { type: SETTLEMENT, members, toll: settlementToll(host, decision) };
 }
@@ -271,11 +298,13 @@ export function settlementToll(
   return { ...toll, cleared_micro_usd: Number(enabled_exposure_micro_usd) };
 }
 
-/** The members of a settlement; `tierBps` is asked only where the obligation names no rate. */
+/** The members of a settlement; `tierBps` is called only where the obligation names no rate. */
 export function settled(
-  { trigger, members, action, enabled_exposure_micro_usd: exposure }: Decision,
+  decision: Decision,
   tierBps: (exposure_micro_usd: bigint) => string,
+  effect: Effect = plainEffect(decision),
 ): JsonObject {
+  const { trigger, members, action, enabled_exposure_micro_usd: exposure } = decision;
   const fee_bps = trigger.fee_bps ?? tierBps(exposure);
   const fee_micro_usd = Number(feeOf(exposure, fee_bps));
   return {
@@ -289,6 +318,7 @@ export function settled(
     fee_micro_usd,
     // Of an exposure that counts as cleared the meter takes the fee itself.
     owed_fee_micro_usd: trigger.fee_bps === null ? 0 : fee_micro_usd,
+    ...effect,
   };
 }
 
@@ -307,6 +337,14 @@ function firedOf(entry: AnsweredEntry): JsonObject {
   };
 }
 
+const EFFECT_NAMES = Object.keys(EffectMembers.properties);
+
+/** A member that the statement has; settlements of earlier releases name no effect. */
+function shownMember(statement: JsonObject, name: string): [string, Json][] {
+  const value = statement[name];
+  return value === undefined ? [] : [[name, value]];
+}
+
 /** A settlement as answers and the catalog show it. */
 export function settlementShown({
   statement,
@@ -320,6 +358,7 @@ export function settlementShown({
   return {
     settlement_entry_id: entry_id,
     action,
+    ...Object.fromEntries(EFFECT_NAMES.flatMap((name) => shownMember(statement, name))),
     enabled_exposure_usd: usdText(BigInt(exposure)),
     enabled_exposure_micro_usd: exposure,
     fee_bps: Number(fee_bps),

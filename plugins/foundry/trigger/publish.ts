@@ -18,7 +18,7 @@ import type { AnsweredEntry, Draft, JsonObject, PluginHost, Route } from '../../
 import { foundryCatalog } from '../catalog.ts';
 import type { Template } from '../catalog.ts';
 import { lastEntry } from '../entries.ts';
-import { COMPARATORS, ConditionMembers, TRIGGER, triggerType } from './entries.ts';
+import { BindScope, COMPARATORS, ConditionMembers, TRIGGER, triggerType } from './entries.ts';
 import type { Condition } from './entries.ts';
 
 /** What an obligation may call and up to where. gateway/API.md §17. */
@@ -60,6 +60,11 @@ const PublishBody = Type.Object(
         'Then only aggregates of this feed fire the trigger, and none while it is disputed.',
     }),
     expires_at_ms: Type.Optional(Millis),
+    bind_hold: Type.Optional({
+      ...BindScope,
+      description:
+        'Which binds the action bind_hold holds: of this entity, on this surface; all of the tenant unless given.',
+    }),
   },
   { $id: 'TriggerPublishRequest' },
 );
@@ -102,7 +107,7 @@ interface Terms {
 /** Checks a publication against its template. */
 export function termsOf(host: PluginHost, request: PublishRequest): Terms {
   const template = templateOf(host, request.template_id);
-  const { feed_id, expires_at_ms, enabled_exposure_usd } = request;
+  const { feed_id, expires_at_ms, enabled_exposure_usd, bind_hold } = request;
   if (expires_at_ms !== undefined && expires_at_ms <= host.now()) {
     const param = 'expires_at_ms';
     throw new ApiError('parameter_invalid', `${param} is not after now`, { param });
@@ -126,6 +131,7 @@ export function termsOf(host: PluginHost, request: PublishRequest): Terms {
     regulatory_hooks: template.regulatory_hooks,
     ...(feed_id === undefined ? {} : { feed_id }),
     ...(expires_at_ms === undefined ? {} : { expires_at_ms }),
+    ...(bind_hold === undefined ? {} : { bind_hold }),
   };
   return { condition, members: members as unknown as JsonObject };
 }

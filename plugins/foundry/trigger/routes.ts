@@ -16,6 +16,8 @@ import { foundryCatalog } from '../catalog.ts';
 import { ConditionMembers, EVENTS } from './entries.ts';
 import { fireRoute, settlementShown, SettlementShown } from './fire.ts';
 import type { ClearRate } from './fire.ts';
+import type { RestraintApi } from '../../restraint/index.ts';
+import { releaseRoute } from './effects.ts';
 import { ObligationSurface, publishRoute, surfaceOf } from './publish.ts';
 
 const Event = Type.Object(
@@ -68,9 +70,14 @@ function eventOf(log: LogView, index: number): JsonObject {
   };
 }
 
-/** Publish, fire, feed. */
-export function triggerRoutes(host: PluginHost): readonly Route[] {
-  return [publishRoute(host), fireRoute(host, clearRate), triggerFeedRoute(host)];
+/** Publish, fire, release, feed. */
+export function triggerRoutes(host: PluginHost, seal: RestraintApi['seal']): readonly Route[] {
+  return [
+    publishRoute(host),
+    fireRoute(host, clearRate, seal),
+    releaseRoute(host),
+    triggerFeedRoute(host),
+  ];
 }
 
 /** The rate of the tier that the tenant's month falls in with this exposure, at the settlement's own place. */

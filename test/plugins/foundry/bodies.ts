@@ -9,6 +9,28 @@ const publish = async ({ post, sandbox }: Running): Promise<string> => {
   return json.trigger_id as string;
 };
 
+const holding = async (running: Running): Promise<string> => {
+  const { post, sandbox } = running;
+  const body = { template_id: 'bind_gate_hold' };
+  const { json } = await post('/signal/trigger/publish', body, { key: sandbox });
+  const { trigger_id } = json;
+  const reading = { metric: 'bind_hold', value: 1 };
+  await post('/api/v1/foundry/trigger/fire', { trigger_id, reading }, { key: sandbox });
+  await post('/signal/trigger/publish', { template_id: 'ai_model_change' }, { key: sandbox }).then(
+    ({ json: model }) =>
+      post(
+        '/api/v1/foundry/trigger/fire',
+        {
+          trigger_id: model.trigger_id,
+          reading: { metric: 'model_change', value: 1 },
+          action: 'notify_underwriter',
+        },
+        { key: sandbox },
+      ),
+  );
+  return trigger_id as string;
+};
+
 /** By path. */
 export const FOUNDRY_BODIES: Readonly<Record<string, (running: Running) => Promise<object>>> = {
   async '/api/v1/oracle/resolve'({ post, sandbox }) {
@@ -26,5 +48,8 @@ export const FOUNDRY_BODIES: Readonly<Record<string, (running: Running) => Promi
     const below = { trigger_id, reading: { metric: 'incident', value: 0 } };
     await running.post(fire, below, { key: running.sandbox });
     return { trigger_id, reading: { metric: 'incident', value: 1 } };
+  },
+  async '/api/v1/foundry/trigger/release'(running) {
+    return { trigger_id: await holding(running), reason: 'reviewed' };
   },
 };

@@ -55,7 +55,7 @@ describe('the pipeline', () => {
     assert.deepEqual(types, [
       'classify.result.v1',
       'foundry.aggregate.v2',
-      'foundry.trigger.v1',
+      'foundry.trigger.v2',
       'foundry.settlement.v2',
       'foundry.conformity.v1',
       'foundry.custody.v1',

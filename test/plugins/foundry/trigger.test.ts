@@ -229,6 +229,104 @@ describe('triggers', () => {
     assert.deepEqual([few.json.fired, few.json.evaluation.reason], [false, 'no_consensus']);
   });
 
+  const release = (trigger_id: string, key?: string): Promise<Answer> =>
+    post('/api/v1/foundry/trigger/release', { trigger_id, reason: 'reviewed' }, key);
+  const bind = async (body: object = {}) => {
+    const act = { action_type: 'policy.bind', agent_id: 'agent:x', ...body };
+    const { json } = await post('/api/v1/execute-gate/bind', act);
+    return [json.decision, ...json.reasons];
+  };
+  const holding = async (bind_hold?: object): Promise<string> => {
+    const body = {
+      template_id: 'bind_gate_hold',
+      ...(bind_hold === undefined ? {} : { bind_hold }),
+    };
+    const trigger_id = await armed(body);
+    const reading = { metric: 'bind_hold', value: 1 };
+    const { json } = await fire(trigger_id, { reading });
+    assert.equal(json.settlement.effect, 'bind_held');
+    return trigger_id;
+  };
+
+  it('holds the binds of its tenant until it is released', async () => {
+    const rule = { id: 'bind', effect: 'allow', action_types: ['policy.bind'] };
+    const put = await post('/api/v1/execute-gate/policy', { rules: [rule] });
+    assert.equal(put.status, 200, put.text);
+    assert.deepEqual(await bind(), ['ALLOW', 'rule:bind']);
+    const unfired = await armed({ template_id: 'bind_gate_hold' });
+    assert.deepEqual(problem(await release(unfired)), [400, 'parameter_invalid', 'trigger_id']);
+    const [one, two] = [await holding(), await holding()];
+    assert.deepEqual(await bind(), ['BLOCK', 'bind_held']);
+    const act = { action_type: 'policy.bind', agent_id: 'agent:x' };
+    const plain = await post('/api/v1/execute-gate', act);
+    assert.equal(plain.json.outcome, 'PERMIT', 'the hold is on binds');
+    const other = await post('/api/v1/execute-gate/bind', act, served.other);
+    assert.ok(!other.json.reasons.includes('bind_held'), 'of another tenant');
+    const foreign = await release(one, served.other);
+    assert.deepEqual(problem(foreign), [403, 'tenant_forbidden', 'trigger_id']);
+    const { status, json } = await release(one);
+    assert.deepEqual(
+      [status, json.state, json.receipt.type],
+      [200, 'RELEASED', 'foundry.release.v1'],
+    );
+    assert.deepEqual(await bind(), ['BLOCK', 'bind_held'], 'the other one still holds');
+    assert.equal((await release(two)).status, 200);
+    assert.deepEqual(await bind(), ['ALLOW', 'rule:bind']);
+    assert.deepEqual(problem(await release(one)), [409, 'trigger_released', 'trigger_id']);
+    assert.equal((await fire(one)).json.settlement.effect, 'bind_held', 'the settlement stays');
+    const none = await release(one.replace(/^......../, '01900000'));
+    assert.deepEqual(problem(none), [404, 'resource_missing', 'trigger_id']);
+  });
+
+  it('holds only the binds that its publication names', async () => {
+    const trigger_id = await holding({ surface: 'policy_bind' });
+    assert.deepEqual(await bind(), ['BLOCK', 'bind_held'], 'an act that names no surface');
+    const named = { entity: 'did:example:held' };
+    await post('/api/v1/astl/publish', { ...named, surfaces: ['policy_bind', 'quote'] });
+    const of = (surface: string) => bind({ ...named, surface });
+    assert.deepEqual(await of('policy_bind'), ['BLOCK', 'bind_held']);
+    assert.equal((await of('quote'))[0], 'ALLOW');
+    assert.equal((await release(trigger_id)).status, 200);
+    assert.equal((await of('policy_bind'))[0], 'ALLOW');
+  });
+
+  it('brings about what its action says, or says that it is only recorded', async () => {
+    const settled = async (template_id: string, metric: string, body: object) => {
+      const trigger_id = await armed({ template_id, enabled_exposure_usd: '1000' });
+      const answer = await fire(trigger_id, { reading: { metric, value: 1 }, ...body });
+      assert.equal(answer.status, 200, answer.text);
+      assert.equal((await fire(trigger_id)).text, answer.text, 'firing again answers the same');
+      return answer.json.settlement;
+    };
+    const model = (action?: string) =>
+      settled('ai_model_change', 'model_change', action === undefined ? {} : { action });
+    const premium = await model();
+    assert.deepEqual([premium.effect, premium.amount_micro_usd], ['amount_stated', 1_000_000_000]);
+    const notice = await model('notify_underwriter');
+    assert.equal(notice.effect, 'notified');
+    const typeOf = async (id: string) =>
+      (await served.gateway.get(`/receipt/lookup?log=sandbox&entry_id=${id}`)).json.receipt.type;
+    assert.equal(await typeOf(notice.effect_entry_id), 'foundry.notice.v1');
+
+    const incident = (body: object) => settled('incident_sealed', 'incident', body);
+    const { effect, window } = await incident({});
+    assert.equal(effect, 'window_stated');
+    assert.equal(window.from_ms, window.to_ms, 'one observation');
+    const packet = await incident({ action: 'regulatory_packet', category_id: 'justice' });
+    assert.equal(packet.effect, 'pack_committed');
+    assert.equal(await typeOf(packet.effect_entry_id), 'foundry.conformity.v1');
+    const again = await incident({ action: 'regulatory_packet', category_id: 'justice' });
+    assert.equal(again.effect_entry_id, packet.effect_entry_id, 'a pack is committed to once');
+    await post('/api/v1/classify', { message: 'Hello', session_id: 'sealed-1' });
+    const sealed = await incident({ action: 'spoliation_pack', session_id: 'sealed-1' });
+    assert.equal(sealed.effect, 'seal_made');
+    const { json } = await served.gateway.get(
+      `/receipt/lookup?log=sandbox&entry_id=${sealed.effect_entry_id}`,
+    );
+    assert.equal(json.receipt.preserved_count, 1);
+    assert.equal((await incident({ action: 'spoliation_pack' })).effect, 'recorded');
+  });
+
   it('shows what was armed and what fired, page by page, and the newest settlements', async () => {
     const trigger_id = await armed({ enabled_exposure_usd: '5' });
     const { json: fired } = await fire(trigger_id);
