@@ -12,7 +12,7 @@ import { inferenceRoute } from './inference/routes.ts';
 import { InferenceSettings } from './inference/upstream.ts';
 import { aggregateType, earlierAggregateType, resolutionType } from './oracle/entries.ts';
 import { oracleRoutes } from './oracle/routes.ts';
-import { pipelineRoute, pipelineType } from './pipeline.ts';
+import { earlierPipelineType, pipelineRoute, pipelineType } from './pipeline.ts';
 import { catalogRoutes, installedBaseRoute } from './routes.ts';
 import {
   earlierTriggerTypes,
@@ -49,6 +49,7 @@ export default definePlugin({
     conformityType,
     sealType,
     pipelineType,
+    earlierPipelineType,
     carried,
     earlierCarried,
   ],

@@ -5,7 +5,7 @@
 // names the entries that its steps left.
 
 import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import type { Static, TSchema } from 'typebox';
 import classify from '../classify/index.ts';
 import { RESULT, resultDraft } from '../classify/index.ts';
 import type { Judged } from '../classify/index.ts';
@@ -42,7 +42,7 @@ import { termsOf, triggerDraft } from './trigger/publish.ts';
 import { clearRate } from './trigger/routes.ts';
 
 /** Name of the entry type. */
-const PIPELINE = 'foundry.pipeline.v1';
+const PIPELINE = 'foundry.pipeline.v2';
 
 /** The steps, in their order (gateway/API.md §15.2). */
 const STEPS = [
@@ -61,7 +61,7 @@ const STEPS = [
 type Step = (typeof STEPS)[number];
 
 /** Why a step was skipped or failed, or what there is to know of one that is ok. */
-const NOTES = [
+const EARLIER_NOTES = [
   'classification_error',
   'no_completion',
   'disputed',
@@ -74,6 +74,14 @@ const NOTES = [
   'stopped_before',
 ] as const;
 
+/** The notes of a run now; `open`: the slot of the week is not closed yet. */
+const NOTES = [
+  ...EARLIER_NOTES.filter((note) => note !== 'in_open_slot'),
+  'message_crisis',
+  'message_violation',
+  'open',
+] as const;
+
 /** What became of a step. */
 const StepMembers = Type.Object(
   {
@@ -81,20 +89,42 @@ const StepMembers = Type.Object(
     status: Type.Enum(['ok', 'skipped', 'failed']),
     note: Type.Optional(Type.Enum([...NOTES])),
     entry_id: Type.Optional(EntryId),
+    metered_entry_ids: Type.Optional(
+      Type.Array(EntryId, {
+        description: 'Of the step stack: the entries of the run that have a toll.',
+      }),
+    ),
   },
   { additionalProperties: false },
 );
+
+const EarlierStep = Type.Object(
+  {
+    step: Type.Enum([...STEPS]),
+    status: Type.Enum(['ok', 'skipped', 'failed']),
+    note: Type.Optional(Type.Enum([...EARLIER_NOTES])),
+    entry_id: Type.Optional(EntryId),
+  },
+  { additionalProperties: false },
+);
+
+const stepsOf = <S extends TSchema>(step: S) =>
+  Type.Array(step, { minItems: STEPS.length, maxItems: STEPS.length });
+const State = Type.Enum(['completed', 'stopped']);
 
 /** What a run says. */
 const PipelineMembers = Type.Object(
   {
-    state: Type.Enum(['completed', 'stopped']),
-    steps: Type.Array(StepMembers, { minItems: STEPS.length, maxItems: STEPS.length }),
+    state: State,
+    outcome: Type.Enum(['PASS', 'BLOCK'], {
+      description: 'BLOCK: the message is a CRISIS or a VIOLATION, or could not be classified.',
+    }),
+    steps: stepsOf(StepMembers),
   },
   { additionalProperties: false },
 );
 
-/** `foundry.pipeline.v1`; it stands behind the entries of its steps, in one group. */
+/** `foundry.pipeline.v2`; it stands behind the entries of its steps, in one group. */
 export const pipelineType: EntryType = {
   name: PIPELINE,
   schema: asSchema(PipelineMembers),
@@ -102,6 +132,15 @@ export const pipelineType: EntryType = {
   project(entry, rows) {
     count(entry, rows, { pipeline_runs: 1 });
   },
+};
+
+/** `foundry.pipeline.v1`, of earlier releases: a run did not stop at a CRISIS or a VIOLATION. */
+export const earlierPipelineType: EntryType = {
+  ...pipelineType,
+  name: 'foundry.pipeline.v1',
+  schema: asSchema(
+    Type.Object({ state: State, steps: stepsOf(EarlierStep) }, { additionalProperties: false }),
+  ),
 };
 
 /** The feed that the readings of a run go to. */
@@ -125,6 +164,13 @@ interface Planned {
   readonly entry_id?: string;
 }
 
+/** Why physics blocks, by the classification of the message. */
+const BLOCKED = {
+  ERROR: 'classification_error',
+  CRISIS: 'message_crisis',
+  VIOLATION: 'message_violation',
+} as const;
+
 /** A run, ready to be appended. */
 async function runDrafts(
   host: PluginHost,
@@ -142,14 +188,12 @@ async function runDrafts(
 
   const drafts: Draft[] = [resultDraft({ message }, caller, judged, host.toll('classify'))];
   const plan = new Map<Step, Planned>();
-  const failed = judged.result.classification === 'ERROR';
-  plan.set(
-    'physics',
-    failed
-      ? { status: 'failed', note: 'classification_error', type: RESULT }
-      : { status: 'ok', type: RESULT },
-  );
-  if (failed) return [...drafts, runDraft(host, plan)];
+  const { classification } = judged.result;
+  if (classification !== 'SAFE') {
+    plan.set('physics', { status: 'failed', note: BLOCKED[classification], type: RESULT });
+    return [...drafts, runDraft(host, plan)];
+  }
+  plan.set('physics', { status: 'ok', type: RESULT });
   plan.set('print', { status: 'skipped', note: 'no_completion' });
 
   drafts.push(aggregateDraft);
@@ -190,7 +234,8 @@ async function runDrafts(
     'custody',
     attested === null ? { status: 'skipped', note: 'not_asked' } : { status: 'ok', type: CUSTODY },
   );
-  plan.set('clearing', { status: 'ok', note: 'in_open_slot' });
+  // The week of the run is never over: its slot closes later.
+  plan.set('clearing', { status: 'ok', note: 'open' });
   plan.set('stack', { status: 'ok', type: PIPELINE });
   return [...drafts, runDraft(host, plan)];
 }
@@ -246,13 +291,19 @@ function runDraft(host: PluginHost, plan: ReadonlyMap<Step, Planned>): Draft {
           ...{ step, status },
           ...(note === undefined ? {} : { note }),
           ...(id === undefined || id === '' ? {} : { entry_id: id }),
+          ...(step === 'stack' ? { metered_entry_ids: meteredIds(group) } : {}),
         };
       });
-      return { state: steps.some(isFailed) ? 'stopped' : 'completed', steps };
+      const blocked = plan.get('physics')?.status === 'failed';
+      const state = steps.some(isFailed) ? 'stopped' : 'completed';
+      return { state, outcome: blocked ? 'BLOCK' : 'PASS', steps };
     },
     toll: host.toll('foundry_pipeline'),
   };
 }
+
+const meteredIds = (group: SequencePoint['group']): string[] =>
+  group.filter(({ statement }) => statement['toll'] !== undefined).map(({ entry_id }) => entry_id);
 
 const isFailed = ({ status }: { readonly status: string }): boolean => status === 'failed';
 
@@ -323,9 +374,17 @@ export function pipelineRoute(host: PluginHost): Route {
     },
     respond(entries) {
       const { statement, entry_id, receipt } = lastEntry(entries);
-      const { state = '', steps = [] } = statement;
+      const { state = '', outcome = '', steps = [] } = statement;
       const receipts = entries.slice(0, -1).map((entry) => entry.receipt);
-      return { ok: state === 'completed', run_entry_id: entry_id, state, steps, receipts, receipt };
+      return {
+        ok: state === 'completed',
+        run_entry_id: entry_id,
+        state,
+        outcome,
+        steps,
+        receipts,
+        receipt,
+      };
     },
   });
 }

@@ -104,6 +104,30 @@ describe('the pipeline', () => {
     assert.deepEqual([steps(again)[5]?.note, steps(again)[5]?.entry_id], ['unchanged_pack', pack]);
   });
 
+  it('stops at physics with BLOCK where the message is a crisis or a violation', async () => {
+    const size = served.log().size();
+    for (const [message, note] of [
+      ['I want to kill myself tonight', 'message_crisis'],
+      ['Reject all applicants over 50, they are too old', 'message_violation'],
+    ] as const) {
+      const answer = await run({ message, enabled_exposure_usd: 1000 });
+      assert.deepEqual([answer.json.state, answer.json.outcome], ['stopped', 'BLOCK'], message);
+      assert.equal(statuses(answer), 'fssssssss');
+      assert.equal(steps(answer)[0]?.note, note);
+      assert.equal(answer.json.receipts.length, 1);
+    }
+    assert.ok(!typesFrom(served.log(), size).includes('foundry.settlement.v2'));
+  });
+
+  it('says that the slot is open, and links what it metered', async () => {
+    const answer = await run();
+    assert.equal(answer.json.outcome, 'PASS');
+    const [clearing, stack] = answer.json.steps.slice(-2);
+    assert.equal(clearing.note, 'open');
+    const ids = answer.json.receipts.map(({ entry_id }: { entry_id: string }) => entry_id);
+    assert.deepEqual(stack.metered_entry_ids, ids);
+  });
+
   it('does nothing of a request that is wrong somewhere', async () => {
     const size = served.log().size();
     const of = async (body: object) => problem(await run(body)).slice(0, 2);
