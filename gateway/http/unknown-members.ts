@@ -6,7 +6,6 @@
 
 import type { TSchema } from 'typebox';
 import { ApiError } from '../../plugins/contract/index.ts';
-import type { RequestContext } from './request.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -29,12 +28,19 @@ interface UnknownMember {
 /** Finds the unknown members of a value, depth first; null for a schema that takes any. */
 export type FindUnknown = (value: unknown) => readonly UnknownMember[];
 
+/** What a request said of unknown members (`Prefer: handling=lenient`, RFC 7240 §4.4). */
+interface Leniency {
+  readonly lenient: boolean;
+  /** Paths of the members that were ignored. */
+  readonly ignored: string[];
+}
+
 /**
  * Refuses a value with unknown members by the first of them. `Prefer: handling=lenient` removes them instead, and the
  * answer lists them in `ignored`.
  */
 export function checkUnknown(
-  { state }: RequestContext,
+  { state }: { readonly state: Leniency },
   find: FindUnknown | null,
   value: unknown,
   place: 'body' | 'query',
