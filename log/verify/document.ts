@@ -54,7 +54,7 @@ export function readDocument(document: Json): JsonObject {
 /** A question whose key has the grammar of its kind, and whose window does not end before it begins. */
 export function checkQuestion(question: Question, { kinds }: Trust): Question {
   checkKey(question.key, kinds);
-  count(question.after ?? 0, 'after');
+  if (question.after !== undefined) count(question.after, 'after');
   if (count(question.from_ms, 'from_ms') > count(question.to_ms, 'to_ms')) {
     throw refused('window is reversed');
   }

@@ -32,6 +32,7 @@ export function mutate(random: Random, seed: Case): Case {
 }
 
 function change(random: Random, seed: Case): Case {
+  if (random.once(12)) return narrow(random, seed);
   if (random.once(12)) return changeAsk(random, seed);
   if (random.once(8)) return { ...seed, file: changeBytes(random, seed.file) };
   const text = seed.file.toString('utf8');
@@ -45,6 +46,31 @@ function change(random: Random, seed: Case): Case {
   const signed = isJsonObject(value) && 'entry_hash' in value && random.once(3);
   const changed = signed ? signReceipt(random, value as JsonObject) : changeJson(random, value);
   return { ...seed, file: Buffer.from(JSON.stringify(changed)) };
+}
+
+/** A part of the window that is asked about, or now and then a part that reaches out of it, or another chain. */
+function narrow(random: Random, seed: Case): Case {
+  const { question } = seed.ask;
+  if (question === undefined || !isJsonObject(question)) return changeAsk(random, seed);
+  const { from_ms: from, to_ms: to } = question;
+  if (typeof from !== 'number' || typeof to !== 'number' || !(to > from)) {
+    return changeAsk(random, seed);
+  }
+  // Entries of the corpus are whole seconds apart.
+  const steps = Math.min(60, Math.ceil((to - from) / 1000));
+  const near = (ms: number): number => ms + random.pick([-1, 0, 0, 1]);
+  const a = random.once(3) ? from : near(from + 1000 * random.below(steps + 1));
+  const b = random.once(3) ? to : near(to - 1000 * random.below(steps + 1));
+  const part = random.once(8)
+    ? [a, b]
+    : [Math.max(from, Math.min(a, b)), Math.min(to, Math.max(a, b))];
+  const asked: JsonObject = { ...question, from_ms: part[0]!, to_ms: part[1]! };
+  const key = random.pick<Json>([
+    ['gate.case', 'x'],
+    ['gate.case', 1, 2],
+    ['session', 'x'],
+  ]);
+  return { ...seed, ask: { question: random.once(12) ? { ...asked, key } : asked } };
 }
 
 /** The question, the proof or the entry beside the document; the question also in the document. */

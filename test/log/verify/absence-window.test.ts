@@ -101,6 +101,8 @@ describe('the window of an absence document', () => {
     }
     const after = { key, from_ms: from_ms + 1, to_ms, after: 1 };
     assert.throws(() => checkAsked(document, after), refusal(/step 5/));
+    const none = { ...after, after: null as unknown as number };
+    assert.throws(() => checkAsked(document, none), refusal(/step 0/));
   });
 
   it('is checked against its own question before it is compared with that of the caller', () => {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"actlog/verify/entry"
@@ -32,7 +33,13 @@ type Question struct {
 	FromMS, ToMS int64
 	// After is the index of the last entry of the page before, on a further page.
 	After *int64
+	// kind and members say of which kind a read key is, also where its members are no strings.
+	kind    string
+	members int
 }
+
+// ErrUnanswered says that a document is valid and answers another question than the caller's (log/FORMAT.md §6.9).
+var ErrUnanswered = errors.New("step 0: another question")
 
 // A Result is what a document proves.
 type Result struct {
@@ -43,6 +50,8 @@ type Result struct {
 	Entries int
 	// Shown are these entries.
 	Shown []*entry.Opened
+	// Covers is the question of the document where its window is wider than the caller's, else nil.
+	Covers *Question
 	// AsOfMS is the time of the map head.
 	AsOfMS int64
 	// IntervalMS is the smallest interval in which the manifests promise heartbeats; nil where they promise none.
@@ -61,7 +70,8 @@ const (
 	maxLines   = 100
 )
 
-// VerifyText checks the text of a document against the caller's question. now is the verifier's clock.
+// VerifyText checks the text of a document against its own question, and then whether it answers the caller's: the error
+// is ErrUnanswered where it does not. now is the verifier's clock.
 func VerifyText(text string, q *Question, t *trust.Trust, now time.Time) (*Result, error) {
 	value, err := strict.Parse(text, strict.Options{MaxBytes: maxBytes})
 	if err != nil {
@@ -85,9 +95,14 @@ func verify(value strict.Value, q *Question, t *trust.Trust, now time.Time) (*Re
 	if err != nil {
 		return nil, fmt.Errorf("document: %w", err)
 	}
-	if err := checkQuestion(document, q, t); err != nil {
+	if err := q.check(t); err != nil {
 		return nil, fmt.Errorf("step 0: %w", err)
 	}
+	own, err := ownQuestion(document, t)
+	if err != nil {
+		return nil, fmt.Errorf("step 0: %w", err)
+	}
+	own.After = q.After
 	g := &ground{trust: t}
 	note, err := document.String("checkpoint", "checkpoint")
 	if err == nil {
@@ -101,28 +116,32 @@ func verify(value strict.Value, q *Question, t *trust.Trust, now time.Time) (*Re
 		return nil, fmt.Errorf("step 2: %w", err)
 	}
 	r := &Result{AsOfMS: g.mapHead.MS, Size: g.tree.Size}
-	if err := g.closeWindow(q, r, now); err != nil {
+	if err := g.closeWindow(own, r, now); err != nil {
 		return nil, fmt.Errorf("step 3: %w", err)
 	}
 	member, _ = document.Get("proof")
-	c, err := g.readClosing(q.Key, member)
+	c, err := g.readClosing(own.Key, member)
 	if err != nil {
 		return nil, fmt.Errorf("step 4: %w", err)
 	}
 	r.Proof = c.kind
-	if err := g.readEntries(q, document, c, r); err != nil {
+	if err := g.readEntries(own, document, c, r); err != nil {
 		return nil, fmt.Errorf("step 5: %w", err)
 	}
 	if r.Entries == 0 {
-		if err := c.checkEmpty(q.FromMS, q.ToMS); err != nil {
+		if err := c.checkEmpty(own.FromMS, own.ToMS); err != nil {
 			return nil, fmt.Errorf("step 4: %w", err)
 		}
 	}
-	if err := g.judge(q, document, r); err != nil {
+	empty, err := g.judge(own, document, r)
+	if err != nil {
 		return nil, err
 	}
 	if err := checkReceipt(document, t); err != nil {
 		return nil, fmt.Errorf("receipt: %w", err)
+	}
+	if err := r.answer(own, q, empty); err != nil {
+		return nil, err
 	}
 	return r, nil
 }
@@ -145,7 +164,8 @@ func checkProse(document *strict.Object) error {
 	return nil
 }
 
-func checkQuestion(document *strict.Object, q *Question, t *trust.Trust) error {
+// check checks that the key has the grammar of its kind and that the window does not end before it begins.
+func (q *Question) check(t *trust.Trust) error {
 	if err := checkKey(q.Key, t.Kinds); err != nil {
 		return err
 	}
@@ -159,18 +179,84 @@ func checkQuestion(document *strict.Object, q *Question, t *trust.Trust) error {
 		return errors.New("after is not an integer from 0 to 2^53 - 1")
 	}
 	if q.FromMS > q.ToMS {
-		return errors.New("window ends before it begins")
+		return errors.New("window is reversed")
 	}
+	return nil
+}
+
+// ownQuestion reads the question of a document, which it is checked against before that is compared with the caller's.
+func ownQuestion(document *strict.Object, t *trust.Trust) (*Question, error) {
 	v, _ := document.Get("question")
-	question, err := strict.Exact(v, "question", []string{"key", "from_ms", "to_ms"})
-	if err != nil {
-		return err
+	if _, err := strict.Exact(v, "question", []string{"key", "from_ms", "to_ms"}); err != nil {
+		return nil, err
 	}
-	key, _ := question.Get("key")
-	from, _ := question.Get("from_ms")
-	to, _ := question.Get("to_ms")
-	if !entry.SameKey(key, q.Key) || from != strict.Value(q.FromMS) || to != strict.Value(q.ToMS) {
-		return errors.New("document answers another question")
+	q := ReadQuestion(v)
+	return q, q.check(t)
+}
+
+// ReadQuestion reads a question as far as it is one; step 0 refuses the rest.
+func ReadQuestion(v strict.Value) *Question {
+	o, _ := v.(*strict.Object)
+	q := &Question{FromMS: -1, ToMS: -1}
+	key, _ := o.Get("key")
+	if list, ok := key.([]strict.Value); ok && len(list) > 0 {
+		q.kind, _ = list[0].(string)
+		q.members = len(list) - 1
+	}
+	if texts, err := strict.Strings(key, "key", 100); err == nil {
+		q.Key = texts
+	}
+	if n, err := o.Count("from_ms", ""); err == nil {
+		q.FromMS = n
+	}
+	if n, err := o.Count("to_ms", ""); err == nil {
+		q.ToMS = n
+	}
+	if o.Has("after") {
+		n, err := o.Count("after", "")
+		if err != nil {
+			n = -1
+		}
+		q.After = &n
+	}
+	return q
+}
+
+// UnknownKind returns the chain kind of the question and the number of its members where the kind is one that entry
+// types declare and that the verifier does not know.
+func (q *Question) UnknownKind(t *trust.Trust) (kind string, members int, unknown bool) {
+	kind, members = q.kind, q.members
+	if len(q.Key) > 0 {
+		kind, members = q.Key[0], len(q.Key)-1
+	}
+	_, builtIn := kinds[kind]
+	_, known := t.Kinds[kind]
+	return kind, members, !builtIn && !known && declaredKind(kind)
+}
+
+// isInside says whether the question is about the chain of another and about a window inside that of it.
+func (q *Question) isInside(other *Question) bool {
+	return slices.Equal(q.Key, other.Key) && q.FromMS >= other.FromMS && q.ToMS <= other.ToMS
+}
+
+// answer turns the result about a document's own question into that about the caller's (log/FORMAT.md §6.9). empty is
+// the verdict about the whole window without its entries.
+func (r *Result) answer(own, q *Question, empty string) error {
+	if !q.isInside(own) {
+		return ErrUnanswered
+	}
+	if own.isInside(q) {
+		return nil
+	}
+	// UNDECLARED and UNDERSAMPLED say nothing of a part of the window.
+	if q.After != nil || r.More || r.Verdict == Undeclared || r.Verdict == Undersampled {
+		return ErrUnanswered
+	}
+	r.Covers = own
+	r.Shown = slices.DeleteFunc(r.Shown, func(e *entry.Opened) bool { return e.MS < q.FromMS || e.MS > q.ToMS })
+	r.Entries = len(r.Shown)
+	if r.Entries == 0 {
+		r.Verdict = empty
 	}
 	return nil
 }
@@ -274,44 +360,46 @@ func (g *ground) readEntries(q *Question, document *strict.Object, c *closing, r
 	return nil
 }
 
-// judge checks what a document shows of a surface, and computes the verdict (log/FORMAT.md §6.6 to §6.8).
-func (g *ground) judge(q *Question, document *strict.Object, r *Result) error {
+// judge checks what a document shows of a surface, and computes the verdict (log/FORMAT.md §6.6 to §6.8). It returns
+// the verdict about the window without its entries.
+func (g *ground) judge(q *Question, document *strict.Object, r *Result) (empty string, err error) {
 	declared, hasDeclared := document.Get("declared")
 	coverage, hasCoverage := document.Get("coverage")
 	isSurface := q.Key[0] == "surface"
 	if !isSurface && (hasDeclared || hasCoverage) {
-		return errors.New("step 6: declared and coverage stand only with kind surface")
+		return "", errors.New("step 6: declared and coverage stand only with kind surface")
 	}
 	var d declaration
 	if hasDeclared {
 		read, err := g.readDeclared(q, declared)
 		if err != nil {
-			return fmt.Errorf("step 6: %w", err)
+			return "", fmt.Errorf("step 6: %w", err)
 		}
 		d = *read
 	}
 	var watched *run
 	if hasCoverage {
-		var err error
 		if watched, err = g.readCoverage(q, coverage); err != nil {
-			return fmt.Errorf("step 7: %w", err)
+			return "", fmt.Errorf("step 7: %w", err)
 		}
 	}
 	r.IntervalMS = d.intervalMS
 	switch {
-	case r.Entries > 0:
-		r.Verdict = Present
 	case isSurface && !d.declared:
-		r.Verdict = Undeclared
+		empty = Undeclared
 	case d.intervalMS != nil && !watched.covers(q, *d.intervalMS):
-		r.Verdict = Undersampled
+		empty = Undersampled
 	default:
-		r.Verdict = Absent
+		empty = Absent
+	}
+	r.Verdict = empty
+	if r.Entries > 0 {
+		r.Verdict = Present
 	}
 	if document.Text("verdict") != r.Verdict {
-		return errors.New("step 8: verdict is not what the document proves")
+		return "", errors.New("step 8: verdict is not what the document proves")
 	}
-	return nil
+	return empty, nil
 }
 
 // checkReceipt checks that the receipt is of an entry that commits to the document without it.

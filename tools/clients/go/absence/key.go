@@ -24,7 +24,9 @@ var (
 	hash     = pattern(`^[A-Za-z0-9:_+/=.-]{16,128}$`)
 	prefixed = pattern(`^(sha256:|0x)`)
 	uuidV7   = pattern(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
-	typeName = pattern(`^[a-z][a-z0-9-]*\.[a-z][a-z0-9_]*\.v[1-9][0-9]*$`)
+	// declaredKind is a chain kind that an entry type declares.
+	declaredKind = pattern(`^[a-z][a-z0-9-]*\.[a-z][a-z0-9_]*$`)
+	typeName     = pattern(`^[a-z][a-z0-9-]*\.[a-z][a-z0-9_]*\.v[1-9][0-9]*$`)
 )
 
 // paymentHash is a payment hash in its normal form, which normalising (gateway/API.md §7.3) leaves as it is.

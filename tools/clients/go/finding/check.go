@@ -151,12 +151,23 @@ func (d *Document) checkAbsence(t *trust.Trust, ask Ask) (*Finding, error) {
 	if now.IsZero() {
 		now = time.Now()
 	}
+	if own, ok := d.OwnQuestion(); ok {
+		if err := knowsKind(own, t); err != nil {
+			return nil, err
+		}
+	}
+	if err := knowsKind(q, t); err != nil {
+		return nil, err
+	}
 	var r *absence.Result
 	var err error
 	if d.text != "" {
 		r, err = absence.VerifyText(d.text, q, t, now)
 	} else {
 		r, err = absence.Verify(d.value, q, t, now)
+	}
+	if errors.Is(err, absence.ErrUnanswered) {
+		return nil, unanswerable("the document does not answer this question (%v)", err)
 	}
 	if err != nil {
 		return single("document", "", "", err), nil
@@ -175,6 +186,16 @@ func (d *Document) checkAbsence(t *trust.Trust, ask Ask) (*Finding, error) {
 	f.Checks = append(f.Checks, witnessLine(r), monitorLine(r))
 	f.Facts = absenceFacts(q, r, shown)
 	return f, nil
+}
+
+// knowsKind asks the caller for a chain kind that an entry type declares and that the verifier does not know.
+func knowsKind(q *absence.Question, t *trust.Trust) error {
+	kind, members, unknown := q.UnknownKind(t)
+	if !unknown {
+		return nil
+	}
+	return unanswerable("the chain kind %s is declared by a plugin, and this verifier does not know it: "+
+		"give --chain %s=%d if it has %d members", kind, kind, members, members)
 }
 
 func witnessLine(r *absence.Result) receipt.Check {
@@ -208,6 +229,12 @@ func absenceFacts(q *absence.Question, r *absence.Result, shown []strict.Value) 
 	}
 	facts := strict.NewObject()
 	facts.Set("question", question)
+	if r.Covers != nil {
+		covers := strict.NewObject()
+		covers.Set("from_ms", r.Covers.FromMS)
+		covers.Set("to_ms", r.Covers.ToMS)
+		facts.Set("covers", covers)
+	}
 	facts.Set("verdict", r.Verdict)
 	facts.Set("proof", r.Proof)
 	facts.Set("entries", int64(r.Entries))
@@ -267,6 +294,10 @@ func absenceWords(q *absence.Question, r *absence.Result, origin string) string 
 		"tail":  "its last entry stands before the window",
 		"gap":   "the entry after the window names one before it as its predecessor, or none",
 	}[r.Proof]
+	if r.Covers != nil {
+		reason = fmt.Sprintf("the document covers the log time from %s to %s, and shows no entry in the part that was asked about",
+			timeWords(r.Covers.FromMS), timeWords(r.Covers.ToMS))
+	}
 	switch r.Verdict {
 	case absence.Present:
 		count := fmt.Sprintf("%d entries are", r.Entries)

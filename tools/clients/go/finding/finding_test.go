@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"actlog/verify/absence"
 	"actlog/verify/internal/strict"
 	"actlog/verify/internal/vectors"
 	"actlog/verify/trust"
@@ -35,7 +36,7 @@ func check(t *testing.T, kit *trust.Kit, d *vectors.Document) (*Finding, error) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return documents[0].Check(trusted, Ask{Question: ReadQuestion(question)})
+	return documents[0].Check(trusted, Ask{Question: absence.ReadQuestion(question)})
 }
 
 func TestAbsenceVectors(t *testing.T) {
@@ -63,9 +64,74 @@ func TestAbsenceVectors(t *testing.T) {
 	for _, d := range v.Refused {
 		f, err := check(t, kit, &d)
 		var form *ErrForm
-		if err == nil && f.Exit() != ExitInvalid || err != nil && !errors.As(err, &form) {
+		var unanswerable *Unanswerable
+		if unanswered := d.Name == "caller-asks-another-question" || d.Name == "undeclared-kind"; unanswered {
+			if !errors.As(err, &unanswerable) {
+				t.Errorf("%s is answered: %v %v", d.Name, f, err)
+			}
+		} else if err == nil && f.Exit() != ExitInvalid || err != nil && !errors.As(err, &form) {
 			t.Errorf("%s is not refused: %v %v", d.Name, f, err)
 		}
+	}
+}
+
+func TestNarrowerQuestions(t *testing.T) {
+	v := vectors.Read(t)
+	kit := kitOf(t, v)
+	answered := map[string]int{}
+	for _, d := range v.Documents {
+		own, err := strict.Parse(string(d.Asked(t)), strict.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents, err := Recognise(d.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		trusted, err := kit.Trust(v.Origin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask := func(change func(*absence.Question)) (*Finding, error) {
+			q := absence.ReadQuestion(own)
+			change(q)
+			return documents[0].Check(trusted, Ask{Question: q})
+		}
+		whole, _ := ask(func(*absence.Question) {})
+		if _, ok := whole.Facts.Get("covers"); ok {
+			t.Errorf("%s covers more than its own window", d.Name)
+		}
+		var unanswerable *Unanswerable
+		if _, err := ask(func(q *absence.Question) { q.ToMS++ }); !errors.As(err, &unanswerable) {
+			t.Errorf("%s answers a wider question: %v", d.Name, err)
+		}
+		q := absence.ReadQuestion(own)
+		if q.FromMS == q.ToMS {
+			continue
+		}
+		part, err := ask(func(q *absence.Question) { q.FromMS = q.ToMS })
+		more, _ := whole.Facts.Get("more")
+		if d.Result.Verdict == absence.Undeclared || d.Result.Verdict == absence.Undersampled || more == strict.Value(true) {
+			if !errors.As(err, &unanswerable) {
+				t.Errorf("%s answers a part: %v", d.Name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", d.Name, err)
+		}
+		covers, _ := part.Facts.Get("covers")
+		window, _ := covers.(*strict.Object)
+		if from, _ := window.Get("from_ms"); from != strict.Value(q.FromMS) {
+			t.Errorf("%s covers %v", d.Name, window)
+		}
+		if d.Result.Verdict == absence.Absent && !strings.HasPrefix(part.Summary, "ABSENT: ") {
+			t.Errorf("%s: %s", d.Name, part.Summary)
+		}
+		answered[d.Result.Verdict]++
+	}
+	if answered[absence.Absent] == 0 || answered[absence.Present] == 0 {
+		t.Errorf("answered %v", answered)
 	}
 }
 

@@ -231,29 +231,5 @@ func (d *Document) OwnQuestion() (*absence.Question, bool) {
 	if !ok {
 		return nil, false
 	}
-	return ReadQuestion(v), true
-}
-
-// ReadQuestion reads a question as far as it is one; step 0 refuses the rest.
-func ReadQuestion(v strict.Value) *absence.Question {
-	o, _ := v.(*strict.Object)
-	q := &absence.Question{FromMS: -1, ToMS: -1}
-	key, _ := o.Get("key")
-	if texts, err := strict.Strings(key, "key", 100); err == nil {
-		q.Key = texts
-	}
-	if n, err := o.Count("from_ms", ""); err == nil {
-		q.FromMS = n
-	}
-	if n, err := o.Count("to_ms", ""); err == nil {
-		q.ToMS = n
-	}
-	if o.Has("after") {
-		n, err := o.Count("after", "")
-		if err != nil {
-			n = -1
-		}
-		q.After = &n
-	}
-	return q
+	return absence.ReadQuestion(v), true
 }

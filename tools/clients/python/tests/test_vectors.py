@@ -10,12 +10,16 @@ import pytest
 from actlog import (
     Question,
     Refused,
+    Unanswerable,
+    Unanswered,
     canonical,
     check_consistency,
+    check_document,
     check_inclusion,
     leaf_hash,
     open_checkpoint,
     parse_json,
+    recognise,
     verify_absence,
 )
 from actlog.ed25519 import verify
@@ -41,6 +45,41 @@ def test_absence_document_is_refused(vector):
     question = Question(*(vector["question"][name] for name in ("key", "from_ms", "to_ms")))
     with pytest.raises(Refused):
         verify_absence(vector.get("text") or json.dumps(vector["doc"]), question, trust_of(VECTORS))
+
+
+@pytest.mark.parametrize("vector", VECTORS["documents"], ids=lambda vector: vector["name"])
+def test_absence_document_answers_for_a_part_of_its_window(vector):
+    doc, trust = vector["doc"], trust_of(VECTORS)
+    key, from_ms, to_ms = (doc["question"][name] for name in ("key", "from_ms", "to_ms"))
+    whole = verify_absence(doc, Question(key, from_ms, to_ms), trust)
+    assert whole.covers is None
+    with pytest.raises(Unanswered):
+        verify_absence(doc, Question(key, from_ms, to_ms + 1), trust)
+    if from_ms == to_ms:
+        return
+    part = Question(key, to_ms, to_ms)
+    if whole.verdict.startswith("UN") or whole.more:
+        with pytest.raises(Unanswered):
+            verify_absence(doc, part, trust)
+        return
+    result = verify_absence(doc, part, trust)
+    assert result.covers == (from_ms, to_ms)
+    assert result.entries == sum(entry["issued_at_ms"] == to_ms for entry in whole.shown)
+    assert (result.verdict == "PRESENT") is (result.entries > 0)
+    for entry in whole.shown:
+        at = entry["issued_at_ms"]
+        assert verify_absence(doc, Question(key, at, at), trust).verdict == "PRESENT"
+
+
+def test_a_document_that_does_not_answer_is_not_invalid():
+    doc = VECTORS["documents"][0]["doc"]
+    (document,) = recognise(json.dumps(doc).encode())
+    asked = Question(**{**doc["question"], "to_ms": doc["question"]["to_ms"] + 1})
+    with pytest.raises(Unanswerable, match="does not answer this question"):
+        check_document(document, trust_of(VECTORS), question=asked)
+    declared = Question(["gate.case", "x"], 0, 1)
+    with pytest.raises(Unanswerable, match=r"give --chain gate\.case=1 if it has 1 members"):
+        check_document(document, trust_of(VECTORS), question=declared)
 
 
 def test_tree_and_map_of_the_absence_vectors():

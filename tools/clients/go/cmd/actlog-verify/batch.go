@@ -121,7 +121,7 @@ func (r *request) find(kit *trust.Kit, trusts map[string]*trust.Trust) (*finding
 		if err != nil {
 			return nil, err
 		}
-		ask.Question = finding.ReadQuestion(v)
+		ask.Question = absence.ReadQuestion(v)
 	} else {
 		ask.Question = (*absence.Question)(nil)
 	}

@@ -5,7 +5,7 @@
 are those of log/FORMAT.md and gateway/API.md sections 1 and 2 of the actlog repository.
 """
 
-from .absence import AbsenceResult, Question, verify_absence
+from .absence import AbsenceResult, Question, Unanswered, verify_absence
 from .encoding import JsonInvalid, Refused, canonical, parse_json
 from .findings import Document, Finding, Unanswerable, check_document, log_of, recognise
 from .kits import check_kit, kit_change, origins_of, read_kit, trust_from_kit
@@ -31,6 +31,7 @@ __all__ = [
     "Trust",
     "TrustedKey",
     "Unanswerable",
+    "Unanswered",
     "canonical",
     "check_consistency",
     "check_document",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Literal, TypeVar, Union
 
@@ -75,6 +75,10 @@ class Question:
     after: int | None = None
 
 
+class Unanswered(Refused):
+    """A document is valid, and answers another question than the caller's (log/FORMAT.md section 6.9)."""
+
+
 @dataclass(frozen=True)
 class AbsenceResult:
     """What a document proves."""
@@ -96,51 +100,68 @@ class AbsenceResult:
     lag_ms: int | None
     #: The statements of the entries shown, oldest first.
     shown: tuple[JsonObject, ...]
+    #: From and to, in ms, of the window of the document, where it is wider than the one that was asked about.
+    covers: tuple[int, int] | None = None
 
 
 def verify_absence(document: Json, question: Question, trust: Trust, *, now_ms: int | None = None) -> AbsenceResult:
-    """Checks a document, as text or parsed, against the caller's question.
+    """Checks a document, as text or parsed, against its own question, and then whether it answers the caller's.
 
     :param now_ms: the verifier's clock, which closes the window where there is no witness policy
+    :raises Unanswered: when the document is valid and does not answer the caller's question
     :raises Refused: with the step of log/FORMAT.md section 6 and the reason
     """
     members = _step("document", lambda: _read_document(document))
-    key, from_ms, to_ms = _step("step 0", lambda: _check_question(members, question, trust))
+    asked = _step("step 0", lambda: _check_question(question, trust))
+    window = replace(_step("step 0", lambda: _own_question(members, trust)), after=asked.after)
     opened = _step("step 1", lambda: trust.open_tree(string(members["checkpoint"], "checkpoint")))
     map_head = _step("step 2", lambda: _open_map_head(trust, opened.tree, members["map_head"]))
 
     def close_window() -> tuple[int, int, int | None]:
-        if to_ms > map_head.ms:
+        if window.to_ms > map_head.ms:
             raise Refused("window is not closed at the map head")
         seen = trust.check_witnesses(opened.cosignatures, map_head.ms - SKEW_MS)
         now = int(time.time() * 1000) if now_ms is None else now_ms
-        if seen.quorum_ms is None and to_ms > now + SKEW_MS:
+        if seen.quorum_ms is None and window.to_ms > now + SKEW_MS:
             raise Refused("window is not closed at the clock of the verifier")
         return seen.witnessed, seen.map_verified, seen.quorum_ms
 
     witnessed, map_verified, quorum_ms = _step("step 3", close_window)
     ground = _Ground(trust, opened.tree, map_head)
-    window = _Window(key, from_ms, to_ms, question.after)
-    closing = _step("step 4", lambda: _read_closing(ground, key, members["proof"]))
+    closing = _step("step 4", lambda: _read_closing(ground, window.key, members["proof"]))
     entries = _step("step 5", lambda: _read_entries(ground, window, members, closing))
     if not entries:
         _step("step 4", lambda: _check_window_empty(closing, window))
 
-    verdict, interval_ms = _verdict_of(ground, window, members, bool(entries))
-    _step("step 8", lambda: _check_verdict(members, verdict))
+    empty, interval_ms = _verdict_of(ground, window, members)
+    proven: Verdict = "PRESENT" if entries else empty
+    _step("step 8", lambda: _check_verdict(members, proven))
     _step("receipt", lambda: _check_receipt(trust, members))
+    whole = asked == window
+    if not whole and not _answers_part(asked, window, members, proven):
+        raise Unanswered("step 0: another question")
+    inside = [entry for entry in entries if asked.from_ms <= entry.ms <= asked.to_ms]
     return AbsenceResult(
-        verdict,
+        "PRESENT" if inside else empty,
         closing.type,
-        len(entries),
+        len(inside),
         "more" in members,
         map_head.ms,
         interval_ms,
         witnessed,
         map_verified,
         None if quorum_ms is None else quorum_ms - map_head.ms,
-        tuple(entry.statement for entry in entries),
+        tuple(entry.statement for entry in inside),
+        None if whole else (window.from_ms, window.to_ms),
     )
+
+
+def _answers_part(asked: _Window, own: _Window, members: JsonObject, proven: Verdict) -> bool:
+    """Whether a valid document answers a question whose window is a part of its own."""
+    complete = own.after is None and "more" not in members
+    inside = own.key == asked.key and own.from_ms <= asked.from_ms and asked.to_ms <= own.to_ms
+    # UNDECLARED and UNDERSAMPLED say nothing of a part of the window.
+    return complete and inside and proven in ("PRESENT", "ABSENT")
 
 
 def _step(name: str, check: Callable[[], T]) -> T:
@@ -189,20 +210,18 @@ def _read_document(document: Json) -> JsonObject:
     return members
 
 
-def _check_question(members: JsonObject, question: Question, trust: Trust) -> tuple[ChainKey, int, int]:
+def _check_question(question: Question, trust: Trust) -> _Window:
     key = check_key(question.key, trust.kinds)
     from_ms, to_ms = count(question.from_ms, "from_ms"), count(question.to_ms, "to_ms")
     if from_ms > to_ms:
-        raise Refused("window ends before it begins")
-    asked = exact_object(members["question"], "question", ["key", "from_ms", "to_ms"])
-    if not (
-        same(asked["from_ms"], from_ms)
-        and same(asked["to_ms"], to_ms)
-        and isinstance(asked["key"], list)
-        and tuple(asked["key"]) == key
-    ):
-        raise Refused("document answers another question")
-    return key, from_ms, to_ms
+        raise Refused("window is reversed")
+    return _Window(key, from_ms, to_ms, None if question.after is None else count(question.after, "after"))
+
+
+def _own_question(members: JsonObject, trust: Trust) -> _Window:
+    """The question of a document, which it is checked against before that is compared with the caller's."""
+    own = exact_object(members["question"], "question", ["key", "from_ms", "to_ms"])
+    return _check_question(Question(own["key"], own["from_ms"], own["to_ms"]), trust)
 
 
 def _open_map_head(trust: Trust, tree: TreeHead, opened: Json) -> OpenedEntry:
@@ -387,23 +406,21 @@ def _read_entries(ground: _Ground, window: _Window, members: JsonObject, closing
 # Steps 6 to 8
 
 
-def _verdict_of(ground: _Ground, window: _Window, members: JsonObject, present: bool) -> tuple[Verdict, int | None]:
-    """The verdict, and the interval of heartbeats that the manifests promise.
+def _verdict_of(ground: _Ground, window: _Window, members: JsonObject) -> tuple[Verdict, int | None]:
+    """The verdict about the window without its entries, and the interval of heartbeats that the manifests promise.
 
     Members of the document are checked even where the verdict does not need them.
     """
     if window.key[0] != "surface":
         if "declared" in members or "coverage" in members:
             raise Refused("step 6: declared and coverage stand only with kind surface")
-        return ("PRESENT" if present else "ABSENT"), None
+        return "ABSENT", None
     declared, interval_ms = False, None
     if "declared" in members:
         declared, interval_ms = _step("step 6", lambda: _read_declared(ground, window, members["declared"]))
     heartbeat = None
     if "coverage" in members:
         heartbeat = _step("step 7", lambda: _read_coverage(ground, window, members["coverage"]))
-    if present:
-        return "PRESENT", interval_ms
     if not declared:
         return "UNDECLARED", interval_ms
     if interval_ms is not None and not (heartbeat is not None and heartbeat.covers(window, interval_ms)):

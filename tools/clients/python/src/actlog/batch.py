@@ -71,7 +71,11 @@ def _question_of(document: Document, line: JsonObject) -> Question | None:
     elif asked is None:
         return None
     members = object_of(asked)
-    return Question(members.get("key"), members.get("from_ms"), members.get("to_ms"), members.get("after"))
+    # A member that is null is there, and is no index.
+    after = members.get("after")
+    if after is None and "after" in members:
+        after = -1
+    return Question(members.get("key"), members.get("from_ms"), members.get("to_ms"), after)
 
 
 def main(source: IO[str] | None = None, sink: IO[str] | None = None) -> None:

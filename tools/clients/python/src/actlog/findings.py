@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from .absence import ABSENCE_SCHEMA, AbsenceResult, Question, verify_absence
+from .absence import ABSENCE_SCHEMA, AbsenceResult, Question, Unanswered, verify_absence
 from .encoding import (
     WHITE_SPACE,
     Json,
@@ -26,7 +26,7 @@ from .encoding import (
 )
 from .notes import TreeHead, parse_tlog_proof
 from .receipts import Line, open_entry, read_entry, verify_receipt
-from .tree import check_inclusion
+from .tree import KINDS, ChainKey, check_inclusion, is_declared_kind
 from .trust import KIT_SCHEMA, Trust
 
 #: A full page of the largest entries, and room for the rest.
@@ -396,8 +396,15 @@ def _check_absence(document: Json, trust: Trust, question: Question | None, now_
     if question is None:
         raise Unanswerable("an absence document proves nothing of a question that you have not asked", "question")
 
+    members = object_of(parse_document(document) if isinstance(document, str) else document)
+    _knows_kind(object_of(members.get("question")).get("key"), trust)
+    _knows_kind(question.key, trust)
+
     def check() -> _Held:
-        result = verify_absence(document, question, trust, now_ms=now_ms)
+        try:
+            result = verify_absence(document, question, trust, now_ms=now_ms)
+        except Unanswered as error:
+            raise Unanswerable(f"the document does not answer this question ({error})") from error
         shown: list[JsonObject] = [
             {name: statement.get(name) for name in ("index", "entry_id", "type", "issued_at_ms")}
             for statement in result.shown
@@ -409,8 +416,10 @@ def _check_absence(document: Json, trust: Trust, question: Question | None, now_
         }
         if question.after is not None:
             asked["after"] = question.after
-        facts: JsonObject = {
-            "question": asked,
+        facts: JsonObject = {"question": asked}
+        if result.covers is not None:
+            facts["covers"] = {"from_ms": result.covers[0], "to_ms": result.covers[1]}
+        facts |= {
             "verdict": result.verdict,
             "proof": result.proof,
             "entries": result.entries,
@@ -430,6 +439,20 @@ def _check_absence(document: Json, trust: Trust, question: Question | None, now_
         return _Held(detail, absence_words(asked, result, trust.origin), result.verdict, facts, lines)
 
     return _single("document", check)
+
+
+def _knows_kind(key: Json | ChainKey, trust: Trust) -> None:
+    """A chain kind that an entry type declares and that the verifier does not know: the caller can name it."""
+    if not isinstance(key, (list, tuple)) or not key:
+        return
+    kind = key[0]
+    if not isinstance(kind, str) or kind in KINDS or kind in trust.kinds or not is_declared_kind(kind):
+        return
+    members = len(key) - 1
+    raise Unanswerable(
+        f"the chain kind {kind} is declared by a plugin, and this verifier does not know it: "
+        f"give --chain {kind}={members} if it has {members} members"
+    )
 
 
 def _entry_line(shown: JsonObject) -> Line:
@@ -467,7 +490,7 @@ def absence_words(question: JsonObject, result: AbsenceResult, origin: str) -> s
         if result.more:
             page += ", and more of it follow on further pages"
         return f"PRESENT: {shown} shown of {about}{page}. Each is in the log, and none stands between them."
-    nothing = f"{result.verdict}: nothing was logged for {about}: {_REASONS[result.proof]}."
+    nothing = f"{result.verdict}: nothing was logged for {about}: {_reason(result)}."
     if result.verdict == "UNDECLARED":
         return (
             f"{nothing} The document does not show that a manifest declared the surface all along, "
@@ -485,6 +508,14 @@ def absence_words(question: JsonObject, result: AbsenceResult, origin: str) -> s
         interval = result.heartbeat_interval_ms
         watched = f"the heartbeats that were promised, one in {interval} ms, cover the window"
     return f"{nothing} A manifest in force declared the surface all along; {watched}."
+
+
+def _reason(result: AbsenceResult) -> str:
+    """Why nothing can be in the window."""
+    if result.covers is None:
+        return _REASONS[result.proof]
+    window = f"from {time_words(result.covers[0])} to {time_words(result.covers[1])}"
+    return f"the document covers the log time {window}, and shows no entry in the part that was asked about"
 
 
 _REASONS = {

@@ -253,6 +253,9 @@ _ACTION = _matches("^[0-9a-f]{64}$")
 _UUID = _matches("^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")
 _TYPE = _matches(r"^[a-z][a-z0-9-]*\.[a-z][a-z0-9_]*\.v[1-9][0-9]*$")
 
+#: Whether a text is a chain kind as entry types declare them.
+is_declared_kind = _matches(r"^[a-z][a-z0-9-]*\.[a-z][a-z0-9_]*$")[0]
+
 #: The chain kinds of log/FORMAT.md section 3.1, each with the grammar of its members.
 KINDS: Mapping[str, Sequence[tuple[Callable[[str], bool], str]]] = {
     "entity": (_ENTITY,),
