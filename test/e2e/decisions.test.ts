@@ -68,6 +68,7 @@ describe('decisions, end to end', function () {
 
   let preimage: Body;
   let permit: Body;
+  let use_secret: Body;
 
   it('is silent while nothing covers the act, then holds it for a human', async () => {
     const silent = await ask(GATE, PAYMENT);
@@ -88,14 +89,16 @@ describe('decisions, end to end', function () {
     keep('resolution', released.resolution_receipt);
     keep('permit', released.receipt);
     permit = released.receipt;
+    ({ use_secret } = released.permit);
     const twice = await ask(`${GATE}/holds/${held.hold_id as string}`, release, 409);
     assert.equal(twice.error.code, 'hold_resolved');
   });
 
   it('uses the permit once: the agent pays', async () => {
-    const used = await ask(`${GATE}/permits/use`, { receipt: permit.entry_id, ...preimage });
+    const use = { ...preimage, use_secret };
+    const used = await ask(`${GATE}/permits/use`, { receipt: permit.entry_id, ...use });
     keep('use of the permit', used.receipt);
-    const again = await ask(`${GATE}/permits/use`, { receipt: permit, ...preimage }, 409);
+    const again = await ask(`${GATE}/permits/use`, { receipt: permit, ...use }, 409);
     assert.equal(again.error.code, 'permit_used');
   });
 

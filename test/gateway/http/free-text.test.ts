@@ -67,6 +67,8 @@ function marked(schema: Schema, example: Json | undefined, place: string): Json 
     return { ...given, [`${MARK} name`]: `${MARK} ${place}` };
   }
   const found = Object.entries(properties).flatMap(([name, member]): [string, Json][] => {
+    // A permit is used by its holder, with the secret that the service made.
+    if (name === 'use_secret') return [];
     const value = marked(member, given[name], `${place} ${name}`);
     return value === undefined ? [] : [[name, value]];
   });
@@ -99,8 +101,9 @@ describe('free text of callers', function () {
     },
     async '/api/v1/execute-gate/permits/use'() {
       const act = { action_type: 'require_receipt.act', agent_id: `${MARK} agent`, scope: MARK };
-      const { preimage, decision_entry_id } = await gate(permitting, act);
-      return { ...preimage, receipt: decision_entry_id as string };
+      const { preimage, decision_entry_id, permit } = await gate(permitting, act);
+      const { use_secret } = permit as JsonObject;
+      return { ...preimage, receipt: decision_entry_id as string, use_secret: use_secret! };
     },
     '/api/v1/orn/backprop': () =>
       Promise.resolve({

@@ -9,8 +9,13 @@ import type { Json, JsonObject, Route } from '../../../plugins/contract/index.ts
 import { run } from '../running.ts';
 import type { Answer, Running } from '../running.ts';
 
+const ACT = { action_type: 'payment.release', agent_id: 'agent:a' };
+const SECRET = { salt: '0123456789abcdef0123456789abcdef', value: 'a secret' };
+
 /** Requests of routes whose example would have to name something that stands already. */
 const BODIES: Readonly<Record<string, JsonObject>> = {
+  '/api/v1/execute-gate': { ...ACT, use_secret: SECRET },
+  '/api/v1/execute-gate/bind': { ...ACT, use_secret: SECRET },
   '/api/v1/execute-gate/holds/{hold_id}': { action: 'release', reason: 'checked' },
   '/api/v1/execute-gate/permits/use': {
     receipt: {},
@@ -18,6 +23,7 @@ const BODIES: Readonly<Record<string, JsonObject>> = {
     agent_id: 'agent:a',
     scope: 'x402',
     timestamp_ms: 1_790_000_000_000,
+    use_secret: SECRET,
   },
   '/api/v1/foundry/trigger/fire': {
     trigger_id: '01a1ff4b-72ad-700a-9eac-ca2181eac64e',

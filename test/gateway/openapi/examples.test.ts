@@ -7,6 +7,7 @@ import { receiptHeader } from '../../../plugins/require-receipt/header.ts';
 import type { Route } from '../../../plugins/contract/index.ts';
 import { compileSchema } from '../../../gateway/http/validation.ts';
 import type { Body } from '../../support/body.ts';
+import { FOUNDRY_BODIES } from '../../plugins/foundry/bodies.ts';
 import { run } from '../running.ts';
 import type { Ask, Running } from '../running.ts';
 
@@ -103,6 +104,10 @@ describe('the example of a request', function () {
       const publish = '/signal/trigger/publish';
       const { trigger_id } = await post(publish, exampleOf(publish));
       return { members: { trigger_id } };
+    },
+    '/api/v1/foundry/trigger/release': async () => {
+      const members = await FOUNDRY_BODIES['/api/v1/foundry/trigger/release']?.(running);
+      return { members: members! };
     },
     '/demo/calls/holds/{hold_id}': async () => {
       await post('/demo/calls/policy', {});

@@ -103,6 +103,10 @@ export const GATE_BODIES: NonNullable<ContractOptions['bodies']> = {
     const { sandbox: key } = running;
     await running.post(`${GATE}/policy`, POLICY, { key });
     const { json } = await running.post(GATE, PAY, { key });
-    return { ...json.preimage, receipt: json.decision_entry_id };
+    return {
+      ...json.preimage,
+      receipt: json.decision_entry_id,
+      use_secret: json.permit.use_secret,
+    };
   },
 };
