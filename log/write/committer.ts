@@ -1,5 +1,6 @@
-// Signs rounds and commits them, strictly in order. All that is signed when the disk is free goes into one synced
-// batch, so that a slow disk makes batches larger, and a fast one waits for nobody.
+// Signs rounds and commits them, strictly in order (log/FORMAT.md §5.1, steps 3 and 4). All rounds that are signed when
+// the previous write has finished go into one synced batch: a slow disk makes batches larger, a fast disk never waits.
+// After a crash a batch is on disk completely or not at all. The first failed write stops the committer.
 
 import type { SignPool } from '../crypto/sign-pool.ts';
 import type { Core } from './core.ts';
@@ -8,16 +9,16 @@ import { integrate, rowsMade, sealed, type Entry } from './integrate.ts';
 import type { Round } from './round.ts';
 import type { AttachedRow } from '../types.ts';
 
-/** A round on its way to the disk. */
+/** A round that is not durable yet. */
 interface Line {
   readonly round: Round;
-  /** What signs a round that has to wait for all before it to be integrated; null once it was called, or at once. */
+  /** Signs a round whose entries are known only when all earlier ones are integrated; else null, and once called. */
   late: (() => Promise<Uint8Array[]>) | null;
-  /** Its entries and rows as they will stand; null until they are signed and made. */
+  /** Its signed entries and the rows of plugins; null until both are made. */
   ready: { readonly entries: readonly Entry[]; readonly attached: readonly AttachedRow[] } | null;
 }
 
-/** Rounds between their place and the disk. The first failure ends it, for all that wait. */
+/** Takes placed rounds and makes them durable. The first failure stops it and rejects everything that waits. */
 export class Committer {
   readonly #core: Core;
   readonly #pool: SignPool;

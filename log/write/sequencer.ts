@@ -1,5 +1,17 @@
-// The only writer. Pool → place → sign → integrate → one synced batch → the callers' promises.
-// Rounds overlap: while some are signed or synced (committer.ts), the next is placed.
+// The only writer of a log. Each entry passes these steps in this order (log/FORMAT.md §5.1). Each step states what a
+// crash in it leaves.
+//
+//   admit, place    `#placeGroup` checks the drafts of a group and fixes index, time and links (placing.ts), all in
+//                   memory. A crash leaves nothing, and no caller has an answer.
+//   sign            the committer has the round signed (crypto/sign-pool.ts). A crash leaves nothing: a signature does
+//                   not leave the process before its entry is durable.
+//   commit          all signed rounds go into one synced batch, in order (committer.ts; integrate.ts lists its rows).
+//                   A crash leaves the whole batch or nothing of it. If the write fails, every waiting append is
+//                   rejected with `log_unavailable`, and the log starts again from what the store holds.
+//   acknowledge     the promises of the callers resolve. After a crash from here on, the entries are there.
+//   publish         publisher.ts signs a checkpoint over them, later and on its own clock.
+//
+// Rounds overlap: while some are signed or synced, the next one is placed.
 
 import { Committer } from './committer.ts';
 import type { Core } from './core.ts';
@@ -10,24 +22,24 @@ import { newRound, type Round, type Waiting } from './round.ts';
 import { signedBytes, statementText } from './statement.ts';
 import type { AppendOptions, Appended, Draft, Sequenced } from '../types.ts';
 
-/** Rounds between their first placed entry and their batch on disk. */
+/** Most rounds that are placed and not yet durable. */
 const ROUNDS_IN_FLIGHT = 8;
-/** Rounds that the signing thread has: one that it signs, and one for when it is done. */
+/** Most rounds at the signing thread: one that it signs, and one that it takes next. */
 const ROUNDS_UNSIGNED = 2;
-/** Entries in one round: more let one round hold all callers, and nothing overlaps. */
+/** Most entries in a round. With more, one round would hold all callers and no two rounds would overlap. */
 const ROUND_ENTRIES = 128;
-/** Groups that are worth a round beside those in flight while more may come: each round has its messages. */
+/** Groups that start another round while rounds are in flight: each round costs messages between threads. */
 const OVERLAP_GROUPS = 40;
-/** Groups that are worth one when a turn of the loop brings no more, and this thread would have nothing to do. */
+/** Groups that start a round when a turn of the event loop brought no more, because this thread would be idle. */
 const QUIET_GROUPS = 16;
 
-/** Up to here the callers are few: when all of them wait for one round, nothing overlaps. */
+/** Up to this many waiting groups count as few: if one round took all of them, no two rounds would overlap. */
 const FEW_GROUPS = 64;
 
-/** How many of the waiting groups the next round takes: of few not all, so that it is signed while others are placed. */
+/** How many of the waiting groups the next round takes. Of few it leaves some, which are placed while it is signed. */
 const shareOf = (waiting: number): number => (waiting > FEW_GROUPS ? waiting : OVERLAP_GROUPS);
 
-/** A map head in the making: its place is fixed, its root comes from the fold. */
+/** A map head whose place is fixed; its root comes from the fold. */
 interface MapHead {
   readonly version: number;
   readonly keys: number;
