@@ -31,7 +31,7 @@ export const idOf = (fragment: string): string => fragment.replace(/^(?=\d)/, 's
 const md = new MarkdownIt({ html: false, linkify: false, typographer: false });
 const { escapeHtml } = md.utils;
 
-/** A comment on a line of its own is no part of the page. */
+/** Drops HTML comments that are alone on their line, such as the markers of generated tables. */
 md.block.ruler.before('paragraph', 'comment', (state, line, _end, silent) => {
   const text = state.src.slice(
     (state.bMarks[line] ?? 0) + (state.tShift[line] ?? 0),

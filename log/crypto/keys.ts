@@ -267,7 +267,7 @@ async function namesIn(folder: string): Promise<string[]> {
   return names.filter((name) => name.endsWith('.pem')).sort();
 }
 
-/** Others are refused by whoever reads them. */
+/** Whether it is a regular file of a plausible size that only its owner can read. Readers refuse any other key file. */
 async function isPrivate(path: string): Promise<boolean> {
   const stat = await lstat(path);
   return stat.isFile() && stat.size <= MAX_KEY_FILE_BYTES && (stat.mode & 0o077) === 0;
