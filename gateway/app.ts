@@ -6,6 +6,7 @@ import { Dispatch } from './http/dispatch.ts';
 import type { Gateway } from './gateway.ts';
 import { authenticate } from './http/authenticate.ts';
 import { body } from './http/body.ts';
+import { compress } from './http/compress.ts';
 import { idempotency } from './http/idempotency.ts';
 import { match } from './http/match.ts';
 import {
@@ -39,6 +40,7 @@ export function buildApp(gateway: Gateway): Koa {
     match(new Dispatch(gateway.routes())),
     cors,
     authenticate,
+    compress(),
     limits.request,
     prefer,
     query,

@@ -1,25 +1,27 @@
-// Takes the state of a closed log over into its successor, before the successor takes any other entry.
+// Carries the state of a closed log over into its successor, before the successor takes any other entry.
 //
 // A start that finds a successor without `succession.carry.v1` of state `done` runs the `carry` hooks of the plugins
-// on the closed log, and appends what they hand out in groups. What was carried is told by the rows that it wrote,
-// in the same batch as its entry: after a crash at any point the next start goes on, and carries nothing twice.
-// What a plugin carries, and what it leaves, stands in its own carry.ts.
+// on the closed log, and appends the entries that they return in groups. The rows of these entries record what was
+// carried, in the same batch as its entry: after a crash at any point the next start continues, and carries nothing
+// twice. The carry.ts of a plugin says what it carries and what it does not.
 
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import { isInForce, LOG_KINDS, LogError, readEntry, toHex } from '../log/index.ts';
-import type { Draft, EntryType, JsonObject, Kind, Log } from '../log/index.ts';
+import type { Draft, JsonObject, Kind, Log } from '../log/index.ts';
 import {
   asSchema,
   carriedKind,
   carriedName,
   carriedType,
   EntityName,
+  sentenceOf,
 } from '../plugins/contract/index.ts';
-import type { Carry, Plugin } from '../plugins/contract/index.ts';
+import type { Carry, EntryType, Plugin } from '../plugins/contract/index.ts';
 import type { Gateway } from './gateway.ts';
 import { logView } from './host/log-view.ts';
 
-/** Name before the dot of the entries that the gateway itself carries by. */
+/** The part before the dot in the names of the gateway's own carry entries. */
 const OWN = 'succession';
 /** The entries that begin and end a carry. */
 const CARRY = 'succession.carry.v1';
@@ -28,24 +30,29 @@ const STATE_ROW = 'succession/carry';
 /** Entries of one group: few enough for a round of the sequencer. */
 const GROUP = 64;
 const PAGE = 1000;
-/** How often a long carry tells how far it is. */
+/** How often a long carry logs its progress. */
 const TOLD_EACH = 50_000;
 
 const CarryMembers = Type.Object(
   {
     /** The log that is carried from. */
     log_number: Type.Integer({ minimum: 1 }),
-    /** `lost`: that log is not served, and nothing could be carried from it. */
+    /** `lost`: that log is not served, so nothing was carried from it. */
     state: Type.Enum(['begun', 'done', 'lost']),
   },
   { additionalProperties: false },
 );
 
-/** `succession.carry.v1`: says that the state of the log before this one is being carried, and that it was. */
+/** `succession.carry.v1`: records the beginning and the end of carrying the state of the previous log. */
 const carryType: EntryType = {
   name: CARRY,
   schema: asSchema(CarryMembers),
   keys: [],
+  sentence: sentenceOf<Static<typeof CarryMembers>>(({ log_number, state }) => {
+    if (state === 'lost')
+      return `Log number ${log_number} is not served, and nothing was carried over from it.`;
+    return `The service ${state === 'begun' ? 'began' : 'finished'} to carry the state of log number ${log_number} over into this log.`;
+  }),
   project({ statement }, rows) {
     const { log_number = 0, state = '' } = statement;
     rows.put(STATE_ROW, { log_number, state });
@@ -58,7 +65,7 @@ const entityKind = carriedKind(
 
 const OWN_CARRIED = carriedType(OWN, { claim: entityKind, manifest: entityKind });
 
-/** The types by which the gateway carries; claims and manifests are entries of their own built-in types beside. */
+/** The entry types of a carry. Claims and manifests are carried as entries of their built-in types. */
 export const SUCCESSION_TYPES: readonly EntryType[] = [carryType, OWN_CARRIED];
 
 type Carrying = Pick<Gateway, 'logs' | 'served' | 'logger'>;
@@ -66,7 +73,7 @@ type Carrying = Pick<Gateway, 'logs' | 'served' | 'logger'>;
 /**
  * Finishes the carry of every kind of log whose newest log follows another one.
  *
- * @throws LogError `store_corrupt` where a carry is half done and its closed log is not there
+ * @throws LogError `store_corrupt` when a carry is unfinished and its closed log is missing
  */
 export async function carryOver(gateway: Gateway, plugins: readonly Plugin[]): Promise<void> {
   for (const kind of LOG_KINDS) await carryKind(gateway, plugins, kind);
@@ -79,7 +86,7 @@ async function carryKind(gateway: Gateway, plugins: readonly Plugin[], kind: Kin
   if (number === 1) return;
   const state = (log.row(STATE_ROW) as JsonObject | undefined)?.['state'];
   if (state === 'done' || state === 'lost') return;
-  // Read-only: the start that has its key again carries the rest.
+  // A read-only log: a later start that has its key carries the rest.
   if (log.health().lost_key !== null) return;
   const log_number = number - 1;
   const closed = gateway.served[kind].find((served) => served.number === log_number);
@@ -111,7 +118,7 @@ async function carryKind(gateway: Gateway, plugins: readonly Plugin[], kind: Kin
     const there = item.what === 'claim' ? surfaces.owner(entity) : surfaces.manifest(entity);
     if (there === null) await carrier.take(OWN_CARRIED.name, item);
   }
-  // Claims stand before all that names an entity.
+  // Claims come before every entry that names an entity.
   await carrier.flush();
   for (const plugin of plugins) {
     if (plugin.carry === undefined) continue;
@@ -132,7 +139,7 @@ class Carrier {
   readonly #gateway: Carrying;
   readonly #log: Log;
   readonly #closed: Log;
-  /** The entry that a sum over the whole closed log rests on. */
+  /** The last entry that a sum over the whole closed log includes. */
   readonly #last: number;
   #drafts: Draft[] = [];
   carried = 0;
@@ -157,7 +164,7 @@ class Carrier {
     if (this.#drafts.length >= GROUP) await this.flush();
   }
 
-  /** Appends what was collected; the tenants that it names are registered before. */
+  /** Appends the collected items, after registering the tenants that they name. */
   async flush(): Promise<void> {
     const drafts = this.#drafts;
     this.#drafts = [];
@@ -167,7 +174,7 @@ class Carrier {
     await this.#log.append(drafts);
   }
 
-  /** As the closed log has it: the commitment to the tenant's key is that of its own entry. */
+  /** The commitment to the tenant's key is that of the closed log. */
   #register(tenant_ref: string): Promise<void> {
     const index = this.#closed.tenantEntry(tenant_ref);
     const text = index === null ? null : this.#closed.entry(index);
@@ -198,9 +205,9 @@ function lastOf(closed: Log): number {
 }
 
 /**
- * Who owns which entity, and the manifest of each, as entries of their own types: what checks them reads nothing
- * else. A manifest whose time is over, or of an owner before, goes over no more; runs of heartbeats begin anew, since
- * a run is measured in its own log.
+ * The owners of entities and their manifests, as entries of their built-in types, because the checks read nothing else.
+ * Expired manifests and those of earlier owners are not carried. Runs of heartbeats begin anew, because a run is
+ * measured within one log.
  */
 async function* claims(closed: Log): AsyncGenerator<Carry> {
   const ended_ms = closed.published().map_head_ms;

@@ -16,7 +16,7 @@ import {
   type Setting,
 } from './setting.ts';
 
-/** A setting refused; the message names it. */
+/** An invalid setting; the message names it. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
@@ -29,7 +29,7 @@ export const SETTINGS = {
   HOST: text(
     'host or address',
     '127.0.0.1',
-    'Interface to listen on. Loopback only unless you say otherwise; `0.0.0.0` serves the network.',
+    'Interface to listen on. The default is loopback only; `0.0.0.0` serves the network.',
   ),
   PORT: integer(8080, 0, 65_535, 'Port to listen on; 0 takes a free one.'),
   BASE_URL: address(
@@ -39,7 +39,7 @@ export const SETTINGS = {
   DATA_DIR: text(
     'folder',
     './data',
-    'Where logs, keys and tenants live. One process holds it at a time.',
+    'Folder of the logs, keys and tenants. One process at a time may use it.',
   ),
   LOG_ORIGIN: text(
     'host and path',
@@ -57,7 +57,7 @@ export const SETTINGS = {
   CHECKPOINT_DIR: text(
     'folder',
     '',
-    'Folder of the checkpoint register, best on another disk than DATA_DIR; it must not be restored with the database. A folder of its own for each data folder in `$XDG_STATE_HOME/actlog` (`~/.local/state/actlog`) when empty.',
+    'Folder of the checkpoint register, preferably on another disk than DATA_DIR; it must not be restored with the database. A folder of its own for each data folder in `$XDG_STATE_HOME/actlog` (`~/.local/state/actlog`) when empty.',
   ),
   DATABASE_URL: text(
     'postgres address',
@@ -82,11 +82,11 @@ export const SETTINGS = {
   ),
   SCRUB: interval(
     '1d',
-    'How often the tables of all databases are compared with their checksums while they are served, at 8 MiB a second; what does not hold makes the service degraded.',
+    'How often the tables of all databases are compared with their checksums while they are served, at 8 MiB a second. Damage makes the service degraded.',
   ),
   ANONYMOUS_WRITES: oneOf(
     ['sandbox', 'deny', 'allow'],
-    'Writes without a key: to the sandbox log, refused, or to the live log, where nobody can take them back; as tenant `public`.',
+    'Writes without a key, as tenant `public`: to the sandbox log, refused, or to the live log, where they are permanent.',
   ),
   RATE_LIMITS: oneOf(['on', 'off'], 'Switches all rate limits; `off` is for load tests.'),
   RATE_SANDBOX: perMinute(60, 'Requests a minute for each sandbox key.'),
@@ -104,7 +104,7 @@ export const SETTINGS = {
     2,
     1,
     1000,
-    'Answers over a whole session that each key, or each IP address without one, may have under way.',
+    'Concurrent answers over a whole session for each key, or for each IP address without a key.',
   ),
   MAX_BODY_BYTES: integer(262_144, 1024, 16_777_216, 'Largest request body.'),
   MAX_MESSAGE_BYTES: integer(
@@ -113,12 +113,7 @@ export const SETTINGS = {
     1_048_576,
     'Longest message that is classified, in UTF-8; a longer one is ERROR.',
   ),
-  MAX_STRING_CHARS: integer(
-    512,
-    64,
-    65_536,
-    'Longest string that a request may name something by.',
-  ),
+  MAX_STRING_CHARS: integer(512, 64, 65_536, 'Longest identifier in a request.'),
   MAX_METADATA_BYTES: integer(
     65_536,
     1024,
@@ -127,7 +122,7 @@ export const SETTINGS = {
   ),
   MAX_JSON_DEPTH: integer(16, 4, 16, 'Deepest nesting of a request body.'),
   PAGE_DEFAULT: integer(20, 1, 100, 'Items of a page where the request names no limit.'),
-  PAGE_MAX: integer(100, 1, 1000, 'Most items of a page.'),
+  PAGE_MAX: integer(100, 1, 1000, 'Largest number of items of a page.'),
   MAX_CONNECTIONS: integer(10_000, 1, 1_000_000, 'Open connections; more are closed at once.'),
   HEADERS_TIMEOUT_MS: integer(
     10_000,
@@ -145,13 +140,13 @@ export const SETTINGS = {
     30_000,
     100,
     600_000,
-    'How long a client may take nothing of an answer that waits for it.',
+    'How long a client may read nothing of a waiting answer.',
   ),
   SEND_BUFFER_BYTES: integer(
     67_108_864,
     1_048_576,
     17_179_869_184,
-    'Bytes of answers that may wait for clients to read them; beyond it connections that read nothing are closed, the fullest first.',
+    'Total bytes of answers that wait for clients to read them. Beyond it, connections that read nothing are closed, the largest first.',
   ),
   KEEP_ALIVE_TIMEOUT_MS: integer(10_000, 100, 600_000, 'How long an idle connection stays open.'),
   SHUTDOWN_DELAY_MS: integer(
@@ -167,25 +162,30 @@ export const SETTINGS = {
     31_536_000_000,
     'How long an Idempotency-Key is remembered after its request has completed.',
   ),
-  TRUST_PROXY: integer(0, 0, 16, 'Number of proxies in front whose X-Forwarded-For is believed.'),
+  TRUST_PROXY: integer(
+    0,
+    0,
+    16,
+    'Number of proxies in front of the service whose X-Forwarded-For is trusted.',
+  ),
   EGRESS_ALLOW_HTTP: oneOf(
     ['off', 'on'],
-    'Whether an address that comes with a request may be http; for development.',
+    'Whether callers may name http addresses; for development.',
   ),
   EGRESS_NETWORKS: networks(
-    'Networks that are not public and that addresses of requests may lead to all the same, such as `10.1.0.0/16`.',
+    'Private networks that addresses named by callers may nevertheless lead to, such as `10.1.0.0/16`.',
   ),
   WEBHOOKS: oneOf(
     ['on', 'off'],
     'Whether webhooks are delivered; with `off` they wait in the queue.',
   ),
   WEBHOOK_TIMEOUT_MS: integer(15_000, 50, 60_000, 'How long the receiver of a webhook may take.'),
-  WEBHOOK_CONNECTIONS: integer(8, 1, 64, 'Webhooks that are on their way to one host at a time.'),
+  WEBHOOK_CONNECTIONS: integer(8, 1, 64, 'Concurrent webhook requests to one host.'),
   THREADS: oneOf(['on', 'off'], 'Signing, map folding and sealing in their own threads.'),
   PLUGINS: list('Plugins beside the built-in ones: paths or package names.'),
   LOG_LEVEL: oneOf(
     ['info', 'trace', 'debug', 'warn', 'error', 'fatal', 'silent'],
-    'Least level that is written to the log on standard output.',
+    'Lowest level of the messages that are written to standard output.',
   ),
 } as const;
 
@@ -194,7 +194,10 @@ export type Config = {
   readonly [K in keyof typeof SETTINGS]: (typeof SETTINGS)[K] extends Setting<infer T> ? T : never;
 };
 
-/** A configuration and what of its sources was not the gateway's: the plugins' settings, checked by the host. */
+/**
+ * The configuration, and the settings of its sources that the gateway does not know: those of plugins, which the host
+ * checks.
+ */
 export interface ConfigSources {
   readonly config: Config;
   /** Members of the configuration file that no setting of the gateway has. */
@@ -203,8 +206,8 @@ export interface ConfigSources {
 }
 
 /**
- * Reads the file (a JSON object of setting names, if there is one) and the environment, which wins.
- * Paths in DATA_DIR and its like are made absolute. Throws `ConfigError`.
+ * Reads the configuration file (a JSON object by setting names, optional) and the environment, which takes precedence.
+ * Relative paths become absolute. Throws `ConfigError`.
  */
 export function readConfig(
   env: Readonly<Record<string, string | undefined>>,
@@ -239,7 +242,7 @@ export const registerPlace = (config: Config): RegisterPlace => ({
   witnessed: config.WITNESS_POLICY !== '',
 });
 
-/** A page that is larger than a page may be would be refused whenever a request names no limit. */
+/** A default page size over the maximum would make every request without a limit fail. */
 function withPages(config: Config, given: boolean): Config {
   const { PAGE_DEFAULT, PAGE_MAX } = config;
   if (PAGE_DEFAULT <= PAGE_MAX) return config;

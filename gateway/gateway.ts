@@ -1,8 +1,8 @@
-// What the running gateway is made of, as its routes and middleware see it: built by server.ts, handed down
-// as one value, never looked up.
+// The parts of a running gateway, as its routes and middlewares use them. server.ts builds this value and passes it
+// down.
 
 import type { Json, Kind, Log, Register } from '../log/index.ts';
-import type { EntryType, Route } from '../plugins/contract/index.ts';
+import type { AnyEntryType, Route, Sentence } from '../plugins/contract/index.ts';
 import type { Ground } from './ground.ts';
 import type { Problems } from './http/problems.ts';
 import type { PluginKeys } from './host/plugin-keys.ts';
@@ -25,22 +25,22 @@ export interface Gateway extends Ground {
   /** Keys that plugins sign with. */
   readonly keys: PluginKeys;
   readonly counters: Counters;
-  /** Null without a policy. */
+  /** Null without a witness policy. */
   readonly witnesses: WitnessNetwork | null;
   readonly webhooks: Webhooks;
-  /** What is known of the tables of the databases. */
+  /** The results of the scrub. */
   readonly scrub: Scrub;
-  /** What is served under `/static/`. */
+  /** The files under `/static/`. */
   readonly statics: StaticFiles;
   /** Renders a view of pages/views/ to a whole HTML document. */
   readonly page: RenderPage;
   /** Opens the views of another folder, a plugin's. */
   viewsOf(folder: URL): RenderPage;
-  /** What the plugins add: there once they are set up, before anything is served. */
+  /** The parts that plugins add. Set before the first request is served. */
   plugged(): Plugged;
-  /** Whether a stop has begun: requests under way are still answered. */
+  /** Whether a stop has begun. Requests in flight are still answered. */
   stopping(): boolean;
-  /** Since it was opened, on the clock that nobody sets. */
+  /** Milliseconds since it was opened, on the monotonic clock. */
   uptimeMs(): number;
   /** A document of catalogs/, read once. */
   catalog(path: string): Json;
@@ -49,5 +49,7 @@ export interface Gateway extends Ground {
   /** The error codes of the gateway and its plugins. */
   readonly problems: Problems;
   /** The entry types that the gateway and its plugins declare in every log. */
-  readonly types: readonly EntryType[];
+  readonly types: readonly AnyEntryType[];
+  /** What an entry says, by its statement without disclosures. */
+  readonly sentence: Sentence;
 }

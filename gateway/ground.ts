@@ -1,5 +1,4 @@
-// What the parts of the gateway stand on that the gateway itself is made of, such as webhooks: everything that is open
-// before them.
+// The parts of a gateway that are open before its webhooks and routes, which are built on them.
 
 import type { Logger } from 'pino';
 import type { Disclosure, Erased, JsonObject, Kind, Log } from '../log/index.ts';
@@ -8,18 +7,21 @@ import type { OpenEgress } from './egress/egress.ts';
 import type { Metrics } from './metrics.ts';
 import type { Disclosures } from './tenants/disclosures.ts';
 
-/** The part of a gateway that is there before its webhooks and routes. */
+/** The parts of a gateway that exist before its webhooks and routes. */
 export interface Ground {
   /** Without a slash at the end. */
   readonly base_url: string;
   readonly config: Config;
   readonly disclosures: Disclosures;
-  /** Every request to other machines goes through it. */
+  /** The guard for every outgoing request. */
   readonly egress: OpenEgress;
   readonly logger: Logger;
   readonly metrics: Metrics;
   now(): number;
-  /** The receipt of an entry with its derived members; null beyond the log. Disclosures only where given. */
+  /**
+   * The receipt of an entry with its derived members; null beyond the log. It has disclosures only if the caller passes
+   * them.
+   */
   receipt(
     log: Log,
     index: number,

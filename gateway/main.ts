@@ -7,7 +7,7 @@ import type { Config } from './config.ts';
 import { startServer } from './server.ts';
 import type { RunningServer } from './server.ts';
 
-/** What never reaches a log line. Log calls name none of these; this holds when one does by mistake. */
+/** Members that are removed from log lines. No log call passes them; this guards against mistakes. */
 const SECRET = ['key', 'authorization', 'body', 'message', 'headers', 'passphrase', 'tenant_key'];
 
 /** The gateway's logger: JSON lines, written in blocks so that a request does not wait for a disk. */
@@ -32,14 +32,14 @@ export function openLogger(
 export async function serve(file?: string): Promise<RunningServer> {
   const sources = readConfig(process.env, file);
   const logger = openLogger(sources.config);
-  // Whoever read the lines below may leave (`actlog serve | head`): the logs are served all the same.
+  // If the reader of these lines closes the pipe (`actlog serve | head`), the service continues.
   process.stdout.on('error', (err: Error) => logger.warn({ err }, 'standard output is closed'));
   const server = await startServer(sources, { logger });
   const { base_url } = server.gateway;
   for (const { kind, key } of server.first_keys) {
     process.stdout.write(`${kind} key: ${key}\n`);
   }
-  // What a witness and a policy file need before there is a kit.
+  // Witnesses and policy files need this before a kit exists.
   for (const log of Object.values(server.gateway.logs)) {
     const place = `${base_url}/log/${log.kind}/${String(log.number)}`;
     process.stdout.write(`log ${log.vkey} ${place}\n`);
@@ -72,7 +72,7 @@ function withoutSecrets(line: Record<string, unknown>): Record<string, unknown> 
   return { ...line, ...Object.fromEntries(found.map((name) => [name, '[redacted]'])) };
 }
 
-/** The keys are shown this once; the line works as it stands. */
+/** The keys are shown only here. The example can be run as printed. */
 const firstSteps = (base_url: string, key: string): string =>
   `the keys above are not shown again. Try:\n` +
   `curl -s ${base_url}/api/v1/classify -H 'X-API-Key: ${key}' -H 'Content-Type: application/json' ` +

@@ -1,4 +1,5 @@
-// What Prometheus reads: requests by route, the logs, the process. Only the operator sees it (gateway/API.md §13).
+// The Prometheus metrics: requests by route, the logs, the process. Only the operator may read them (gateway/API.md
+// §13).
 
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Log } from '../log/index.ts';
@@ -50,7 +51,7 @@ export function openMetrics(): Metrics {
   };
 }
 
-/** Adds the state of the logs, read when somebody asks. */
+/** Adds the state of the logs, which is read at each scrape. */
 export function observeLogs(metrics: Metrics, logs: readonly Log[]): void {
   const gauge = (name: string, help: string, read: (log: Log) => number): void => {
     new Gauge({
@@ -79,7 +80,7 @@ export function observeLogs(metrics: Metrics, logs: readonly Log[]): void {
   gauge('writable', 'Whether the log takes entries.', (log) => (log.health().writable ? 1 : 0));
 }
 
-/** Adds what the scrub has compared and found, by database. */
+/** Adds the results of the scrub, by database. */
 export function observeScrub(metrics: Metrics, scrub: Scrub): void {
   const gauge = (name: string, help: string, read: (state: Scrubbed) => number): void => {
     new Gauge({

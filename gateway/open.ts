@@ -1,5 +1,5 @@
-// Opens everything that the gateway stands on: stores, threads, logs, plugins. Nothing listens yet, so that
-// administration without a server uses the same door.
+// Opens the parts of the gateway: stores, threads, logs, plugins. It does not listen, so that administration without a
+// server uses the same function.
 
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -21,6 +21,7 @@ import {
 } from '../log/index.ts';
 import type { Kind, Log, Threads, TimeSource } from '../log/index.ts';
 import { PLUGINS, readCatalog } from '../plugins/index.ts';
+import { sentencesOf } from '../plugins/contract/index.ts';
 import type { AnyPlugin, Json, Route } from '../plugins/contract/index.ts';
 import { carryOver } from './carry.ts';
 import { registerPlace } from './config.ts';
@@ -34,6 +35,7 @@ import { Problems } from './http/problems.ts';
 import type { Plugged } from './host/plugged.ts';
 import { passphraseOf } from './passphrase.ts';
 import { visitorRoutes } from './host/visitors.ts';
+import { KeyFiles } from './host/key-files.ts';
 import { PluginKeys } from './host/plugin-keys.ts';
 import { observeLogs, observeScrub, observeWitnesses, openMetrics } from './metrics.ts';
 import { externalPlugins } from './host/external-plugins.ts';
@@ -47,35 +49,35 @@ import { finishErasures } from './tenants/erase.ts';
 import { openGatewayStore } from './tenants/store.ts';
 import type { GatewayStore } from './tenants/store.ts';
 import { Tenants } from './tenants/tenants.ts';
-import { SecretBox } from './webhooks/secret-box.ts';
+import { SecretBox, WEBHOOK_SECRETS } from './webhooks/secret-box.ts';
 import { Subscriptions } from './webhooks/subscriptions.ts';
 import { WEBHOOK_KEYS, Webhooks } from './webhooks/webhooks.ts';
 import { openViews } from './pages/views.ts';
 import type { PageFrame } from './pages/views.ts';
 import { WitnessNetwork } from './witnesses/witness-network.ts';
 
-/** What a start may bring along; tests set the time, their names and their plugins. */
+/** Options of a start; tests set the time, the resolver and the plugins. */
 export interface OpenOptions {
   readonly logger: Logger;
   readonly time?: TimeSource;
   /** Finds the addresses of names that come with requests. */
   readonly resolve?: Resolve;
-  /** Opens logs whose tenants are lost: new first keys are made on purpose. */
+  /** Whether to open logs whose tenants are lost and make new first keys, which must be requested. */
   readonly new_keys?: boolean;
-  /** Beside those of PLUGINS and the built-in ones; one takes the place of the built-in one with its name. */
+  /** Plugins in addition to those of PLUGINS and the built-in ones. A plugin replaces the built-in one of its name. */
   readonly plugins?: readonly AnyPlugin[];
 }
 
-/** An open gateway and how it is closed: nothing acknowledged is lost. */
+/** An open gateway and the function that closes it. Nothing acknowledged is lost. */
 export interface OpenedGateway {
   readonly gateway: Gateway;
   readonly store: GatewayStore;
-  /** From now on `gateway.stopping()`; `close` calls it too. */
+  /** Makes `gateway.stopping()` true. `close` calls it too. */
   stop(): void;
   close(): Promise<void>;
 }
 
-/** Opens a gateway on its data folder. Whatever was open when a step fails is closed again. */
+/** Opens a gateway on its data folder. If a step fails, everything that was opened is closed. */
 export async function openGateway(
   sources: ConfigSources,
   options: OpenOptions,
@@ -120,7 +122,7 @@ async function open(
   const store = await openGatewayStore(join(config.DATA_DIR, 'gateway'), register);
   closers.push(() => store.close());
   const [keyFolder, passphrase] = [join(config.DATA_DIR, 'keys'), passphraseOf(config)];
-  // Once the folder is ours and before anything reads the keys.
+  // After the folder is locked and before anything reads the keys.
   await removeLeftovers(keyFolder);
   const encrypted = passphrase === undefined ? [] : await encryptKeyFiles(keyFolder, passphrase);
   if (encrypted.length > 0) {
@@ -205,8 +207,11 @@ async function open(
   );
   observeScrub(metrics, scrub);
   const declaring = [WEBHOOK_KEYS, ...plugins];
-  const keys = await PluginKeys.open(declaring, keyFolder, passphrase, threads.sign);
-  const box = await SecretBox.open(keyFolder, passphrase);
+  const keyFiles = await KeyFiles.open(keyFolder, { passphrase, used: store });
+  // What is sealed was sealed with this file, also by a release that did not remember key files.
+  if (store.subscriptions.size > 0) await keyFiles.remember([WEBHOOK_SECRETS]);
+  const keys = await PluginKeys.open(declaring, keyFiles, threads.sign);
+  const box = await SecretBox.open(keyFiles);
   const subscriptions = new Subscriptions(store, box, now);
   const statics = new StaticFiles();
   const frame: PageFrame = {
@@ -257,6 +262,7 @@ async function open(
     routes: () => routes,
     problems: new Problems(plugins.flatMap(({ errors = {} }) => Object.values(errors))),
     types,
+    sentence: sentencesOf(types),
   };
   await carryOver(gateway, plugins);
   const plugged: Plugged = setUpPlugins(plugins, gateway, sources);
@@ -285,14 +291,14 @@ function receiptAt(
   return receiptOf(entry, { base_url, sandbox: log.kind === 'sandbox' }, opened);
 }
 
-/** While it runs, a log has an entry every ten minutes. */
+/** A running log gets an entry at least every ten minutes. */
 const LONG_STOP_MS = 3_600_000;
 
 const LONG_STOP =
   'the wall clock is more than an hour after the last entry: that is right if the service was stopped for so long. ' +
   'Otherwise stop it and set the clock, since the times of entries cannot be taken back';
 
-/** What is intact is served: reads and proofs of this log, and the other logs. */
+/** The intact parts are served: reads and proofs of this log, and the other logs. */
 function tellOfLostKey(logger: Logger, log: Log): void {
   const { lost_key, reason } = log.health();
   if (lost_key === null) return;

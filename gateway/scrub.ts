@@ -1,6 +1,6 @@
 // The scrub: compares the tables of all databases with their checksums while they are served, at a bounded rate, so
-// that a bit that flips on the disk is found before somebody asks for the row that it is in. LevelDB compares none of
-// them itself; a start does only after an unclean end. gateway/API.md §13.
+// that a flipped bit on the disk is found before a request reads its row. LevelDB does not compare them; a start
+// compares them only after an unclean stop. gateway/API.md §13.
 
 import { sep } from 'node:path';
 import type { Logger } from 'pino';
@@ -16,14 +16,14 @@ export interface ScrubbedDatabase {
   /** Its place in the data folder, such as `live/1/db`. */
   readonly name: string;
   readonly folder: string;
-  /** Whether something in it did not read while it was served. */
+  /** Whether a read of it failed while it was served. */
   readonly damaged?: () => boolean;
 }
 
-/** What is known of a database. */
+/** The results for one database. */
 export interface Scrubbed {
   readonly name: string;
-  /** Compared in the newest run, which may be under way, and how many there are. */
+  /** How many tables the newest run has compared, and how many there are. The run may be in progress. */
   readonly bytes: number;
   readonly of: number;
   /** When a run over it ended last; null before the first. */
@@ -31,7 +31,7 @@ export interface Scrubbed {
   readonly faults: readonly TableFault[];
 }
 
-/** Compares databases, and remembers what was found. */
+/** Compares databases and keeps the results. */
 export class Scrub {
   readonly #databases: () => readonly ScrubbedDatabase[];
   readonly #now: () => number;
@@ -66,12 +66,12 @@ export class Scrub {
     });
   }
 
-  /** Of every database that was looked at. */
+  /** The results of every database that was compared. */
   states(): readonly Scrubbed[] {
     return [...this.#states.values()];
   }
 
-  /** What does not hold, in words: a table of each database, or a row that was read; null while all do. */
+  /** The damage in words: a table of each database, or a row that was read; null if there is none. */
   fault(): string | null {
     const found = this.#databases().flatMap(({ name, damaged }) => {
       const place = name.split(sep).join('/');
@@ -89,7 +89,7 @@ export class Scrub {
   async #check({ name, folder }: ScrubbedDatabase, signal: AbortSignal): Promise<void> {
     const before = this.#states.get(name);
     const { finished_at_ms = null } = before ?? {};
-    // What the run before has found stays until this one comes to its end.
+    // The results of the previous run stay until this one ends.
     const known = before?.faults ?? [];
     const found: TableFault[] = [];
     let at = { bytes: 0, of: 0 };
@@ -121,7 +121,7 @@ export class Scrub {
 const includes = (faults: readonly TableFault[], { table, what }: TableFault): boolean =>
   faults.some((known) => known.table === table && known.what === what);
 
-/** Runs a scrub now and then once in every interval, until it is closed; never where the interval is 0. */
+/** Runs a scrub at once and then at each interval, until it is closed. An interval of 0 disables it. */
 export function startScrub(
   scrub: Scrub,
   clock: { uptimeMs(): number },

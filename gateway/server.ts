@@ -1,4 +1,5 @@
-// A running gateway: opened, listening, swept, administered; and its stop, which loses nothing.
+// A running gateway: opens it, listens, deletes expired records, serves administration, and stops without losing
+// acknowledged data.
 
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
@@ -25,9 +26,9 @@ const SWEEP_MS = 600_000;
 export interface RunningServer {
   readonly gateway: Gateway;
   readonly port: number;
-  /** The keys of a first start on an empty data folder; the only time they are shown. */
+  /** The keys of a first start on an empty data folder; they are shown only once. */
   readonly first_keys: readonly IssuedKey[];
-  /** Finishes what is in flight, publishes, closes the logs. */
+  /** Finishes requests in flight, publishes, and closes the logs. */
   close(): Promise<void>;
 }
 
@@ -63,7 +64,7 @@ export async function startServer(
     const listening = await listen(gateway.config, app.callback(), headers);
     closers.push(() => listening.close());
     listens = true;
-    // Last: keys that are stored and not shown would be lost, since they are issued once.
+    // The last step, because keys that were stored but not shown would be lost.
     const first_keys = gateway.tenants.empty ? await gateway.tenants.issueFirst() : [];
     return { gateway, port: listening.port, first_keys, close };
   } catch (error) {
@@ -73,8 +74,8 @@ export async function startServer(
 }
 
 /**
- * Tries the port before anything is made: a first start that failed on it would leave logs whose origin names it
- * for ever. Addresses in receipts need it too, so PORT 0 becomes a port that is free now.
+ * Tests the port before anything is created: a first start that failed on it would leave logs whose origin names that
+ * port. Addresses in receipts need it too, so PORT 0 becomes a port that is free now.
  */
 async function withPort(sources: ConfigSources): Promise<ConfigSources> {
   const { config } = sources;

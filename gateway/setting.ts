@@ -5,10 +5,10 @@ import { parseNetwork } from './egress/address.ts';
 /** One setting: how its text becomes a value, and its row in the table. */
 export interface Setting<T> {
   readonly type: string;
-  /** As the table shows it; an empty string where there is none. */
+  /** The default as the table shows it; empty if there is none. */
   readonly standard: string;
   readonly description: string;
-  /** Throws a plain reason. */
+  /** Throws an error with the reason. */
   parse(text: string): T;
   readonly fallback: T;
 }

@@ -2,16 +2,16 @@
 
 /** What went wrong, stable across versions; the gateway maps each to a status in one table. */
 export type LogErrorCode =
-  | 'json_invalid' // text is not the JSON this place accepts
-  | 'encoding_invalid' // hex, base64 or a fixed-size value is not in its one spelling
+  | 'json_invalid' // text is not strict JSON, or not of the accepted form
+  | 'encoding_invalid' // hex, base64 or a fixed-size value is not in its canonical spelling
   | 'entry_too_large' // over 65,535 bytes
   | 'entry_invalid' // a statement or entry breaks a rule of the format
   | 'key_invalid' // a chain key, receipt key or verifier key is not well formed
-  | 'key_lost' // the file of a private key is gone, and the log cannot be read without it
+  | 'key_lost' // the file of a private key is gone, and nothing can be opened without it
   | 'note_invalid' // a signed note does not open
   | 'proof_invalid' // a proof does not prove what it claims
   | 'document_invalid' // an absence document is malformed or unproven
-  | 'question_unanswered' // an absence document is valid, and says nothing about what was asked
+  | 'question_unanswered' // an absence document is valid, but does not answer the question
   | 'policy_invalid' // a witness policy does not parse
   | 'out_of_range' // an index, size or page that does not exist
   | 'not_found'
@@ -26,11 +26,12 @@ export type LogErrorCode =
   | 'log_closed'
   | 'log_busy' // the pool is full
   | 'log_unavailable' // the store refuses writes at the moment
+  | 'log_read_only' // a private key of the log is lost: only the operator can change that
   | 'log_locked' // another process holds the data folder
   | 'log_rolled_back' // the database is behind the checkpoint register
   | 'data_not_adopted' // the data folder is a copy, or its checkpoint register is missing
   | 'plugin_failed' // a plugin's rule failed on an entry that would have been appended
-  | 'clock_untrusted' // the wall clock left the monotonic one
+  | 'clock_untrusted' // the wall clock jumped, or differs from an independent clock
   | 'store_corrupt';
 
 /** The brand of errors of the core. It is registered, so that every copy of this package has the same one. */

@@ -1,11 +1,12 @@
-// The log itself: an append-only list of signed entries. Plugins and the gateway import this file; operate.ts is the door
-// for operations and verify.ts the one for offline checks. FORMAT.md has the bytes. The rooms, in the order to read them:
+// The log itself: an append-only list of signed entries. Plugins and the gateway import this file; operate.ts is the
+// interface for operations, verify.ts the one for offline checks. FORMAT.md specifies the bytes. The folders, in the
+// order to read them:
 //
 // rules/    what may be in a log: built-in types, declared types, surfaces. Shared by the writer and by replay.
-// write/    the way of an entry into the log. sequencer.ts calls placing.ts, which fixes the index, the time and the links
+// write/    how an entry gets into the log. sequencer.ts calls placing.ts, which fixes the index, the time and the links
 //           of each entry; committer.ts has the statement signed (crypto/sign-pool.ts), and integrate.ts lists the writes
-//           of one synced batch. publisher.ts signs checkpoints; catch-up.ts and engine.ts bring a log back at a start.
-// read/     entries, tiles, lookups and absence documents, answered from what is durable and published.
+//           of one synced batch. publisher.ts signs checkpoints; catch-up.ts and engine.ts restore the state at a start.
+// read/     entries, tiles, lookups and absence documents, read from durable and published data.
 // replay/   every rule checked again from the entries, with state that is independent of the writer's.
 // operate/  fsck, reindex, restore, adoption, successor logs. verify/ and cose/ check documents without a log.
 // Below them: store/ (LevelDB, files), merkle/, map/ (chain heads), note/ (checkpoints), crypto/, encoding/.
@@ -16,6 +17,7 @@ export type { OpenedRegister, RegisterPlace } from './store/data-folder.ts';
 export type { OpenLogOptions, Threads } from './open.ts';
 export { systemTime } from './write/clock.ts';
 export { checkEntryType } from './rules/declarations.ts';
+export { builtinSentence, MAX_SENTENCE, plural, shortName, utcOf } from './rules/sentences.ts';
 export type { TimeSource } from './write/clock.ts';
 export type { Predecessor } from './write/engine.ts';
 export type { Cosign, CosignedNote, Offer } from './write/publisher.ts';
@@ -45,11 +47,11 @@ export {
 export { canonical } from './encoding/canonical.ts';
 export { isJsonObject, parseJson } from './encoding/json.ts';
 export { memberName } from './encoding/canonical.ts';
-export type { Json, JsonObject } from './encoding/json-types.ts';
+export type { Json, JsonObject } from './encoding/json.ts';
 export { generateKey, readKeyFile, writeKeyFile } from './crypto/keys.ts';
 export { encryptKeyFiles } from './crypto/keys.ts';
 export type { KeyAlgorithm } from './crypto/keys.ts';
-export { randomPiece } from './crypto/random.ts';
+export { randomPiece } from './crypto/native.ts';
 export { native } from './crypto/native.ts';
 export { openSignPool, packBatch } from './crypto/sign-pool.ts';
 export type { Batch, SignPool } from './crypto/sign-pool.ts';
@@ -69,15 +71,15 @@ export { checkKey } from './map/key.ts';
 export { FORMAT } from './rules/builtin.ts';
 export { isInForce, manifestHash, runSince } from './rules/surfaces.ts';
 export { declares, smallestInterval, spanOf } from './rules/surfaces.ts';
-export * from './cose/index.ts';
+export * from './cose/portable.ts';
 export { formatTlogProof, parseTlogProof } from './note/tlog-proof.ts';
 export { isMapCosigner, openCheckpoint, parseCheckpoint } from './note/checkpoint.ts';
 export { formatAddCheckpoint } from './note/checkpoint.ts';
 export type { Cosigned } from './note/checkpoint.ts';
-export { parseVkey } from './note/vkey.ts';
+export { parseVkey } from './note/note.ts';
 export { parsePolicy } from './note/policy.ts';
-export { countQuorum } from './note/quorum.ts';
-export type { CosignerName, Policy, PolicyKey } from './note/quorum.ts';
+export { countQuorum } from './note/policy.ts';
+export type { CosignerName, Policy, PolicyKey } from './note/policy.ts';
 export { checkCurrent } from './store/manifest.ts';
 export { systemReason } from './store/store.ts';
 export { checkTables, tableFaults } from './store/tables.ts';

@@ -1,10 +1,10 @@
-// One open log behind its door: reads, appends and what the operator does. When the store fails, writes
-// stop, reads go on, and a fresh engine takes over as soon as the disk takes writes again.
+// An open log, as `openLog` returns it: reads, appends and the operations of the operator. When a write to the store
+// fails, writes stop and reads continue; a new engine is started as soon as the disk accepts writes again.
 
 import { native } from './crypto/native.ts';
 import { absence } from './read/absence.ts';
 import type { Core } from './write/core.ts';
-import type { JsonObject } from './encoding/json-types.ts';
+import type { JsonObject } from './encoding/json.ts';
 import type { Engine, EngineOptions } from './write/engine.ts';
 import { startEngine } from './write/engine.ts';
 import { LogError } from './errors.ts';
@@ -34,10 +34,10 @@ import type {
   SurfaceReader,
 } from './types.ts';
 
-/** How long between attempts to write again after the store failed. */
+/** Milliseconds between attempts to start a new engine after a write failed. */
 const RETRY_MS = 250;
 
-/** The log that `openLog` gives out. */
+/** The implementation of `Log`. */
 export class OpenLog extends Reader implements Log {
   readonly kind: Kind;
   readonly number: number;
@@ -49,12 +49,12 @@ export class OpenLog extends Reader implements Log {
   readonly #listeners = new Set<(published: Published) => void>();
   readonly #declaring = new Turns();
   readonly #registering = new Map<string, Promise<void>>();
-  /** Lookups under way, by the version of the map that they rest on. */
+  /** The number of lookups in progress, by the version of the map that they read. */
   readonly #held = new Map<number, number>();
   #reason: string | null = null;
   #closing = false;
   #recovery: Promise<void> | null = null;
-  /** Of the size that was asked for last: most ask for the newest. */
+  /** Kept for the last requested size: most callers ask for the newest one. */
   #rightSide: { readonly size: number; readonly roots: RightSide } = { size: 0, roots: new Map() };
 
   private constructor(options: EngineOptions, engine: Engine) {
@@ -100,12 +100,16 @@ export class OpenLog extends Reader implements Log {
     return this.#engine.core.keys.all();
   }
 
+  chainKinds(): ReadonlyMap<string, number> {
+    return this.#engine.core.declarations.kinds;
+  }
+
   surfaces(): SurfaceReader {
     return this.#engine.core.surfaces.reader;
   }
 
   declare(types: readonly EntryType[]): Promise<void> {
-    // What one call declares, the next one finds declared.
+    // In turn, so that two calls do not both declare the same type.
     return this.#declaring.run(() => this.#declare(types));
   }
 
@@ -119,7 +123,7 @@ export class OpenLog extends Reader implements Log {
       }));
     for (const type of types) declarations.bring(type);
     this.#types = [...this.#types, ...types];
-    // Of a log that is only read, rows are read as the types say, and nothing is declared.
+    // A read-only log uses the types to read rows, and declares nothing.
     if (drafts.length > 0 && this.#engine.read_only === null) await this.#append(drafts);
   }
 
@@ -140,7 +144,7 @@ export class OpenLog extends Reader implements Log {
   append(drafts: readonly Draft[], options?: AppendOptions): Promise<readonly Appended[]> {
     if (drafts.some(({ type }) => type.startsWith('log.'))) {
       return Promise.reject(
-        new LogError('entry_invalid', 'entries of the log itself are not for callers to append'),
+        new LogError('entry_invalid', 'only the log itself appends entries of log. types'),
       );
     }
     return this.#append(drafts, options);
@@ -159,7 +163,7 @@ export class OpenLog extends Reader implements Log {
     try {
       await this.#engine.core.store.write(writes, options);
     } catch (error) {
-      // The store takes no write after one that failed.
+      // The store refuses every write after one that failed.
       this.#failed(error);
       throw error;
     }
@@ -210,7 +214,7 @@ export class OpenLog extends Reader implements Log {
     return this.#answer((core, visible) => absence(core, visible, question));
   }
 
-  /** Keeps the version of the map that an answer rests on until the answer is there. */
+  /** Keeps the version of the map that a lookup reads until the lookup has finished. */
   async #answer(make: (core: Core, visible: Visible) => Promise<JsonObject>): Promise<JsonObject> {
     const { core, publisher } = this.#engine;
     const { visible } = publisher;
@@ -241,7 +245,7 @@ export class OpenLog extends Reader implements Log {
       await sequencer.drain();
       await publisher.publish();
       await publisher.stop();
-      // A snapshot only saves time at the next start; a full disk must not hold the lock for ever.
+      // A snapshot only saves time at the next start; a full disk must not keep the lock from being released.
       await this.#engine.saveMap().catch(() => undefined);
     }
     this.#waiters.end(closing());
@@ -264,7 +268,7 @@ export class OpenLog extends Reader implements Log {
     const { core } = this.#engine;
     if (before.size > 0 && !this.#held.has(before.version)) core.fold.release(before.version);
     this.#waiters.tell(visible);
-    // In a turn of its own: what a listener throws is its defect, not a checkpoint that failed.
+    // In a task of its own, so that an exception of a listener is not taken for a failed checkpoint.
     for (const listener of this.#listeners) {
       queueMicrotask(() => {
         listener(visible);
@@ -278,7 +282,7 @@ export class OpenLog extends Reader implements Log {
     this.#recovery = this.#recover();
   }
 
-  /** Every promise given out has been rejected; what the disk holds decides what was written. */
+  /** Called after every waiting append was rejected. The new engine reads from the store what was written. */
   async #recover(): Promise<void> {
     const { core, publisher } = this.#engine;
     await publisher.stop().catch(() => undefined);
@@ -307,10 +311,10 @@ export class OpenLog extends Reader implements Log {
 
 const closing = (): LogError => new LogError('log_unavailable', 'the log is closing');
 
-/** For how long a failure of a plugin is told: some fail on one caller's entries only. */
+/** How long the health reports a failure of a plugin, because a plugin may fail on the entries of one caller only. */
 const FAILED_MS = 3_600_000;
 
-/** `reason` says why the log does not take entries; null when it does. */
+/** `reason` says why the log refuses appends; null when it accepts them. */
 function healthOf(engine: Engine, failure: string | null): LogHealth {
   const { core, publisher, folded, read_only } = engine;
   const reason = failure ?? read_only?.reason ?? null;
@@ -346,11 +350,11 @@ interface Waiter {
 
 // Requests that wait for a checkpoint. The first one that covers their size answers them.
 
-/** Those who wait for checkpoints of one log, across failures of its store. */
+/** The requests that wait for checkpoints of one log. They survive a restart of its engine. */
 class Waiters {
   #waiting: Waiter[] = [];
 
-  /** The sizes that are waited for. */
+  /** The sizes that the requests wait for. */
   get sizes(): readonly number[] {
     return this.#waiting.map(({ size }) => size);
   }
@@ -389,4 +393,4 @@ class Waiters {
 }
 
 const gaveUp = (): LogError =>
-  new LogError('log_unavailable', 'nobody waits for this checkpoint any more');
+  new LogError('log_unavailable', 'the wait for this checkpoint was given up');

@@ -1,4 +1,4 @@
-// Opens the logs of a data folder: where their files are, which threads they share.
+// Opens the logs of a data folder: the places of their files and the threads that they share.
 
 import { join } from 'node:path';
 import { LogClock, systemTime, type TimeSource } from './write/clock.ts';
@@ -20,7 +20,7 @@ export interface Threads {
   close(): Promise<void>;
 }
 
-/** How a log is opened; paths are folders unless they say file. */
+/** How a log is opened. Every path names a folder. */
 export interface OpenLogOptions {
   /** The data folder; the log is in `<kind>/<number>/` of it, its keys in `keys/`. */
   readonly data: string;
@@ -32,32 +32,32 @@ export interface OpenLogOptions {
   /** True when LOG_ORIGIN is set: an existing log of another origin then refuses to open. */
   readonly origin_fixed?: boolean;
   /**
-   * Folder of the checkpoint register, best on another disk than the data; one in the platform's state folder when
-   * absent.
+   * Folder of the checkpoint register, preferably on another disk than the data. Default: a folder in the platform's
+   * state folder.
    */
   readonly checkpoints?: string;
   /** Address of a PostgreSQL database that holds the checkpoint register in place of a folder. */
   readonly database?: string;
-  /** The checkpoint register, when the caller has opened it. */
+  /** The checkpoint register, if the caller has opened it already. */
   readonly register?: Register;
   readonly passphrase?: string;
   readonly predecessor?: Predecessor;
-  /** A later log has followed this one: it is opened for reading only. */
+  /** Whether the log has a successor, and is therefore opened for reading only. */
   readonly has_successor?: boolean;
   readonly checkpoint_interval_ms?: number;
-  /** Longest time without a checkpoint: the format's, unless a test cannot wait for it. */
+  /** Longest time without a checkpoint. Default: the constant of the format; tests set a shorter one. */
   readonly idle_ms?: number;
-  /** Groups that may wait for a round before appends are `log_busy`. */
+  /** How many groups may wait for a round. Further appends are refused with `log_busy`. */
   readonly max_waiting?: number;
   readonly time?: TimeSource;
   readonly types?: readonly EntryType[];
   /** Shared threads; without them the log signs and folds on threads of its own. */
   readonly threads?: Threads;
-  /** Opens the database in a folder; LevelDB unless another engine takes its place. */
+  /** Opens the database in a folder. Default: LevelDB. */
   readonly store?: (folder: string) => Promise<Store>;
-  /** Asks the witnesses; without it every signed checkpoint is published at once. */
+  /** Asks witnesses for cosignatures. Without it, every signed checkpoint is published at once. */
   readonly cosign?: Cosign;
-  /** By how much the wall clock is ahead of an independent one; see `EngineOptions`. */
+  /** Compares the wall clock with an independent clock; see `EngineOptions`. */
   readonly judgeClock?: EngineOptions['judgeClock'];
 }
 
@@ -85,7 +85,7 @@ export function openThreads(options: { readonly inline?: boolean } = {}): Thread
  */
 export async function openLog(options: OpenLogOptions): Promise<Log> {
   const { kind, number = 1 } = options;
-  // Before the log's folder is made: a folder with logs and without a register is refused.
+  // The register is opened before the log's folder is made, because a data folder with logs and no register is refused.
   const own: { close(): Promise<void> }[] = [];
   const closeOwn = async (): Promise<void> => {
     for (const part of own.splice(0).reverse()) await part.close();

@@ -1,4 +1,4 @@
-// The door for operations: what the command line, monitors, mirrors and witnesses need beside log/index.ts.
+// The door for operations: what the command line, monitors, mirrors and witnesses need in addition to log/index.ts.
 //
 // Most of it works on a log that no process has open (fsck, reindex, restore, adoption, a successor), or on the
 // published form of a log that runs elsewhere (tiles, signed notes, replay). Plugins and the gateway do not import it.
@@ -35,10 +35,10 @@ export {
   tileKey,
 } from './store/layout.ts';
 
-// Replaying a log: every rule checked over its entries, with state that shares nothing with the writer's.
-export { Replay, Violation } from './replay/replay.ts';
+// Replaying a log: checks every rule over its entries, with state that is independent of the writer's.
+export { isViolation, Replay, Violation } from './replay/replay.ts';
 export type { Closing, Opening, Predecessor, Replayed, Rule } from './replay/replay.ts';
-export { textOfEntry } from './replay/reading.ts';
+export { textOfEntry } from './replay/replay.ts';
 export { SignatureChecks } from './replay/replay.ts';
 export { openVerifyPool } from './crypto/verify-pool.ts';
 export type { VerifyPool } from './crypto/verify-pool.ts';
@@ -47,7 +47,7 @@ export { originParts } from './rules/life.ts';
 export { leafHashOf } from './write/statement.ts';
 export { chainKeys, KINDS, sameKey } from './map/key.ts';
 
-// A log as others publish it: tiles, bundles and proofs.
+// Reading a published log: tiles, bundles and proofs.
 export { overTiles } from './operate/mirror.ts';
 export type { Mirror } from './operate/mirror.ts';
 export { encodeBundle, parseBundle } from './merkle/tile.ts';
@@ -66,12 +66,12 @@ export { parseAddCheckpoint } from './note/checkpoint.ts';
 export type { AddCheckpoint } from './note/checkpoint.ts';
 export { signCosignature } from './note/note.ts';
 export { policyOf } from './note/policy.ts';
-export { quorumTime } from './note/quorum.ts';
-export { COSIGNER_KEY, formatVkey, isKeyName, LOG_KEY } from './note/vkey.ts';
-export type { Verifier } from './note/vkey.ts';
+export { quorumTime } from './note/policy.ts';
+export { COSIGNER_KEY, formatVkey, isKeyName, LOG_KEY } from './note/note.ts';
+export type { Verifier } from './note/note.ts';
 export { Signer } from './crypto/keys.ts';
 export { publicKeyOfJwk } from './crypto/thumbprint.ts';
 export { concat } from './encoding/bytes.ts';
 
-// Measured alone by the benchmark of the map.
+// Used by the benchmark of the map.
 export { openFold } from './map/fold.ts';

@@ -1,10 +1,12 @@
 // Serialises read-then-write operations, so that two callers cannot both pass the same check.
 
-/** Operations of one name run one after the other, in the order of the calls; those of different names side by side. */
+/**
+ * Operations with the same name run one after the other, in the order of the calls. Other operations run concurrently.
+ */
 export class Turns {
   readonly #last = new Map<string, Promise<unknown>>();
 
-  /** Runs an operation once the one before it has ended, well or not. */
+  /** Runs an operation after the previous one has settled. */
   run<T>(operation: () => Promise<T>, name = ''): Promise<T> {
     const before = this.#last.get(name) ?? Promise.resolve();
     const result = before.then(operation);
@@ -17,7 +19,7 @@ export class Turns {
     return result;
   }
 
-  /** Waits for every operation that was given so far. */
+  /** Waits for every operation that was passed so far. */
   async settled(): Promise<void> {
     await Promise.all(this.#last.values());
   }

@@ -1,8 +1,9 @@
-// The shapes that cross the door of the core: what a caller appends, what it gets back, what it can ask.
+// The types of the public interface of the core: drafts that a caller appends, appended entries, and the methods of a
+// log.
 
-import type { JsonObject, Json } from './encoding/json-types.ts';
+import type { JsonObject, Json } from './encoding/json.ts';
 
-/** Nothing crosses between them; where something is looked for in both, the live log comes first. */
+/** The kinds of log. They share nothing. A search in both reads the live log first. */
 export const LOG_KINDS = ['live', 'sandbox'] as const;
 
 /** One of the two kinds of log. */
@@ -32,7 +33,7 @@ export interface SequencePoint {
   readonly index: number;
   readonly entry_id: string;
   readonly issued_at_ms: number;
-  /** The entries of the same group that stand before this one. */
+  /** The earlier entries of the same group. */
   readonly group: readonly Sequenced[];
   readonly rows: RowReader;
   readonly surfaces: SurfaceReader;
@@ -83,13 +84,16 @@ export interface Appended extends Sequenced {
   readonly disclosures: Readonly<Record<string, Disclosure>>;
 }
 
-/** A row that is no function of the log (an idempotency record, a sealed disclosure); same batch as the entries. */
+/**
+ * A row that cannot be derived from the log (an idempotency record, a sealed disclosure). It is written in the batch of
+ * the entries.
+ */
 export interface AttachedRow {
   readonly key: string;
   readonly value: Uint8Array | null;
 }
 
-/** The same, while its value is being made: the group's round waits for it, and fails with it. */
+/** An attached row whose value may still be a promise. The round of the group waits for it and fails with it. */
 export interface PendingRow {
   readonly key: string;
   readonly value: AttachedRow['value'] | Promise<Uint8Array>;
@@ -97,11 +101,11 @@ export interface PendingRow {
 
 /** How a group is appended. */
 export interface AppendOptions {
-  /** Runs at the sequence point, before the group takes its place; throws to refuse the whole group. */
+  /** Runs at the sequence point, before the group gets its indexes. It throws to refuse the whole group. */
   readonly check?: (at: { rows: RowReader; surfaces: SurfaceReader; now_ms: number }) => void;
   /**
-   * Rows to commit with the entries. Runs once the group has its place and before anything is signed;
-   * throws to refuse the whole group.
+   * Rows to commit with the entries. Runs after the group got its indexes and before anything is signed. It throws to
+   * refuse the whole group.
    */
   readonly attach?: (
     entries: readonly Sequenced[],
@@ -113,7 +117,7 @@ export interface AppendOptions {
 export interface Published {
   readonly size: number;
   readonly root: Uint8Array;
-  /** The signed note with every cosignature that came. */
+  /** The signed note with every cosignature that was received. */
   readonly note: string;
   /** Time of the map head that is its last entry. */
   readonly map_head_ms: number;
@@ -122,7 +126,7 @@ export interface Published {
   readonly cosignatures: number;
 }
 
-/** An entry with the proof that it stands in a tree: log/FORMAT.md §6, *opened*. */
+/** An entry with its inclusion proof: log/FORMAT.md §6, *opened*. */
 export interface Opened {
   readonly index: number;
   readonly entry: string;
@@ -142,45 +146,45 @@ export interface ReceiptKey {
   readonly status: 'active' | 'retired' | 'revoked';
   readonly since_index: number;
   readonly since_ms: number;
-  /** Where it stopped signing, retired or revoked. */
+  /** The entry that retired or revoked it, after which it signs nothing. */
   readonly ended_index?: number;
   readonly ended_ms?: number;
-  /** From this index on nothing of the key counts; an older entry needs its inclusion proof. */
+  /** From this index on, signatures of the key are not accepted. An older entry needs its inclusion proof. */
   readonly revoked_index?: number;
   readonly revoked_ms?: number;
 }
 
-/** What the core knows of its own health. */
+/** The health of one log. */
 export interface LogHealth {
   readonly writable: boolean;
-  /** Why not, in words for the operator. */
+  /** Why the log is not writable, in words for the operator. */
   readonly reason?: string;
-  /** The key that is lost, so that the log is only read. */
+  /** The lost key, because of which the log is read-only. */
   readonly lost_key: 'checkpoint' | 'receipt' | null;
   /** Whether the log ended with `log.closed.v1` or has a successor. */
   readonly closed: boolean;
   readonly size: number;
   readonly published_size: number;
   readonly published_at_ms: number;
-  /** Entries acknowledged and not yet under a published checkpoint. */
+  /** Acknowledged entries that no published checkpoint covers yet. */
   readonly waiting: number;
   readonly oldest_waiting_ms: number | null;
   readonly clock_offset_ms: number;
-  /** Why entries get no time, as what the clock does; null when it is trusted. */
+  /** What the clock does, so that entries get no time; null if the clock is trusted. */
   readonly clock_doubt: string | null;
   readonly keys_in_map: number;
   /** Plugins whose `watch` or `project` failed within the last hour: the entries in question were refused. */
   readonly failed_plugins: readonly string[];
-  /** Whether a row or a block of the database did not read since the log was opened. */
+  /** Whether a row or a block of the database could not be read since the log was opened. */
   readonly damaged: boolean;
 }
 
-/** Plugin rows as of the entry before, also inside a batch. Keys are `<plugin>/<rest>`. */
+/** Plugin rows as of the previous entry, including entries of the same batch. Keys are `<plugin>/<rest>`. */
 export interface RowReader {
   get(key: string): Json | undefined;
 }
 
-/** What `project` writes; only rows of the plugin that declared the type. */
+/** The rows that `project` may write: those of the plugin that declared the type. */
 export interface RowWriter extends RowReader {
   put(key: string, value: Json): void;
   del(key: string): void;
@@ -189,13 +193,13 @@ export interface RowWriter extends RowReader {
 /** How a plugin follows the entries of all tenants, whatever their type: for meters and limits. */
 export interface Watch {
   /**
-   * Pure: writes the plugin's own rows in the entry's own batch, after the `project` of the entry's type,
-   * so that a replay rebuilds them. Watches run in the order of the names of their types.
+   * Writes the plugin's rows in the batch of the entry, after the `project` of the entry's type. It must be pure, so
+   * that a replay rebuilds the same rows. Watches run in the order of the names of their types.
    */
   readonly project: (entry: Sequenced, rows: RowWriter) => void;
   /**
-   * Refuses a group by throwing, at the sequence point of each of its entries. Only for entries that are
-   * appended now: what stands in the log is never asked again.
+   * Refuses a group by throwing, at the sequence point of each of its entries. It sees only entries that are about to
+   * be appended, never those of the log.
    */
   readonly admit?: (entry: Sequenced, rows: RowReader) => void;
 }
@@ -204,26 +208,26 @@ export interface Watch {
 export interface EntryType {
   /** `<plugin>.<word>.v<N>`. */
   readonly name: string;
-  /** JSON Schema 2020-12 of the members beside the common ones. */
+  /** JSON Schema 2020-12 of the type's own members. */
   readonly schema: JsonObject;
   /** Extra chain templates `[kind, member, …]`; kind is `<plugin>.<word>`. */
   readonly keys: readonly (readonly string[])[];
-  /** Pure: writes the plugin's rows in the entry's own batch, so that a replay rebuilds them. */
+  /** Writes the plugin's rows in the batch of the entry. It must be pure, so that a replay rebuilds the same rows. */
   readonly project?: (entry: Sequenced, rows: RowWriter) => void;
   /**
-   * The form of the rows that `project` and `watch` write; 1 unless given. A release that writes other rows for the
-   * same entries raises it: a database with rows of the form before does not open until `actlog reindex` has
-   * rebuilt them.
+   * The form of the rows that `project` and `watch` write; 1 unless given. A release that derives other rows from the
+   * same entries raises it: a database with rows of an earlier form does not open until `actlog reindex` has rebuilt
+   * them.
    */
   readonly row_form?: number;
   /**
-   * Follows every entry of a tenant behind this type's declaration, built-in ones too. One type of a
-   * plugin has it, in one version: another would see each entry again.
+   * Sees every entry of a tenant after this type's declaration, of built-in types too. Only one version of one type of
+   * a plugin may have it: a second one would see each entry again.
    */
   readonly watch?: Watch;
 }
 
-/** A manifest as it stands in its entry: sorted surfaces, milliseconds of log time (log/FORMAT.md §4). */
+/** A manifest as its entry states it: sorted surfaces, milliseconds of log time (log/FORMAT.md §4). */
 export interface Manifest {
   readonly index: number;
   readonly issued_at_ms: number;
@@ -245,16 +249,16 @@ export interface Heartbeat {
   readonly run_since_ms: number;
 }
 
-/** The core's state about attempt surfaces, as of the entry before. */
+/** The core's state about attempt surfaces, as of the previous entry. */
 export interface SurfaceReader {
-  /** tenant_ref of the owner, or null when nobody has claimed the entity. */
+  /** tenant_ref of the owner; null if the entity has none. */
   owner(entity: string): string | null;
   /** The newest manifest of the entity, in force or not, or null. */
   manifest(entity: string): Manifest | null;
   heartbeat(entity: string, surface: string): Heartbeat | null;
 }
 
-/** One open log. All reads answer from what is durable; proofs from what is published. */
+/** One open log. Reads return durable entries and rows; proofs are made under published trees. */
 export interface Log {
   readonly kind: Kind;
   readonly number: number;
@@ -262,30 +266,35 @@ export interface Log {
   /** Verifier key of the checkpoint key (C2SP signed-note). */
   readonly vkey: string;
   receiptKeys(): readonly ReceiptKey[];
-  /** Declares what is not declared yet; a declared type with another schema is `type_conflict`. */
+  /** The chain kinds that the log's entry types declare, each with its number of members. */
+  chainKinds(): ReadonlyMap<string, number>;
+  /**
+   * Declares the types that are not declared yet. Rejects with `type_conflict` if a type is declared with another
+   * schema.
+   */
   declare(types: readonly EntryType[]): Promise<void>;
   /** Appends `log.tenant.v1` unless the tenant is registered already. */
   registerTenant(tenant_ref: string, key_sha256: string): Promise<void>;
-  /** Resolves when the group is durable; rejects with what `check` threw or a LogError. */
+  /** Resolves when the group is durable; rejects with the exception of `check` or with a LogError. */
   append(drafts: readonly Draft[], options?: AppendOptions): Promise<readonly Appended[]>;
   size(): number;
   published(): Published;
-  /** Asks for a checkpoint that covers `size` and waits for it. */
+  /** Requests a checkpoint that covers `size` and waits for it. */
   whenPublished(size: number, signal?: AbortSignal): Promise<Published>;
-  /** Calls back after each published checkpoint; returns how to stop. */
+  /** Calls the listener after each published checkpoint. Returns a function that removes it. */
   onPublished(listener: (published: Published) => void): () => void;
   /** The text of an entry; null beyond the acknowledged size. */
   entry(index: number): string | null;
   indexOfEntry(entry_id: string): number | null;
   indexOfHash(leaf_hash: Uint8Array): number | null;
   leafHash(index: number): Uint8Array;
-  /** The newest published note of exactly this size, if it was kept; every published size is. */
+  /** The newest published note of exactly this size; null if this size was not published. */
   checkpointAt(size: number): string | null;
-  /** Hash tile of the published tree, `width` hashes (256 = full); null when no published size implies it. */
+  /** Hash tile of the published tree, `width` hashes (256 = full); null if the published tree does not contain it. */
   tile(level: number, n: number, width: number): Uint8Array | null;
-  /** Entry bundle of the published tree; null as above. */
+  /** Entry bundle of the published tree; null if the published tree does not contain it. */
   bundle(n: number, width: number): Promise<Uint8Array | null>;
-  /** Path of an entry under a published size. */
+  /** Inclusion path of an entry in the tree of a published size. */
   inclusion(index: number, size: number): readonly Uint8Array[];
   consistency(from: number, to: number): readonly Uint8Array[];
   /** Root of the first `size` entries (RFC 6962); `out_of_range` beyond the acknowledged size. */
@@ -295,18 +304,18 @@ export interface Log {
     question: { key: ChainKey; from_ms: number; to_ms: number },
     page?: { after?: number; limit?: number },
   ): Promise<JsonObject>;
-  /** What a lookup proves, without the proof: the published entries of a chain in a window, oldest first. */
+  /** The published entries of a chain in a window, oldest first: the answer of `lookup` without the proof. */
   chain(
     question: { key: ChainKey; from_ms: number; to_ms: number },
     page?: { after?: number; limit?: number },
   ): Promise<readonly ChainRow[]>;
-  /** A whole document of log/FORMAT.md §6, with the manifests and the heartbeat that the verdict rests on. */
+  /** A complete document of log/FORMAT.md §6, with the manifests and the heartbeat that its verdict needs. */
   absence(question: {
     readonly key: ChainKey;
     readonly from_ms: number;
     readonly to_ms: number;
   }): Promise<JsonObject>;
-  /** Plugin rows, newest durable state. */
+  /** A plugin row in the newest durable state. */
   row(key: string): Json | undefined;
   rows(
     prefix: string,
@@ -320,14 +329,14 @@ export interface Log {
     options?: { limit?: number; after?: string },
   ): Promise<readonly (readonly [string, Uint8Array])[]>;
   /**
-   * Writes attached rows that belong to no entry (for example to delete an expired record); with `sync: false` a
-   * machine that dies may forget them.
+   * Writes attached rows that belong to no entry (for example to delete an expired record). With `sync: false` a power
+   * failure may lose them.
    */
   putAttached(rows: readonly AttachedRow[], options?: { sync?: boolean }): Promise<void>;
   surfaces(): SurfaceReader;
   /** Index of the newest manifest with this surface_manifest_hash; null when there is none. */
   manifestOfHash(surface_manifest_hash: string): number | null;
-  /** Indexes of the manifests after an index, oldest first, at most 100 unless `limit` says so. */
+  /** Indexes of the manifests after an index, oldest first, at most `limit`, which is 100 by default. */
   manifests(range?: {
     readonly after?: number;
     readonly limit?: number;
@@ -337,29 +346,29 @@ export interface Log {
     readonly limit?: number;
     readonly after?: string;
   }): Promise<readonly (readonly [entity: string, tenant_ref: string])[]>;
-  /** Index of the entry that registered a tenant; null where none did. */
+  /** Index of the entry that registered a tenant; null if there is none. */
   tenantEntry(tenant_ref: string): number | null;
-  /** The entities that a tenant owns, in the order of their names; only those behind `after` where it is given. */
+  /** The entities that a tenant owns, in the order of their names; with `after`, only names behind it. */
   entitiesOf(tenant_ref: string, limit?: number, after?: string): Promise<readonly string[]>;
   health(): LogHealth;
   readonly operator: LogOperator;
-  /** Stops taking entries, finishes those under way, publishes, saves the map, closes the store. */
+  /** Refuses new entries, waits for those in flight, publishes, saves the map and closes the store. */
   close(): Promise<void>;
 }
 
-/** What only the operator does. */
+/** The operations of the operator. */
 export interface LogOperator {
-  /** Makes a receipt key, declares it, retires the one in force; answers with the new kid. */
+  /** Makes a receipt key, declares it and retires the current one. Resolves to the new kid. */
   rotateKey(): Promise<string>;
-  /** Declares a receipt key revoked; when it is the one in force a new one is declared before. */
+  /** Declares a receipt key revoked. If it is the current one, a new key is declared first. */
   revokeKey(kid: string): Promise<void>;
-  /** Vouches for the wall clock after it jumped. */
+  /** Confirms the wall clock after it jumped. */
   confirmClock(): void;
-  /** Writes a consistent copy of the database to a new folder while the log goes on. */
+  /** Writes a consistent copy of the database to a new folder while the log continues to take entries. */
   backup(folder: string): Promise<{ size: number }>;
   /**
-   * Appends `log.closed.v1` and its map head; nothing follows. The signal ends the wait for their
-   * checkpoint with `log_unavailable`, and undoes nothing.
+   * Appends `log.closed.v1` and its map head; nothing follows. An aborted signal rejects the wait for their checkpoint
+   * with `log_unavailable`; the entries remain.
    */
   closeForGood(successor: string | null, signal?: AbortSignal): Promise<Published>;
 }

@@ -1,37 +1,38 @@
-// The second door of the log: everything that a third party checks offline. Browser-safe: no node:*, no
-// store, the portable suite unless another is given. log/FORMAT.md §5, §6; gateway/API.md §1.1.
+// The interface of the offline verifier: everything that a third party needs to check documents of a log. Browser-safe:
+// no node:*, no store; the portable suite unless the caller passes another one. log/FORMAT.md §5, §6; gateway/API.md
+// §1.1.
 
 import { portable } from './crypto/portable.ts';
 import type { Suite } from './crypto/suite.ts';
-import type { Json } from './encoding/json-types.ts';
+import type { Json } from './encoding/json.ts';
 import { LogError } from './errors.ts';
 import { checkConsistency, checkInclusion } from './merkle/check.ts';
 import { parseTlogProof } from './note/tlog-proof.ts';
 import { checkAbsence } from './verify/absence.ts';
 import type { AbsenceResult } from './verify/absence.ts';
 import type { Question } from './verify/document.ts';
-import { readEntry } from './verify/entry.ts';
-import { openEntry as open } from './verify/open.ts';
-import type { OpenedEntry, TreeHead } from './verify/open.ts';
-import { hash, list } from './verify/shape.ts';
+import { readEntry, openEntry as open } from './verify/entry.ts';
+import type { OpenedEntry, TreeHead } from './verify/entry.ts';
+import { hash, list } from './verify/document.ts';
 import type { Trust } from './verify/trust.ts';
-import { checkWitnesses, openTree } from './verify/witnessed.ts';
+import { checkWitnesses, openTree } from './verify/trust.ts';
 
 export { isLogError, LogError } from './errors.ts';
 export type { LogErrorCode } from './errors.ts';
-export type { Json, JsonObject } from './encoding/json-types.ts';
+export type { Json, JsonObject } from './encoding/json.ts';
 export type { Suite } from './crypto/suite.ts';
 export { verifyReceipt } from './verify/receipt.ts';
 export type { Check, CheckName } from './verify/receipt.ts';
 export type { ReceiptOptions, ReceiptResult } from './verify/receipt.ts';
 export type { AbsenceResult, Verdict } from './verify/absence.ts';
 export type { Question } from './verify/document.ts';
-export type { OpenedEntry, TreeHead } from './verify/open.ts';
+export type { OpenedEntry, TreeHead } from './verify/entry.ts';
 export { parsePolicy } from './note/policy.ts';
+export { parseTlogProof } from './note/tlog-proof.ts';
 export { kitChange, originsOf, trustFromKit } from './verify/kit.ts';
 export { trustedKeyOf } from './verify/trust.ts';
 export type { Trust, TrustedKey } from './verify/trust.ts';
-// What portable code of plugins needs beside the checks: plugins/require-receipt runs in services of others.
+// Needed by portable code of plugins: plugins/require-receipt runs inside other services.
 export { portable } from './crypto/portable.ts';
 export {
   fromBase64,
@@ -45,7 +46,7 @@ export {
 } from './encoding/bytes.ts';
 export { canonical } from './encoding/canonical.ts';
 export { isJsonObject, parseJson } from './encoding/json.ts';
-export { parseVkey } from './note/vkey.ts';
+export { parseVkey } from './note/note.ts';
 // One verifier for each document type: plugins/verifiers.ts lists these and those of the plugins.
 export { absenceVerifier, timeWords } from './verify/absence-finding.ts';
 export {
@@ -64,6 +65,7 @@ export {
   single,
   suiteOf,
   textOf,
+  isUnanswerable,
   Unanswerable,
   untold,
 } from './verify/finding.ts';
@@ -79,7 +81,7 @@ export {
 } from './verify/receipt-finding.ts';
 export * from './verify/recognise.ts';
 
-/** The suite to check with (`portable` unless given) and the verifier's clock (now unless given). */
+/** The suite to check with (`portable` unless given) and the verifier's time (the current time unless given). */
 export interface VerifyOptions {
   readonly suite?: Suite;
   readonly now_ms?: number;
@@ -100,7 +102,7 @@ export function verifyAbsence(
 }
 
 /**
- * Opens a signed note of the trusted log; its cosignatures must meet the policy, if there is one.
+ * Verifies a signed note of the trusted log. If the trust has a witness policy, the cosignatures must satisfy it.
  *
  * @throws LogError `note_invalid`
  */
@@ -115,8 +117,8 @@ export function verifyCheckpoint(
 }
 
 /**
- * Checks that the entry with this text stands in the log by a C2SP tlog-proof. Says nothing of the
- * entry's signature: `verifyReceipt` does.
+ * Checks with a C2SP tlog-proof that the log contains the entry with this text. Does not check the signature of the
+ * entry: `verifyReceipt` does.
  *
  * @throws LogError `proof_invalid`, `note_invalid` or the fault of the entry
  */
@@ -163,7 +165,7 @@ export function verifyConsistency(
 }
 
 /**
- * True when the Ed25519 signature holds by the one acceptance rule of the formats (log/FORMAT.md, Notation):
+ * Whether the Ed25519 signature is valid by the acceptance rule of the formats (log/FORMAT.md, Notation):
  * S < L, A and R canonical and not of low order, no cofactor. Wrong lengths are false.
  */
 export function verifySignature(
@@ -180,7 +182,7 @@ export function verifySignature(
 }
 
 /**
- * Opens `{index, entry, path}` under a tree head (log/FORMAT.md §6.2).
+ * Verifies and parses `{index, entry, path}` under a tree head (log/FORMAT.md §6.2).
  *
  * @throws LogError of the check that failed
  */

@@ -2,9 +2,9 @@
 // heavy work of plugins. Server only.
 //
 // A module that has such work exports `threadJobs`: its own URL and a function that makes its jobs. Each thread imports
-// that module and makes the jobs once, so state that they share lives as long as the thread. The pool starts threads,
-// moves buffers, matches answers to calls, rejects the calls of a thread that ends, and closes. This file is also the
-// code that such a thread starts with (see the end).
+// that module and makes the jobs once, so that state which they share lives as long as the thread. The pool starts
+// threads, transfers buffers, matches answers to calls, and rejects the calls of a thread that ends. This file is also
+// the code that such a thread starts with (see the end).
 
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { isLogError, LogError, type LogErrorCode } from './errors.ts';
@@ -12,9 +12,11 @@ import { isLogError, LogError, type LogErrorCode } from './errors.ts';
 /** A unit of work. Its input and its output cross between threads as structured clones. */
 export interface Job<Input, Output> {
   run(input: Input): Output | Promise<Output>;
-  /** Buffers of the input that move to the thread instead of being copied; the caller loses them. */
+  /**
+   * Buffers of the input that are transferred to the thread instead of copied. The caller cannot use them afterwards.
+   */
   takes?(input: Input): ArrayBuffer[];
-  /** Buffers of the output that move back instead of being copied; the thread loses them. */
+  /** Buffers of the output that are transferred back instead of copied. The thread cannot use them afterwards. */
   gives?(output: Output): ArrayBuffer[];
 }
 
@@ -33,13 +35,13 @@ type InputOf<J> = J extends { run(input: infer Input): unknown } ? Input : never
 type OutputOf<J> = J extends { run(input: never): infer Output } ? Awaited<Output> : never;
 
 export interface WorkerPoolOptions<J extends Jobs> {
-  /** What the threads do, for messages: `signing`. */
+  /** What the threads do, for messages, such as `signing`. */
   readonly name: string;
-  /** How many threads there are at most; with 0 every job runs on the calling thread, at once. */
+  /** The maximum number of threads. With 0, every job runs at once on the calling thread. */
   readonly threads: number;
-  /** Tells a new thread what it must know before its first job. */
+  /** Sends a new thread the jobs that it must run before all others. */
   readonly prepare?: (tell: Tell<J>) => void;
-  /** Whether a thread that ended is replaced by the next call. True by default; false where it takes state with it. */
+  /** Whether the next call starts a new thread for one that ended. Default: true; false if a thread holds state. */
   readonly replace?: boolean;
 }
 
@@ -61,7 +63,7 @@ interface Thread {
   waiting: Waiting[];
 }
 
-/** A message to a thread; without an id it is not answered. */
+/** A message to a thread. The thread answers only a message with an id. */
 interface Call {
   readonly job: string;
   readonly id?: number;
@@ -79,7 +81,7 @@ type Answer =
 export class WorkerPool<J extends Jobs> {
   readonly #module: ThreadJobs<J>;
   readonly #options: WorkerPoolOptions<J>;
-  /** The jobs on this thread: run here with `threads: 0`, else asked only which buffers move. */
+  /** The jobs on this thread. They run here with `threads: 0`; otherwise only their `takes` is called here. */
   readonly #local: J;
   #threads: Thread[] = [];
   #nextId = 0;
@@ -187,7 +189,7 @@ function send(worker: Worker, job: AnyJob, call: Call): void {
 }
 
 function settle(thread: Thread, answer: Answer): void {
-  // The first, unless a job that waits was overtaken. None, when the thread was given up.
+  // Usually the first call; asynchronous jobs may finish in another order. There is none if the thread was closed.
   const at = thread.waiting.findIndex(({ id }) => id === answer.id);
   const [waiting] = at < 0 ? [] : thread.waiting.splice(at, 1);
   if (thread.waiting.length === 0) thread.worker.unref();
@@ -201,7 +203,7 @@ const unavailable = (message: string, cause?: unknown): LogError =>
 
 // The thread.
 
-/** Tells a thread of a pool from threads that a user of this package starts. */
+/** Distinguishes a thread of a pool from threads that a user of this package starts. */
 interface ThreadData {
   readonly actlog_jobs: string;
 }
@@ -242,7 +244,7 @@ async function answer(
   input: unknown,
 ): Promise<void> {
   try {
-    // Not awaited where it need not be: a call that waits must not delay the answers before it.
+    // A synchronous result is not awaited, because that would delay its answer behind later calls.
     const made = job.run(input);
     const output: unknown = made instanceof Promise ? await made : made;
     port.postMessage({ id, output } satisfies Answer, job.gives?.(output) ?? []);

@@ -15,7 +15,7 @@ import {
 } from '../log/verify.ts';
 import type { Asked, Finding, Shown, Trust, Verifier } from '../log/verify.ts';
 import { mandateVerifier } from './carrier/verify.ts';
-import { clearingVerifier } from './clearing/verify.ts';
+import { clearingVerifier, invoiceVerifier } from './clearing/verify.ts';
 import { sealedVerifier } from './compliance/verify.ts';
 import { airSessionVerifier, airVerifier } from './exports/verify.ts';
 
@@ -27,6 +27,7 @@ export * from '../log/cose/portable.ts';
 export const pluginVerifiers: readonly Verifier[] = [
   mandateVerifier,
   clearingVerifier,
+  invoiceVerifier,
   sealedVerifier,
   airVerifier,
   airSessionVerifier,

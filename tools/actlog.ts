@@ -39,7 +39,7 @@ const program = new Command('actlog')
     'An append-only transparency log: signed receipts, offline proofs of presence and absence.',
   )
   .version(version())
-  .showHelpAfterError('(add --help for what it takes)')
+  .showHelpAfterError('(use --help to list the options)')
   .addHelpText(
     'after',
     `

@@ -16,12 +16,15 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { minify } from 'terser';
+import { clientTypes } from './client-types.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
 const folders = ['log', 'plugins', 'gateway', 'tools'];
 
 rmSync(dist, { recursive: true, force: true });
+
+writeFileSync(join(root, 'tools/clients/typescript/paths.ts'), await clientTypes());
 
 const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
 const compiled = spawnSync(process.execPath, [tsc, '-p', join(root, 'tsconfig.build.json')], {

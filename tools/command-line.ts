@@ -7,9 +7,12 @@ import { LOG_KINDS } from '../log/index.ts';
 /** Exit codes. `fsck` and `verify` use 0 to 2, `monitor` all but 1. */
 export const EXIT = { ok: 0, failed: 1, unknown: 2, violation: 3, trouble: 4 } as const;
 
+const BRAND = Symbol.for('actlog.CommandError');
+
 /** A failure that the command foresees; its message is all that the user sees. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
+  readonly [BRAND] = true;
   readonly exit: number;
 
   constructor(message: string, exit: number = EXIT.failed) {
@@ -17,6 +20,10 @@ export class CommandError extends Error {
     this.exit = exit;
   }
 }
+
+/** Whether a thrown value is a CommandError. */
+export const isCommandError = (thrown: unknown): thrown is CommandError =>
+  thrown instanceof Error && BRAND in thrown;
 
 /** Errors that are answers, not defects: they are told in one line. */
 const EXPECTED = new Set([
@@ -37,7 +44,7 @@ export function acting<A extends unknown[]>(
     } catch (error) {
       if (!isExpected(error)) throw error;
       process.stderr.write(`actlog: ${inWords(error)}\n`);
-      process.exitCode = error instanceof CommandError ? error.exit : failure;
+      process.exitCode = isCommandError(error) ? error.exit : failure;
     }
   };
 }
@@ -92,7 +99,10 @@ export interface DataOptions {
 /** Adds the options that say where the data is. */
 export function withData(command: Command): Command {
   return command
-    .option('--config <file>', 'JSON file of settings, as for serve; the environment wins')
+    .option(
+      '--config <file>',
+      'JSON file of settings, as for serve; the environment takes precedence',
+    )
     .option('--data <folder>', 'data folder (DATA_DIR, ./data unless set)');
 }
 

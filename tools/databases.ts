@@ -4,14 +4,13 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { LogError } from '../log/index.ts';
+import { isLogError } from '../log/index.ts';
 import type { Register } from '../log/index.ts';
 import { ATTACHED_ROW, openStore, PLUGIN_ROW, readRowKey, rowKey } from '../log/operate.ts';
 import type { Store } from '../log/operate.ts';
-import { privatePlace } from '../gateway/tenants/disclosures.ts';
+import { KEY_ID_BYTES, keyRow, privatePlace } from '../gateway/tenants/disclosures.ts';
 import { PENDING } from '../gateway/tenants/erase.ts';
 import { ERASED } from '../gateway/tenants/erasure.ts';
-import { KEY_ID_BYTES, keyRow } from '../gateway/tenants/key-stock.ts';
 import { inspectLevel } from '../gateway/tenants/level-care.ts';
 import type { Inspected } from '../gateway/tenants/level-care.ts';
 import { gatewayPlace } from '../gateway/tenants/store.ts';
@@ -79,7 +78,7 @@ export async function inspectDatabases(
       continue;
     }
     const inspected = await inspectLevel(folder, place).catch((error: unknown) => {
-      if (!(error instanceof LogError) || error.code === 'log_locked') throw error;
+      if (!isLogError(error) || error.code === 'log_locked') throw error;
       report.add('database', place.name, error.message);
       return null;
     });
@@ -132,7 +131,7 @@ async function compareSealed(
       for await (const [id] of rowsUnder(store, ATTACHED_ROW, OLDER)) compareKey(id, id);
     }
   } catch (error) {
-    if (!(error instanceof LogError) || error.code === 'log_locked') throw error;
+    if (!isLogError(error) || error.code === 'log_locked') throw error;
     report.add('disclosure', kind, `cannot be compared: ${error.message}`);
   } finally {
     for (const store of stores) await store.close();

@@ -1,6 +1,6 @@
 // One polite GET of a text: a time limit, a size limit, the status looked at.
 
-import { CommandError, EXIT } from './command-line.ts';
+import { CommandError, EXIT, isCommandError } from './command-line.ts';
 
 const TIMEOUT_MS = 30_000;
 
@@ -34,7 +34,7 @@ export async function fetchText(url: URL, maxBytes: number): Promise<string> {
       chunks.push(chunk);
     }
   } catch (error) {
-    throw error instanceof CommandError ? error : failed(reasonOf(error));
+    throw isCommandError(error) ? error : failed(reasonOf(error));
   }
   return Buffer.concat(chunks).toString('utf8');
 }

@@ -2,25 +2,17 @@
 // gateway/API.md has the error codes, the bodies, the paths and the catalogs. Each table is between two marks.
 
 import { readFileSync, writeFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pino } from 'pino';
 import { format } from 'prettier';
-import { configTable, readConfig } from '../gateway/config.ts';
-import { openApi } from '../gateway/openapi/document.ts';
-import { openGateway } from '../gateway/open.ts';
+import { configTable } from '../gateway/config.ts';
 import { pluginSettingRows } from '../gateway/host/plugin-settings.ts';
 import { rolesOf } from '../gateway/http/roles.ts';
 import { PROBLEMS, typeOf } from '../gateway/http/problems.ts';
-import { isJsonObject, systemTime } from '../log/index.ts';
+import { isJsonObject } from '../log/index.ts';
 import type { Json, JsonObject } from '../log/index.ts';
 import { readCatalog } from '../plugins/contract/index.ts';
 import type { Route } from '../plugins/contract/index.ts';
 import { PLUGINS } from '../plugins/index.ts';
-
-/** Tags whose routes are no part of the interface: pages, their files, and what the demonstrations call. */
-const LEFT_OUT = ['Pages', 'Demonstrations'];
+import { interfaceOf, LEFT_OUT } from './interface.ts';
 
 /** The documents with generated tables, by path: as they should be. */
 export async function generatedDocuments(): Promise<Readonly<Record<string, string>>> {
@@ -56,34 +48,6 @@ function split(path: string, text: string, mark: string): readonly [string, stri
   const at = text.indexOf(mark);
   if (at < 0) throw new Error(`${path} lacks the mark ${mark}`);
   return [text.slice(0, at), text.slice(at + mark.length)];
-}
-
-/** The routes of a gateway on an empty data folder, and their OpenAPI document. */
-async function interfaceOf(): Promise<{ routes: readonly Route[]; document: JsonObject }> {
-  const folder = await mkdtemp(join(tmpdir(), 'actlog-guides-'));
-  try {
-    const sources = readConfig({
-      DATA_DIR: folder,
-      CHECKPOINT_DIR: join(folder, 'checkpoints'),
-      THREADS: 'off',
-      LOG_ORIGIN: 'log.example',
-      BASE_URL: 'https://log.example',
-    });
-    const opened = await openGateway(sources, {
-      logger: pino({ level: 'silent' }),
-      time: systemTime,
-      plugins: [],
-    });
-    try {
-      const { base_url, types } = opened.gateway;
-      const routes = opened.gateway.routes();
-      return { routes, document: openApi({ base_url, routes, types }) };
-    } finally {
-      await opened.close();
-    }
-  } finally {
-    await rm(folder, { recursive: true });
-  }
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -209,16 +173,20 @@ function catalogTables(): string {
       records(list).map((one) => names.map((name) => text(one[name]))),
     );
   const foundry = catalog('foundry.json');
-  const tolls = Object.entries(catalog('tolls.json')['tolls_usd'] as JsonObject);
+  const { tolls_usd, metering } = catalog('tolls.json') as Readonly<Record<string, JsonObject>>;
   const presets = Object.entries(catalog('absence.json')['presets'] as JsonObject);
   const templates = (foundry['triggers'] as JsonObject)['templates'];
   const { sources } = foundry['oracle'] as JsonObject;
   const categories = (foundry['conformity'] as JsonObject)['categories'];
   return [
-    '### Tolls\n\nUSD for each governed act.',
+    '### Tolls\n\nUSD for each governed act. A toll without an act is not metered.',
     table(
-      ['key', 'USD'],
-      tolls.map(([key, usd]) => [code(key), text(usd)]),
+      ['key', 'USD', 'metered by'],
+      Object.entries(tolls_usd ?? {}).map(([key, usd]) => {
+        const { acts, outcomes } = metering?.[key] as JsonObject;
+        const by = (acts as readonly string[]).map(code).join(', ');
+        return [code(key), text(usd), outcomes === undefined ? by : `${by}: ${text(outcomes)}`];
+      }),
     ),
     '### Basis points on cleared exposure',
     rowsOf(catalog('clear.json')['bps_tiers'], ['id', 'bps', 'upper_bound_usd_per_month']),
@@ -241,6 +209,19 @@ function catalogTables(): string {
     ]),
     '### Conformity categories',
     rowsOf(categories, ['category_id', 'label']),
+    '### Risk controls',
+    'What evidences each control of a conformity pack: an entry of the session that shows one of these signals.',
+    table(
+      ['category', 'control', 'rule', 'signals'],
+      records(categories).flatMap(({ category_id, risk_controls }) =>
+        records(risk_controls).map(({ control, rule, signals }) => [
+          text(category_id),
+          text(control),
+          text(rule),
+          (signals as readonly string[]).map(code).join(', '),
+        ]),
+      ),
+    ),
   ].join('\n\n');
 }
 

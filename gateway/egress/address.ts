@@ -1,5 +1,5 @@
-// Which addresses of the network a caller's address may lead to: public ones, and networks that the
-// operator has allowed. RFC 6890; gateway/API.md §11.
+// Decides to which network addresses a caller's URL may lead: public ones, and networks that the operator has allowed.
+// RFC 6890; gateway/API.md §11.
 
 import ipaddr from 'ipaddr.js';
 
@@ -8,12 +8,14 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 /** One network in CIDR notation, parsed. */
 export type Network = readonly [Address, number];
 
-/** IPv6 that is routed at all is in here (RFC 4291 §2.4); whatever a list of special ranges forgets is not. */
+/**
+ * The globally routed range of IPv6 (RFC 4291 §2.4). Addresses outside are refused without a list of special ranges.
+ */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
-/** Inside of it, but for documents only (RFC 9637) or not of this kind (RFC 8155, AS 112 and the like). */
+/** Ranges inside it that are not global: documentation (RFC 9637) and IETF protocol assignments (RFC 2928). */
 const SPECIAL_IPV6 = [ipaddr.IPv6.parseCIDR('3fff::/20'), ipaddr.IPv6.parseCIDR('2001::/23')];
 
-/** `10.0.0.0/8`; throws on what is none, or has bits set after its prefix. */
+/** `10.0.0.0/8`; throws for a text that is not a network or has bits set after its prefix. */
 export function parseNetwork(text: string): Network {
   const [address, bits] = ipaddr.parseCIDR(text);
   const first =
@@ -26,11 +28,11 @@ export function parseNetwork(text: string): Network {
   return [address, bits];
 }
 
-/** Whether a literal address, IPv4 or IPv6, may be connected to. What does not parse may not. */
+/** Whether connecting to a literal IPv4 or IPv6 address is allowed. A text that does not parse is not. */
 export function mayConnect(literal: string, allowed: readonly Network[]): boolean {
-  // Four decimals only: other spellings are read differently by different parsers.
+  // Four decimal numbers only, because parsers disagree about other spellings.
   if (!ipaddr.IPv6.isValid(literal) && !ipaddr.IPv4.isValidFourPartDecimal(literal)) return false;
-  // ::ffff:10.0.0.1 is 10.0.0.1 to the system that connects.
+  // The operating system connects ::ffff:10.0.0.1 to 10.0.0.1.
   const address = ipaddr.process(literal);
   if (allowed.some((network) => within(address, network))) return true;
   if (address.range() !== 'unicast') return false;

@@ -1,4 +1,4 @@
-// Commands of plugins as verbs of administration, and those that the gateway performs by itself, on time.
+// Turns the commands of plugins into verbs of administration, and runs their jobs on a schedule.
 
 import type { Logger } from 'pino';
 import { ApiError, isApiError } from '../../plugins/contract/index.ts';
@@ -11,7 +11,7 @@ import { AdminError } from '../tenants/tenants.ts';
 import { compileSchema } from '../http/validation.ts';
 
 /**
- * The commands of all plugins, by name; what they refuse is an `AdminError` in the same words.
+ * The commands of all plugins, by name; an expected error of a command becomes an `AdminError` with the same message.
  *
  * @param taken verbs of the gateway itself, which no plugin may replace
  */
@@ -51,7 +51,7 @@ function performed(gateway: Gateway, command: Command, args: unknown): Promise<u
   });
 }
 
-/** Performs the jobs at once and then on time; `close` ends that and waits for those that run. */
+/** Runs the jobs at once and then at their intervals. `close` stops that and waits for running jobs. */
 export function startChores(gateway: Gateway, logger: Logger): { close(): Promise<void> } {
   const stopped = new AbortController();
   const jobs = gateway.plugged().jobs.map((command) => {
@@ -60,7 +60,7 @@ export function startChores(gateway: Gateway, logger: Logger): { close(): Promis
       try {
         await performed(gateway, command, {});
       } catch (err) {
-        // What was not done now is done the next time.
+        // A failed job is repeated at its next time.
         logger.warn({ err, command: name }, 'a command was put off');
       }
     });

@@ -1,4 +1,4 @@
-// Jobs that run again and again while the gateway serves.
+// Runs jobs at intervals while the gateway serves.
 
 /**
  * Longest wait of one timer. Node.js fires a timer above 2^31 - 1 ms after 1 ms, so that longer waits are made of
@@ -16,7 +16,7 @@ export async function every(
   const stopped = (): boolean => signal.aborted;
   for (let due_ms = clock.uptimeMs(); !stopped();) {
     await run();
-    // A run that took longer than the interval leaves out the times that it overran.
+    // A run that took longer than the interval skips the times that passed meanwhile.
     const late_ms = clock.uptimeMs() - due_ms;
     due_ms += Math.max(1, Math.ceil(late_ms / every_ms)) * every_ms;
     while (!stopped() && clock.uptimeMs() < due_ms) {
@@ -26,7 +26,7 @@ export async function every(
   }
 }
 
-/** Waits so long, or until the signal. */
+/** Waits this long, or until the signal is aborted. */
 export function paused(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {

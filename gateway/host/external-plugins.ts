@@ -1,4 +1,4 @@
-// Plugins of others, by path or package name, through the same contract.
+// Loads external plugins by path or package name.
 
 import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -16,7 +16,9 @@ async function load(name: string): Promise<AnyPlugin> {
   try {
     module = (await import(path ? pathToFileURL(resolve(name)).href : name)) as typeof module;
   } catch (cause) {
-    throw new ConfigError(`PLUGINS: ${name} does not load: ${(cause as Error).message}`, { cause });
+    throw new ConfigError(`PLUGINS: ${name} cannot be loaded: ${(cause as Error).message}`, {
+      cause,
+    });
   }
   const plugin = module.default;
   if (
@@ -26,10 +28,10 @@ async function load(name: string): Promise<AnyPlugin> {
     (typeof plugin['setup'] !== 'function' && typeof plugin['routes'] !== 'function')
   ) {
     throw new ConfigError(
-      `PLUGINS: the default export of ${name} is no plugin: it has a list types and a function setup`,
+      `PLUGINS: the default export of ${name} is not a plugin: a plugin has a list types and a function setup`,
     );
   }
-  // Whatever else is wrong is said with the plugin's name.
+  // Other errors name the plugin.
   if (typeof plugin['name'] !== 'string') {
     throw new ConfigError(`PLUGINS: the plugin of ${name} has no name`);
   }

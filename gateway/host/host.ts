@@ -1,5 +1,5 @@
 // The plugin host: checks the plugins against the contract at boot and gives each its PluginHost.
-// Everything that is wrong with a plugin stops the start, with its name.
+// Every fault of a plugin stops the start with an error that names it.
 
 import type {
   AnyPlugin,

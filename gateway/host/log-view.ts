@@ -1,4 +1,4 @@
-// The read door of a log as one plugin gets it: its own rows only, and nothing that writes.
+// The read-only view of a log for one plugin. It shows the rows of that plugin only.
 
 import type { Log } from '../../log/index.ts';
 import type { LogView } from '../../plugins/contract/index.ts';

@@ -1,5 +1,4 @@
-// What the plugins together add to the gateway: the members of their setups, joined. The gateway asks this value and
-// names no plugin.
+// Joins the setups of all plugins into one value. The gateway uses this value and names no plugin.
 
 import type {
   Command,
@@ -25,9 +24,9 @@ export interface Plugged {
   readonly jobs: readonly Job[];
   status(): readonly Component[];
   readonly metrics: PublicMetrics;
-  /** Each of them may forbid an erasure. */
+  /** Checks of plugins that may forbid an erasure. */
   readonly retention: readonly Retention[];
-  /** The first partner that a plugin knows by the slug; null where none does. */
+  /** The first partner that a plugin knows by the slug; null if none does. */
   partner(slug: string): FooterPartner | null;
   readonly menu: readonly MenuItem[];
   readonly visitorRoutes: readonly VisitorRoute[];

@@ -1,5 +1,5 @@
-// What a plugin's declaration must be before anything is opened. It may come from JavaScript, so nothing of its
-// type is taken for granted; each fault is one line with the plugin's name.
+// Checks the declarations of plugins before anything is opened. A plugin may be written in JavaScript, so its types are
+// not trusted. Each fault is one line with the plugin's name.
 
 import { checkEntryType } from '../../log/index.ts';
 import { carriedName, CONTRACT, MAX_EVERY_MS, MIN_EVERY_MS } from '../../plugins/contract/index.ts';
@@ -7,7 +7,7 @@ import type {
   AnyPlugin,
   Command,
   DeclaredError,
-  EntryType,
+  AnyEntryType,
   EventRule,
   KeyDeclaration,
   Setup,
@@ -20,11 +20,11 @@ import { compileSchema } from '../http/validation.ts';
 
 const NAME = /^[a-z][a-z0-9-]*$/;
 const EVENT = /^[a-z0-9_]{1,32}(\.[a-z0-9_]{1,32}){1,3}$/;
-/** What follows the plugin's name in that of a command. */
+/** The part of a command's name after the plugin's name. */
 const WORDS = /^[a-z][a-z0-9-]*(?: [a-z][a-z0-9-]*)*$/;
 /** Names whose types are the core's (log/FORMAT.md §2). A plugin may have them, but no types. */
 const CORE = ['log', 'astl'];
-/** Whose keys are the gateway's own (webhooks/webhooks.ts). */
+/** Plugin names under which the gateway itself keeps keys (webhooks/webhooks.ts). */
 const GATEWAY = 'gateway';
 const CODE = /^(?=.{3,64}$)[a-z][a-z0-9]*(_[a-z0-9]+)+$/;
 /** Statuses that come with headers or rules of the gateway. */
@@ -40,7 +40,7 @@ const FUNCTIONS: ReadonlyMap<number, readonly string[]> = new Map([
 const LISTS = ['routes', 'pages', 'commands', 'jobs', 'menu', 'visitorRoutes'] as const;
 const CALLED = ['status', 'partner', 'kitVectors'] as const;
 
-/** Throws `PluginError` for the first thing that is not as the contract has it. */
+/** Throws `PluginError` for the first violation of the contract. */
 export function checkPlugin(plugin: AnyPlugin): void {
   const { name, contract, types, requires = [], keys = [], events = [] } = plugin;
   if (typeof (name as unknown) !== 'string') {
@@ -59,7 +59,7 @@ export function checkPlugin(plugin: AnyPlugin): void {
   }
   const given = plugin as unknown as Readonly<Record<string, unknown>>;
   parts.forEach((part, at) => {
-    // The first one is what a plugin cannot do without.
+    // The first one is required.
     if ((at === 0 || given[part] !== undefined) && !has(plugin, part)) {
       refuse(`${part} must be a function`);
     }
@@ -103,7 +103,7 @@ function checkVerifiers(plugin: string, declared: unknown): void {
   }
 }
 
-/** Throws `PluginError` for the first error code that is not as the contract has it. */
+/** Throws `PluginError` for the first error code that violates the contract. */
 function checkErrors(plugin: string, declared: unknown): void {
   if (typeof declared !== 'object' || declared === null || Array.isArray(declared)) {
     throw new PluginError(plugin, 'errors must be what errorsOf returns');
@@ -154,7 +154,8 @@ export function checkSetup(plugin: string, setup: Setup, codes: ReadonlySet<stri
   for (const route of [...routes, ...pages]) checkRoute(plugin, route, codes);
   for (const command of [...commands, ...jobs]) checkCommand(plugin, command);
   for (const { name, every_ms } of commands) {
-    if (every_ms !== undefined) refuse(`command ${name}: has every_ms, so it belongs into jobs`);
+    if (every_ms !== undefined)
+      refuse(`command ${name}: has every_ms: a command with every_ms must be listed in jobs`);
   }
   for (const { name, every_ms } of jobs as readonly Command[]) {
     if (every_ms === undefined) refuse(`job ${name}: has no every_ms`);
@@ -169,7 +170,7 @@ function checkTypes(plugin: string, types: readonly unknown[]): void {
   const names = new Set<string>();
   /** Chain kind → its one member list, over all types of the plugin. */
   const kinds = new Map<string, string>();
-  for (const type of types as readonly (Partial<EntryType> | null)[]) {
+  for (const type of types as readonly (Partial<AnyEntryType> | null)[]) {
     const { name, watch } = type ?? {};
     if (typeof name !== 'string') throw new PluginError(plugin, 'has a type without a name');
     if (!name.startsWith(`${plugin}.`) || CORE.includes(plugin)) {
@@ -181,16 +182,18 @@ function checkTypes(plugin: string, types: readonly unknown[]): void {
     if (names.has(name)) refuse('is declared twice');
     names.add(name);
     try {
-      checkEntryType(type as EntryType);
+      checkEntryType(type as AnyEntryType);
     } catch (cause) {
       refuse((cause as Error).message, { cause });
     }
     if (type !== null && 'project' in type && !has(type, 'project'))
       refuse('project must be a function');
+    if (type !== null && 'sentence' in type && !has(type, 'sentence'))
+      refuse('sentence must be a function');
     if (watch !== undefined && !has(watch, 'project')) {
       refuse('watch must have the function project');
     }
-    for (const [kind = '', ...members] of (type as EntryType).keys) {
+    for (const [kind = '', ...members] of (type as AnyEntryType).keys) {
       const list = members.join(', ');
       const known = kinds.get(kind) ?? list;
       if (known !== list)
@@ -200,7 +203,7 @@ function checkTypes(plugin: string, types: readonly unknown[]): void {
   }
 }
 
-/** Throws `PluginError` for the first thing in a command or job that is not as the contract has it. */
+/** Throws `PluginError` for the first command or job that violates the contract. */
 function checkCommand(plugin: string, declared: Command): void {
   const command = declared as Partial<Command> | null;
   const { name, summary, args, every_ms } = command ?? {};

@@ -1,16 +1,23 @@
-// What is wrong with a plugin, said in one line with the plugin's name; and whose a route is, so that whoever finds
-// a fault in it later can say so too.
+// Errors of plugins, as one line with the plugin's name; and the owner of each route, so that later errors can name the
+// plugin too.
 
 import type { Route } from '../../plugins/contract/index.ts';
 
-/** A plugin that does not keep the contract. */
+const BRAND = Symbol.for('actlog.PluginError');
+
+/** A plugin that violates the contract. */
 export class PluginError extends Error {
   override readonly name = 'PluginError';
+  readonly [BRAND] = true;
 
   constructor(plugin: string, reason: string, options?: ErrorOptions) {
     super(`plugin ${plugin}: ${reason}`, options);
   }
 }
+
+/** Whether a thrown value is a PluginError. */
+export const isPluginError = (thrown: unknown): thrown is PluginError =>
+  thrown instanceof Error && BRAND in thrown;
 
 const OWNERS = new WeakMap<Route, string>();
 
@@ -23,26 +30,26 @@ export function own(plugin: string, route: Route): void {
 export const ownerOf = (route: Route): string => OWNERS.get(route) ?? 'gateway';
 
 /**
- * What a part of a plugin gives when it is asked for it at the start; what it throws gets the plugin's name, and the
- * place of the throw, since nobody else can mend it.
+ * Calls a function of a plugin at the start. An exception becomes a `PluginError` with the plugin's name and the place
+ * of the throw, because only the author of the plugin can fix it.
  */
 export function asked<T>(plugin: string, part: string, ask: () => T): T {
   try {
     return ask();
   } catch (error) {
     if (!(error instanceof Error)) throw new PluginError(plugin, `${part} throws ${String(error)}`);
-    if (error instanceof PluginError) throw error;
+    if (isPluginError(error)) throw error;
     const place = /^ +at (.*)$/m.exec(error.stack ?? '')?.[1] ?? 'an unknown place';
     const reason = `${part} throws: ${error.message}, at ${place}`;
     throw new PluginError(plugin, reason, { cause: error });
   }
 }
 
-/** A list that a part of a plugin has to be; a promise of one is none. */
+/** Requires a value of a plugin to be a list. A promise of a list is refused. */
 export function listOf(plugin: string, part: string, value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value as readonly unknown[];
   const promised = value instanceof Promise;
-  // Nobody waits for it: what it fails with must not end the process before this refusal is read.
+  // Nothing awaits the promise: its rejection must not end the process before this error is printed.
   if (promised) value.catch(() => undefined);
   throw new PluginError(
     plugin,

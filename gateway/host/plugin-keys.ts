@@ -1,26 +1,15 @@
 // The keys that plugins sign with: one for each name and kind of log, in files of their own beside the logs' keys
-// and with the same protection. gateway/API.md §2.2, §2.3. What was signed by an older key stays checkable: its file
-// stays, and the one with the highest number signs. A rotation makes the next number. A revoked key's file stays too,
-// under a name that nothing reads: its number is never taken again, and the key is published no more.
+// and with the same protection. gateway/API.md §2.2, §2.3. The key with the highest number signs. Files of older keys
+// stay, so that their signatures remain verifiable. A rotation makes the next number. The file of a revoked key is
+// renamed so that it is not read any more: its number is never used again, and the key is not published any more.
 
 import { createPublicKey, sign } from 'node:crypto';
-import { readdir, rename, stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { calculateJwkThumbprint } from 'jose';
-import {
-  generateKey,
-  LOG_KINDS,
-  openSignPool,
-  publicJwk,
-  readKeyFile,
-  makeFolder,
-  syncFolder,
-  writeKeyFile,
-  Turns,
-} from '../../log/index.ts';
+import { LOG_KINDS, openSignPool, publicJwk, Turns } from '../../log/index.ts';
 import type { KeyAlgorithm, Kind, SignPool } from '../../log/index.ts';
 import type { Plugin, PluginSigner } from '../../plugins/contract/index.ts';
+import type { KeyFiles } from './key-files.ts';
 
 const signing = promisify(sign);
 
@@ -32,67 +21,57 @@ export interface PluginKey {
   readonly algorithm: KeyAlgorithm;
   readonly jwks: boolean;
   readonly signer: PluginSigner;
-  readonly path: string;
+  /** The name of its file without `.pem`. */
+  readonly file: string;
   /** When its file was made. */
   readonly since_ms: number;
 }
 
-/** Where keys lie and what signs with them. */
-interface KeyPlace {
-  readonly folder: string;
-  readonly passphrase: string | undefined;
-  readonly pool: SignPool;
-}
-
-/** What follows the name of a key in that of its file: of one in use, and of any that there ever was. */
-const IN_USE = /^-([1-9][0-9]{0,8})\.pem$/;
-const ANY = /^-([1-9][0-9]{0,8})\.(?:revoked\.)?pem$/;
-const REVOKED = '.revoked.pem';
-
-/** How long a key that was replaced goes on signing beside the new one, where a format takes several signatures. */
+/** How long a replaced key continues to sign beside the new one, in formats with several signatures. */
 const OVERLAP_MS = 86_400_000;
 
 /** Every key of every plugin. */
 export class PluginKeys {
-  readonly #place: KeyPlace;
+  readonly #files: KeyFiles;
+  readonly #pool: SignPool;
   readonly #keys: PluginKey[];
-  /** A key's number is looked for before its file is made. */
+  /** Serialises choosing a number and making the file. */
   readonly #turns = new Turns();
 
-  private constructor(place: KeyPlace, keys: PluginKey[]) {
-    this.#place = place;
+  private constructor(files: KeyFiles, pool: SignPool, keys: PluginKey[]) {
+    this.#files = files;
+    this.#pool = pool;
     this.#keys = keys;
   }
 
   /**
-   * Reads the files of the declared keys, `<plugin>-<name>-<kind>-<number>.pem`; makes what is missing.
+   * Reads the files of the declared keys, `<plugin>-<name>-<kind>-<number>.pem`. Makes a key where there is none yet,
+   * and where the newest was given up.
    *
-   * @param pool signs what comes in batches; on the calling thread unless given
+   * @param pool signs batches; without it, they are signed on the calling thread
+   * @throws LogError `key_lost` if a file that was in use is missing
    */
   static async open(
     plugins: readonly Pick<Plugin, 'name' | 'keys'>[],
-    folder: string,
-    passphrase?: string,
+    files: KeyFiles,
     pool: SignPool = openSignPool({ threads: false }),
   ): Promise<PluginKeys> {
-    await makeFolder(folder, 0o700);
-    const place = { folder, passphrase, pool };
-    const files = await readdir(folder);
+    const all = plugins.flatMap(({ name: plugin, keys = [] }) =>
+      keys.flatMap((declared) => LOG_KINDS.map((kind) => ({ ...declared, plugin, kind }))),
+    );
+    // Before any key is made: a start that ends because of a missing file leaves the folder as it was.
+    for (const key of all) await numbersOf(files, key);
     const keys: PluginKey[] = [];
-    for (const plugin of plugins) {
-      for (const declared of plugin.keys ?? []) {
-        for (const kind of LOG_KINDS) {
-          const prefix = `${plugin.name}-${declared.name}-${kind}`;
-          const there = numbersOf(files, prefix);
-          if (there.length === 0) await makeKey(place, `${prefix}-1`, declared.algorithm);
-          for (const number of there.length === 0 ? [1] : there) {
-            const file = `${prefix}-${String(number)}`;
-            keys.push(await readKey(place, file, { ...declared, plugin: plugin.name, kind }));
-          }
-        }
+    for (const key of all) {
+      const { inUse, next } = await numbersOf(files, key);
+      if (inUse.at(-1) !== next - 1) {
+        await files.make(fileOf(key, next), key.algorithm);
+        inUse.push(next);
       }
+      for (const number of inUse) keys.push(await readKey(files, pool, fileOf(key, number), key));
     }
-    return new PluginKeys(place, keys);
+    await files.remember(keys.map(({ file }) => file));
+    return new PluginKeys(files, pool, keys);
   }
 
   /** All of them, older ones first within a name. */
@@ -118,7 +97,10 @@ export class PluginKeys {
       .toReversed();
   }
 
-  /** Makes a key that signs from now on; answers with its kid. Older ones stay for what they have signed. */
+  /**
+   * Makes a key that signs from now on, and returns its kid. Older keys stay published, so that their signatures remain
+   * verifiable.
+   */
   rotate(plugin: string, name: string, kind: Kind): Promise<string> {
     return this.#turns.run(() => this.#rotate(plugin, name, kind));
   }
@@ -126,22 +108,21 @@ export class PluginKeys {
   async #rotate(plugin: string, name: string, kind: Kind): Promise<string> {
     const last = this.#of(plugin, name, kind).at(-1);
     if (last === undefined) throw new Error(`${plugin} declares no key ${name}`);
-    const { folder } = this.#place;
-    const prefix = `${plugin}-${name}-${kind}`;
-    const number = Math.max(...numbersOf(await readdir(folder), prefix, ANY)) + 1;
-    const file = `${prefix}-${String(number)}`;
-    await makeKey(this.#place, file, last.algorithm);
-    const made = await readKey(this.#place, file, last);
+    const { next } = await numbersOf(this.#files, last);
+    const file = fileOf(last, next);
+    await this.#files.make(file, last.algorithm);
+    await this.#files.remember([file]);
+    const made = await readKey(this.#files, this.#pool, file, last);
     this.#keys.splice(this.#keys.indexOf(last) + 1, 0, made);
     return made.signer.kid;
   }
 
   /**
-   * Withdraws a key that was stolen: it signs nothing more and is published no more, so that what it signed no longer
-   * holds, whoever signed it. Where it is the one that signs, a successor is made before: a crash between the two
-   * leaves both, and the same call again ends it.
+   * Revokes a stolen key: it signs nothing more and is not published any more, so that all its signatures become
+   * invalid. If it is the signing key, a successor is made first. A crash between the two steps leaves both keys;
+   * repeating the call completes it.
    *
-   * @returns the kid that signs from now on; `undefined` where no key of the name has this one
+   * @returns the kid that signs from now on; `undefined` if no key of the name has this kid
    */
   revoke(plugin: string, name: string, kind: Kind, kid: string): Promise<string | undefined> {
     return this.#turns.run(() => this.#revoke(plugin, name, kind, kid));
@@ -160,8 +141,7 @@ export class PluginKeys {
       stolen === keys.at(-1)
         ? await this.#rotate(plugin, name, kind)
         : this.signers(plugin, name, kind)[0].kid;
-    await rename(stolen.path, stolen.path.replace(/\.pem$/, REVOKED));
-    await syncFolder(this.#place.folder);
+    await this.#files.revoke(stolen.file);
     this.#keys.splice(this.#keys.indexOf(stolen), 1);
     return signs;
   }
@@ -173,26 +153,30 @@ export class PluginKeys {
   }
 }
 
-/** The numbers of the files of a key, lowest first. */
-function numbersOf(files: readonly string[], prefix: string, form = IN_USE): number[] {
-  return files
-    .filter((file) => file.startsWith(`${prefix}-`))
-    .map((file) => form.exec(file.slice(prefix.length))?.[1])
-    .filter((number) => number !== undefined)
-    .map(Number)
-    .sort((a, b) => a - b);
-}
+const NUMBER = /^[1-9][0-9]{0,8}$/;
 
-async function makeKey(
-  { folder, passphrase }: KeyPlace,
-  file: string,
-  algorithm: KeyAlgorithm,
-): Promise<void> {
-  await writeKeyFile(join(folder, `${file}.pem`), generateKey(algorithm), passphrase);
+/** What the name of a key file has, but for the number. */
+type Named = Pick<PluginKey, 'plugin' | 'name' | 'kind'>;
+
+const fileOf = ({ plugin, name, kind }: Named, number: number): string =>
+  `${plugin}-${name}-${kind}-${String(number)}`;
+
+/** The numbers of the files of a key in use, lowest first, and the number of the next one, which no key has had. */
+async function numbersOf(files: KeyFiles, key: Named): Promise<{ inUse: number[]; next: number }> {
+  const prefix = fileOf(key, 1).slice(0, -1);
+  const { inUse, ended } = await files.names(
+    (file) => file.startsWith(prefix) && NUMBER.test(file.slice(prefix.length)),
+  );
+  const numberOf = (file: string): number => Number(file.slice(prefix.length));
+  return {
+    inUse: inUse.map(numberOf).sort((a, b) => a - b),
+    next: Math.max(0, ...inUse.map(numberOf), ...ended.map(numberOf)) + 1,
+  };
 }
 
 async function readKey(
-  { folder, passphrase, pool }: KeyPlace,
+  files: KeyFiles,
+  pool: SignPool,
   file: string,
   {
     plugin,
@@ -202,8 +186,7 @@ async function readKey(
     jwks,
   }: Pick<PluginKey, 'plugin' | 'name' | 'kind' | 'algorithm' | 'jwks'>,
 ): Promise<PluginKey> {
-  const path = join(folder, `${file}.pem`);
-  const key = await readKeyFile(path, passphrase, algorithm);
+  const { key, since_ms } = await files.read(file, algorithm);
   const jwk = publicJwk(createPublicKey(key).export({ format: 'jwk' }));
   const kid = await calculateJwkThumbprint(jwk);
   const digest = algorithm === 'ES256' ? 'sha256' : null;
@@ -222,6 +205,5 @@ async function readKey(
       return pool.signAll(kid, messages);
     },
   };
-  const { mtimeMs } = await stat(path);
-  return { plugin, name, kind, algorithm, jwks, signer, path, since_ms: mtimeMs };
+  return { plugin, name, kind, algorithm, jwks, signer, file, since_ms };
 }

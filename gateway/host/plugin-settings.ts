@@ -1,5 +1,5 @@
 // Settings that plugins declare: their values from environment and file, validated; and their rows of the
-// settings table. A member of the file that nobody declared refuses to start.
+// settings table. A member of the file that no plugin declares stops the start.
 
 import type { Plugin } from '../../plugins/contract/index.ts';
 import { ConfigError, SETTINGS } from '../config.ts';
@@ -90,21 +90,24 @@ function checkSetting(plugin: string, name: string, schema: SettingSchema): void
 /** Types of settings that a text can be. */
 const SCALARS = ['string', 'integer', 'boolean'];
 
-/** The literals that a setting is one of; none where it is something else. */
+/** The literals that a setting allows; empty for other types. */
 function choicesOf(schema: SettingSchema): readonly unknown[] {
   if (schema.const !== undefined) return [schema.const];
   const values = schema.enum ?? (schema.anyOf ?? []).map((one) => one.const);
   return values.includes(undefined) ? [] : values;
 }
 
-/** Environment and file hold texts; one that is no value of the type stays what it is, for the schema to refuse. */
+/**
+ * Converts a text of the environment or the file. A text that is not a value of the type is returned unchanged, so that
+ * the schema refuses it.
+ */
 function valueOf(schema: SettingSchema, text: string): unknown {
   if (schema.type === 'integer' && /^-?\d{1,15}$/.test(text)) return Number(text);
   if (schema.type === 'boolean' && /^(?:true|false)$/.test(text)) return text === 'true';
   return choicesOf(schema).find((value) => String(value) === text) ?? text;
 }
 
-/** What the table says of the values of a setting. */
+/** The allowed values of a setting, for the table. */
 function typeOf(schema: SettingSchema): string {
   const { type = 'string', title, anyOf, minimum, maximum } = schema;
   if (title !== undefined) return title;

@@ -1,5 +1,5 @@
-// What a plugin's route must be before it is served. It may come from JavaScript, so nothing of its type is taken
-// for granted; each fault is one line with the names of plugin and route.
+// Checks the routes of plugins before they are served. A plugin may be written in JavaScript, so its types are not
+// trusted. Each fault is one line with the names of plugin and route.
 
 import { ROLES } from '../../plugins/contract/index.ts';
 import type { DeclaredError, Role, Route } from '../../plugins/contract/index.ts';

@@ -1,5 +1,5 @@
-// The answer of an append, live and on replay alike: both read the entries' text, so that they agree byte for byte.
-// gateway/API.md §1.1, §1.4, §5.
+// The answer of an append. A replay for an Idempotency-Key makes it in the same way, from the text of the entries, so
+// that both answers are equal byte for byte. gateway/API.md §1.1, §1.4, §5.
 
 import { derivedMembers, isLogError, readEntry, toBase64 } from '../../log/index.ts';
 import type { Appended, Disclosure, Log } from '../../log/index.ts';
@@ -15,7 +15,7 @@ import { answerText, printAnswer, printReady } from './json-answer.ts';
 import type { RequestContext } from './request.ts';
 import { isShared } from '../tenants/tenants.ts';
 
-/** What an answer is made of. */
+/** The parts of an answer. */
 type StoredEntry = Pick<
   Appended,
   'index' | 'entry_id' | 'issued_at_ms' | 'leaf_hash' | 'text' | 'statement'
@@ -39,7 +39,7 @@ export async function answerStored(
     return { index, entry_id, issued_at_ms, text, leaf_hash: log.leafHash(index), statement };
   });
   const opened = await Promise.all(
-    // Those of a shared tenant were never kept.
+    // Disclosures of a shared tenant are never stored.
     entries.map(async ({ entry_id }) =>
       isShared(caller.tenant) ? {} : gateway.disclosures.open(gateway.served[log.kind], entry_id),
     ),
@@ -47,7 +47,7 @@ export async function answerStored(
   await answer(ctx, log, entries, opened, kept);
 }
 
-/** The stored or new entries of a request as its answer: 200 with what its route makes of them. */
+/** Answers with the stored or new entries of a request: 200 with the body that the route makes of them. */
 export async function answer(
   ctx: RequestContext,
   log: Log,
@@ -80,7 +80,7 @@ export async function answer(
   answerText(ctx, printAnswer(route.respond(answered, disclosures, state, kept)));
 }
 
-/** The receipt that routes pass on: the entry's own text and what is derived of it. */
+/** The receipt that routes return: the text of the entry and the derived members. */
 class ReceiptText extends ReadyJson implements AnsweredReceipt {
   readonly #entry: StoredEntry;
   readonly entry_hash: string;
@@ -101,12 +101,12 @@ class ReceiptText extends ReadyJson implements AnsweredReceipt {
   }
 }
 
-/** Members that routes do not show by themselves. */
+/** Members that routes do not show on their own. */
 const OF_THE_LOG: ReadonlySet<string> = new Set(['commitments', 'links']);
 
 /**
- * Whether a statement, as it was placed, prints member by member as its text has it: an object within it may have
- * its members in another order, and then a replay would answer other bytes.
+ * Whether a placed statement prints its members exactly as its text has them. A nested object may have its members in
+ * another order, and a replay would then answer with other bytes.
  */
 const inOrder = ({ statement }: StoredEntry): boolean =>
   Object.keys(statement).every((name) => {
@@ -132,7 +132,7 @@ function derivedOf(
     : { ...derived, log: { ...(derived['log'] as JsonObject), ...proof } };
 }
 
-/** Waits for the checkpoint over the entries (RFC 7240 wait); null when the time runs out first. */
+/** Waits for a checkpoint over the entries (RFC 7240 wait); null if the time runs out first. */
 async function proofsOf(
   ctx: RequestContext,
   log: Log,
@@ -150,7 +150,7 @@ async function proofsOf(
   } catch (error) {
     if (error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError'))
       return null;
-    // The entries are durable: what keeps the checkpoint back is no reason to deny them.
+    // The entries are durable, so a missing checkpoint does not fail the request.
     if (isLogError(error)) return null;
     throw error;
   }

@@ -1,5 +1,6 @@
-// An append of a route, whole: registration, the group with its idempotency record and sealed disclosures, the
-// answer. It leaves when the log's batch is durable; the keys of its disclosures are before it is placed.
+// The append of a route: registers the tenant, appends the group with its idempotency record and sealed disclosures,
+// and answers. The answer is sent when the log's batch is durable; the keys of the disclosures are durable before the
+// group is placed.
 
 import { isLogError } from '../../log/index.ts';
 import type { Appended, AttachedRow, Draft, PendingRow } from '../../log/index.ts';
@@ -78,8 +79,8 @@ async function appendAndAnswer(
     });
     acknowledged = true;
   } catch (error) {
-    // A refused group leaves nothing: the handler may try another. What became of one that the log
-    // could not write is not known, and a second would stand beside it.
+    // A refused group leaves nothing, so the handler may append another. After a failed write it is unknown whether the
+    // group was written, and a second append could duplicate it.
     state.appended = isLogError(error) && error.code === 'log_unavailable';
     throw error;
   } finally {
@@ -95,7 +96,9 @@ async function appendAndAnswer(
   );
 }
 
-/** Answers with entries that stand already; an Idempotency-Key names them from now on, in their own log. */
+/**
+ * Answers with entries that exist already. The request's Idempotency-Key refers to them from now on, in their own log.
+ */
 async function answerWith(
   ctx: RequestContext,
   indexes: readonly number[],

@@ -25,7 +25,7 @@ export function authenticate(ctx: RequestContext, next: Next): Promise<unknown> 
   const ip = clientAddress(ctx);
   const key = presentedKey(ctx);
   const { access, method } = matched.route;
-  // X-API-Key tells a cache on the way nothing: what one key may see is for nobody else.
+  // Caches do not know that X-API-Key is a credential: the answer must not be reused for another caller.
   if (method === 'GET' && access !== 'read') ctx.set('Cache-Control', 'no-store');
   if (isVisitorRoute(matched.route)) {
     return visitor(ctx, key, ip).then((caller) => {

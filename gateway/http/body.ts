@@ -33,7 +33,7 @@ async function read(ctx: RequestContext): Promise<Buffer> {
   const { req } = ctx;
   const announced = req.headers['content-length'];
   if (announced !== undefined && Number(announced) > limit) throw tooLarge(limit);
-  // A client that asked first sends its body only now, when it may.
+  // A client that sent `Expect: 100-continue` sends its body after this.
   if (/^100-continue$/i.test(req.headers.expect ?? '') && req.httpVersion === '1.1') {
     ctx.res.writeContinue();
   }
@@ -43,7 +43,9 @@ async function read(ctx: RequestContext): Promise<Buffer> {
     const { type } = error as getRawBody.RawBodyError;
     if (type === 'entity.too.large') throw tooLarge(limit);
     const reason =
-      type === 'request.size.invalid' ? 'has another length than announced' : 'was cut off';
+      type === 'request.size.invalid'
+        ? 'has another length than its Content-Length'
+        : 'was cut off';
     throw new ApiError('invalid_json', `the body ${reason}`, {
       headers: { Connection: 'close' },
       cause: error,
@@ -51,7 +53,7 @@ async function read(ctx: RequestContext): Promise<Buffer> {
   }
 }
 
-/** What is left of such a body is never read: the connection ends with the answer. */
+/** The rest of such a body is never read: the connection is closed after the answer. */
 function tooLarge(limit: number): ApiError {
   const headers = { Connection: 'close' };
   return new ApiError('payload_too_large', `the body is over ${String(limit)} bytes`, { headers });
@@ -72,13 +74,13 @@ function jsonOf(ctx: RequestContext, bytes: Buffer, required: boolean): Json {
   }
 }
 
-/** What is wrong with the body and where, without any text of it. */
+/** The first fault of the body and its place, without any of its text. */
 function refusal(bytes: Buffer, maxDepth: number): string | null {
   const fault = jsonFault(bytes, maxDepth);
   if (fault === null) return null;
   const { reason, line, column, offset } = fault;
   const place = `line ${String(line)}, column ${String(column)} (byte offset ${String(offset)})`;
-  return `the body is no JSON that is accepted here: ${reason}, at ${place}`;
+  return `the body is not valid strict JSON: ${reason}, at ${place}`;
 }
 
 function checkType(type: string | undefined, encoding: string | undefined): void {

@@ -20,7 +20,7 @@ export interface CompiledRoute {
   readonly canonical: string;
   readonly alias: boolean;
   readonly budget: Budget;
-  /** Whose keys may call it. */
+  /** The roles whose keys may call it. */
   readonly roles: ReadonlySet<Role>;
   /** A GET that needs no key: any web page may read it. */
   readonly shared: boolean;
@@ -32,10 +32,10 @@ export interface CompiledRoute {
   readonly unknownBody: FindUnknown | null;
 }
 
-/** What a path leads to: a route for each method it answers. */
+/** The routes of a path, by method. */
 export type PathRoutes = ReadonlyMap<string, CompiledRoute>;
 
-/** A match: the routes of the path and what stood for its parameters. */
+/** A match: the routes of the path and the values of its parameters. */
 export interface PathMatch {
   readonly routes: PathRoutes;
   readonly params: Readonly<Record<string, string>>;
@@ -47,7 +47,10 @@ const NO_PARAMS = Object.freeze({});
 export class Dispatch {
   readonly #exact = new Map<string, Map<string, CompiledRoute>>();
   readonly #patterns = new Map<string, Map<string, CompiledRoute>>();
-  /** Each pattern by its shape: `/r/{}` may be spelled in one way only, or the second is never reached. */
+  /**
+   * Patterns by their shape, such as `/r/{}`: two patterns of one shape are an error, because the second would never
+   * match.
+   */
   readonly #shapes = new Map<string, { readonly path: string; readonly route: Route }>();
   readonly #router = new Router({ sensitive: true, strict: true });
 
@@ -85,7 +88,7 @@ export class Dispatch {
     if (methods === undefined) {
       methods = new Map();
       paths.set(pattern, methods);
-      // The router only matches; what runs is the list in app.ts.
+      // The router only matches; app.ts lists the middlewares that run.
       if (parametric) this.#router.register(pattern, ['GET'], (_, next) => next());
     }
     const { method } = route;
@@ -97,7 +100,7 @@ export class Dispatch {
   }
 }
 
-/** Which of two plugins has to give way is theirs to say: both are named. */
+/** Names both plugins, because either may have to change. */
 function taken(route: Route, before: Route, reason: string): PluginError {
   const [plugin, other] = [ownerOf(route), ownerOf(before)];
   return new PluginError(plugin, plugin === other ? reason : `${reason}, by ${other} before`);

@@ -1,4 +1,4 @@
-// Idempotency records: who may claim a key, what stands in the log's batch, and when it goes.
+// Idempotency records: claiming a key, the rows in the log's batch, and their expiry.
 // gateway/API.md §5; draft-ietf-httpapi-idempotency-key-header.
 
 import { hash } from 'node:crypto';
@@ -22,7 +22,7 @@ export interface IdempotencyRecord {
   readonly status: number;
   readonly indexes: readonly number[];
   readonly done_at_ms: number;
-  /** What the route's answer needs beside the entries. */
+  /** Data that the route's answer needs in addition to the entries. */
   readonly kept?: Json;
 }
 
@@ -52,7 +52,7 @@ export function idempotencyKey(header: string): string {
   return bare;
 }
 
-/** Names the claim of a request; `path` is that of the route's own path with its parameters filled in. */
+/** The claim of a request; `path` is the route's own path with its parameters filled in. */
 export function claimOf(caller: Caller, path: string, key: string, body: Json): IdempotencyClaim {
   const who = isShared(caller.tenant) ? [caller.tenant, caller.ip] : [caller.tenant];
   return {
@@ -88,7 +88,7 @@ export function recordOf(
   return record.done_at_ms + ttl_ms > now_ms ? record : null;
 }
 
-/** Deletes the records that are due; returns how many rows went. Runs again until none is left. */
+/** Deletes expired records; returns the number of deleted rows. The caller repeats it until none is left. */
 export async function sweepRecords(log: Log, now_ms: number, ttl_ms: number): Promise<number> {
   let swept = 0;
   for (;;) {
@@ -98,7 +98,7 @@ export async function sweepRecords(log: Log, now_ms: number, ttl_ms: number): Pr
     if (due.length === 0) return swept;
     const rows = due.flatMap(([key]): AttachedRow[] => {
       const name = key.slice(EXPIRY_PREFIX.length + 16);
-      // The key may have been used again since, under a record that is not due.
+      // The key may have been used again, with a record that has not expired.
       const current = recordOf(log, { name, fingerprint: '' }, now_ms, ttl_ms);
       const expiry = { key, value: null };
       return current === null ? [expiry, { key: `${PREFIX}${name}`, value: null }] : [expiry];

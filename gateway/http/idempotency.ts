@@ -50,7 +50,7 @@ function find(
   claim: IdempotencyClaim,
 ): { log: Log; record: IdempotencyRecord } | null {
   const { gateway, caller } = ctx.state;
-  // After a log has a successor, yesterday's records stand in the one before.
+  // Records of the last day may be in the predecessor of a successor log.
   for (const log of gateway.served[caller.kind].toReversed()) {
     const record = recordOf(log, claim, gateway.now(), gateway.config.IDEMPOTENCY_TTL_MS);
     if (record !== null) return { log, record };

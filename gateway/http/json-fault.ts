@@ -1,11 +1,11 @@
-// Where a body that strict JSON refuses has its first fault, in words that repeat nothing of its text.
+// Finds the first fault of a body that strict JSON refuses, and describes it without repeating any of its text.
 // gateway/API.md §1.3. The rules are those of log/encoding/json.ts, which has refused the body already.
 
 import { isLogError, parseJson } from '../../log/index.ts';
 
-/** What is wrong, and the place of it. */
+/** A fault and its place. */
 export interface JsonFault {
-  /** In words of ours alone: what the caller wrote, names of members too, may be private. */
+  /** A fixed text. It never quotes the body, because even names of members may be private. */
   readonly reason: string;
   /** Bytes before the fault. */
   readonly offset: number;
@@ -20,9 +20,9 @@ const REPLACEMENT = '\ufffd';
 const SPACE = /[ \t\n\r]*/y;
 const LITERAL = /true|false|null/y;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-/** A number that breaks no rule for certain. */
+/** A number that certainly breaks no rule. */
 const PLAIN_NUMBER = /^\d{1,15}$/;
-/** What stands in a string as it is: anything but quotes, backslashes and control characters. */
+/** Characters that a string may hold unescaped: all but quotes, backslashes and control characters. */
 const PLAIN_TEXT = /[ !#-[\]-\uffff]*/y;
 const ESCAPE = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;
 
@@ -41,7 +41,7 @@ export function jsonFault(bytes: Uint8Array, maxDepth: number): JsonFault | null
   }
 }
 
-/** Thrown from the depth of a walk to its start. */
+/** Thrown to end the walk at the first fault. */
 class Fault extends Error {
   readonly at: number;
 
@@ -134,7 +134,7 @@ class Walk {
     return new Fault(this.at, over ? `it ends where ${what} is expected` : `${what} is expected`);
   }
 
-  /** Whether the character is next, which is then passed. */
+  /** Skips the character if it is next, and returns whether it was. */
   private ends(character: string): boolean {
     this.skip();
     if (this.text[this.at] !== character) return false;
@@ -154,7 +154,7 @@ class Walk {
   }
 }
 
-/** The value of a whole number or string; the rules beyond the grammar are those of the log's own reader. */
+/** The value of a whole number or string; rules beyond the grammar are those of the log's JSON parser. */
 function check(spelling: string, at: number): unknown {
   try {
     return parseJson(spelling, { fractions: true });
@@ -163,7 +163,7 @@ function check(spelling: string, at: number): unknown {
   }
 }
 
-/** Where the decoder had to put a replacement that the bytes themselves do not hold. */
+/** Finds the first place where the decoder inserted a replacement character that the bytes do not contain. */
 function malformedAt(text: string, bytes: Uint8Array): number | null {
   let before = 0;
   let offset = 0;

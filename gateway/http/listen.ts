@@ -1,5 +1,5 @@
-// The HTTP server around the app: time-outs and bounds against slow and too many clients, an envelope for
-// what is no HTTP, and a stop that lets requests in flight finish.
+// The HTTP server around the app: timeouts and limits against slow clients and many connections, error envelopes for
+// invalid HTTP, and a graceful stop.
 
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
@@ -13,17 +13,20 @@ type Handler = (req: IncomingMessage, res: ServerResponse) => unknown;
 /** A server that listens. */
 export interface Listening {
   readonly port: number;
-  /** Stops accepting, waits for what is in flight, closes the rest after SHUTDOWN_TIMEOUT_MS. */
+  /** Stops accepting connections, waits for requests in flight, and closes the rest after SHUTDOWN_TIMEOUT_MS. */
   close(): Promise<void>;
 }
 
 /** The request line and all headers together. */
 const MAX_HEADER_BYTES = 16_384;
 
-/** How often connections are looked at whose clients do not read. */
+/** How often connections are checked for clients that do not read. */
 const SWEEP_MS = 250;
 
-/** Starts listening on HOST and PORT; `headers` are those of every answer, also of what never reaches the handler. */
+/**
+ * Starts listening on HOST and PORT; `headers` are sent with every answer, including answers to requests that never
+ * reach the handler.
+ */
 export async function listen(
   config: Config,
   handler: Handler,
@@ -35,10 +38,11 @@ export async function listen(
     keepAliveTimeout: config.KEEP_ALIVE_TIMEOUT_MS,
     connectionsCheckingInterval: Math.min(1000, config.HEADERS_TIMEOUT_MS),
     maxHeaderSize: MAX_HEADER_BYTES,
-    // A request without one is refused as any other, with the envelope (middleware/match.ts).
+    // A request without a Host header is refused with the error envelope (match.ts).
     requireHostHeader: false,
   });
-  // Their bytes are bounded. Node drops what stands behind a number of them: a key, or what a proxy has added.
+  // No limit on the number of headers, because Node drops those beyond it, such as a key or headers of a proxy. Their
+  // bytes are limited.
   server.maxHeadersCount = 0;
   server.maxConnections = config.MAX_CONNECTIONS;
   server.timeout = config.SEND_TIMEOUT_MS;
@@ -47,14 +51,14 @@ export async function listen(
   sweeper.unref();
   let stopping = false;
   const serve: Handler = (req, res) => {
-    // A connection that is kept alive would hold the stop up until it idles out.
+    // A kept-alive connection would delay the stop until its idle timeout.
     if (stopping) res.setHeader('Connection', 'close');
     res.on('timeout', endStalled);
     buffers.add(req, res);
     return handler(req, res);
   };
   server.on('request', serve);
-  // The body reader says 100 Continue once it knows that it wants the body.
+  // The body middleware sends 100 Continue when it accepts the body.
   server.on('checkContinue', serve);
   // Any other expectation may be ignored (RFC 9110 §10.1.1); Node's own 417 has no envelope.
   server.on('checkExpectation', serve);
@@ -76,7 +80,10 @@ export async function listen(
   };
 }
 
-/** Who reads nothing would hold its connection, and what the answer holds, for ever; who waits for us may wait. */
+/**
+ * A client that stops reading would keep its socket and the memory of its answer; it is closed after the timeout. A
+ * client that waits for an answer is not.
+ */
 function endStalled(socket: Socket): void {
   if (socket.writableLength > 0) socket.destroy();
 }
@@ -84,7 +91,7 @@ function endStalled(socket: Socket): void {
 async function stop(server: Server, timeout_ms: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeIdleConnections();
-  // A connection whose last answer leaves during the stop is idle only then.
+  // Closes connections whose last answer is sent during the stop.
   const idle = setInterval(() => server.closeIdleConnections(), 20);
   const deadline = setTimeout(() => server.closeAllConnections(), timeout_ms);
   await closed;
@@ -109,11 +116,14 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
 };
 const NO_HTTP: Refusal = { status: '400 Bad Request', message: 'the request is no valid HTTP' };
 
-/** Answers what is not HTTP, is too long or came too slowly with the envelope and the given header lines, and closes. */
+/**
+ * Answers a request that is invalid, too long or too slow with the error envelope and the given header lines, and
+ * closes the connection.
+ */
 const refuse =
   (lines: string) =>
   (error: NodeJS.ErrnoException, socket: Socket): void => {
-    // Node's own question: an answer that has begun must not get another one into it.
+    // The same check as in Node: an answer that has begun must not get a second one.
     const { _httpMessage: answering } = socket as { readonly _httpMessage?: ServerResponse | null };
     if (error.code === 'ECONNRESET' || !socket.writable || answering?.headersSent === true) {
       socket.destroy();

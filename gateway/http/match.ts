@@ -40,7 +40,7 @@ export function match(dispatch: Dispatch) {
   };
 }
 
-/** The path of the request's target; one in absolute form may be no address at all (RFC 9112 §3.2). */
+/** The path of the request target. A target in absolute form may be an invalid URL (RFC 9112 §3.2). */
 function pathOf(ctx: RequestContext): string {
   const { headers, httpVersion } = ctx.req;
   if (headers.host === undefined && httpVersion === '1.1') {
@@ -52,7 +52,9 @@ function pathOf(ctx: RequestContext): string {
   try {
     return ctx.path;
   } catch (cause) {
-    throw new ApiError('parameter_invalid', 'the target of the request is no address', { cause });
+    throw new ApiError('parameter_invalid', 'the target of the request is not a valid URL', {
+      cause,
+    });
   }
 }
 

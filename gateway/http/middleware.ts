@@ -207,7 +207,7 @@ export async function handle(ctx: RequestContext): Promise<void> {
   await matched.route.handle(ctx);
   if (answeredNothing(ctx)) {
     throw new Error(
-      'the handler answered nothing: it sets ctx.body, or ctx.status where there is no body',
+      'the handler set no answer: set ctx.body, or ctx.status for an answer without a body',
     );
   }
   finishBody(ctx);

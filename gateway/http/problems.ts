@@ -21,7 +21,7 @@ export interface Envelope {
   };
 }
 
-/** What the table has of a code. */
+/** A row of the table. */
 export interface Problem {
   readonly status: number;
   /** When a request ends with it. */
@@ -39,7 +39,7 @@ const at = <const C extends ApiErrorCode>(
 /** The codes that belong to no single plugin. */
 export const PROBLEMS: Readonly<Record<ApiErrorCode, Problem>> = {
   ...at(400, {
-    message_required: 'The message to classify is missing or empty.',
+    message_required: 'The text to classify is missing.',
     parameter_missing: 'A parameter that the route needs is missing.',
     parameter_unknown: 'The body or the query has a member that the route does not know.',
     parameter_invalid: 'A parameter has a value that the route does not accept.',
@@ -67,7 +67,7 @@ export const PROBLEMS: Readonly<Record<ApiErrorCode, Problem>> = {
   ...at(409, {
     window_not_closed: 'The window ends after the newest checkpoint.',
     retention_hold: 'A retention hold forbids the erasure.',
-    idempotency_key_reused: 'The Idempotency-Key came with another request before.',
+    idempotency_key_reused: 'The Idempotency-Key was used with another request before.',
     idempotency_key_in_use: 'The request with this Idempotency-Key is still under way.',
   }),
   ...at(413, {
@@ -76,10 +76,10 @@ export const PROBLEMS: Readonly<Record<ApiErrorCode, Problem>> = {
   }),
   ...at(415, { unsupported_media_type: 'The body is of a type that the route does not accept.' }),
   ...at(429, { rate_limited: 'The caller has used up its rate limit.' }),
-  ...at(500, { internal_error: 'A defect of the service.' }),
+  ...at(500, { internal_error: 'The request failed because of a defect of the service.' }),
   ...at(502, { upstream_error: 'A service that the request needs gave no usable answer.' }),
   ...at(503, {
-    log_unavailable: 'The log takes no entries at the moment.',
+    log_unavailable: 'The log takes no entries at the moment, or is served for reading only.',
     log_busy: 'Too many entries are waiting to be logged.',
     plugin_failed: 'A plugin failed on the entry, and nothing was appended.',
     not_ready: 'The service is starting, stopping, or degraded.',
@@ -115,7 +115,7 @@ export class Problems {
   }
 }
 
-/** How an expected failure of the core reaches a client; what is not here is a defect and a 500. */
+/** The codes for expected failures of the core. A code of the core that is missing here is a defect and a 500. */
 const LOG_PROBLEMS: Partial<Record<LogErrorCode, ApiErrorCode>> = {
   json_invalid: 'invalid_json',
   encoding_invalid: 'parameter_invalid',
@@ -135,12 +135,16 @@ const LOG_PROBLEMS: Partial<Record<LogErrorCode, ApiErrorCode>> = {
   window_not_closed: 'window_not_closed',
   log_busy: 'log_busy',
   log_closed: 'log_unavailable',
+  log_read_only: 'log_unavailable',
   log_unavailable: 'log_unavailable',
   log_rolled_back: 'log_unavailable',
   key_lost: 'log_unavailable',
   clock_untrusted: 'log_unavailable',
   plugin_failed: 'plugin_failed',
 };
+
+/** Codes of the core that only the operator can end. Their messages are for clients; none is asked to try again. */
+const LASTING: ReadonlySet<string> = new Set(['log_read_only', 'log_closed']);
 
 /** Parameters that a core error is about, where its code alone says so. */
 const LOG_PARAMS: Partial<Record<LogErrorCode, string>> = {
@@ -157,7 +161,7 @@ const RETRY: Readonly<Partial<Record<string, string>>> = {
   idempotency_key_in_use: '1',
 };
 
-/** Any thrown value as the error that the client gets; defects lose their message. */
+/** Turns a thrown value into the error that the client gets. Defects lose their message. */
 export function apiError(thrown: unknown, problems: Problems): ApiError {
   if (isApiError(thrown) && problems.has(thrown.code)) return thrown;
   if (isLogError(thrown)) {
@@ -165,15 +169,16 @@ export function apiError(thrown: unknown, problems: Problems): ApiError {
     if (code !== undefined) {
       const param = LOG_PARAMS[thrown.code];
       const options: ApiErrorOptions = { cause: thrown, ...(param === undefined ? {} : { param }) };
-      // A 5xx never shows a cause: what the store says is for the operator's log.
-      const shown = PROBLEMS[code].status >= 500 ? messageOf(code) : thrown.message;
+      // A 5xx never shows a cause: details of the store go to the operator's log only.
+      const hidden = PROBLEMS[code].status >= 500 && !LASTING.has(thrown.code);
+      const shown = hidden ? messageOf(code) : thrown.message;
       return new ApiError(code, shown, options);
     }
   }
   return new ApiError('internal_error', messageOf('internal_error'), { cause: defectOf(thrown) });
 }
 
-/** What the operator's log shows of a defect; to throw an undeclared code is a defect of the plugin. */
+/** The text of a defect for the operator's log. Throwing an undeclared code is a defect of the plugin. */
 function defectOf(thrown: unknown): unknown {
   if (!isApiError(thrown)) return thrown;
   const reason = `an ApiError has the code ${thrown.code}, which the plugin does not declare`;
@@ -187,13 +192,14 @@ function messageOf(code: ApiErrorCode): string {
   return 'the request failed on our side';
 }
 
-/** Headers of an error's answer: Retry-After where waiting helps, for 401 the scheme (RFC 6750 §3). */
+/** Headers of an error answer: Retry-After if waiting helps, WWW-Authenticate for 401 (RFC 6750 §3). */
 export function problemHeaders(error: ApiError, status: number): Readonly<Record<string, string>> {
   if (status === 401) {
     const scheme = error.code === 'api_key_missing' ? 'Bearer' : 'Bearer error="invalid_token"';
     return { 'WWW-Authenticate': scheme, ...error.headers };
   }
-  const retry = RETRY[error.code];
+  const lasting = isLogError(error.cause) && LASTING.has(error.cause.code);
+  const retry = lasting ? undefined : RETRY[error.code];
   return retry === undefined ? error.headers : { 'Retry-After': retry, ...error.headers };
 }
 

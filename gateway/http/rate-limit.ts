@@ -1,5 +1,5 @@
-// Rate limits in memory, by key or by address: of requests, of the work that their input takes, and of unbounded
-// answers that are under way at a time. gateway/API.md §4.2; draft-ietf-httpapi-ratelimit-headers.
+// Rate limits in memory, by key or by address: of requests, of the cost of their input, and of concurrent unbounded
+// answers. gateway/API.md §4.2; draft-ietf-httpapi-ratelimit-headers.
 
 import ipaddr from 'ipaddr.js';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
@@ -9,7 +9,7 @@ import type { Next, RequestContext } from './request.ts';
 import { isShared } from '../tenants/tenants.ts';
 
 const WINDOW_S = 60;
-/** Heavy requests of one caller that are under way or wait for their turn. */
+/** The number of heavy requests of one caller that run or wait. */
 const MAX_IN_LINE = 8;
 
 interface Limit {
@@ -18,7 +18,9 @@ interface Limit {
   readonly name: string;
 }
 
-/** An address as limits count it: IPv4 whole, IPv6 by its /64. All texts that are not an address are one client. */
+/**
+ * The client of an address: a whole IPv4 address, or the /64 of an IPv6 address. All other texts count as one client.
+ */
 export function networkOf(ip: string): string {
   if (!ipaddr.isValid(ip)) return 'unknown';
   const address = ipaddr.process(ip);
@@ -33,7 +35,7 @@ export function networkOf(ip: string): string {
 export interface RateLimits {
   /** Counts a request for 1, or for the number that its route declares; 429 with Retry-After beyond the limit. */
   readonly request: (ctx: RequestContext, next: Next) => Promise<unknown>;
-  /** Counts what the work on the input costs beyond that, and runs heavy work of one caller one at a time. */
+  /** Counts the further cost of the input, and runs heavy work of one caller one request at a time. */
   readonly work: (ctx: RequestContext, next: Next) => Promise<unknown>;
 }
 
@@ -53,7 +55,7 @@ export function rateLimits(config: Config): RateLimits {
     reads: limit('public-reads', config.RATE_PUBLIC_READS),
     log: limit('log-reads', config.RATE_LOG_READS),
   };
-  /** Whose limit counts a request; null for a route that is not counted. */
+  /** The caller whose limit counts a request; null for a route that is not counted. */
   const limitOf = ({ state }: RequestContext): { limit: Limit; who: string } | null => {
     const { matched, caller } = state;
     const budget = matched?.budget ?? 'none';
@@ -82,11 +84,11 @@ export function rateLimits(config: Config): RateLimits {
       const { state } = ctx;
       const cost = Math.floor((await route.cost?.(state)) ?? costOfBytes(state.body_bytes));
       const { limit, who } = counted;
-      // What costs more than the limit takes all of it: one such request in a window, alone in it.
+      // A cost over the limit counts as the whole limit: one such request fits in a window, alone.
       const more = Math.min(cost, limit.limiter.points) - 1;
       if (more > 0) {
         await take(ctx, counted, more).catch(async (refused: unknown) => {
-          // Work that is not done is not paid for: other requests of the caller go on.
+          // A refused request is not charged, so that other requests of the caller still succeed.
           await limit.limiter.reward(who, more);
           throw refused;
         });
@@ -96,7 +98,7 @@ export function rateLimits(config: Config): RateLimits {
   };
 }
 
-/** What reading, checking and hashing a body costs where its route says no more. */
+/** The cost of reading, checking and hashing a body, for routes that declare none. */
 const costOfBytes = (bytes: number): number => 1 + Math.floor(bytes / 65_536);
 
 async function take(
@@ -113,7 +115,7 @@ async function take(
   throw new ApiError('rate_limited', `too many requests: wait ${String(wait)} s`, { headers });
 }
 
-/** Heavy requests of one caller, one after the other: the others of the same caller wait, a few at most. */
+/** Runs heavy requests of one caller one after the other. A few may wait; more are refused. */
 class Turns {
   readonly #waiting = new Map<string, { count: number; last: Promise<unknown> }>();
 
@@ -139,7 +141,7 @@ class Turns {
   }
 }
 
-/** Requests whose work is not bounded, by caller: rates alone would let one caller have all of them at once. */
+/** The running requests with unbounded work, by caller. A rate alone would let one caller run them all at once. */
 class UnderWay {
   readonly #most: number;
   readonly #counts = new Map<string, number>();
@@ -155,7 +157,7 @@ class UnderWay {
       throw new ApiError('rate_limited', message, { headers: { 'Retry-After': '1' } });
     }
     this.#counts.set(who, count + 1);
-    // A handler goes on after its client has left, and a stream after its handler.
+    // A handler continues after its client disconnected, and a stream after its handler returned.
     const closed = new Promise((resolve) => res.once('close', resolve));
     try {
       await next();

@@ -31,7 +31,7 @@ export abstract class RequestState implements RouteState {
   /** query, body */
   query: unknown = NOTHING;
   body: unknown = NOTHING;
-  /** Length of the body as it came. */
+  /** Length of the body in bytes. */
   body_bytes = 0;
   /** prefer: whether unknown members are ignored, and those that were. */
   lenient = false;
@@ -40,7 +40,7 @@ export abstract class RequestState implements RouteState {
   wait_ms = 0;
   /** idempotency */
   claim: IdempotencyClaim | null = null;
-  /** Set by the first append, so that a second is seen. */
+  /** Set by the first append, to detect a second one. */
   appended = false;
 
   constructor(gateway: Gateway) {

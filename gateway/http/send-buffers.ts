@@ -1,8 +1,8 @@
 // Bounds what answers hold in memory while their clients do not read (SEND_BUFFER_BYTES).
 //
-// A client that reads nothing costs what its answers hold: bytes that Node could not hand to the socket, answers of
-// requests that it pipelined, and what a handler keeps for an answer that streams. One such client is ended by
-// SEND_TIMEOUT_MS; many of them within that time are ended here, those that hold most first.
+// A client that stops reading occupies the memory of its answers: bytes that Node could not hand to the socket, answers
+// of requests that it pipelined, and what a handler keeps for an answer that streams. SEND_TIMEOUT_MS ends one such
+// client. If many of them together exceed the limit before that time, they are closed here, those that hold most first.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -10,7 +10,7 @@ import type { Socket } from 'node:net';
 /** Requests of one connection that are unanswered at a time. Clients that pipeline send a few. */
 const MAX_PIPELINED = 32;
 
-/** What a handler keeps for an answer that streams, in bytes, beside what its socket holds. */
+/** Bytes that a handler keeps for a streamed answer, in addition to those of its socket. */
 const held = new WeakMap<ServerResponse, () => number>();
 
 /** Counts what a handler keeps for an answer. */
@@ -42,7 +42,7 @@ export class SendBuffers {
     if (connection.answers.size > MAX_PIPELINED) socket.destroy();
   }
 
-  /** An answer behind another one may hear nothing of the end of their connection. */
+  /** A pipelined answer may get no event when its connection ends. */
   #opened(socket: Socket): Connection {
     const connection = { answers: new Set<ServerResponse>(), taken: -1 };
     this.#open.set(socket, connection);

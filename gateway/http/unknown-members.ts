@@ -1,15 +1,15 @@
 // Unknown members of a request body or query (gateway/API.md §4.1).
 //
-// A misspelt optional member would otherwise be dropped without a word, and the answer would be about another question
-// than the caller's. The schemas of the route say which names there are: an object schema that names members is closed,
-// unless it says `additionalProperties: true`; an object schema without names is free-form and takes anything.
+// Otherwise a misspelt optional member would be ignored silently, and the answer would be to another question than the
+// caller's. The schemas of the route say which names there are: an object schema that names members is closed, unless
+// it says `additionalProperties: true`; an object schema without names is free-form and takes anything.
 
 import type { TSchema } from 'typebox';
 import { ApiError } from '../../plugins/contract/index.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** What a schema says of the members of a value. */
+/** The members that a schema allows in a value. */
 interface Known {
   /** The members of objects; null where any name is allowed. */
   readonly members: ReadonlyMap<string, Known | null> | null;
@@ -28,7 +28,7 @@ interface UnknownMember {
 /** Finds the unknown members of a value, depth first; null for a schema that takes any. */
 export type FindUnknown = (value: unknown) => readonly UnknownMember[];
 
-/** What a request said of unknown members (`Prefer: handling=lenient`, RFC 7240 §4.4). */
+/** The request's preference about unknown members (`Prefer: handling=lenient`, RFC 7240 §4.4). */
 interface Leniency {
   readonly lenient: boolean;
   /** Paths of the members that were ignored. */
@@ -69,7 +69,7 @@ export function compileUnknown(schema: TSchema): FindUnknown | null {
 /**
  * The error for an unknown member.
  *
- * @param place what holds it when it is at the top: `body` or `query`
+ * @param place the container of a top-level member: `body` or `query`
  */
 function unknownError({ path, name, known }: UnknownMember, place: string): ApiError {
   const holder = path.slice(0, Math.max(0, path.length - name.length - 1));

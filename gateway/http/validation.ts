@@ -17,9 +17,11 @@ const MAX_CHOICES = 24;
 const ajv = new Ajv2020({
   strict: true,
   strictTypes: false,
+  strictRequired: false, // a conditional requirement names members that the schema around it declares
   ownProperties: true,
   validateSchema: true,
   verbose: true, // an error then has its schema
+  code: { optimize: false }, // the code runs no faster, and a start takes longer
 });
 formats.default(ajv);
 
@@ -28,15 +30,36 @@ const compiled = new LRUCache<string, ValidateFunction>({ max: 2048 });
 
 /** Compiles a schema for what stands at `place`; throws when it is no strict JSON Schema. */
 export function compileSchema(schema: TSchema, place: string): Validate {
-  const unnamed = anonymous(schema) as TSchema;
-  const text = JSON.stringify(unnamed);
-  let known = compiled.get(text);
-  if (known === undefined) compiled.set(text, (known = ajv.compile(unnamed)));
-  const validate = known;
+  const whole = anonymous(schema);
+  // Each member is checked before requirements that depend on several of them: the first error is then of the member.
+  const texts = new Set([unconditional(whole), whole].map((part) => JSON.stringify(part)));
+  const parts = [...texts].map((text) => {
+    let known = compiled.get(text);
+    if (known === undefined) {
+      compiled.set(text, (known = ajv.compile(JSON.parse(text) as TSchema)));
+    }
+    return known;
+  });
   return (value) => {
-    if (!validate(value)) throw failure(validate.errors ?? [], place);
+    for (const validate of parts) {
+      if (!validate(value)) throw failure(validate.errors ?? [], place);
+    }
   };
 }
+
+/** The schema without conditional requirements (`exactlyOne`, `atLeastOne`, `neededBy`, `dependentRequired`). */
+function unconditional(schema: unknown): unknown {
+  if (typeof schema !== 'object' || schema === null) return schema;
+  if (Array.isArray(schema)) return schema.map(unconditional);
+  const members = Object.entries(schema).filter(
+    ([name, value]) => name !== 'dependentRequired' && !(name === 'allOf' && isConditional(value)),
+  );
+  return Object.fromEntries(members.map(([name, member]) => [name, unconditional(member)]));
+}
+
+const isConditional = (allOf: unknown): boolean =>
+  Array.isArray(allOf) &&
+  (allOf as readonly object[]).every((part) => 'if' in part || 'oneOf' in part || 'anyOf' in part);
 
 /** The schema without the names that the OpenAPI document knows it by: one may stand twice in another. */
 function anonymous(schema: unknown): unknown {
@@ -50,10 +73,23 @@ function failure(errors: readonly ErrorObject[], place: string): ApiError {
   const error = telling(errors);
   if (error === undefined) return new ApiError('parameter_invalid', `${place} is not valid`);
   const path = memberPath(error.instancePath);
-  if (error.keyword === 'required') {
-    const param = memberOf(path, error.params['missingProperty']);
-    const code = param === 'message' ? 'message_required' : 'parameter_missing';
-    return new ApiError(code, `${param} is missing`, { param });
+  if (error.keyword === 'required' || error.keyword === 'dependentRequired') {
+    const names = lacking(errors, error).map((name) => memberOf(path, name));
+    const [param = ''] = names;
+    if (param === 'message') {
+      const expected = 'send the text to classify as a string; an empty one is classified as ERROR';
+      return new ApiError('message_required', `message is missing: ${expected}`, { param });
+    }
+    const needing = error.params['property'] as unknown;
+    const why = needing === undefined ? '' : `: ${memberOf(path, needing)} needs it`;
+    const message = `${names.join(' or ')} is missing${why}`;
+    return new ApiError('parameter_missing', message, { param });
+  }
+  if (error.keyword === 'oneOf' && error.params['passingSchemas'] !== null) {
+    const names = given(error).map((name) => memberOf(path, name));
+    const message = `${names.join(' and ')} are given: one of them is allowed`;
+    const param = names.at(-1);
+    return new ApiError('parameter_invalid', message, param === undefined ? {} : { param });
   }
   if (error.keyword === 'additionalProperties') {
     const param = memberOf(path, error.params['additionalProperty']);
@@ -69,6 +105,8 @@ function failure(errors: readonly ErrorObject[], place: string): ApiError {
 function telling(errors: readonly ErrorObject[]): ErrorObject | undefined {
   const [first] = errors;
   if (first === undefined) return undefined;
+  const several = errors.find(({ params }) => Array.isArray(params['passingSchemas']));
+  if (several !== undefined) return several;
   const { instancePath } = first;
   const fits = branchesOf(errors, first).find(
     (error) => error.instancePath !== instancePath || !CHOICES.has(error.keyword),
@@ -79,10 +117,26 @@ function telling(errors: readonly ErrorObject[]): ErrorObject | undefined {
 /** Keywords that say which values there are: they fail where a branch is not meant. */
 const CHOICES: ReadonlySet<string> = new Set(['type', 'const', 'enum']);
 
+/** The missing member; of a choice between members, the first that is missing of each. */
+function lacking(errors: readonly ErrorObject[], first: ErrorObject): readonly unknown[] {
+  const branches = branchesOf(errors, first);
+  const alike = branches.every(
+    ({ keyword, instancePath }) => keyword === 'required' && instancePath === first.instancePath,
+  );
+  return (alike ? branches : [first]).map(({ params }) => params['missingProperty'] as unknown);
+}
+
+/** The members of which each one alone was enough. */
+const given = ({ params, schema }: ErrorObject): readonly unknown[] =>
+  (params['passingSchemas'] as readonly number[]).flatMap(
+    (at) => (schema as readonly { readonly required?: readonly string[] }[])[at]?.required ?? [],
+  );
+
 /** The errors of a union are those of its branches, in order, then its own. */
 function branchesOf(errors: readonly ErrorObject[], first: ErrorObject): readonly ErrorObject[] {
   const union = errors.findIndex(
-    ({ keyword, instancePath }) => keyword === 'anyOf' && instancePath === first.instancePath,
+    ({ keyword, instancePath }) =>
+      (keyword === 'anyOf' || keyword === 'oneOf') && instancePath === first.instancePath,
   );
   return union < 0 ? [first] : errors.slice(0, union);
 }

@@ -53,15 +53,20 @@ function envelope(codes: readonly string[]): JsonObject {
     type: 'object',
     required: ['type', 'code', 'message', 'request_id'],
     properties: {
-      type: { type: 'string', enum: [...types].sort() },
-      code: { type: 'string', enum: codes },
+      type: { type: 'string', enum: [...types].sort(), description: 'The class of the error.' },
+      code: { type: 'string', enum: codes, description: 'Stable; programs decide by it.' },
       message: {
         type: 'string',
         description: 'For people; of `invalid_json` it has the line, column and byte offset.',
       },
       param: { type: 'string', description: 'The parameter that is wrong or missing.' },
-      request_id: { type: 'string', pattern: '^req_[0-9A-Za-z]{24}$' },
+      request_id: {
+        type: 'string',
+        pattern: '^req_[0-9A-Za-z]{24}$',
+        description: 'The `X-Request-Id` of the answer.',
+      },
     },
+    description: 'What is wrong with the request, or with the service.',
   };
   return { type: 'object', required: ['error'], properties: { error } };
 }
@@ -88,6 +93,8 @@ export function codesOf(route: Route): readonly Pick<DeclaredError, 'code' | 'st
     add('payload_too_large', 'unsupported_media_type');
     if (route.bodyRequired !== false) add('body_required');
   }
+  if (route.bytes !== undefined)
+    add('body_required', 'payload_too_large', 'unsupported_media_type');
   if (route.idempotent === true) {
     add('invalid_idempotency_key', 'idempotency_key_reused', 'idempotency_key_in_use');
     add('entry_too_large', 'log_busy', 'log_unavailable', 'plugin_failed');
@@ -109,6 +116,20 @@ export interface DocumentedAnswer {
   readonly content?: JsonObject;
 }
 
+/** What the HTTP server itself answers, whatever the route (gateway/http/listen.ts). */
+const OF_THE_SERVER = {
+  408: serverAnswer('`parameter_invalid`: the request came too slowly.'),
+  431: serverAnswer('`parameter_invalid`: the address and the headers are over 16 KiB together.'),
+};
+
+function serverAnswer(description: string): DocumentedAnswer {
+  return {
+    description,
+    headers: { 'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' } },
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/ErrorEnvelope' } } },
+  };
+}
+
 /** One answer for each status that the codes of the route have. */
 export function errorResponses(route: Route): Record<string, DocumentedAnswer> {
   const byStatus = new Map<number, string[]>();
@@ -116,7 +137,7 @@ export function errorResponses(route: Route): Record<string, DocumentedAnswer> {
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
   const statuses = [...byStatus].sort(([a], [b]) => a - b);
-  return Object.fromEntries(
+  const answers = Object.fromEntries(
     statuses.map(([status, codes]) => {
       const names = [
         'X-Request-Id',
@@ -134,6 +155,7 @@ export function errorResponses(route: Route): Record<string, DocumentedAnswer> {
       return [String(status), answer];
     }),
   );
+  return { ...answers, ...OF_THE_SERVER };
 }
 
 /** The envelope, or the form of the route's own standard: which that is, only the form itself can say. */

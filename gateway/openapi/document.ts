@@ -4,10 +4,13 @@
 import type { TSchema } from 'typebox';
 import type { JsonObject } from '../../log/index.ts';
 import { receiptOf } from '../../plugins/contract/index.ts';
-import type { EntryType, Route } from '../../plugins/contract/index.ts';
+import type { AnyEntryType, EventRule, Route } from '../../plugins/contract/index.ts';
 import { errorResponses, sharedComponents } from './answers.ts';
 import type { DocumentedAnswer } from './answers.ts';
-import { parametersOf, SchemaComponents } from './schemas.ts';
+import { parametersOf } from './parameters.ts';
+import { inOrder, SchemaComponents } from './schemas.ts';
+import { share } from './share.ts';
+import { webhookParameters, webhooksOf } from './webhooks.ts';
 import { rolesOf } from '../http/roles.ts';
 import { compileUnknown } from '../http/unknown-members.ts';
 
@@ -16,7 +19,9 @@ export interface OpenApiSource {
   readonly base_url: string;
   readonly routes: readonly Route[];
   /** Their receipts stand among the schemas, also where no answer names them. */
-  readonly types?: readonly EntryType[];
+  readonly types?: readonly AnyEntryType[];
+  /** Which entries are events of webhooks. */
+  readonly events?: readonly EventRule[];
 }
 
 const SECURITY = {
@@ -53,21 +58,32 @@ const PARAMETERS = {
 };
 
 /** The whole document; two routes of one method and path are a plain error. */
-export function openApi({ base_url, routes, types = [] }: OpenApiSource): JsonObject {
-  const components = new SchemaComponents();
-  const paths: Record<string, Record<string, JsonObject>> = {};
+export function openApi({ base_url, routes, types = [], events = [] }: OpenApiSource): JsonObject {
+  const schemas = new SchemaComponents();
+  const places: { readonly path: string; readonly method: string }[] = [];
+  const operations: JsonObject[] = [];
   for (const route of routes) {
     for (const path of [route.path, ...(route.aliases ?? [])]) {
       // OpenAPI has no wildcards: a parameter that takes slashes says so in its description.
-      const template = path.replaceAll('*}', '}');
-      const item = (paths[template] ??= {});
-      const method = route.method.toLowerCase();
-      if (method in item) throw new Error(`two routes for ${route.method} ${template}`);
-      item[method] = operation(route, path, components);
+      places.push({ path: path.replaceAll('*}', '}'), method: route.method.toLowerCase() });
+      operations.push(operation(route, path, schemas));
     }
   }
-  for (const type of types) components.use(receiptOf(type));
-  const shared = sharedComponents(routes);
+  for (const type of types) schemas.use(receiptOf(type));
+  const webhooks = webhooksOf(events, types, schemas);
+  const own = sharedComponents(routes);
+  const components = {
+    schemas: { ...schemas.all(), ...own.schemas } as Record<string, JsonObject>,
+    parameters: { ...PARAMETERS, ...webhookParameters } as Record<string, JsonObject>,
+    responses: {} as Record<string, JsonObject>,
+  };
+  const paths: Record<string, Record<string, JsonObject>> = {};
+  share(operations, components).forEach((written, i) => {
+    const { path = '', method = '' } = places[i] ?? {};
+    const item = (paths[path] ??= {});
+    if (method in item) throw new Error(`two routes for ${method.toUpperCase()} ${path}`);
+    item[method] = written;
+  });
   const tags = [...new Set(routes.map(({ tag }) => tag))];
   return {
     openapi: '3.1.0',
@@ -85,10 +101,11 @@ export function openApi({ base_url, routes, types = [] }: OpenApiSource): JsonOb
     servers: [{ url: base_url }],
     tags: tags.map((name) => ({ name })),
     paths,
+    webhooks,
     components: {
-      schemas: { ...components.all(), ...shared.schemas },
-      headers: shared.headers,
-      parameters: PARAMETERS,
+      ...components,
+      schemas: inOrder(components.schemas),
+      headers: own.headers,
       securitySchemes: SECURITY,
     },
   };

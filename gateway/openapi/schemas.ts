@@ -4,8 +4,43 @@
 import type { TSchema } from 'typebox';
 import { isJsonObject } from '../../log/index.ts';
 import type { Json, JsonObject } from '../../log/index.ts';
+import { termOf } from './terms.ts';
 
 const NAME = /^[A-Z][A-Za-z0-9]*$/;
+
+/** Keywords of which the value is a schema, a list of schemas, or schemas by name. JSON Schema 2020-12, §10. */
+const ONE = new Set(['items', 'additionalProperties', 'not', 'if', 'then', 'else', 'contains']);
+const LIST = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems']);
+const NAMED = new Set(['properties', 'patternProperties', 'dependentSchemas']);
+
+/** Where a schema stands in another. */
+interface Inside {
+  /** The property that it describes. */
+  readonly property?: string;
+  /** Whether it is one of several that a value may fit. */
+  readonly choice?: boolean;
+}
+
+/** The schema with each schema directly inside it replaced. */
+export function withSubschemas(
+  schema: JsonObject,
+  replace: (inner: Json, at: Inside) => Json,
+): JsonObject {
+  const members = Object.entries(schema).map(([keyword, value]): [string, Json] => {
+    if (ONE.has(keyword)) return [keyword, replace(value, {})];
+    if (LIST.has(keyword) && Array.isArray(value)) {
+      const choice = keyword === 'anyOf' || keyword === 'oneOf';
+      return [keyword, (value as readonly Json[]).map((inner) => replace(inner, { choice }))];
+    }
+    if (!NAMED.has(keyword) || !isJsonObject(value)) return [keyword, value];
+    const named = Object.entries(value).map(([name, inner]): [string, Json] => [
+      name,
+      replace(inner, keyword === 'properties' ? { property: name } : {}),
+    ]);
+    return [keyword, Object.fromEntries(named)];
+  });
+  return Object.fromEntries(members);
+}
 
 /** Collects the named schemas of a document while its operations are written. */
 export class SchemaComponents {
@@ -16,26 +51,31 @@ export class SchemaComponents {
    * One name for two schemas is a mistake of their authors, and a plain error.
    */
   use(schema: TSchema): JsonObject {
-    return this.#walk(schema as unknown as Json) as JsonObject;
+    return this.#walk(schema as unknown as Json, []) as JsonObject;
   }
 
-  /** All named schemas, by name. */
-  all(): JsonObject {
-    const entries = [...this.#schemas].map(([name, { schema }]) => [name, schema] as const);
-    return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+  /** All named schemas. */
+  all(): Record<string, JsonObject> {
+    const entries = [...this.#schemas].map(([name, { schema }]) => [name, schema as JsonObject]);
+    return Object.fromEntries(entries) as Record<string, JsonObject>;
   }
 
-  #walk(value: Json): Json {
-    if (typeof value !== 'object' || value === null) return value;
-    if (Array.isArray(value)) return value.map((item: Json) => this.#walk(item));
-    const { $id, ...members } = withItems(openWhereEmpty(value as JsonObject));
-    if (typeof $id !== 'string') return this.#members(members);
+  #walk(value: Json, owners: readonly string[]): Json {
+    if (!isJsonObject(value)) return value;
+    const { $id, ...members } = withEnum(withItems(openWhereEmpty(value)));
+    if (typeof $id !== 'string') return this.#members(members, owners);
     this.#define($id, members);
     return { $ref: `#/components/schemas/${$id}` };
   }
 
-  #members(members: JsonObject): JsonObject {
-    return Object.fromEntries(Object.entries(members).map(([k, v]) => [k, this.#walk(v)]));
+  #members(members: JsonObject, owners: readonly string[]): JsonObject {
+    return withSubschemas(members, (inner, { property }) => {
+      if (property === undefined) return this.#walk(inner, owners);
+      const walked = this.#walk(inner, [...owners, property]);
+      if (!isJsonObject(inner) || 'description' in inner || !isJsonObject(walked)) return walked;
+      const description = termOf(property, owners);
+      return description === undefined ? walked : { ...walked, description };
+    });
   }
 
   #define(name: string, members: JsonObject): void {
@@ -48,7 +88,7 @@ export class SchemaComponents {
     }
     const component: { readonly text: string; schema: Json } = { text, schema: null };
     this.#schemas.set(name, component); // before its members: a schema may stand within itself
-    component.schema = this.#members(members);
+    component.schema = this.#members(members, [name]);
   }
 }
 
@@ -64,7 +104,11 @@ function openWhereEmpty(schema: JsonObject): JsonObject {
  * An array with a schema for its items, without which generators of clients stop, as they do at the `items: false` of
  * a tuple. The `maxItems` of the tuple then closes it.
  */
-function withItems(schema: JsonObject): JsonObject {
+function withItems({ ...schema }: JsonObject): JsonObject {
+  // TypeBox writes tuples as draft 7 does.
+  if (Array.isArray(schema['items'])) {
+    Object.assign(schema, { prefixItems: schema['items'] as Json, items: false });
+  }
   const { type, prefixItems, items = false, additionalItems: _, ...rest } = schema;
   if ((type !== 'array' && !Array.isArray(prefixItems)) || items !== false) return schema;
   if (!Array.isArray(prefixItems)) return { ...schema, items: {} };
@@ -72,47 +116,37 @@ function withItems(schema: JsonObject): JsonObject {
   return { ...rest, type: 'array', prefixItems, items: {}, minItems: length, maxItems: length };
 }
 
-/**
- * A query parameter as the client sees it. Values arrive as strings, so a route declares a number by a pattern of its
- * digits; in the document it is an integer, or a number where the pattern allows a decimal point.
- */
-function queryParameter(schema: TSchema): TSchema {
-  const { pattern, type: _, ...rest } = schema as { pattern?: string; type?: string };
-  if (pattern === undefined || !DIGITS.test(pattern)) return schema;
-  const takes = new RegExp(pattern);
-  if (!takes.test('2') || takes.test('2026-07')) return schema;
-  const minimum = takes.test('0') ? 0 : 1;
-  if (takes.test('0.5')) return { ...rest, type: 'number', minimum };
-  const lengths = Array.from({ length: 16 }, (_item, i) => i + 1);
-  const longest = lengths.findLast((length) => takes.test('9'.repeat(length))) ?? 0;
-  // Without a range of lengths, the largest number need not be one of nines.
-  if (!/\{\d+,\d+\}/.test(pattern)) return { ...rest, type: 'integer', minimum };
-  const maximum = Math.min(Number('9'.repeat(longest)), Number.MAX_SAFE_INTEGER);
-  return { ...rest, type: 'integer', minimum, maximum };
+/** A union of texts as the enumeration that it is. */
+function withEnum(schema: JsonObject): JsonObject {
+  const { anyOf, ...rest } = schema;
+  if (!Array.isArray(anyOf) || anyOf.length < 2) return schema;
+  const texts = (anyOf as readonly Json[]).flatMap((one) => {
+    const { const: only, type, ...more } = isJsonObject(one) ? one : { more: null };
+    return typeof only === 'string' && type === 'string' && Object.keys(more).length === 0
+      ? [only]
+      : [];
+  });
+  return texts.length === anyOf.length ? { ...rest, type: 'string', enum: texts } : schema;
 }
 
-/** Patterns of which digits and one point are all that they can take. */
-const DIGITS = /^\^(?:[0-9()[\]{},|?-]|\\\.)+\$$/;
-
-/** One parameter of an operation for each member of an object schema. */
-export function parametersOf(
-  place: 'path' | 'query' | 'header',
-  schema: TSchema | undefined,
-  components: SchemaComponents,
-): readonly JsonObject[] {
-  if (schema === undefined) return [];
-  const { properties = {}, required = [] } = schema as {
-    readonly properties?: Readonly<Record<string, TSchema>>;
-    readonly required?: readonly string[];
+/**
+ * Named schemas, each after those that it refers to; else by name. Generators of clients that read them in order find
+ * what a schema refers to.
+ */
+export function inOrder(schemas: Readonly<Record<string, JsonObject>>): Record<string, JsonObject> {
+  const ordered: Record<string, JsonObject> = {};
+  const begun = new Set<string>();
+  const visit = (name: string): void => {
+    const schema = schemas[name];
+    if (schema === undefined || begun.has(name)) return;
+    begun.add(name);
+    for (const [, other = ''] of JSON.stringify(schema).matchAll(
+      /"#\/components\/schemas\/(\w+)"/g,
+    )) {
+      visit(other);
+    }
+    ordered[name] = schema;
   };
-  return Object.entries(properties).map(([name, property]) => {
-    const { description } = property as { readonly description?: string };
-    return {
-      name,
-      in: place,
-      required: place === 'path' || required.includes(name),
-      ...(description === undefined ? {} : { description }),
-      schema: components.use(place === 'query' ? queryParameter(property) : property),
-    };
-  });
+  Object.keys(schemas).sort().forEach(visit);
+  return ordered;
 }

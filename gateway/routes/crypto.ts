@@ -1,4 +1,4 @@
-// /crypto: the keys that receipts are signed with. gateway/API.md §2.1.
+// /crypto: the public keys that verify receipts. gateway/API.md §2.1.
 
 import { Type } from 'typebox';
 import { route } from '../../plugins/contract/index.ts';
@@ -13,7 +13,7 @@ const PublicKey = Type.Object(
     public_key_b64: Type.String({ description: 'The 32 raw bytes, standard base64.' }),
     kid: Type.String({ description: 'RFC 7638 thumbprint, as in receipts.' }),
     spki_pem: Type.String(),
-    not_before: Type.Integer({ description: 'Seconds; since when the log declares it.' }),
+    not_before: Type.Integer({ description: 'Seconds; when the log declared the key.' }),
     origin: Type.String({ description: 'The log whose statements it signs.' }),
     offline_verify_kit: Type.String({ format: 'uri' }),
   },
@@ -21,7 +21,7 @@ const PublicKey = Type.Object(
 );
 
 const TAG = 'Crypto';
-/** A rotated key is published before its first use: readers may be this far behind. */
+/** A new key is published a minute before its first use, so answers may be cached that long. */
 const CACHE = 'public, max-age=60';
 
 /** /crypto/public-key and /crypto/jwks.json. */
@@ -58,7 +58,7 @@ export function cryptoRoutes(gateway: Gateway): readonly Route[] {
       tag: TAG,
       summary: 'All receipt keys (JWKS)',
       description:
-        'Both logs, each key with its `origin`. Retired keys stay for ever: what they signed holds.',
+        'The keys of all logs, each with its `origin`. Retired keys stay in the list, because their signatures remain valid.',
       access: 'read',
       responses: { 200: { description: 'RFC 7517.', schema: Jwks } },
       handle(ctx) {

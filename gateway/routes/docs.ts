@@ -1,5 +1,5 @@
-// /docs: the API for people, from the same document that machines read at /openapi.json. One page for each
-// operation, so that each stays small; trying it out goes to the sandbox. gateway/API.md §13.
+// /docs: the API as HTML, made from the document at /openapi.json. Each operation has its own page, on which a request
+// can be sent to the sandbox. gateway/API.md §13.
 
 import { Type } from 'typebox';
 import { isJsonObject } from '../../log/index.ts';
@@ -36,7 +36,7 @@ export function docsRoutes(gateway: Gateway): readonly Route[] {
     pageRoute(
       {
         path: '/docs/{operation}',
-        summary: 'One operation: what it takes, answers and refuses',
+        summary: 'One operation: parameters, answers and errors',
         params: Type.Object({ operation: Type.String({ pattern: '^[A-Za-z0-9_]{1,200}$' }) }),
         errors: ['resource_missing'],
       },
@@ -59,7 +59,7 @@ interface Documented {
   readonly components: JsonObject;
 }
 
-/** The routes never change while the service runs. */
+/** Reads the OpenAPI document. The routes do not change while the service runs, so this is done once. */
 function documentedBy(gateway: Gateway): Documented {
   const { base_url, types } = gateway;
   const { paths, components } = openApi({ base_url, routes: gateway.routes(), types });
@@ -84,8 +84,9 @@ function operationPage({ declared, ...operation }: Operation, all: JsonObject, b
   const parameters = listOf(declared['parameters']).map((one) => parameterOf(one, all));
   const body = contentOf(declared['requestBody'] as JsonObject | undefined);
   const answers = Object.entries(declared['responses'] as JsonObject).map(([status, value]) => {
-    const { description: words } = value as Record<string, string>;
-    return { status, description: words ?? '', ...contentOf(value as JsonObject) };
+    const answer = resolved(value as JsonObject, all);
+    const { description: words } = answer as Record<string, string>;
+    return { status, description: words ?? '', ...contentOf(answer) };
   });
   const schemas = all['schemas'] as JsonObject;
   const named = referred([body.schema, ...answers.map(({ schema }) => schema)], schemas);
@@ -107,13 +108,23 @@ function operationPage({ declared, ...operation }: Operation, all: JsonObject, b
 }
 
 function parameterOf(parameter: JsonObject, all: JsonObject): Readonly<Record<string, unknown>> {
-  const { $ref } = parameter;
-  const declared =
-    typeof $ref === 'string'
-      ? ((all['parameters'] as JsonObject)[$ref.split('/').at(-1) ?? ''] as JsonObject)
-      : parameter;
+  const declared = resolved(parameter, all);
   const { name, in: place, required, description, schema } = declared;
-  return { name, place, required, about: description ?? '', schema: compact(schema ?? null) };
+  return {
+    name,
+    place,
+    required,
+    about: description ?? '',
+    schema: compact(resolved(schema as JsonObject, all)),
+  };
+}
+
+/** The target of a reference in the document. A value that is not a reference is returned unchanged. */
+function resolved(value: JsonObject, all: JsonObject): JsonObject {
+  const { $ref } = value;
+  if (typeof $ref !== 'string') return value;
+  const [name = '', kind = ''] = $ref.split('/').toReversed();
+  return (all[kind] as Record<string, JsonObject>)[name] ?? value;
 }
 
 interface Content {
@@ -123,7 +134,7 @@ interface Content {
   readonly example: string;
 }
 
-/** The one content of a body or an answer. */
+/** The first media type of a body or an answer. */
 function contentOf(holder: JsonObject | undefined): Content {
   const [entry] = Object.entries((holder?.['content'] ?? {}) as JsonObject);
   const media = (entry?.[1] ?? {}) as JsonObject;
@@ -136,7 +147,7 @@ function contentOf(holder: JsonObject | undefined): Content {
   };
 }
 
-/** Names of the schemas that stand in these, and in those, in the order of their finding. */
+/** The names of all schemas that these refer to, directly or through other schemas. */
 function referred(from: readonly Json[], schemas: JsonObject): readonly string[] {
   const names = new Set<string>();
   const walk = (value: Json): void => {
@@ -168,9 +179,9 @@ const listOf = (value: Json | undefined): readonly JsonObject[] =>
 
 const pretty = (value: Json): string => JSON.stringify(value, null, 2);
 
-/** A schema on one line, without what stands beside it already. */
+/** A schema on one line, without its description, which the page shows separately. */
 function compact(schema: Json): string {
   if (!isJsonObject(schema)) return '';
-  const { description: _said, ...rest } = schema;
+  const { description: _, ...rest } = schema;
   return JSON.stringify(rest);
 }

@@ -1,5 +1,5 @@
-// DELETE /api/v1/disclosures/{entry_id}: destroys what an entry committed to; the log stays as it is, with an
-// entry that says so. gateway/API.md §1.2.
+// DELETE /api/v1/disclosures/{entry_id}: erases the disclosures of an entry. The entry stays, and a new entry records the
+// erasure. gateway/API.md §1.2.
 
 import { Type } from 'typebox';
 import { readEntry } from '../../log/index.ts';
@@ -19,8 +19,11 @@ import { erasureType } from '../tenants/erasure.ts';
 const Erasure = Type.Object(
   {
     ok: Type.Literal(true),
-    entry_id: Type.String({ format: 'uuid', description: 'Whose texts are gone.' }),
-    erased: Type.Array(Type.String(), { description: 'The members that it committed to.' }),
+    entry_id: Type.String({
+      format: 'uuid',
+      description: 'The entry whose disclosures were erased.',
+    }),
+    erased: Type.Array(Type.String(), { description: 'The names of its commitments.' }),
     erasure_entry_id: Type.String({ format: 'uuid' }),
     erased_at_ms: Type.Integer({ minimum: 0 }),
     verify_url: Type.String({ format: 'uri' }),
@@ -36,11 +39,11 @@ export function erasureRoutes(gateway: Gateway): readonly Route[] {
       method: 'DELETE',
       path: '/api/v1/disclosures/{entry_id}',
       tag: 'Receipts',
-      summary: 'Erase the texts behind an entry',
+      summary: 'Erase the disclosures of an entry',
       description:
         'Destroys the key of the salts and values that the service keeps for the tenant. The entry and every ' +
-        'proof stay valid; nobody can open its commitments from here any more. A second call answers the same. ' +
-        'Under a spoliation hold it is refused.',
+        'proof stay valid, but the service can no longer open the commitments. A repeated call gives the same ' +
+        'answer. Under a spoliation hold the call is refused.',
       access: 'key',
       params: Type.Object({ entry_id: EntryOrHash }),
       responses: { 200: { description: 'Erased.', schema: Erasure } },

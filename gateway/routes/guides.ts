@@ -1,5 +1,5 @@
-// /guides: the documents of this project as pages, so that a reader of the service has those of its own version. They
-// lie where they belong in the package; a name of one of them, with a section or without, is a link on every page.
+// /guides: the documents of this project as pages, in the version of the running service. The files are read from the
+// package. Where the text of a guide names one of them, with or without a section, the name becomes a link.
 
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
@@ -11,7 +11,7 @@ import type { Gateway } from '../gateway.ts';
 import { headingId, idOf } from '../pages/markdown.ts';
 import type { MarkdownOptions } from '../pages/markdown.ts';
 
-/** The documents in the order of the index, by the name in their address. */
+/** The documents in the order of the index. Their keys are the names in the URL. */
 const GUIDES = {
   api: { path: 'gateway/API.md', about: 'Receipts, gates, absence, layers, webhooks, errors.' },
   format: { path: 'log/FORMAT.md', about: 'Every byte that is signed, and how to verify it.' },
@@ -27,14 +27,14 @@ const NAMES = Object.keys(GUIDES) as readonly GuideName[];
 /** A citation such as `log/FORMAT.md §3.1`, or the name alone. */
 const CITATION = /\b((?:gateway|log|tools|plugins)\/[A-Z]+\.md)(?:,? §(\d+(?:\.\d+)*))?/g;
 
-/** One document, read when it is first asked for. */
+/** One document. It is read at the first request for it. */
 interface Guide {
   readonly name: GuideName;
   readonly title: string;
   readonly text: string;
   /** Headings of the second level, for the contents. */
   readonly contents: readonly { readonly title: string; readonly id: string }[];
-  /** Fragment of each numbered heading, by its number. */
+  /** The fragment of each numbered heading, by the number. */
   readonly sections: ReadonlyMap<string, string>;
 }
 
@@ -80,7 +80,7 @@ function guideOf(name: GuideName): Guide {
 }
 
 function readGuide(name: GuideName): Guide {
-  // The package's root is above its catalogs, for the sources and for dist/ alike.
+  // The folder above catalogs/ is the root of the package, for the sources and for dist/.
   const text = readFileSync(new URL(`../${GUIDES[name].path}`, catalogUrl('')), 'utf8');
   const headings = [...text.replace(/^```.*?^```$/gms, '').matchAll(/^(#+) (.+)$/gm)];
   const sections = new Map<string, string>();
@@ -114,7 +114,7 @@ function pageOf(gateway: Gateway, guide: Guide): string {
   return gateway.page('guide', { title, here: '/guides', text, contents, options });
 }
 
-/** Where a link of a document leads: to a page of ours, to another site, or, for other files, nowhere. */
+/** The address of a link in a document: a page of this service or another site. Null for any other file. */
 function addressOf(folder: string, target: string): string | null {
   if (target.startsWith('https://')) return target;
   const [path = '', fragment] = target.split('#');

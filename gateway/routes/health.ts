@@ -1,21 +1,21 @@
-// When the service is degraded, and which part of it: a list of components, each with its fault. /health, /readyz and
-// /status.json show the same list. A new reason is a new component, or a new fault of one. gateway/API.md §13.
+// The components of the service, each with its fault. The service is degraded if one has a fault. /health, /readyz and
+// /status.json show the same list. gateway/API.md §13.
 
 import type { Log } from '../../log/index.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Component } from '../../plugins/contract/index.ts';
 
-/** The idle interval of checkpoints: format 1. */
+/** The interval of checkpoints of an idle log (log/FORMAT.md §5). */
 const IDLE_MS = 600_000;
-/** The interval with entries waiting; a shorter setting is a wish, not a promise. */
+/** The shortest interval of a busy log that is checked. CHECKPOINT_INTERVAL_MS may be shorter. */
 const BUSY_MS = 1000;
 
-/** Every part of the service with its fault, the vital ones first. */
+/** Every component with its fault. */
 export function componentsOf(gateway: Gateway): readonly Component[] {
   const { live, sandbox } = gateway.logs;
   return [
-    ...partsOf(gateway, live, 'Live'),
-    ...partsOf(gateway, sandbox, 'Sandbox'),
+    ...logComponents(gateway, live, 'Live'),
+    ...logComponents(gateway, sandbox, 'Sandbox'),
     {
       id: 'storage',
       name: 'Storage',
@@ -27,22 +27,22 @@ export function componentsOf(gateway: Gateway): readonly Component[] {
   ];
 }
 
-/** Those with a fault. */
+/** The components that have a fault. */
 export const degradedOf = (gateway: Gateway): readonly Component[] =>
   componentsOf(gateway).filter(({ fault }) => fault !== null);
 
-/** Only of plugins that failed. */
+/** A component for each plugin that failed within the last hour. */
 function failedPlugins(logs: readonly Log[]): readonly Component[] {
   const failed = logs.flatMap((log) => log.health().failed_plugins);
   return [...new Set(failed)].sort().map((plugin) => ({
     id: `plugin_${plugin}`,
     name: `Plugin ${plugin}`,
-    fault: `the plugin ${plugin} failed on entries within the last hour: they were refused`,
+    fault: `the plugin ${plugin} failed on entries within the last hour; they were refused`,
     vital: false,
   }));
 }
 
-function partsOf(gateway: Gateway, log: Log, name: string): readonly Component[] {
+function logComponents(gateway: Gateway, log: Log, name: string): readonly Component[] {
   const { writable, lost_key, closed, clock_doubt } = log.health();
   const clock = clock_doubt === null ? null : `takes no entries: the clock ${clock_doubt}`;
   const refused =
@@ -66,12 +66,12 @@ function partsOf(gateway: Gateway, log: Log, name: string): readonly Component[]
       fault: checkpointFault(gateway, log),
       vital: false,
     },
-    ...witnessPart(gateway, log, name),
+    ...witnessComponent(gateway, log, name),
   ];
 }
 
-/** Only of a log that has witnesses. */
-function witnessPart({ witnesses }: Gateway, log: Log, name: string): readonly Component[] {
+/** The component of a log's witnesses; none for a log without witnesses. */
+function witnessComponent({ witnesses }: Gateway, log: Log, name: string): readonly Component[] {
   const health = witnesses?.health(log) ?? null;
   if (health === null) return [];
   const missing = health.fail_open
@@ -87,13 +87,13 @@ function witnessPart({ witnesses }: Gateway, log: Log, name: string): readonly C
   ];
 }
 
-/** What /health shows of the witnesses of each log that has some. */
+/** The witnesses of each log that has some, as /health shows them. */
 export function witnessesOf({ logs, witnesses }: Gateway): readonly object[] {
   return Object.values(logs).flatMap((log) => {
     const health = witnesses?.health(log) ?? null;
     if (health === null) return [];
     const { quorum, fail_open } = health;
-    // Why a witness did not cosign is for the operator's log: reasons may name hosts.
+    // The reasons may name hosts, so they are only in the operator's log.
     const states = health.witnesses.map(({ name, cosigned_size, cosigned_at_ms, problem }) => {
       return { name, cosigned_size, cosigned_at_ms, ok: problem === null };
     });
@@ -101,10 +101,10 @@ export function witnessesOf({ logs, witnesses }: Gateway): readonly object[] {
   });
 }
 
-/** A checkpoint may be twice as old as the interval that applies. */
+/** The fault of a log whose newest checkpoint is more than two intervals old; else null. */
 function checkpointFault(gateway: Gateway, log: Log): string | null {
   const { waiting, oldest_waiting_ms, published_at_ms, lost_key } = log.health();
-  // None will ever come: the log itself says so.
+  // A log with a lost key publishes no checkpoints. The component of the log shows that.
   if (lost_key !== null) return null;
   const busy = Math.max(BUSY_MS, gateway.config.CHECKPOINT_INTERVAL_MS);
   const late =
@@ -134,7 +134,7 @@ export interface Status {
   }[];
 }
 
-/** The state of the service by component, as a status page has it. */
+/** The state of the service as a Statuspage summary. */
 export function statusOf(gateway: Gateway): Status {
   const components = componentsOf(gateway);
   const faulty = components.filter(({ fault }) => fault !== null);
@@ -157,7 +157,7 @@ export function statusOf(gateway: Gateway): Status {
       id,
       name,
       status: fault === null ? 'operational' : vital ? 'major_outage' : 'degraded_performance',
-      // What is wrong in detail is for the operator's log: the reason may name folders.
+      // The fault itself may name folders, so a public page does not show it.
       description: fault === null ? null : 'does not work as it should',
     })),
   };

@@ -1,4 +1,5 @@
-// The gateway's own routes, hot log reads first: the router matches in this order.
+// The gateway's own routes. The router matches in this order, so the frequent reads of the log come first. Start with
+// log.ts (tiles and checkpoints), proofs.ts and receipts.ts.
 
 import type { EntryType, Route } from '../../plugins/contract/index.ts';
 import { SUCCESSION_TYPES } from '../carry.ts';
@@ -14,10 +15,10 @@ import { proofRoutes } from './proofs.ts';
 import { proofDownloadRoute, receiptRoutes } from './receipts.ts';
 import { subscriptionRoutes } from './subscriptions.ts';
 
-/** Entry types that the gateway itself appends; the host declares them beside the plugins'. */
+/** The entry types that the gateway itself appends. Every log declares them in addition to those of the plugins. */
 export const GATEWAY_TYPES: readonly EntryType[] = [...KIT_TYPES, erasureType, ...SUCCESSION_TYPES];
 
-/** Every route that is not a plugin's. */
+/** Every route that does not belong to a plugin. */
 export function gatewayRoutes(gateway: Gateway): readonly Route[] {
   return [
     ...logRoutes(gateway),

@@ -1,4 +1,4 @@
-// The receipt keys of all logs as the world reads them. The log is the authority; this is its copy.
+// The published keys of all logs as a JWKS. The entries of the log are the authority for receipt keys; this is a copy.
 // gateway/API.md §2.1; RFC 7517, RFC 8037, RFC 7638.
 
 import { createPublicKey } from 'node:crypto';
@@ -7,12 +7,12 @@ import type { Log, ReceiptKey } from '../../log/index.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Jwk, PurposeJwk } from './schemas.ts';
 
-/** A key of the JWKS. One with a `purpose` is no receipt key, whatever its type. */
+/** A key of the JWKS. A key with a `purpose` is not a receipt key. */
 export type PublishedJwk = Static<typeof Jwk> | Static<typeof PurposeJwk>;
 
 /**
- * Every receipt key that any served log ever declared, retired and revoked ones for ever; then the keys of other
- * purposes that are published here.
+ * Every receipt key that a served log ever declared, including retired and revoked ones; then the keys of other purposes
+ * that are published in the JWKS.
  */
 export function jwks(gateway: Gateway): { readonly keys: readonly PublishedJwk[] } {
   const keys = allLogs(gateway).flatMap((log) => log.receiptKeys().map((key) => jwkOf(log, key)));
@@ -26,7 +26,7 @@ export function jwks(gateway: Gateway): { readonly keys: readonly PublishedJwk[]
   };
 }
 
-/** Keys that plugins sign with, each with its purpose and the log of its kind. */
+/** The keys with which plugins and webhooks sign, each with its purpose and the origin of the newest log of its kind. */
 export function purposeKeys({
   keys,
   logs,
@@ -44,16 +44,16 @@ export function purposeKeys({
   }));
 }
 
-/** All logs that are served, live ones first, oldest first. */
+/** All served logs: the live ones, then the sandbox ones, each oldest first. */
 export function allLogs({ served }: Gateway): readonly Log[] {
   return [...served.live, ...served.sandbox];
 }
 
-/** Those that have a checkpoint: a log that was made with witnesses has none until they cosigned its first one. */
+/** The served logs that have a checkpoint. A log with witnesses has none until they have cosigned the first. */
 export const publishedLogs = (gateway: Gateway): readonly Log[] =>
   allLogs(gateway).filter((log) => log.published().size > 0);
 
-/** The key that signs now: of the active ones the newest (log/FORMAT.md §2). */
+/** The key that signs now: the newest active one (log/FORMAT.md §2). */
 export function keyInForce(log: Log): ReceiptKey {
   const active = log.receiptKeys().filter(({ status }) => status === 'active');
   const newest = active.reduce<ReceiptKey | undefined>(
@@ -64,16 +64,16 @@ export function keyInForce(log: Log): ReceiptKey {
   return newest;
 }
 
-/** The key as SubjectPublicKeyInfo, for tools that read PEM. */
+/** The key as SubjectPublicKeyInfo in PEM. */
 export function spkiPem({ jwk }: ReceiptKey): string {
   const key = createPublicKey({ key: { ...jwk }, format: 'jwk' });
   return key.export({ type: 'spki', format: 'pem' }) as string;
 }
 
-/** Times of a JWK are seconds, rounded down: an older entry is never taken for a newer one. */
+/** Converts a time to seconds, as JWKs have it, rounded down. */
 export const seconds = (ms: number): number => Math.floor(ms / 1000);
 
-/** A key may be retired first and revoked later: both times stand. */
+/** The JWK of a receipt key. A key that was retired and later revoked has both times. */
 function jwkOf(log: Log, key: ReceiptKey): Static<typeof Jwk> {
   const { kty, crv, x } = key.jwk;
   const { kid, since_ms, ended_ms, revoked_ms, revoked_index } = key;

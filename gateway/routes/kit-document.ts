@@ -1,13 +1,13 @@
-// What the offline verification kit says: keys, logs, policy, how to verify, and receipts to try it on.
-// gateway/API.md §2.5. Pure but for its reads of the logs.
+// The document of the offline verification kit: keys, logs, policies, how to verify, and receipts to test a verifier
+// with. gateway/API.md §2.5.
 
 import { hash } from 'node:crypto';
 import { canonical } from '../../log/index.ts';
 import type { Json, JsonObject, Log } from '../../log/index.ts';
-import { receiptOf } from '../../plugins/contract/index.ts';
+import { receiptOf, sentenceOf, shortName } from '../../plugins/contract/index.ts';
 import type { EntryType } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
-import { allLogs, jwks, purposeKeys, publishedLogs } from './keys.ts';
+import { jwks, purposeKeys, publishedLogs } from './keys.ts';
 import type { StaticFile } from '../pages/statics.ts';
 import { placeOf, tlogProofOf } from './receipt-answer.ts';
 
@@ -23,14 +23,18 @@ const kitType: EntryType = {
     additionalProperties: false,
   },
   keys: [],
+  sentence: sentenceOf<{ readonly document_sha256: string }>(
+    ({ document_sha256 }) =>
+      `The service published an offline verification kit with the SHA-256 ${shortName(document_sha256)}.`,
+  ),
 };
 
 export const KIT_TYPES: readonly EntryType[] = [kitType];
 
-/** The receipt that travels with a kit. */
+/** The schema of the receipt in a kit. */
 export const KitReceipt = receiptOf(kitType);
 
-/** How far back the kit looks for an entry that is not the log's own. */
+/** How many entries are searched for one of a plugin, to make the test vectors from. */
 const SAMPLE_SPAN = 1000;
 
 const ALGORITHMS: JsonObject = {
@@ -45,8 +49,8 @@ const ALGORITHMS: JsonObject = {
 };
 
 const VERIFY_STEPS: readonly string[] = [
-  'Drop entry_hash, permalink, verify_url, disclosures and log from the receipt: the entry is the RFC 8785 ' +
-    'form of what is left. SHA-256 over one zero byte and the entry is entry_hash.',
+  'Drop entry_hash, permalink, verify_url, disclosures, log and ignored from the receipt: the entry is the ' +
+    'RFC 8785 form of what is left. SHA-256 over one zero byte and the entry is entry_hash.',
   'origin is that of a log below, and sandbox is true exactly when the origin says sandbox.',
   'Drop signature as well: it is base64 of Ed25519 over the RFC 8785 form of what is left, by the key of keys ' +
     'whose kid and origin are those of the receipt. A key with revoked_index holds only for entries below it, ' +
@@ -55,7 +59,8 @@ const VERIFY_STEPS: readonly string[] = [
     'origin, its signature holds. The path leads from entry_hash at the index to the root (RFC 9162, 2.1.3.2).',
   'A COSE_Sign1 (RFC 9052) names its key in label 4 by the RFC 9679 thumbprint; its signature covers ' +
     '["Signature1", protected, h\'\', payload]. A receipt (RFC 9942) has no payload: it is the root to which the ' +
-    'path in label 396 leads from the leaf hash of the entry (label -65537, or the one that is shown beside it), ' +
+    'path in label 396 leads from the leaf hash of the entry (the unprotected label "entry", or the one that is shown ' +
+    'beside it), ' +
     'and its key is that of cose_keys with its origin.',
   'An AIR record is made from its entry alone. content_hash is SHA-256 over its RFC 8785 form without integrity; ' +
     'chain_hash is SHA-256 over content_hash, prev_chain_hash, action_timestamp_ms as u64, the length of agent_id ' +
@@ -66,7 +71,7 @@ const VERIFY_STEPS: readonly string[] = [
   'Each disclosure opens the commitment of its name: SHA-256(16 bytes of salt || RFC 8785 form of the value).',
 ];
 
-/** What a kit is about; while this stays the same, so may the kit. */
+/** The members of a kit that make a new one necessary when they change. */
 export function kitFoundation(gateway: Gateway, verifier: StaticFile | null): JsonObject {
   const { base_url } = gateway;
   return {
@@ -77,9 +82,10 @@ export function kitFoundation(gateway: Gateway, verifier: StaticFile | null): Js
         .filter(({ jwks: listed }) => !listed)
         .map(({ jwk }) => jwk),
     },
+    policies: publishedLogs(gateway).map((log) => policyOf(gateway, log)),
     vkeys: publishedLogs(gateway).map(({ vkey }) => vkey),
+    kinds: publishedLogs(gateway).map(kindsOf),
     witnesses: gateway.witnesses?.vkeys.slice() ?? [],
-    policy: policyOf(gateway),
     verifier:
       verifier === null
         ? null
@@ -91,9 +97,9 @@ export function kitFoundation(gateway: Gateway, verifier: StaticFile | null): Js
   };
 }
 
-/** The kit without its receipt, as of the newest checkpoints. */
+/** The kit without its receipt, with the newest checkpoints. */
 export async function kitDocument(gateway: Gateway, foundation: JsonObject): Promise<JsonObject> {
-  const { vkeys: _, ...about } = foundation;
+  const { vkeys: _, policies: __, kinds: ___, ...about } = foundation;
   const { live } = gateway.logs;
   return {
     schema: 'svc-offline-verify-kit-v1',
@@ -101,33 +107,36 @@ export async function kitDocument(gateway: Gateway, foundation: JsonObject): Pro
     ...about,
     logs: publishedLogs(gateway).map((log) => {
       const { origin, vkey } = log;
-      return { origin, vkey, checkpoint: log.published().note };
+      const checkpoint = log.published().note;
+      return { origin, vkey, checkpoint, policy: policyOf(gateway, log), kinds: kindsOf(log) };
     }),
     algorithms: ALGORITHMS,
     verify_steps: VERIFY_STEPS,
     vectors: await vectors(gateway),
-    // Of the newest log alone: none before its first checkpoint.
+    // They are made from the newest live log, so there are none before its first checkpoint.
     export_vectors:
       live.published().size === 0 ? [] : await gateway.plugged().kitVectors('live', sampleOf(live)),
   };
 }
 
-/** What the kit's entry commits to. */
+/** The hash that the kit's entry commits to. */
 export const documentHash = (document: JsonObject): string =>
   hash('sha256', canonical(document), 'hex');
 
-/** C2SP tlog-policy: the logs that have witnesses, and these; without any, all logs and no quorum. */
-function policyOf(gateway: Gateway): string {
-  const { witnesses } = gateway;
-  const logs = allLogs(gateway)
-    .filter((log) => witnesses?.covers(log) ?? true)
-    .map(({ kind, number, vkey }) => {
-      return `log ${vkey} ${gateway.base_url}/log/${kind}/${String(number)}`;
-    });
-  return [...logs, ...(witnesses?.lines ?? ['quorum none']), ''].join('\n');
+/**
+ * The policy of one log (C2SP tlog-policy): its key and address, its witnesses and their quorum, or `quorum none`. Each
+ * log has a policy of its own, because some readers take several log lines as "all of these must have signed".
+ */
+function policyOf({ base_url, witnesses }: Gateway, log: Log): string {
+  const lines = witnesses?.covers(log) === true ? witnesses.lines : ['quorum none'];
+  return `log ${log.vkey} ${base_url}/log/${log.kind}/${String(log.number)}\n${lines.join('\n')}\n`;
 }
 
-/** A receipt of the newest live log with a checkpoint that must be accepted, and two made from it that must not be. */
+/** The chain kinds that the entry types of a log declare, by name. */
+const kindsOf = (log: Log): JsonObject =>
+  Object.fromEntries([...log.chainKinds()].sort(([a], [b]) => (a < b ? -1 : 1)));
+
+/** Test vectors: a receipt of the newest published live log, which must be accepted, and two forgeries made from it. */
 async function vectors(gateway: Gateway): Promise<Json> {
   const log = gateway.served.live.findLast((one) => one.published().size > 0);
   if (log === undefined) return [];
@@ -147,7 +156,7 @@ async function vectors(gateway: Gateway): Promise<Json> {
   ];
 }
 
-/** The newest published entry of some plugin; the first of the log where there is none yet. */
+/** The index of the newest published entry of a plugin, or 0 if there is none among the newest entries. */
 function sampleOf(log: Log): number {
   const { size } = log.published();
   for (let index = size - 1; index >= Math.max(0, size - SAMPLE_SPAN); index--) {

@@ -1,5 +1,5 @@
-// /export/offline-verify-kit.json: made once, committed to in the live log, and served until what it says
-// changes or it is an hour old. gateway/API.md §2.2 (a document that did not change is not committed twice), §2.5.
+// /export/offline-verify-kit.json. An entry of the live log commits to each kit, so a kit is served again until one of
+// its keys, logs or policies changes, or it is an hour old. gateway/API.md §2.2, §2.5.
 
 import { Type } from 'typebox';
 import { isLogError } from '../../log/index.ts';
@@ -14,9 +14,9 @@ import { placeOf } from './receipt-answer.ts';
 import { Jwks, Note, PurposeJwk } from './schemas.ts';
 import { sendBytes } from './send.ts';
 
-/** A checkpoint makes every kit another document, so age alone renews it no more often than this. */
+/** The age after which a new kit is made although only its checkpoints have changed. */
 const RENEW_MS = 3_600_000;
-/** Attached row of the live log: survives restarts, and stands in the batch of the kit's entry. */
+/** Attached row of the live log that holds the newest kit. It commits with the kit's entry. */
 const ROW = 'kit/document';
 
 const Kit = Type.Object(
@@ -29,11 +29,22 @@ const Kit = Type.Object(
       { keys: Type.Array(PurposeJwk) },
       { description: 'Keys of COSE receipts; none of them signs anything else.' },
     ),
-    logs: Type.Array(Type.Object({ origin: Type.String(), vkey: Type.String(), checkpoint: Note })),
+    logs: Type.Array(
+      Type.Object({
+        origin: Type.String(),
+        vkey: Type.String(),
+        checkpoint: Note,
+        policy: Type.String({
+          description:
+            'C2SP tlog-policy of this log alone; a verifier that takes it from here trusts the operator for it.',
+        }),
+        kinds: Type.Record(Type.String(), Type.Integer({ minimum: 1 }), {
+          description:
+            'Chain kinds that the entry types of the log declare, with their numbers of members.',
+        }),
+      }),
+    ),
     witnesses: Type.Array(Type.String(), { description: 'Verifier keys of cosigners.' }),
-    policy: Type.String({
-      description: 'C2SP tlog-policy; whoever takes it from here trusts the operator for it.',
-    }),
     algorithms: Type.Record(Type.String(), Type.String()),
     verify_steps: Type.Array(Type.String()),
     vectors: Type.Array(
@@ -72,7 +83,7 @@ const Kit = Type.Object(
   },
 );
 
-/** A kit that the entry at an index of a log commits to. */
+/** A kit, and the index of the entry that commits to it. */
 interface Committed {
   readonly foundation: string;
   readonly generated_at_ms: number;
@@ -80,19 +91,19 @@ interface Committed {
   readonly document: JsonObject;
 }
 
-/** The same with its log. */
+/** A kit, its entry's index and log. */
 interface Found extends Committed {
   readonly log: Log;
 }
 
-/** The kit; the verifier that it names is one of the static files. */
+/** The route of the kit. */
 export function kitRoutes(gateway: Gateway): readonly Route[] {
-  const shelf = new KitShelf(gateway, gateway.statics.get('verify.js') ?? null);
+  const cache = new KitCache(gateway, gateway.statics.get('verify.js') ?? null);
   const kit = route({
     method: 'GET',
     path: '/export/offline-verify-kit.json',
     tag: 'Crypto',
-    summary: 'Everything that verifying offline takes',
+    summary: 'Everything that offline verification needs',
     access: 'read',
     responses: {
       200: { description: 'The kit.', schema: Kit },
@@ -100,7 +111,7 @@ export function kitRoutes(gateway: Gateway): readonly Route[] {
     },
     errors: ['log_unavailable'],
     async handle(ctx) {
-      const { bytes, etag } = await shelf.current();
+      const { bytes, etag } = await cache.current();
       ctx.set('Cache-Control', 'no-cache');
       sendBytes(ctx, bytes, 'application/json', etag);
     },
@@ -108,24 +119,24 @@ export function kitRoutes(gateway: Gateway): readonly Route[] {
   return [kit];
 }
 
-/** The answer as it goes out. */
+/** The serialised answer. */
 interface KitAnswer {
   readonly bytes: Buffer;
   readonly etag: string;
-  /** Whether it has the place of its entry under a checkpoint. */
+  /** Whether the receipt shows the inclusion proof of its entry. */
   readonly placed: boolean;
 }
 
-/** Codes of a log that cannot commit to a new kit: the one before is served then. */
+/** Errors of a log that takes no entries. The previous kit is served then. */
 const NO_ENTRIES: ReadonlySet<string> = new Set([
-  ...['log_unavailable', 'log_closed', 'log_busy', 'clock_untrusted'],
+  ...['log_unavailable', 'log_read_only', 'log_closed', 'log_busy', 'clock_untrusted'],
 ]);
 
 /**
- * Holds the newest kit; requests that come while one is made share it. The kit has every log with a checkpoint, so
- * that a log that waits for its witnesses keeps nobody from verifying the others.
+ * Caches the newest kit. Concurrent requests share one that is being made. The kit leaves out logs without a checkpoint,
+ * so that a log that waits for its witnesses does not prevent the verification of the others.
  */
-class KitShelf {
+class KitCache {
   readonly #gateway: Gateway;
   readonly #verifier: StaticFile | null;
   #committed: Found | null = null;
@@ -169,7 +180,7 @@ class KitShelf {
     return this.#answerOf(this.#committed);
   }
 
-  /** The newest one of the live logs. */
+  /** The newest kit in the database of a live log. */
   #stored(): Found | null {
     for (const log of this.#gateway.served.live.toReversed()) {
       const row = log.attached(ROW);
@@ -197,7 +208,7 @@ class KitShelf {
 
   async #answerOf({ document, index, log }: Found): Promise<KitAnswer> {
     const known = this.#answer;
-    // One without a place is completed once a checkpoint covers its entry; until then nobody waits for it again.
+    // An answer without a proof is made again when a checkpoint covers the entry. Until then it is served from the cache.
     if (known !== null && (known.placed || log.published().size <= index)) return known;
     const receipt = this.#gateway.receipt(log, index);
     if (receipt === null) throw new Error(`the kit's entry ${String(index)} has no receipt`);

@@ -1,5 +1,5 @@
-// The read side of the logs as C2SP tlog-tiles: checkpoint, tiles and entry bundles. log/FORMAT.md §1.
-// Hot: these stand first in the router, do the least they can, and have a rate budget of their own.
+// The logs as C2SP tlog-tiles: checkpoint, tiles and entry bundles. log/FORMAT.md §1. These are the most frequent
+// requests, so they are first in the router and have a separate rate limit.
 
 import { Type } from 'typebox';
 import { parseTilePath, TILE_WIDTH } from '../../log/index.ts';
@@ -9,7 +9,7 @@ import type { Route, RouteContext } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { sendBytes } from './send.ts';
 
-/** Where a log is served: the newest of its kind, or one by its number. */
+/** The path parameters that name a log: its kind, and its number or none for the newest. */
 export interface LogPlace {
   readonly kind: string;
   readonly n?: string;
@@ -20,17 +20,17 @@ export const LOG_TAG = 'Log';
 const Kind = Type.String({ description: '`live` or `sandbox`.' });
 const Number_ = Type.String({ description: 'Number of the log within its kind, from 1.' });
 
-/** Schemas of the path parameters of the two places; what is no log is 404, so they check nothing. */
+/** The two path prefixes of a log. Their parameters have no pattern, because an unknown log is answered with 404. */
 export const PLACES = [
   { prefix: '/log/{kind}/{n}', members: { kind: Kind, n: Number_ } },
   { prefix: '/log/{kind}', members: { kind: Kind } },
 ] as const;
 
 const IMMUTABLE = 'public, max-age=31536000, immutable';
-// A partial tile never changes either, but is of no use once the tile has grown.
+// A partial tile never changes either, but nobody needs it once the tile has grown.
 const SHORT = 'public, max-age=60';
 
-/** The log that a path names; `resource_missing` when there is none. */
+/** The log that a path names. Throws `resource_missing` if there is none. */
 export function logAt(gateway: Gateway, { kind, n }: LogPlace): Log {
   if (kind === 'live' || kind === 'sandbox') {
     if (n === undefined) return gateway.logs[kind];
@@ -39,7 +39,7 @@ export function logAt(gateway: Gateway, { kind, n }: LogPlace): Log {
   throw new ApiError('resource_missing', 'there is no such log');
 }
 
-/** Checkpoint, tiles and bundles, under both places. */
+/** Checkpoint, tiles and bundles, under both prefixes. */
 export function logRoutes(gateway: Gateway): readonly Route[] {
   return PLACES.flatMap(({ prefix, members }) => [
     route({
@@ -49,7 +49,7 @@ export function logRoutes(gateway: Gateway): readonly Route[] {
       summary: 'Hash tile or entry bundle',
       description:
         '`<L>/<N>[.p/<W>]` is a tile of 256 (or W) hashes of 32 bytes, `entries/<N>[.p/<W>]` a bundle ' +
-        'of entries, each behind its length as u16 (C2SP tlog-tiles). A full tile is 404 until it is full.',
+        'of entries, each after its length as u16 (C2SP tlog-tiles). A full tile that is not full yet is 404.',
       access: 'read',
       budget: 'log',
       params: Type.Object({
@@ -88,7 +88,7 @@ export function logRoutes(gateway: Gateway): readonly Route[] {
           );
         }
         ctx.set('Cache-Control', 'no-cache');
-        // Cosignatures may join a note of the same size: its length tells them apart.
+        // Cosignatures may be added to a note of the same size, so the tag contains its length.
         const etag = `"${String(size)}.${String(note.length)}"`;
         sendBytes(ctx, Buffer.from(note), 'text/plain; charset=utf-8', etag);
       },

@@ -1,4 +1,4 @@
-// The gateway's own pages. They work without JavaScript as far as they can; nothing on them comes from elsewhere.
+// The gateway's own pages. They work without JavaScript where possible, and load nothing from other hosts.
 
 import { Type } from 'typebox';
 import { toHex } from '../../log/index.ts';
@@ -18,7 +18,7 @@ export function pageRoutes(gateway: Gateway): readonly Route[] {
     logPageRoute(gateway),
     ...docsRoutes(gateway),
     ...guideRoutes(gateway),
-    pageRoute({ path: '/', summary: 'What this is, and where to go on' }, () =>
+    pageRoute({ path: '/', summary: 'What this service is, and links to its pages' }, () =>
       gateway.page('home', {
         title: 'Proof for delegated decisions',
         here: '/',
@@ -26,7 +26,7 @@ export function pageRoutes(gateway: Gateway): readonly Route[] {
         logs: [gateway.logs.live, gateway.logs.sandbox].map((log) => logFacts(gateway, log)),
       }),
     ),
-    pageRoute({ path: '/status', summary: 'The state of the service, for people' }, (ctx) => {
+    pageRoute({ path: '/status', summary: 'The state of the service as a page' }, (ctx) => {
       const { page, status, components } = statusOf(gateway);
       ctx.set('Cache-Control', 'no-store');
       return gateway.page('status', {
@@ -54,10 +54,10 @@ function logFacts({ base_url }: Gateway, log: Log): object {
   };
 }
 
-/** What people download on purpose; the other files belong to pages. */
+/** Summaries of the files that people download. All other files belong to pages. */
 const SUMMARIES: Readonly<Record<string, string>> = {
   'verify.js': 'The offline verifier as one JavaScript module',
-  'kit.js': 'What reads an offline kit and a witness policy, as one JavaScript module',
+  'kit.js': 'The reader of offline kits and witness policies as one JavaScript module',
 };
 
 const VERSION = Type.Object({ v: Type.Optional(Type.String({ pattern: '^[0-9a-f]{16}$' })) });
@@ -77,7 +77,7 @@ export function staticRoutes({ statics }: Gateway): readonly Route[] {
         304: { description: 'As before.' },
       },
       handle(ctx) {
-        // Pages name a file with its hash: that address never changes its bytes.
+        // Pages name a file with its hash, so the bytes at that URL never change.
         const pinned = ctx.querystring === `v=${sha256.slice(0, 16)}`;
         ctx.set('Cache-Control', pinned ? 'public, max-age=31536000, immutable' : 'no-cache');
         sendBytes(ctx, bytes, type, `"${sha256}"`);

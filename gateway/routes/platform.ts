@@ -1,15 +1,17 @@
-// The service about itself: health, status, public metrics. gateway/API.md §13.
+// Routes about the service itself: health, probes, status, metrics, the OpenAPI document, and what a key is.
+// gateway/API.md §13.
 
+import { hash } from 'node:crypto';
 import { Type } from 'typebox';
 import { toBase64 } from '../../log/index.ts';
 import type { Log } from '../../log/index.ts';
-import { route } from '../../plugins/contract/index.ts';
+import { ApiError, route } from '../../plugins/contract/index.ts';
 import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { degradedOf, witnessesOf, statusOf } from './health.ts';
-import { probeRoutes } from './probes.ts';
-import { operatorRoutes } from './operator.ts';
+import { openApi } from '../openapi/document.ts';
 import { Count, Hash, Milliseconds, Note } from './schemas.ts';
+import { sendBytes } from './send.ts';
 
 const TAG = 'Platform';
 const uri = Type.String({ format: 'uri' });
@@ -20,8 +22,10 @@ const Health = Type.Object(
     audit_log_entries: { ...Count, description: 'Size of the live log, its own entries included.' },
     storage: Type.String(),
     uptime_seconds: Count,
-    degraded: Type.Array(Type.String(), { description: 'Ids of /status.json that do not work.' }),
-    reasons: Type.Array(Type.String(), { description: 'Of each id in `degraded`, what is wrong.' }),
+    degraded: Type.Array(Type.String(), {
+      description: 'Ids of the components in /status.json that have a fault.',
+    }),
+    reasons: Type.Array(Type.String(), { description: 'The fault of each id in `degraded`.' }),
     witnesses: Type.Array(
       Type.Object({
         log: Type.String(),
@@ -89,20 +93,51 @@ const publicMetricsSchema = (gateway: Gateway) =>
     {
       $id: 'PublicMetrics',
       description:
-        'Of the live log but for `sandbox`. Depths are tree sizes; classifications are counted over all live logs ' +
-        'that are served.',
+        'Of the live log, except `sandbox`. Depths are tree sizes. Classifications are counted over all served live logs.',
     },
   );
 
-/** /health, /status.json and /metrics/public, and what probes.ts and operator.ts add. */
+const Live = Type.Object({ status: Type.Literal('ok') }, { $id: 'Live' });
+
+const Ready = Type.Object(
+  {
+    ready: Type.Literal(true),
+    degraded: Type.Array(Type.String(), { description: 'As in /health.' }),
+    reasons: Type.Array(Type.String(), { description: 'As in /health.' }),
+  },
+  { $id: 'Ready' },
+);
+
+const KeyMetadata = Type.Object(
+  {
+    ok: Type.Literal(true),
+    api_base: uri,
+    role: Type.String({ description: 'carrier, insured, operator or service.' }),
+    sandbox: Type.Boolean(),
+    tenant_id: Type.String(),
+    tenant_ref: Type.String({ description: 'The reference of the tenant in the log of this key.' }),
+    key_id: Type.String(),
+    scopes: Type.Array(Type.String(), {
+      description:
+        'The scopes with which the key was issued. They are recorded and not enforced: the role decides what a key ' +
+        'may do. A plugin may require a scope.',
+    }),
+    verify_url: uri,
+  },
+  { $id: 'KeyMetadata' },
+);
+
+/** /health, /livez, /readyz, /status.json, /metrics, /metrics/public, /openapi.json and /api/v1/me. */
 export function platformRoutes(gateway: Gateway): readonly Route[] {
+  const { base_url } = gateway;
+  let document: ApiDocument | null = null;
   return [
     route({
       method: 'GET',
       path: '/health',
       tag: TAG,
       summary: 'Health',
-      description: '200 also when degraded: the body says so.',
+      description: 'The status is 200 even when the service is degraded; the body says so.',
       access: 'read',
       budget: 'none',
       responses: { 200: { description: 'ok or degraded.', schema: Health } },
@@ -159,8 +194,119 @@ export function platformRoutes(gateway: Gateway): readonly Route[] {
         };
       },
     }),
-    ...probeRoutes(gateway),
-    ...operatorRoutes(gateway),
+    route({
+      method: 'GET',
+      path: '/livez',
+      tag: TAG,
+      summary: 'Whether the process answers',
+      description: 'Checks nothing else. Restart the process if it does not answer.',
+      access: 'read',
+      budget: 'none',
+      responses: { 200: { description: 'The process answers.', schema: Live } },
+      handle(ctx) {
+        ctx.set('Cache-Control', 'no-store');
+        ctx.body = { status: 'ok' };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/readyz',
+      tag: TAG,
+      summary: 'Whether the service should get traffic',
+      description:
+        '503 while the service stops. A service whose live log takes no entries still answers reads, so it stays ' +
+        'ready, with the reasons. With `for=writes` it is not ready then.',
+      access: 'read',
+      budget: 'none',
+      query: Type.Object({
+        for: Type.Optional(
+          Type.Union([Type.Literal('reads'), Type.Literal('writes')], {
+            description: 'The kind of traffic; reads unless given.',
+          }),
+        ),
+      }),
+      responses: { 200: { description: 'Ready.', schema: Ready } },
+      errors: ['not_ready'],
+      handle(ctx) {
+        const degraded = degradedOf(gateway);
+        const members = {
+          degraded: degraded.map(({ id }) => id),
+          reasons: degraded.map(({ fault }) => fault),
+        };
+        const why = gateway.stopping()
+          ? 'the service stops'
+          : ctx.state.query.for === 'writes' && members.degraded.includes('live_log')
+            ? 'the live log takes no entries'
+            : null;
+        if (why !== null) throw new ApiError('not_ready', why, { members });
+        ctx.set('Cache-Control', 'no-store');
+        ctx.body = { ready: true, ...members };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/v1/me',
+      tag: 'Core',
+      summary: 'The key of this request',
+      access: 'key',
+      roles: ['carrier', 'insured'],
+      responses: { 200: { description: 'The key.', schema: KeyMetadata } },
+      handle(ctx) {
+        const { role, sandbox, tenant, tenant_ref, key_id, scopes } = ctx.state.caller;
+        const verify_url = `${base_url}/verify`;
+        ctx.set('Cache-Control', 'no-store');
+        ctx.body = {
+          ok: true,
+          api_base: base_url,
+          role,
+          sandbox,
+          tenant_id: tenant,
+          tenant_ref,
+          key_id,
+          scopes,
+          verify_url,
+        };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/metrics',
+      tag: TAG,
+      summary: 'Prometheus metrics',
+      access: { roles: ['service'] },
+      responses: {
+        200: {
+          description: 'Text exposition format.',
+          type: 'text/plain; version=0.0.4; charset=utf-8',
+        },
+      },
+      async handle(ctx) {
+        const { registry } = gateway.metrics;
+        const text = await registry.metrics();
+        ctx.set('Cache-Control', 'no-store');
+        ctx.set('Content-Type', registry.contentType);
+        ctx.body = text;
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/openapi.json',
+      tag: TAG,
+      summary: 'This interface as OpenAPI 3.1.0',
+      access: 'read',
+      responses: {
+        200: {
+          description: 'The document.',
+          schema: Type.Object({ openapi: Type.String() }, { additionalProperties: true }),
+        },
+        304: { description: 'As before.' },
+      },
+      handle(ctx) {
+        document ??= documentOf(gateway);
+        ctx.set('Cache-Control', 'public, max-age=300');
+        sendBytes(ctx, document.bytes, 'application/json', `"${document.sha256}"`);
+      },
+    }),
   ];
 }
 
@@ -168,4 +314,19 @@ function checkpointOf(log: Log): object {
   const { size, root, note, published_at_ms, map_head_ms, cosignatures } = log.published();
   const times = { published_at_ms, map_head_ms };
   return { origin: log.origin, size, root: toBase64(root), ...times, cosignatures, note };
+}
+
+/** The OpenAPI document as it is sent. */
+interface ApiDocument {
+  readonly bytes: Buffer;
+  readonly sha256: string;
+}
+
+/** Makes the document. The routes do not change while the service runs, so this is done once. */
+function documentOf(gateway: Gateway): ApiDocument {
+  const { base_url, types } = gateway;
+  const routes = gateway.routes();
+  const events = gateway.webhooks.rules;
+  const bytes = Buffer.from(JSON.stringify(openApi({ base_url, routes, types, events })));
+  return { bytes, sha256: hash('sha256', bytes, 'hex') };
 }

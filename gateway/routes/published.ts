@@ -1,4 +1,5 @@
-// Published sizes as parameters, and waiting for one: for a proof, or for a window to close. log/FORMAT.md §5.
+// Published sizes: parsing one from a query, and waiting for one that covers an entry or closes a window.
+// log/FORMAT.md §5.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log, Published } from '../../log/index.ts';
@@ -7,15 +8,15 @@ import { integerOf } from './schemas.ts';
 
 /** How long a request for a proof waits for the checkpoint that it needs. */
 const PROOF_WAIT_MS = 10_000;
-/** Longest Retry-After: clients keep it in 32 bits of milliseconds, and a far window is asked for again. */
+/** The longest Retry-After, because clients store it in 32 bits of milliseconds. */
 const MAX_RETRY_S = 86_400;
 /**
- * Map heads that only a reader's window asks for come at most this often: without it anyone could make
- * an idle log grow with every request.
+ * The shortest interval of map heads that are made because a reader waits for its window to close. Without this limit,
+ * anybody could make an idle log grow by requests.
  */
 const ASKED_HEAD_MS = 1000;
 
-/** The published size that a parameter names, the newest without one; else `parameter_invalid`. */
+/** The published size in a parameter, or the newest without one. Throws `parameter_invalid` for any other size. */
 export function publishedSize(log: Log, text: string | undefined, param: string): number {
   if (text === undefined) return log.published().size;
   const size = integerOf(text, param);
@@ -33,7 +34,7 @@ export function noteOf(log: Log, size: number): string {
   return note;
 }
 
-/** The newest checkpoint once it covers so many entries; `log_unavailable` when none comes in time. */
+/** Waits until the newest checkpoint covers this many entries. Throws `log_unavailable` after ten seconds. */
 export async function covering(log: Log, size: number): Promise<Published> {
   const newest = log.published();
   if (newest.size >= size) return newest;
@@ -45,8 +46,8 @@ export async function covering(log: Log, size: number): Promise<Published> {
 }
 
 /**
- * Resolves when a map head at or after `to_ms` is published. A window that does not close within
- * `wait_ms` is `window_not_closed`, with a Retry-After by which it will have, a day at most.
+ * Waits until a map head at or after `to_ms` is published. If that takes longer than `wait_ms`, it throws
+ * `window_not_closed` with a Retry-After after which the window is closed, or of one day if that is later.
  */
 export async function windowClosed(
   log: Log,
@@ -56,7 +57,7 @@ export async function windowClosed(
   if (log.published().map_head_ms >= to_ms) return;
   const now = clock.now();
   const signal = AbortSignal.timeout(clock.wait_ms);
-  // Too far ahead: nothing to wait for now.
+  // If the window ends later than this request may wait, it does not wait at all.
   if (to_ms - now < clock.wait_ms) {
     try {
       await closeAt(log, to_ms, clock, signal);
@@ -65,7 +66,7 @@ export async function windowClosed(
       if (!signal.aborted) throw cause;
     }
   } else if (to_ms <= now) {
-    // Who comes back after Retry-After finds it closed.
+    // Without waiting, requests the map head, so that the window is closed when the client tries again.
     void closeAt(log, to_ms, clock, AbortSignal.timeout(PROOF_WAIT_MS)).catch(() => undefined);
   }
   const seconds = Math.max(1, Math.ceil((to_ms - clock.now()) / 1000) + 1);
@@ -88,7 +89,7 @@ async function closeAt(
     if (map_head_ms >= to_ms) return;
     const now = clock.now();
     const early = Math.max(to_ms - now, published_at_ms + ASKED_HEAD_MS - now);
-    // The clock of the log may stand a moment behind: never spin.
+    // Waits for another checkpoint in any case, because the log's clock may be slightly behind.
     if (early > 0) await sleep(early, undefined, { signal });
     await log.whenPublished(Math.max(size, log.published().size) + 1, signal);
   }

@@ -1,5 +1,5 @@
-// What an answer about one receipt is made of: the entry, its place under a checkpoint, who may see what
-// it commits to, and the checks of gateway/API.md §1.5.
+// The parts of an answer about one receipt: the entry, its proof, the disclosures that the caller may see, and the checks
+// of gateway/API.md §1.5.
 
 import { formatTlogProof, fromBase64, fromHex, native, toBase64 } from '../../log/index.ts';
 import type { Disclosure, Erased, JsonObject, Kind, Log } from '../../log/index.ts';
@@ -19,14 +19,14 @@ export interface FoundEntry {
   readonly index: number;
 }
 
-/** Where an entry stands: members of `log` in a receipt. */
+/** The proof of an entry: members of `log` in a receipt. */
 export interface Place {
   readonly checkpoint: string;
   /** Base64, leaf side first. */
   readonly inclusion_proof: readonly string[];
 }
 
-/** The entry of an entry_id or an entry hash in the logs of these kinds, of each the newest log first. */
+/** Finds an entry by its id or its hash in the logs of these kinds, the newest log of each kind first. */
 export function findEntry(
   gateway: Gateway,
   kinds: readonly Kind[],
@@ -39,28 +39,28 @@ export function findEntry(
   return null;
 }
 
-/** The same; `resource_missing` where there is none. */
+/** Finds an entry like `findEntry`. Throws `resource_missing` if there is none. */
 export function entryNamed(gateway: Gateway, kinds: readonly Kind[], name: string): FoundEntry {
   const entry = findEntry(gateway, kinds, name);
   if (entry !== null) return entry;
   throw new ApiError('resource_missing', 'the log has no such entry', { param: 'entry_id' });
 }
 
-/** Waits for a checkpoint over the entry; null where the log is not publishing at the moment. */
+/** Waits for a checkpoint that covers the entry. Null if the log does not publish one in time. */
 export async function placeOf(log: Log, index: number): Promise<Place | null> {
   try {
     const { size, note } = await covering(log, index + 1);
     return { checkpoint: note, inclusion_proof: log.inclusion(index, size).map(toBase64) };
   } catch (error) {
-    // The entry is durable and signed: its receipt is shown without a place.
+    // The entry is durable and signed, so its receipt is shown without a proof.
     if (isApiError(error)) return null;
     throw error;
   }
 }
 
 /**
- * What opens the commitments of an entry, for a key of the tenant whose entry it is; else nothing. That
- * they were erased stands in the log, and is shown to all.
+ * The disclosures of an entry, if the caller has a key of the tenant whose entry it is; else undefined. An erasure is
+ * public, so it is shown to every caller.
  */
 export async function disclosuresFor(
   gateway: Gateway,
@@ -83,12 +83,12 @@ export async function disclosuresFor(
     return Object.fromEntries(Object.keys(commitments).map((name) => [name, erased]));
   }
   if (caller.key_id === null || caller.kind !== log.kind) return undefined;
-  // The tenant of an insured is its carrier: the carrier's texts are not for it.
+  // An insured shares the tenant of its carrier, but must not see the carrier's texts.
   if (tenant_ref !== caller.tenant_ref || caller.role === 'insured') return undefined;
   return gateway.disclosures.open(gateway.served[log.kind], entry_id);
 }
 
-/** The receipt of an entry as a caller may see it, and its place. */
+/** The receipt of an entry with the disclosures that the caller may see, and its proof. */
 export async function shownReceipt(
   gateway: Gateway,
   entry: FoundEntry,
@@ -102,7 +102,7 @@ export async function shownReceipt(
   return { receipt, place };
 }
 
-/** What gateway/API.md §1.5 answers about a receipt. */
+/** The proof and the checks of a receipt (gateway/API.md §1.5). */
 export interface CheckedReceipt {
   readonly proof: { readonly tlog_proof: string; readonly checkpoint: string } | null;
   readonly checks: {
@@ -113,7 +113,7 @@ export interface CheckedReceipt {
   };
 }
 
-/** Checks a receipt as anyone can, with the offline verifier, and gives its portable proof. */
+/** Checks a receipt with the offline verifier, and returns its portable proof. */
 export function checkReceipt(log: Log, receipt: JsonObject, place: Place | null): CheckedReceipt {
   const shown = place === null ? {} : { log: { ...(receipt['log'] as JsonObject), ...place } };
   const { origin, vkey } = log;
@@ -137,7 +137,7 @@ export function checkReceipt(log: Log, receipt: JsonObject, place: Place | null)
   };
 }
 
-/** The portable proof of an entry's place. */
+/** The proof of an entry as a C2SP tlog-proof. */
 export function tlogProofOf(index: number, { checkpoint, inclusion_proof }: Place): string {
   const path = inclusion_proof.map((hash) => fromBase64(hash, 32));
   return formatTlogProof({ index, path, checkpoint });

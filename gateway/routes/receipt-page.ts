@@ -1,28 +1,31 @@
-// A receipt as a page that can be printed and handed on: what the log signed, where it stands, and a code that leads
-// back to it. gateway/API.md §1.1, §1.4.
+// A receipt as a page to print or to pass on: the signed entry, its proof, and a QR code of its permalink.
+// gateway/API.md §1.1, §1.4.
 
 import { renderSVG } from 'uqr';
 import type { Json, JsonObject, Log } from '../../log/index.ts';
 import { checkReceipt } from './receipt-answer.ts';
 import type { Place } from './receipt-answer.ts';
 
-/** Members that the page shows at a place of their own. */
-const ELSEWHERE = new Set([
+/** Members that the page shows separately, not in its list of members. */
+const SEPARATE = new Set([
   ...['type', 'origin', 'entry_id', 'index', 'issued_at_ms', 'kid', 'sandbox', 'signature'],
   ...['entry_hash', 'permalink', 'verify_url', 'log', 'commitments', 'disclosures', 'links'],
 ]);
 
-/** The data of the view. */
+/** The data of the view. `sentence` describes the entry, on the page and in previews of links to it. */
 export function receiptPage(
   log: Log,
   receipt: JsonObject,
   place: Place | null,
+  sentence: string,
 ): { readonly title: string } & Readonly<Record<string, unknown>> {
   const { type, entry_id, index, issued_at_ms, kid, permalink } = receipt as Record<string, string>;
   const { checks } = checkReceipt(log, receipt, place);
   const query = log.kind === 'sandbox' ? '?log=sandbox' : '';
   return {
     title: `Receipt ${entry_id ?? ''}`,
+    description: sentence,
+    sentence,
     receipt,
     type,
     entry_id,
@@ -35,7 +38,7 @@ export function receiptPage(
     verify_path: `/verify?entry_id=${entry_id ?? ''}${query.replace('?', '&')}`,
     json: JSON.stringify(receipt, null, 2),
     members: Object.entries(receipt)
-      .filter(([name]) => !ELSEWHERE.has(name))
+      .filter(([name]) => !SEPARATE.has(name))
       .map(([name, value]) => ({ name, value: textOf(value) })),
     commitments: commitmentsOf(receipt),
     chains: chainsOf(receipt),
@@ -44,7 +47,7 @@ export function receiptPage(
     size: place === null ? null : sizeOf(place),
     included: checks.inclusion_valid,
     proof_path: `/r/${entry_id ?? ''}/tlog-proof${query}`,
-    // Only black modules on white, whatever the colours of the page: a reader needs the contrast.
+    // The code is black on white in every colour scheme, because scanners need the contrast.
     code: renderSVG(permalink ?? '', { border: 2, pixelSize: 4 }),
   };
 }
@@ -53,7 +56,7 @@ const textOf = (value: Json): string => (typeof value === 'string' ? value : JSO
 
 const sizeOf = ({ checkpoint }: Place): number => Number(checkpoint.split('\n', 2)[1]);
 
-/** Each commitment, and what opens it where whoever asks may see that. */
+/** Each commitment, with its value if the receipt discloses it. */
 function commitmentsOf({ commitments, disclosures }: JsonObject): object[] {
   const opened = (disclosures ?? {}) as Readonly<Record<string, JsonObject>>;
   return Object.entries((commitments ?? {}) as JsonObject).map(([name, hash]) => {

@@ -2,6 +2,7 @@
 // gateway/API.md §1.4, §1.5.
 
 import { Type } from 'typebox';
+import { readEntry } from '../../log/index.ts';
 import type { Kind } from '../../log/index.ts';
 import {
   ApiError,
@@ -67,8 +68,8 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
       tag: TAG,
       summary: 'Looks a receipt up and checks it',
       description:
-        'By entry_id or entry hash. The checks are this service checking itself: `actlog verify` checks ' +
-        'the same without it. Disclosures are shown to the tenant whose entry it is.',
+        'By entry_id or entry hash. This service checks its own receipt; `actlog verify` makes the same checks ' +
+        'independently of it. Disclosures are shown only to the tenant whose entry it is.',
       access: 'read',
       query: Type.Object({
         entry_id: EntryOrHash,
@@ -87,9 +88,10 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
       method: 'GET',
       path: '/verify',
       tag: TAG,
-      summary: 'Checks whatever is shown, in the browser',
+      summary: 'The verifier as a page',
       description:
-        'What `verify_url` of every receipt names. Whoever asks for JSON gets the answer of /receipt/lookup.',
+        'The `verify_url` of every receipt. The page checks documents in the browser. A request that prefers JSON ' +
+        'gets the answer of /receipt/lookup.',
       access: 'read',
       query: Type.Object({
         entry_id: Type.Optional(Type.String({ maxLength: 512, description: 'Or the entry hash.' })),
@@ -129,7 +131,7 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
       access: 'read',
       params: Type.Object({ entry_id: EntryOrHash }),
       query: Type.Object({ log: LogOfEntry }),
-      description: 'A page for browsers; JSON for whoever does not ask for HTML first.',
+      description: 'A page if the request prefers HTML, otherwise JSON.',
       responses: {
         200: { description: 'The receipt with its proof.', schema: EntryReceipt, page: HTML },
       },
@@ -149,7 +151,10 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
         const { log, index } = entry;
         const { receipt, place } = await shownReceipt(gateway, entry, caller);
         if (asPage) {
-          sendPage(ctx, gateway.page('receipt', receiptPage(log, receipt, place)));
+          // The sentence is made from the entry, because the receipt may contain disclosures.
+          const { statement } = readEntry(log.entry(index) ?? '');
+          const sentence = gateway.sentence(statement);
+          sendPage(ctx, gateway.page('receipt', receiptPage(log, receipt, place, sentence)));
           return;
         }
         ctx.body =

@@ -20,7 +20,7 @@ export const Hash = Type.String({
 export const kindName = (description: string): TUnion<[TLiteral<'live'>, TLiteral<'sandbox'>]> =>
   Type.Union([Type.Literal('live'), Type.Literal('sandbox')], { description });
 
-/** A decimal in a query: no sign, no leading zero; `integerOf` keeps it to 2^53 - 1. */
+/** A decimal in a query, without sign and leading zeros. `integerOf` parses it and refuses numbers over 2^53 - 1. */
 export const integerText = (description: string): TString =>
   Type.String({ pattern: '^(0|[1-9][0-9]{0,15})$', description });
 
@@ -52,7 +52,7 @@ export const Jwk = Type.Object(
   { $id: 'ReceiptKey' },
 );
 
-/** A key of another purpose than receipts; formats of others may ask for another algorithm. */
+/** A key that does not sign receipts. External formats may require another algorithm than Ed25519. */
 export const PurposeJwk = Type.Object(
   {
     kty: Type.Enum(['OKP', 'EC']),
@@ -73,7 +73,7 @@ export const Jwks = Type.Object(
   { $id: 'Jwks' },
 );
 
-/** The number that a query parameter spells; `parameter_invalid` with its name beyond 2^53 - 1. */
+/** The number in a query parameter. Throws `parameter_invalid` over 2^53 - 1. */
 export function integerOf(text: string, param: string): number {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) {
@@ -82,7 +82,7 @@ export function integerOf(text: string, param: string): number {
   return value;
 }
 
-/** What the core says against a parameter, naming it; anything else is thrown on as it is. */
+/** Turns an error of the log into `parameter_invalid` for a parameter. Throws any other error again. */
 export function refusedParameter(param: string, cause: unknown): Error {
   if (!isLogError(cause)) throw cause;
   return new ApiError('parameter_invalid', `${param}: ${cause.message}`, { param, cause });

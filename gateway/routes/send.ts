@@ -1,10 +1,12 @@
-// Answers that are bytes or text already: with an entity tag, 304 where the client has them. RFC 9110 §13.1.2.
+// Sends answers that are serialised already. With an entity tag that the client has, the answer is 304 (RFC 9110
+// §13.1.2).
 
 import type { ParameterizedContext } from 'koa';
 
 /**
- * Sends bytes of a type. `etag` is a strong tag, quotes included. A Uint8Array goes out as a view, without
- * a copy: Koa would take it for JSON.
+ * Sends bytes. A Uint8Array is wrapped in a Buffer without a copy, because Koa would send it as JSON.
+ *
+ * @param etag a strong entity tag with its quotes
  */
 export function sendBytes(
   ctx: ParameterizedContext<object>,
@@ -24,16 +26,22 @@ export function sendBytes(
     : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** Sends what is JSON text already; as bytes, which Node sends without counting them first. */
+/** Sends JSON text as bytes, because Node would scan a string for its length first. */
 export function sendText(ctx: ParameterizedContext<object>, json: string): void {
   ctx.set('Content-Type', 'application/json; charset=utf-8');
   ctx.body = Buffer.from(json);
 }
 
-/** Weak comparison against a list of tags or `*`. */
+/** Weak comparison with a list of tags or `*`. The tag of a compressed answer ends in `-gzip` (http/compress.ts). */
 function matches(header: string, etag: string): boolean {
   return (
     header.trim() === '*' ||
-    header.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
+    header.split(',').some(
+      (tag) =>
+        tag
+          .trim()
+          .replace(/^W\//, '')
+          .replace(/-gzip"$/, '"') === etag,
+    )
   );
 }

@@ -1,8 +1,8 @@
-// /signal/trigger/subscriptions: who is told of triggers, of a tenant's own classifications and of checkpoints.
+// /signal/trigger/subscriptions: webhook subscriptions to triggers, to classifications of the tenant and to checkpoints.
 // gateway/API.md §11; Standard Webhooks.
 
 import { Type } from 'typebox';
-import { ApiError, route } from '../../plugins/contract/index.ts';
+import { ApiError, listRoute, route } from '../../plugins/contract/index.ts';
 import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { MAX_SUBSCRIPTIONS } from '../webhooks/subscriptions.ts';
@@ -23,10 +23,14 @@ const Shown = Type.Object(
     url: Type.String(),
     types: Type.Array(Type.String()),
     trigger_id: Type.Optional(TriggerId),
-    signed_with_secret: Type.Boolean({ description: 'Whether `v1` stands beside `v1a`.' }),
+    signed_with_secret: Type.Boolean({
+      description: 'Whether messages also have a `v1` signature.',
+    }),
     status: Type.Union([Type.Literal('enabled'), Type.Literal('disabled')]),
     disabled_reason: Type.Optional(
-      Type.String({ description: '`gone`: it answered 410. `unreachable`: for three days.' }),
+      Type.String({
+        description: '`gone`: it answered 410. `unreachable`: it failed for three days.',
+      }),
     ),
     created_at_ms: Milliseconds,
   },
@@ -47,13 +51,17 @@ const Made = Type.Object(
 /** POST, GET and DELETE. */
 export function subscriptionRoutes(gateway: Gateway): readonly Route[] {
   const { subscriptions, types } = gateway.webhooks;
+  const { PAGE_DEFAULT: page_default, PAGE_MAX: page_max } = gateway.config;
+  const limits = { page_default, page_max };
   const Order = Type.Object(
     {
       url: Type.String({ maxLength: MAX_URL_CHARS, description: 'An https address.' }),
       types: Type.Array(Type.Enum([...types]), { minItems: 1, maxItems: types.length }),
       trigger_id: Type.Optional(TriggerId),
       secret: Type.Optional(
-        Type.Boolean({ description: 'Also sign with a shared secret (`v1`), which is made here.' }),
+        Type.Boolean({
+          description: 'Also sign with a shared secret (`v1`) that the service makes.',
+        }),
       ),
     },
     { $id: 'WebhookSubscriptionOrder' },
@@ -88,23 +96,26 @@ export function subscriptionRoutes(gateway: Gateway): readonly Route[] {
         };
       },
     }),
-    route({
-      method: 'GET',
-      path: PATH,
-      tag: TAG,
-      summary: 'Subscriptions of this tenant',
-      access: 'key',
-      responses: {
-        200: {
-          description: 'Oldest first.',
-          schema: Type.Object({ ok: Type.Literal(true), subscriptions: Type.Array(Shown) }),
-        },
+    listRoute(
+      { limits },
+      {
+        path: PATH,
+        tag: TAG,
+        summary: 'Subscriptions of this tenant, oldest first',
+        access: 'key',
+        ...{ $id: 'WebhookSubscriptions', row: Shown, former: { data: 'subscriptions' } },
+        members: { ok: Type.Literal(true) },
+        places: '^\\d{16}\\.sub_[0-9A-Za-z]{24}$',
+        find: ({ caller }, { after = '', limit }) =>
+          subscriptions
+            .of(caller)
+            .filter((one) => placeOf(one) > after)
+            .slice(0, limit),
+        placeOf,
+        shown,
+        beside: () => ({ ok: true }),
       },
-      handle(ctx) {
-        ctx.set('Cache-Control', 'no-store');
-        ctx.body = { ok: true, subscriptions: subscriptions.of(ctx.state.caller).map(shown) };
-      },
-    }),
+    ),
     route({
       method: 'DELETE',
       path: `${PATH}/{id}`,
@@ -132,6 +143,9 @@ export function subscriptionRoutes(gateway: Gateway): readonly Route[] {
     }),
   ];
 }
+
+const placeOf = ({ id, created_at_ms }: Subscription): string =>
+  `${String(created_at_ms).padStart(16, '0')}.${id}`;
 
 function shown(one: Subscription): object {
   const { id, url, types, trigger_id, secret, disabled_at_ms, disabled_reason, created_at_ms } =

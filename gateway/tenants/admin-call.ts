@@ -1,23 +1,22 @@
-// One administrative act from the command line: through the running server, or on the data folder itself
-// when none runs.
+// Runs one administrative verb of the command line: through the running server, or on the data folder if no server
+// runs.
 
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { openRegister } from '../../log/index.ts';
 import type { Json } from '../../plugins/contract/index.ts';
-import { commandVerbs } from '../host/commands.ts';
 import { registerPlace } from '../config.ts';
 import type { ConfigSources } from '../config.ts';
-import { openGateway } from '../open.ts';
-import { adminVerbs, keyVerbs, NEW_KEYS } from './admin.ts';
 import type { AdminArgs, AdminVerbs } from './admin.ts';
 import { askServer } from './admin-socket.ts';
 import { acceptEmptyStore, openGatewayStore } from './store.ts';
 import { AdminError, Tenants } from './tenants.ts';
 
 /**
- * Performs a verb of admin.ts. Without a server, verbs about keys and tenants open the gateway's database only, where it has tenants;
- * the others open the logs, with the given settings. Throws `AdminError` or `LogError`.
+ * Performs a verb of admin.ts. If no server runs, verbs about keys and tenants open only the gateway's database, unless
+ * it has no tenants. All other verbs open the logs with the given settings.
+ *
+ * @throws AdminError, LogError
  */
 export async function adminCall(
   sources: ConfigSources,
@@ -26,15 +25,19 @@ export async function adminCall(
 ): Promise<Json> {
   const answered = await askServer(sources.config.DATA_DIR, verb, args);
   if (answered !== null) return answered.result;
+  // A verb that the server performs needs none of these, and loading them takes a second.
+  const { commandVerbs } = await import('../host/commands.ts');
+  const { openGateway } = await import('../open.ts');
+  const { adminVerbs, keyVerbs, NEW_KEYS } = await import('./admin.ts');
   const folder = join(sources.config.DATA_DIR, 'gateway');
-  // What is said once is for the log of a server.
+  // `witnessed` suppresses the notices that are given once per folder; the server must log them.
   const place = { ...registerPlace(sources.config), witnessed: true };
   const { register } = await openRegister(place);
   try {
     if (verb === NEW_KEYS) await acceptEmptyStore(folder, register);
     const store = await openGatewayStore(folder, register);
     try {
-      // Without tenants, only the logs can tell a new folder from one that lost them.
+      // Without tenants, only the logs show whether the folder is new or lost its tenants.
       if (store.tenants.size > 0) {
         const verbs = keyVerbs(await Tenants.load(store, Date.now));
         if (Object.hasOwn(verbs, verb)) return await run(verbs, verb, args);

@@ -1,5 +1,6 @@
-// How the command line reaches a running gateway: a socket in the data folder that only its owner can open;
-// one line of JSON each way. LevelDB has one process, so what a server holds is changed through it.
+// The socket through which the command line reaches a running gateway. LevelDB allows one process, so a data folder that
+// a server has open can be changed only through the server. The socket is in the data folder; only its owner can open
+// it. The request and the answer are one line of JSON each.
 
 import { hash } from 'node:crypto';
 import { chmod, lstat, mkdir, rm } from 'node:fs/promises';
@@ -10,27 +11,27 @@ import { dirname, join, resolve } from 'node:path';
 import { isJsonObject, isLogError, parseJson } from '../../log/index.ts';
 import type { Json } from '../../plugins/contract/index.ts';
 import type { AdminArgs, AdminVerbs } from './admin.ts';
-import { AdminError } from './tenants.ts';
+import { AdminError, isAdminError } from './tenants.ts';
 
-/** Socket paths are short on every system (108 bytes with their end on Linux, 104 on macOS). */
-const LONGEST_PATH = 100;
-const LONGEST_LINE = 65_536;
+/** Operating systems limit socket paths: 108 bytes on Linux and 104 on macOS, with the final zero. */
+const MAX_PATH_BYTES = 100;
+const MAX_LINE_CHARS = 65_536;
 
-/** Where the socket of a data folder is: in it, or in a private folder of the user when that path is too long. */
+/** The path of the socket of a data folder. If it is too long, it is in a private folder of the user instead. */
 export function socketPath(data: string): string {
   const own = join(resolve(data), 'admin.sock');
-  if (Buffer.byteLength(own) <= LONGEST_PATH) return own;
+  if (Buffer.byteLength(own) <= MAX_PATH_BYTES) return own;
   const name = hash('sha256', resolve(data), 'hex').slice(0, 24);
   return join(tmpdir(), `actlog-${String(userInfo().uid)}`, `${name}.sock`);
 }
 
-/** Serves the verbs; the caller holds the data folder, so a socket file that is there is left over. */
+/** Serves the verbs. The caller holds the data folder, so an existing socket file is a leftover. */
 export async function serveAdmin(
   data: string,
   verbs: AdminVerbs,
 ): Promise<{ close(): Promise<void> }> {
   const path = socketPath(data);
-  // 0700 on the folder keeps others out also in the moment before the socket has its own mode.
+  // The mode 0700 of the folder protects the socket until it has its own mode.
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   await checkShared(data, path);
   await chmod(dirname(path), 0o700);
@@ -59,7 +60,7 @@ export async function serveAdmin(
   };
 }
 
-/** Asks the server that holds the data folder; null when none runs. Throws `AdminError` with what it says. */
+/** Asks the server that holds the data folder; null if none runs. Throws `AdminError` with the server's message. */
 export async function askServer(
   data: string,
   verb: string,
@@ -84,8 +85,8 @@ export async function askServer(
 }
 
 /**
- * Everyone may make a folder in the one for temporary files. Whose it is can put a socket of their own into it, and
- * take or answer what the command line sends.
+ * Any user can make a folder in the folder for temporary files. Its owner could put a socket into it and read or answer
+ * the requests of the command line.
  */
 async function checkShared(data: string, path: string): Promise<void> {
   const folder = dirname(path);
@@ -95,10 +96,10 @@ async function checkShared(data: string, path: string): Promise<void> {
     throw error;
   });
   if (found === null || (found.isDirectory() && found.uid === userInfo().uid)) return;
-  throw new AdminError(`${folder} is no folder of this user: remove it, or shorten DATA_DIR`);
+  throw new AdminError(`${folder} is not a folder of this user: remove it, or shorten DATA_DIR`);
 }
 
-/** Runs one verb of an open gateway; what cannot be done is an error in words, anything else a defect. */
+/** Runs one verb of an open gateway. An expected error is returned as a message; any other exception is a defect. */
 async function perform(
   verbs: AdminVerbs,
   line: string,
@@ -112,12 +113,12 @@ async function perform(
     if (perform === undefined) throw new AdminError(`there is no verb ${JSON.stringify(verb)}`);
     return { result: await perform((args ?? {}) as AdminArgs) };
   } catch (error) {
-    if (error instanceof AdminError || isLogError(error)) return { error: error.message };
+    if (isAdminError(error) || isLogError(error)) return { error: error.message };
     return { error: `the server failed: ${error instanceof Error ? error.message : 'unknown'}` };
   }
 }
 
-function readLine(socket: Socket, longest = LONGEST_LINE): Promise<string> {
+function readLine(socket: Socket, max_chars = MAX_LINE_CHARS): Promise<string> {
   return new Promise((done, reject) => {
     let text = '';
     socket.setEncoding('utf8');
@@ -125,7 +126,7 @@ function readLine(socket: Socket, longest = LONGEST_LINE): Promise<string> {
       text += chunk;
       const end = text.indexOf('\n');
       if (end >= 0) done(text.slice(0, end));
-      else if (text.length > longest) reject(new Error('line is too long'));
+      else if (text.length > max_chars) reject(new Error('line is too long'));
     });
     socket.on('close', () => reject(new Error('the connection ended early')));
   });

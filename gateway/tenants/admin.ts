@@ -1,5 +1,5 @@
-// What the command line may do to a gateway: keys, tenants, the logs' own keys, backup, clock. gateway/API.md §2.2, §3.1.
-// The verbs are the same whether a server runs (admin-socket.ts) or not.
+// The administrative verbs: API keys, tenants, keys of the logs, webhooks, backup, clock. gateway/API.md §2.2, §3.1.
+// A running server performs them through its socket (admin-socket.ts); otherwise the command line does (admin-call.ts).
 
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,18 +13,18 @@ import type { GatewayStore } from './store.ts';
 import { AdminError } from './tenants.ts';
 import type { Tenants } from './tenants.ts';
 
-/** Named arguments of a verb, as they stand in JSON. */
+/** The arguments of a verb by name. */
 export type AdminArgs = Readonly<Record<string, Json | undefined>>;
 
-/** A verb: `keys issue`, `keys list`, … */
+/** Verbs by name, such as `keys issue`. The result is serialised as JSON. */
 export type AdminVerbs = Readonly<Record<string, (args: AdminArgs) => Promise<unknown>>>;
 
-/** Makes first keys where the tenants of a data folder are lost; only while no server runs. */
+/** The verb that issues first keys for a data folder that has lost its tenants. It needs a stopped server. */
 export const NEW_KEYS = 'keys first';
 
 const WEEK_MS = 7 * 86_400_000;
 
-/** The verbs that need the gateway's own database only. */
+/** The verbs that need only the gateway's database, not the logs. */
 export function keyVerbs(tenants: Tenants): AdminVerbs {
   return {
     'keys issue': (args) =>
@@ -114,7 +114,7 @@ export function adminVerbs(
   };
 }
 
-/** The plugin and the name of the keys for a use. */
+/** The plugin and the name of the purpose keys that the argument `use` names. */
 function purposeOf(keys: PluginKeys, args: AdminArgs): Pick<PluginKey, 'plugin' | 'name'> {
   const use = text(args, 'use');
   const one = keys.all().find(({ name }) => name === use);
@@ -136,7 +136,7 @@ function millis(args: AdminArgs, name: string): number {
   return value;
 }
 
-/** When a new key ends; undefined where it has no end. */
+/** When a new key expires; undefined if it does not. */
 function endIn(args: AdminArgs): number | undefined {
   return args['expires_at_ms'] === undefined ? undefined : millis(args, 'expires_at_ms');
 }

@@ -1,4 +1,4 @@
-// API keys: their text, their hash, and how a presented one is judged. gateway/API.md §3.1, §3.2.
+// API keys: their text, their hash, and the check of a presented key. gateway/API.md §3.1, §3.2.
 
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Kind, Role } from '../../plugins/contract/index.ts';
@@ -19,9 +19,9 @@ export interface KeyRecord {
   readonly created_at_ms: number;
   readonly expires_at_ms?: number;
   readonly revoked_at_ms?: number;
-  /** 2 since the roles `operator` and `service` are apart; missing from keys of before. */
+  /** 2 since the roles `operator` and `service` are separate; absent from older keys. */
   readonly form?: 2;
-  /** The key that this one takes over from. */
+  /** The key that this one replaces. */
   readonly rotated_from?: string;
 }
 
@@ -36,18 +36,18 @@ export function newKeyText(kind: Kind): string {
 /** A name for a key. */
 export const newKeyId = (): string => `key_${base62(12)}`;
 
-/** What is stored of a key. */
+/** The stored form of a key: hex of its SHA-256. */
 export const keyHash = (text: string): string => hash('sha256', text, 'hex');
 
-/** The kind that a text claims by its prefix; null when it is no key at all. */
+/** The kind of log in the prefix of a key; null if the text is not a key. */
 export function kindOfKey(text: string): Kind | null {
   const match = SHAPE.exec(text);
   return match === null ? null : (match[1] as Kind);
 }
 
-/** Judges a presented key against the record that its hash found. */
+/** Checks a presented key against the record of its hash. */
 export function judge(record: KeyRecord, sha256: string, now_ms: number): KeyRefusal | null {
-  // The map found it by this very hash; the compare costs nothing and needs no argument about timing.
+  // The record was found by this hash, so the comparison is redundant. It makes the check independent of the lookup.
   if (!timingSafeEqual(Buffer.from(record.sha256), Buffer.from(sha256))) return 'api_key_invalid';
   if (record.revoked_at_ms !== undefined) return 'api_key_revoked';
   if (record.expires_at_ms !== undefined && record.expires_at_ms <= now_ms)

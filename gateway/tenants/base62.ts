@@ -6,7 +6,7 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const POOL = Buffer.alloc(8192);
 let used = POOL.length;
 
-/** `length` independent characters, each of 5.95 bits from the system's generator. */
+/** Returns `length` independent, uniformly distributed characters (5.95 bits each) from the system's generator. */
 export function base62(length: number): string {
   let text = '';
   while (text.length < length) {
@@ -14,7 +14,7 @@ export function base62(length: number): string {
       randomFillSync(POOL);
       used = 0;
     }
-    // Six bits, thrown away where they name no character, so that each is equally likely.
+    // Values 62 and 63 are skipped, so that every character is equally likely.
     const character = ALPHABET[(POOL[used] ?? 0) & 63];
     POOL[used] = 0;
     used += 1;

@@ -1,6 +1,6 @@
-// Counts that are no entries, such as visits of a partner's links. Each is on disk when its `add` resolves, and
-// all that come while one write is under way share the next. A disk that refuses loses none: they stay in
-// memory, and the next count, or the end, tries again.
+// Counts that are not entries, such as visits of a partner's links. A count is on disk when its `add` resolves. Counts
+// that come during a write share the next one. After a failed write they stay in memory, and the next count or the stop
+// writes them.
 
 import type { Counters as CountersDoor } from '../../plugins/contract/index.ts';
 import type { GatewayStore } from './store.ts';
@@ -16,7 +16,7 @@ export class Counters implements CountersDoor {
   #written = 0;
   #writing: Promise<void> | null = null;
 
-  /** `refused` hears of each write that failed. */
+  /** `refused` is called with the error of each failed write. */
   constructor(
     store: Pick<GatewayStore, 'counts' | 'putCounts'>,
     refused: (error: unknown) => void,
@@ -36,14 +36,14 @@ export class Counters implements CountersDoor {
     this.#added += 1;
     const needed = this.#added;
     try {
-      // The write under way may have started before this one stood in line: then the next one has it.
+      // A write that is in progress may not include this count; then the next write does.
       while (this.#written < needed) await (this.#writing ??= this.#write());
     } catch (error) {
       this.#refused(error);
     }
   }
 
-  /** Writes what a disk refused before, a last time. */
+  /** Tries once more to write counts whose write failed. */
   async close(): Promise<void> {
     try {
       while (this.#written < this.#added) await (this.#writing ??= this.#write());

@@ -1,27 +1,44 @@
-// The private store of disclosures: the salt and value behind each commitment, sealed under a random key
-// for each entry. The sealed text goes into the log's batch as a row of its own; the keys stand in a database
-// beside it that no backup holds, so that destroying a key destroys the text wherever it is (gateway/API.md §1.2).
+// The private store of disclosures: the salts and values behind the commitments of an entry (gateway/API.md §1.2).
 //
-// Every method takes all served logs of a kind: after a succession the sealed row of an entry stands in the closed
-// log, and the entry that says that it was erased may stand in the one that takes entries.
+// They are encrypted under a random key for each entry. The ciphertext is a row in the database of the log and commits
+// with the entry. The keys are in another database, which no backup contains. Destroying a key therefore destroys the
+// text in every copy of the log.
+//
+// Methods take all served logs of a kind, because after a succession the sealed row of an entry is in the closed log,
+// while the entry that records its erasure may be in the new one.
 
+import { randomBytes } from 'node:crypto';
 import type { Disclosure, Log, PendingRow, Register } from '../../log/index.ts';
-import { KEY_ID_BYTES, keyRow, KeyStock } from './key-stock.ts';
-import type { StockedKey } from './key-stock.ts';
-import { SealPool } from './seal-pool.ts';
-import { openSealed } from './sealing.ts';
+import { KEY_BYTES, openSealed, SealPool } from './sealing.ts';
 import { erasureOf } from './erasure.ts';
 import { acceptLevel } from './level-care.ts';
 import type { LevelPlace } from './level-rows.ts';
 import { SyncedLevel } from './synced-level.ts';
 
-/** What opens one entry's commitments, by member. */
+/** The disclosures of one entry, by member. */
 export type EntryDisclosures = Readonly<Record<string, Disclosure>>;
 
-/** Row of a sealed text: id of its key[16] ‖ what `sealBatch` made of it. */
+/** Keys that one synced write stores: enough for the requests that come during the next write. */
+const BLOCK = 2048;
+/** With fewer keys left, the next block is written while these are used. */
+const LOW = BLOCK / 2;
+
+/** Bytes of the random id of a key. Ids are random so that a database that was lost never reuses one. */
+export const KEY_ID_BYTES = 16;
+
+/** An AES-256 key that is on disk, and its id. */
+interface StockedKey {
+  readonly id: Uint8Array;
+  readonly key: Uint8Array;
+}
+
+/** The row of a key in the key database. */
+export const keyRow = (id: Uint8Array): string => Buffer.from(id).toString('hex');
+
+/** The row of a sealed text. Its value is the id of its key[16] ‖ the output of `sealBatch`. */
 const rowKey = (entry_id: string): string => `sealed/${entry_id}`;
 
-/** Row of a text sealed by a release that kept the key under the entry's id, and the row without the key's. */
+/** The row that earlier releases wrote. Its value has no key id, because the key's row was the entry id. */
 const olderRowKey = (entry_id: string): string => `disclosure/${entry_id}`;
 
 /** A sealed text, and the row of its key. */
@@ -30,10 +47,10 @@ interface SealedRow {
   readonly sealed: Uint8Array;
 }
 
-/** The database of their keys in the register. */
+/** The key database, as the register names it. */
 export const privatePlace = (register: Register): LevelPlace => ({ name: 'private', register });
 
-/** Accepts a database of keys that lost some, as a new and empty one has: their disclosures are gone. */
+/** Accepts a database that lost keys, such as a new and empty one. The disclosures of lost keys are destroyed. */
 export const acceptDisclosures = (folder: string, register: Register): Promise<void> =>
   acceptLevel(folder, privatePlace(register));
 
@@ -50,8 +67,9 @@ export class Disclosures {
   }
 
   /**
-   * Opens the key database in a folder, which is made when missing and never heard of; seals on a thread of its own,
-   * or here.
+   * Opens the key database in a folder. Creates it if it is missing and the register does not know it.
+   *
+   * @param threads whether a worker thread seals; otherwise the calling thread does
    *
    * @throws LogError `log_locked`, `store_corrupt`, `log_rolled_back`: see `SyncedLevel.open`
    */
@@ -63,22 +81,23 @@ export class Disclosures {
     return new Disclosures(db, new SealPool(options));
   }
 
-  /** Whether a key did not read since the start. */
+  /** Whether reading a key failed since the start. */
   get damaged(): boolean {
     return this.#db.damaged;
   }
 
   /**
-   * Takes keys for so many entries, which are on disk by then; `log_unavailable` when the disk refuses. What is not
-   * used goes back.
+   * Takes keys for this many entries. They are on disk when it resolves. The caller must release the unused ones.
+   *
+   * @throws LogError `log_unavailable` if keys could not be written
    */
   async reserve(count: number): Promise<Reserved> {
     return new Reserved(this.#pool, this.#stock, [...(await this.#stock.take(count))]);
   }
 
   /**
-   * The disclosures of an entry; none where there never were any, or where the log says that they were erased,
-   * whether or not their key was destroyed by then.
+   * The disclosures of an entry. Empty if it never had any, or if the log has an erasure of them, even if their key
+   * still exists.
    */
   open(logs: readonly Log[], entry_id: string): Promise<EntryDisclosures> {
     return new Promise((resolve) => {
@@ -93,20 +112,20 @@ export class Disclosures {
     return JSON.parse(openSealed(entry_id, key, row.sealed)) as EntryDisclosures;
   }
 
-  /** Whether the texts behind an entry were kept: sealed, whether or not their key still is. */
+  /** Whether the logs have the sealed texts of an entry. Their key may be destroyed. */
   kept(logs: readonly Log[], entry_id: string): boolean {
     return sealedRow(logs, entry_id) !== null;
   }
 
-  /** Whether the key that opens the texts behind an entry is still stored. */
+  /** Whether the key of an entry's texts still exists. */
   hasKey(logs: readonly Log[], entry_id: string): boolean {
     const row = sealedRow(logs, entry_id);
     return row !== null && this.#db.get(row.keyRow) !== undefined;
   }
 
   /**
-   * Destroys the key of an entry, and with it the text wherever its sealed form lies. False where none of these logs
-   * has the sealed form: then it is not known which key to destroy.
+   * Destroys the key of an entry. Returns false if none of these logs has the sealed text, because the id of the key is
+   * in that row.
    */
   async destroy(logs: readonly Log[], entry_id: string): Promise<boolean> {
     const row = sealedRow(logs, entry_id);
@@ -115,7 +134,7 @@ export class Disclosures {
     return true;
   }
 
-  /** Drops the keys that nobody used, and closes. */
+  /** Deletes unused keys and closes. */
   async close(): Promise<void> {
     await this.#pool.close();
     await this.#stock.close();
@@ -123,7 +142,7 @@ export class Disclosures {
   }
 }
 
-/** Keys for the entries of one group. */
+/** Keys that are reserved for the entries of one group. */
 export class Reserved {
   readonly #pool: SealPool;
   readonly #stock: KeyStock;
@@ -135,10 +154,10 @@ export class Reserved {
     this.#keys = keys;
   }
 
-  /** Seals an entry's disclosures: the row to commit with the entry. */
+  /** Seals the disclosures of an entry. Returns the row to commit with it. */
   seal(entry_id: string, disclosures: EntryDisclosures): PendingRow {
     const key = this.#keys.pop();
-    if (key === undefined) throw new Error('more is sealed than keys were taken for');
+    if (key === undefined) throw new Error('more entries are sealed than keys were reserved');
     return { key: rowKey(entry_id), value: this.#seal(entry_id, key, JSON.stringify(disclosures)) };
   }
 
@@ -146,9 +165,70 @@ export class Reserved {
     return Buffer.concat([id, await this.#pool.seal(entry_id, key, text)]);
   }
 
-  /** Gives back the keys that sealed nothing. */
+  /** Returns the unused keys to the stock. */
   release(): void {
     this.#stock.putBack(this.#keys.splice(0));
+  }
+}
+
+/**
+ * Keys that are made in advance. A key is on disk before anything is sealed with it, so that a request waits only for
+ * the batch of the log. Each key is used once. Keys that a crash leaves unused are never used.
+ */
+class KeyStock {
+  readonly #db: SyncedLevel;
+  #keys: StockedKey[] = [];
+  #drawing: Promise<void> | null = null;
+
+  constructor(db: SyncedLevel) {
+    this.#db = db;
+  }
+
+  /**
+   * Takes this many keys. Waits for a write if there are too few. Rejects with `log_unavailable` if the write fails.
+   */
+  take(count: number): readonly StockedKey[] | Promise<readonly StockedKey[]> {
+    if (this.#keys.length < count) return this.#waitFor(count);
+    const taken = this.#keys.splice(-count);
+    // A failure is reported to the next caller that finds too few keys.
+    if (this.#keys.length < LOW) this.#draw().catch(() => undefined);
+    return taken;
+  }
+
+  /** Takes back keys that sealed nothing. */
+  putBack(keys: readonly StockedKey[]): void {
+    this.#keys.push(...keys);
+  }
+
+  /** Deletes the unused keys. If that fails they stay on disk, as after a crash, and open nothing. */
+  async close(): Promise<void> {
+    await this.#drawing?.catch(() => undefined);
+    const unused = this.#keys.map(({ id }) => keyRow(id));
+    this.#keys = [];
+    if (unused.length > 0) await this.#db.delete(unused).catch(() => undefined);
+  }
+
+  async #waitFor(count: number): Promise<readonly StockedKey[]> {
+    while (this.#keys.length < count) await this.#draw();
+    return this.take(count);
+  }
+
+  #draw(): Promise<void> {
+    return (this.#drawing ??= this.#drawBlock().finally(() => {
+      this.#drawing = null;
+    }));
+  }
+
+  async #drawBlock(): Promise<void> {
+    const secret = randomBytes(BLOCK * (KEY_ID_BYTES + KEY_BYTES));
+    const drawn = Array.from({ length: BLOCK }, (_, i): StockedKey => {
+      const at = i * (KEY_ID_BYTES + KEY_BYTES);
+      const from = at + KEY_ID_BYTES;
+      return { id: secret.subarray(at, from), key: secret.subarray(from, from + KEY_BYTES) };
+    });
+    const rows = drawn.map(({ id, key }) => ({ key: keyRow(id), value: key }));
+    await this.#db.put(rows, { fresh: true });
+    this.#keys.push(...drawn);
   }
 }
 

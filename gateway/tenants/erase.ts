@@ -1,6 +1,6 @@
-// Destroys the texts behind an entry: first the newest log says so, then the key goes. The sealed text may stand in an
-// older log of the same kind, so that both are looked for in all of them. A crash between the two steps leaves a row
-// that the next start finishes. gateway/API.md §1.2.
+// Erases the disclosures of an entry: appends an erasure entry to the newest log, then destroys the key. The sealed text
+// may be in an older log of the same kind, so all served logs are searched. A crash between the two steps leaves a
+// pending row, and the next start destroys the key. gateway/API.md §1.2.
 
 import { LOG_KINDS, LogError } from '../../log/index.ts';
 import type { AttachedRow, JsonObject, Kind } from '../../log/index.ts';
@@ -9,17 +9,18 @@ import type { Caller, Erasure } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { ERASED, ERASURE, erasureOf, erasureRow } from './erasure.ts';
 
-/** Attached rows of erasures whose key may still be there. */
+/** Prefix of the pending rows: erasures whose key may still exist. */
 export const PENDING = 'erasing/';
 const PAGE = 1000;
 const ATTEMPTS = 10;
 
-/** At the sequence point something stood that did not before: look again. */
+/** A hold or an erasure was sequenced between the check and the append, so the check is repeated. */
 class Overtaken extends Error {}
 
 /**
- * Destroys what an entry of the caller committed to, and answers with the erasure, the same one each time.
- * `retention_hold` under a spoliation hold, also under one that comes at the same moment.
+ * Erases the disclosures of an entry of the caller. A repeated call returns the same erasure.
+ *
+ * @throws ApiError `retention_hold` under a spoliation hold, even if the hold comes at the same moment
  */
 export async function erase(
   gateway: Gateway,
@@ -39,7 +40,7 @@ export async function erase(
       if (!(error instanceof Overtaken)) throw error;
     }
   }
-  throw new LogError('log_busy', 'holds come faster than an erasure can look at them');
+  throw new LogError('log_busy', 'holds are appended faster than the erasure can check them');
 }
 
 async function append(
@@ -74,8 +75,8 @@ async function append(
 }
 
 /**
- * Destroys the key, then deletes the pending rows. A pending row whose sealed text none of the served logs has stays:
- * a later start may serve the log that has it.
+ * Destroys the key, then deletes the pending rows. Returns false if no served log has the sealed text. The pending row
+ * stays then, because a later start may serve the log that has it.
  */
 async function finish(gateway: Gateway, kind: Kind, entry_id: string): Promise<boolean> {
   const logs = gateway.served[kind];
@@ -87,9 +88,9 @@ async function finish(gateway: Gateway, kind: Kind, entry_id: string): Promise<b
 }
 
 /**
- * At a start: finishes the erasures that a crash has interrupted, and those that the log says although the key is
- * still stored: an earlier release did not destroy the keys of entries of a closed log, and a copy of the key database
- * that was put back has keys that were destroyed since.
+ * Runs at a start. Finishes erasures that a crash interrupted, and those that are in the log although the key still
+ * exists. The latter happens when an older copy of the key database was restored, and after an earlier release, which
+ * did not destroy keys of entries in a closed log.
  */
 export async function finishErasures(gateway: Gateway): Promise<void> {
   for (const kind of LOG_KINDS) {
@@ -109,28 +110,28 @@ export async function finishErasures(gateway: Gateway): Promise<void> {
         finished += 1;
       }
     }
-    tell(gateway, kind, { finished, lost });
+    report(gateway, kind, { finished, lost });
   }
 }
 
-function tell(
+function report(
   { logger }: Gateway,
   kind: Kind,
   { finished, lost }: { readonly finished: number; readonly lost: readonly string[] },
 ): void {
   if (finished > 0) {
-    const told = 'keys of erased disclosures were still stored, and are destroyed now';
-    logger.warn({ log: kind, finished }, told);
+    const message = 'keys of erased disclosures still existed and were destroyed now';
+    logger.warn({ log: kind, finished }, message);
   }
   if (lost.length > 0) {
-    const told =
-      'erasures are not finished: their sealed text is in a log that is not served, so that it is not known which ' +
-      'keys to destroy. They are finished once that log is served again';
-    logger.warn({ log: kind, entry_ids: lost.slice(0, PAGE), count: lost.length }, told);
+    const message =
+      'erasures are not finished: their sealed texts, which name the keys to destroy, are in a log that is not ' +
+      'served. They are finished when that log is served again';
+    logger.warn({ log: kind, entry_ids: lost.slice(0, PAGE), count: lost.length }, message);
   }
 }
 
-/** What stands after a prefix in the keys of rows, in order, page by page. */
+/** The keys of all rows with a prefix, without the prefix, in order. Reads them page by page. */
 async function* idsUnder(
   prefix: string,
   read: (options: {

@@ -1,19 +1,21 @@
-// The entry that says that the texts behind another one were destroyed, and where that is read from. The chain
-// `disclosure.subject` shows anyone whether it happened. gateway/API.md §1.2; log/FORMAT.md §3.
+// The entry type that records an erasure of disclosures, and the row by which it is found. The chain
+// `disclosure.subject` proves to anyone whether an entry's disclosures were erased. gateway/API.md §1.2;
+// log/FORMAT.md §3.
 
-import type { EntryType, JsonObject, Log } from '../../log/index.ts';
-import type { Erasure } from '../../plugins/contract/index.ts';
+import type { JsonObject, Log } from '../../log/index.ts';
+import { plural, sentenceOf } from '../../plugins/contract/index.ts';
+import type { EntryType, Erasure } from '../../plugins/contract/index.ts';
 
-/** Name of the entry type. */
+/** The name of the entry type. */
 export const ERASURE = 'disclosure.erasure.v1';
 
-/** What the row of an entry's erasure begins with; the rest is the id of the entry. */
+/** Prefix of the rows of erasures. The id of the erased entry follows. */
 export const ERASED = 'disclosure/erased/';
 
-/** Row of an entry's erasure. */
+/** The row of an entry's erasure. */
 export const erasureRow = (entry_id: string): string => `${ERASED}${entry_id}`;
 
-/** `disclosure.erasure.v1`: names the entry, and the members whose texts are gone. */
+/** `disclosure.erasure.v1`: names the entry and the members whose disclosures were erased. */
 export const erasureType: EntryType = {
   name: ERASURE,
   schema: {
@@ -32,13 +34,20 @@ export const erasureType: EntryType = {
     additionalProperties: false,
   },
   keys: [['disclosure.subject', 'subject_entry_id']],
+  sentence: sentenceOf<{
+    readonly subject_entry_id: string;
+    readonly subject_commitments: readonly string[];
+  }>(({ subject_entry_id, subject_commitments }) => {
+    const values = plural(subject_commitments.length, 'value');
+    return `The service erased ${values} that the entry ${subject_entry_id} commits to.`;
+  }),
   project({ index, entry_id, issued_at_ms, statement }, rows) {
     const row: JsonObject = { entry_id, index, issued_at_ms };
     rows.put(erasureRow(statement['subject_entry_id'] as string), row);
   },
 };
 
-/** The erasure of an entry in any of these logs of a kind, newest first; null where it has none. */
+/** Returns the erasure of an entry, searching the newest log first; null if there is none. */
 export function erasureOf(logs: readonly Log[], entry_id: string): Erasure | null {
   for (const log of logs.toReversed()) {
     const row = log.row(erasureRow(entry_id));

@@ -1,35 +1,38 @@
-// What an operator does about a database of the gateway while no server has it open: look whether it is whole, and
-// accept one that is older than it should be.
+// Operations on a database of the gateway while no server has it open: inspect it, and accept an older copy.
 
 import { isLogError, LogError, makeFolder } from '../../log/index.ts';
 import {
+  added,
+  asJson,
   checkFiles,
   closeLevel,
   countIn,
   digestIn,
+  digestOf,
   gone,
   isCount,
+  lack,
   levelIn,
+  NOTHING,
   openLevel,
   OWN,
   POSITION,
   positionIn,
+  readRemembered,
   rowsIn,
   sealed,
   unavailable,
   unsealed,
   upgrade,
 } from './level-rows.ts';
-import type { Level, LevelPlace, LevelRow } from './level-rows.ts';
-import { added, asJson, digestOf, lack, NOTHING, readRemembered } from './position.ts';
-import type { Position } from './position.ts';
+import type { Level, LevelPlace, LevelRow, Position } from './level-rows.ts';
 
 /**
- * Makes what a database holds now the state that was acknowledged, whatever the register knows of: for an older copy
- * that was put back on purpose, or a database that is lost for good, of which nothing is left. Its rows must be
- * undamaged.
+ * Makes the register accept the present state of a database: an older copy that the operator restored, or an empty one
+ * in place of a database that is lost. Its rows must be undamaged.
  *
- * @throws LogError `out_of_range` where it must be empty, and has rows
+ * @param empty whether the database must be empty
+ * @throws LogError `out_of_range` if it must be empty and has rows
  */
 export async function acceptLevel(
   folder: string,
@@ -69,20 +72,21 @@ export async function acceptLevel(
   }
 }
 
-/** What `inspectLevel` found. */
+/** The result of `inspectLevel`. The caller must close it. */
 export interface Inspected {
   readonly rows: number;
-  /** In words: what is damaged, missing, or not what was acknowledged. */
+  /** Clauses that say what is damaged, missing, or different from the acknowledged state. */
   readonly problems: readonly string[];
   readonly has: (key: string) => boolean;
   readonly close: () => Promise<void>;
 }
 
 /**
- * Compares all of a database that no process has open with its checksums, its position and the register; changes
- * nothing of it.
+ * Compares every row of a database with its checksum, and the database with its position and the register. Changes
+ * no row.
  *
- * @throws LogError as `SyncedLevel.open`; null where there is no database, and none was expected
+ * @returns null if there is no database and the register knows none
+ * @throws LogError like `SyncedLevel.open`
  */
 export async function inspectLevel(folder: string, place: LevelPlace): Promise<Inspected | null> {
   const { name, register } = place;
@@ -114,7 +118,7 @@ async function inspected(
   for await (const [key, stored] of db.iterator({ gt: OWN })) {
     rows += 1;
     try {
-      // An earlier release did not seal its rows: there is nothing to compare them with.
+      // Rows of an earlier release have no checksums.
       if (position === undefined) continue;
       const value = unsealed(key, stored);
       if (isCount(key, counts)) counted += countIn(value);

@@ -1,5 +1,5 @@
-// The gateway's own database: API keys (hashed), tenants, subscriptions and counts. Small, read whole at start, and
-// compared with what was acknowledged (synced-level.ts).
+// The gateway's database: API keys (hashed), tenants, subscriptions and counts. It is small. All rows are read at the
+// start, and compared with the acknowledged state (synced-level.ts).
 
 import type { Register } from '../../log/index.ts';
 import type { Kind } from '../../plugins/contract/index.ts';
@@ -9,11 +9,11 @@ import type { Inspected } from './level-care.ts';
 import type { LevelPlace, LevelRow } from './level-rows.ts';
 import { SyncedLevel } from './synced-level.ts';
 
-/** How a tenant stands in one kind of log. */
+/** A tenant in one kind of log. */
 export interface TenantInLog {
   /** 22 base64url characters. */
   readonly tenant_ref: string;
-  /** The tenant key, 32 bytes in hex; a secret (log/FORMAT.md §4). */
+  /** The tenant key, 32 bytes in hex. It is secret (log/FORMAT.md §4). */
   readonly tenant_key: string;
 }
 
@@ -31,19 +31,19 @@ export interface SubscriptionRecord {
   readonly kind: Kind;
   /** Event types. */
   readonly types: readonly string[];
-  /** Only events of this trigger, whoever published it. */
+  /** If given, only events of this trigger, which may belong to another tenant. */
   readonly trigger_id?: string;
-  /** The address, and the secret if there is one; base64 of gateway/webhooks/secret-box.ts. */
+  /** The address and the optional secret, encrypted by gateway/webhooks/secret-box.ts. */
   readonly sealed: string;
   readonly created_at_ms: number;
   readonly disabled_at_ms?: number;
-  /** Why, in a word: `gone` or `unreachable`. */
+  /** `gone` or `unreachable`. */
   readonly disabled_reason?: string;
 }
 
-/** Everything that the database holds. */
+/** The open database. The maps show the rows on disk. */
 export interface GatewayStore {
-  /** Whether a row did not read since the start. */
+  /** Whether reading a row failed since the start. */
   readonly damaged: () => boolean;
   /** By the SHA-256 of the key. */
   readonly keys: ReadonlyMap<string, KeyRecord>;
@@ -53,12 +53,15 @@ export interface GatewayStore {
   readonly counts: ReadonlyMap<string, number>;
   /** By id. */
   readonly subscriptions: ReadonlyMap<string, SubscriptionRecord>;
-  /** Each is on disk when its promise resolves. */
+  /** Names of the key files that were in use (gateway/host/key-files.ts). */
+  readonly keyFiles: ReadonlySet<string>;
+  /** The rows of this and the following methods are on disk when their promise resolves. */
   putKeys(records: readonly KeyRecord[]): Promise<void>;
   putTenant(record: TenantRecord): Promise<void>;
   putCounts(counts: readonly (readonly [name: string, count: number])[]): Promise<void>;
   putSubscription(record: SubscriptionRecord): Promise<void>;
   deleteSubscription(id: string): Promise<void>;
+  putKeyFiles(names: readonly string[]): Promise<void>;
   /** Writes a copy to a folder that is empty or missing. */
   copyTo(folder: string): Promise<void>;
   close(): Promise<void>;
@@ -66,36 +69,37 @@ export interface GatewayStore {
 
 const COUNT = 'count/';
 const SUBSCRIPTION = 'subscription/';
+const KEY_FILE = 'key-file/';
 
 const row = (key: string, value: unknown): LevelRow => ({
   key,
   value: Buffer.from(JSON.stringify(value)),
 });
 
-/** The database in the register. */
+/** The database, as the register names it. */
 export const gatewayPlace = (register: Register): LevelPlace => ({
   name: 'gateway',
   register,
   counts: COUNT,
-  anew: '"actlog keys first --new-keys" makes new keys and gives the tenants of before up',
+  anew: '"actlog keys first --new-keys" makes new keys and abandons the earlier tenants',
 });
 
-/** Accepts an older copy that was put back, or an empty database, in place of what the register knows of. */
+/** Makes the register accept an older copy that was restored, or an empty database. */
 export const acceptGatewayStore = (folder: string, register: Register): Promise<void> =>
   acceptLevel(folder, gatewayPlace(register));
 
-/** Accepts a database that has nothing left, so that first keys can be made; `out_of_range` where it has rows. */
+/** Makes the register accept an empty database, so that first keys can be issued. `out_of_range` if it has rows. */
 export const acceptEmptyStore = (folder: string, register: Register): Promise<void> =>
   acceptLevel(folder, gatewayPlace(register), { empty: true });
 
-/** Looks at a database that no process has open; null where there is none. */
+/** Inspects a database that no process has open; null if there is none. */
 export const inspectGatewayStore = (
   folder: string,
   register: Register,
 ): Promise<Inspected | null> => inspectLevel(folder, gatewayPlace(register));
 
 /**
- * Opens the database in a folder, which is made when missing and never heard of.
+ * Opens the database in a folder. Creates it if it is missing and the register does not know it.
  *
  * @throws LogError `log_locked`, `store_corrupt`, `log_rolled_back`: see `SyncedLevel.open`
  */
@@ -104,8 +108,9 @@ export async function openGatewayStore(folder: string, register: Register): Prom
   const tenants = new Map<string, TenantRecord>();
   const counts = new Map<string, number>();
   const subscriptions = new Map<string, SubscriptionRecord>();
+  const keyFiles = new Set<string>();
   const load = (rows: readonly LevelRow[]): void => {
-    for (const map of [keys, tenants, counts, subscriptions]) map.clear();
+    for (const held of [keys, tenants, counts, subscriptions, keyFiles]) held.clear();
     for (const { key, value } of rows) {
       const record: unknown = JSON.parse(Buffer.from(value).toString());
       if (key.startsWith('key/')) keys.set((record as KeyRecord).sha256, record as KeyRecord);
@@ -114,7 +119,7 @@ export async function openGatewayStore(folder: string, register: Register): Prom
       } else if (key.startsWith(COUNT)) counts.set(key.slice(COUNT.length), record as number);
       else if (key.startsWith(SUBSCRIPTION)) {
         subscriptions.set((record as SubscriptionRecord).id, record as SubscriptionRecord);
-      }
+      } else if (key.startsWith(KEY_FILE)) keyFiles.add(key.slice(KEY_FILE.length));
     }
   };
   const db = await SyncedLevel.open(folder, { ...gatewayPlace(register), load });
@@ -123,6 +128,7 @@ export async function openGatewayStore(folder: string, register: Register): Prom
     tenants,
     counts,
     subscriptions,
+    keyFiles,
     damaged: () => db.damaged,
     async putKeys(records) {
       await db.put(records.map((record) => row(`key/${record.sha256}`, record)));
@@ -143,6 +149,10 @@ export async function openGatewayStore(folder: string, register: Register): Prom
     async deleteSubscription(id) {
       await db.delete([SUBSCRIPTION + id]);
       subscriptions.delete(id);
+    },
+    async putKeyFiles(names) {
+      await db.put(names.map((name) => row(KEY_FILE + name, true)));
+      for (const name of names) keyFiles.add(name);
     },
     copyTo: (target) => db.copyTo(target),
     close: () => db.close(),

@@ -1,26 +1,32 @@
-// A small LevelDB database that loses no write unnoticed, and that comes back from a full disk.
+// A small LevelDB database that detects lost writes and recovers after the disk was full.
 //
 // Every write is on disk when it resolves. Rows have checksums; tables and journals are compared before each opening
-// (log/store/tables.ts, log/store/journal.ts). Each write moves the position (position.ts), and the register outside
-// the data folder follows before the write is acknowledged: an older copy, an emptied or a removed database does not
-// open. Counts are written often and are not part of the position; only their sum is compared, as it was at the last
-// orderly stop or a minute before the end. After a failed write LevelDB's journal is in doubt, so the database is
-// opened anew before the next one.
+// (log/store/tables.ts, log/store/journal.ts). Each write changes the position (level-rows.ts), and the register outside
+// the data folder is advanced before the write is acknowledged. An older copy and an emptied database do not open, nor
+// is a missing one created again. Counts are written often, so they are not part of the position. Only their sum is
+// compared, with the sum at the last orderly stop or up to a minute before a crash. A failed write may leave a damaged
+// journal, so the database is opened again before the next write.
 
 import { readdir } from 'node:fs/promises';
 import { isLogError, LogError, makeFolder, Turns } from '../../log/index.ts';
 import {
+  added,
+  asJson,
   checkFiles,
   closeLevel,
   countIn,
   countsIn,
   digestIn,
+  digestOf,
   gone,
   isDamage,
+  lack,
   levelIn,
+  NOTHING,
   openLevel,
   POSITION,
   positionIn,
+  readRemembered,
   rolledBack,
   rowsIn,
   sealed,
@@ -28,20 +34,18 @@ import {
   unsealed,
   upgrade,
 } from './level-rows.ts';
-import type { Level, LevelPlace, LevelRow } from './level-rows.ts';
-import { added, asJson, digestOf, lack, NOTHING, readRemembered } from './position.ts';
-import type { Position, Remembered } from './position.ts';
+import type { Level, LevelPlace, LevelRow, Position, Remembered } from './level-rows.ts';
 
-/** How a database is opened. */
+/** The identity of a database, and the function that receives its rows. */
 export interface LevelOptions extends LevelPlace {
-  /** Sees all rows at every opening, also after a failed write; their digest is compared then. */
+  /** Receives all rows at every opening, also after a failed write. Their digest is compared before. */
   readonly load?: (rows: readonly LevelRow[]) => void;
 }
 
-/** How often the sum of counts goes to the register. */
+/** How often the sum of counts is written to the register. */
 const COUNTED_MS = 60_000;
 
-/** One database in a folder of its own. */
+/** One database in its own folder. */
 export class SyncedLevel {
   readonly #db: Level;
   readonly #folder: string;
@@ -61,10 +65,10 @@ export class SyncedLevel {
   }
 
   /**
-   * Opens the database, made when missing where the register has never heard of it.
+   * Opens the database. Creates it if it is missing and the register does not know it.
    *
-   * @throws LogError `log_locked` when another process holds it, `store_corrupt` when a block, a record or a row is
-   *   damaged, `log_rolled_back` when it holds less than was acknowledged
+   * @throws LogError `log_locked` if another process has it open, `store_corrupt` if a block, a record or a row is
+   *   damaged, `log_rolled_back` if an acknowledged write is missing
    */
   static async open(folder: string, options: LevelOptions): Promise<SyncedLevel> {
     const there = await checkFiles(folder);
@@ -84,22 +88,26 @@ export class SyncedLevel {
     return level;
   }
 
-  /** Whether a row or a block did not read since it was opened. */
+  /** Whether a row or a block was found damaged since it was opened. */
   get damaged(): boolean {
     return this.#damaged;
   }
 
-  /** Puts all of them, or none. `fresh` says that none of the keys was there before. `log_unavailable` on failure. */
+  /**
+   * Puts all rows or none. `fresh` asserts that none of the keys exists, which saves reading the old rows.
+   *
+   * @throws LogError `log_unavailable` if the write failed
+   */
   put(rows: readonly LevelRow[], { fresh = false } = {}): Promise<void> {
     return this.#change(rows, [], fresh);
   }
 
-  /** Deletes the rows that are there. `log_unavailable` when the disk refuses. */
+  /** Deletes rows. Throws `log_unavailable` if the write failed. */
   delete(keys: readonly string[]): Promise<void> {
     return this.#change([], keys, false);
   }
 
-  /** Puts counts, none below what it was. `log_unavailable` when the disk refuses. */
+  /** Puts counts, which must not decrease. Throws `log_unavailable` if the write failed. */
   putCounts(counts: readonly (readonly [name: string, count: number])[]): Promise<void> {
     return this.#write(async () => {
       const prefix = this.#options.counts ?? '';
@@ -117,20 +125,20 @@ export class SyncedLevel {
   }
 
   /**
-   * Removes a row and its bytes: LevelDB keeps what was deleted until it compacts, so that is done here.
-   * `log_unavailable` when the disk refuses.
+   * Deletes a row and its bytes. LevelDB keeps deleted bytes until it compacts their range, so this compacts it.
+   * Throws `log_unavailable` if a step failed.
    */
   erase(key: string): Promise<void> {
     return this.#write(async () => {
-      // A row that is still in memory goes to a table first: written there together with its deletion, it would
-      // stand in one that no compaction of this range takes up.
+      // First moves the row from memory to a table. If it were written to a table together with its deletion, the
+      // second compaction would not rewrite that table.
       await this.#db.compactRange(key, key);
       await this.#commit([], [key], false);
       await this.#db.compactRange(key, key);
     });
   }
 
-  /** Reads on this thread, as the log's own store does: what was written is in memory, or nearly so. */
+  /** Reads a row synchronously, because the database is small and mostly in memory. */
   get(key: string): Uint8Array | undefined {
     try {
       const value = this.#db.getSync(key);
@@ -141,12 +149,12 @@ export class SyncedLevel {
     }
   }
 
-  /** Ends in good order: the register gets the counts, and the next opening knows how long the journal is. */
+  /** Closes the database, and writes the sum of counts to the register and the length of the journal to the disk. */
   close(): Promise<void> {
     return this.#turns.run(async () => {
       if (this.#db.status !== 'open') return;
       if (this.#doubtful) return this.#db.close();
-      // A register that does not answer keeps the sum of before.
+      // If the register fails, it keeps the earlier sum, which is still a lower bound.
       await this.#remember().catch(() => undefined);
       return closeLevel(this.#db, this.#folder);
     });
@@ -185,7 +193,7 @@ export class SyncedLevel {
     });
   }
 
-  /** One batch with the position that it leads to; then the register. A crash between leaves the batch. */
+  /** Writes one batch with the new position, then advances the register. A crash in between leaves the batch. */
   async #commit(rows: readonly LevelRow[], keys: readonly string[], fresh: boolean): Promise<void> {
     let difference = 0n;
     const batch = this.#db.batch();
@@ -231,7 +239,7 @@ export class SyncedLevel {
     this.#doubtful = false;
   }
 
-  /** Finds the position of what is there, and compares it with the register. */
+  /** Reads the position and compares it with the register. */
   async #start(): Promise<void> {
     const { name, register, counts, load } = this.#options;
     this.#remembered = await readRemembered(register, name);

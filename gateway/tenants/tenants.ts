@@ -1,5 +1,5 @@
-// Tenants and their API keys: who a presented key belongs to, and how keys come and go.
-// gateway/API.md §3; log/FORMAT.md §4 (tenant_ref, tenant key, session_ref).
+// Tenants and their API keys: authenticates keys, and issues, rotates and revokes them. gateway/API.md §3;
+// log/FORMAT.md §4 (tenant_ref, tenant key, session_ref).
 
 import { hash, randomBytes } from 'node:crypto';
 import { sessionRef, Turns } from '../../log/index.ts';
@@ -11,17 +11,17 @@ import type { GatewayStore, TenantInLog, TenantRecord } from './store.ts';
 
 /** The tenant of requests without a key. */
 export const PUBLIC = 'public';
-/** The tenant of the keys that a first start makes. */
+/** The tenant of the keys that a first start issues. */
 export const FIRST = 'first';
-/** The tenant of the demonstrations; no administrator can issue a key of such a name. */
+/** The tenant of the demonstrations. Its name does not match `NAME`, so no key can be issued for it. */
 const VISITORS = 'public.demo';
 
-/** Whether a tenant is nobody's own: its texts are never kept, and addresses tell its callers apart. */
+/** Whether a tenant is shared: its disclosures are not stored, and its callers are told apart by IP address. */
 export const isShared = (tenant: string): boolean => tenant === PUBLIC || tenant === VISITORS;
 
 const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
-/** What an administrator gives for a new key. */
+/** An administrator's order for a new key. */
 export interface KeyOrder {
   readonly tenant: string;
   readonly kind: Kind;
@@ -30,23 +30,30 @@ export interface KeyOrder {
   readonly expires_at_ms?: number | undefined;
 }
 
-/** A new key; the only place where its text ever stands. */
+/** A new key. Its text is never stored, so it is shown only here. */
 export interface IssuedKey extends Omit<KeyRecord, 'sha256' | 'form'> {
   readonly key: string;
 }
 
-/** An administrator's request that cannot be done; the message says why. */
+const BRAND = Symbol.for('actlog.AdminError');
+
+/** A request of an administrator that cannot be performed. The message says why. */
 export class AdminError extends Error {
   override readonly name = 'AdminError';
+  readonly [BRAND] = true;
 }
+
+/** Whether a thrown value is an AdminError. */
+export const isAdminError = (thrown: unknown): thrown is AdminError =>
+  thrown instanceof Error && BRAND in thrown;
 
 /** Tenants and keys, in memory and in the gateway's database. */
 export class Tenants {
   readonly #store: GatewayStore;
   readonly #now: () => number;
-  /** A rotation that has looked at a key must not undo what revokes it meanwhile. */
+  /** Serialises changes of keys, so that a rotation cannot undo a revocation that came meanwhile. */
   readonly #turns = new Turns();
-  /** Registrations by log and tenant: under way, or done. */
+  /** Registrations by log and tenant: a promise while one is in progress, true when it is done. */
   readonly #registered = new Map<string, Promise<void> | true>();
   #visitors: Promise<TenantRecord> | null = null;
 
@@ -55,7 +62,7 @@ export class Tenants {
     this.#now = now;
   }
 
-  /** Takes over an open database; the tenant `public` exists from then on. */
+  /** Loads tenants and keys from an open database. Creates the tenant `public` if it is missing. */
   static async load(store: GatewayStore, now: () => number): Promise<Tenants> {
     const tenants = new Tenants(store, now);
     await tenants.#tenant(PUBLIC);
@@ -64,8 +71,8 @@ export class Tenants {
   }
 
   /**
-   * Gives the keys that a first start of an earlier release made, and their successors, the role `service`: as
-   * `operator` they acted on the service too. A key of another tenant stays `operator` of that tenant.
+   * Upgrades the keys of earlier releases. There, `operator` keys of the first tenant administered the service, so they
+   * and their successors get the role `service`. Keys of other tenants stay `operator` of their tenant.
    */
   async #splitOperators(): Promise<void> {
     const { keys } = this.#store;
@@ -76,12 +83,12 @@ export class Tenants {
     await this.#store.putKeys(before.map((key) => ({ ...key, role: 'service', form: 2 })));
   }
 
-  /** True until the first key is issued. */
+  /** Whether no key was ever issued. */
   get empty(): boolean {
     return this.#store.keys.size === 0;
   }
 
-  /** The record of a presented key, or why it is refused. */
+  /** Returns the record of a presented key, or the code with which it is refused. */
   authenticate(text: string): KeyRecord | KeyRefusal {
     if (kindOfKey(text) === null) return 'api_key_invalid';
     const sha256 = keyHash(text);
@@ -90,7 +97,7 @@ export class Tenants {
     return judge(record, sha256, this.#now()) ?? record;
   }
 
-  /** Who asks, once a key has been accepted; `log` is the one that its entries go to. */
+  /** The caller of a key that was accepted. `log` is the log that takes the entries of its kind. */
   caller(record: KeyRecord, log: Log, ip: string): Caller {
     return new KnownCaller(record, this.inLog(record.tenant, record.kind), log.origin, ip);
   }
@@ -101,9 +108,9 @@ export class Tenants {
     return new KnownCaller(nobody, this.inLog(PUBLIC, log.kind), log.origin, ip);
   }
 
-  /** Who tries a demonstration: an operator of the tenant of all visitors, which is made at the first one. */
+  /** The caller of a demonstration: an operator of the demonstration tenant, which is created on first use. */
   async visitor(log: Log, ip: string): Promise<Caller> {
-    // Once for all who come first at the same time: a second record would be another tenant.
+    // Concurrent first visits share one creation, because each record would be a different tenant.
     this.#visitors ??= this.#tenant(VISITORS).catch((error: unknown) => {
       this.#visitors = null;
       throw error;
@@ -114,14 +121,14 @@ export class Tenants {
     return new KnownCaller(visitor, this.inLog(VISITORS, log.kind), log.origin, ip);
   }
 
-  /** How a tenant stands in a kind of log. */
+  /** The reference and the key of a tenant in a kind of log. The tenant must exist. */
   inLog(tenant: string, kind: Kind): TenantInLog {
     const record = this.#store.tenants.get(tenant);
     if (record === undefined) throw new Error(`tenant ${tenant} is not stored`);
     return record[kind];
   }
 
-  /** Registers the tenant in the log before its first entry; true at once when it is. */
+  /** Registers the tenant in the log, which must happen before its first entry. Returns true if it is done. */
   register(tenant: string, log: Log): Promise<void> | true {
     const name = `${log.origin} ${tenant}`;
     const known = this.#registered.get(name);
@@ -139,14 +146,14 @@ export class Tenants {
     return registration;
   }
 
-  /** Issues a key; its tenant is made when new. */
+  /** Issues a key. Creates its tenant if it does not exist. */
   async issue(order: KeyOrder): Promise<IssuedKey> {
     const [only] = await this.issueAll([order]);
     if (only === undefined) throw new Error('one order makes one key');
     return only;
   }
 
-  /** Issues several keys: all of them or, when the disk refuses, none. */
+  /** Issues several keys: all of them, or none if the write fails. */
   issueAll(orders: readonly KeyOrder[]): Promise<readonly IssuedKey[]> {
     return this.#turns.run(async () => {
       for (const { tenant } of orders) {
@@ -171,10 +178,10 @@ export class Tenants {
   }
 
   /**
-   * Issues the successor of a key. The old one stays valid for `grace_ms`, so that both work while
-   * callers change over; the one before it, if it still works, ends now: never more than two. So a key that has
-   * a successor which works takes no second one. The end of the old one is not that of its successor, which lasts
-   * until `expires_at_ms`, or until it is revoked.
+   * Issues the successor of a key. The old key stays valid for `grace_ms`, so that callers can change over. At most two
+   * keys of a line of rotations are valid: the predecessor of the old key is revoked, and a key that already has a
+   * valid successor is not rotated. The successor does not inherit the expiry of the old key: it is valid until
+   * `expires_at_ms`, or until it is revoked.
    */
   rotate(key_id: string, grace_ms: number, expires_at_ms?: number): Promise<IssuedKey> {
     return this.#turns.run(() => this.#rotate(key_id, grace_ms, expires_at_ms));
@@ -206,7 +213,7 @@ export class Tenants {
     return issued(key, { ...record, rotated_from: key_id });
   }
 
-  /** Ends a key for good, at once. */
+  /** Revokes a key permanently. It is refused from now on. */
   revoke(key_id: string): Promise<KeyRecord> {
     return this.#turns.run(async () => {
       const record = this.#find(key_id);
@@ -221,7 +228,7 @@ export class Tenants {
     return [...this.#store.keys.values()].sort((a, b) => a.created_at_ms - b.created_at_ms);
   }
 
-  /** All tenants by name, without their secrets. */
+  /** All tenants, without their secrets. */
   tenants(): readonly { name: string; created_at_ms: number; refs: Record<Kind, string> }[] {
     return [...this.#store.tenants.values()].map(({ name, created_at_ms, live, sandbox }) => ({
       name,

@@ -1,38 +1,41 @@
-// `checkpoint.published` for monitors that ask: each of them is told of the newest checkpoint, one message under way
-// at a time, so that one who is slow or away misses none that still matters and nothing piles up. gateway/API.md §11.
+// Sends `checkpoint.published` to the subscribers of one log (gateway/API.md §11).
+//
+// Each subscriber has at most one message in flight, which shows the newest checkpoint. A slow subscriber skips older
+// checkpoints, so no queue builds up. Nothing is stored: after a start every subscriber gets the newest checkpoint.
 
 import { toBase64 } from '../../log/index.ts';
 import type { Json, Log, Published } from '../../log/index.ts';
 import type { Ground } from '../ground.ts';
-import type { Delivery } from './delivery.ts';
-import { bodyOf, messageId } from './message.ts';
-import type { Message } from './message.ts';
-import { waitAfter } from './schedule.ts';
+import { bodyOf, messageId, waitAfter } from './delivery.ts';
+import type { Delivery, Message } from './delivery.ts';
 import { CHECKPOINT_PUBLISHED } from './subscriptions.ts';
 import type { Subscription, Subscriptions } from './subscriptions.ts';
 
-/** What is known of one receiver since the start; after a start everyone hears of the newest checkpoint. */
-interface Told {
+/** The state of one subscriber since the start. */
+interface Progress {
+  /** Size of the last checkpoint that it acknowledged; 0 if none. */
   size: number;
+  /** Failed attempts since then. */
   attempts: number;
   not_before_ms: number;
   sending: Promise<void> | null;
 }
 
-const LOOK_MS = 500;
-/** Messages under way of all receivers of a log. */
-const FOR_ALL = 16;
+/** How often due retries are looked for. */
+const CHECK_MS = 500;
+/** Maximum number of messages in flight to all subscribers of a log. */
+const MAX_IN_FLIGHT = 16;
 
-/** Tells the subscribers of one log. */
+/** Sends the checkpoints of one log to its subscribers. */
 export class CheckpointFeed {
   readonly #ground: Pick<Ground, 'base_url' | 'now' | 'logger' | 'metrics'>;
   readonly #log: Log;
   readonly #subscriptions: Subscriptions;
   readonly #delivery: Delivery;
-  readonly #told = new Map<string, Told>();
+  readonly #progress = new Map<string, Progress>();
   #stopListening: (() => void) | null = null;
   #timer: NodeJS.Timeout | null = null;
-  #sending = 0;
+  #inFlight = 0;
 
   constructor(
     ground: Pick<Ground, 'base_url' | 'now' | 'logger' | 'metrics'>,
@@ -48,50 +51,52 @@ export class CheckpointFeed {
 
   start(): void {
     this.#stopListening = this.#log.onPublished(() => this.wake());
-    this.#timer = setInterval(() => this.wake(), LOOK_MS);
+    this.#timer = setInterval(() => this.wake(), CHECK_MS);
     this.#timer.unref();
     this.wake();
   }
 
-  /** Begins nothing more and waits for what is under way. */
+  /** Starts no further messages and waits for those in flight. */
   async stop(): Promise<void> {
     this.#stopListening?.();
     this.#stopListening = null;
     if (this.#timer !== null) clearInterval(this.#timer);
-    for (const { sending } of this.#told.values()) await sending;
+    for (const { sending } of this.#progress.values()) await sending;
   }
 
-  /** Tells whoever is behind and may be told now. */
+  /** Sends the newest checkpoint to every subscriber that has not got it and is not waiting for a retry. */
   wake(): void {
     if (this.#stopListening === null) return;
-    const asked = this.#subscriptions.ofCheckpoints(this.#log.kind);
-    const ids = new Set(asked.map(({ id }) => id));
-    for (const id of this.#told.keys()) if (!ids.has(id)) this.#told.delete(id);
+    const subscribers = this.#subscriptions.ofCheckpoints(this.#log.kind);
+    const ids = new Set(subscribers.map(({ id }) => id));
+    for (const id of this.#progress.keys()) if (!ids.has(id)) this.#progress.delete(id);
     const published = this.#log.published();
-    for (const subscription of asked) {
-      const told = this.#toldOf(subscription.id);
-      if (told.sending !== null || told.size >= published.size) continue;
-      if (told.not_before_ms > this.#ground.now() || this.#sending >= FOR_ALL) continue;
-      this.#sending += 1;
-      told.sending = this.#tell(subscription, told, published)
-        .catch((err: unknown) => this.#ground.logger.warn({ err }, 'a checkpoint was not told'))
+    for (const subscriber of subscribers) {
+      const progress = this.#progressOf(subscriber.id);
+      if (progress.sending !== null || progress.size >= published.size) continue;
+      if (progress.not_before_ms > this.#ground.now() || this.#inFlight >= MAX_IN_FLIGHT) continue;
+      this.#inFlight += 1;
+      progress.sending = this.#send(subscriber, progress, published)
+        .catch((err: unknown) => {
+          this.#ground.logger.warn({ err }, 'a checkpoint message failed');
+        })
         .finally(() => {
-          told.sending = null;
-          this.#sending -= 1;
+          progress.sending = null;
+          this.#inFlight -= 1;
           this.wake();
         });
     }
   }
 
-  #toldOf(id: string): Told {
-    const there = this.#told.get(id);
-    if (there !== undefined) return there;
-    const told = { size: 0, attempts: 0, not_before_ms: 0, sending: null };
-    this.#told.set(id, told);
-    return told;
+  #progressOf(id: string): Progress {
+    const known = this.#progress.get(id);
+    if (known !== undefined) return known;
+    const progress = { size: 0, attempts: 0, not_before_ms: 0, sending: null };
+    this.#progress.set(id, progress);
+    return progress;
   }
 
-  async #tell(subscription: Subscription, told: Told, published: Published): Promise<void> {
+  async #send(subscription: Subscription, progress: Progress, published: Published): Promise<void> {
     const { id } = subscription;
     const message = checkpointMessage(this.#ground.base_url, this.#log, published);
     const outcome = await this.#delivery.post(this.#log, message, {
@@ -100,19 +105,19 @@ export class CheckpointFeed {
     });
     this.#ground.metrics.webhook(CHECKPOINT_PUBLISHED, outcome.end);
     if (outcome.end === 'delivered') {
-      Object.assign(told, { size: published.size, attempts: 0, not_before_ms: 0 });
+      Object.assign(progress, { size: published.size, attempts: 0, not_before_ms: 0 });
       return;
     }
     if (outcome.end !== 'failed') return;
-    told.attempts += 1;
-    const wait = waitAfter(told.attempts, Math.random(), outcome.retry_after_ms);
-    // Days of silence: its tenant sees it in the list, and makes another when it is back.
+    progress.attempts += 1;
+    const wait = waitAfter(progress.attempts, Math.random(), outcome.retry_after_ms);
+    // The receiver has failed for days. The tenant sees the reason in its list of subscriptions.
     if (wait === null) await this.#subscriptions.disable(id, 'unreachable');
-    else told.not_before_ms = this.#ground.now() + wait;
+    else progress.not_before_ms = this.#ground.now() + wait;
   }
 }
 
-/** The message of a checkpoint; its id is that of the map head which is its last entry. */
+/** The message about a checkpoint. Its id is made from the map head entry, the last entry of every checkpoint. */
 function checkpointMessage(base_url: string, log: Log, published: Published): Message {
   const { size, root, note, map_head_ms } = published;
   const data: Json = {

@@ -1,23 +1,24 @@
-// Messages that were given up: listed and replayed by the operator, forgotten after a month. gateway/API.md §11.
+// Dead letters: messages whose last attempt has failed. The operator lists and replays them; after 30 days they are
+// deleted. gateway/API.md §11.
 
 import type { AttachedRow, Kind, Log } from '../../log/index.ts';
 import { AdminError } from '../tenants/tenants.ts';
 import { DEAD, deadJob, deadPrefix, newRows, noDeadRow } from './job.ts';
 import type { DeadJob } from './job.ts';
-import { messageId } from './message.ts';
+import { messageId } from './delivery.ts';
 import type { Subscriptions } from './subscriptions.ts';
 
 /** How long a dead letter is kept. */
 const KEPT_MS = 30 * 86_400_000;
 const PAGE = 1000;
 
-/** A dead letter as the operator sees it: never with its address. */
+/** A dead letter as the operator sees it. It does not show the receiver's address. */
 export interface DeadLetter {
   /** `msg_` and the id of the entry. */
   readonly id: string;
   readonly kind: Kind;
   readonly type: string;
-  /** The id of a subscription, or `webhook_url` of the entry itself. */
+  /** The id of a subscription, or the text `webhook_url` for the address in the entry's own disclosures. */
   readonly to: string;
   readonly attempts: number;
   readonly reason: string;
@@ -43,7 +44,7 @@ export class DeadLetters {
     this.#onReplay = onReplay;
   }
 
-  /** In the order of entries, log by log, at most so many. */
+  /** At most `limit` letters, log by log, each in the order of its entries. */
   async list(limit: number): Promise<readonly DeadLetter[]> {
     const letters: DeadLetter[] = [];
     for (const log of this.#logs) {
@@ -53,7 +54,12 @@ export class DeadLetters {
     return letters;
   }
 
-  /** Tries the messages of an id again, from the first attempt on; answers with their number. */
+  /**
+   * Puts the messages with an id back into the queue, with all attempts before them.
+   *
+   * @returns how many messages it was
+   * @throws AdminError if there is no such dead letter
+   */
   async replay(id: string): Promise<number> {
     const entry_id = id.replace(/^msg_/, '');
     for (const log of this.#logs) {
@@ -65,7 +71,7 @@ export class DeadLetters {
     throw new AdminError(`there is no dead letter ${id}`);
   }
 
-  /** Tries all of them again; answers with their number. */
+  /** Puts all dead letters back into the queue. Returns their number. */
   async replayAll(): Promise<number> {
     let count = 0;
     await this.#pages(async (log, letters) => {
@@ -74,7 +80,7 @@ export class DeadLetters {
     return count;
   }
 
-  /** Forgets those that are older than a month; answers with their number. */
+  /** Deletes those that are older than 30 days. Returns their number. */
   async sweep(): Promise<number> {
     let count = 0;
     const before = this.#now() - KEPT_MS;
@@ -86,7 +92,7 @@ export class DeadLetters {
     return count;
   }
 
-  /** Each letter once, also one that dies again meanwhile. */
+  /** Visits every letter once, page by page, even if one that is replayed fails again meanwhile. */
   async #pages(visit: (log: Log, letters: readonly DeadJob[]) => Promise<void>): Promise<void> {
     for (const log of this.#logs) {
       let rows = await log.attachedRows(DEAD, { limit: PAGE });
@@ -102,7 +108,7 @@ export class DeadLetters {
       const { died_at_ms: _, reason: __, ...job } = letter;
       return [noDeadRow(letter), ...newRows({ ...job, attempts: 0 })];
     });
-    // Who asks for a replay knows that the receiver is there again.
+    // The operator replays because the receiver answers again, so a disabled subscription is enabled.
     for (const { target } of dead) await this.#subscriptions.enable(target);
     await log.putAttached(rows);
     this.#onReplay();

@@ -1,22 +1,26 @@
-// The hosts that messages wait for, in their turn: one that answers slowly fills its own places and nobody else's.
-// Memory holds a bounded number of them, with a page of messages each; the others are found on disk when there is a
-// place. gateway/API.md §11.
+// The hosts that a log's messages go to, served in turn, so that a slow host delays only its own messages
+// (gateway/API.md §11).
+//
+// Memory holds at most 1024 hosts, and at most two pages of jobs for each. All other jobs stay in the database and are
+// read when there is room. `Hosts` chooses the host that is next; `HostQueue` holds the loaded jobs of one host.
 
 import type { Log } from '../../log/index.ts';
-import { HostQueue, PAGE } from './host-queue.ts';
-import { hostOfReady, READY, readyJob, readyPrefix } from './job.ts';
+import { hostOfReady, nameOf, READY, readyJob, readyPrefix } from './job.ts';
 import type { Job } from './job.ts';
 
-/** Hosts in memory. */
+/** Maximum number of hosts in memory. */
 const MAX_HOSTS = 1024;
 
-/** What the hosts are told by the queue that hands their messages out. */
+/** Jobs that are read from disk at a time. A host has at most twice as many in memory. */
+export const PAGE = 64;
+
+/** The limit, and the callbacks of the queue that sends the messages. */
 export interface HostsOptions {
-  /** Messages under way to one host. */
+  /** Maximum number of messages in flight to one host. */
   readonly for_each_host: number;
-  /** Whether a job that is read is under way, or not to be touched yet. */
+  /** Whether a job that was read from disk is in flight, or held until its entry is acknowledged. */
   readonly isTaken: (job: Job) => boolean;
-  /** Something may be ready that was not. */
+  /** Jobs may have become ready. */
   readonly onReady: () => void;
   readonly onTrouble: (error: unknown) => void;
 }
@@ -26,14 +30,15 @@ export class Hosts {
   readonly #log: Log;
   readonly #options: HostsOptions;
   readonly #hosts = new Map<string, HostQueue>();
-  /** Those with jobs at hand and room, in their turn; and those that have to be read. */
-  readonly #able = new Set<HostQueue>();
-  readonly #thirsty = new Set<HostQueue>();
-  /** Jobs that ended while a page was read: what was read of them is old. */
-  readonly #ended = new Set<string>();
-  /** The host up to which the disk was searched for others; null when all of them are in memory. */
-  #walked: string | null = '';
-  #walkAgain = false;
+  /** Hosts with loaded jobs and room for another message in flight, in turn. */
+  readonly #ready = new Set<HostQueue>();
+  /** Hosts whose next page must be read. */
+  readonly #toRead = new Set<HostQueue>();
+  /** Jobs that finished while a page was being read, so that their rows in that page are out of date. */
+  readonly #finished = new Set<string>();
+  /** The last host that the scan for hosts has passed; null when every host on disk is in memory. */
+  #scanned: string | null = '';
+  #scanAgain = false;
   #reading: Promise<void> | null = null;
   #running = false;
 
@@ -42,14 +47,14 @@ export class Hosts {
     this.#options = options;
   }
 
-  /** Looks at everything on disk, as after a start. */
+  /** Reads all rows again, as after a start. */
   wake(): void {
     this.#running = true;
-    this.#walkAgain = true;
-    this.#walked ??= '';
+    this.#scanAgain = true;
+    this.#scanned ??= '';
     for (const host of this.#hosts.values()) {
-      host.doubt();
-      this.note(host);
+      host.reread();
+      this.update(host);
     }
   }
 
@@ -58,63 +63,56 @@ export class Hosts {
     await this.#reading;
   }
 
-  /** A job stands on disk and is ready. */
+  /** Takes a job whose ready row is on disk. */
   put(job: Job): void {
-    const host = this.#hosts.get(job.host) ?? this.#add(job.host, this.#walked === null);
+    const host = this.#hosts.get(job.host) ?? this.#add(job.host, this.#scanned === null);
     host?.put(job);
-    if (host !== null) this.note(host);
+    if (host !== null) this.update(host);
   }
 
-  /** What stands on disk of a host is not known any more. */
-  doubt(name: string): void {
-    const host = this.#hosts.get(name);
-    host?.doubt();
-    if (host !== undefined) this.note(host);
+  /** Notes that the result of a job is on disk. */
+  finished(name: string): void {
+    if (this.#reading !== null) this.#finished.add(name);
   }
 
-  /** The end of a job is on disk. */
-  landed(name: string): void {
-    if (this.#reading !== null) this.#ended.add(name);
-  }
-
-  /** The host whose turn it is; the next call names another one, as long as there is one. */
+  /** The host whose turn it is. The caller passes it to `update` afterwards, which puts it at the end of the line. */
   next(): HostQueue | undefined {
-    const [host] = this.#able;
-    if (host !== undefined) this.#able.delete(host);
+    const [host] = this.#ready;
+    if (host !== undefined) this.#ready.delete(host);
     return host;
   }
 
-  /** Where a host stands after something of it has changed; at the end of the line if it was not in it. */
-  note(host: HostQueue): void {
-    if (host.thirsty) this.#thirsty.add(host);
-    if (host.size > 0 && host.flying < this.#options.for_each_host) this.#able.add(host);
-    else this.#able.delete(host);
+  /** Files a host by its state after a change. A host that becomes ready joins the end of the line. */
+  update(host: HostQueue): void {
+    if (host.mustRead) this.#toRead.add(host);
+    if (host.size > 0 && host.inFlight < this.#options.for_each_host) this.#ready.add(host);
+    else this.#ready.delete(host);
     if (host.done) this.#hosts.delete(host.host);
   }
 
-  /** Reads the next pages of hosts that have nothing at hand, and looks for hosts that are not in memory. */
+  /** Starts to read the next pages of hosts that have no loaded jobs, and to scan for hosts that are not in memory. */
   readAhead(): void {
-    if (this.#running && this.#wanted) {
+    if (this.#running && this.#hasWork) {
       this.#reading ??= this.#read().finally(() => {
         this.#reading = null;
-        this.#ended.clear();
-        if (this.#wanted) this.#options.onReady();
+        this.#finished.clear();
+        if (this.#hasWork) this.#options.onReady();
       });
     }
   }
 
-  get #wanted(): boolean {
-    return this.#thirsty.size > 0 || (this.#walked !== null && this.#hosts.size < MAX_HOSTS);
+  get #hasWork(): boolean {
+    return this.#toRead.size > 0 || (this.#scanned !== null && this.#hosts.size < MAX_HOSTS);
   }
 
   async #read(): Promise<void> {
     try {
-      while (this.#running && this.#wanted) {
-        const [host] = this.#thirsty;
-        if (host === undefined) await this.#walk();
+      while (this.#running && this.#hasWork) {
+        const [host] = this.#toRead;
+        if (host === undefined) await this.#scan();
         else {
-          this.#thirsty.delete(host);
-          if (host.thirsty) await this.#readPage(host);
+          this.#toRead.delete(host);
+          if (host.mustRead) await this.#readPage(host);
         }
         this.#options.onReady();
       }
@@ -124,48 +122,138 @@ export class Hosts {
   }
 
   async #readPage(host: HostQueue): Promise<void> {
-    this.#ended.clear();
+    this.#finished.clear();
     const after = host.beginPage();
     let rows: readonly (readonly [string, Uint8Array])[] = [];
     try {
       const range = { limit: PAGE, ...(after === '' ? {} : { after }) };
       rows = await this.#log.attachedRows(readyPrefix(host.host), range);
     } catch (error) {
-      host.doubt();
+      host.reread();
       throw error;
     } finally {
-      const free = rows.filter(([name]) => !this.#ended.has(name)).map(readyJob);
-      const jobs = free.filter((job) => !this.#options.isTaken(job));
+      const current = rows.filter(([name]) => !this.#finished.has(name)).map(readyJob);
+      const jobs = current.filter((job) => !this.#options.isTaken(job));
       host.endPage(jobs, rows.at(-1)?.[0] ?? '', rows.length === PAGE);
     }
-    this.note(host);
+    this.update(host);
   }
 
-  /** The next host of the disk that is not in memory. */
-  async #walk(): Promise<void> {
-    const from = this.#walked ?? '';
-    if (from === '') this.#walkAgain = false;
+  /** Loads the next host on disk. */
+  async #scan(): Promise<void> {
+    const from = this.#scanned ?? '';
+    if (from === '') this.#scanAgain = false;
     const range = { limit: 1, ...(from === '' ? {} : { after: `${readyPrefix(from)}~` }) };
     const [row] = await this.#log.attachedRows(READY, range);
     if (row === undefined) {
-      this.#walked = this.#walkAgain ? '' : null;
+      this.#scanned = this.#scanAgain ? '' : null;
       return;
     }
     const name = hostOfReady(row[0]);
     const host = this.#hosts.get(name) ?? this.#add(name, false);
     if (host === null) return;
-    this.#walked = name;
-    this.note(host);
+    this.#scanned = name;
+    this.update(host);
   }
 
-  #add(name: string, whole: boolean): HostQueue | null {
+  #add(name: string, complete: boolean): HostQueue | null {
     if (this.#hosts.size >= MAX_HOSTS) {
-      this.#walkAgain = true;
-      this.#walked ??= '';
+      this.#scanAgain = true;
+      this.#scanned ??= '';
       return null;
     }
-    const host = new HostQueue(name, whole);
+    const host = new HostQueue(name, complete);
     this.#hosts.set(name, host);
     return host;
+  }
+}
+
+/** The jobs of one host: some loaded, the others on disk and read page by page. */
+export class HostQueue {
+  readonly host: string;
+  /** Number of messages in flight. */
+  inFlight = 0;
+  readonly #jobs = new Map<string, Job>();
+  /** Rows up to this key were read. All rows behind it will be read. */
+  #last = '';
+  /** Every row on disk is loaded, in flight or handled. */
+  #complete: boolean;
+  /** A row up to `#last` may not have been loaded, so the next page begins at the first row again. */
+  #fromStart = false;
+  /** Jobs that came while a page was being read; null when none is. The page may be older than they are. */
+  #arrived: Job[] | null = null;
+
+  /** @param complete whether the host has no rows on disk yet */
+  constructor(host: string, complete: boolean) {
+    this.host = host;
+    this.#complete = complete;
+  }
+
+  /** Number of loaded jobs. */
+  get size(): number {
+    return this.#jobs.size;
+  }
+
+  /** Whether no job is loaded and the next page must be read. */
+  get mustRead(): boolean {
+    return this.#jobs.size === 0 && !this.#complete && this.#arrived === null;
+  }
+
+  /** Whether no job is left in memory, in flight or on disk. */
+  get done(): boolean {
+    return this.#jobs.size === 0 && this.#complete && this.inFlight === 0 && this.#arrived === null;
+  }
+
+  /** Removes and returns the first loaded job. */
+  take(): Job | undefined {
+    for (const [name, job] of this.#jobs) {
+      this.#jobs.delete(name);
+      return job;
+    }
+    return undefined;
+  }
+
+  /** Takes a job whose ready row is on disk. If there is no room for it, it is read from disk later. */
+  put(job: Job): void {
+    if (this.#arrived !== null) {
+      this.#arrived.push(job);
+      return;
+    }
+    const name = nameOf(job);
+    if (!this.#complete && name > this.#last) return;
+    if (this.#jobs.size < 2 * PAGE) this.#jobs.set(name, job);
+    else this.reread();
+  }
+
+  /** Makes the next page begin at the first row on disk. */
+  reread(): void {
+    this.#fromStart = true;
+    this.#complete = false;
+  }
+
+  /** Must be called before a page is read. Returns the key after which the page begins; empty for the first row. */
+  beginPage(): string {
+    this.#arrived = [];
+    if (this.#fromStart) {
+      this.#fromStart = false;
+      this.#last = '';
+    }
+    return this.#last;
+  }
+
+  /**
+   * Takes a page that was read.
+   *
+   * @param last the key of the last row of the page; empty if it has none
+   * @param full whether there may be rows behind the page
+   */
+  endPage(jobs: readonly Job[], last: string, full: boolean): void {
+    for (const job of jobs) this.#jobs.set(nameOf(job), job);
+    if (last !== '') this.#last = last;
+    const arrived = this.#arrived ?? [];
+    this.#arrived = null;
+    const behind = arrived.some((job) => nameOf(job) > this.#last);
+    this.#complete = !full && !behind && !this.#fromStart;
+    for (const job of arrived) this.put(job);
   }
 }

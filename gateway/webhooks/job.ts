@@ -1,35 +1,37 @@
-// The queue's rows. They stand in the log's own database, beside the entries, so that a message commits in the
-// batch of the entry that it is about (gateway/API.md §11). No row holds an address, a secret or a caller's text.
+// The rows of the delivery queue. They are in the database of the log, so that a message commits in the batch of the
+// entry that it is about (gateway/API.md §11). No row holds an address, a secret or a caller's text.
 //
-//   webhook/ready/<host>/<index>/<target>             to be tried, as soon as its host has room
-//   webhook/later/<due ms>/<index>/<target>           to be tried again at its time
-//   webhook/lane/<target>/<trigger_id>/<index>        what of one trigger is not done yet, in the order of entries
-//   webhook/dead/<index>/<target>                     what was given up, until it is replayed or forgotten
+//   webhook/ready/<host>/<index>/<target>         a job that is sent as soon as its host has room
+//   webhook/later/<due ms>/<index>/<target>       a job that failed and is retried at that time
+//   webhook/lane/<target>/<trigger_id>/<index>    a job about a trigger, until it ends; sent in the order of entries
+//   webhook/dead/<index>/<target>                 a dead letter, until it is replayed or deleted
 
 import { hash } from 'node:crypto';
 import type { AttachedRow } from '../../log/index.ts';
 
-/** The address that an entry itself commits to; any other target is the id of a subscription. */
+/** The target of the address in the entry's disclosures. Any other target is the id of a subscription. */
 export const OWN_ADDRESS = 'url';
 
 /** One message to one receiver. */
 export interface Job {
-  /** Which host it goes to: see `hostOf`. Who answers slowly keeps only its own messages waiting. */
+  /** The receiver's host, hashed by `hostOf`. */
   readonly host: string;
-  /** Of the entry. */
+  /** The index of the entry. */
   readonly index: number;
+  /** `OWN_ADDRESS`, or the id of a subscription. */
   readonly target: string;
+  /** The event type, such as `trigger.fired`. */
   readonly type: string;
-  /** How often it was tried. */
+  /** The number of attempts that have failed. */
   readonly attempts: number;
-  /** Messages of one trigger to one subscription go out in the order of their entries. */
+  /** Messages about one trigger to one subscription are sent in the order of their entries. */
   readonly trigger_id?: string;
 }
 
-/** A message that was given up. */
+/** A message whose last attempt has failed. */
 export interface DeadJob extends Job {
   readonly died_at_ms: number;
-  /** What the last attempt ended with. */
+  /** Why the last attempt failed. */
   readonly reason: string;
 }
 
@@ -46,7 +48,7 @@ const decode = (value: Uint8Array): object =>
     Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('latin1'),
   ) as object;
 
-/** The host of an address, as 16 hex characters of its hash: a row names nobody. */
+/** The host of an address: the first 16 hex characters of the SHA-256 of its name, so that rows do not name it. */
 export function hostOf(url: string): string {
   return hash('sha256', new URL(url).hostname, 'hex').slice(0, HOST_CHARS);
 }
@@ -54,14 +56,14 @@ export function hostOf(url: string): string {
 /** Prefix of the ready rows of a host. */
 export const readyPrefix = (host: string): string => `${READY}${host}/`;
 
-/** Prefix of the lane of a job; null when it has none. */
+/** Prefix of the lane of a job, its jobs about the same trigger; null if it is not about a trigger. */
 export const lanePrefix = ({
   target,
   trigger_id,
 }: Pick<Job, 'target' | 'trigger_id'>): string | null =>
   trigger_id === undefined ? null : `webhook/lane/${target}/${trigger_id}/`;
 
-/** The key of a job's ready row; it names the job. */
+/** The key of a job's ready row. It identifies the job. */
 export const nameOf = ({ host, index, target }: Job): string =>
   `${readyPrefix(host)}${padded(index)}/${target}`;
 
@@ -79,41 +81,41 @@ export function readyRow(job: Job): AttachedRow {
   return { key: nameOf(job), value: encode({ type, attempts, trigger_id }) };
 }
 
-/** Takes the ready row away. Where the job has a lane it stays there, and the one before it will find it. */
+/** Deletes the ready row. The lane row stays, and the job before it in the lane makes it ready again. */
 export const noReadyRow = (job: Job): AttachedRow => ({ key: nameOf(job), value: null });
 
-/** Takes a job from where it is ready, and from its lane. */
+/** Deletes a job from the ready rows and from its lane. */
 export function doneRows(job: Job): AttachedRow[] {
   const lane = laneKey(job);
   return lane === null ? [noReadyRow(job)] : [noReadyRow(job), { key: lane, value: null }];
 }
 
-/** The rows of a job that is new. */
+/** The rows of a new job. */
 export function newRows(job: Job): AttachedRow[] {
   const lane = laneKey(job);
   return lane === null ? [readyRow(job)] : [readyRow(job), { key: lane, value: encode(job) }];
 }
 
-/** Puts a job off that was ready. */
+/** Moves a job from the ready rows to the delayed ones. */
 export function laterRows(job: Job, due_ms: number): AttachedRow[] {
   const { host, type, attempts, trigger_id } = job;
   const value = encode({ host, type, attempts, trigger_id });
   return [noReadyRow(job), { key: laterKey(job, due_ms), value }];
 }
 
-/** Makes a job ready that was put off. */
+/** Moves a delayed job back to the ready rows. */
 export const readyAgainRows = (job: Job, due_ms: number): AttachedRow[] => [
   { key: laterKey(job, due_ms), value: null },
   readyRow(job),
 ];
 
-/** The row of a message that is given up. */
+/** The row of a dead letter. */
 export function deadRow(dead: DeadJob): AttachedRow {
   const { index, target, ...rest } = dead;
   return { key: `${DEAD}${padded(index)}/${target}`, value: encode(rest) };
 }
 
-/** Deletes the row of a message that was given up. */
+/** Deletes the row of a dead letter. */
 export const noDeadRow = ({ index, target }: DeadJob): AttachedRow => ({
   key: `${DEAD}${padded(index)}/${target}`,
   value: null,
@@ -133,14 +135,14 @@ export function readyJob([key, value]: readonly [string, Uint8Array]): Job {
   return { ...rest, host, index: Number(index), target };
 }
 
-/** Reads a row of a job that was put off, with its time. */
+/** Reads a delayed row: the job and the time at which it is due. */
 export function laterJob([key, value]: readonly [string, Uint8Array]): [Job, number] {
   const [due_ms, index, target = ''] = key.slice(LATER.length).split('/');
   const rest = decode(value) as Pick<Job, 'host' | 'type' | 'attempts' | 'trigger_id'>;
   return [{ ...rest, index: Number(index), target }, Number(due_ms)];
 }
 
-/** Reads a lane row: the job as it was when it was new. */
+/** Reads a lane row: the job as it was before its first attempt. */
 export const laneJob = ([, value]: readonly [string, Uint8Array]): Job => decode(value) as Job;
 
 /** Reads a dead row. */

@@ -1,44 +1,46 @@
-// What the gateway must be able to read again and nobody else may: addresses and secrets of subscriptions, sealed
-// with AES-256-GCM. The key is derived (HKDF, RFC 5869) from a key file of its own, which has the protection of
-// every private key: mode 0600, encrypted under the passphrase, outside of any backup. gateway/API.md §2.3, §11.
+// Encrypts the addresses and secrets of subscriptions with AES-256-GCM, because the gateway must read them again. The
+// key is derived (HKDF, RFC 5869) from a separate key file, which is protected like every private key: mode 0600,
+// encrypted under the passphrase, and not part of a backup. gateway/API.md §2.3, §11.
 
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
-import { join } from 'node:path';
-import { generateKey, makeFolder, readKeyFile, writeKeyFile } from '../../log/index.ts';
+import type { KeyFiles } from '../host/key-files.ts';
 
-const FILE = 'webhook-secrets.pem';
+/** The name of the key file without `.pem`. */
+export const WEBHOOK_SECRETS = 'webhook-secrets';
 const INFO = 'actlog webhook secrets v1';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Seals and opens texts. */
+/** Encrypts and decrypts texts. */
 export class SecretBox {
   readonly #key: Uint8Array;
 
   private constructor(key: KeyObject) {
-    // The private scalar's seed is 32 random bytes; nothing is ever signed with this key.
+    // The file holds an Ed25519 key only because all key files do. Its seed is 32 random bytes; it signs nothing.
     const { d = '' } = key.export({ format: 'jwk' });
     const seed = Buffer.from(d, 'base64url');
     this.#key = new Uint8Array(hkdfSync('sha256', seed, new Uint8Array(0), INFO, 32));
     seed.fill(0);
   }
 
-  /** Reads the key file in the folder of private keys; makes it at the first start. */
-  static async open(folder: string, passphrase?: string): Promise<SecretBox> {
-    const path = join(folder, FILE);
-    await makeFolder(folder, 0o700);
-    const there = await readKeyFile(path, passphrase).catch((error: unknown) => {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-      throw error;
-    });
-    if (there !== null) return new SecretBox(there);
-    const made = generateKey();
-    await writeKeyFile(path, made, passphrase);
-    return new SecretBox(made);
+  /**
+   * Reads the key file, or makes it at the first start and after the operator gave it up. What was sealed under a key
+   * that was given up does not open any more.
+   *
+   * @throws LogError `key_lost` if the file was in use and is missing
+   */
+  static async open(files: KeyFiles): Promise<SecretBox> {
+    const { inUse, ended } = await files.names((name) => name === WEBHOOK_SECRETS);
+    if (inUse.length === 0) await files.make(WEBHOOK_SECRETS, 'Ed25519');
+    const { key } = await files.read(WEBHOOK_SECRETS, 'Ed25519');
+    await files.remember([WEBHOOK_SECRETS]);
+    // Another loss must not pass for the one that the operator accepted.
+    if (ended.length > 0) await files.forgetEnd(WEBHOOK_SECRETS);
+    return new SecretBox(key);
   }
 
-  /** Base64 of nonce, tag and ciphertext; `name` is bound to it, so that it opens in its own place only. */
+  /** Base64 of nonce, tag and ciphertext. `name` is authenticated with it, so `open` must get the same name. */
   seal(name: string, text: string): string {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv('aes-256-gcm', this.#key, nonce).setAAD(Buffer.from(name));
@@ -46,7 +48,7 @@ export class SecretBox {
     return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64');
   }
 
-  /** The text; null when it was sealed under another key or another name. */
+  /** The text; null if it was sealed under another key or another name. */
   open(name: string, sealed: string): string | null {
     const bytes = Buffer.from(sealed, 'base64');
     if (bytes.length < NONCE_BYTES + TAG_BYTES) return null;

@@ -1,5 +1,5 @@
-// Who is told of what: the subscriptions of tenants, in memory and in the gateway's database, their addresses and
-// secrets sealed. gateway/API.md §11.
+// The webhook subscriptions of tenants: all of them in memory, and in the gateway's database with their addresses and
+// secrets encrypted. gateway/API.md §11.
 
 import { randomBytes } from 'node:crypto';
 import { Turns } from '../../log/index.ts';
@@ -10,38 +10,38 @@ import { base62 } from '../tenants/base62.ts';
 import type { GatewayStore, SubscriptionRecord } from '../tenants/store.ts';
 import type { SecretBox } from './secret-box.ts';
 
-/** The event of a published checkpoint: of no entry type, for monitors. */
+/** The event type of a published checkpoint. It belongs to no entry type. */
 export const CHECKPOINT_PUBLISHED = 'checkpoint.published';
 
-/** More than any tenant needs, and few enough that one event is not many messages. */
+/** Maximum number of subscriptions of a tenant in one log kind. It bounds the messages that one event causes. */
 export const MAX_SUBSCRIPTIONS = 20;
 const SECRET_BYTES = 32;
 
-/** What a tenant asks for. */
+/** A tenant's request for a subscription. */
 export interface SubscriptionOrder {
   readonly url: string;
   readonly types: readonly string[];
   readonly trigger_id?: string;
-  /** Whether messages are signed with a shared secret too. */
+  /** Whether messages are also signed with a shared secret. */
   readonly secret?: boolean;
 }
 
-/** A subscription, opened. */
+/** A subscription with its address and secret decrypted. */
 export interface Subscription extends Omit<SubscriptionRecord, 'sealed'> {
   readonly url: string;
-  /** `whsec_` and base64. */
+  /** `whsec_` and 32 bytes in base64. */
   readonly secret?: string;
 }
 
-/** All subscriptions; those that are disabled stay until their tenant deletes them. */
+/** All subscriptions. A disabled one stays until its tenant deletes it. */
 export class Subscriptions {
   readonly #store: GatewayStore;
   readonly #box: SecretBox;
   readonly #now: () => number;
-  /** Changes: each finds what the one before it has left. */
+  /** Serialises changes, so that two requests cannot both pass the check of the limit. */
   readonly #turns = new Turns();
   readonly #opened = new Map<string, Subscription>();
-  /** By kind and tenant, and by kind and trigger. */
+  /** By log kind and tenant, and by log kind and trigger. */
   readonly #byTopic = new Map<string, Set<Subscription>>();
 
   constructor(store: GatewayStore, box: SecretBox, now: () => number) {
@@ -55,21 +55,21 @@ export class Subscriptions {
     return this.#opened.get(id);
   }
 
-  /** Those of a tenant's keys of one kind, oldest first. */
+  /** The subscriptions of a tenant in one log kind, oldest first. */
   of({ tenant, kind }: Pick<Caller, 'tenant' | 'kind'>): readonly Subscription[] {
     return this.#all(tenantTopic(kind, tenant), (one) => one.tenant === tenant).sort(
-      (a, b) => a.created_at_ms - b.created_at_ms,
+      (a, b) => a.created_at_ms - b.created_at_ms || (a.id < b.id ? -1 : 1),
     );
   }
 
-  /** Those that are told of checkpoints. */
+  /** The enabled subscriptions to checkpoints. */
   ofCheckpoints(kind: Kind): readonly Subscription[] {
     return [...this.#opened.values()].filter(
       (one) => one.kind === kind && isEnabled(one) && one.types.includes(CHECKPOINT_PUBLISHED),
     );
   }
 
-  /** Those that are told of an event of a tenant. */
+  /** The enabled subscriptions to an event: the tenant's own, and any tenant's to the trigger that it is about. */
   matching(kind: Kind, tenant: string, type: string, statement: JsonObject): Subscription[] {
     const wants = (one: Subscription): boolean => isEnabled(one) && one.types.includes(type);
     const { trigger_id } = statement;
@@ -80,17 +80,21 @@ export class Subscriptions {
     return [...own, ...this.#all(triggerTopic(kind, trigger_id), wants)];
   }
 
-  /** Makes a subscription; `secret` stands in the answer and is never shown again. */
+  /**
+   * Creates a subscription. Its secret is shown only in this answer. The same order without a secret returns the
+   * subscription that exists.
+   *
+   * @throws ApiError `parameter_invalid` if the tenant has too many subscriptions
+   */
   add(caller: Caller, order: SubscriptionOrder): Promise<Subscription> {
-    return this.#turns.run(() => this.#make(caller, order));
+    return this.#turns.run(() => this.#create(caller, order));
   }
 
-  async #make(caller: Caller, order: SubscriptionOrder): Promise<Subscription> {
-    const there = this.of(caller);
-    // Without a secret that was shown once, the same order is the same subscription.
-    const same = there.find((one) => order.secret !== true && isSame(one, order));
+  async #create(caller: Caller, order: SubscriptionOrder): Promise<Subscription> {
+    const existing = this.of(caller);
+    const same = existing.find((one) => order.secret !== true && isSame(one, order));
     if (same !== undefined) return same;
-    if (there.length >= MAX_SUBSCRIPTIONS) {
+    if (existing.length >= MAX_SUBSCRIPTIONS) {
       const limit = `the limit is ${String(MAX_SUBSCRIPTIONS)}: delete one first`;
       throw new ApiError('parameter_invalid', `this tenant has too many subscriptions, ${limit}`);
     }
@@ -112,7 +116,7 @@ export class Subscriptions {
     return this.#add(record);
   }
 
-  /** Ends a subscription of this tenant; false when there is none of that id. */
+  /** Deletes a subscription of this tenant. Returns false if the tenant has none with that id. */
   delete(caller: Pick<Caller, 'tenant' | 'kind'>, id: string): Promise<boolean> {
     return this.#turns.run(async () => {
       const one = this.#opened.get(id);
@@ -123,14 +127,14 @@ export class Subscriptions {
     });
   }
 
-  /** Stops telling a receiver that is gone for good. */
+  /** Disables a subscription, so that it gets no messages. */
   disable(id: string, disabled_reason: string): Promise<void> {
     return this.#change(id, isEnabled, (record) => {
       return { ...record, disabled_at_ms: this.#now(), disabled_reason };
     });
   }
 
-  /** Tells a receiver again that was disabled. */
+  /** Enables a disabled subscription. */
   enable(id: string): Promise<void> {
     const isDisabled = (one: Subscription): boolean => !isEnabled(one);
     return this.#change(
@@ -164,13 +168,13 @@ export class Subscriptions {
 
   #add(record: SubscriptionRecord): Subscription {
     const { sealed, ...rest } = record;
-    // Sealed under a key file that is lost: listed without its address, and told of nothing.
+    // If the key file was lost, the subscription is listed without its address and gets no messages.
     const text = this.#box.open(record.id, sealed) ?? '{"url":""}';
     const one = { ...rest, ...(JSON.parse(text) as { url: string; secret?: string }) };
     this.#opened.set(one.id, one);
     for (const topic of topicsOf(one)) {
-      const there = this.#byTopic.get(topic) ?? new Set();
-      this.#byTopic.set(topic, there.add(one));
+      const members = this.#byTopic.get(topic) ?? new Set();
+      this.#byTopic.set(topic, members.add(one));
     }
     return one;
   }
@@ -178,9 +182,9 @@ export class Subscriptions {
   #remove(one: Subscription): void {
     this.#opened.delete(one.id);
     for (const topic of topicsOf(one)) {
-      const there = this.#byTopic.get(topic);
-      there?.delete(one);
-      if (there?.size === 0) this.#byTopic.delete(topic);
+      const members = this.#byTopic.get(topic);
+      members?.delete(one);
+      if (members?.size === 0) this.#byTopic.delete(topic);
     }
   }
 }
@@ -192,7 +196,7 @@ const isSame = (one: Subscription, { url, types, trigger_id }: SubscriptionOrder
   one.trigger_id === trigger_id &&
   [...new Set(types)].sort().join() === [...one.types].sort().join();
 
-/** Whether messages go to it. */
+/** Whether a subscription gets messages. */
 export const isEnabled = (one: Subscription): boolean =>
   one.disabled_at_ms === undefined && one.url !== '';
 

@@ -1,5 +1,9 @@
-// Webhooks as the rest of the gateway sees them: which rows commit with an entry, the queues of all logs, the
-// subscriptions, and what the operator does to messages that were given up. gateway/API.md §11.
+// Webhooks as the rest of the gateway sees them (gateway/API.md §11). Read in this order: job.ts (the rows of the
+// queue), queue.ts and hosts.ts (which job is next), delivery.ts (one attempt), dead-letters.ts (messages that failed
+// for good), checkpoint-feed.ts (`checkpoint.published`, which needs no rows), subscriptions.ts and secret-box.ts.
+//
+// The rows of a message commit in the batch of its entry. Therefore no message about an entry is lost, and none is
+// sent about an entry that is not in the log.
 
 import { LOG_KINDS } from '../../log/index.ts';
 import type { AttachedRow, Disclosure, Json, Log, Sequenced } from '../../log/index.ts';
@@ -17,22 +21,26 @@ import type { Subscriptions } from './subscriptions.ts';
 
 type Disclosed = readonly Readonly<Record<string, Disclosure>>[];
 
-/** The messages of one group of entries, from its place in the sequence to its end. */
+/** The messages about one group of entries that is being appended. */
 export interface Notices {
-  /** The rows that commit with the entries; runs at the sequence point. */
+  /** The rows that commit with the entries. The sequencer calls it when their indexes are known. */
   rows(entries: readonly Sequenced[], disclosures: Disclosed): readonly AttachedRow[];
-  /** The group is acknowledged, or nobody knows: what is on disk counts from now on. */
+  /**
+   * Must be called when the append has ended.
+   *
+   * @param acknowledged false if it failed, so that the rows may be on disk or not
+   */
   settled(acknowledged: boolean): void;
 }
 
-/** The keys that messages are signed with, one of each kind; they are listed in the JWKS by their purpose. */
+/** The keys that sign messages, one for each log kind. The JWKS lists them with the purpose `webhook`. */
 export const WEBHOOK_KEYS = {
   name: 'gateway',
   keys: [{ name: 'webhook', algorithm: 'Ed25519', jwks: true }],
 } as const;
 
-/** Messages under way of all receivers. */
-const FOR_ALL = 256;
+/** Maximum number of messages of one log in flight. */
+const MAX_IN_FLIGHT = 256;
 
 /** The webhooks of an open gateway. */
 export class Webhooks {
@@ -67,10 +75,15 @@ export class Webhooks {
       logs,
       subscriptions,
       () => {
-        delivery.forgive();
+        delivery.forgetGone();
         for (const queue of this.#queues.values()) queue.wake();
       },
     );
+  }
+
+  /** The rules that make entries of a type events. */
+  get rules(): readonly EventRule[] {
+    return [...this.#rules.values()];
   }
 
   /** Every event type that a subscription may name. */
@@ -79,7 +92,7 @@ export class Webhooks {
     return [...new Set([...types, CHECKPOINT_PUBLISHED])].sort();
   }
 
-  /** For a group of a tenant that is about to be appended. */
+  /** For a group of entries that a tenant is about to append. */
   notices(log: Log, tenant: string): Notices {
     const placed: Job[] = [];
     const queue = this.#queues.get(log);
@@ -97,7 +110,7 @@ export class Webhooks {
     };
   }
 
-  /** Begins to deliver, where the disk says. */
+  /** Starts to deliver the messages on disk, and those that come. Does nothing if WEBHOOKS is off. */
   start(): void {
     if (this.#ground.config.WEBHOOKS === 'off') return;
     this.#started = true;
@@ -105,13 +118,13 @@ export class Webhooks {
     for (const feed of this.#feeds) feed.start();
   }
 
-  /** Looks at once at what is due; for a clock that was moved. */
+  /** Looks for due messages at once. Used by tests that move the clock. */
   wake(): void {
     for (const queue of this.#queues.values()) queue.wake();
     for (const feed of this.#feeds) feed.wake();
   }
 
-  /** Begins nothing more; what is under way may end within SHUTDOWN_TIMEOUT_MS. */
+  /** Starts no further messages. Those in flight have SHUTDOWN_TIMEOUT_MS to end; then they are aborted. */
   async close(): Promise<void> {
     if (!this.#started) return;
     const { config, egress } = this.#ground;
@@ -150,7 +163,7 @@ export class Webhooks {
     const { config, logger, metrics } = this.#ground;
     return new Queue(log, {
       for_each_host: config.WEBHOOK_CONNECTIONS,
-      for_all: FOR_ALL,
+      for_all: MAX_IN_FLIGHT,
       now: () => this.#ground.now(),
       chance: Math.random,
       attempt: (of, job) => delivery.attempt(of, job),
@@ -158,11 +171,12 @@ export class Webhooks {
         metrics.webhook(type, outcome.end);
         const line = { origin, index, event: type, attempts: attempts + 1 };
         if (outcome.end === 'dead')
-          logger.warn({ ...line, reason: outcome.reason }, 'webhook was given up');
+          logger.warn({ ...line, reason: outcome.reason }, 'webhook failed for the last time');
         else if (outcome.end === 'failed')
           logger.debug({ ...line, reason: outcome.reason }, 'webhook failed');
       },
-      onTrouble: (err) => logger.warn({ err }, 'webhooks are held up'),
+      onTrouble: (err) =>
+        logger.warn({ err }, 'the webhook queue cannot use its database; it retries'),
     });
   }
 }

@@ -1,44 +1,45 @@
-// One witness, asked over C2SP tlog-witness. It tells the size it has by 409; both the current answers and
-// those of deployed witnesses are understood (403 for an unknown log, 409 for another root).
+// The client of one witness (C2SP tlog-witness). A witness answers 409 with the size that it has cosigned, and the
+// client asks again from that size. Witnesses that follow an earlier text of the specification answer 403 for an
+// unknown log and 409 without a size for a different root; the client accepts both.
 
 import { FORMAT, formatAddCheckpoint, native, openCheckpoint } from '../../log/index.ts';
 import type { Offer, PolicyKey } from '../../log/index.ts';
 
-/** The most that a witness may answer with. */
+/** The longest answer that is read. */
 const MAX_ANSWER_BYTES = 16 * 1024;
-/** One question, and again for each 409 that names another size. */
+/** Requests for one checkpoint: the first, and one after each 409 that names another size. */
 const ATTEMPTS = 3;
 
-/** A witness of a policy that can be asked. */
+/** A witness of a policy that has an address. */
 export type AskedWitness = PolicyKey & { readonly url: string };
 
-/** How a witness has answered, for health and the operator. */
+/** The last result of a witness, for `/health` and the operator. */
 export interface WitnessState {
   /** Its name inside the policy. */
   readonly name: string;
-  /** The size it cosigned last, 0 for none since the start. */
+  /** The size that it cosigned last; 0 if none since the start. */
   readonly cosigned_size: number;
   readonly cosigned_at_ms: number | null;
-  /** Why its last cosignature did not come, in words; null when it came. */
+  /** Why the last request failed; null if it did not. */
   readonly problem: string | null;
 }
 
-/** What asking takes beside the witness. */
+/** How a witness is asked. */
 export interface AskOptions {
   readonly timeout_ms: number;
   /** The wall clock of the log. */
   now(): number;
 }
 
-/** Asks one witness of a policy, one question at a time. */
+/** Asks one witness of a policy, one request at a time. */
 export class WitnessClient {
   readonly #key: AskedWitness;
   readonly #url: string;
   readonly #options: AskOptions;
-  /** What the witness has, as far as it said. */
+  /** The size that the witness has, as it said last. */
   #known = 0;
   #state: WitnessState;
-  /** By how much our wall clock was ahead of its, as its last cosignature said; null when none came. */
+  /** How far our wall clock was ahead of the time in its last cosignature; null if none came. */
   #ahead_ms: number | null = null;
   #asking: Promise<unknown> = Promise.resolve();
   #newest: Offer | null = null;
@@ -59,8 +60,8 @@ export class WitnessClient {
   }
 
   /**
-   * The cosignature line for an offer; null when the witness did not give a good one in time. An offer
-   * that comes while it is asked waits for the answer, and the newest one that waits is asked next.
+   * Returns the cosignature line for an offer; null if the witness did not give a valid one in time. Offers that come
+   * during a request wait for its answer. Then only the newest of them is asked; the others get null.
    */
   cosign(offer: Offer): Promise<string | null> {
     this.#newest = offer;
@@ -111,14 +112,14 @@ export class WitnessClient {
     throw new Error('its size kept changing');
   }
 
-  /** What a witness answers is hostile too: of its lines one goes into the note, a good one of its key. */
+  /** Returns the one valid cosignature line of the witness's key. All other lines of its answer are dropped. */
   #checked(offer: Offer, answer: string): string {
     if (!answer.endsWith('\n')) throw new Error('answered no signature line');
     const { verifier } = this.#key;
     const keys = { origin: offer.origin, vkey: offer.vkey, cosigners: [verifier] };
     const [newest] = openCheckpoint(native, offer.note + answer, keys).cosignatures;
     if (newest === undefined) throw new Error('answered without a cosignature of its key');
-    // Verifiers count it by its time, so it must say when it was made.
+    // Verifiers compare the time of a cosignature, so a wrong one would make it useless to them.
     this.#ahead_ms = this.#options.now() - newest.time_s * 1000;
     if (Math.abs(this.#ahead_ms) > FORMAT.skew_ms) {
       throw new Error('its clock is more than a minute away from ours');
@@ -129,7 +130,7 @@ export class WitnessClient {
       .filter((candidate) => candidate.startsWith(`\u2014 ${verifier.name} `))
       .map((candidate) => `${candidate}\n`)
       .find((candidate) => {
-        // Other keys of the same name are unknown here, so their lines open with no cosignature.
+        // A line by another key of the same name yields no cosignature.
         const { cosignatures } = openCheckpoint(native, offer.note + candidate, keys);
         return cosignatures[0]?.time_s === newest.time_s;
       });
@@ -143,11 +144,11 @@ function refusal(status: number): string {
     return `does not know this log or its key (${String(status)})`;
   }
   if (status === 422) return 'refused the consistency proof (422)';
-  if (status === 429) return 'asked to be left alone (429)';
+  if (status === 429) return 'answered that it gets too many requests (429)';
   return `answered ${String(status)}`;
 }
 
-/** The body of a 409 when it names a size. */
+/** The size in the body of a 409; null if it names none. */
 function sizeOf(answer: string): number | null {
   const text = /^(0|[1-9]\d{0,15})\n$/.exec(answer)?.[1];
   const size = Number(text);
@@ -157,7 +158,7 @@ function sizeOf(answer: string): number | null {
 async function readCapped(response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  // Streamed, so that a witness that answers without end is cut off at the cap.
+  // Read in chunks, so that an endless answer is cut off at the limit.
   for await (const chunk of response.body ?? []) {
     const bytes = chunk as Uint8Array;
     size += bytes.length;
@@ -167,7 +168,7 @@ async function readCapped(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** fetch says only "fetch failed" and hides what happened in the cause. */
+/** The reason of a failure in words. The error of `fetch` says only "fetch failed"; its cause has the code. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   if (error.name === 'TimeoutError') return 'did not answer in time';

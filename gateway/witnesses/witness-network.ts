@@ -1,4 +1,6 @@
-// Which logs are witnessed, by the file of WITNESS_POLICY: those of its log lines, or all without any.
+// The witnesses of all logs of a gateway, by the file that WITNESS_POLICY names. If the policy has log lines, only
+// those logs are witnessed; otherwise all are. witness-policy.ts reads the file, witnesses.ts asks the witnesses of one
+// log, witness-client.ts asks one witness.
 
 import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -11,7 +13,7 @@ import type { WitnessPolicy } from './witness-policy.ts';
 import { Witnesses } from './witnesses.ts';
 import type { WitnessHealth } from './witnesses.ts';
 
-/** How long a start waits for the clocks of witnesses. */
+/** How long a start waits for witnesses, whose cosignatures show their clocks. */
 const CLOCK_WAIT_MS = 2000;
 
 /** The witnesses of all logs of a gateway. */
@@ -29,7 +31,7 @@ export class WitnessNetwork {
     this.#logger = logger;
   }
 
-  /** Null when no policy is set. */
+  /** Null if no policy is set. */
   static open(config: Config, now: () => number, logger: Logger): WitnessNetwork | null {
     if (config.WITNESS_POLICY === '') return null;
     return new WitnessNetwork(readWitnessPolicy(config.WITNESS_POLICY), config, now, logger);
@@ -40,12 +42,12 @@ export class WitnessNetwork {
     return this.#file.vkeys;
   }
 
-  /** The lines of the policy that verifiers need beside those of the logs. */
+  /** The lines of the policy that verifiers need in addition to those of the logs. */
   get lines(): readonly string[] {
     return this.#file.shown;
   }
 
-  /** Whether checkpoints of this log need witnesses. */
+  /** Whether witnesses cosign the checkpoints of this log. */
   covers(log: Pick<Log, 'origin' | 'vkey'>): boolean {
     const { logs } = this.#file.policy;
     if (logs.length === 0) return true;
@@ -55,7 +57,10 @@ export class WitnessNetwork {
     });
   }
 
-  /** The hook for the publisher of a log that is opened now: its key is known only with its first offer. */
+  /**
+   * The hook for the publisher of a log that is being opened. Whether the policy covers the log is decided at each
+   * offer, because the log's key is not known earlier.
+   */
   cosign(kind: Kind, number: number): Cosign {
     const { WITNESS_TIMEOUT_MS, WITNESS_FAIL_OPEN } = this.#config;
     const witnesses = new Witnesses(this.#file, {
@@ -68,31 +73,30 @@ export class WitnessNetwork {
       if (this.covers(offer)) {
         const before = witnesses.health();
         const note = await witnesses.cosign(offer);
-        this.#tell(offer.origin, before, witnesses.health());
+        this.#logChanges(offer.origin, before, witnesses.health());
         return note;
       }
-      // Another key for this very log: a mistake that must not pass as "not witnessed".
+      // The policy has another key for this log. That is a mistake, so nothing is published without witnesses.
       return this.#disputes(offer.origin) ? null : { note: offer.note, cosignatures: 0 };
     };
   }
 
   /**
-   * By how much the wall clock is ahead of the clocks of a log's witnesses, who are asked to cosign its newest
-   * checkpoint again; null without an answer.
+   * Returns how far the wall clock is ahead of the clocks of a log's witnesses. To learn their time, it asks them to
+   * cosign the newest checkpoint again. Null if none answers within two seconds.
    */
   async aheadMs(kind: Kind, number: number, offer: Offer): Promise<number | null> {
     const witnesses = this.#logs.get(nameOf(kind, number));
     if (witnesses === undefined || !this.covers(offer)) return null;
-    // A start does not wait longer than this for a witness that does not answer.
-    const asked = new AbortController();
-    const wait = setTimeout(CLOCK_WAIT_MS, undefined, { signal: asked.signal });
+    const answered = new AbortController();
+    const wait = setTimeout(CLOCK_WAIT_MS, undefined, { signal: answered.signal });
     await Promise.race([witnesses.cosign(offer), wait]);
-    asked.abort();
+    answered.abort();
     wait.catch(() => undefined);
     return witnesses.aheadMs();
   }
 
-  /** `ConfigError` when the file has another key for one of these logs, or is about none of them. */
+  /** Throws a `ConfigError` if the policy has another key for one of these logs, or covers none of them. */
   check(logs: readonly Log[]): void {
     const others = logs.filter((log) => !this.covers(log));
     if (others.length < logs.length && !others.some(({ origin }) => this.#disputes(origin))) return;
@@ -102,13 +106,13 @@ export class WitnessNetwork {
     );
   }
 
-  /** What health shows of a log; null when it has no witnesses. */
+  /** The state of a log's witnesses; null if it has none. */
   health(log: Log): WitnessHealth | null {
     if (!this.covers(log)) return null;
     return this.#logs.get(nameOf(log.kind, log.number))?.health() ?? null;
   }
 
-  /** Why cosignatures of a log did not come, a line for each witness, for a command that ends with it. */
+  /** Why cosignatures of a log did not come: a line for each witness that failed, for the error of a command. */
   problems(kind: Kind, number: number): string[] {
     const { witnesses = [] } = this.#logs.get(nameOf(kind, number))?.health() ?? {};
     return witnesses.flatMap(({ name, problem }) =>
@@ -116,12 +120,13 @@ export class WitnessNetwork {
     );
   }
 
+  /** Whether the policy names this origin. Called for a log that is not covered, so with another key. */
   #disputes(origin: string): boolean {
     return this.#file.policy.logs.some(({ name }) => name === origin);
   }
 
-  /** A line for each change, not for each checkpoint. */
-  #tell(origin: string, before: WitnessHealth, after: WitnessHealth): void {
+  /** Logs changes only, not the result of each checkpoint. */
+  #logChanges(origin: string, before: WitnessHealth, after: WitnessHealth): void {
     if (before.quorum !== after.quorum) {
       const { quorum, fail_open } = after;
       if (quorum === 'missing') this.#logger.error({ origin, fail_open }, 'no quorum of witnesses');

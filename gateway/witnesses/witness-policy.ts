@@ -1,4 +1,4 @@
-// The file that WITNESS_POLICY names: whom the service asks, and what of it the world may read.
+// Reads the file that WITNESS_POLICY names: the witnesses to ask, the quorum, and the lines that are published.
 // C2SP tlog-policy; log/FORMAT.md §5.
 
 import { readFileSync } from 'node:fs';
@@ -14,11 +14,11 @@ export interface WitnessPolicy {
   readonly asked: readonly AskedWitness[];
   /** Verifier keys of all witnesses, in the order of the file. */
   readonly vkeys: readonly string[];
-  /** The lines of witnesses (without their addresses), groups and the quorum. */
+  /** The lines of witnesses, groups and the quorum, as they are published: addresses have no user and password. */
   readonly shown: readonly string[];
 }
 
-/** Reads the file; `ConfigError` when it is no policy or one that can never be met. */
+/** Reads the file. Throws a `ConfigError` if it is not a policy, or if its quorum can never be met. */
 export function readWitnessPolicy(path: string): WitnessPolicy {
   let text: string;
   try {
@@ -29,14 +29,14 @@ export function readWitnessPolicy(path: string): WitnessPolicy {
   return witnessPolicyOf(text);
 }
 
-/** The same of the text of the file. */
+/** Reads the text of the file. Throws like `readWitnessPolicy`. */
 export function witnessPolicyOf(text: string): WitnessPolicy {
   let policy: Policy;
   try {
     policy = parsePolicy(native, text);
   } catch (cause) {
     if (!isLogError(cause)) throw cause;
-    throw refused(`is no tlog-policy: ${cause.message}`, { cause });
+    throw refused(`is not a tlog-policy: ${cause.message}`, { cause });
   }
   const asked = policy.witnesses.filter((key): key is AskedWitness => key.url !== undefined);
   for (const { name, url } of asked) {
@@ -54,10 +54,19 @@ export function witnessPolicyOf(text: string): WitnessPolicy {
     asked,
     vkeys: lines.flatMap(([keyword, , vkey = '']) => (keyword === 'witness' ? [vkey] : [])),
     shown: lines.flatMap((items) => {
-      if (items[0] === 'witness') return [items.slice(0, 3).join(' ')];
-      return items[0] === 'group' || items[0] === 'quorum' ? [items.join(' ')] : [];
+      if (items[0] === 'witness' && items[3] !== undefined)
+        return [[...items.slice(0, 3), publicAddress(items[3])].join(' ')];
+      return ['witness', 'group', 'quorum'].includes(items[0] ?? '') ? [items.join(' ')] : [];
     }),
   };
+}
+
+/** The address of a witness as it is published. A user and a password in it are secrets of the operator. */
+function publicAddress(address: string): string {
+  const url = new URL(address);
+  url.username = '';
+  url.password = '';
+  return url.href;
 }
 
 const refused = (reason: string, options?: ErrorOptions): ConfigError =>

@@ -1,5 +1,8 @@
-// The witnesses of one log, asked all at once; a checkpoint is published when the quorum is met.
-// log/FORMAT.md §5; C2SP tlog-policy. `fail_open` publishes without it, and health says so.
+// The witnesses of one log. All are asked at once; a checkpoint is published when the quorum is met. With
+// WITNESS_FAIL_OPEN it is published without the quorum too, and `/health` shows that. log/FORMAT.md §5; C2SP tlog-policy.
+//
+// Witnesses whose names end in `/map` are monitors: they check every entry before they cosign. Entries can be read only
+// after the checkpoint is published, so monitors are asked then, and their lines are added to the published note.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { countQuorum, isMapCosigner, native, openCheckpoint } from '../../log/index.ts';
@@ -12,15 +15,15 @@ const GRACE_MS = 200;
 
 /** How witnesses are asked. */
 export interface WitnessOptions extends AskOptions {
-  /** Publish without the quorum rather than not at all. */
+  /** Whether a checkpoint is published without the quorum. */
   readonly fail_open: boolean;
-  /** Once the quorum is met, the others have this long to be in the same note; 200 unless given. */
+  /** How long the other witnesses have to answer after the quorum is met. Default: 200. */
   readonly grace_ms?: number;
 }
 
-/** What health shows of the witnesses of one log. */
+/** The state of the witnesses of one log, as `/health` shows it. */
 export interface WitnessHealth {
-  /** Of the newest checkpoint that was offered; `pending` until one is, `none` when the policy asks for none. */
+  /** Of the newest checkpoint that was offered. `pending`: none was yet. `none`: the policy has no quorum. */
   readonly quorum: 'met' | 'missing' | 'pending' | 'none';
   readonly fail_open: boolean;
   readonly witnesses: readonly WitnessState[];
@@ -30,11 +33,11 @@ export interface WitnessHealth {
 export class Witnesses {
   readonly #policy: WitnessPolicy['policy'];
   readonly #options: WitnessOptions;
-  /** Asked before a checkpoint is published. */
+  /** Witnesses that are asked before a checkpoint is published. */
   readonly #clients: readonly WitnessClient[];
-  /** Named `…/map`: they check every entry first, and so are asked when those can be read. */
+  /** Monitors, which are asked after it is published. */
   readonly #monitors: readonly WitnessClient[];
-  /** Null until a checkpoint is offered. */
+  /** Whether the newest checkpoint met the quorum; null before the first. */
   #met: boolean | null = null;
 
   constructor({ policy, asked }: WitnessPolicy, options: WitnessOptions) {
@@ -57,8 +60,8 @@ export class Witnesses {
   }
 
   /**
-   * By how much our wall clock is ahead of the clocks of the witnesses: of those that answered, the one that differs
-   * least counts, since a single one may be wrong. Null when none has answered yet.
+   * How far our wall clock is ahead of the clocks of the witnesses. The witness that differs least counts, because a
+   * single one may be wrong. Null if none has answered yet.
    */
   aheadMs(): number | null {
     const known = this.#clients.flatMap(({ ahead_ms }) => ahead_ms ?? []);
@@ -86,7 +89,7 @@ export class Witnesses {
         count();
       }),
     );
-    // A witness may still be busy with the question before; nobody waits for it longer than for one.
+    // A witness may still be busy with an earlier request, so its own timeout does not bound this wait.
     const late = sleep(this.#options.timeout_ms, undefined, over);
     const grace = quorum.then(() => sleep(this.#options.grace_ms ?? GRACE_MS, undefined, over));
     try {
@@ -100,7 +103,7 @@ export class Witnesses {
     return { ...note, later: () => this.#later(offer, note) };
   };
 
-  /** The published note with the lines of the monitors. */
+  /** The published note with the lines of the monitors added; null if none cosigned. */
   async #later(offer: Offer, { note }: CosignedNote): Promise<CosignedNote | null> {
     const lines = await Promise.all(this.#monitors.map((client) => client.cosign(offer)));
     const came = lines.filter((line) => line !== null);

@@ -1,11 +1,9 @@
-// The verifier of COSE messages against a kit: RFC 9942 receipts, AIR statements, and whatever else carries receipts in
-// label 394. RFC 9052; keys are the kit's, never the message's. Browser-safe: ES256 is WebCrypto's, which Node.js has and
-// which browsers have on https pages and localhost.
+// The verifier of COSE messages (RFC 9052): RFC 9942 receipts, AIR statements, and other signed statements with
+// receipts in label 394. It uses the keys of the caller's kit, and never a key from the message. Browser-safe.
 
-import type { Suite } from '../crypto/suite.ts';
-import { equal, fromBase64Url, fromUtf8, toHex } from '../encoding/bytes.ts';
-import type { JsonObject } from '../encoding/json-types.ts';
-import { LogError } from '../errors.ts';
+import { equal, fromUtf8, toHex } from '../encoding/bytes.ts';
+import type { JsonObject } from '../encoding/json.ts';
+import { isLogError } from '../errors.ts';
 import {
   leafHashOf,
   Lines,
@@ -17,22 +15,28 @@ import {
   refuse,
   suiteOf,
   textOf,
-  Unanswerable,
   wayOf,
 } from '../verify/finding.ts';
 import type { Asked, Finding, Verifier, Way } from '../verify/finding.ts';
 import { heldEntry } from '../verify/receipt-finding.ts';
 import type { Trust } from '../verify/trust.ts';
-import { coseThumbprint, publicJwk } from './key.ts';
-import type { CosePublicJwk } from './key.ts';
-import { ALG, CLAIM, ENTRY_LABEL, HEADER } from './labels.ts';
+import {
+  coseThumbprint,
+  publicJwk,
+  CLAIM,
+  ENTRY_LABEL,
+  HEADER,
+  decodeSign1,
+  toBeSigned,
+  withoutUnprotected,
+  verifyCose,
+} from './sign1.ts';
 import { isReceipt, openInclusion } from './receipt.ts';
-import { decodeSign1, toBeSigned, withoutUnprotected } from './sign1.ts';
 import type { CoseSign1 } from './sign1.ts';
 
 const AIR_TYPE = 'application/air+json';
 
-/** What no COSE message proves. */
+/** Statements that no COSE message proves. */
 export const COSE_NOT_PROVEN = [
   NOT_PROVEN[0],
   'The checkpoint behind the receipt is signed by a COSE key of the kit; witnesses do not sign this form.',
@@ -43,7 +47,7 @@ export const coseVerifier: Verifier = {
   kind: 'cose',
   title: 'a COSE message',
 
-  /** The subject of the receipt. */
+  /** The subject of the receipt, which is the origin of the log. */
   originOf(document) {
     if (!(document instanceof Uint8Array)) return null;
     try {
@@ -53,7 +57,7 @@ export const coseVerifier: Verifier = {
       const subject: unknown = claims instanceof Map ? claims.get(CLAIM.sub) : null;
       return typeof subject === 'string' ? subject : null;
     } catch (error) {
-      if (error instanceof LogError) return null;
+      if (isLogError(error)) return null;
       throw error;
     }
   },
@@ -90,7 +94,7 @@ export const coseVerifier: Verifier = {
   },
 };
 
-/** A record as a signed statement: its signature, and the receipt that it carries. */
+/** Checks an AIR statement: a signed record that carries the receipt of its entry. */
 async function checkAirStatement(
   lines: Lines,
   message: CoseSign1,
@@ -113,7 +117,7 @@ async function checkAirStatement(
   return lines.finding('the record is signed, and its entry is in the log', found);
 }
 
-/** A receipt with its entry: the entry's own signature, and its place. */
+/** Checks a receipt with its entry: the signature of the entry, and its inclusion in the log. */
 async function receiptLines(
   lines: Lines,
   receipt: CoseSign1,
@@ -141,7 +145,7 @@ async function receiptLines(
   };
 }
 
-/** The entry that a receipt carries, as text, or that came with it. */
+/** The text of the entry that a receipt carries, or that the caller gave; undefined if there is none. */
 function entryOf(receipt: CoseSign1, { receipt: given }: Asked): string | undefined {
   const entry = receipt.unprotected.get(ENTRY_LABEL);
   if (entry instanceof Uint8Array) return new TextDecoder().decode(entry);
@@ -171,7 +175,7 @@ export async function checkCoseReceipt(
   trust: Trust,
   asked: Asked,
 ): Promise<Way> {
-  if (receipt === undefined) return refuse('there is no receipt in label 394');
+  if (receipt === undefined) return refuse('label 394 has no receipt');
   const suite = suiteOf(asked);
   const { index, size, path, signed } = openInclusion(suite, receipt, leafHash);
   await checkSigned(receipt, signed, 'cose', trust, asked);
@@ -181,7 +185,7 @@ export async function checkCoseReceipt(
 /** The receipts in label 394. */
 export function receiptsIn(message: CoseSign1): CoseSign1[] {
   const receipts = message.unprotected.get(HEADER.receipts) ?? [];
-  if (!Array.isArray(receipts)) return refuse('label 394 is no list');
+  if (!Array.isArray(receipts)) return refuse('label 394 is not a list');
   return (receipts as readonly unknown[]).map((bytes) =>
     bytes instanceof Uint8Array
       ? decodeSign1(bytes)
@@ -189,13 +193,13 @@ export function receiptsIn(message: CoseSign1): CoseSign1[] {
   );
 }
 
-/** Keys of one purpose and log in a kit: AIR keys are in `keys`, COSE keys in `cose_keys`. */
+/** The keys of one purpose and log in a kit. AIR keys are in the member `keys`, COSE keys in `cose_keys`. */
 const keysOf = ({ kit = {} }: Asked, purpose: string, origin: string): JsonObject[] =>
   [kit.keys, kit.cose_keys]
     .flatMap((set) => objectsOf(objectOf(set).keys))
     .filter((jwk) => jwk.purpose === purpose && jwk.origin === origin);
 
-/** The key of a purpose that the kit has under this name for a log; undefined when there is none. */
+/** The key with this kid in a kit, of one purpose and log; undefined if there is none. */
 export const kitKey = (
   asked: Asked,
   purpose: string,
@@ -205,7 +209,8 @@ export const kitKey = (
   keysOf(asked, purpose, origin).find((jwk) => memberOf(jwk, 'kid') === kid);
 
 /**
- * Throws unless a key of this purpose in the kit, which the message names by its RFC 9679 thumbprint, signed the bytes.
+ * Checks that the bytes are signed by a key of this purpose in the kit. The message names it by its RFC 9679
+ * thumbprint.
  *
  * @throws LogError `document_invalid`, `key_invalid`
  */
@@ -223,40 +228,6 @@ export async function checkSigned(
     .find((jwk) => kid instanceof Uint8Array && equal(coseThumbprint(suite, jwk), kid));
   if (key === undefined) return refuse('kid is none of the keys of this purpose in the kit');
   const alg = message.protected.get(HEADER.alg);
-  if (await holds(suite, key, alg, signed, message.signature)) return;
-  refuse('the signature does not hold');
-}
-
-async function holds(
-  suite: Suite,
-  key: CosePublicJwk,
-  alg: unknown,
-  signed: Uint8Array,
-  signature: Uint8Array,
-): Promise<boolean> {
-  if (signature.length !== 64) return false;
-  if (key.kty === 'EC') return alg === ALG.ES256 && verifyES256(key, signed, signature);
-  const known = alg === ALG.Ed25519 || alg === ALG.EdDSA;
-  return known && suite.verify(fromBase64Url(key.x, 32), signed, signature);
-}
-
-/**
- * Whether an ES256 signature, r and s of 32 bytes each, holds.
- *
- * @throws LogError `document_invalid` for a point that is not on the curve
- * @throws Unanswerable where there is no WebCrypto
- */
-export async function verifyES256(
-  key: CosePublicJwk,
-  signed: Uint8Array,
-  signature: Uint8Array,
-): Promise<boolean> {
-  // Its type says that it is always there; a page that came by http has none.
-  const { subtle } = globalThis.crypto as { readonly subtle?: SubtleCrypto };
-  if (subtle === undefined) throw new Unanswerable('this browser checks ES256 on https pages only');
-  const how = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
-  const imported = await subtle
-    .importKey('jwk', { ...key }, how, false, ['verify'])
-    .catch(() => refuse('the key is not on its curve'));
-  return subtle.verify(how, imported, Uint8Array.from(signature), Uint8Array.from(signed));
+  if (await verifyCose(suite, key, alg, signed, message.signature)) return;
+  refuse('the signature is not valid');
 }

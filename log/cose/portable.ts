@@ -8,13 +8,12 @@ export {
   coseVerifier,
   kitKey,
   receiptsIn,
-  verifyES256,
 } from './finding.ts';
 export { bytesOf, decodeCbor, encodeCbor, listOf, mapOf } from './cbor.ts';
 export type { Cbor, CborKey, CborMap } from './cbor.ts';
-export { algOf, coseKey, coseThumbprint, publicJwk } from './key.ts';
-export type { CosePublicJwk, OkpJwk, P256Jwk } from './key.ts';
-export { ALG, CLAIM, ENTRY_LABEL, HEADER, PROOF, RFC9162_SHA256 } from './labels.ts';
+export { algOf, coseKey, coseThumbprint, publicJwk } from './sign1.ts';
+export type { CosePublicJwk, OkpJwk, P256Jwk } from './sign1.ts';
+export { ALG, CLAIM, ENTRY_LABEL, HEADER, PROOF, RFC9162_SHA256 } from './sign1.ts';
 export {
   consistencyHeader,
   consistencyOf,
@@ -34,3 +33,4 @@ export {
   withoutUnprotected,
 } from './sign1.ts';
 export type { CoseSign1 } from './sign1.ts';
+export { verifyCose, verifyES256 } from './sign1.ts';

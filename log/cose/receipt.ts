@@ -1,5 +1,5 @@
 // COSE receipts of the log tree: inclusion and consistency proofs under a signed root. RFC 9942; log/FORMAT.md §5.
-// Browser-safe. Every input may be the choice of whoever wants a false claim believed.
+// Browser-safe. Every input may come from an attacker.
 
 import type { Suite } from '../crypto/suite.ts';
 import { equal } from '../encoding/bytes.ts';
@@ -7,35 +7,34 @@ import { LogError } from '../errors.ts';
 import { checkConsistency, rootOfInclusion } from '../merkle/check.ts';
 import { bytesOf, countOf, decodeCbor, encodeCbor, listOf, mapOf } from './cbor.ts';
 import type { Cbor, CborMap } from './cbor.ts';
-import { CLAIM, HEADER, PROOF, RFC9162_SHA256 } from './labels.ts';
-import { encodeProtected, toBeSigned } from './sign1.ts';
+import { CLAIM, HEADER, PROOF, RFC9162_SHA256, encodeProtected, toBeSigned } from './sign1.ts';
 import type { CoseSign1 } from './sign1.ts';
 
-/** Who signs a receipt and about which log. */
+/** The key that signs receipts, the service and the log. */
 export interface ReceiptSigner {
   readonly alg: number;
   readonly kid: Uint8Array;
-  /** Address of the service. */
+  /** The URL of the service. */
   readonly iss: string;
-  /** Origin of the log. */
+  /** The origin of the log. */
   readonly sub: string;
 }
 
-/** Size, index and path of an inclusion proof; the path is leaf side first. */
+/** An inclusion proof. The path starts at the leaf. */
 export interface InclusionProof {
   readonly size: number;
   readonly index: number;
   readonly path: readonly Uint8Array[];
 }
 
-/** Sizes and path of a consistency proof. */
+/** A consistency proof between the trees of two sizes. */
 export interface ConsistencyProof {
   readonly from: number;
   readonly to: number;
   readonly path: readonly Uint8Array[];
 }
 
-/** The protected header of a receipt: the same for every receipt of a signer, so that a root is signed once. */
+/** The protected header of a receipt. It is the same for all receipts of a signer, so that each root is signed once. */
 export function receiptHeader({ alg, kid, iss, sub }: ReceiptSigner): Uint8Array {
   return encodeProtected(
     new Map<number, Cbor>([
@@ -64,7 +63,7 @@ export const consistencyHeader = ({ from, to, path }: ConsistencyProof): CborMap
 const proofHeader = (type: number, proof: readonly Cbor[]): CborMap =>
   new Map([[HEADER.vdp, new Map([[type, [encodeCbor(proof)]]])]]);
 
-/** Whether a message says of itself that it is a receipt of an RFC 9162 tree. */
+/** Whether the header of a message declares it a receipt of an RFC 9162 tree. */
 export const isReceipt = (message: CoseSign1): boolean =>
   message.protected.get(HEADER.vds) === RFC9162_SHA256;
 
@@ -88,7 +87,7 @@ export function consistencyOf(receipt: CoseSign1): ConsistencyProof {
   return { from: countOf(from, 'older size'), to: countOf(to, 'newer size'), path: pathOf(path) };
 }
 
-/** The root that an inclusion receipt leads to from a leaf, and the bytes that its signature must be over. */
+/** The inclusion proof of a receipt, the root that it gives for a leaf, and the bytes that must be signed. */
 export function openInclusion(
   suite: Suite,
   receipt: CoseSign1,
@@ -100,7 +99,7 @@ export function openInclusion(
   return { ...proof, root, signed: toBeSigned(receipt.protectedBytes, root) };
 }
 
-/** Checks a consistency receipt between two roots; the answer is the bytes that its signature must be over. */
+/** Checks a consistency receipt between two roots, and returns its proof and the bytes that must be signed. */
 export function openConsistency(
   suite: Suite,
   receipt: CoseSign1,
@@ -112,7 +111,9 @@ export function openConsistency(
   return { ...proof, signed: toBeSigned(receipt.protectedBytes, roots.toRoot) };
 }
 
-/** An attached payload must be the root as well: it is what a reader would take for it. */
+/**
+ * Checks that the payload, if the receipt contains one, is the root of the proof. Readers would take it for that root.
+ */
 function checkPayload({ payload }: CoseSign1, root: Uint8Array): void {
   if (payload !== null && !equal(payload, root)) {
     throw new LogError('proof_invalid', 'the payload is not the root that the proof leads to');
@@ -121,16 +122,20 @@ function checkPayload({ payload }: CoseSign1, root: Uint8Array): void {
 
 function proofOf(receipt: CoseSign1, type: number, what: string): readonly Cbor[] {
   if (!isReceipt(receipt)) {
-    throw new LogError('proof_invalid', 'this is no receipt of an RFC 9162 tree over SHA-256');
+    throw new LogError(
+      'proof_invalid',
+      'the message is not a receipt of an RFC 9162 tree over SHA-256',
+    );
   }
   const proofs = mapOf(receipt.unprotected.get(HEADER.vdp), 'vdp').get(type);
   if (proofs === undefined) throw new LogError('proof_invalid', `the receipt has no ${what}`);
   const [only, another] = listOf(proofs, what);
   if (only === undefined || another !== undefined) {
-    throw new LogError('proof_invalid', `the receipt has not one ${what}`);
+    throw new LogError('proof_invalid', `the receipt does not have exactly one ${what}`);
   }
   const proof = listOf(decodeCbor(bytesOf(only, what)), what);
-  if (proof.length !== 3) throw new LogError('encoding_invalid', `${what} has not three parts`);
+  if (proof.length !== 3)
+    throw new LogError('encoding_invalid', `${what} does not have three parts`);
   return proof;
 }
 

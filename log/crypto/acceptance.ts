@@ -1,12 +1,13 @@
-// What bytes may be checked at all: the part of the Ed25519 rule that curve libraries differ in, decided
-// on the encodings alone and shared by both suites (log/FORMAT.md, Notation; RFC 8032 §5.1.3, §5.1.7).
+// The part of the Ed25519 acceptance rule in which libraries differ: which encodings of keys and signatures are
+// accepted. It is decided from the bytes alone, and both suites use it, so that they accept the same signatures
+// (log/FORMAT.md, Notation; RFC 8032 §5.1.3, §5.1.7).
 
 /** L = 2^252 + 27742317777372353535851937790883648493, little-endian. */
 const GROUP_ORDER = littleEndian(
   '1000000000000000000000000000000014def9dea2f79cd65812631a5cf5d3ed',
 );
 
-/** The y of the eight points whose order divides 8; the sign bit does not matter. */
+/** The y coordinates of the eight points whose order divides 8, without sign bits. */
 const LOW_ORDER_Y = [
   littleEndian('0000000000000000000000000000000000000000000000000000000000000000'), // order 4
   littleEndian('0000000000000000000000000000000000000000000000000000000000000001'), // order 1
@@ -19,13 +20,13 @@ function littleEndian(hex: string): Uint8Array {
   return Uint8Array.from({ length: 32 }, (_, i) => parseInt(hex.slice(62 - 2 * i, 64 - 2 * i), 16));
 }
 
-/** One place of an encoded y, its sign bit cleared. */
+/** Byte `i` of the y coordinate of an encoded point, without the sign bit. */
 function placeOfY(point: Uint8Array, i: number): number {
   const byte = point[i] ?? 0;
   return i === 31 ? byte & 0x7f : byte;
 }
 
-/** y < p = 2^255 − 19: only the nineteen values from p up spell a smaller y a second time. */
+/** Whether y < p = 2^255 − 19. The nineteen values from p to 2^255 − 1 are second encodings of smaller values. */
 function isReduced(point: Uint8Array): boolean {
   if (placeOfY(point, 0) < 0xed || placeOfY(point, 31) !== 0x7f) return true;
   for (let i = 1; i < 31; i += 1) if (placeOfY(point, i) !== 0xff) return true;
@@ -33,8 +34,8 @@ function isReduced(point: Uint8Array): boolean {
 }
 
 /**
- * True for a canonical encoding that is not of low order. x = 0 with the sign bit set needs no rule of
- * its own: only y = 1 and y = p − 1 have x = 0, and both are of low order.
+ * Whether a point has a canonical encoding and is not of low order. The encoding of x = 0 with a sign bit, which is not
+ * canonical either, needs no check: x is 0 only for y = 1 and y = p − 1, which are both of low order.
  */
 function isPlainPoint(point: Uint8Array): boolean {
   if (!isReduced(point)) return false;
@@ -53,9 +54,9 @@ function isBelowGroupOrder(scalar: Uint8Array): boolean {
 }
 
 /**
- * True when a public key (32 bytes) and a signature R ‖ S (64 bytes) may go to the equation: lengths
- * fit, A and R are canonical and not of low order, S < L. Whether the points lie on the curve is for
- * the suite to find. Only public bytes come here, so the time it takes may depend on them.
+ * Whether the verification equation may be applied to a public key A (32 bytes) and a signature R ‖ S (64 bytes): the
+ * lengths are right, A and R are canonical and not of low order, and S < L. The suite checks that the points are on the
+ * curve. All inputs are public, so the running time may depend on them.
  */
 export function isAcceptable(publicKey: Uint8Array, signature: Uint8Array): boolean {
   return (

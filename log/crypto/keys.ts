@@ -1,4 +1,4 @@
-// Private keys: PKCS #8 files that only their owner can read, and what signs with them
+// Private keys: the PKCS #8 files that hold them, readable only by their owner, and the signer that uses them
 // (gateway/API.md §2.3; RFC 5958, RFC 8018, RFC 7914). Server only.
 
 import {
@@ -21,20 +21,20 @@ import { native } from './native.ts';
 import { publicKeyOfJwk, thumbprint } from './thumbprint.ts';
 import type { Ed25519Jwk } from './thumbprint.ts';
 
-/** No key file is larger. */
+/** Larger files are refused unread. */
 const MAX_KEY_FILE_BYTES = 4096;
 
-/** What a private key is for: Ed25519, or ECDSA on P-256 with SHA-256 where a format of others asks for that. */
+/** Ed25519, or ECDSA on P-256 with SHA-256 where an external format requires it. */
 export type KeyAlgorithm = 'Ed25519' | 'ES256';
 
-/** A new private key; Ed25519 unless said. */
+/** Generates a private key; Ed25519 by default. */
 export function generateKey(algorithm: KeyAlgorithm = 'Ed25519'): KeyObject {
   return algorithm === 'Ed25519'
     ? generateKeyPairSync('ed25519').privateKey
     : generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
 }
 
-/** The public JWK of a private or public Ed25519 key; `key_invalid` for another type. */
+/** The public JWK of a private or public Ed25519 key; throws `key_invalid` for another type. */
 export function jwkOf(key: KeyObject): Ed25519Jwk {
   const { crv, x } = (key.type === 'private' ? createPublicKey(key) : key).export({
     format: 'jwk',
@@ -43,7 +43,7 @@ export function jwkOf(key: KeyObject): Ed25519Jwk {
   return { kty: 'OKP', crv, x };
 }
 
-/** A private key with its public names. */
+/** A private Ed25519 key with its kid and public key. */
 export class Signer {
   /** RFC 7638 thumbprint. */
   readonly kid: string;
@@ -140,8 +140,8 @@ function isMemoryHard(pem: Buffer): boolean {
 }
 
 /**
- * Writes a new key file, mode 0600, durable when the promise resolves; encrypted when a passphrase
- * is given, see `pemOf`. Never replaces a file: that is an EEXIST error.
+ * Writes a new key file with mode 0600, encrypted if a passphrase is given (`pemOf`). It is durable when the promise
+ * resolves. An existing file is never replaced: the promise rejects with EEXIST.
  */
 export async function writeKeyFile(
   path: string,
@@ -164,8 +164,9 @@ const isUnfinished = (pem: Buffer): boolean =>
 /**
  * Reads a key file.
  *
- * @throws LogError `key_invalid` when others may read or write it, when the passphrase does not fit
- * or is missing, and for anything but one key of the algorithm. ENOENT and the like pass through.
+ * @throws LogError `key_invalid` if other users may read or write the file, if the passphrase is wrong or missing, or
+ *   if
+ *   the file has no key of the algorithm. Errors of the file system, such as ENOENT, are rethrown.
  */
 export async function readKeyFile(
   path: string,
@@ -177,7 +178,7 @@ export async function readKeyFile(
   try {
     key = createPrivateKey({ key: pem, format: 'pem', passphrase: passphrase ?? '' });
   } catch {
-    // Without a cause: what OpenSSL says of a key file has no place in a log.
+    // The error has no cause, so that no message of OpenSSL about a private key gets into the service's log.
     if (!pem.includes('ENCRYPTED') || isUnfinished(pem)) {
       const what = isUnfinished(pem)
         ? 'is empty or cut off: put it back from a copy, or remove it if it was never in use'
@@ -205,7 +206,7 @@ async function readPem(path: string): Promise<Buffer> {
   }
 }
 
-/** `isUnfinished` of a file; `key_invalid` for one that `readKeyFile` refuses unread. */
+/** `isUnfinished` for the content of a file; throws `key_invalid` for a file that `readKeyFile` would refuse unread. */
 export async function isUnfinishedFile(path: string): Promise<boolean> {
   const pem = await readPem(path);
   const unfinished = isUnfinished(pem);
@@ -213,17 +214,20 @@ export async function isUnfinishedFile(path: string): Promise<boolean> {
   return unfinished;
 }
 
-/** Whether a key is of an algorithm. */
+/** Whether a key belongs to an algorithm. */
 export const isOf = (key: KeyObject, algorithm: KeyAlgorithm): boolean =>
   algorithm === 'Ed25519'
     ? key.asymmetricKeyType === 'ed25519'
     : key.asymmetricKeyType === 'ec' && key.asymmetricKeyDetails?.namedCurve === 'prime256v1';
 
-/** Looks at the open file, not at its path, so that both are the same file. */
+/** Checks the open file instead of its path, so that the file that is read is the one that was checked. */
 async function checkFile(file: FileHandle, path: string): Promise<void> {
   const { mode, size } = await file.stat();
   if ((mode & constants.S_IFMT) !== constants.S_IFREG || size > MAX_KEY_FILE_BYTES) {
-    throw new LogError('key_invalid', `key file ${path} is no file of up to 4096 bytes`);
+    throw new LogError(
+      'key_invalid',
+      `key file ${path} is not a regular file of at most 4096 bytes`,
+    );
   }
   if ((mode & 0o077) !== 0 && process.platform !== 'win32') {
     const octal = (mode & 0o777).toString(8).padStart(4, '0');
@@ -231,16 +235,16 @@ async function checkFile(file: FileHandle, path: string): Promise<void> {
   }
 }
 
-// Encryption of existing key files: of plain ones once there is a passphrase, and of those that an earlier release
-// encrypted with PBKDF2 (gateway/API.md §2.3; RFC 5958, RFC 8018).
+// Encryption of existing key files: those without encryption, once there is a passphrase, and those that an earlier
+// release encrypted with PBKDF2 (gateway/API.md §2.3; RFC 5958, RFC 8018).
 
 const PLAIN = '-----BEGIN PRIVATE KEY-----';
-/** Nothing reads these any more, so their passphrase says nothing of the others'. */
+/** Ends the names of files of revoked keys. They are not read any more, so they may have another passphrase. */
 const REVOKED = '.revoked.pem';
 
 /**
- * Encrypts every key file of a folder that is not encrypted by scrypt, and answers with their names. A crash leaves each of them as it
- * was or encrypted. Does nothing where a key in use has another passphrase, or is one that its reader will refuse.
+ * Encrypts every key file of a folder that is not encrypted with scrypt, and returns their names. After a crash, each
+ * file is either as it was or encrypted. If a key in use has another passphrase or cannot be read, no file is changed.
  */
 export async function encryptKeyFiles(folder: string, passphrase: string): Promise<string[]> {
   const weak: string[] = [];
@@ -267,7 +271,9 @@ async function namesIn(folder: string): Promise<string[]> {
   return names.filter((name) => name.endsWith('.pem')).sort();
 }
 
-/** Whether it is a regular file of a plausible size that only its owner can read. Readers refuse any other key file. */
+/**
+ * Whether it is a regular file that only its owner can read, and not too large. `readKeyFile` refuses any other file.
+ */
 async function isPrivate(path: string): Promise<boolean> {
   const stat = await lstat(path);
   return stat.isFile() && stat.size <= MAX_KEY_FILE_BYTES && (stat.mode & 0o077) === 0;
@@ -281,7 +287,7 @@ function keyIn(pem: Buffer, passphrase: string): KeyObject | null {
   }
 }
 
-/** Whole beside the old one, then in its place. The time of the file stays: it says since when a key is. */
+/** Replaces a key file by an encrypted one. It keeps the file's times, which show since when the key exists. */
 async function encrypt(path: string, passphrase: string): Promise<boolean> {
   const pem = await readFile(path);
   const key = keyIn(pem, passphrase);

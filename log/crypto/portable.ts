@@ -1,8 +1,8 @@
-// The suite of the browser and of the offline verifier: @noble, no node:*. noble's own verify multiplies
-// by the cofactor, so the equation stands here (log/FORMAT.md, Notation; RFC 8032 §5.1.7).
+// The suite of browsers and of the offline verifier: @noble, without node:*. noble's own verify multiplies by the
+// cofactor, so this file has the equation without it (log/FORMAT.md, Notation; RFC 8032 §5.1.7).
 
 import { Point } from '@noble/ed25519';
-// The classes beneath its functions, which would bring checks of options into the browser.
+// The classes are imported because the functions of noble would add code for their options to the browser bundle.
 import { _SHA256 as SHA256, _SHA512 as SHA512 } from '@noble/hashes/sha2.js';
 import { isAcceptable } from './acceptance.ts';
 import type { Suite } from './suite.ts';
@@ -15,7 +15,7 @@ function littleEndian(bytes: Uint8Array): bigint {
   return BigInt(`0x${hex}`);
 }
 
-/** k = SHA-512(R ‖ A ‖ M) mod L, over the bytes as they came. */
+/** k = SHA-512(R ‖ A ‖ M) mod L, over the encodings as given. */
 function challenge(r: Uint8Array, publicKey: Uint8Array, message: Uint8Array): bigint {
   const digest = new SHA512().update(r).update(publicKey).update(message).digest();
   return littleEndian(digest) % GROUP_ORDER;
@@ -38,8 +38,8 @@ export const portable: Suite = {
     } catch {
       return false; // not on the curve
     }
-    // R = [S]B − [k]A, compared as bytes: no cofactor, and R need not be decoded. Everything is public,
-    // so the faster multiplication, whose time depends on the scalar, is right.
+    // R = [S]B − [k]A, without a cofactor, is compared as bytes, so R need not be decoded. All values are public, so
+    // the faster multiplication, whose running time depends on the scalar, is safe.
     const k = challenge(r, publicKey, message);
     const expected = Point.BASE.multiply(s, false).subtract(a.multiply(k, false)).toBytes();
     return expected.every((byte, i) => byte === r[i]);

@@ -8,7 +8,7 @@ import { isOf } from './keys.ts';
 
 const SIGNATURE_BYTES = 64;
 
-/** Messages one after the other, and the length of each: one buffer that can move between threads. */
+/** Concatenated messages and their lengths, in buffers that can be transferred to a thread. */
 export interface Batch {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly lengths: Uint32Array<ArrayBuffer>;
@@ -32,7 +32,7 @@ export const threadJobs = {
   make: () => {
     const keys = new Map<string, KeyObject>();
     return {
-      // The message holds the handle of the key, not its bytes.
+      // A KeyObject is passed to the thread as a handle; its bytes are not copied.
       addKey: {
         run: ({ keyId, key }: { readonly keyId: string; readonly key: KeyObject }) => {
           keys.set(keyId, key);
@@ -64,21 +64,23 @@ function signBatch(key: KeyObject, { bytes, lengths }: Batch): Uint8Array<ArrayB
   return signatures;
 }
 
-/** Signs batches with keys that it was given. */
+/** Signs batches of messages. */
 export interface SignPool {
-  /** Gives the pool an Ed25519 or ES256 private key under a name. A name keeps its key. */
+  /** Adds an Ed25519 or ES256 private key under a name. Throws `key_invalid` if the name has another key already. */
   addKey(keyId: string, key: KeyObject): void;
   /**
-   * One 64-byte signature for each message, in their order. Messages are copied before it returns.
-   * Rejects with `log_unavailable` when the thread ends or the pool is closed. No signature of the batch has left the
-   * pool then, so the same batch may be sent again.
+   * Returns one signature of 64 bytes for each message, in their order. The messages are copied before the call
+   * returns.
+   *
+   * @throws LogError `log_unavailable` if the thread ends or the pool is closed; no signature of the batch has left the
+   *   pool then, and the caller may send the batch again
    */
   signAll(keyId: string, messages: readonly Uint8Array[]): Promise<Uint8Array[]>;
-  /** Ends the thread; waiting batches are rejected. */
+  /** Ends the thread and rejects the waiting batches. */
   close(): Promise<void>;
 }
 
-/** Opens a pool; with `threads: false` it signs on the calling thread. Idle, it keeps no process alive. */
+/** Opens a pool. With `threads: false` it signs on the calling thread. An idle pool does not keep the process alive. */
 export function openSignPool({ threads }: { readonly threads: boolean }): SignPool {
   const keys = new Map<string, KeyObject>();
   const workers = new WorkerPool(threadJobs, {
@@ -91,7 +93,7 @@ export function openSignPool({ threads }: { readonly threads: boolean }): SignPo
   return {
     addKey(keyId, key) {
       if (key.type !== 'private' || !(isOf(key, 'Ed25519') || isOf(key, 'ES256'))) {
-        throw new LogError('key_invalid', 'key is no Ed25519 or ES256 private key');
+        throw new LogError('key_invalid', 'key is not an Ed25519 or ES256 private key');
       }
       if (keys.get(keyId)?.equals(key) === false) {
         throw new LogError('key_invalid', `the sign pool has another key ${keyId}`);

@@ -1,10 +1,11 @@
-// Ed25519 public keys as JWK and the name of a receipt key (RFC 8037, RFC 7638). Browser-safe.
+// Ed25519 public keys as JWK (RFC 8037), and the kid of a receipt key, which is its thumbprint (RFC 7638).
+// Browser-safe.
 
 import { fromBase64Url, toBase64Url, utf8 } from '../encoding/bytes.ts';
 import { LogError } from '../errors.ts';
 import type { Suite } from './suite.ts';
 
-/** An Ed25519 public key as it stands in the log: exactly these members. */
+/** An Ed25519 public key as in entries, with exactly these members. */
 export interface Ed25519Jwk {
   readonly kty: 'OKP';
   readonly crv: 'Ed25519';
@@ -21,9 +22,9 @@ export function jwkOfPublicKey(publicKey: Uint8Array): Ed25519Jwk {
 }
 
 /**
- * The 32 bytes of a JWK, which may carry other public members (kid, use, …).
+ * The 32 bytes of a JWK, which may have other public members, such as `kid` and `use`.
  *
- * @throws LogError `key_invalid` for another key type, a private key or a second spelling of x.
+ * @throws LogError `key_invalid` for another key type, a private key, or an `x` that is not canonical base64url
  */
 export function publicKeyOfJwk(jwk: unknown): Uint8Array {
   if (typeof jwk !== 'object' || jwk === null) throw new LogError('key_invalid', 'no jwk object');
@@ -44,10 +45,10 @@ export function thumbprint(suite: Suite, jwk: unknown): string {
   return toBase64Url(thumbprintBytes(suite, jwk));
 }
 
-/** Its 32 bytes. */
+/** The 32 bytes of the thumbprint. */
 export function thumbprintBytes(suite: Suite, jwk: unknown): Uint8Array {
   publicKeyOfJwk(jwk);
   const { x } = jwk as Ed25519Jwk;
-  // RFC 7638 §3: the required members in the order of their names, nothing between them.
+  // RFC 7638 §3: the required members in the order of their names, without white space.
   return suite.sha256(utf8(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`));
 }

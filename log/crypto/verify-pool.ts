@@ -1,4 +1,4 @@
-// Verifies batches of signatures on several threads: what a monitor and fsck spend most of their time on. Server only.
+// Verifies batches of signatures on several threads. A monitor and fsck spend most of their time on this. Server only.
 
 import { WorkerPool } from '../worker.ts';
 import { native } from './native.ts';
@@ -15,7 +15,7 @@ export interface SignatureCheck {
   readonly signature: Uint8Array;
 }
 
-/** Keys, signatures and messages one after the other, and the length of each message. */
+/** Concatenated keys, signatures and messages, and the lengths of the messages. */
 interface CheckBatch {
   readonly keys: Uint8Array<ArrayBuffer>;
   readonly signatures: Uint8Array<ArrayBuffer>;
@@ -41,19 +41,20 @@ export const threadJobs = {
 
 /** Verifies batches of signatures. */
 export class VerifyPool {
-  /** How many batches it works on at once. More of them wait. */
+  /** The number of batches that are verified at the same time. Further batches wait. */
   readonly width: number;
   readonly #workers: WorkerPool<ReturnType<typeof threadJobs.make>>;
 
-  /** @param options.threads with 0 it verifies on the calling thread */
+  /** @param options.threads the number of threads; with 0 the calling thread verifies */
   constructor({ threads }: { readonly threads: number }) {
     this.width = Math.max(threads, 1);
     this.#workers = new WorkerPool(threadJobs, { name: 'verifying', threads });
   }
 
   /**
-   * 1 for each valid signature and 0 for each invalid one, in their order. Rejects with `log_unavailable` when the
-   * thread ends or the pool is closed; that says nothing of the signatures.
+   * Returns 1 for each valid signature and 0 for each invalid one, in their order.
+   *
+   * @throws LogError `log_unavailable` if the thread ends or the pool is closed, before the signatures were verified
    */
   verifyAll(checks: readonly SignatureCheck[]): Promise<Uint8Array> {
     return this.#workers.run('verify', packChecks(checks));
@@ -64,11 +65,11 @@ export class VerifyPool {
   }
 }
 
-/** Opens a pool of at most this many threads. */
+/** Opens a pool of at most `threads` threads. */
 export const openVerifyPool = (options: { readonly threads: number }): VerifyPool =>
   new VerifyPool(options);
 
-/** Copies checks into buffers of their own, which can move to another thread. */
+/** Copies checks into new buffers, which can be transferred to a thread. */
 function packChecks(checks: readonly SignatureCheck[]): CheckBatch {
   const lengths = Uint32Array.from(checks, ({ message }) => message.length);
   const messages = new Uint8Array(lengths.reduce((sum, length) => sum + length, 0));

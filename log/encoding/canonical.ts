@@ -1,26 +1,27 @@
-// Canonical JSON: RFC 8785 through `canonicalize`, guarded, since it prints what is no JSON (functions,
-// holes, undefined) and overflows the stack on deep values. Browser-safe.
+// Canonical JSON: RFC 8785 (JCS) with the package `canonicalize`. Values are checked first, because that package prints
+// values that are not JSON (functions, holes, undefined) and overflows the stack on deep ones. Browser-safe.
 
 import canonicalize from 'canonicalize';
-import type { Json } from './json-types.ts';
+import type { Json } from './json.ts';
 import { LogError } from '../errors.ts';
 
 const MAX_DEPTH = 64;
 
 /**
- * The one text of a value: members sorted by UTF-16 units, shortest numbers (minus zero prints as 0).
- * What is no JSON value, has a lone surrogate or nests deeper than 64 levels is `json_invalid`.
+ * The canonical text of a value: members sorted by UTF-16 units, numbers in their shortest form, minus zero as 0.
+ *
+ * @throws LogError `json_invalid` for a value that is not JSON, has a lone surrogate or is nested over 64 levels
  */
 export function canonical(value: Json): string {
-  // What stands in its order already is printed by the runtime alike, at a third of the price.
+  // If all members are in order, JSON.stringify prints the same text in a third of the time.
   return check(value, 0) ? JSON.stringify(value) : (canonicalize(value) ?? '');
 }
 
-/** No escape and no white space: nothing that JSON has two spellings for but the order of members. */
+/** A text without escapes and white space. Only the order of its members can differ from the canonical text. */
 const PLAIN = /^[^\\\s]*$/;
 
 /**
- * Whether a text that `parseJson` read, without fractions, is the canonical text of the value it gave.
+ * Whether a text is the canonical text of its value. `parseJson` must have parsed it without the option `fractions`.
  *
  * @throws LogError `json_invalid` as `canonical` does
  */
@@ -29,8 +30,8 @@ export function isCanonical(text: string, value: Json): boolean {
 }
 
 /**
- * Refuses what is no JSON; true where all members stand in their order. The type says Json, but values come
- * from plugins and from parsers of others.
+ * Throws for a value that is not JSON; true if all members are in canonical order. The value is untyped, because it may
+ * come from a plugin.
  */
 function check(value: unknown, depth: number): boolean {
   switch (typeof value) {
@@ -53,7 +54,7 @@ function checkContainer(value: object, depth: number): boolean {
   if (depth > MAX_DEPTH) throw invalid(`nesting is over ${String(MAX_DEPTH)} levels`);
   let sorted = true;
   if (Array.isArray(value)) {
-    // Not forEach or every: those skip the holes that are looked for.
+    // A loop, because forEach and every skip holes, which must be found.
     for (const element of value) sorted = check(element, depth) && sorted;
     return sorted;
   }
@@ -61,7 +62,7 @@ function checkContainer(value: object, depth: number): boolean {
   if (prototype !== Object.prototype && prototype !== null) {
     throw invalid('an object is not a plain one');
   }
-  // Names of digits come first whatever their place in the text was: with them the order says nothing.
+  // JavaScript lists names that are integers first, so the order of such members is unknown: they count as not sorted.
   let before = ':';
   for (const name of Object.keys(value)) {
     checkText(name);
@@ -80,10 +81,10 @@ function invalid(message: string): LogError {
   return new LogError('json_invalid', message);
 }
 
-// Names of members as JSON text, cached: the same few are written for every entry and every answer.
+// A cache of member names as JSON text, because the same few names are written in every entry and every answer.
 
 const known = new Map<string, string>();
-/** Names come from schemas, and a schema may let any through. */
+/** Limit of the cache: a schema may allow any member name. */
 const MOST_KNOWN = 4096;
 
 /** A member's name in JSON, with the colon. */

@@ -1,26 +1,32 @@
-// Strict JSON: I-JSON (RFC 7493) with integers only; log/FORMAT.md, Notation. Browser-safe.
-// The grammar is that of the runtime's own parser. One scan before it refuses what that parser would
-// take, and a count of members after it finds names that stood twice.
+// The strict JSON parser: I-JSON (RFC 7493) with integers only (log/FORMAT.md, Notation). Browser-safe.
+//
+// JSON.parse does the parsing. A scan before it refuses texts that JSON.parse would accept, and counts the members; if
+// the parsed value has fewer of them, a name occurred twice in one object.
 
 import { fromUtf8, utf8 } from './bytes.ts';
-import type { Json, JsonObject } from './json-types.ts';
 import { LogError } from '../errors.ts';
 
-/** What a place accepts beyond the rules of the format. */
+/** A JSON value. In statements and proofs, all numbers are safe integers. */
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+export interface JsonObject {
+  readonly [member: string]: Json;
+}
+
+/** Which texts are accepted in addition to those of the format, and limits. */
 export interface JsonOptions {
   /**
-   * Numbers of every spelling, as in committed values. Refused still: minus zero, what is beyond a
-   * double, and plain integers that a double would change.
+   * Accepts numbers with fractions and exponents, as in committed values. Minus zero, numbers that exceed a double, and
+   * integers that a double cannot represent are still refused.
    */
   readonly fractions?: boolean;
-  /** Deepest nesting, the outermost container being 1; 16 unless given. */
+  /** Limit on the nesting of containers; the outermost one counts as 1. Default: 16. */
   readonly maxDepth?: number;
-  /** Most bytes of UTF-8; no limit unless given. */
+  /** Limit on the length in bytes of UTF-8. Default: none. */
   readonly maxBytes?: number;
 }
 
 const MAX_DEPTH = 16;
-/** The longest spelling, with its sign, that is a safe integer for certain. */
+/** A number of at most this many characters, its sign included, is always a safe integer. */
 const SHORT_INTEGER = 15;
 
 const QUOTE = 0x22;
@@ -34,7 +40,7 @@ const COLON = 0x3a;
 const BACKSLASH = 0x5c;
 const LOWER_E = 0x65;
 
-/** The value of a JSON text; whatever breaks a rule is `json_invalid`. `__proto__` is a name like any other. */
+/** Parses a JSON text. Throws `json_invalid` if it breaks a rule. A member `__proto__` is an ordinary member. */
 export function parseJson(text: string | Uint8Array, options: JsonOptions = {}): Json {
   const source = sourceOf(text, options.maxBytes ?? Infinity);
   const members = scan(source, options.maxDepth ?? MAX_DEPTH, options.fractions ?? false);
@@ -62,8 +68,8 @@ function sourceOf(text: string | Uint8Array, maxBytes: number): string {
       throw invalid('text is not utf-8 without a byte order mark', { cause });
     }
   }
-  // A byte order mark needs no rule here: outside a string the parser refuses it. So it does a lone surrogate, and
-  // within one it is found in the value, unless an escape of its other half stands beside it.
+  // JSON.parse refuses a byte order mark and a lone surrogate outside strings. A lone surrogate in a string is found in
+  // the parsed value, unless an escaped one next to it completes the pair; so a text with \u escapes is checked here.
   const long = text.length * 3 > maxBytes;
   if (long || text.includes('\\u')) checkText(text);
   if (long) {
@@ -78,7 +84,10 @@ function checkBytes(length: number, maxBytes: number): void {
   }
 }
 
-/** Checks depth and numbers of a text that may not be JSON at all; answers how many colons stand outside strings. */
+/**
+ * Checks the nesting and the numbers of a text, which need not be JSON. Returns the number of colons outside strings,
+ * which is the number of members.
+ */
 function scan(text: string, maxDepth: number, fractions: boolean): number {
   let depth = 0;
   let members = 0;
@@ -106,7 +115,7 @@ function scan(text: string, maxDepth: number, fractions: boolean): number {
   return members;
 }
 
-/** Index after the closing quote of the string whose first quote stands at `start`. */
+/** The index after the closing quote of the string that begins at `start`. */
 function endOfString(text: string, start: number): number {
   let quote = start;
   do quote = text.indexOf('"', quote + 1);
@@ -114,14 +123,14 @@ function endOfString(text: string, start: number): number {
   return quote < 0 ? text.length : quote + 1;
 }
 
-/** Whether an odd number of backslashes stands before this place. */
+/** Whether the character at an index is escaped: an odd number of backslashes precedes it. */
 function isEscaped(text: string, at: number): boolean {
   let i = at;
   while (text.charCodeAt(i - 1) === BACKSLASH) i--;
   return (at - i) % 2 === 1;
 }
 
-/** Index after the number. */
+/** Checks the number that begins at `start`, and returns the index after it. */
 function endOfNumber(text: string, start: number, fractions: boolean): number {
   let i = start + 1;
   let plain = true;
@@ -140,7 +149,7 @@ function endOfNumber(text: string, start: number, fractions: boolean): number {
 
 function checkNumber(spelling: string, plain: boolean, fractions: boolean): void {
   const value = Number(spelling);
-  if (Number.isNaN(value)) return; // no number, as the parser will say
+  if (Number.isNaN(value)) return; // not a number: JSON.parse refuses it
   if (Object.is(value, -0)) throw invalid('a number is minus zero');
   if (plain && !Number.isSafeInteger(value) && !(fractions && String(value) === spelling)) {
     throw invalid('an integer is not between -(2^53 - 1) and 2^53 - 1');
@@ -148,7 +157,7 @@ function checkNumber(spelling: string, plain: boolean, fractions: boolean): void
   if (value === Infinity || value === -Infinity) throw invalid('a number is too large');
 }
 
-/** Members of all objects in the value, which is as deep as the scan allowed; no string has a lone surrogate. */
+/** Counts the members of all objects in a value; throws for a string with a lone surrogate. */
 function checkStrings(value: Json): number {
   if (typeof value === 'string') checkText(value);
   if (typeof value !== 'object' || value === null) return 0;

@@ -1,6 +1,7 @@
-// Membership and non-membership in the head map. log/FORMAT.md §4 and §6.4; the attacks are those of
-// published verifiers that bound the path to the wrong key. Browser-safe; every argument but the root
-// and skey may come from an attacker.
+// Checks proofs that the head map contains a key with a value, or does not contain a key (log/FORMAT.md §4, §6.4).
+//
+// The caller chooses the root and the key. Everything else may come from an attacker. Published verifiers of such maps
+// accepted paths that belong to another key; the steps (A) to (C) of `checkNonMember` prevent that. Browser-safe.
 
 import type { Suite } from '../crypto/suite.ts';
 import { equal } from '../encoding/bytes.ts';
@@ -8,16 +9,21 @@ import { LogError } from '../errors.ts';
 import { climb, pairHash } from '../merkle/hash.ts';
 import type { Node } from '../merkle/hash.ts';
 
-/** Siblings from the root down; null exactly where the sibling is the empty map. */
+/**
+ * The siblings on the path of a key, from the root down. An empty subtree is null, and is never given as 32 zero bytes.
+ */
 export type Siblings = readonly (Node | null)[];
 
-/** What stands in a slot of the map. */
+/** A key of the map with its value. */
 export interface MapLeaf {
   readonly skey: Uint8Array;
   readonly vhash: Uint8Array;
 }
 
-/** The way from the root to the slot of a key, and what stands there; null is an empty slot. */
+/**
+ * The path of a key from the root down, and the leaf at its end: that of the key itself, that of another key with the
+ * same first bits, or null if the subtree is empty.
+ */
 export interface MapProof {
   readonly siblings: readonly (Uint8Array | null)[];
   readonly leaf: MapLeaf | null;
@@ -28,12 +34,12 @@ export const MAX_SIBLINGS = 256;
 
 const MAP_HASH_BYTES = 32;
 
-/** The empty map: 32 zero bytes, a constant that is never hashed alone. */
+/** The hash of an empty map or subtree: 32 zero bytes, a constant that is not itself a hash of anything. */
 export function emptyMap(): Uint8Array {
   return new Uint8Array(MAP_HASH_BYTES);
 }
 
-/** The same in base64. */
+/** `emptyMap` in base64. */
 const EMPTY_TEXT = `${'A'.repeat(43)}=`;
 
 /** A node is H(03, left ‖ right). */
@@ -47,7 +53,7 @@ export function mapLeafHash(suite: Suite, leaf: MapLeaf): Uint8Array {
 }
 
 /**
- * The map with this root holds skey with this vhash.
+ * Checks that the map with this root contains skey with the value vhash.
  *
  * @throws LogError `proof_invalid`
  */
@@ -64,7 +70,8 @@ export function checkMember(
 }
 
 /**
- * The map with this root lacks skey: its slot is empty, or holds the foreign leaf.
+ * Checks that the map with this root does not contain skey: the path of skey ends in an empty subtree or, if `foreign`
+ * is given, in the leaf of another key.
  *
  * @throws LogError `proof_invalid`
  */
@@ -80,19 +87,19 @@ export function checkNonMember(
   if (foreign !== undefined) {
     checkHash(foreign.skey, 'skey of the foreign leaf');
     checkHash(foreign.vhash, 'vhash of the foreign leaf');
-    // (A) The key's own leaf proves presence.
+    // (A) A leaf of the key itself would prove that the map contains it.
     if (equal(foreign.skey, skey)) throw invalid('the foreign leaf is the key itself');
-    // (B) A leaf elsewhere says nothing of this slot.
+    // (B) A leaf whose key has other first bits is in another part of the map, and proves nothing about this path.
     if (!sharesBits(foreign.skey, skey, siblings.length)) {
       throw invalid('the foreign leaf does not stand on the path of the key');
     }
     slot = mapLeafHash(suite, foreign);
   }
-  // (C) The turns come from the key that was asked for, never from the foreign leaf.
+  // (C) The bits of the caller's key decide between left and right, never those of the foreign leaf.
   checkRoot(rootFrom(suite, slot, skey, siblings), root);
 }
 
-/** Bit d of a key, from the most significant. */
+/** Bit `d` of a key; bit 0 is the most significant one. */
 export function bitAt(key: Uint8Array, d: number): number {
   return ((key[d >> 3] ?? 0) >> (7 - (d & 7))) & 1;
 }
@@ -117,7 +124,7 @@ function checkSiblings(siblings: Siblings): void {
   for (const sibling of siblings) {
     if (sibling !== null && isEmpty(sibling)) throw invalid('an empty sibling is spelled out');
   }
-  // A lone key sits at its shallowest depth, so what ends a path has a neighbour.
+  // A leaf has the smallest depth at which its path is unique, so the last sibling is never an empty subtree.
   if (siblings.at(-1) === null) throw invalid('the last sibling is empty');
 }
 

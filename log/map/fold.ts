@@ -1,7 +1,8 @@
-// The head maps of the open logs, kept up to date off the event loop (log/FORMAT.md §4.1). Server only.
+// The fold: keeps the head maps of the open logs up to date on a thread of its own (log/FORMAT.md §4.1). Server only.
 //
-// A trie per log takes the new heads of each committed round. A map head cuts it: the root over everything that was
-// applied before, whose version can be proved from until it is released. All tries of a process share one thread.
+// There is one trie for each log. The committer applies the new heads of each round to it. For a map head, the
+// publisher cuts it: the cut is a version with everything that was applied before, for which the fold makes proofs
+// until the version is released.
 
 import { concat, u16 } from '../encoding/bytes.ts';
 import { WorkerPool } from '../worker.ts';
@@ -14,18 +15,18 @@ const UPDATE_BYTES = 64;
 const HASH_BYTES = 32;
 
 /**
- * Keys that may wait unhashed while there is nothing else to do. Hashing many at once shares the upper nodes, hashing
- * early makes a cut short: this many are hashed in some ten milliseconds.
+ * How many changed keys the thread collects before it hashes them. Hashing many keys together computes their common
+ * upper nodes once; hashing before the cut makes the cut short. This many keys take about ten milliseconds.
  */
 const HASH_EARLY = 1024;
 
-/** What a snapshot covers. */
+/** A loaded snapshot: the index of its map head, and the root of its map. */
 interface Loaded {
   readonly covered: number;
   readonly root: Uint8Array;
 }
 
-/** A version of a map: everything that was applied before the cut. */
+/** A version of a map, which contains everything that was applied before the cut. */
 export interface Cut {
   readonly version: number;
   readonly root: Uint8Array;
@@ -34,29 +35,32 @@ export interface Cut {
 
 /** The head map of one log. Calls take effect in the order in which they are made. */
 export interface Fold {
-  /** Fills an empty map from a snapshot; null when it is missing or damaged. */
+  /** Fills an empty map from a snapshot; null if the snapshot is missing or damaged. */
   load(path: string): Promise<Loaded | null>;
-  /** Updates n × (skey[32] ‖ vhash[32]), later ones of a key winning. Takes over the memory of the array. */
+  /**
+   * Applies updates n × (skey[32] ‖ vhash[32]); of several for one key, the last one counts. The array is transferred
+   * to the thread, so the caller must not use it afterwards.
+   */
   apply(updates: Uint8Array): void;
-  /** The root over all that was applied; this version can be proved from until it is released. */
+  /** Makes a version with all updates applied so far, and holds it until `release`. */
   cut(): Promise<Cut>;
   /**
-   * The path of each key in a cut version.
+   * Proves for each key that a cut version contains it or does not.
    *
-   * @throws LogError `out_of_range` when the version is not held.
+   * @throws LogError `out_of_range` if the version was released
    */
   prove(version: number, skeys: readonly Uint8Array[]): Promise<MapProof[]>;
-  /** Releases a cut version; releasing it twice is harmless. */
+  /** Releases a cut version. A second release has no effect. */
   release(version: number): void;
-  /** Writes the last cut as a snapshot, atomically, while later updates are applied. */
+  /** Writes the last cut as a snapshot, which replaces the file atomically. Later updates are applied meanwhile. */
   save(path: string, covered: number): Promise<void>;
-  /** Forgets the map, once the saves under way are done. */
+  /** Discards the map when the saves in progress have finished. */
   close(): Promise<void>;
 }
 
 interface Held {
   trie: HeadTrie;
-  /** Held for a save, whatever the caller releases. */
+  /** The newest cut. It is held in addition to `cuts`, so that it can be saved after the caller has released it. */
   lastCut: number | null;
   /** Versions that the caller holds. */
   readonly cuts: Set<number>;
@@ -64,7 +68,7 @@ interface Held {
   hashing: boolean;
 }
 
-/** Several head maps by name. Only saving is asynchronous, so calls take effect in their order. */
+/** The head maps of the thread, by name. Only saving is asynchronous, so other calls take effect in their order. */
 class FoldTries {
   readonly #tries = new Map<string, Held>();
 
@@ -110,7 +114,7 @@ class FoldTries {
     if (held.cuts.delete(version)) held.trie.release(version);
   }
 
-  /** Saves the last cut, after the saves of this map that are under way. */
+  /** Saves the last cut after earlier saves of this map have finished. */
   async save(name: string, path: string, covered: number): Promise<void> {
     const held = this.#held(name);
     const version = held.lastCut;
@@ -183,7 +187,7 @@ export const threadJobs = {
   },
 };
 
-/** Proofs of one version that are collected before they are asked for. */
+/** Keys whose proofs in one version are requested with one message. */
 interface Proving {
   readonly name: string;
   readonly version: number;
@@ -199,7 +203,7 @@ export class FoldHost {
   #proving: Proving | null = null;
 
   constructor({ threads }: { readonly threads: boolean }) {
-    // A thread that ends takes the tries with it, so it is not replaced.
+    // The tries are lost when the thread ends, so a new thread could not continue: every later call is rejected.
     this.#workers = new WorkerPool(threadJobs, {
       name: 'fold',
       threads: threads ? 1 : 0,
@@ -234,14 +238,16 @@ export class FoldHost {
     };
   }
 
-  /** Waits for the calls under way, then ends the thread. */
+  /** Waits for the calls in progress, then ends the thread. */
   async close(): Promise<void> {
     this.#flush();
     await Promise.allSettled([...this.#names].map((name) => this.#workers.run('close', { name })));
     await this.#workers.close();
   }
 
-  /** A message costs more than a proof, so the proofs that one turn of the event loop asks for cross in one. */
+  /**
+   * A message costs more than a proof, so all proofs that are requested in one turn of the event loop share a message.
+   */
   async #prove(name: string, version: number, skeys: readonly Uint8Array[]): Promise<MapProof[]> {
     const known = this.#proving;
     const proving =
@@ -268,7 +274,7 @@ export class FoldHost {
     return proving;
   }
 
-  /** Sends the proofs that are being collected, before the next call. */
+  /** Sends the collected request for proofs, so that later calls take effect after it. */
   #flush(): void {
     const proving = this.#proving;
     this.#proving = null;
@@ -276,7 +282,7 @@ export class FoldHost {
   }
 }
 
-/** Opens a fold: in a thread of its own, or on the calling thread (tests, short-lived tools). */
+/** Opens a fold with a thread or, for tests and short-lived tools, on the calling thread. */
 export const openFold = (options: { readonly threads: boolean }): FoldHost => new FoldHost(options);
 
 function checkUpdates(updates: Uint8Array): Uint8Array {
@@ -288,7 +294,7 @@ function checkUpdates(updates: Uint8Array): Uint8Array {
   return updates;
 }
 
-/** The array itself when it owns its whole buffer, else a copy: the buffer moves to the thread. */
+/** The array if it is the only view of its buffer, else a copy, because the whole buffer is transferred. */
 function ownMemory(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const { buffer } = bytes;
   const whole = buffer instanceof ArrayBuffer && buffer.byteLength === bytes.byteLength;
@@ -296,8 +302,8 @@ function ownMemory(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * Proofs as one array of bytes, since cloning each of some twenty siblings would cost the log's thread more than
- * taking them apart. For each proof: u16 siblings ‖ u16 leaf (0 or 1) ‖ siblings[32 each, zeros for null] ‖ skey ‖ vhash.
+ * Packs proofs into one array. A structured clone of some twenty siblings would cost the log's thread more than
+ * unpacking them. Each proof is u16 siblings ‖ u16 leaf (0 or 1) ‖ siblings[32 each, zeros for null] ‖ skey ‖ vhash.
  */
 export function packProofs(proofs: readonly MapProof[]): Uint8Array {
   const parts: Uint8Array[] = [];
@@ -309,7 +315,7 @@ export function packProofs(proofs: readonly MapProof[]): Uint8Array {
   return concat(...parts);
 }
 
-/** The proofs of packProofs, as views of its bytes. */
+/** Unpacks what `packProofs` returned. The proofs are views of `bytes`. */
 export function unpackProofs(bytes: Uint8Array): MapProof[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const proofs: MapProof[] = [];
@@ -322,7 +328,7 @@ export function unpackProofs(bytes: Uint8Array): MapProof[] {
     const siblings: (Uint8Array | null)[] = [];
     while (siblings.length < count) {
       const sibling = next();
-      // Only the root of the empty map is 32 zero bytes.
+      // 32 zero bytes stand for an empty subtree: they are the hash of no node.
       siblings.push(sibling.every((byte) => byte === 0) ? null : sibling);
     }
     const leaf: MapLeaf | null = hasLeaf ? { skey: next(), vhash: next() } : null;

@@ -1,13 +1,15 @@
-// The grammar of what a statement says in clear about chains. log/FORMAT.md §2 and §3.
-// Browser-safe. Each rule is one spelling: an alias would be a second chain for the same thing.
+// The grammars of identifiers in statements and chain keys, and the names of the built-in types (log/FORMAT.md §2, §3).
+//
+// Each grammar allows one spelling of a value. A second spelling would put entries about the same thing on two chains,
+// and a proof of absence for one of them would miss those on the other. Browser-safe.
 
-/** A rule for one string, with the words an error names it by. */
+/** A grammar of strings, with its description for error messages. */
 export interface Grammar {
   readonly test: (text: string) => boolean;
   readonly rule: string;
 }
 
-/** 43 base64url characters are 256 bits: the last one holds two spare bits, which are zero. */
+/** 256 bits in base64url. 43 characters have 258 bits; the two surplus bits of the last character must be zero. */
 const HASH_NAME = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/u;
 
 /** An entity: an identifier in lower case, 1 to 256 characters. */
@@ -23,8 +25,8 @@ export const sessionRef = pattern(HASH_NAME);
 export const kid = pattern(HASH_NAME);
 
 /**
- * A payment hash in its own normal form (gateway/API.md §7.3): the prefixes that normalising strips are
- * gone and 64 hex digits are in lower case, so that normalising once more changes nothing.
+ * A payment hash in the normal form of gateway/API.md §7.3: it has no prefix that normalising removes, and 64 hex
+ * digits are in lower case. Normalising it again does not change it.
  */
 export const paymentHash: Grammar = {
   test: (text) =>
@@ -46,7 +48,7 @@ export const uuidV7 = pattern(
 export const typeName = pattern(/^[a-z][a-z0-9-]*\.[a-z][a-z0-9_]*\.v[1-9][0-9]*$/u);
 
 /** A declared chain kind: `<plugin>.<word>`. */
-// Pure: what a bundle has no use for shall not stand in it.
+// The annotations allow a bundler to leave out what a bundle does not use.
 export const declaredKind = /* @__PURE__ */ pattern(/^[a-z][a-z0-9-]*\.[a-z][a-z0-9_]*$/u);
 
 /** A tenant_ref: 22 random base64url characters. */
@@ -59,7 +61,7 @@ function pattern(expression: RegExp): Grammar {
   return { test: (text) => expression.test(text), rule: expression.source };
 }
 
-/** The types that are never declared; whatever else begins with `log.` or `astl.` is no type at all. */
+/** The built-in types, which are never declared. No other type may begin with `log.` or `astl.`. */
 export const BUILTIN_TYPES = [
   'log.open.v1',
   'log.closed.v1',

@@ -1,4 +1,5 @@
-// Head records: one per chain, the value under its key in the head map. log/FORMAT.md §3. Browser-safe.
+// Head records: the last entry of each chain and the number of its entries. The head map has the hash of a chain's head
+// record under the chain's key. log/FORMAT.md §3. Browser-safe.
 
 import type { Suite } from '../crypto/suite.ts';
 import { concat, readU64 } from '../encoding/bytes.ts';
@@ -15,7 +16,7 @@ const TWO_32 = 2 ** 32;
 /** u8 1 ‖ u64 count ‖ u64 last_index ‖ u64 last_ms ‖ last_leaf_hash[32], 57 bytes. */
 export function encodeHead(head: Head): Uint8Array {
   if (head.last_leaf_hash.length !== 32) throw invalid('last_leaf_hash is not 32 bytes');
-  // Written in place: the sequencer makes one per link.
+  // Written into one array, because the committer encodes a head for every chain of every batch.
   const bytes = new Uint8Array(HEAD_BYTES);
   const view = new DataView(bytes.buffer);
   bytes[0] = VERSION;
@@ -27,9 +28,9 @@ export function encodeHead(head: Head): Uint8Array {
 }
 
 /**
- * The head in 57 bytes, its leaf hash copied.
+ * Decodes a head record. The leaf hash is a copy.
  *
- * @throws LogError `encoding_invalid` for another length or version, or a number over 2^53 − 1.
+ * @throws LogError `encoding_invalid` for another length or version, or a number over 2^53 − 1
  */
 export function decodeHead(bytes: Uint8Array): Head {
   if (bytes.length !== HEAD_BYTES) {
@@ -49,12 +50,13 @@ export function vhash(suite: Suite, head: Head): Uint8Array {
   return vhashOf(suite, encodeHead(head));
 }
 
-/** The same of a head record that is encoded already. */
+/** `vhash` of an encoded head record. */
 export const vhashOf = (suite: Suite, record: Uint8Array): Uint8Array =>
   suite.sha256(concat(HEAD_TAG, record));
 
 function putU64(view: DataView, offset: number, n: number, name: string): void {
-  if (!Number.isSafeInteger(n) || n < 0) throw invalid(`${name} is no integer from 0 to 2^53 - 1`);
+  if (!Number.isSafeInteger(n) || n < 0)
+    throw invalid(`${name} is not an integer from 0 to 2^53 - 1`);
   view.setUint32(offset, Math.floor(n / TWO_32));
   view.setUint32(offset + 4, n % TWO_32);
 }

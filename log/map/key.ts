@@ -1,11 +1,11 @@
-// Chain keys: which chains an entry stands on, and where a chain stands in the head map. log/FORMAT.md §3.
-// Browser-safe. What is checked here may be hostile: a document's question, a monitor's entries.
+// Chain keys: which chains an entry is on, and the key of a chain in the head map (log/FORMAT.md §3). The checks accept
+// untrusted input, such as the question of a document or an entry that a monitor reads. Browser-safe.
 
 import { portable } from '../crypto/portable.ts';
 import type { Suite } from '../crypto/suite.ts';
 import { thumbprint } from '../crypto/thumbprint.ts';
 import { lp } from '../encoding/bytes.ts';
-import type { Json, JsonObject } from '../encoding/json-types.ts';
+import type { Json, JsonObject } from '../encoding/json.ts';
 import { LogError } from '../errors.ts';
 import type { ChainKey } from '../types.ts';
 import * as grammar from './grammar.ts';
@@ -34,7 +34,7 @@ export const KINDS: ReadonlyMap<string, readonly Grammar[]> = new Map([
   ['type', [grammar.typeName]],
 ]);
 
-/** Members that link an entry whatever its type says. */
+/** The reserved members: they put an entry of any type on a chain. */
 const RESERVED: ReadonlyMap<string, Grammar> = new Map([
   ['entity', grammar.entity],
   ['surface', grammar.surface],
@@ -44,15 +44,15 @@ const RESERVED: ReadonlyMap<string, Grammar> = new Map([
   ['trigger_id', grammar.uuidV7],
 ]);
 
-/** Whether this member links every entry that has it: entity, surface, session_ref and so on. */
+/** Whether a member is reserved, such as `entity`, `surface` and `session_ref`. */
 export function isReservedMember(name: string): boolean {
   return RESERVED.has(name);
 }
 
 /**
- * A key that a caller names, checked: a kind of the core with the grammar of its members, or a declared
- * kind (kind → number of members, the kind itself not counted) with strings.
+ * Checks a chain key from a caller: a kind of the core with members of its grammars, or a declared kind with strings.
  *
+ * @param declaredKinds the declared kinds, each with its number of members, without the kind itself
  * @throws LogError `key_invalid`
  */
 export function checkKey(key: unknown, declaredKinds?: ReadonlyMap<string, number>): ChainKey {
@@ -75,23 +75,23 @@ export function checkKey(key: unknown, declaredKinds?: ReadonlyMap<string, numbe
     }
     if (!member.isWellFormed() || member.length > MAX_MEMBER_BYTES) {
       throw invalid(
-        `member ${String(i + 1)} of chain key ${kind} is no text of at most 65535 bytes`,
+        `member ${String(i + 1)} of chain key ${kind} is not a text of at most 65535 bytes`,
       );
     }
   }
   return [kind, ...members];
 }
 
-/** Whether the core defines a chain kind; every other kind is declared by an entry type. */
+/** Whether the core defines this chain kind. Entry types declare all other kinds. */
 export const isChainKind = (kind: string): boolean => KINDS.has(kind);
 
-/** H(05, lp(origin) ‖ lp(key[0]) ‖ lp(key[1]) ‖ …): the place of a chain in the head map, 32 bytes. */
+/** H(05, lp(origin) ‖ lp(key[0]) ‖ lp(key[1]) ‖ …): the key of a chain in the head map, 32 bytes. */
 export function skey(suite: Suite, origin: string, key: ChainKey): Uint8Array {
   return suite.sha256(lp(CHAIN_KEY_TAG, origin, ...key));
 }
 
 /**
- * The reserved members of a statement are strings of their grammar, and none has a surface alone.
+ * Checks that the reserved members of a statement have their grammars, and that `surface` comes with `entity`.
  *
  * @throws LogError `key_invalid`
  */
@@ -101,15 +101,15 @@ export function checkReserved(statement: JsonObject): void {
     stringOf(statement[name], name, rule);
   }
   if (Object.hasOwn(statement, 'surface') && !Object.hasOwn(statement, 'entity')) {
-    throw invalid('surface stands without entity');
+    throw invalid('surface is there without entity');
   }
 }
 
 /**
- * The keys that the links of an entry have, in their order: the table of log/FORMAT.md §3, then the
- * templates of its type. A repeated key stands once.
+ * The chains of an entry, in the order of its links: those of the table in log/FORMAT.md §3, then those of the
+ * templates of its type. A chain that both give is listed once.
  *
- * @throws LogError `key_invalid` when a reserved member breaks its grammar, `links_exceeded` over 8.
+ * @throws LogError `key_invalid` if a reserved member breaks its grammar, `links_exceeded` for more than 8 chains
  */
 export function chainKeys(
   statement: JsonObject,
@@ -135,7 +135,7 @@ export function sameKey(a: ChainKey, b: ChainKey): boolean {
   return a.length === b.length && a.every((part, i) => part === b[i]);
 }
 
-/** The rows of the table, top to bottom; checkReserved has run. */
+/** The chains of the table, in its order. `checkReserved` has accepted the statement. */
 function tableKeys(statement: JsonObject): ChainKey[] {
   const { type } = statement;
   if (typeof type !== 'string') throw new LogError('entry_invalid', 'type is not a string');
@@ -160,8 +160,8 @@ function tableKeys(statement: JsonObject): ChainKey[] {
       keys.push(['claim', required(statement, 'entity', grammar.entity)]);
       break;
     case 'log.key.v1':
-      // A JWK in the log has no kid member: its kid is its thumbprint. Such entries are a handful in the
-      // life of a log, so the portable hash will do and no caller has to pass a suite for them.
+      // A JWK in the log has no member `kid`; its thumbprint is the kid. A log has only a few such entries, so the
+      // slower portable hash is enough, and callers need not pass a suite.
       keys.push(['key', thumbprint(portable, ownMember(statement, 'key'))]);
       break;
     case 'log.entry_type.v1':
@@ -185,9 +185,9 @@ function add(keys: ChainKey[], template: readonly string[], statement: JsonObjec
   if (key !== null) keys.push(key);
 }
 
-/** The key that a template makes of a statement, or null when a member is no string of it. */
+/** The chain key that a template gives for a statement; null if a member of the template is missing or not a string. */
 function applied(template: readonly string[], statement: JsonObject): ChainKey | null {
-  // Most statements lack most members: nothing is made for those.
+  // Most statements lack most members, so the key is allocated only when all members are there.
   for (let i = 1; i < template.length; i += 1) {
     if (typeof ownMember(statement, template[i] ?? '') !== 'string') return null;
   }
@@ -198,7 +198,7 @@ function required(statement: JsonObject, name: string, rule: Grammar): string {
   return stringOf(ownMember(statement, name), name, rule);
 }
 
-/** Own members only: `__proto__` and `constructor` are names like any other. */
+/** A member of the statement itself, never one of its prototype such as `constructor`. */
 function ownMember(statement: JsonObject, name: string): Json | undefined {
   return Object.hasOwn(statement, name) ? statement[name] : undefined;
 }

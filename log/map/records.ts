@@ -1,5 +1,6 @@
-// Fixed-size records in typed arrays: the nodes of a trie without one JavaScript object for each.
-// Grows by whole chunks, so that growing never copies what is there; freed records are used again.
+// Fixed-size records in typed arrays. The trie keeps its nodes in them, because one JavaScript object for each node
+// would take several times the memory. Memory grows by whole chunks, so that growing copies nothing, and freed records
+// are reused.
 
 const CHUNK_SHIFT = 14;
 const CHUNK_MASK = (1 << CHUNK_SHIFT) - 1;
@@ -8,13 +9,13 @@ const NONE = -1;
 /** Records in one chunk. */
 export const CHUNK_RECORDS = 1 << CHUNK_SHIFT;
 
-/** A growing list of records of `words` 32-bit words each, named by their number from 0. */
+/** A growing list of records of `words` 32-bit words each. Records are numbered from 0. */
 export class Records {
   readonly words: number;
   #chunks: Int32Array[] = [];
   #bytes: Uint8Array[] = [];
   #length = 0;
-  /** Head of the list of freed records, linked through their first word. */
+  /** The last freed record, or NONE. The first word of each freed record is the number of the one freed before it. */
   #free = NONE;
   #freed = 0;
 
@@ -22,7 +23,7 @@ export class Records {
     this.words = words;
   }
 
-  /** How many records were ever taken: numbers are below it. */
+  /** One more than the highest number of a record, freed records included. */
   get length(): number {
     return this.#length;
   }
@@ -32,12 +33,12 @@ export class Records {
     return this.#length - this.#freed;
   }
 
-  /** Bytes held, freed records and the rest of the last chunk included. */
+  /** Allocated bytes, including freed records and the unused end of the last chunk. */
   get byteLength(): number {
     return this.#chunks.length * CHUNK_RECORDS * this.words * 4;
   }
 
-  /** A record to fill; its content is whatever stood there. */
+  /** Allocates a record. Its content is undefined. */
   take(): number {
     if (this.#free !== NONE) {
       const n = this.#free;
@@ -49,7 +50,7 @@ export class Records {
     return this.#length++;
   }
 
-  /** Gives a record back. Nothing may name it any more. */
+  /** Frees a record. The caller must not use its number any more. */
   free(n: number): void {
     this.set(n, 0, this.#free);
     this.#free = n;
@@ -64,27 +65,27 @@ export class Records {
     this.chunk(n)[this.offset(n) + word] = value;
   }
 
-  /** The words that hold record n, from offset(n) on. */
+  /** The chunk that contains record n, which begins at `offset(n)`. */
   chunk(n: number): Int32Array {
     return this.#chunks[n >> CHUNK_SHIFT]!;
   }
 
-  /** Where record n begins in its chunk, in words. */
+  /** The position of record n in its chunk, in words. */
   offset(n: number): number {
     return (n & CHUNK_MASK) * this.words;
   }
 
-  /** The same memory as chunk(n), by bytes. */
+  /** The memory of `chunk(n)` as bytes. */
   chunkBytes(n: number): Uint8Array {
     return this.#bytes[n >> CHUNK_SHIFT]!;
   }
 
-  /** Where record n begins in its chunk, in bytes. */
+  /** The position of record n in its chunk, in bytes. */
   byteOffset(n: number): number {
     return this.offset(n) * 4;
   }
 
-  /** Makes one record equal to another. */
+  /** Copies the content of a record to another one. */
   copy(from: number, to: number): void {
     const source = this.chunk(from);
     const target = this.chunk(to);
@@ -93,7 +94,7 @@ export class Records {
     for (let i = 0; i < this.words; i++) target[b + i] = source[a + i]!;
   }
 
-  /** Appends `count` records whose content `fill` writes, chunk by chunk, in order. */
+  /** Adds `count` records to an empty list. `fill` writes their content, one chunk after the other. */
   load(count: number, fill: (bytes: Uint8Array) => void): void {
     if (this.#length !== 0) throw new Error('records are loaded into an empty list only');
     for (let n = 0; n < count; n += CHUNK_RECORDS) {

@@ -1,9 +1,10 @@
-// A frozen head map as a file, so that a start need not insert and hash a million keys again. It holds
-// nothing that the log does not: missing or damaged, the map is built from the heads. Server only.
+// Snapshots of the head map: files from which a start loads the map instead of inserting and hashing a million keys.
+// A snapshot is only a cache. If it is missing or damaged, the map is built from the stored heads. Server only.
 //
+// The file is
 // magic[8] ‖ byte order u32 ‖ root node i32 ‖ inner u32 ‖ leaves u32 ‖ covered u64 BE ‖
 // SHA-256 of the inner records[32] ‖ SHA-256 of the leaf records[32] ‖ SHA-256 of all that[32] ‖
-// leaf records ‖ inner records. Records are those of trie.ts, in the byte order of the machine.
+// leaf records ‖ inner records, where the records are those of trie.ts in the byte order of the machine.
 
 import { createHash } from 'node:crypto';
 import type { Hash } from 'node:crypto';
@@ -16,7 +17,7 @@ import { HeadTrie, INNER_WORDS, LEAF_WORDS } from './trie.ts';
 import type { TrieRecords } from './trie.ts';
 
 const MAGIC = new TextEncoder().encode('actlogm1');
-/** Read on a machine of the other byte order, it is another number. */
+/** A machine of the other byte order reads another number, and ignores the snapshot. */
 const BYTE_ORDER = 0x01020304;
 const HEADER_BYTES = 128;
 const COVERED_AT = 24;
@@ -24,13 +25,13 @@ const INNER_HASH_AT = 32;
 const LEAF_HASH_AT = 64;
 const HEADER_HASH_AT = 96;
 
-/** Records in one write: a few milliseconds between two turns of the event loop. */
+/** Records in one write. Copying and hashing them takes a few milliseconds, after which other events are handled. */
 const SLICE_RECORDS = 8192;
 
-/** Every record is born before the first version of the map that loads it. */
+/** The birth of every loaded record: the epoch of a new trie, which has no version yet. */
 const LOADED_BIRTH = 1;
 
-/** A map as a snapshot had it. */
+/** A map from a snapshot. */
 export interface Loaded {
   readonly trie: HeadTrie;
   /** The index of the map head with this root: entries before it are in the map. */
@@ -38,7 +39,8 @@ export interface Loaded {
 }
 
 /**
- * Writes a frozen version that the caller holds until this resolves. Gives way to other work between slices.
+ * Writes a version of a map as a snapshot. The caller must hold the version until the promise resolves. Other work runs
+ * between slices.
  */
 export async function saveSnapshot(
   records: TrieRecords,
@@ -56,8 +58,8 @@ export async function saveSnapshot(
 }
 
 /**
- * The map of a snapshot; null when there is none that can be read, is whole and of this machine's byte
- * order. It only saves time: whatever is wrong with it, the map is built from the head records instead.
+ * Loads the map of a snapshot; null if the file is missing, unreadable, damaged or of another byte order. The caller
+ * then builds the map from the head records.
  */
 export function loadSnapshot(path: string): Loaded | null {
   let file: number;
@@ -76,7 +78,7 @@ export function loadSnapshot(path: string): Loaded | null {
   }
 }
 
-/** Records of one kind on their way into the file, renumbered from 0 in the order of their coming. */
+/** Writes the records of one kind to the file, renumbered from 0 in the order of `add`. */
 class Region {
   readonly #file: FileHandle;
   readonly #words: number;
@@ -97,7 +99,7 @@ class Region {
     return this.#filled === SLICE_RECORDS;
   }
 
-  /** Copies a record and returns where it stands in the slice. */
+  /** Copies a record to the current slice, and returns its position there. */
   add(records: Records, n: number): { words: Int32Array; at: number } {
     const at = this.#filled * this.#words;
     const from = records.offset(n);
@@ -121,8 +123,8 @@ class Region {
 }
 
 /**
- * Children before their parent, so that a subtree stands together and each number is known when it is
- * written. Returns the header.
+ * Writes the records in post-order, so that the new numbers of both children are known when their parent is written.
+ * Returns the header.
  */
 async function writeRecords(
   file: FileHandle,
@@ -130,13 +132,13 @@ async function writeRecords(
   covered: number,
 ): Promise<Uint8Array> {
   const leafRegion = new Region(file, LEAF_WORDS, HEADER_BYTES);
-  // The leaves come first in the file, since their number is known before the walk.
+  // The leaves are first in the file, because their number is known before the walk.
   const innerRegion = new Region(file, INNER_WORDS, HEADER_BYTES + keys * LEAF_WORDS * 4);
   const path: { node: number; children: [number, number]; next: 0 | 1 | 2 }[] = [];
   let node = root;
   let written = 0;
   for (;;) {
-    // Down: to a leaf or an empty side.
+    // Down to a leaf or an empty subtree.
     if (node > 0) {
       path.push({ node, children: [0, 0], next: 0 });
     } else if (node < 0) {
@@ -147,7 +149,7 @@ async function writeRecords(
     } else {
       written = 0;
     }
-    // Up: as far as both sides are written.
+    // Up as long as both children are written.
     let top = path.at(-1);
     if (node <= 0 && top !== undefined) top.children[top.next++ as 0 | 1] = written;
     while (top?.next === 2) {
@@ -193,7 +195,7 @@ function readRecords(file: number): Loaded | null {
     equal(header.subarray(0, MAGIC.length), MAGIC) &&
     order === BYTE_ORDER &&
     equal(sha256(header.subarray(0, HEADER_HASH_AT)), header.subarray(HEADER_HASH_AT)) &&
-    // Asked before memory is: a cut file must not allocate what it claims to hold.
+    // Checked before memory is allocated: a truncated file must not allocate as much as its header claims.
     fstatSync(file).size === HEADER_BYTES + 4 * (innerCount * INNER_WORDS + leafCount * LEAF_WORDS);
   if (!whole) return null;
   const leaves = loadRecords(file, LEAF_WORDS, leafCount, header.subarray(LEAF_HASH_AT, 96));
@@ -203,7 +205,7 @@ function readRecords(file: number): Loaded | null {
   return { trie, covered: readU64(header, COVERED_AT) };
 }
 
-/** Straight into the memory of the records; null when the bytes are not those that were hashed. */
+/** Reads records from the file; null if they do not match the digest. */
 function loadRecords(
   file: number,
   words: number,
@@ -220,7 +222,7 @@ function loadRecords(
   return read === count * words * 4 && equal(hash.digest(), digest) ? records : null;
 }
 
-/** Reads on from where the file stands; returns how many bytes there were. */
+/** Reads from the current position of the file, and returns the number of bytes that were there. */
 function readAll(file: number, bytes: Uint8Array): number {
   let at = 0;
   while (at < bytes.length) {

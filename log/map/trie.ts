@@ -1,24 +1,24 @@
-// The head map in memory: a binary trie over 32-byte keys, persistent between frozen versions and in
-// place within one. log/FORMAT.md §4. Server only. Keys are set, never removed: a chain
-// that began never ends.
+// The head map in memory: a binary trie over 32-byte keys (log/FORMAT.md §4). Keys are set and never removed, because a
+// chain always keeps its head. Server only.
 //
-// A node is a number: 0 the empty map, n > 0 inner record n − 1, n < 0 leaf record −n − 1. Each record
-// carries the epoch of its birth. A record that no frozen version can reach is changed in place;
-// any other is copied, and the original is buried with the version that still reaches it.
+// `freeze` makes a version, which stays provable while later keys are set: the trie is a persistent data structure. A
+// node is a number: 0 is the empty map, n > 0 is inner record n − 1, and n < 0 is leaf record −n − 1. Each record has
+// the epoch in which it was made, its birth. A record that no version contains is changed in place. A record of a
+// version is copied before it is changed, and the original goes to the dead list of that version (class TrieVersions).
 
 import { hash } from 'node:crypto';
 import { digestBytes } from '../crypto/native.ts';
 import { bitAt, emptyMap, MAX_SIBLINGS } from './check.ts';
 import type { MapLeaf, MapProof } from './check.ts';
 import { Records } from './records.ts';
-import { TrieVersions } from './trie-versions.ts';
+import { LogError } from '../errors.ts';
 
 export type { MapProof } from './check.ts';
 
 /** Words of a 32-byte hash. */
 const HASH_WORDS = 8;
 
-/** Inner record: left, right, birth (negative while the hash is out of date), hash[8]. */
+/** Inner record: left, right, birth, hash[8]. The birth is negative while the hash is out of date. */
 export const INNER_WORDS = 3 + HASH_WORDS;
 /** Leaf record: skey[8], vhash[8], birth. */
 export const LEAF_WORDS = 2 * HASH_WORDS + 1;
@@ -28,13 +28,13 @@ const INNER_HASH = 3;
 const LEAF_BIRTH = 2 * HASH_WORDS;
 const HASH_BYTES = 4 * HASH_WORDS;
 
-/** A map as it stood when it was frozen. */
+/** A version of the map, and its root. */
 export interface Version {
   readonly id: number;
   readonly root: Uint8Array;
 }
 
-/** What a snapshot holds: the records, which of them is the root, how many keys. */
+/** The records of a version, its root node, and the number of its keys. */
 export interface TrieRecords {
   readonly inner: Records;
   readonly leaves: Records;
@@ -42,7 +42,7 @@ export interface TrieRecords {
   readonly keys: number;
 }
 
-/** The head map of one log. Not for two threads. */
+/** The head map of one log. Only one thread may use it. */
 export class HeadTrie {
   readonly #inner: Records;
   readonly #leaves: Records;
@@ -58,7 +58,7 @@ export class HeadTrie {
   });
   #unhashed = 0;
 
-  /** An empty map, or one over loaded records: births 1, no record free. */
+  /** Makes an empty map, or one of loaded records, all of which have birth 1 and are in use. */
   constructor(records?: TrieRecords) {
     this.#inner = records?.inner ?? new Records(INNER_WORDS);
     this.#leaves = records?.leaves ?? new Records(LEAF_WORDS);
@@ -71,12 +71,12 @@ export class HeadTrie {
     return this.#keys;
   }
 
-  /** How many keys were set since hashes were last up to date. */
+  /** The number of `set` calls since the last `root` or `freeze`. */
   get unhashed(): number {
     return this.#unhashed;
   }
 
-  /** Records in use and bytes held, of all versions together. */
+  /** Records in use and allocated bytes, of all versions together. */
   get memory(): { inner: number; leaves: number; bytes: number } {
     return {
       inner: this.#inner.used,
@@ -85,7 +85,7 @@ export class HeadTrie {
     };
   }
 
-  /** Puts the value of a key, 32 bytes each. */
+  /** Sets the value of a key. Both have 32 bytes. */
   set(skey: Uint8Array, vhash: Uint8Array): void {
     checkLength(skey, 'skey');
     checkLength(vhash, 'vhash');
@@ -110,7 +110,7 @@ export class HeadTrie {
       this.#link(parent, side, this.#setLeaf(-node - 1, vhash));
       return;
     }
-    // Both leaves go down to where their keys part; the levels between have one child.
+    // Both leaves move down to the first bit in which their keys differ; each level above it has one child.
     for (let d = depth; d <= differs; d++) {
       const n = this.#newInner();
       this.#link(parent, side, n + 1);
@@ -121,34 +121,34 @@ export class HeadTrie {
     this.#link(parent, 1 - side, node);
   }
 
-  /** The root over all keys set so far; hashes only what changed since it was last asked for. */
+  /** The root over all keys. Only nodes that changed since the last call are hashed. */
   root(): Uint8Array {
     this.#unhashed = 0;
     if (this.#node > 0) this.#hashInner(this.#node - 1);
     return this.#hashOf(this.#node) ?? emptyMap();
   }
 
-  /** Keeps the map as it stands, provable until released as often as it was frozen and held. */
+  /** Makes a version of the current map. It exists until `release` was called once more often than `hold`. */
   freeze(): Version {
     const root = this.root();
     const { id } = this.#versions.freeze({ root, node: this.#node, keys: this.#keys });
     return { id, root };
   }
 
-  /** Keeps a frozen version for one more release. */
+  /** Keeps a version for one more `release`. */
   hold(id: number): void {
     this.#versions.hold(id);
   }
 
-  /** Lets go of a version; what only it reached is used again. */
+  /** Releases a version once. The last release frees the records that only this version contains. */
   release(id: number): void {
     this.#versions.release(id);
   }
 
   /**
-   * The way to a key's slot in a frozen version, and what stands there.
+   * The path of a key in a version, and the leaf at its end.
    *
-   * @throws LogError `out_of_range` when the version was released or never was.
+   * @throws LogError `out_of_range` if there is no such version, or it was released
    */
   prove(id: number, skey: Uint8Array): MapProof {
     checkLength(skey, 'skey');
@@ -162,7 +162,7 @@ export class HeadTrie {
     return { siblings, leaf: node === 0 ? null : this.#leafAt(-node - 1) };
   }
 
-  /** The records of a frozen version, to be read only while it is held. */
+  /** The records of a version. The caller must hold the version while it reads them. */
   records(id: number): TrieRecords {
     const { node, keys } = this.#versions.get(id);
     return { inner: this.#inner, leaves: this.#leaves, node, keys };
@@ -181,7 +181,9 @@ export class HeadTrie {
     return n;
   }
 
-  /** The inner record that may be changed in place of this one, marked as to be hashed. */
+  /**
+   * Returns this inner record if no version contains it, else a copy. The hash of the result is marked as out of date.
+   */
   #ownInner(n: number): number {
     const birth = Math.abs(this.#inner.get(n, INNER_BIRTH));
     if (birth > this.#versions.newest) {
@@ -227,7 +229,7 @@ export class HeadTrie {
     else this.#leaves.free(-node - 1);
   }
 
-  /** The first bit from `depth` on in which a leaf's key differs from another, or 256. */
+  /** The first bit, from `depth` on, in which the key of a leaf differs from `skey`; 256 if they are equal. */
   #firstDifference(n: number, skey: Uint8Array, depth: number): number {
     const bytes = this.#leaves.chunkBytes(n);
     const at = this.#leaves.byteOffset(n);
@@ -238,7 +240,7 @@ export class HeadTrie {
     return MAX_SIBLINGS;
   }
 
-  /** Brings the hash of an inner record up to date, and of what is below it. */
+  /** Computes the hash of an inner record and of every inner record below it, where they are out of date. */
   #hashInner(n: number): void {
     const birth = this.#inner.get(n, INNER_BIRTH);
     if (birth > 0) return;
@@ -265,13 +267,15 @@ export class HeadTrie {
     }
   }
 
-  /** The hash of a leaf is not stored: it is asked for about as often as it changes. */
+  /**
+   * The hash of a leaf is computed when it is needed and not stored, because it is read about as often as it changes.
+   */
   #leafDigest(n: number): string {
     this.#leafInput.putPair(this.#leaves.chunk(n), this.#leaves.offset(n));
     return this.#leafInput.digest();
   }
 
-  /** The hash of a clean node, a copy; null of the empty map. */
+  /** A copy of the hash of a node, which must be up to date; null for the empty map. */
   #hashOf(node: number): Uint8Array | null {
     if (node === 0) return null;
     if (node < 0) return digestBytes(this.#leafDigest(-node - 1));
@@ -295,14 +299,14 @@ function checkLength(bytes: Uint8Array, name: string): void {
   }
 }
 
-// The hashes of nodes, computed word by word and without an allocation except the digest.
+// Node hashes, computed from words, with no allocation except that of the digest.
 
-// The tag is the fourth byte, so that what follows it is aligned and moves by words, not by bytes.
+// The tag is the fourth byte, so that the hashes behind it are aligned and can be copied as words.
 const TAG_BYTE = 3;
 const FIRST = 1;
 const SECOND = FIRST + HASH_WORDS;
 
-/** tag ‖ first[32] ‖ second[32], to be filled in and hashed again and again. */
+/** The input tag ‖ first[32] ‖ second[32] of a node hash, in one buffer that is reused. */
 class HashInput {
   readonly #words = new Int32Array(1 + 2 * HASH_WORDS);
   readonly #bytes = new Uint8Array(this.#words.buffer, TAG_BYTE, 65);
@@ -335,7 +339,7 @@ class HashInput {
     writeDigest(digest, this.#words, half === 0 ? FIRST : SECOND);
   }
 
-  /** SHA-256 as a string of 32 characters below 256: measured at half the time of a Buffer. */
+  /** SHA-256 as a string of 32 characters below 256, which takes half the time of a Buffer (tools/bench/fold.ts). */
   digest(): string {
     return hash('sha256', this.#bytes, 'binary');
   }
@@ -358,3 +362,103 @@ function writeDigest(digest: string, target: Int32Array, at: number): void {
 }
 
 const LITTLE_ENDIAN = new Uint8Array(new Int32Array([1]).buffer)[0] === 1;
+
+// The versions of a trie. Each version has a dead list, as in ZFS: the nodes that the previous version contains and it
+// does not. With these lists, releasing a version frees exactly the nodes that no other version contains.
+
+/** A version, and what a proof in it needs. */
+export interface Frozen {
+  readonly id: number;
+  readonly root: Uint8Array;
+  /** The number of its root node. */
+  readonly node: number;
+  readonly keys: number;
+}
+
+interface Held extends Frozen {
+  holds: number;
+  /** Nodes that the previous version contains and this one does not. */
+  dead: number[];
+}
+
+/** The records of the trie: their births, and how to free them. */
+export interface NodeStore {
+  birth(node: number): number;
+  free(node: number): void;
+}
+
+/** The versions by ascending id. An epoch ends with each version, whose id is the number of that epoch. */
+export class TrieVersions {
+  readonly #nodes: NodeStore;
+  #versions: Held[] = [];
+  #dead: number[] = [];
+  #epoch = 1;
+  #newest = 0;
+
+  constructor(nodes: NodeStore) {
+    this.#nodes = nodes;
+  }
+
+  /** The birth of new nodes, and the id of the next version. */
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  /**
+   * The id of the newest version, 0 for none. Nodes born in this epoch or earlier belong to a version and must not
+   * change.
+   */
+  get newest(): number {
+    return this.#newest;
+  }
+
+  /** Records that the trie no longer contains a node of the newest version. */
+  bury(node: number): void {
+    this.#dead.push(node);
+  }
+
+  freeze(state: Omit<Frozen, 'id'>): Frozen {
+    const version: Held = { ...state, id: this.#epoch, holds: 1, dead: this.#dead };
+    this.#versions.push(version);
+    this.#newest = version.id;
+    this.#dead = [];
+    this.#epoch++;
+    return version;
+  }
+
+  hold(id: number): void {
+    this.#held(id).holds++;
+  }
+
+  /** Releases a version once. The last release frees the nodes that only this version contains. */
+  release(id: number): void {
+    const version = this.#held(id);
+    version.holds--;
+    if (version.holds > 0) return;
+    const at = this.#versions.indexOf(version);
+    const before = this.#versions[at - 1]?.id ?? 0;
+    const next = this.#versions[at + 1];
+    const kept = version.dead;
+    for (const node of next?.dead ?? this.#dead) {
+      if (this.#nodes.birth(node) > before) this.#nodes.free(node);
+      else kept.push(node);
+    }
+    if (next === undefined) this.#dead = kept;
+    else next.dead = kept;
+    this.#versions.splice(at, 1);
+    this.#newest = this.#versions.at(-1)?.id ?? 0;
+  }
+
+  /** The version with an id; throws `out_of_range` if there is none, or it was released. */
+  get(id: number): Frozen {
+    return this.#held(id);
+  }
+
+  #held(id: number): Held {
+    const version = this.#versions.find((other) => other.id === id);
+    if (version === undefined) {
+      throw new LogError('out_of_range', `version ${String(id)} of the map is not held`);
+    }
+    return version;
+  }
+}

@@ -1,6 +1,6 @@
 // Checks proofs about the log tree. RFC 9162 §2.1.3.2 (inclusion) and §2.1.4.2 (consistency); a
 // consistency proof from size 0 is empty (C2SP tlog-witness). Browser-safe.
-// Every input may be the choice of whoever wants a false claim believed, the sizes included.
+// Every input may come from an attacker, including the indexes and sizes.
 
 import type { Suite } from '../crypto/suite.ts';
 import { equal } from '../encoding/bytes.ts';
@@ -8,7 +8,7 @@ import { LogError } from '../errors.ts';
 import { climb, EMPTY_ROOT, HASH_BYTES, nodeHash, NODE_TAG } from './hash.ts';
 import type { Node } from './hash.ts';
 
-/** That the leaf with this hash stands at `index` in the tree of `size`; the path is leaf side first. */
+/** The claim that the leaf at `index` in the tree of `size` has this hash. The path starts at the leaf. */
 export interface InclusionClaim {
   readonly index: number;
   readonly size: number;
@@ -16,12 +16,12 @@ export interface InclusionClaim {
   readonly path: readonly Node[];
 }
 
-/** The same with a path of bytes. */
+/** An inclusion claim whose path is not in base64. */
 interface BytesClaim extends InclusionClaim {
   readonly path: readonly Uint8Array[];
 }
 
-/** That the tree of size `from` is a prefix of the tree of size `to`. */
+/** The claim that the tree of size `from` is a prefix of the tree of size `to`. */
 export interface ConsistencyClaim {
   readonly from: number;
   readonly to: number;
@@ -30,7 +30,7 @@ export interface ConsistencyClaim {
   readonly path: readonly Uint8Array[];
 }
 
-/** One level on the way up: the sibling, its side, and the node that it makes with the node below. */
+/** One step of a path: the sibling, its side, and the hash of the parent. */
 export interface InclusionStep {
   readonly sibling: Uint8Array;
   /** True when the sibling is the left one of the two. */
@@ -38,7 +38,7 @@ export interface InclusionStep {
   readonly node: Uint8Array;
 }
 
-/** The root that the path leads to; `proof_invalid` when its length does not fit index and size. */
+/** The root that the path leads to. Throws `proof_invalid` if the length of the path does not fit index and size. */
 export function rootOfInclusion(suite: Suite, claim: InclusionClaim): Uint8Array {
   const way = wayOf(claim);
   const root = climb(suite, NODE_TAG, claim.leafHash, claim.path, () => way.step());
@@ -46,7 +46,7 @@ export function rootOfInclusion(suite: Suite, claim: InclusionClaim): Uint8Array
   return root;
 }
 
-/** The way from the leaf to that root, level by level, for those who draw it; throws as above. */
+/** The steps from the leaf to the root of an inclusion path, for display. Throws like `rootOfInclusion`. */
 export function stepsOfInclusion(suite: Suite, claim: BytesClaim): InclusionStep[] {
   const way = wayOf(claim);
   let node = claim.leafHash;
@@ -85,27 +85,30 @@ export function checkConsistency(suite: Suite, claim: ConsistencyClaim): void {
   checkSize(to, 'to');
   if (from > to) throw refused(`from ${String(from)} is over to ${String(to)}`);
   if ((from === 0 && !equal(fromRoot, EMPTY_ROOT)) || (to === 0 && !equal(toRoot, EMPTY_ROOT))) {
-    throw refused('size 0 has another root');
+    throw refused('the root of size 0 is not the root of the empty tree');
   }
   if (from === to) {
-    // Nothing is hashed, so the roots may be whatever they are, as long as they are the same.
-    if (!equal(fromRoot, toRoot)) throw refused('one size has two roots');
+    // Nothing is hashed, so the roots are only compared with each other.
+    if (!equal(fromRoot, toRoot))
+      throw refused('from and to are the same size and have different roots');
   } else {
     checkHash(fromRoot, 'root of from');
     checkHash(toRoot, 'root of to');
   }
   if (from === 0 || from === to) {
-    if (path.length > 0) throw refused('the path of such sizes is empty');
+    if (path.length > 0)
+      throw refused('the path from size 0, or between equal sizes, is not empty');
     return;
   }
   checkGrowth(suite, claim);
 }
 
-/** §2.1.4.2 for 0 < from < to. */
+/** RFC 9162 §2.1.4.2 for 0 < from < to. */
 function checkGrowth(suite: Suite, claim: ConsistencyClaim): void {
   const way = new Way(claim.from - 1, claim.to - 1);
   way.skipRight();
-  // A `from` that is a power of two is a subtree of `to`: its root is the first node, not repeated.
+  // If `from` is a power of two, its tree is a subtree of that of `to`, and its root is the first node of the path,
+  // which the proof leaves out.
   const [first, ...rest] = way.atLeft() ? [claim.fromRoot, ...claim.path] : claim.path;
   if (first === undefined) throw refused('the path is empty');
   let fromRoot = first;
@@ -123,7 +126,9 @@ function checkGrowth(suite: Suite, claim: ConsistencyClaim): void {
   if (!equal(toRoot, claim.toRoot)) throw refused('the path does not lead to the newer root');
 }
 
-/** The pair (fn, sn) of the RFC: a node and the last node of its level, on the way to the root. */
+/**
+ * The pair (fn, sn) of RFC 9162: the index of a node and that of the last node of its level, on the way to the root.
+ */
 class Way {
   #node: number;
   #last: number;
@@ -133,19 +138,19 @@ class Way {
     this.#last = last;
   }
 
-  /** One sibling further up; true when that sibling stands on the left. */
+  /** Goes up by one sibling; true if that sibling is on the left. */
   step(): boolean {
     if (this.#last === 0) throw refused('the path is too long');
     const left = this.#node % 2 === 1 || this.#node === this.#last;
     if (left) {
-      // The last node of a level without a sibling rises unhashed until it is a right child.
+      // The last node of a level, if it has no sibling, is also a node of the level above, until it is a right child.
       while (this.#node % 2 === 0 && this.#node !== 0) this.#up();
     }
     this.#up();
     return left;
   }
 
-  /** Up while the node is a right child: the whole subtree lies within the older tree. */
+  /** Goes up as long as the node is a right child, because its parent then lies completely within the older tree. */
   skipRight(): void {
     while (this.#node % 2 === 1) this.#up();
   }
@@ -158,7 +163,7 @@ class Way {
     if (this.#last !== 0) throw refused('the path is too short');
   }
 
-  // Halving, not shifting: sizes go to 2^53 - 1.
+  // A division instead of a shift, because sizes go up to 2^53 - 1.
   #up(): void {
     this.#node = Math.floor(this.#node / 2);
     this.#last = Math.floor(this.#last / 2);

@@ -1,6 +1,5 @@
-// The right edge of the log tree: the one partial tile of each level, from which the tree grows.
-// A tile is hashed upward only when it is full; its root is the next hash of the level above. C2SP
-// tlog-tiles. Server only.
+// The right edge of the log tree: the partial tile of each level, to which new hashes are appended. When a tile is
+// full, its root is appended to the partial tile of the level above (C2SP tlog-tiles). Server only.
 
 import { native } from '../crypto/native.ts';
 import { LogError } from '../errors.ts';
@@ -10,33 +9,35 @@ import { TILE_HEIGHT, TILE_WIDTH } from './tile.ts';
 import { tileLayers } from './tile-hashes.ts';
 import type { TileLayers } from './tile-hashes.ts';
 
-/** A tile that changed: its w hashes of 32 bytes. */
+/** A changed tile, which must be written. */
 export interface DirtyTile {
   readonly level: number;
   readonly n: number;
   readonly hashes: Uint8Array;
 }
 
-/** The partial tile of a level, width 0 to 255. */
+/** The partial tile of a level. Its width is 0 to 255. */
 interface EdgeTile {
   n: number;
   width: number;
   dirty: boolean;
   readonly hashes: Uint8Array;
-  /** Layers over the present width, once they were asked for. */
+  /** The layers over the current width; null until they are needed. */
   layers: TileLayers | null;
 }
 
-/** Appends leaf hashes to a tree of which it holds nothing but the edge. */
+/** Appends leaf hashes to a tree, and computes its root, with only the partial tiles in memory. */
 export class RightEdge {
   #size = 0;
   #levels: EdgeTile[] = [];
-  /** Full tiles since the last take, in the order in which they filled. */
+  /** The tiles that became full since the last `takeDirty`, oldest first. */
   #full: DirtyTile[] = [];
 
   /**
-   * The edge of a stored tree. `readTile` is asked for the partial tile of each level; `store_corrupt`
-   * when it answers with another number of bytes than width·32, `out_of_range` for what is no size.
+   * The edge of a stored tree.
+   *
+   * @param readTile returns the first `width` hashes of a tile; called for the partial tile of each level
+   * @throws LogError `store_corrupt` if `readTile` returns another length than width·32, `out_of_range` for a bad size
    */
   static restore(
     size: number,
@@ -64,12 +65,12 @@ export class RightEdge {
     return edge;
   }
 
-  /** How many leaves the tree has. */
+  /** The number of leaves. */
   get size(): number {
     return this.#size;
   }
 
-  /** Adds a leaf by its 32-byte hash. */
+  /** Appends a leaf by its hash of 32 bytes. */
   append(leafHash: Uint8Array): void {
     if (leafHash.length !== HASH_BYTES) throw new RangeError('a leaf hash is 32 bytes');
     let hash = leafHash;
@@ -89,12 +90,12 @@ export class RightEdge {
     this.#size++;
   }
 
-  /** Root of the tree; between appends it costs a few hashes. */
+  /** The root of the tree. A repeated call costs a few hashes. */
   root(): Uint8Array {
     return rootAt({ subtree: (height, index) => this.#peak(height, index) }, native, this.#size);
   }
 
-  /** Copies of all tiles that changed since the last take: full ones first, then what is partial. */
+  /** Copies of all tiles that changed since the last call: the full ones first, then the partial ones. */
   takeDirty(): DirtyTile[] {
     const dirty = this.#full;
     this.#full = [];
@@ -106,7 +107,7 @@ export class RightEdge {
     return dirty;
   }
 
-  /** A second edge that grows on its own, with the same tiles to take. */
+  /** An independent copy. Both return the same tiles from their next `takeDirty`. */
   clone(): RightEdge {
     const edge = new RightEdge();
     edge.#size = this.#size;
@@ -115,7 +116,7 @@ export class RightEdge {
     return edge;
   }
 
-  /** A complete subtree at the edge: they all lie in partial tiles. */
+  /** The root of a perfect subtree. Those that the root of the tree is computed from all lie in partial tiles. */
   #peak(height: number, index: number): Uint8Array {
     const level = Math.floor(height / TILE_HEIGHT);
     const within = height % TILE_HEIGHT;

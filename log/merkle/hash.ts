@@ -8,17 +8,17 @@ import { LogError } from '../errors.ts';
 /** Size of every hash. */
 export const HASH_BYTES = 32;
 
-/** Root of the log without entries: SHA-256 of nothing. Not to be written to. */
+/** The root of the empty tree: SHA-256 of the empty string. Callers must not change the array. */
 export const EMPTY_ROOT = /* @__PURE__ */ fromHex(
   'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
   HASH_BYTES,
 );
 
 const LEAF_TAG = 0x00;
-/** Of pairs in the log tree. */
+/** The first byte of the input of a node hash in the log tree. */
 export const NODE_TAG = 0x01;
 
-/** SHA-256(00 ‖ data): data are the bytes of an entry. */
+/** The leaf hash SHA-256(00 ‖ data); `data` are the bytes of an entry. */
 export function leafHash(suite: Suite, data: Uint8Array): Uint8Array {
   const input = new Uint8Array(1 + data.length);
   input[0] = LEAF_TAG;
@@ -26,17 +26,18 @@ export function leafHash(suite: Suite, data: Uint8Array): Uint8Array {
   return suite.sha256(input);
 }
 
-/** What leafHash hashes, of a text: 00 ‖ its UTF-8, made at once. */
+/** The input of a leaf hash: 00 ‖ the UTF-8 bytes of the text. */
 export function leafOf(text: string): Uint8Array {
   return utf8(`\0${text}`);
 }
 
-/** A hash as its 32 bytes, or in base64 as it stands in documents. */
+/** A hash as 32 bytes, or in base64 as in documents. */
 export type Node = Uint8Array | string;
 
 /**
- * SHA-256(tag ‖ first ‖ second) of two hashes, perhaps written over one of them; LogError `proof_invalid` when
- * they are not two of 32 bytes.
+ * SHA-256(tag ‖ first ‖ second). The result is written to `into` if given, which may be one of the inputs.
+ *
+ * @throws LogError `proof_invalid` if one of the hashes does not have 32 bytes
  */
 export type PairHash = (
   suite: Suite,
@@ -45,12 +46,12 @@ export type PairHash = (
   into?: Uint8Array,
 ) => Uint8Array;
 
-// One for all that are hashed: making an array of this size costs more than its hash.
+// One buffer for all calls, because allocating an array of this size costs more than hashing it.
 const pair = new Uint8Array(1 + 2 * HASH_BYTES);
 const first = pair.subarray(1, 1 + HASH_BYTES);
 const second = pair.subarray(1 + HASH_BYTES);
 
-/** The hash of pairs under a tag (log/FORMAT.md, Notation). */
+/** Makes the hash of pairs with a tag: H(tag, first ‖ second) of log/FORMAT.md, Notation. */
 export const pairHash =
   (tag: number): PairHash =>
   (suite, left, right, into) => {
@@ -64,11 +65,11 @@ export const pairHash =
 export const nodeHash = pairHash(NODE_TAG);
 
 /**
- * The hash that `siblings`, from the leaf side up, lead to from `node`, as pairs under a tag: each digest is
- * written, and each text decoded, where it is hashed next. `isLeft` tells for each in turn whether it stands left;
- * null is the hash of 32 zero bytes.
+ * Hashes a node with its siblings, level by level, and returns the root. No intermediate hash is allocated.
  *
- * @throws LogError `proof_invalid` for a hash that is not 32 bytes
+ * @param siblings from the leaf to the root; null is a hash of 32 zero bytes
+ * @param isLeft whether the sibling of a level is on the left; called once for each level, in order
+ * @throws LogError `proof_invalid` for a hash that does not have 32 bytes
  */
 export function climb(
   suite: Suite,
@@ -92,7 +93,9 @@ export function climb(
   return suite.sha256(pair);
 }
 
-/** Each hash that is hashed passes here: none has another length, whoever chose it. */
+/**
+ * Copies a hash into one half of `pair`. Every input of a node hash passes here, so none has another length than 32.
+ */
 function put(node: Node | null, half: Uint8Array): void {
   if (node === null) {
     half.fill(0);

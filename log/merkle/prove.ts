@@ -1,23 +1,25 @@
-// Roots and proofs out of stored subtrees. RFC 9162 §2.1.3.1 (inclusion) and §2.1.4.1 (consistency).
-// Sizes go to 2^53 - 1, so there are no shifts of 32 bits.
+// Computes roots and proofs from stored subtrees. RFC 9162 §2.1.3.1 (inclusion) and §2.1.4.1 (consistency). Sizes go up
+// to 2^53 - 1, so the code divides where 32-bit shifts would overflow. At the end, the tree over a list in memory.
 
 import type { Suite } from '../crypto/suite.ts';
 import { native } from '../crypto/native.ts';
 import { LogError } from '../errors.ts';
 import { EMPTY_ROOT, leafHash, nodeHash } from './hash.ts';
 
-/** Where complete subtrees come from. */
+/** Reads the roots of perfect subtrees. */
 export interface HashReader {
-  /** Root over the leaves index·2^height up to (index + 1)·2^height; throws when it is not stored. */
+  /** The root over the leaves from index·2^height up to (index + 1)·2^height; throws if it is not stored. */
   subtree(height: number, index: number): Uint8Array;
 }
 
-/** Roots of the incomplete right side of one size, by their first leaf: the same for every path of it. */
+/** Cache for many paths of one tree: roots of its incomplete right side, by the index of their first leaf. */
 export type RightSide = Map<number, Uint8Array>;
 
 /**
- * Path of a leaf in the tree of `size`, leaf side first; `out_of_range` unless index < size. Whoever
- * asks for many paths of one size keeps its `rightSide` between them.
+ * The inclusion path of a leaf in the tree of `size`, from the leaf to the root. A caller that needs many paths of one
+ * size passes the same `rightSide` each time.
+ *
+ * @throws LogError `out_of_range` unless index < size
  */
 export function inclusionPath(
   reader: HashReader,
@@ -33,7 +35,7 @@ export function inclusionPath(
   return siblings(reader, suite, { height: 0, index }, size, rightSide);
 }
 
-/** Path from one size to a later one; empty from 0 and between equal sizes; `out_of_range` if from > to. */
+/** The consistency path between two sizes; empty from 0 and between equal sizes. Throws `out_of_range` if from > to. */
 export function consistencyPath(
   reader: HashReader,
   from: number,
@@ -44,16 +46,16 @@ export function consistencyPath(
   checkSize(to);
   if (from > to) throw outOfRange(`from ${String(from)} is over to ${String(to)}`);
   if (from === 0 || from === to) return [];
-  // The last complete subtree of the older tree, as large as the newer one keeps it.
+  // The largest perfect subtree that ends with the last leaf of the older tree.
   let height = 0;
   let index = from - 1;
   for (; index % 2 === 1; index = half(index)) height++;
   const path = siblings(reader, suite, { height, index }, to);
-  // A power of two is one subtree: the verifier has its root already.
+  // If `from` is a power of two, that subtree is the whole older tree, and the verifier has its root.
   return index === 0 ? path : [reader.subtree(height, index), ...path];
 }
 
-/** Root of the tree of `size`. */
+/** The root of the tree of `size`. */
 export function rootAt(reader: HashReader, suite: Suite, size: number): Uint8Array {
   checkSize(size);
   return size === 0 ? EMPTY_ROOT.slice() : rangeRoot(reader, suite, 0, size);
@@ -83,14 +85,14 @@ function siblings(
       }
       path.push(root);
     }
-    // Else it is the last of its level, without a sibling.
+    // Otherwise the node is the last one of its level and has no sibling.
   }
   return path;
 }
 
 /**
- * Root over the leaves start up to end, where start is a multiple of a power of two that is at least
- * end − start: the complete subtrees in it, joined from the right.
+ * The root over the leaves from `start` up to `end`: their perfect subtrees, joined from the right. `start` must be a
+ * multiple of a power of two that is at least end − start.
  */
 function rangeRoot(reader: HashReader, suite: Suite, start: number, end: number): Uint8Array {
   let root: Uint8Array | undefined;
@@ -119,24 +121,23 @@ function outOfRange(message: string): LogError {
   return new LogError('out_of_range', message);
 }
 
-// The RFC 6962 tree over a list in memory, such as the leaves of a clearing slot, with a path for each leaf
-// (log/FORMAT.md, Notation).
+// The RFC 6962 tree over a list in memory, such as the leaves of a clearing slot (log/FORMAT.md, Notation).
 
 /** A tree over a list. */
 export interface ListTree {
   readonly size: number;
-  /** 32 bytes; SHA-256 of nothing for the empty list. */
+  /** 32 bytes; `EMPTY_ROOT` for the empty list. */
   readonly root: Uint8Array;
-  /** Siblings of a leaf on the way to the root, leaf side first; `out_of_range` beyond the list. */
+  /** The inclusion path of a leaf, from the leaf to the root; throws `out_of_range` beyond the list. */
   readonly path: (index: number) => readonly Uint8Array[];
 }
 
-/** Hashes the leaves, in their order; each is the bytes that its leaf hash is over. */
+/** Makes the tree over a list of leaves, each given as the bytes that its leaf hash covers. */
 export function listTree(leaves: readonly Uint8Array[]): ListTree {
   const layers = [leaves.map((leaf) => leafHash(native, leaf))];
   for (let below = layers[0]!; below.length > 1; below = layers.at(-1)!) {
     const layer: Uint8Array[] = [];
-    // Complete subtrees only: what is left over on the right is hashed when a root or path needs it.
+    // Only perfect subtrees are stored. The rest on the right is hashed when a root or a path needs it.
     for (let i = 0; i + 1 < below.length; i += 2) {
       layer.push(nodeHash(native, below[i]!, below[i + 1]!));
     }

@@ -1,6 +1,8 @@
-// The hashes inside stored tiles. The layers of one tile are a merkletreejs tree over at most 256 hashes, set up as in
-// RFC 6962 (leaves are hashes already; nodes are 01 ‖ left ‖ right; a lone last node is not hashed again). The layers of
-// the tiles used last are cached. Server only.
+// Reads the roots of perfect subtrees from stored tiles.
+//
+// The inner hashes of a tile are not stored. They are computed with merkletreejs as a tree over the at most 256 hashes
+// of the tile, set up as in RFC 6962: the leaves are hashes already, a node is SHA-256(01 ‖ left ‖ right), and a last
+// node without a sibling is not hashed again. The layers of recently used tiles are cached. Server only.
 
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
@@ -11,27 +13,30 @@ import { HASH_BYTES } from './hash.ts';
 import type { HashReader } from './prove.ts';
 import { TILE_HEIGHT, TILE_WIDTH, tileWidth } from './tile.ts';
 
-/** All layers of one tile. What it hands out is a copy. */
+/** All layers of one tile. `root` and `node` return copies. */
 export interface TileLayers {
-  /** How many hashes the tile has, 1 to 256. */
+  /** The number of hashes in the tile, 1 to 256. */
   readonly width: number;
-  /** Root over all hashes of the tile, as if they were the whole tree. */
+  /** The root of the tree over the hashes of the tile. */
   readonly root: Uint8Array;
-  /** Every layer after the other, the tile's own hashes first; ceil(width / 2^height) hashes in a layer. */
+  /**
+   * The layers one after the other, first the tile's own hashes. The layer at a height has ceil(width / 2^height)
+   * hashes.
+   */
   readonly bytes: Uint8Array;
-  /** Root of the complete subtree over the hashes index·2^height up to (index + 1)·2^height. */
+  /** The root of the perfect subtree over the hashes from index·2^height up to (index + 1)·2^height. */
   node(height: number, index: number): Uint8Array;
 }
 
 const NODE_INPUT = Buffer.alloc(1 + 2 * HASH_BYTES, 1);
 
-/** Hashes one tile of w·32 bytes, 1 ≤ w ≤ 256. */
+/** Computes the layers of a tile of w·32 bytes, 1 ≤ w ≤ 256. */
 export function tileLayers(hashes: Uint8Array): TileLayers {
   const width = hashes.length / HASH_BYTES;
   if (!Number.isInteger(width) || width < 1 || width > TILE_WIDTH) {
     throw new RangeError(`a tile of ${String(hashes.length)} bytes`);
   }
-  // A copy, since the tree keeps views; Buffers, since merkletreejs reads strings as hex.
+  // A copy, because the tree keeps views of it. Buffers, because merkletreejs reads other types as hex.
   const tile = Buffer.from(hashes);
   const leaves = Array.from({ length: width }, (_, i) => hashAt(tile, i));
   const tree = new MerkleTree(leaves, sha256, { concatenator: nodeInput });
@@ -73,21 +78,21 @@ function sha256(bytes: Buffer): Buffer {
   return hash('sha256', bytes, 'buffer');
 }
 
-/** One buffer for all nodes: each is hashed before the next is written. */
+/** The input of a node hash. All calls share one buffer, because merkletreejs hashes it before the next call. */
 function nodeInput([left, right]: readonly Buffer[]): Buffer {
   left?.copy(NODE_INPUT, 1);
   right?.copy(NODE_INPUT, 1 + HASH_BYTES);
   return NODE_INPUT;
 }
 
-/** Reads `width` hashes of a tile, width·32 bytes; null when they are not stored. */
+/** Reads the first `width` hashes of a tile, width·32 bytes; null if they are not stored. */
 export type ReadTile = (level: number, n: number, width: number) => Uint8Array | null;
 
 const CACHE_BYTES = 64 * 1024 * 1024;
-/** Levels 0 to 7 hold every tree below 2^64 leaves. */
+/** A tree below 2^64 leaves has the levels 0 to 7. */
 const LEVELS = 8;
 
-/** The subtrees of a tree that grows; only what its present size implies is ever read. */
+/** The subtrees of a growing tree. Only hashes that its current size implies are read. */
 export class TileHashes implements HashReader {
   readonly #readTile: ReadTile;
   readonly #size: () => number;
@@ -102,7 +107,7 @@ export class TileHashes implements HashReader {
     });
   }
 
-  /** `out_of_range` beyond the size, `store_corrupt` when a tile is missing or cut. */
+  /** Throws `out_of_range` beyond the size, `store_corrupt` if a tile is missing, truncated or damaged. */
   subtree(height: number, index: number): Uint8Array {
     const level = Math.floor(height / TILE_HEIGHT);
     const within = height % TILE_HEIGHT;
@@ -112,7 +117,7 @@ export class TileHashes implements HashReader {
     return this.#layers(level, n, (place + 1) << within).node(within, place);
   }
 
-  /** The first `width` hashes of a tile, width·32 bytes; not to be written to. Throws as `subtree` does. */
+  /** The first `width` hashes of a tile, width·32 bytes. Callers must not change them. Throws like `subtree`. */
   tile(level: number, n: number, width: number): Uint8Array {
     return this.#layers(level, n, width).bytes.subarray(0, width * HASH_BYTES);
   }
@@ -135,7 +140,7 @@ export class TileHashes implements HashReader {
     return layers;
   }
 
-  /** A full tile's root stands in the tile above it: a damaged tile is found before anything rests on it. */
+  /** Compares a full tile with its root in the tile above it, so that no proof uses a damaged tile. */
   #checkParent(level: number, n: number, layers: TileLayers): void {
     if (layers.width < TILE_WIDTH) return;
     const above = this.#layers(level + 1, Math.floor(n / TILE_WIDTH), (n % TILE_WIDTH) + 1);

@@ -3,15 +3,15 @@
 import { concat, u16 } from '../encoding/bytes.ts';
 import { LogError } from '../errors.ts';
 
-/** Hashes of a full tile, entries of a full bundle. */
+/** The number of hashes in a full tile, and of entries in a full bundle. */
 export const TILE_WIDTH = 256;
-/** Levels of the tree that one tile stands for. */
+/** The height of the subtree whose root is one hash in the tile above. */
 export const TILE_HEIGHT = 8;
 
-/** The level of a hash tile, from 0 for leaf hashes, or the bundles of entries. */
+/** The level of a hash tile, 0 for leaf hashes; `entries` for entry bundles. */
 export type TileLevel = number | 'entries';
 
-/** What a path names; `width` is 256 for a full tile, else 1 to 255. */
+/** A tile or entry bundle; `width` is 256 for a full one, else 1 to 255. */
 export interface TileName {
   readonly level: TileLevel;
   readonly n: number;
@@ -23,13 +23,13 @@ const MAX_LEVEL = 63;
 const PATH =
   /^tile\/(entries|0|[1-9][0-9]?)\/((?:x[0-9]{3}\/){0,5}[0-9]{3})(?:\.p\/([1-9][0-9]{0,2}))?$/;
 
-/** For example `tile/0/x001/234.p/5`; without a width, or with 256, the path of the full tile. */
+/** The path of a tile, such as `tile/0/x001/234.p/5`. Without a width, or with 256, it is that of the full tile. */
 export function tilePath(level: TileLevel, n: number, width: number = TILE_WIDTH): string {
   const partial = width === TILE_WIDTH ? '' : `.p/${String(width)}`;
   return `tile/${String(level)}/${numberPath(n)}${partial}`;
 }
 
-/** Reads a path, which may be anything; null unless it is exactly what `tilePath` writes. */
+/** Parses an untrusted path; null unless `tilePath` returns exactly this path. */
 export function parseTilePath(path: string): TileName | null {
   const match = PATH.exec(path);
   if (match === null) return null;
@@ -39,11 +39,11 @@ export function parseTilePath(path: string): TileName | null {
   const n = Number(numberText.replaceAll(/[x/]/g, ''));
   const width = widthText === undefined ? TILE_WIDTH : Number(widthText);
   if (!Number.isSafeInteger(n) || (widthText !== undefined && width >= TILE_WIDTH)) return null;
-  // A leading group of zeros would be a second name.
+  // A leading group of zeros would be a second path of the same tile.
   return numberPath(n) === numberText ? { level, n, width } : null;
 }
 
-/** How many hashes of that tile a tree of `size` leaves implies: 0 to 256. */
+/** The number of hashes that a tile has in the tree of `size`: 0 to 256. */
 export function tileWidth(size: number, level: number, n: number): number {
   const hashes = Math.floor(size / TILE_WIDTH ** level) - n * TILE_WIDTH;
   return Math.min(Math.max(hashes, 0), TILE_WIDTH);
@@ -56,12 +56,12 @@ function numberPath(n: number): string {
   return groups.map((group, i) => (i < groups.length - 1 ? `x${group}` : group)).join('/');
 }
 
-/** The bundle of these entries; one over 65,535 bytes is `encoding_invalid`. */
+/** Encodes an entry bundle. Throws `encoding_invalid` for an entry over 65,535 bytes. */
 export function encodeBundle(entries: readonly Uint8Array[]): Uint8Array {
   return concat(...entries.flatMap((entry) => [u16(entry.length), entry]));
 }
 
-/** The entries of a bundle that may come from anybody, as views into it; `encoding_invalid` when it breaks off or holds over 256. */
+/** The entries of an untrusted bundle, as views of it. Throws `encoding_invalid` if it is truncated or has over 256. */
 export function parseBundle(bytes: Uint8Array): Uint8Array[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const entries: Uint8Array[] = [];

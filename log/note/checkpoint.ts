@@ -1,13 +1,20 @@
-// Checkpoints: a note text of exactly origin, size and root. C2SP tlog-checkpoint; log/FORMAT.md §5.
+// Checkpoints: signed notes whose text is exactly origin, size and root (C2SP tlog-checkpoint; log/FORMAT.md §5). At
+// the end, the request with which a log asks a witness to cosign one (C2SP tlog-witness).
 
-import { equal, fromBase64, toBase64, utf8 } from '../encoding/bytes.ts';
+import { equal, fromBase64, toBase64, utf8, parseDecimal } from '../encoding/bytes.ts';
 import { LogError } from '../errors.ts';
 import type { Suite } from '../crypto/suite.ts';
-import { parseDecimal } from '../encoding/spelling.ts';
-import { formatNote, openNote, signatureLine } from './note.ts';
-import type { NoteSigner } from './note.ts';
-import { asVerifier, COSIGNER_KEY, isKeyName, LOG_KEY, makeVerifier } from './vkey.ts';
-import type { Verifier } from './vkey.ts';
+import {
+  formatNote,
+  openNote,
+  signatureLine,
+  asVerifier,
+  COSIGNER_KEY,
+  isKeyName,
+  LOG_KEY,
+  makeVerifier,
+} from './note.ts';
+import type { NoteSigner, Verifier } from './note.ts';
 
 /** A tree head with the name of its log. */
 export interface Checkpoint {
@@ -17,29 +24,32 @@ export interface Checkpoint {
   readonly root: Uint8Array;
 }
 
-/** A good cosignature of a key that the caller named. */
+/** A verified cosignature by one of the caller's cosigner keys. */
 export interface Cosigned {
   readonly name: string;
   readonly key_id: number;
-  /** Seconds. */
+  /** When it was made, in seconds. */
   readonly time_s: number;
-  /** A monitor that checked everything up to this size: its name ends in `/map` (log/FORMAT.md §5). */
+  /** Whether the cosigner is a monitor, which has checked every entry up to this size (log/FORMAT.md §5). */
   readonly map: boolean;
 }
 
-/** A checkpoint whose log signature holds. */
+/** A checkpoint whose log signature was verified. */
 export interface OpenedCheckpoint extends Checkpoint {
   readonly cosignatures: readonly Cosigned[];
-  /** The note text, three lines: what cosigners sign. */
+  /** The three lines of the note text, which cosigners sign. */
   readonly text: string;
 }
 
-/** True for cosigners that answer for the rules of the log, not for its being seen; counted apart. */
+/**
+ * Whether a cosigner is a monitor, by its name. The cosignature of a monitor states that the log keeps its rules; that
+ * of a witness states that it has seen the checkpoint. A quorum counts witnesses only.
+ */
 export function isMapCosigner(name: string): boolean {
   return name.endsWith('/map');
 }
 
-/** The three lines. */
+/** The note text of a checkpoint; throws `note_invalid` for an origin, size or root that no checkpoint can have. */
 export function formatCheckpoint({ origin, size, root }: Checkpoint): string {
   if (!isKeyName(origin)) throw invalid('origin is empty or has a space or +');
   if (!Number.isSafeInteger(size) || size < 0) throw invalid('size is not a safe integer from 0');
@@ -47,7 +57,7 @@ export function formatCheckpoint({ origin, size, root }: Checkpoint): string {
   return `${origin}\n${String(size)}\n${toBase64(root)}\n`;
 }
 
-/** Reads a note text of exactly three lines; an extension line is `note_invalid` like any other. */
+/** Parses a note text. Throws `note_invalid` unless it has exactly the three lines; extension lines are not allowed. */
 export function parseCheckpoint(text: string): Checkpoint {
   const [origin = '', decimal = '', base64 = '', end, ...rest] = text.split('\n');
   if (end !== '' || rest.length > 0) throw invalid('checkpoint has not exactly three lines');
@@ -61,7 +71,7 @@ export function parseCheckpoint(text: string): Checkpoint {
   }
 }
 
-/** The signed note of a checkpoint; the key's name is the origin. */
+/** Signs a checkpoint and returns the signed note. The name of the key is the origin. */
 export function signCheckpoint(suite: Suite, signer: NoteSigner, checkpoint: Checkpoint): string {
   const text = formatCheckpoint(checkpoint);
   const { name, key_id } = makeVerifier(suite, checkpoint.origin, LOG_KEY, signer.publicKey);
@@ -69,10 +79,11 @@ export function signCheckpoint(suite: Suite, signer: NoteSigner, checkpoint: Che
 }
 
 /**
- * Opens a checkpoint of one log: its own signature must be there and hold, and so must those of the
- * given cosigners that are there. How many are enough is for the policy to say.
+ * Opens a checkpoint of one log. It must have a valid signature of the log. Signatures of the given cosigners may be
+ * missing, but those that are there must be valid; the caller decides whether they are enough (`countQuorum`).
  *
- * @throws LogError `note_invalid`; `key_invalid` for keys that may not stand in their place.
+ * @throws LogError `note_invalid`; `key_invalid` if `vkey` is not a log key of the origin, or a cosigner key is not of
+ *   type 4 or is given twice
  */
 export function openCheckpoint(
   suite: Suite,
@@ -93,7 +104,7 @@ export function openCheckpoint(
   const { origin, size, root } = parseCheckpoint(text);
   if (origin !== keys.origin) throw invalid('checkpoint is of another origin');
   if (size === 0 && !equal(root, suite.sha256(new Uint8Array(0)))) {
-    throw invalid('checkpoint of size 0 has not the empty root');
+    throw invalid('checkpoint of size 0 does not have the root of the empty tree');
   }
   if (!verified.some(({ verifier }) => verifier === log)) {
     throw invalid('checkpoint has no signature of its log');
@@ -104,11 +115,11 @@ export function openCheckpoint(
     const { name, key_id } = verifier;
     cosignatures.push({ name, key_id, time_s, map: isMapCosigner(name) });
   }
-  // Not a spread: the runtime takes a microsecond to add members to one.
+  // Members are listed one by one, because a spread costs a microsecond here.
   return { origin, size, root, cosignatures, text };
 }
 
-/** A cosignature does not name its cosigner: a key under two names would count twice. */
+/** Refuses a key with two names: the signed bytes of a cosignature do not contain the name, so it would count twice. */
 function checkCosigners(log: Verifier, cosigners: readonly Verifier[]): void {
   const seen = [log.publicKey];
   for (const { name, type, publicKey } of cosigners) {
@@ -126,17 +137,18 @@ function invalid(message: string, options?: ErrorOptions): LogError {
   return new LogError('note_invalid', message, options);
 }
 
-// The request by which a log asks a witness for a cosignature (C2SP tlog-witness).
+// The request with which a log asks a witness for a cosignature (C2SP tlog-witness).
 
 /** The longest path that fits a tree of 2^63 leaves. */
 const MAX_PATH = 63;
 
 /** `POST <prefix>/add-checkpoint`. */
 export interface AddCheckpoint {
-  /** Size of the newest checkpoint that the witness is thought to have cosigned; 0 for none. */
+  /** Size of the newest checkpoint of which the log knows that the witness has cosigned it; 0 for none. */
   readonly old: number;
+  /** The consistency path from `old` to the size of the note. */
   readonly path: readonly Uint8Array[];
-  /** The signed note, untouched. */
+  /** The signed note as the log made it. */
   readonly note: string;
 }
 
@@ -146,7 +158,7 @@ export function formatAddCheckpoint({ old, path, note }: AddCheckpoint): string 
   return `old ${String(old)}\n${lines}\n${note}`;
 }
 
-/** Reads a body that may be hostile; `note_invalid` when it is not of the form. */
+/** Parses an untrusted body; throws `note_invalid` if it is malformed. */
 export function parseAddCheckpoint(body: string): AddCheckpoint {
   const end = body.indexOf('\n\n');
   if (end < 0) throw invalid('request has no blank line');

@@ -1,6 +1,6 @@
-// Signed notes (C2SP signed-note): a text, a blank line, and signature lines of the form
-// `— <name> <base64(key id ‖ signature)>`. At the end, the signatures of witnesses over checkpoints, which carry a time
-// (C2SP tlog-cosignature v1).
+// Signed notes and verifier keys (C2SP signed-note). A note is a text, a blank line, and signature lines of the form
+// `— <name> <base64(key id ‖ signature)>`. At the end, cosignatures: signatures of witnesses and monitors over
+// checkpoints, which contain a time (C2SP tlog-cosignature v1).
 
 import {
   concat,
@@ -11,56 +11,55 @@ import {
   u32,
   u64,
   utf8,
+  u8,
 } from '../encoding/bytes.ts';
 import { LogError } from '../errors.ts';
 import type { Suite } from '../crypto/suite.ts';
-import { COSIGNER_KEY, isKeyName, makeVerifier } from './vkey.ts';
-import type { Verifier } from './vkey.ts';
 
-/** A good signature of a known key. */
+/** A verified signature by a key that the caller trusts. */
 export interface VerifiedSignature {
   readonly verifier: Verifier;
-  /** As in the line, without the key id: 64 bytes, or 72 with a time. */
+  /** The signature without the key id: 64 bytes, or 72 bytes for a cosignature, which begins with its time. */
   readonly signature: Uint8Array;
-  /** Seconds; on cosignatures. */
+  /** The time of a cosignature, in seconds. */
   readonly time_s?: number;
 }
 
-/** A note with at least one good signature. */
+/** A note with at least one verified signature. */
 export interface OpenedNote {
-  /** The signed text with its last newline. */
+  /** The signed text with its final newline. */
   readonly text: string;
-  /** One for each known key, in the order of their first lines. */
+  /** One for each trusted key that signed, in the order of the lines. */
   readonly verified: readonly VerifiedSignature[];
-  /** How many lines are of keys that the caller does not know. */
+  /** The number of lines by other keys. */
   readonly unknown: number;
 }
 
-/** Longest note and most signature lines that are read; those of Go's note package. */
+/** Limits on the length of a note and on its signature lines, the same as in Go's package sumdb/note. */
 export const MAX_NOTE_BYTES = 1_000_000;
 const MAX_SIGNATURES = 100;
 
-/** A control character below U+0020 that is no newline: all others begin with the space. */
+/** A control character below U+0020 other than a newline. */
 const CONTROL = /[^\n -\uffff]/;
 
-/** The note of a text, which ends in a newline, and lines of `signatureLine`. */
+/** The note of a text, which must end with a newline, and lines from `signatureLine`. */
 export function formatNote(text: string, lines: readonly string[]): string {
   checkText(text);
   return `${text}\n${lines.join('')}`;
 }
 
-/** Splits a note at its last blank line; `note_invalid` when it is not one. Verifies no signature. */
+/** Splits a note at its last blank line, without verifying signatures. Throws `note_invalid` if it is malformed. */
 export function splitNote(
   note: string,
   maxSignatures = MAX_SIGNATURES,
 ): { readonly text: string; readonly signatures: readonly SignatureLine[] } {
-  // The length in characters first: what is far too long is not even scanned.
+  // The number of characters is checked first, so that a much too long note is not scanned.
   if (note.length > MAX_NOTE_BYTES) throw tooLong();
   if (!isPlain(note)) throw invalid('note has a control character');
-  // A unit has at most three bytes.
+  // A UTF-16 unit has at most three bytes in UTF-8.
   if (3 * note.length > MAX_NOTE_BYTES && utf8(note).length > MAX_NOTE_BYTES) throw tooLong();
   if (!note.endsWith('\n')) throw invalid('note does not end in a newline');
-  // Signature lines are never empty, so the last blank line is the border.
+  // Signature lines are never empty, so the signatures begin after the last blank line.
   const border = note.lastIndexOf('\n\n');
   if (border < 0) throw invalid('note has no blank line before its signatures');
   const lines = note.slice(border + 2, -1).split('\n');
@@ -73,11 +72,11 @@ export function splitNote(
 }
 
 /**
- * Opens a note with the keys that the caller trusts. Lines of other keys are counted and otherwise
- * ignored; one bad line of a known key refuses the note, as does the lack of any good one. Of several
- * lines of one cosigner the newest counts.
+ * Opens a note with the keys that the caller trusts. Lines by other keys are only counted. At least one line must be by
+ * a trusted key, and every such line must be valid. If a cosigner has several lines, the one with the newest time
+ * counts.
  *
- * @throws LogError `note_invalid`; `key_invalid` for two keys with one name and key id.
+ * @throws LogError `note_invalid`; `key_invalid` if two of the keys have the same name and key id
  */
 export function openNote(
   suite: Suite,
@@ -90,7 +89,7 @@ export function openNote(
   const verified = new Map<Verifier, VerifiedSignature>();
   let unknown = 0;
   for (const line of signatures) {
-    const verifier = verifiers.find((known) => answersFor(known, line));
+    const verifier = verifiers.find((known) => isSameKey(known, line));
     if (verifier === undefined) {
       unknown += 1;
       continue;
@@ -117,23 +116,24 @@ function verifyLine(
   } else if (suite.verify(verifier.publicKey, utf8(text), signature)) {
     return { verifier, signature };
   }
-  throw invalid(`signature of ${verifier.name} does not hold`);
+  throw invalid(`signature of ${verifier.name} is not valid`);
 }
 
-function answersFor(verifier: Verifier, line: Pick<SignatureLine, 'name' | 'key_id'>): boolean {
+/** Whether a signature line, or another key, has the name and key id of this key. */
+function isSameKey(verifier: Verifier, line: Pick<SignatureLine, 'name' | 'key_id'>): boolean {
   return verifier.key_id === line.key_id && verifier.name === line.name;
 }
 
 function checkDistinct(verifiers: readonly Verifier[]): void {
   for (const [i, verifier] of verifiers.entries()) {
-    // Key ids have 32 bits, so a second key can be found for the first one's.
-    if (verifiers.findIndex((known) => answersFor(known, verifier)) < i) {
-      throw new LogError('key_invalid', `two keys answer for ${verifier.name}`);
+    // A key id has 32 bits, so an attacker can make another key with the same one.
+    if (verifiers.findIndex((known) => isSameKey(known, verifier)) < i) {
+      throw new LogError('key_invalid', `two keys of ${verifier.name} have the same key id`);
     }
   }
 }
 
-/** No control characters but newlines, and no lone surrogates. */
+/** Whether a text has no control characters except newlines, and no lone surrogates. */
 function isPlain(text: string): boolean {
   return text.isWellFormed() && !CONTROL.test(text);
 }
@@ -151,35 +151,35 @@ function invalid(message: string, options?: ErrorOptions): LogError {
   return new LogError('note_invalid', message, options);
 }
 
-/** What signs a note: a receipt or checkpoint `Signer`, or a key that a test holds. */
+/** A private key that signs notes, such as a `Signer`. */
 export interface NoteSigner {
   /** 32 bytes. */
   readonly publicKey: Uint8Array;
-  /** Ed25519, 64 bytes. */
+  /** An Ed25519 signature of 64 bytes. */
   sign(message: Uint8Array): Uint8Array;
 }
 
-/** A signature line as it stands, nothing verified. */
+/** A parsed signature line, not verified. */
 export interface SignatureLine {
   readonly name: string;
   readonly key_id: number;
-  /** Without the key id; at least one byte. */
+  /** The bytes after the key id; at least one. */
   readonly signature: Uint8Array;
 }
 
 const KEY_ID_BYTES = 4;
 const START = '\u2014 ';
 
-/** The text of a line with its newline. */
+/** The text of a signature line, with its newline. */
 export function signatureLine(name: string, key_id: number, signature: Uint8Array): string {
   if (!isKeyName(name)) throw invalid('key name is empty or has a space or +');
   return `${START}${name} ${toBase64(concat(u32(key_id), signature))}\n`;
 }
 
-/** Reads a line without its newline; `note_invalid` when it is not one. */
+/** Parses a signature line without its newline; throws `note_invalid` if it is malformed. */
 export function parseSignatureLine(line: string): SignatureLine {
   if (!line.startsWith(START)) throw invalid('signature line does not begin with an em dash');
-  // A second space would stand in the base64, which has none.
+  // The name has no space. If there is a second one, decoding the base64 fails.
   const border = line.indexOf(' ', START.length);
   const name = line.slice(START.length, border);
   if (border < 0 || !isKeyName(name)) throw invalid('signature line has no good key name');
@@ -199,14 +199,16 @@ const TIME_BYTES = 8;
 const COSIGNATURE_BYTES = TIME_BYTES + 64;
 
 /**
- * The bytes that a cosigner signs. `checkpoint` is the whole note text with its last newline, without
- * signature lines; time in seconds. They do not name the cosigner, so one key serves one cosigner only.
+ * The bytes that a cosigner signs. They do not contain the name of the cosigner, so two cosigners must not share a key.
+ *
+ * @param checkpoint the note text with its final newline, without signature lines
+ * @param time_s in seconds
  */
 export function cosignatureMessage(checkpoint: string, time_s: number): Uint8Array {
   return utf8(`cosignature/v1\ntime ${String(time_s)}\n${checkpoint}`);
 }
 
-/** The signature line of a cosigner for the text of a checkpoint. Time in seconds, at least 1. */
+/** The signature line of a cosigner for the text of a checkpoint. `time_s` is in seconds and at least 1. */
 export function signCosignature(
   suite: Suite,
   signer: NoteSigner,
@@ -222,7 +224,7 @@ export function signCosignature(
   return signatureLine(name, key_id, concat(u64(time_s), signature));
 }
 
-/** The time in seconds of a good cosignature (72 bytes, key id left out), or null for a bad one. */
+/** Verifies a cosignature of 72 bytes, without its key id. Returns its time in seconds; null if it is not valid. */
 export function verifyCosignature(
   suite: Suite,
   publicKey: Uint8Array,
@@ -236,8 +238,114 @@ export function verifyCosignature(
   } catch {
     return null; // over 2^53 − 1 seconds
   }
-  // 0 stands for "no time" in C2SP, and no witness may send it.
+  // In C2SP, 0 means that a signature has no time; a witness must not send it.
   if (time_s === 0) return null;
   const message = cosignatureMessage(checkpoint, time_s);
   return suite.verify(publicKey, message, cosignature.subarray(TIME_BYTES)) ? time_s : null;
+}
+
+// Verifier keys `<name>+<8 hex key id>+<base64(type ‖ public key)>`. C2SP signed-note.
+
+/** The type byte of a key: 1 signs the note text with Ed25519; 4 makes cosignatures with a time (cosignature/v1). */
+export type KeyType = 1 | 4;
+
+/** The type of a log's checkpoint key. */
+export const LOG_KEY = 1;
+/** The type of the key of a witness or monitor. */
+export const COSIGNER_KEY = 4;
+
+/** A parsed verifier key. A signature line is by this key if it has its name and key id. */
+export interface Verifier {
+  readonly name: string;
+  /** First four bytes, big-endian, of SHA-256(name ‖ LF ‖ type ‖ public key). */
+  readonly key_id: number;
+  readonly type: KeyType;
+  /** 32 bytes. */
+  readonly publicKey: Uint8Array;
+}
+
+const MAX_VKEY_LENGTH = 1024;
+// A note must not contain U+0000 to U+001F except newlines, and lone surrogates have no UTF-8.
+const NOT_IN_NAMES = /[^ -\u{10ffff}]|[\p{White_Space}\p{Surrogate}+]/u;
+
+/** Whether a key may have this name: it is not empty, and has no Unicode space, plus sign or control character. */
+export function isKeyName(name: string): boolean {
+  return name !== '' && !NOT_IN_NAMES.test(name);
+}
+
+/** The key id of a key, which its signature lines contain. */
+export function keyId(suite: Suite, name: string, type: KeyType, publicKey: Uint8Array): number {
+  return readU32(suite.sha256(concat(utf8(`${name}\n`), Uint8Array.of(type), publicKey)));
+}
+
+/** Makes a verifier from its parts; throws `key_invalid` for a bad name or a key that does not have 32 bytes. */
+export function makeVerifier(
+  suite: Suite,
+  name: string,
+  type: KeyType,
+  publicKey: Uint8Array,
+): Verifier {
+  if (!isKeyName(name)) throw new LogError('key_invalid', 'key name is empty or has a space or +');
+  if (publicKey.length !== 32) {
+    throw new LogError('key_invalid', `public key is ${String(publicKey.length)} bytes, not 32`);
+  }
+  return { name, key_id: keyId(suite, name, type, publicKey), type, publicKey };
+}
+
+/** The text of a verifier key. */
+export function formatVkey(
+  suite: Suite,
+  name: string,
+  type: KeyType,
+  publicKey: Uint8Array,
+): string {
+  const { key_id } = makeVerifier(suite, name, type, publicKey);
+  return `${name}+${formatKeyId(key_id)}+${toBase64(concat(u8(type), publicKey))}`;
+}
+
+/**
+ * Parses a verifier key of type 1 or 4.
+ *
+ * @throws LogError `key_invalid`, also if the key id does not match the name and the key
+ */
+export function parseVkey(suite: Suite, text: string): Verifier {
+  if (text.length > MAX_VKEY_LENGTH) {
+    throw new LogError('key_invalid', `vkey is over ${String(MAX_VKEY_LENGTH)} characters`);
+  }
+  // Only the first two plus signs separate the parts; base64 may contain more.
+  const first = text.indexOf('+');
+  const second = text.indexOf('+', first + 1);
+  if (first < 0 || second < 0) throw new LogError('key_invalid', 'vkey does not have three parts');
+  const key = decodeKey(text.slice(second + 1));
+  const [type] = key;
+  if (type !== LOG_KEY && type !== COSIGNER_KEY) {
+    throw new LogError('key_invalid', `vkey has type ${String(type)}, known are 1 and 4`);
+  }
+  const verifier = makeVerifier(suite, text.slice(0, first), type, key.slice(1));
+  if (text.slice(first + 1, second) !== formatKeyId(verifier.key_id)) {
+    throw new LogError('key_invalid', 'vkey has the key id of another name or key');
+  }
+  return verifier;
+}
+
+/** The last parsed text, cached because a caller that opens many notes usually uses one key. */
+let last: { readonly text: string; readonly verifier: Verifier } | undefined;
+
+/** The verifier itself, or the one parsed from its text. */
+export function asVerifier(suite: Suite, key: string | Verifier): Verifier {
+  if (typeof key !== 'string') return key;
+  if (last?.text !== key) last = { text: key, verifier: parseVkey(suite, key) };
+  return last.verifier;
+}
+
+function formatKeyId(key_id: number): string {
+  return key_id.toString(16).padStart(8, '0');
+}
+
+function decodeKey(text: string): Uint8Array {
+  try {
+    return fromBase64(text);
+  } catch (cause) {
+    throw new LogError('key_invalid', 'vkey does not end in base64', { cause });
+  }
 }

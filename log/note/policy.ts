@@ -1,21 +1,20 @@
-// The policy file: known logs, witnesses, and the quorum over them. C2SP tlog-policy.
+// Witness policies (C2SP tlog-policy): files that list logs, witnesses and the quorum of witnesses that must cosign a
+// checkpoint; and, at the end, whether given cosignatures meet the quorum.
 
-import { equal } from '../encoding/bytes.ts';
-import { LogError } from '../errors.ts';
+import { equal, parseDecimal } from '../encoding/bytes.ts';
+import { isLogError, LogError } from '../errors.ts';
 import type { Suite } from '../crypto/suite.ts';
 import { isMapCosigner } from './checkpoint.ts';
-import { parseDecimal } from '../encoding/spelling.ts';
-import type { Policy, PolicyKey, Quorum } from './quorum.ts';
-import { COSIGNER_KEY, LOG_KEY, parseVkey } from './vkey.ts';
-import type { KeyType, Verifier } from './vkey.ts';
+import { COSIGNER_KEY, LOG_KEY, parseVkey } from './note.ts';
+import type { KeyType, Verifier } from './note.ts';
 
 const MAX_POLICY_LENGTH = 262_144;
-/** Of logs, of witnesses and of groups each. */
+/** Limit on the number of logs, of witnesses and of groups, each. */
 const MAX_NAMES = 256;
-/** What is below the space and no tab or newline, U+007F, or a lone surrogate. */
+/** A control character other than a tab or newline, or a lone surrogate. */
 const NOT_IN_POLICIES = /[^\t\n -\u{10ffff}]|[\p{Surrogate}\u007f]/u;
 
-/** Reads a policy file; `policy_invalid` names the line that breaks a rule. */
+/** Parses a policy file. Throws `policy_invalid` with the line that breaks a rule. */
 export function parsePolicy(suite: Suite, text: string): Policy {
   if (text.length > MAX_POLICY_LENGTH) {
     throw invalid(`policy is over ${String(MAX_POLICY_LENGTH)} characters`);
@@ -28,14 +27,14 @@ export function parsePolicy(suite: Suite, text: string): Policy {
     try {
       parser.line(items);
     } catch (cause) {
-      if (!(cause instanceof LogError)) throw cause;
+      if (!isLogError(cause)) throw cause;
       throw invalid(`line ${String(i + 1)}: ${cause.message}`, { cause });
     }
   }
   return parser.end();
 }
 
-/** A policy without a file: `threshold` of these witnesses, of which `…/map` ones are not counted. */
+/** The policy that `threshold` of these witnesses must cosign. Monitors, whose names end in `/map`, are not counted. */
 export function policyOf(suite: Suite, threshold: number, vkeys: readonly string[]): Policy {
   const lines = vkeys.map((vkey, i) => `witness ${String(i)} ${vkey}`);
   const counted = vkeys.flatMap((vkey, i) =>
@@ -52,9 +51,9 @@ class PolicyParser {
   readonly #suite: Suite;
   readonly #logs: PolicyKey[] = [];
   readonly #witnesses: PolicyKey[] = [];
-  /** Witnesses and groups share their names. */
+  /** Witnesses and groups by name. They share one name space. */
   readonly #named = new Map<string, Quorum>();
-  /** Members of a group: one may be in one group only, so that nobody counts twice. */
+  /** The names that are members of a group. Each may be in one group only, so that no witness counts twice. */
   readonly #taken = new Set<string>();
   #groups = 0;
   #quorum: Quorum | null | undefined;
@@ -118,7 +117,7 @@ class PolicyParser {
     this.#quorum = name === 'none' ? null : this.#counted(name);
   }
 
-  /** A name on a line above that a quorum may count. */
+  /** The witness or group with a name from an earlier line. Throws for a monitor, which a quorum must not count. */
   #counted(name: string): Quorum {
     const quorum = this.#named.get(name);
     if (quorum === undefined) throw invalid('a name is not defined on a line above');
@@ -148,4 +147,66 @@ class PolicyParser {
 
 function invalid(message: string, options?: ErrorOptions): LogError {
   return new LogError('policy_invalid', message, options);
+}
+
+// Whether cosignatures meet the quorum of a policy. C2SP tlog-policy; log/FORMAT.md §5, §6.3.
+
+/** A witness or log of a policy, with its URL if the policy gives one. */
+export interface PolicyKey {
+  /** The name in the policy; for a log it is the origin. */
+  readonly name: string;
+  readonly verifier: Verifier;
+  readonly url?: string;
+}
+
+/** One witness, or `threshold` of several members. */
+export type Quorum =
+  | { readonly witness: PolicyKey }
+  | { readonly threshold: number; readonly members: readonly Quorum[] };
+
+/** A parsed policy. */
+export interface Policy {
+  readonly logs: readonly PolicyKey[];
+  /** All witnesses, including those that the quorum does not count, such as monitors. */
+  readonly witnesses: readonly PolicyKey[];
+  /** Null for `quorum none`. */
+  readonly quorum: Quorum | null;
+}
+
+/** The key of a cosignature, by name and key id, such as a `Cosigned`. */
+export interface CosignerName {
+  readonly name: string;
+  readonly key_id: number;
+}
+
+/** Whether these cosigners, whose signatures the caller has verified, meet the quorum. */
+export function countQuorum(policy: Policy, cosigners: readonly CosignerName[]): boolean {
+  return policy.quorum === null || isMet(policy.quorum, cosigners);
+}
+
+/**
+ * The newest time, in seconds, such that the cosignatures made at or after it meet the quorum. For k of n witnesses it
+ * is the k-th newest time. Null if the quorum is not met, and for `quorum none`.
+ */
+export function quorumTime(
+  policy: Policy,
+  cosignatures: readonly (CosignerName & { readonly time_s: number })[],
+): number | null {
+  const { quorum } = policy;
+  if (quorum === null) return null;
+  const times = [...new Set(cosignatures.map(({ time_s }) => time_s))].sort((a, b) => b - a);
+  const enough = (time: number): boolean =>
+    isMet(
+      quorum,
+      cosignatures.filter(({ time_s }) => time_s >= time),
+    );
+  return times.find(enough) ?? null;
+}
+
+function isMet(quorum: Quorum, cosigners: readonly CosignerName[]): boolean {
+  if ('witness' in quorum) {
+    const { name, key_id } = quorum.witness.verifier;
+    return cosigners.some((cosigner) => cosigner.name === name && cosigner.key_id === key_id);
+  }
+  return quorum.members.filter((member) => isMet(member, cosigners)).length >= quorum.threshold;
 }

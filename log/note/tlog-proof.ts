@@ -1,22 +1,21 @@
-// Portable inclusion proofs, `.tlog-proof` files. C2SP tlog-proof@v1.
+// The format of portable inclusion proofs, `.tlog-proof` files (C2SP tlog-proof@v1).
 
-import { fromBase64, toBase64 } from '../encoding/bytes.ts';
+import { fromBase64, toBase64, parseDecimal } from '../encoding/bytes.ts';
 import { LogError } from '../errors.ts';
-import { parseDecimal } from '../encoding/spelling.ts';
 
-/** An index, its path and a checkpoint, which are not checked here. */
+/** A parsed proof. Neither its path nor its checkpoint is verified. */
 export interface TlogProof {
   readonly index: number;
-  /** 32 bytes each, the leaf's sibling first; at most 63. */
+  /** At most 63 hashes of 32 bytes, from the leaf to the root. */
   readonly path: readonly Uint8Array[];
-  /** The signed note, verbatim. */
+  /** The signed note. */
   readonly checkpoint: string;
-  /** Whatever the application put beside; not authenticated. */
+  /** Data of the application, which nothing authenticates. */
   readonly extra?: Uint8Array;
 }
 
 const HEADER = 'c2sp.org/tlog-proof@v1';
-/** Longest path: trees have at most 2^63 entries. */
+/** The longest path in a tree of at most 2^63 entries. */
 const MAX_PATH = 63;
 
 /** The text of a proof. */
@@ -37,9 +36,9 @@ export function formatTlogProof({ index, path, checkpoint, extra }: TlogProof): 
   return `${lines.join('\n')}\n${checkpoint}`;
 }
 
-/** Reads the text of a proof; `proof_invalid` when it is not one. Proves nothing yet. */
+/** Parses a proof without verifying it. Throws `proof_invalid` if it is malformed. */
 export function parseTlogProof(text: string): TlogProof {
-  // The checkpoint has a blank line of its own; ours is the first.
+  // The first blank line ends the proof; the checkpoint after it contains another one.
   const border = text.indexOf('\n\n');
   if (border < 0) throw invalid('proof has no blank line before its checkpoint');
   const checkpoint = text.slice(border + 2);

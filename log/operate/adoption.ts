@@ -1,12 +1,13 @@
-// Compares a log of a copied or restored data folder with what others have seen, before the folder may go on: with
-// the checkpoint register, a mirror and witnesses. Signs nothing (log/FORMAT.md §5.4).
+// Adoption: before a copied or restored data folder may be written to again, its log is compared with the checkpoint
+// register, a mirror and the witnesses, so that a folder that lost entries cannot fork the log. Nothing is signed
+// (log/FORMAT.md §5.4).
 
 import { join } from 'node:path';
 import { LogClock, systemTime } from '../write/clock.ts';
 import { Core } from '../write/core.ts';
 import { native } from '../crypto/native.ts';
 import { equal, fromBase64, toBase64 } from '../encoding/bytes.ts';
-import { LogError } from '../errors.ts';
+import { isLogError, LogError } from '../errors.ts';
 import { noteText, ownNote, storedNote } from '../write/last-note.ts';
 import { openFold } from '../map/fold.ts';
 import { consistencyPath, rootAt } from '../merkle/prove.ts';
@@ -19,10 +20,10 @@ import type { Register } from '../store/register.ts';
 import { readRemembered, registerName } from '../store/register.ts';
 import { openStore, type Store } from '../store/store.ts';
 
-/** Asks the witnesses of a log about its newest note: `null` when they confirm it, else why they do not. */
+/** Asks the witnesses of a log to confirm its newest note. Returns null if they do, else the reason. */
 export type AskWitnesses = (offer: Offer) => Promise<string | null>;
 
-/** The log and who may know more of it. `register` also takes what the log is at in the end. */
+/** The log, and what it is compared with. `register` is also written: it gets the state of the log at the end. */
 export interface AdoptionOptions extends Omit<RestoreOptions, 'mirror'> {
   readonly origin: string;
   readonly mirror?: RestoreOptions['mirror'];
@@ -30,19 +31,19 @@ export interface AdoptionOptions extends Omit<RestoreOptions, 'mirror'> {
   readonly witnesses?: AskWitnesses;
 }
 
-/** What a log was compared with, and how far it is. */
+/** The result: the size of the log, and what it was compared with. */
 export interface Adopted {
   readonly origin: string;
   readonly size: number;
-  /** Entries that came from the mirror. */
+  /** How many entries were copied from the mirror. */
   readonly restored: number;
   readonly compared: readonly ('mirror' | 'witnesses')[];
 }
 
-/** The origin in entry 0 of a database; null for one that is missing or has no entries. */
+/** The origin in entry 0 of a database; null if there is no database or it has no entries. */
 export async function originIn(folder: string): Promise<string | null> {
   const store = await openStore(join(folder, 'db'), { existing: true }).catch((error: unknown) => {
-    if (!(error instanceof LogError) || error.code !== 'not_found') throw error;
+    if (!isLogError(error) || error.code !== 'not_found') throw error;
     return null;
   });
   if (store === null) return null;
@@ -56,10 +57,11 @@ export async function originIn(folder: string): Promise<string | null> {
 }
 
 /**
- * Compares a log, and catches it up with the mirror when it is behind.
+ * Compares a log with the register, the mirror and the witnesses. If the database has fewer entries than the mirror,
+ * the missing ones are first copied from the mirror.
  *
- * @throws LogError `log_rolled_back` when the register, the mirror or a witness knows more entries than the database
- *   and the mirror have; `proof_invalid` when their trees differ; what `restore` throws
+ * @throws LogError `log_rolled_back` if the register or a witness has seen more entries than the database and the
+ *   mirror have; `proof_invalid` if their trees differ; and what `restore` throws
  */
 export async function compareForAdoption(options: AdoptionOptions): Promise<Adopted> {
   const { origin, mirror, register, vkey, kind, number } = options;
@@ -73,7 +75,7 @@ export async function compareForAdoption(options: AdoptionOptions): Promise<Adop
     }
   }
   return withCore(options, async (core, store) => {
-    const note = await settle(core, store, register, name);
+    const note = await compareRegister(core, store, register, name);
     const compared: ('mirror' | 'witnesses')[] = mirror === undefined ? [] : ['mirror'];
     if (options.witnesses !== undefined && note !== null) {
       const { size } = parseCheckpoint(noteText(note));
@@ -86,7 +88,10 @@ export async function compareForAdoption(options: AdoptionOptions): Promise<Adop
   });
 }
 
-/** Whether the database is behind the mirror. A register without the log then gets the mirror's note. */
+/**
+ * Compares the database with the mirror. Returns true if the mirror has more entries; a register without this log then
+ * gets the mirror's note, which `restore` needs.
+ */
 async function compareMirror(
   core: Core,
   { origin, vkey, mirror, register }: AdoptionOptions,
@@ -106,8 +111,11 @@ async function compareMirror(
   return true;
 }
 
-/** Compares with the register, or enters the log as it is; answers with the newest note, as the log signed it. */
-async function settle(
+/**
+ * Compares the database with the register; a register without this log gets the state of the database. Returns the
+ * newest note of both, with the log's own signature only; null if there is none.
+ */
+async function compareRegister(
   core: Core,
   store: Store,
   register: Register,
@@ -138,15 +146,15 @@ function sameRoot(core: Core, size: number, root: Uint8Array, where: string): vo
   if (size > core.durable) {
     throw new LogError(
       'log_rolled_back',
-      `${core.origin} ends at ${String(core.durable)} entries, ${where} knows of ${String(size)}: give a mirror ` +
+      `${core.origin} has ${String(core.durable)} entries, but ${where} has recorded ${String(size)}: name a mirror ` +
         'that has them (--from)',
     );
   }
   if (!equal(rootAt(core.tiles, native, size), root)) {
     throw new LogError(
       'proof_invalid',
-      `${core.origin} has another root than ${where} at size ${String(size)}: the log has forked, or this folder ` +
-        'is of another log',
+      `${core.origin} and ${where} have different roots at size ${String(size)}: the log has forked, or this folder ` +
+        'belongs to another log',
     );
   }
 }

@@ -1,9 +1,9 @@
-// Applies entries that are signed already: from a mirror to a database that has lost them, or from a database to a
-// scratch one that it is compared with. A replay has checked the entries before.
+// Applies signed entries to a core. restore copies entries from a mirror to a database that has lost them; fsck derives
+// the rows of a database a second time, to compare them. A replay must have checked the entries before.
 
 import type { Core } from '../write/core.ts';
 import { native } from '../crypto/native.ts';
-import { seqOf } from '../write/entry-id.ts';
+import { seqOf } from '../write/clock.ts';
 import type { Entry } from '../write/integrate.ts';
 import { skey } from '../map/key.ts';
 import { applyCore, type Moved } from '../write/placing.ts';
@@ -11,7 +11,7 @@ import { project } from '../write/projection.ts';
 import { leafHashOf, readEntry } from '../write/statement.ts';
 import type { Link, Sequenced } from '../types.ts';
 
-/** The next entry of a core, with what it leaves in the core's and the plugins' rows under this round. */
+/** Applies the next entry to the core: its position, and the rows of the core and the plugins, as part of a round. */
 export function applySigned(core: Core, entry: Uint8Array, round: number): Entry {
   const bytes = Buffer.from(entry.buffer, entry.byteOffset, entry.byteLength);
   const text = bytes.toString('utf8');
@@ -25,7 +25,7 @@ export function applySigned(core: Core, entry: Uint8Array, round: number): Entry
     statement,
     links,
   };
-  move(core, sequenced);
+  advance(core, sequenced);
   applyCore(core, sequenced, round);
   project(core, sequenced, round);
   return {
@@ -41,7 +41,8 @@ export function applySigned(core: Core, entry: Uint8Array, round: number): Entry
   };
 }
 
-function move(core: Core, { index, entry_id, issued_at_ms, type }: Sequenced): void {
+/** Sets the position of the core to the one after an entry. */
+function advance(core: Core, { index, entry_id, issued_at_ms, type }: Sequenced): void {
   const { map_head, closed } = core.position;
   core.position = {
     size: index + 1,

@@ -1,12 +1,12 @@
-// Another place that has a log: its C2SP prefix, served or as files. What comes from there is hostile
-// until it is compared with a signed note. C2SP tlog-tiles.
+// A mirror: a copy of a log under a C2SP tlog-tiles prefix, on a server or in a folder. Everything that is read from it
+// is untrusted until it has been compared with a signed note.
 
 import type { HashReader } from '../merkle/prove.ts';
 import { TileHashes } from '../merkle/tile-hashes.ts';
 
-/** Reads a log by its tiles. Each read rejects when the mirror does not have what it is asked for. */
+/** Reads a mirror. Each read rejects if the mirror does not have the tile or bundle. */
 export interface Mirror {
-  /** What it is called in messages. */
+  /** The URL or folder of the mirror, for messages. */
   readonly name: string;
   /** The newest signed note. */
   checkpoint(): Promise<string>;
@@ -16,6 +16,7 @@ export interface Mirror {
   bundle(n: number, width: number): Promise<readonly Uint8Array[]>;
 }
 
+/** Thrown inside `compute` for a tile that has not been fetched yet. */
 class Missing extends Error {
   readonly level: number;
   readonly n: number;
@@ -30,8 +31,8 @@ class Missing extends Error {
 }
 
 /**
- * Runs a computation over the tree of a mirror at a size, fetching the few tiles that it turns out to
- * need. Nothing of the result is proven: compare it with a root.
+ * Runs a synchronous computation over the tree of a mirror at a size. It is run again from the start after each tile
+ * that it lacked was fetched. The result is not verified: the caller compares it with a root that it trusts.
  */
 export async function overTiles<T>(
   mirror: Mirror,
@@ -47,7 +48,7 @@ export async function overTiles<T>(
     },
     () => size,
   );
-  // Each round brings one tile more; a tree of 2^53 leaves has seven levels of them.
+  // Each repetition has one more tile. A path needs at most seven, the levels of a tree of 2^53 leaves.
   for (;;) {
     try {
       return compute(hashes);

@@ -1,4 +1,5 @@
-// What only the operator does to a log: keys, clock, backup, closing it.
+// The operations on an open log that only the operator may start: changes of keys, confirming the clock, backup, and
+// closing the log for good.
 
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,15 +13,15 @@ import { checkSuccessor } from '../rules/life.ts';
 import type { Appended, Draft, Log, LogOperator, Published, ReceiptKey } from '../types.ts';
 import { Turns } from '../turns.ts';
 
-/** Appends entries of the log itself. */
+/** Appends entries that no tenant wrote. */
 type Append = (drafts: readonly Draft[]) => Promise<readonly Appended[]>;
 
-/** The operator's verbs of one open log. */
+/** The operator's operations on one open log. */
 export class Operator implements LogOperator {
   readonly #log: Log;
   readonly #engine: () => Engine;
   readonly #append: Append;
-  /** Serialises changes of keys: each retires the key that the one before brought. */
+  /** Serialises changes of keys, because each one retires the key that the previous one declared. */
   readonly #turns = new Turns();
 
   constructor(log: Log, engine: () => Engine, append: Append) {
@@ -33,7 +34,7 @@ export class Operator implements LogOperator {
     return this.#turns.run(async () => {
       const before = this.#engine().core.keys.inForce();
       const { draft, kid } = await this.#newKey();
-      // The old key signs the declaration of the new one, the new one the retirement of the old.
+      // The old key signs the entry that declares the new key; the new key signs the entry that retires the old one.
       await this.#append([draft, ...(before === undefined ? [] : [declare(before, 'retired')])]);
       return kid;
     });
@@ -69,7 +70,7 @@ export class Operator implements LogOperator {
 
   async #newKey(): Promise<{ draft: Draft; kid: string }> {
     const { keyring, read_only } = this.#engine();
-    // Before the file of a key is made that nothing would ever declare.
+    // Checked before the key file is written: a log that takes no entries would never declare the key.
     if (read_only !== null) throw refusal(read_only);
     const { kid, jwk } = await keyring.addReceipt();
     const { kty, crv, x } = jwk;
@@ -85,13 +86,13 @@ const declare = ({ jwk }: ReceiptKey, status: 'retired' | 'revoked'): Draft => (
   members: { key: { kty: jwk.kty, crv: jwk.crv, x: jwk.x }, status },
 });
 
-/** Rows that a backup writes at once. */
+/** Rows in one batch of a backup. */
 const BATCH = 1024;
 
 /**
- * Copies every row to `<folder>/db` while writes go on; refuses a folder that has one already. Private keys and the
- * checkpoint register are not part of the copy: a restored copy must be compared with the newest register, never with
- * its own.
+ * Copies every row to `<folder>/db`, which must not exist, while the log continues to write. The copy is a consistent
+ * snapshot. It does not contain the private keys, nor the checkpoint register: a restored copy must be compared with
+ * the current register, not with an old one of its own.
  */
 export async function backupStore(store: Store, folder: string): Promise<{ size: number }> {
   const target = join(folder, 'db');

@@ -1,5 +1,7 @@
-// Rebuilds the rows of plugins from the entries, as each entry's own batch once wrote them. A marker
-// stands while it is under way: until it has come to its end, the log does not open.
+// Rebuilds the rows of plugins from the entries, for example after a new version of a plugin derives other rows.
+//
+// The old rows are deleted first, and the new ones are written in many batches. The row `reindex` in the database marks
+// an unfinished rebuild: while it exists, the log does not open. After a crash, run the rebuild again.
 
 import { join } from 'node:path';
 import { LogClock, systemTime } from '../write/clock.ts';
@@ -13,26 +15,30 @@ import { entryKey, metaKey, PLUGIN_ROW, readRowKey, rowKey } from '../store/layo
 import { openStore, put, write, type Store, type Write } from '../store/store.ts';
 import type { EntryType, Link } from '../types.ts';
 
-/** What is rebuilt. */
+/** Which database, and for which plugins. */
 export interface ReindexOptions {
   /** The log's folder, with `db/` in it. */
   readonly folder: string;
-  /** The types that plugins bring. Rows of plugins that are not loaded stay as they are. */
+  /** The entry types of the loaded plugins. The rows of other plugins are not changed. */
   readonly types: readonly EntryType[];
   readonly onProgress?: (done: number, size: number) => void;
 }
 
-/** What was done. */
+/** The result of a rebuild. */
 export interface Reindexed {
   readonly size: number;
-  /** Plugins that the log has types of and that are not loaded. */
+  /** Plugins whose rows were not changed: the log declares types of theirs, but they are not loaded. */
   readonly untouched: readonly string[];
 }
 
-/** Rows, or entries, of one batch. */
+/** Rows to delete, or entries to project, in one batch. */
 const BATCH = 1024;
 
-/** @throws LogError `not_found` without a database, `log_locked` while the log is open */
+/**
+ * Rebuilds the rows of the loaded plugins.
+ *
+ * @throws LogError `not_found` if there is no database, `log_locked` while the log is open
+ */
 export async function reindex(options: ReindexOptions): Promise<Reindexed> {
   const store = await openStore(join(options.folder, 'db'), { existing: true });
   try {
@@ -69,7 +75,7 @@ async function rebuild(store: Store, { types, onProgress }: ReindexOptions): Pro
   return { size: core.durable, untouched: [...untouched] };
 }
 
-/** Deletes the rows of every plugin that is loaded, and of those that no type of the log speaks of. */
+/** Deletes all plugin rows except those of the plugins in `untouched`. */
 async function clear(store: Store, untouched: ReadonlySet<string>): Promise<void> {
   let batch: Write[] = [];
   const range = { gte: Uint8Array.of(PLUGIN_ROW), lt: rowKey(PLUGIN_ROW + 1, '') };

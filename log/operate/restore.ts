@@ -1,6 +1,8 @@
-// Catches a database up that stands behind the checkpoint register, from a mirror that has the entries since.
-// Nothing is written before the mirror's tree was compared with the signed note and with what the register
-// holds: a restored log never forks. log/FORMAT.md §5.
+// Restores the entries that a database has lost, from a mirror that has them.
+//
+// The database has fewer entries than the checkpoint register says that the log had. Before anything is written, the
+// tree of the database together with the mirror's leaves is compared with the mirror's signed note and with the
+// register (log/FORMAT.md §5). The restored log therefore continues the tree for which receipts exist, and never forks.
 
 import { join } from 'node:path';
 import { applySigned } from './apply-signed.ts';
@@ -9,7 +11,7 @@ import { Core } from '../write/core.ts';
 import { native } from '../crypto/native.ts';
 import { openVerifyPool } from '../crypto/verify-pool.ts';
 import { equal, fromBase64, toBase64 } from '../encoding/bytes.ts';
-import { textOfEntry } from '../replay/reading.ts';
+import { textOfEntry, isViolation, Replay, SignatureChecks } from '../replay/replay.ts';
 import { LogError } from '../errors.ts';
 import { integrate } from '../write/integrate.ts';
 import { openFold } from '../map/fold.ts';
@@ -17,33 +19,34 @@ import { HASH_BYTES } from '../merkle/hash.ts';
 import { rootAt } from '../merkle/prove.ts';
 import { TILE_WIDTH, tileWidth } from '../merkle/tile.ts';
 import type { Mirror } from './mirror.ts';
-import { openCheckpoint, parseCheckpoint, type Checkpoint } from '../note/checkpoint.ts';
-import { Replay, SignatureChecks, Violation } from '../replay/replay.ts';
+import { openCheckpoint, parseCheckpoint } from '../note/checkpoint.ts';
+import type { Checkpoint } from '../note/checkpoint.ts';
 import { checkRowForms } from '../write/row-forms.ts';
 import { leafHashOf } from '../write/statement.ts';
 import { noteKey } from '../store/layout.ts';
-import type { Register } from '../store/register.ts';
-import { readRemembered, registerName, type Remembered } from '../store/register.ts';
-import { openStore, put, type Store } from '../store/store.ts';
+import type { Register, Remembered } from '../store/register.ts';
+import { readRemembered, registerName } from '../store/register.ts';
+import { openStore, put } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import type { EntryType, Kind } from '../types.ts';
 
-/** What is caught up, and from where. */
+/** The log to restore, and the mirror to restore it from. */
 export interface RestoreOptions {
   readonly kind: Kind;
   readonly number: number;
-  /** The log's folder; a database that is gone altogether is written anew. */
+  /** The log's folder. If it has no database, a new one is made and gets every entry. */
   readonly folder: string;
   readonly register: Register;
-  /** Of the checkpoint key. */
+  /** Verifier key of the log's checkpoint key. */
   readonly vkey: string;
   readonly mirror: Mirror;
-  /** The types that plugins bring: their rows come with the entries. */
+  /** The entry types of the loaded plugins, whose rows are derived from the restored entries. */
   readonly types?: readonly EntryType[];
   readonly threads?: number;
   readonly onProgress?: (done: number, size: number) => void;
 }
 
-/** How far a database was and is. */
+/** The size of the log before (`from`) and after (`to`). */
 export interface Restored {
   readonly origin: string;
   readonly from: number;
@@ -51,8 +54,11 @@ export interface Restored {
 }
 
 /**
- * @throws LogError `not_found` when the register does not hold the log; `log_rolled_back` when the mirror does not have
- * all that receipts are out for; `proof_invalid` when it is not of this log; `log_locked`, `store_corrupt`
+ * Copies the missing entries from the mirror. They are written in batches of one bundle; after a crash, the same call
+ * continues with the next one.
+ *
+ * @throws LogError `not_found` if the register does not have the log; `log_rolled_back` if the mirror lacks entries
+ *   for which receipts were given out; `proof_invalid` if the mirror has another tree; `log_locked`, `store_corrupt`
  */
 export async function restore(options: RestoreOptions): Promise<Restored> {
   const { register } = options;
@@ -61,7 +67,7 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
   if (remembered === null) {
     throw new LogError(
       'not_found',
-      `${register.where(name)} is missing: nothing says how far the log had come`,
+      `${register.where(name)} is missing: the number of entries that the log had is unknown`,
     );
   }
   const { types = [] } = options;
@@ -101,18 +107,18 @@ async function catchUp(
   if (target.size < most) {
     throw new LogError(
       'log_rolled_back',
-      `${mirror.name} ends at ${String(target.size)} entries, receipts are out for ${String(most)}: ` +
-        'find a mirror that has them, or open a successor log',
+      `${mirror.name} has ${String(target.size)} entries, but the log gave out receipts for ${String(most)}: ` +
+        'use a mirror that has all of them, or open a successor log',
     );
   }
   if (from > target.size) {
     throw new LogError(
       'out_of_range',
-      `the database has ${String(from)} entries, ${mirror.name} ${String(target.size)}: there is nothing to restore`,
+      `the database has ${String(from)} entries, ${mirror.name} only ${String(target.size)}: there is nothing to restore`,
     );
   }
   const leaves = await leavesOf(core, mirror, target, heads);
-  await takeOver(core, store, leaves, options);
+  await copyEntries(core, store, leaves, options);
   if (!equal(core.edge.root(), target.root)) throw new Error('the restored tree has another root');
   await store.write([put(noteKey(target.size), Buffer.from(note))]);
   if (target.size > remembered.acknowledged.size) {
@@ -123,7 +129,7 @@ async function catchUp(
   return { origin, from, to: target.size };
 }
 
-/** The heads that the register holds. */
+/** The tree heads in the register: the last acknowledged size, and the last note. */
 function headsOf({ note, acknowledged }: Remembered): Pick<Checkpoint, 'size' | 'root'>[] {
   return [
     { size: acknowledged.size, root: fromBase64(acknowledged.root, HASH_BYTES) },
@@ -132,8 +138,10 @@ function headsOf({ note, acknowledged }: Remembered): Pick<Checkpoint, 'size' | 
 }
 
 /**
- * The leaf hashes that the database lacks, out of the mirror's tiles. They are the log's: on top of the
- * stored tree they give the root that the log signed, and the roots that the register holds on the way.
+ * Reads the leaf hashes that the database lacks from the mirror's tiles. They are verified: appended to the stored
+ * tree, they give the root that the log signed, and every root in the register.
+ *
+ * @throws LogError `proof_invalid` if a root differs
  */
 async function leavesOf(
   core: Core,
@@ -146,8 +154,8 @@ async function leavesOf(
       if (head.size === size && !equal(head.root, root)) {
         throw new LogError(
           'proof_invalid',
-          `database and ${mirror.name} together have another root at size ${String(size)} than the log signed: ` +
-            'the mirror is of another tree, or the database is damaged (fsck tells)',
+          `the entries of the database and of ${mirror.name} give another root at size ${String(size)} than the log ` +
+            'signed: the mirror has another tree, or the database is damaged (fsck finds that)',
         );
       }
     }
@@ -171,8 +179,8 @@ async function leavesOf(
   return leaves;
 }
 
-/** Replays what is stored, then brings the missing entries in, bundle by bundle. */
-async function takeOver(
+/** Replays the stored entries, then replays and writes the missing ones, bundle by bundle. */
+async function copyEntries(
   core: Core,
   store: Store,
   leaves: readonly Uint8Array[],
@@ -188,7 +196,7 @@ async function takeOver(
       verifySignatures: 'deferred',
     });
     const signatures = new SignatureChecks(pool);
-    await told('of the database', async () => {
+    await replayed('of the database', async () => {
       for (let index = 0; index < from; index += 1) {
         replay.add(core.entryText(index));
         await signatures.take(replay);
@@ -204,18 +212,18 @@ async function takeOver(
         if (!equal(leafHashOf(bytes), leaves[core.durable - from + i] ?? bytes)) {
           throw new LogError(
             'proof_invalid',
-            `bundle ${String(n)} of ${mirror.name} is not of its tile`,
+            `bundle ${String(n)} of ${mirror.name} does not match its tile`,
           );
         }
       }
-      await told(`of ${mirror.name}`, async () => {
+      await replayed(`of ${mirror.name}`, async () => {
         for (const bytes of missing) {
           replay.add(textOfEntry(bytes, replay.size));
           await signatures.take(replay);
         }
         await signatures.settle();
       });
-      await bringIn(core, store, round, missing);
+      await writeEntries(core, store, round, missing);
       onProgress?.(core.durable, size);
     }
   } finally {
@@ -223,8 +231,8 @@ async function takeOver(
   }
 }
 
-/** One batch, complete in itself: after a crash the database stands at the end of a bundle. */
-async function bringIn(
+/** Writes entries with their rows as one batch, so that after a crash the database ends with a whole bundle. */
+async function writeEntries(
   core: Core,
   store: Store,
   round: number,
@@ -237,12 +245,12 @@ async function bringIn(
   core.settle(round, core.position.size);
 }
 
-/** A broken rule is what the log itself did: it cannot be restored into a good one. */
-async function told(where: string, replay: () => Promise<void>): Promise<void> {
+/** Reports a violation as `store_corrupt`: the log itself signed a bad entry, and restoring it would not repair it. */
+async function replayed(where: string, replay: () => Promise<void>): Promise<void> {
   try {
     await replay();
   } catch (error) {
-    if (!(error instanceof Violation)) throw error;
+    if (!isViolation(error)) throw error;
     throw new LogError(
       'store_corrupt',
       `entry ${String(error.index)} ${where} breaks ${error.rule}: ${error.detail}`,

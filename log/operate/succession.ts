@@ -1,9 +1,9 @@
-// The log after a log: when its checkpoint key must go, or when its database is lost for good. Log n + 1
-// names the last checkpoint of n; n takes nothing more. log/FORMAT.md §1, §5.
+// Succession: closes log n of a kind and opens log n + 1, when the checkpoint key of log n must be replaced or its
+// database is lost. Log n + 1 names the last checkpoint of log n, which takes no more entries. log/FORMAT.md §1, §5.
 
 import { join } from 'node:path';
 import { toHex } from '../encoding/bytes.ts';
-import { LogError } from '../errors.ts';
+import { isLogError, LogError } from '../errors.ts';
 import { openLog, type OpenLogOptions } from '../open.ts';
 import { parseCheckpoint } from '../note/checkpoint.ts';
 import type { Cosign } from '../write/publisher.ts';
@@ -16,37 +16,41 @@ import { readRemembered, registerName } from '../store/register.ts';
 import { openStore } from '../store/store.ts';
 import type { Log } from '../types.ts';
 
-/** How the log of a number is succeeded. */
+/** Which log is succeeded, and how both logs are opened. */
 export interface SuccessionOptions extends Omit<
   OpenLogOptions,
   'predecessor' | 'origin_base' | 'cosign' | 'register' | 'checkpoints'
 > {
   readonly number: number;
   readonly register: Register;
-  /** Asks the witnesses of the log of a number; without it every signed checkpoint is published at once. */
+  /**
+   * Asks the witnesses of the log with a number for cosignatures. If absent, checkpoints are published without them.
+   */
   readonly cosign?: (number: number) => Cosign;
 }
 
-/** What was opened. */
+/** The log that was opened, and its predecessor. */
 export interface Succession {
   readonly origin: string;
-  /** Its verifier key, for those who follow it and for its witnesses. */
+  /** Its verifier key, which witnesses and monitors must be given. */
   readonly vkey: string;
-  /** False when its own witnesses did not cosign its first checkpoint: served, it goes on asking. */
+  /** False if its witnesses did not cosign its first checkpoint. The service asks them again once it serves the log. */
   readonly published: boolean;
   readonly predecessor: { readonly origin: string; readonly size: number };
-  /** True when the predecessor was closed and names its successor, false when it was lost. */
+  /** True if the predecessor was closed and names its successor; false if it was lost. */
   readonly orderly: boolean;
 }
 
 /**
- * Opens log n + 1 of a kind and closes it again, ready to be served. Log n is closed for good first. When it stands
- * behind the checkpoint register, or its checkpoint or receipt key is lost, nothing is written to it any more, and
- * its successor names the last checkpoint that it signed. Once log n + 1 has its first entry, log n is not touched.
+ * Opens log n + 1 of a kind, writes its first entry and closes it again, so that the service can serve it.
  *
- * @throws LogError `not_found` when log n never published; `log_unavailable` when its witnesses did not
- * cosign its last checkpoint: no successor is opened, and the same call again asks them again; what
- * `openLog` throws otherwise
+ * Log n is closed for good first. If it has lost entries (the checkpoint register has more), or its checkpoint or
+ * receipt key is lost, it cannot be closed: nothing is written to it, and log n + 1 names the last checkpoint in the
+ * register. A repeated call does not change log n once log n + 1 has its first entry.
+ *
+ * @throws LogError `not_found` if log n never published a checkpoint; `log_unavailable` if its witnesses did not cosign
+ *   its last checkpoint, in which case no successor is opened and a repeated call asks them again; and what `openLog`
+ *   throws
  */
 export async function openSuccessor(options: SuccessionOptions): Promise<Succession> {
   if (await hasBegun(options, options.number + 1)) return begun(options);
@@ -70,10 +74,10 @@ export async function openSuccessor(options: SuccessionOptions): Promise<Success
   };
 }
 
-/** Why log n cannot be closed in order. */
+/** Errors of `openLog` after which log n cannot be closed: entries or keys are lost. */
 const LOST: ReadonlySet<string> = new Set(['log_rolled_back', 'key_lost']);
 
-/** Whether a log has its first entry: then its predecessor is named, and must not go on. */
+/** Whether a log has its first entry, which names the predecessor. The predecessor must not take entries then. */
 async function hasBegun({ data, kind }: SuccessionOptions, number: number): Promise<boolean> {
   if (!logNumbers(data, kind).includes(number)) return false;
   const store = await openStore(join(data, kind, String(number), 'db'));
@@ -84,7 +88,7 @@ async function hasBegun({ data, kind }: SuccessionOptions, number: number): Prom
   }
 }
 
-/** The same call again: what the first one opened. */
+/** The result for a log n + 1 that an earlier call opened. */
 async function begun(options: SuccessionOptions): Promise<Succession> {
   const { host, origin: name, size: last } = await lastCheckpoint(options);
   const log = await openLog({ ...opening(options, options.number + 1), origin_base: host });
@@ -99,6 +103,7 @@ async function begun(options: SuccessionOptions): Promise<Succession> {
   return { origin, vkey, published, predecessor: { origin: before, size }, orderly };
 }
 
+/** Whether log n was closed with `log.closed.v1`. */
 async function wasClosed(options: SuccessionOptions, host: string): Promise<boolean> {
   const { number } = options;
   try {
@@ -111,11 +116,12 @@ async function wasClosed(options: SuccessionOptions, host: string): Promise<bool
     await log.close();
     return readEntry(last).statement['type'] === 'log.closed.v1';
   } catch (error) {
-    if (error instanceof LogError && LOST.has(error.code)) return false;
+    if (isLogError(error) && LOST.has(error.code)) return false;
     throw error;
   }
 }
 
+/** Closes log n and waits until its last checkpoint is published; false if the log is lost. */
 async function closeForGood(options: SuccessionOptions): Promise<boolean> {
   const { number, kind } = options;
   const { host } = await lastCheckpoint(options);
@@ -127,7 +133,7 @@ async function closeForGood(options: SuccessionOptions): Promise<boolean> {
     };
     log = await openLog({ ...opening(options, number, onRefused), origin_base: host });
   } catch (error) {
-    if (error instanceof LogError && LOST.has(error.code)) return false;
+    if (isLogError(error) && LOST.has(error.code)) return false;
     throw error;
   }
   if (log.health().lost_key !== null) {
@@ -137,18 +143,18 @@ async function closeForGood(options: SuccessionOptions): Promise<boolean> {
   try {
     const successor = `${host}/log/${kind}/${String(number + 1)}`;
     await log.operator.closeForGood(successor, refused.signal).catch(async (error: unknown) => {
-      // A second try. The first one may have ended before the last checkpoint was published.
-      if (!(error instanceof LogError) || error.code !== 'log_closed') throw error;
+      // An earlier call closed the log, but may have ended before the last checkpoint was published.
+      if (!isLogError(error) || error.code !== 'log_closed') throw error;
       await log.whenPublished(log.size(), refused.signal);
     });
     return true;
   } catch (error) {
-    const waited = error instanceof LogError && error.code === 'log_unavailable';
+    const waited = isLogError(error) && error.code === 'log_unavailable';
     if (!waited || !refused.signal.aborted) throw error;
     throw new LogError(
       'log_unavailable',
       `${log.origin} is closed at ${String(log.size())} entries, but its witnesses did not cosign its ` +
-        'last checkpoint: it is not published, and no successor was opened. The same again asks them again',
+        'last checkpoint: it is not published, and no successor was opened. Run the command again to ask them again',
       { cause: error },
     );
   } finally {
@@ -156,7 +162,7 @@ async function closeForGood(options: SuccessionOptions): Promise<boolean> {
   }
 }
 
-/** How the log of a number is opened, and what is done when its witnesses are not enough. */
+/** The options to open the log with a number. `onRefused` is called when too few witnesses cosigned a checkpoint. */
 function opening(
   { cosign, ...options }: SuccessionOptions,
   number: number,
@@ -175,15 +181,17 @@ function opening(
   };
 }
 
+/** The last checkpoint of log n in the register, with the parts of its origin. */
 async function lastCheckpoint({ register, kind, number }: SuccessionOptions) {
   const name = registerName(kind, number);
   const place = register.where(name);
   const note = (await readRemembered(register, name))?.note ?? null;
   if (note === null) {
-    throw new LogError('not_found', `${place} has no checkpoint: there is nothing to succeed`);
+    throw new LogError('not_found', `${place} has no checkpoint, so there is no log to succeed`);
   }
   const checkpoint = parseCheckpoint(note.slice(0, note.indexOf('\n\n') + 1));
   const parts = originParts(checkpoint.origin);
-  if (parts === null) throw new LogError('store_corrupt', `${place} has a checkpoint of no log`);
+  if (parts === null)
+    throw new LogError('store_corrupt', `${place} has a checkpoint whose origin is malformed`);
   return { ...checkpoint, ...parts };
 }

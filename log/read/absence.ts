@@ -1,9 +1,9 @@
-// Makes whole absence documents: the lookup on a surface's chain with the manifests in force and one
-// heartbeat of an unbroken run beside it. log/FORMAT.md §6.6, §6.7; the verdict is the one a verifier computes.
+// Makes complete absence documents (log/FORMAT.md §6.6, §6.7): the lookup on a surface's chain, the manifests in force,
+// and one heartbeat of an unbroken run. The verdict is computed by the same rules as in a verifier.
 
 import { native } from '../crypto/native.ts';
 import type { Core } from '../write/core.ts';
-import type { Json, JsonObject } from '../encoding/json-types.ts';
+import type { Json, JsonObject } from '../encoding/json.ts';
 import { lookup, rowsFrom, type Question } from './lookup.ts';
 import { skey } from '../map/key.ts';
 import { chainEnd, openAt } from './parts.ts';
@@ -26,7 +26,7 @@ export async function absence(
   const [kind, entity = '', surface = ''] = question.key;
   const finding = lookup(core, visible, question);
   if (kind !== 'surface') return finding;
-  // Both ask the fold, which answers them together; most questions are about emptiness, which needs both.
+  // Started together, because the fold answers both in one message. Most answers are ABSENT and need both.
   const declaring = manifestsOf(core, visible, entity, surface, question);
   declaring.catch(() => undefined);
   const found = await finding;
@@ -34,7 +34,7 @@ export async function absence(
   const manifests = await declaring;
   if (manifests === null) return found;
   const { declared, spans } = manifests;
-  // Not spreads: the runtime takes a microsecond to add members to one.
+  // Assigned and not spread: a spread costs a microsecond for each document.
   const as = (verdict: string, more: JsonObject = {}): JsonObject =>
     Object.assign({}, found, { declared, verdict }, more);
   if (!declares(spans, question)) return as('UNDECLARED');
@@ -46,7 +46,10 @@ export async function absence(
   return as(covers ? 'ABSENT' : 'UNDERSAMPLED', { coverage: { heartbeat } });
 }
 
-/** The manifest before the window and those in it, closed; null where none stands before the window. */
+/**
+ * The manifest before the window and those in the window, with the proof that none follows; null if none precedes the
+ * window.
+ */
 async function manifestsOf(
   core: Core,
   visible: Visible,
@@ -76,10 +79,12 @@ async function manifestsOf(
   };
 }
 
-/** Of manifests that answers under one tree share. */
+/** Cache of manifests, shared by the answers under one tree. */
 const statements = new WeakMap<Opened, JsonObject>();
 
-/** The log's own entries: they were compared with their hashes when they were opened. */
+/**
+ * The statement of an opened entry. It is not verified again, because `openAt` compared the entry with its leaf hash.
+ */
 function statementOf(opened: Opened): JsonObject {
   const known = statements.get(opened);
   if (known !== undefined) return known;
@@ -88,7 +93,7 @@ function statementOf(opened: Opened): JsonObject {
   return made;
 }
 
-/** A heartbeat whose run covers the window, or the newest of those that could have. */
+/** A heartbeat whose run covers the window; if there is none, the newest that could have covered it. */
 async function coverageOf(
   core: Core,
   visible: Visible,
@@ -113,7 +118,7 @@ async function coverageOf(
         (beat.interval_ms as number) <= interval_ms &&
         (beat.run_since_ms as number) <= from_ms + interval_ms &&
         ms >= start;
-      // A later one covers only in a run that began by now, and then this one covers too.
+      // If a later heartbeat covers the window, its run began before this one, so this one covers it too.
       if (!covers && (ms < start || ms <= from_ms + interval_ms)) continue;
       return { heartbeat: openAt(core, index, visible) as unknown as Json, covers };
     }

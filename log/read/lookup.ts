@@ -1,9 +1,9 @@
-// Answers what stands on a chain in a window, with the proof that nothing is left out: a document of
-// log/FORMAT.md §6 without `declared` and `coverage`, always under the newest published checkpoint.
+// Answers which entries of a chain lie in a window, with the proof that none is left out: a document of log/FORMAT.md
+// §6 without `declared` and `coverage`, always under the newest published checkpoint.
 
 import { native } from '../crypto/native.ts';
 import type { Core } from '../write/core.ts';
-import type { Json, JsonObject } from '../encoding/json-types.ts';
+import type { Json, JsonObject } from '../encoding/json.ts';
 import { LogError } from '../errors.ts';
 import { checkKey, skey } from '../map/key.ts';
 import { chainEnd, openAt, shortChain } from './parts.ts';
@@ -14,14 +14,14 @@ import type { ChainKey, ChainRow } from '../types.ts';
 /** The most entries of one document. */
 export const MAX_LOOKUP_ENTRIES = 100;
 
-/** A question about one chain: the window is closed at both ends and of log time, in milliseconds. */
+/** A question about one chain. The window is in milliseconds of log time and includes both ends. */
 export interface Question {
   readonly key: ChainKey;
   readonly from_ms: number;
   readonly to_ms: number;
 }
 
-/** Which part of the answer: entries after an index, at most `limit` of them. */
+/** Which page of the answer: at most `limit` entries after an index. */
 export interface Page {
   readonly after?: number;
   readonly limit?: number;
@@ -31,13 +31,15 @@ export interface Page {
 export interface Found {
   readonly key: ChainKey;
   readonly place: Uint8Array;
-  /** Those in the window, at most a page of them. */
+  /** The entries in the window, at most one page. */
   readonly rows: readonly ChainRow[];
   /** The entry of the chain that follows them, in the window or after it. */
   readonly next: ChainRow | undefined;
 }
 
-/** Finds the rows that answer a question; `window_not_closed` while entries may still come into the window. */
+/**
+ * Finds the rows that answer a question. Throws `window_not_closed` while new entries may still fall into the window.
+ */
 export async function lookupRows(
   core: Core,
   visible: Visible,
@@ -65,7 +67,7 @@ export async function lookupRows(
   return { key, place, rows, next: found[rows.length] };
 }
 
-/** The answer as a document; throws as `lookupRows` does. */
+/** The answer as a document. Throws the errors of `lookupRows`. */
 export async function lookup(
   core: Core,
   visible: Visible,
@@ -76,7 +78,7 @@ export async function lookup(
   const limit = Math.min(page.limit ?? MAX_LOOKUP_ENTRIES, MAX_LOOKUP_ENTRIES);
   const { key, place, rows, next } = await lookupRows(core, visible, asked, { ...page, limit });
   if (rows.length === 0 && page.after !== undefined) {
-    // An empty page would speak of the whole window, and no verifier would take it.
+    // An empty page would make a statement about the whole window, which verifiers refuse.
     throw new LogError(
       'out_of_range',
       `nothing of the window comes after entry ${String(page.after)}`,
@@ -101,7 +103,7 @@ export async function lookup(
   };
 }
 
-/** Without `declared`, a surface's emptiness shows no more than UNDECLARED (log/FORMAT.md §6, step 8). */
+/** Without `declared`, an empty window of a surface proves no more than UNDECLARED (log/FORMAT.md §6, step 8). */
 const absentVerdict = ([kind]: ChainKey): string => (kind === 'surface' ? 'UNDECLARED' : 'ABSENT');
 
 const json = (value: unknown): Json => value as Json;
@@ -111,7 +113,7 @@ export interface RowsAsked {
   readonly from_ms: number;
   readonly after?: number;
   readonly limit: number;
-  /** Begins with the last row before `from_ms` where there is one; it does not count for the limit. */
+  /** Whether to begin with the last row before `from_ms`, if there is one. It does not count towards the limit. */
   readonly withOneBefore?: boolean;
 }
 

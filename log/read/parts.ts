@@ -1,5 +1,5 @@
-// What answers under one published tree have in common: opened entries, proofs of where a chain ends, and chains
-// of one entry or none. They depend on nothing else, so answers share them until the next tree is published.
+// Caches the parts that answers under one published tree share: opened entries, proofs of the end of a chain, and
+// chains of one entry or none. They depend on the tree alone and are dropped when the next tree is published.
 // log/FORMAT.md §6.2, §6.4.
 
 import { LRUCache } from 'lru-cache';
@@ -15,20 +15,20 @@ import type { Visible } from '../write/publisher.ts';
 import { chainRowKey, headKey, readChainRowKey } from '../store/layout.ts';
 import type { ChainRow, Head, Link, Opened } from '../types.ts';
 
-/** What closes a chain, as it stands in a document. */
+/** The proof that a chain ends, as documents contain it. */
 export type ChainEnd = Readonly<Record<string, unknown>>;
 
-/** Kept parts of one tree: characters of entries with their paths, and chains. */
+/** Limits of the cache of one tree: characters of entries with their paths, and number of chains. */
 const OPENED_CHARACTERS = 4 * 1024 * 1024;
 const CHAINS = 1024;
 const PATH_CHARACTERS = 44;
 
-/** A chain that had at most one entry when it was asked for: what has come since is not in the tree. */
+/** A chain that had at most one entry when it was read. Entries appended since are not in the tree. */
 interface ShortChain {
   readonly row: ChainRow | null;
 }
 
-/** The parts of one tree; they go when its `Visible` goes. */
+/** The cache of one tree; it is released together with its `Visible`. */
 interface Parts {
   readonly rightSide: RightSide;
   readonly opened: LRUCache<number, Opened>;
@@ -54,7 +54,7 @@ function parts(visible: Visible): Parts {
   return made;
 }
 
-/** Opens an entry under the published tree (log/FORMAT.md §6, *opened*). Answers share it: it is frozen. */
+/** Opens an entry under the published tree (log/FORMAT.md §6, *opened*). Frozen, because answers share it. */
 export function openAt(core: Core, index: number, visible: Visible): Opened {
   const { opened, rightSide } = parts(visible);
   const known = opened.get(index);
@@ -69,7 +69,9 @@ export function openAt(core: Core, index: number, visible: Visible): Opened {
   return made;
 }
 
-/** No entry follows: the chain's head is its last entry, or the chain does not exist. Frozen as well. */
+/**
+ * Proves that no entry follows: the head of the chain is its last entry, or the chain does not exist. Frozen as well.
+ */
 export function chainEnd(core: Core, visible: Visible, place: Uint8Array): Promise<ChainEnd> {
   const { ends } = parts(visible);
   const id = idOf(place);
@@ -77,7 +79,7 @@ export function chainEnd(core: Core, visible: Visible, place: Uint8Array): Promi
   if (known !== undefined) return known;
   const made = proveEnd(core, visible, place);
   ends.set(id, made);
-  // What failed once may hold the next time.
+  // Failures are not cached.
   made.catch(() => {
     if (ends.peek(id) === made) ends.delete(id);
   });
@@ -119,7 +121,7 @@ async function proveEnd(core: Core, visible: Visible, place: Uint8Array): Promis
 const siblingTexts = ({ siblings }: MapProof): readonly string[] =>
   Object.freeze(siblings.map((sibling) => (sibling === null ? '' : base64(sibling))));
 
-/** A view, and the runtime's own printer: documents are mostly such hashes. */
+/** A view on the same bytes: documents consist mostly of such hashes, and this is the fastest way to print them. */
 const base64 = ({ buffer, byteOffset, length }: Uint8Array): string =>
   Buffer.from(buffer, byteOffset, length).toString('base64');
 

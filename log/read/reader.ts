@@ -1,10 +1,10 @@
-// Point reads of what is durable and, for tiles and bundles, published. What leaves here was compared
-// with its leaf hash: a damaged block is `store_corrupt`, never an answer.
+// Point reads of durable entries, and of published tiles and bundles. Every entry is compared with its leaf hash before
+// it is returned: a damaged block is `store_corrupt`, never an answer.
 
 import { LRUCache } from 'lru-cache';
 import { equal } from '../encoding/bytes.ts';
 import { native } from '../crypto/native.ts';
-import type { Json, JsonObject } from '../encoding/json-types.ts';
+import type { Json, JsonObject } from '../encoding/json.ts';
 import type { Engine } from '../write/engine.ts';
 import { LogError } from '../errors.ts';
 import { encodeBundle, TILE_WIDTH, tileWidth } from '../merkle/tile.ts';
@@ -38,21 +38,21 @@ const DEFAULT_ROWS = 100;
 
 const isIndex = (value: number): boolean => Number.isSafeInteger(value) && value >= 0;
 
-/** Whether a tree of this size has so much of the tile. */
+/** Whether a tree of this size contains the tile up to this width. */
 const isTile = (size: number, level: number, n: number, width: number): boolean =>
   [level, n, width].every(isIndex) && width > 0 && width <= tileWidth(size, level, n);
 
-/** Which rows of a key space: those of a prefix, in order, after a key. */
+/** Which rows of a key space to read: those with a prefix, in order, after a key. */
 export interface RowRange {
   readonly limit?: number;
   readonly after?: string;
   readonly reverse?: boolean;
 }
 
-/** The read half of a log. */
+/** The reads of a log. */
 export class Reader {
   readonly #engine: () => Engine;
-  /** Full bundles never change; many monitors read the newest ones at about the same time. */
+  /** Cached, because full bundles never change and many monitors read the newest ones at about the same time. */
   readonly #bundles = new LRUCache<number, Uint8Array>({
     maxSize: BUNDLE_CACHE_BYTES,
     sizeCalculation: (bundle) => bundle.length,
@@ -91,7 +91,7 @@ export class Reader {
     const value = core.store.get(leafKey(leaf_hash));
     if (value === undefined) return null;
     const index = readIndex(value);
-    // A batch can be found in the store a moment before it is acknowledged.
+    // The store shows a batch shortly before its entries are acknowledged.
     if (index >= core.durable) return null;
     return equal(this.leafHash(index), leaf_hash) ? index : null;
   }
@@ -220,7 +220,7 @@ export class Reader {
     { limit = DEFAULT_ROWS, after, reverse = false }: RowRange,
   ): Promise<[string, Uint8Array][]> {
     if (!isIndex(limit)) throw new LogError('out_of_range', 'limit is not a number of rows');
-    // Row keys are ASCII, so this ends behind every key of the prefix.
+    // Row keys are ASCII, so this bound lies behind every key of the prefix.
     const end = rowKey(letter, `${prefix}\u007f`);
     const start = rowKey(letter, prefix);
     const past =
@@ -235,13 +235,13 @@ export class Reader {
   }
 }
 
-// Finding the entry with an id. Ids strictly increase with the index (write/entry-id.ts, RFC 9562 §5.7), so a binary
+// Finding the entry with an id. Ids strictly increase with the index (write/clock.ts, RFC 9562 §5.7), so a binary
 // search over the entries finds it without an index of its own.
 
-/** Ids that are remembered by their index: the first steps of every search, and the last ones of most. */
+/** Size of the cache of ids by index. It holds the first steps of every search and the last steps of most. */
 const REMEMBERED = 16_384;
 
-/** Ids that were found are remembered by their text: a decision is named by all that follow from it. */
+/** Size of the cache of indexes by id: later entries often name the same decision. */
 const FOUND = 4096;
 
 /** Reads the id of an entry. */
@@ -254,7 +254,7 @@ export class IdSearch {
   readonly #stored: IdAt;
   readonly #compared: IdAt;
 
-  /** `stored` reads an entry as the disk has it; `compared` only what is of its leaf hash. */
+  /** `stored` reads an entry without comparing it; `compared` compares it with its leaf hash. */
   constructor(stored: IdAt, compared: IdAt) {
     this.#stored = stored;
     this.#compared = compared;
@@ -263,18 +263,19 @@ export class IdSearch {
   /**
    * The index of an id among the first `size` entries, or null.
    *
-   * @throws LogError `store_corrupt` where entries on disk are not those of the log
+   * @throws LogError `store_corrupt` when the entries on disk are not those of the log
    */
   find(entry_id: string, size: number): number | null {
     const found = this.#found.get(entry_id);
     if (found !== undefined && found < size) return found;
-    // Steps of powers of two come to the same places at every size, so that the upper ones are remembered.
+    // Steps of powers of two visit the same indexes at every size, so that the first ones stay in the cache.
     let last = -1;
     for (let step = 2 ** Math.floor(Math.log2(size)); step >= 1; step /= 2) {
       const at = last + step;
       if (at < size && this.#idAt(at) <= entry_id) last = at;
     }
-    // What led here was not compared with the tree: what stands here is, and its neighbour where it is no answer.
+    // The search read entries without comparing them. The entry found is compared with the tree and, if it has another
+    // id, its neighbour too.
     const before = last < 0 ? '' : this.#compared(last);
     if (before === entry_id) {
       this.#found.set(entry_id, last);

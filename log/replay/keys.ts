@@ -1,39 +1,41 @@
-// Receipt keys over the life of a log: which one is in force, rotation, revocation. log/FORMAT.md §2.
+// The receipt keys that a replayed log has declared: which key signs the next entry, and the rules for rotation and
+// revocation. log/FORMAT.md §2.
 
 import type { Suite } from '../crypto/suite.ts';
 import { publicKeyOfJwk, thumbprint } from '../crypto/thumbprint.ts';
-import type { JsonObject } from '../encoding/json-types.ts';
+import type { JsonObject } from '../encoding/json.ts';
 import type { ReceiptKey } from '../types.ts';
 import { RuleBroken } from '../rules/violation.ts';
 
 type Status = ReceiptKey['status'];
 
-/** A key that signs. */
+/** The key that must sign the next entry. */
 export interface KeyInForce {
   readonly kid: string;
   readonly publicKey: Uint8Array;
 }
 
-/** What `restore` needs. */
+/** The state as JSON, for `restore`. */
 export interface KeysDump {
   readonly keys: readonly ReceiptKey[];
+  /** `kid` of the key that the next entry must retire; null if there is none. The name is part of the file format. */
   readonly leaving: string | null;
 }
 
 /** The keys that the entries so far have declared. */
 export class ReceiptKeys {
   readonly #suite: Suite;
-  /** In the order of their first declaration, which is that of their last one while active. */
+  /** By kid, in the order of their first declarations. */
   readonly #keys = new Map<string, ReceiptKey>();
-  /** The key that the next entry must retire, since the entry before declared a new one. */
-  #leaving: string | null = null;
+  /** `kid` of the key that the next entry must retire, because the last entry declared its successor; else null. */
+  #replaced: string | null = null;
   #inForce: KeyInForce | null = null;
 
   constructor(suite: Suite) {
     this.#suite = suite;
   }
 
-  /** Of the active keys the newest: the one that signs the next entry. */
+  /** The newest active key, which signs the next entry; null before entry 0. */
   inForce(): KeyInForce | null {
     return this.#inForce;
   }
@@ -42,11 +44,16 @@ export class ReceiptKeys {
     return [...this.#keys.values()];
   }
 
-  /** The index that a pending rotation must be finished at is the next one; whatever stands there is checked. */
+  /**
+   * Checks the next entry: after a `log.key.v1` that declares a new key, it must retire the old key. A `log.key.v1`
+   * must declare a status that the key can change to.
+   *
+   * @throws RuleBroken `key_rotation`, `key_status`
+   */
   check(statement: JsonObject): void {
     const declared = statement.type === 'log.key.v1' ? this.#read(statement) : null;
-    if (this.#leaving !== null) {
-      if (declared?.kid !== this.#leaving || declared.status === 'active') {
+    if (this.#replaced !== null) {
+      if (declared?.kid !== this.#replaced || declared.status === 'active') {
         throw new RuleBroken(
           'key_rotation',
           'the entry after a new key does not retire the old one',
@@ -57,16 +64,7 @@ export class ReceiptKeys {
     if (declared === null) return;
     const { kid, status } = declared;
     const before = this.#keys.get(kid)?.status;
-    // Nothing comes back: a key goes from active to retired or revoked, or from retired to revoked.
-    const next: readonly Status[] =
-      before === undefined
-        ? ['active']
-        : before === 'active'
-          ? ENDED
-          : before === 'retired'
-            ? REVOKED
-            : [];
-    if (!next.includes(status)) {
+    if (!NEXT[before ?? 'unknown'].includes(status)) {
       throw new RuleBroken(
         'key_status',
         `a key that is ${before ?? 'unknown'} cannot be ${status}`,
@@ -75,35 +73,35 @@ export class ReceiptKeys {
     }
   }
 
-  /** Index of the latest declaration of the key in force: the entry that an entry of another key contradicts. */
+  /** The index of the latest declaration of the key in force. It proves that an entry by another key breaks a rule. */
   inForceAt(): readonly number[] {
     return this.#declaredAt(this.#inForce?.kid);
   }
 
-  /** Index of the latest declaration of a key, if it has one. */
+  /** The index of the latest declaration of a key; empty for an unknown key. */
   #declaredAt(kid: string | undefined): readonly number[] {
     const key = kid === undefined ? undefined : this.#keys.get(kid);
     return key === undefined ? [] : [key.revoked_index ?? key.ended_index ?? key.since_index];
   }
 
-  /** Entry 0 declares its jwk; `log.key.v1` what it says. `check` has let the statement through. */
+  /** Applies an entry that passed `check`. Entry 0 declares the key in its member `jwk`. */
   apply(statement: JsonObject, index: number, issued_at_ms: number): void {
     if (statement.type === 'log.open.v1') {
       this.#set(this.#read({ key: statement.jwk ?? null, status: 'active' }), index, issued_at_ms);
     } else if (statement.type === 'log.key.v1') {
       const declared = this.#read(statement);
-      this.#leaving = declared.status === 'active' ? (this.#inForce?.kid ?? null) : null;
+      this.#replaced = declared.status === 'active' ? (this.#inForce?.kid ?? null) : null;
       this.#set(declared, index, issued_at_ms);
     }
   }
 
   dump(): KeysDump {
-    return { keys: this.list(), leaving: this.#leaving };
+    return { keys: this.list(), leaving: this.#replaced };
   }
 
   restore(dump: KeysDump): void {
     for (const key of dump.keys) this.#keys.set(key.kid, key);
-    this.#leaving = dump.leaving;
+    this.#replaced = dump.leaving;
     this.#inForce = this.#newest();
   }
 
@@ -139,5 +137,10 @@ export class ReceiptKeys {
   }
 }
 
-const ENDED: readonly Status[] = ['retired', 'revoked'];
-const REVOKED: readonly Status[] = ['revoked'];
+/** The statuses that a key of each status may change to. A key never becomes active a second time. */
+const NEXT: Readonly<Record<Status | 'unknown', readonly Status[]>> = {
+  unknown: ['active'],
+  active: ['retired', 'revoked'],
+  retired: ['revoked'],
+  revoked: [],
+};

@@ -1,15 +1,16 @@
-// What a log has said so far, and whether the next entry may stand after it. log/FORMAT.md §1 to §4.
-// Checks first and changes nothing until all have passed, so that a refused entry leaves no trace.
+// The state of a replayed log, and the rules that its next entry must keep. log/FORMAT.md §1 to §4.
+//
+// `check` changes nothing, and `apply` runs only after every check has passed. A rejected entry therefore leaves the
+// state as it was.
 
 import type { Suite } from '../crypto/suite.ts';
 import { toHex } from '../encoding/bytes.ts';
-import type { JsonObject } from '../encoding/json-types.ts';
+import type { JsonObject } from '../encoding/json.ts';
 import { checkBuiltin, isBuiltin } from '../rules/builtin.ts';
 import { applySurfaces, checkSurfaces } from '../rules/surfaces.ts';
 import type { EntryParts } from '../verify/entry.ts';
-import { Chains } from './chains.ts';
+import { Chains, HeadTable } from './chains.ts';
 import type { CheckedLink, HeadMap } from './chains.ts';
-import { HeadTable } from './heads.ts';
 import { ReceiptKeys } from './keys.ts';
 import type { KeyInForce, KeysDump } from './keys.ts';
 import {
@@ -22,20 +23,20 @@ import {
 import type { Phase, Predecessor } from '../rules/life.ts';
 import { checkMembers } from './members.ts';
 import type { Common } from './members.ts';
-import { Surfaces } from './surfaces.ts';
-import type { SurfaceDump } from './surfaces.ts';
 import { EntryTypes } from './types.ts';
 import type { Declaration, TypesDump } from './types.ts';
 import { RuleBroken, under } from '../rules/violation.ts';
 import type { Rule } from '../rules/violation.ts';
+import type { Heartbeat, Manifest } from '../types.ts';
+import type { SurfaceState } from '../rules/surfaces.ts';
 
-/** Place and time of a map head. */
+/** Index and time of a `log.map_head.v1` entry. */
 export interface MapHead {
   readonly index: number;
   readonly issued_at_ms: number;
 }
 
-/** The last entry, as far as the next one is compared with it. */
+/** The members of the last entry that the next one is compared with. */
 export interface Last {
   readonly text: string;
   readonly type: string;
@@ -43,41 +44,41 @@ export interface Last {
   readonly issued_at_ms: number;
 }
 
-/** What entry 0 says of the log before. */
+/** Time of entry 0, and the predecessor that it names. */
 export interface Opening {
   readonly issued_at_ms: number;
   readonly predecessor: JsonObject | null;
 }
 
-/** What log.closed.v1 says of the log after. */
+/** Index of `log.closed.v1`, and the successor that it names. */
 export interface Closing {
   readonly index: number;
   readonly successor: string | null;
 }
 
-/** An entry that may stand at its place; only its signature is still to be checked, with this key. */
+/** An entry that passed every check but that of its signature, which `signer` must have made. */
 export interface Accepted {
   readonly common: Common;
   readonly links: readonly CheckedLink[];
   readonly signer: KeyInForce;
 }
 
-/** `dump` and `restore` speak of this, beside the heads. */
+/** The state as JSON, without the heads: what `dump` returns and `restore` reads. */
 interface Dump {
   readonly phase: Phase;
   readonly last: Last | null;
   readonly map_head: MapHead | null;
   readonly keys: KeysDump;
   readonly types: TypesDump;
-  /** Older dumps do not have these two. */
+  /** Absent in dumps of older versions, as is `closing`. */
   readonly opening?: Opening | null;
   readonly closing?: Closing | null;
-  /** With the index of the registration, which older dumps do not have. */
+  /** tenant_ref and the index of its registration; dumps of older versions have the tenant_ref only. */
   readonly tenants: readonly (string | readonly [string, number])[];
   readonly surfaces: SurfaceDump;
 }
 
-/** The state of one log as of its last entry. */
+/** The state of one log after its last replayed entry. */
 export class LogState {
   readonly origin: string;
   readonly keys: ReceiptKeys;
@@ -85,7 +86,7 @@ export class LogState {
   readonly #suite: Suite;
   readonly #sandbox: boolean;
   readonly #predecessor: Predecessor | null;
-  /** tenant_ref → index of its registration; null out of an older dump. */
+  /** tenant_ref → index of its registration; null if it came from the dump of an older version. */
   readonly #tenants = new Map<string, number | null>();
   readonly #surfaces = new Surfaces();
   #chains: Chains;
@@ -121,7 +122,7 @@ export class LogState {
     return this.#opening;
   }
 
-  /** Null while the log takes entries. */
+  /** Null until `log.closed.v1`. */
   get closing(): Closing | null {
     return this.#closing;
   }
@@ -130,7 +131,11 @@ export class LogState {
     return this.#phase;
   }
 
-  /** Whether the entry may stand at this index, but for its signature; throws RuleBroken. */
+  /**
+   * Checks every rule for an entry at this index except its signature.
+   *
+   * @throws RuleBroken of the first rule that the entry breaks
+   */
   check({ statement }: EntryParts, index: number): Accepted {
     const place = { origin: this.origin, sandbox: this.#sandbox, index };
     const common = checkMembers(statement, place);
@@ -146,7 +151,7 @@ export class LogState {
     return { common, links, signer };
   }
 
-  /** Moves on to an entry that was checked. */
+  /** Adds an entry that `check` accepted. */
   apply(
     { statement, leafHash, text }: EntryParts,
     { common, links }: Accepted,
@@ -170,7 +175,7 @@ export class LogState {
     this.#last = { text, type, entry_id, issued_at_ms };
   }
 
-  /** Everything but the heads, as JSON. */
+  /** The state as JSON, without the heads, which `chains.dump` returns. */
   dump(): JsonObject {
     const dump: Dump = {
       phase: this.#phase,
@@ -186,7 +191,7 @@ export class LogState {
     return dump as unknown as JsonObject;
   }
 
-  /** Takes what `dump` and `Chains.dump` gave; the head map is empty. */
+  /** Restores what `dump` and `chains.dump` returned. `map` must be empty. */
   restore(json: JsonObject, heads: Uint8Array, map: HeadMap): void {
     const dump = json as unknown as Dump;
     this.#phase = dump.phase;
@@ -204,7 +209,7 @@ export class LogState {
     this.#chains = new Chains(this.#suite, this.origin, map, HeadTable.load(heads));
   }
 
-  /** The key in force, for entry 0 that of its own jwk; kid must name it. */
+  /** The key in force, which `kid` must name. For entry 0 it is the key that the entry declares. */
   #signer(statement: JsonObject, { type, kid }: Common): KeyInForce {
     let keys = this.keys;
     if (type === 'log.open.v1') {
@@ -234,7 +239,7 @@ export class LogState {
     }
   }
 
-  /** What the type asks for, and the links that the members ask for. */
+  /** Checks the members by the rules of the entry's type, and returns its links. */
   #checkContent(statement: JsonObject, type: string): readonly CheckedLink[] {
     const declared = !isBuiltin(type);
     const links = this.#chains.check(statement, declared ? this.types.templates(type) : []);
@@ -263,7 +268,7 @@ export class LogState {
     return links;
   }
 
-  /** covered is the entry's own index by the shape of the type; the rest is of the log. */
+  /** Compares a map head with the entries before it. That `covered` is its own index is a rule of its type. */
   #checkMapHead(statement: JsonObject): void {
     const before = this.#mapHead?.index ?? null;
     if (statement.prev_map_head !== before) {
@@ -285,15 +290,15 @@ function ownerRule(type: string): Rule {
   return type === 'astl.entity.v1' ? 'entity_claim' : 'entity_owner';
 }
 
-/** What the next entry is compared with. */
+/** The state that the time and the id of the next entry are compared with. */
 interface TimeState {
   readonly last: { readonly entry_id: string; readonly issued_at_ms: number } | null;
   readonly mapHead: { readonly index: number; readonly issued_at_ms: number } | null;
 }
 
 /**
- * log/FORMAT.md §2.1: entry_id strictly increases; issued_at_ms never decreases and is strictly greater than that of the last
- * map head, so that no entry can fall into a window that a map head has closed.
+ * log/FORMAT.md §2.1: `entry_id` strictly increases. `issued_at_ms` never decreases, and is greater than that of the
+ * last map head, so that no entry is added to a window that a map head has closed.
  */
 function checkTimes(common: Common, index: number, { last, mapHead }: TimeState): void {
   const { entry_id, issued_at_ms } = common;
@@ -307,12 +312,85 @@ function checkTimes(common: Common, index: number, { last, mapHead }: TimeState)
       mapHead.index,
     ]);
   }
-  // One spelling of one length: the order of the text is that of the bits.
+  // UUIDs of one length in lower case have the same order as text and as numbers.
   if (last !== null && entry_id <= last.entry_id) {
     throw new RuleBroken(
       'entry_id_order',
       'entry_id is not greater than that of the entry before',
       [index - 1],
     );
+  }
+}
+
+// The replay's own copy of claims, manifests and heartbeat runs, for the rules of log/rules/surfaces.ts. It is kept in
+// memory and does not use the writer's rows. log/FORMAT.md §4.
+
+/** The state as JSON, for `restore`. */
+export interface SurfaceDump {
+  /** Entity, owner, and the index of the entry that made it the owner; dumps of older versions have no index. */
+  readonly owners: readonly (readonly [string, string, number?])[];
+  readonly manifests: readonly Manifest[];
+  readonly heartbeats: readonly (readonly [string, Heartbeat])[];
+}
+
+/** One map key for an entity and a surface. Their grammars allow no space, so the key is unambiguous. */
+const both = (entity: string, surface: string): string => `${entity} ${surface}`;
+
+/** The state of all entities after the last replayed entry. */
+export class Surfaces implements SurfaceState {
+  readonly #owners = new Map<
+    string,
+    { readonly tenant_ref: string; readonly index: number | null }
+  >();
+  readonly #manifests = new Map<string, Manifest>();
+  readonly #heartbeats = new Map<string, Heartbeat>();
+
+  readonly reader = {
+    owner: (entity: string) => this.#owners.get(entity)?.tenant_ref ?? null,
+    manifest: (entity: string) => this.#manifests.get(entity) ?? null,
+    heartbeat: (entity: string, surface: string) =>
+      this.#heartbeats.get(both(entity, surface)) ?? null,
+  };
+
+  setOwner(entity: string, tenant_ref: string | null, index: number): void {
+    if (tenant_ref === null) this.#owners.delete(entity);
+    else this.#owners.set(entity, { tenant_ref, index });
+  }
+
+  /** The entries that prove why a statement is rejected: the one that set the owner, and the last heartbeat. */
+  related({ type, entity, surface }: JsonObject): readonly number[] {
+    if (typeof entity !== 'string') return [];
+    const owner = this.#owners.get(entity)?.index ?? null;
+    const beat =
+      type === 'astl.heartbeat.v1' && typeof surface === 'string'
+        ? this.reader.heartbeat(entity, surface)
+        : null;
+    return [...(owner === null ? [] : [owner]), ...(beat === null ? [] : [beat.index])];
+  }
+
+  setManifest(entity: string, manifest: Manifest): void {
+    this.#manifests.set(entity, manifest);
+  }
+
+  setHeartbeat(entity: string, surface: string, heartbeat: Heartbeat): void {
+    this.#heartbeats.set(both(entity, surface), heartbeat);
+  }
+
+  dump(): SurfaceDump {
+    return {
+      owners: [...this.#owners].map(([entity, { tenant_ref, index }]) =>
+        index === null ? [entity, tenant_ref] : [entity, tenant_ref, index],
+      ),
+      manifests: [...this.#manifests.values()],
+      heartbeats: [...this.#heartbeats],
+    };
+  }
+
+  restore({ owners, manifests, heartbeats }: SurfaceDump): void {
+    for (const [entity, tenant_ref, index = null] of owners) {
+      this.#owners.set(entity, { tenant_ref, index });
+    }
+    for (const manifest of manifests) this.#manifests.set(manifest.entity, manifest);
+    for (const [key, heartbeat] of heartbeats) this.#heartbeats.set(key, heartbeat);
   }
 }

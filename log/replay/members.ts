@@ -1,6 +1,7 @@
-// The members that every entry has of the core, each by itself. log/FORMAT.md §2.1.
+// Checks the members that the core sets in every entry, each member on its own (log/FORMAT.md §2.1). Rules that compare
+// an entry with earlier ones are in log-state.ts, keys.ts and chains.ts.
 
-import type { Json, JsonObject } from '../encoding/json-types.ts';
+import type { Json, JsonObject } from '../encoding/json.ts';
 import { isJsonObject } from '../encoding/json.ts';
 import * as grammar from '../map/grammar.ts';
 import { FORBIDDEN_MEMBERS } from '../rules/declaration.ts';
@@ -9,14 +10,14 @@ import { isIdentifier } from '../rules/clear-text.ts';
 import { RuleBroken } from '../rules/violation.ts';
 import type { Rule } from '../rules/violation.ts';
 
-/** Where the entry stands: what its own members must say. */
+/** The values that `origin`, `sandbox` and `index` of the entry must have. */
 export interface Place {
   readonly origin: string;
   readonly sandbox: boolean;
   readonly index: number;
 }
 
-/** The members of the table that later checks go on with. */
+/** The checked members that later checks use. */
 export interface Common {
   readonly type: string;
   readonly entry_id: string;
@@ -29,7 +30,11 @@ export interface Common {
 const MAX_TIME = 2 ** 48 - 1;
 const SUBMITTER_TEXT = /^[A-Za-z0-9+/=:._-]{1,1024}$/u;
 
-/** Reads and checks the members of the table; what depends on other entries is left to others. */
+/**
+ * Checks the members of the table in log/FORMAT.md §2.1.
+ *
+ * @throws RuleBroken of the first member that breaks its rule
+ */
 export function checkMembers(statement: JsonObject, place: Place): Common {
   for (const name of FORBIDDEN_MEMBERS) {
     if (Object.hasOwn(statement, name))
@@ -56,12 +61,12 @@ export function checkMembers(statement: JsonObject, place: Place): Common {
   return { type, entry_id, issued_at_ms, kid, tenant_ref: tenant_ref ?? null };
 }
 
-/** The 48 bits of a UUIDv7. */
+/** The time of a UUIDv7: its first 48 bits, in milliseconds. */
 function timeOf(uuid: string): number {
   return parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16);
 }
 
-/** Names are as public as strings in clear; an empty object stands for nothing and may not stand. */
+/** The names of commitments are public, so they must be identifiers. An empty object is not allowed. */
 function checkCommitments(commitments: Json | undefined): void {
   if (commitments === undefined) return;
   if (!isJsonObject(commitments)) return broken('commitments', 'commitments is not an object');
@@ -86,7 +91,7 @@ function checkEventTime(event_at_ms: Json | undefined, issued_at_ms: number): vo
 function checkToll(statement: JsonObject): void {
   const { toll, toll_micro_usd, cleared_micro_usd } = statement;
   if (toll === undefined && toll_micro_usd === undefined && cleared_micro_usd === undefined) return;
-  if (typeof toll !== 'string' || !isIdentifier(toll)) broken('toll', 'toll is no catalog key');
+  if (typeof toll !== 'string' || !isIdentifier(toll)) broken('toll', 'toll is not a catalog key');
   if (!isInteger(toll_micro_usd)) broken('toll', 'toll_micro_usd is not an integer');
   if (cleared_micro_usd !== undefined && !isInteger(cleared_micro_usd)) {
     broken('toll', 'cleared_micro_usd is not an integer');

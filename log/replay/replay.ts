@@ -1,10 +1,12 @@
-// Every rule of a log, checked over its entries in order: what fsck, a monitor and the tests rest on.
-// log/FORMAT.md §1 to §5, as §7 asks. Nothing is taken on trust, whatever the entries say of themselves.
+// Replays a log: checks every rule of log/FORMAT.md §1 to §5 over its entries in order, as §7 requires of a monitor.
+// fsck, restore, the monitor and the tests use it.
+//
+// A replay trusts no entry, and keeps its own state (log-state.ts), which is independent of the writer's.
 
 import { hash } from 'node:crypto';
 import type { Suite } from '../crypto/suite.ts';
 import { concat, equal, fromHex, fromUtf8, readU64, toHex, u64, utf8 } from '../encoding/bytes.ts';
-import type { JsonObject } from '../encoding/json-types.ts';
+import type { JsonObject } from '../encoding/json.ts';
 import { LogError } from '../errors.ts';
 import { HeadTrie } from '../map/trie.ts';
 import type { Checkpoint } from '../note/checkpoint.ts';
@@ -12,14 +14,18 @@ import type { HeadMap } from './chains.ts';
 import type { Predecessor } from '../rules/life.ts';
 import { LogState } from './log-state.ts';
 import type { Closing, MapHead, Opening } from './log-state.ts';
-import { originOf, readText } from './reading.ts';
-import { RuleBroken, Violation } from '../rules/violation.ts';
+import { isRuleBroken, RuleBroken, Violation, under } from '../rules/violation.ts';
 import type { Rule } from '../rules/violation.ts';
 import type { ChainKey, Head, ReceiptKey } from '../types.ts';
 import { EMPTY_ROOT, nodeHash } from '../merkle/hash.ts';
 import type { VerifyPool } from '../crypto/verify-pool.ts';
+import { isUtf8 } from 'node:buffer';
+import type { LogErrorCode } from '../errors.ts';
+import { readEntry } from '../verify/entry.ts';
+import type { EntryParts } from '../verify/entry.ts';
+import { originParts } from '../rules/life.ts';
 
-export { Violation } from '../rules/violation.ts';
+export { isViolation, Violation } from '../rules/violation.ts';
 export type { Rule } from '../rules/violation.ts';
 export type { HeadMap } from './chains.ts';
 export type { Closing, MapHead, Opening } from './log-state.ts';
@@ -28,17 +34,20 @@ export type { Predecessor } from '../rules/life.ts';
 /** How a log is replayed. */
 export interface ReplayOptions {
   readonly suite: Suite;
-  /** The origin expected; entry 0's own when absent. */
+  /** The expected origin. If absent, the origin that entry 0 names is accepted. */
   readonly origin?: string;
-  /** `deferred`: signatures are handed out by `takeJobs`, and nothing holds before those are checked. */
+  /**
+   * `inline` verifies each signature in `add`. `deferred` collects them for `takeJobs`; until the caller has verified
+   * them, no entry counts as checked.
+   */
   readonly verifySignatures?: 'inline' | 'deferred';
-  /** The end of the log before this one, where that was replayed. */
+  /** The end of the predecessor log, if the caller has replayed it. Entry 0 is compared with it. */
   readonly predecessor?: Predecessor;
-  /** Another head map than the trie of this package. Empty, also on resume. */
+  /** A head map to use instead of `HeadTrie`. It must be empty, also for `resume`. */
   readonly map?: HeadMap;
 }
 
-/** A signature that is still to be checked. The bytes may be views of larger buffers: copy to transfer. */
+/** A signature to verify. The arrays may be views of larger buffers; copy them before transferring them to a thread. */
 export interface SignatureJob {
   readonly index: number;
   readonly text: string;
@@ -54,12 +63,12 @@ export interface Replayed {
   readonly statement: JsonObject;
 }
 
-/** One pass over the entries of a log. A throw leaves it as it was before the entry. */
+/** One pass over the entries of a log. An entry that is rejected leaves the replay unchanged. */
 export class Replay {
   readonly #options: ReplayOptions;
   readonly #map: HeadMap;
   #tree: GrowingTree;
-  /** Made when the origin is known: from the options, or from the first entry. */
+  /** Null until the origin is known, from the options or from entry 0. */
   #log: LogState | null;
   #jobs: SignatureJob[] = [];
 
@@ -70,67 +79,67 @@ export class Replay {
     this.#log = options.origin === undefined ? null : this.#logOf(options.origin);
   }
 
-  /** How many entries it has taken. */
+  /** The number of accepted entries, which is the index of the next one. */
   get size(): number {
     return this.#tree.size;
   }
 
-  /** The last map head, or null; its time bounds what the next checkpoint may claim. */
+  /** The last map head; null if there is none yet. */
   get mapHead(): MapHead | null {
     return this.#log?.mapHead ?? null;
   }
 
-  /** True when the log has ended: nothing may follow. */
+  /** Whether the log is closed and has its final map head. No entry may follow then. */
   get closed(): boolean {
     return this.#log?.phase === 'closed';
   }
 
-  /** What entry 0 says; null before it, and on a state that an older version wrote. */
+  /** Time and predecessor from entry 0; null before entry 0, and after `resume` from a state of an older version. */
   get opening(): Opening | null {
     return this.#log?.opening ?? null;
   }
 
-  /** What log.closed.v1 says; null while the log takes entries. */
+  /** Index and successor from `log.closed.v1`; null until the log is closed. */
   get closing(): Closing | null {
     return this.#log?.closing ?? null;
   }
 
-  /** Root of the log tree over the entries so far. */
+  /** The root of the log tree over the entries so far. */
   root(): Uint8Array {
     return this.#tree.root();
   }
 
-  /** Root of the head map over the entries so far: what a map head that comes next must say. */
+  /** The root of the head map over the entries so far. A map head as the next entry must name it. */
   mapRoot(): Uint8Array {
     return this.#log?.chains.mapRoot() ?? this.#map.root();
   }
 
-  /** The head of a chain, or null when no entry is on it. */
+  /** The head of a chain; null for a chain without entries. */
   headOf(key: ChainKey): Head | null {
     return this.#log?.chains.head(key) ?? null;
   }
 
-  /** Declared chain kinds with their numbers of members. */
+  /** The declared chain kinds, with the number of members in their keys. */
   kinds(): ReadonlyMap<string, number> {
     return this.#log?.types.kinds() ?? new Map<string, number>();
   }
 
-  /** The receipt keys that the log has declared, with their status as of now. */
+  /** The receipt keys that the log has declared, with their status after the last entry. */
   keys(): readonly ReceiptKey[] {
     return this.#log?.keys.list() ?? [];
   }
 
   /**
-   * Takes the next entry.
+   * Checks the next entry and adds it.
    *
-   * @throws Violation of the first rule that it breaks
+   * @throws Violation of the first rule that the entry breaks
    */
   add(text: string): Replayed {
     const index = this.size;
     try {
       return this.#add(text, index);
     } catch (cause) {
-      if (!(cause instanceof RuleBroken)) throw cause;
+      if (!isRuleBroken(cause)) throw cause;
       const { rule, related, message: detail } = cause;
       const last = this.#log?.last?.text;
       const before = related.includes(index - 1) && last !== undefined ? [last] : [];
@@ -138,23 +147,23 @@ export class Replay {
     }
   }
 
-  /** The signatures since the last call, when they are deferred. */
+  /** The deferred signatures of the entries since the last call. */
   takeJobs(): readonly SignatureJob[] {
     const jobs = this.#jobs;
     this.#jobs = [];
     return jobs;
   }
 
-  /** What to report for a job whose signature does not hold. */
+  /** The violation to report for a signature that does not verify. */
   static badSignature({ index, text }: Pick<SignatureJob, 'index' | 'text'>): Violation {
     return new Violation({ rule: 'signature', detail: 'signature does not hold' }, index, [text]);
   }
 
   /**
-   * Compares a checkpoint whose signatures the caller has checked, at the moment when its size is
-   * reached: the root is that of the entries, and the last one is a map head.
+   * Compares a checkpoint with the entries: it must have their origin and root, and the last entry must be a map head.
+   * The caller has verified its signatures, and calls this when `size` has reached that of the checkpoint.
    *
-   * @throws Violation; LogError `out_of_range` at another size
+   * @throws Violation if they differ; LogError `out_of_range` at another size
    */
   checkCheckpoint({ origin, size, root }: Checkpoint): void {
     if (size !== this.size) {
@@ -175,7 +184,11 @@ export class Replay {
     }
   }
 
-  /** Everything that `resume` needs, as one file. Deferred signatures must have been taken and checked. */
+  /**
+   * The state as the content of a file, for `resume`.
+   *
+   * @throws Error if deferred signatures have not been taken
+   */
   state(): Uint8Array {
     if (this.#jobs.length > 0) throw new Error('signatures are not checked yet');
     const log = this.#log;
@@ -188,7 +201,11 @@ export class Replay {
     return encodeState(header, log?.chains.dump() ?? new Uint8Array(0));
   }
 
-  /** Goes on from a state; `store_corrupt` when it is damaged or not of the origin expected. */
+  /**
+   * Continues from a state.
+   *
+   * @throws LogError `store_corrupt` if the state is damaged, of another version or of another origin than `options`
+   */
   static resume(state: Uint8Array, options: ReplayOptions): Replay {
     const { header, heads } = decodeState(state);
     const origin = header.origin as string | null;
@@ -227,8 +244,9 @@ export class Replay {
   }
 }
 
-// The state of a replay in a file: a JSON header and the heads of all chains, so that a monitor continues where it
-// stopped. The form is private to this version of the code; a monitor that finds another form starts at entry 0.
+// The file format of a replay state: a JSON header and the heads of all chains. A monitor continues from such a file
+// after a restart. The format is private to this version of the code; a monitor that finds another one replays the log
+// from entry 0.
 
 const MAGIC = utf8('actlog replay 1\n');
 const HASH_BYTES = 32;
@@ -240,7 +258,7 @@ export function encodeState(header: JsonObject, heads: Uint8Array): Uint8Array {
   return concat(body, hash('sha256', body, 'buffer'));
 }
 
-/** The two parts; `store_corrupt` when the file is another or damaged. The heads are a view. */
+/** The two parts of a state; `store_corrupt` if it is damaged or of another version. `heads` is a view of `bytes`. */
 export function decodeState(bytes: Uint8Array): { header: JsonObject; heads: Uint8Array } {
   const body = bytes.subarray(0, Math.max(0, bytes.length - HASH_BYTES));
   if (body.length < MAGIC.length + 8 || !equal(body.subarray(0, MAGIC.length), MAGIC)) {
@@ -255,17 +273,17 @@ export function decodeState(bytes: Uint8Array): { header: JsonObject; heads: Uin
   return { header, heads: body.subarray(end) };
 }
 
-// The log tree as a monitor needs it: only the roots of its perfect subtrees (RFC 9162 §2.1.1). It is independent of the
-// tiles of the log.
+// The log tree of a replay, as the roots of its perfect subtrees (RFC 9162 §2.1.1). It does not use the tiles of the
+// log, so that a replay finds a wrong tile.
 
-/** A tree that grows leaf by leaf and knows its root. */
+/** The roots of the perfect subtrees of a tree to which leaves are appended. */
 export class GrowingTree {
   readonly #suite: Suite;
-  /** Roots of the perfect subtrees from the left, the sizes being the bits of #size. */
+  /** Roots of the perfect subtrees, left to right, one for each bit that is set in #size. */
   readonly #peaks: Uint8Array[];
   #size: number;
 
-  /** Starts empty, or from the peaks that a tree of this size had. */
+  /** @param peaks what `peaks` returned for a tree of this size; none for an empty tree */
   constructor(suite: Suite, size = 0, peaks: readonly Uint8Array[] = []) {
     this.#suite = suite;
     this.#size = size;
@@ -283,7 +301,7 @@ export class GrowingTree {
 
   append(leafHash: Uint8Array): void {
     let node = leafHash;
-    // Two trees of one height become one, as a carry runs through the bits of the size.
+    // Two subtrees of one height are joined, like a carry in the binary addition of 1 to the size.
     for (let carry = this.#size; carry % 2 === 1; carry = (carry - 1) / 2) {
       node = nodeHash(this.#suite, this.#peaks.pop()!, node);
     }
@@ -297,16 +315,16 @@ export class GrowingTree {
   }
 }
 
-// The signatures of a replay. They are verified in batches on other threads, while the replay goes on; nothing that was
-// replayed is verified before `settle` returns.
+// Verifies the signatures of a replay in batches on other threads, while the replay continues. Only when `settle` has
+// resolved are the replayed entries verified.
 
 /** Signatures in one message to a thread. */
 const BATCH = 256;
 
-/** Collects the deferred signatures of one replay. */
+/** Verifies the deferred signatures of one replay. */
 export class SignatureChecks {
   readonly #pool: VerifyPool;
-  readonly #flying = new Set<Promise<void>>();
+  readonly #inFlight = new Set<Promise<void>>();
   #jobs: SignatureJob[] = [];
   #bad: SignatureJob | null = null;
   #failure: unknown = null;
@@ -315,27 +333,32 @@ export class SignatureChecks {
     this.#pool = pool;
   }
 
-  /** Takes what the replay has deferred; waits while enough is under way, so that memory stays bounded. */
+  /**
+   * Takes the deferred signatures of the replay. Waits while enough batches are in flight, so that memory stays
+   * bounded.
+   *
+   * @throws Violation of an entry whose signature was found not to verify
+   */
   async take(replay: Replay): Promise<void> {
     for (const job of replay.takeJobs()) this.#jobs.push(job);
     while (this.#jobs.length >= BATCH) this.#send(this.#jobs.splice(0, BATCH));
-    while (this.#flying.size > 2 * this.#pool.width) await Promise.race(this.#flying);
+    while (this.#inFlight.size > 2 * this.#pool.width) await Promise.race(this.#inFlight);
     this.#raise();
   }
 
   /**
-   * Waits until every signature taken so far is checked.
+   * Waits until every signature taken so far is verified.
    *
-   * @throws Violation of the earliest entry whose signature does not hold
+   * @throws Violation of the first entry whose signature does not verify
    */
   async settle(): Promise<void> {
     if (this.#jobs.length > 0) this.#send(this.#jobs.splice(0));
-    await Promise.all(this.#flying);
+    await Promise.all(this.#inFlight);
     this.#raise();
   }
 
   #send(jobs: readonly SignatureJob[]): void {
-    const flight = this.#pool
+    const batch = this.#pool
       .verifyAll(jobs)
       .then((holds) => {
         const job = jobs[holds.indexOf(0)];
@@ -344,12 +367,50 @@ export class SignatureChecks {
       .catch((error: unknown) => {
         this.#failure ??= error;
       })
-      .finally(() => this.#flying.delete(flight));
-    this.#flying.add(flight);
+      .finally(() => this.#inFlight.delete(batch));
+    this.#inFlight.add(batch);
   }
 
   #raise(): void {
     if (this.#failure !== null) throw this.#failure as Error;
     if (this.#bad !== null) throw Replay.badSignature(this.#bad);
   }
+}
+
+// Reading entries: their text, and the origin from entry 0 when the caller expects none. log/FORMAT.md §1, §2.
+
+const RULE_OF: Partial<Record<LogErrorCode, Rule>> = {
+  entry_too_large: 'entry_size',
+  json_invalid: 'entry_json',
+  encoding_invalid: 'signature_form',
+  entry_invalid: 'entry_canonical',
+};
+
+/**
+ * Decodes the bytes of an entry. Encoding the text gives the same bytes again.
+ *
+ * @throws Violation `entry_json` if the bytes are not UTF-8; replacement characters would stand for other bytes than
+ *   those that were hashed
+ */
+export function textOfEntry(bytes: Uint8Array, index: number): string {
+  if (!isUtf8(bytes)) {
+    throw new Violation({ rule: 'entry_json', detail: 'entry is not UTF-8' }, index, []);
+  }
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+}
+
+/** Parses the text of an entry; throws RuleBroken with the rule that the text breaks. */
+export function readText(suite: Suite, text: string): EntryParts {
+  return under(
+    ({ code }) => RULE_OF[code] ?? 'entry_json',
+    () => readEntry(suite, text),
+  );
+}
+
+/** The origin that entry 0 names; throws RuleBroken `origin` if it is malformed. */
+export function originOf({ origin }: JsonObject): string {
+  if (typeof origin !== 'string' || originParts(origin) === null) {
+    throw new RuleBroken('origin', 'origin is malformed');
+  }
+  return origin;
 }

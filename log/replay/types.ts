@@ -1,14 +1,15 @@
-// Declared entry types: their schemas and chain templates. log/FORMAT.md §2, §3. Server only (ajv).
+// The entry types that a replayed log has declared: checks entries against their schemas, and new declarations against
+// earlier ones. log/FORMAT.md §2, §3. Server only (ajv).
 
 import type { ValidateFunction } from 'ajv';
-import type { Json, JsonObject } from '../encoding/json-types.ts';
+import type { Json, JsonObject } from '../encoding/json.ts';
 import { COMMON_MEMBERS } from '../rules/declaration.ts';
 import { checkClearText, clearTextOf } from '../rules/clear-text.ts';
 import type { ClearText } from '../rules/clear-text.ts';
 import { schemaCompiler } from '../rules/json-schema.ts';
 import { RuleBroken } from '../rules/violation.ts';
 
-/** A declaration as it stands in its entry. */
+/** The members of a `log.entry_type.v1` entry. */
 export interface Declaration {
   readonly name: string;
   readonly schema: JsonObject;
@@ -18,16 +19,16 @@ export interface Declaration {
 interface DeclaredType extends Declaration {
   readonly index: number;
   readonly clearText: ClearText;
-  /** Compiled at the first use; that it compiles was checked at the declaration. */
+  /** Compiled at the first use. `checkDeclaration` has already checked that the schema compiles. */
   validate: ValidateFunction | null;
 }
 
-/** What `restore` needs. */
+/** The state as JSON, for `restore`. */
 export type TypesDump = readonly (Declaration & { readonly index: number })[];
 
 const compileSchema = schemaCompiler({
-  // An unknown keyword is refused: it would look like a rule and be none. The other strict options of
-  // ajv are opinions on style, and not ours to call a declaration a violation for.
+  // An unknown keyword is refused, because a reader would take it for a rule that is enforced. The other strict options
+  // of ajv concern style; a log that ignores them breaks no rule of the format.
   strictSchema: true,
   strictTypes: false,
   strictTuples: false,
@@ -38,10 +39,10 @@ const compileSchema = schemaCompiler({
 /** The types that the entries so far have declared. */
 export class EntryTypes {
   readonly #types = new Map<string, DeclaredType>();
-  /** Chain kind → its one member list, as JSON. */
+  /** Chain kind → its member list as JSON, and the index of its first declaration. */
   readonly #kinds = new Map<string, { readonly members: string; readonly index: number }>();
 
-  /** Kinds of declared chains and how many members their keys have. */
+  /** The declared chain kinds, with the number of members in their keys. */
   kinds(): ReadonlyMap<string, number> {
     return new Map(
       [...this.#kinds].map(([kind, { members }]) => [
@@ -51,12 +52,16 @@ export class EntryTypes {
     );
   }
 
-  /** Templates of a declared type; `type_undeclared` when it is none. */
+  /** The chain templates of a type; throws RuleBroken `type_undeclared` if the log has not declared it. */
   templates(name: string): readonly (readonly string[])[] {
     return this.#type(name).keys;
   }
 
-  /** The statement without the members of the table fits the schema, and nothing of it is free text. */
+  /**
+   * Checks a statement without its common members: it must match the schema of its type and contain no free text.
+   *
+   * @throws RuleBroken `type_undeclared`, `clear_text`, `schema`
+   */
   checkStatement(name: string, statement: JsonObject): void {
     const type = this.#type(name);
     const own: Record<string, Json> = {};
@@ -74,7 +79,11 @@ export class EntryTypes {
     }
   }
 
-  /** What a declaration may not do, given those before it. */
+  /**
+   * Compares a declaration with earlier ones, and compiles its schema.
+   *
+   * @throws RuleBroken `type_declared_twice`, `type_template`, `type_schema`
+   */
   checkDeclaration(declaration: Declaration): void {
     const { name, keys, schema } = declaration;
     const before = this.#types.get(name);
@@ -91,7 +100,7 @@ export class EntryTypes {
     compile(schema);
   }
 
-  /** Takes a declaration that was checked. */
+  /** Adds a declaration that `checkDeclaration` accepted. */
   add(declaration: Declaration, index: number): void {
     const { name, schema, keys } = declaration;
     const clearText = clearTextOf(schema);
@@ -122,7 +131,7 @@ export class EntryTypes {
   }
 }
 
-/** Builds the validator of a declared schema; `type_schema` when it is none. */
+/** Compiles a declared schema; throws RuleBroken `type_schema` if it is not a valid schema. */
 function compile(schema: JsonObject): ValidateFunction {
   try {
     return compileSchema(schema);
@@ -132,7 +141,7 @@ function compile(schema: JsonObject): ValidateFunction {
   }
 }
 
-/** `__proto__` is a member like any other. */
+/** Sets a member. An assignment to `__proto__` would set the prototype instead. */
 function define(object: Record<string, Json>, name: string, value: Json): void {
   if (name === '__proto__') Object.defineProperty(object, name, { value, enumerable: true });
   else object[name] = value;

@@ -1,16 +1,19 @@
-// What a draft may bring beside what its type's schema says. log/FORMAT.md §2: no fractions, no free text in
-// clear. Checked before an entry takes its place, so that the log never writes what its replay refuses.
+// What a draft may contain besides the rules of its type's schema. log/FORMAT.md §2: no fractions, no free text in
+// clear. Checked before an entry gets its index, so that the log never writes what its replay would refuse.
 
-import type { Json, JsonObject } from '../encoding/json-types.ts';
+import type { Json, JsonObject } from '../encoding/json.ts';
 import { LogError } from '../errors.ts';
 import { checkClearText, isIdentifier, type ClearText } from './clear-text.ts';
-import { RuleBroken } from './violation.ts';
+import { isRuleBroken } from './violation.ts';
 import type { Draft } from '../types.ts';
 
 /** Deepest nesting of an entry, the statement itself counted. */
 const MAX_DEPTH = 16;
 
-/** The own members of a declared type: plain JSON of integers, and nothing in clear that its schema does not name. */
+/**
+ * The own members of a declared type: plain JSON of integers, and no clear text in members that its schema does not
+ * name.
+ */
 export function checkOwnMembers(members: JsonObject, clearText: ClearText): void {
   checkPlain(members);
   asInvalid(() => {
@@ -18,7 +21,7 @@ export function checkOwnMembers(members: JsonObject, clearText: ClearText): void
   });
 }
 
-/** JSON that an entry can hold: safe integers only, and no deeper than any reader goes. */
+/** JSON that an entry can hold: safe integers only, and no deeper than readers accept. */
 export function checkPlain(value: Json, depth = 1): void {
   switch (typeof value) {
     case 'string':
@@ -26,7 +29,7 @@ export function checkPlain(value: Json, depth = 1): void {
       return;
     case 'number':
       if (Number.isSafeInteger(value)) return;
-      throw invalid('a number of an entry is a safe integer');
+      throw invalid('a number in the entry is not a safe integer');
     case 'object':
       if (value === null) return;
       if (depth > MAX_DEPTH) {
@@ -35,33 +38,33 @@ export function checkPlain(value: Json, depth = 1): void {
       for (const child of Object.values<Json>(value)) checkPlain(child, depth + 1);
       return;
     default:
-      throw invalid('a member of an entry is JSON');
+      throw invalid('a value in the entry is not JSON');
   }
 }
 
-/** Names of commitments are public. */
+/** Checks the name of a commitment, which is public and must not be free text. */
 export function checkCommitmentName(name: string): void {
-  if (!isIdentifier(name)) throw invalid('a commitment is named by free text');
+  if (!isIdentifier(name)) throw invalid('the name of a commitment is not an identifier');
 }
 
-/** A catalog key and integers. */
+/** Checks a toll: its catalog key is an identifier, and its amounts are integers. */
 export function checkToll({
   id,
   micro_usd,
   cleared_micro_usd = 0,
 }: NonNullable<Draft['toll']>): void {
-  if (!isIdentifier(id)) throw invalid('a toll is named by free text');
+  if (!isIdentifier(id)) throw invalid('the id of a toll is not an identifier');
   if (!Number.isSafeInteger(micro_usd) || !Number.isSafeInteger(cleared_micro_usd)) {
-    throw invalid('a toll is an integer of micro-USD');
+    throw invalid('an amount of a toll is not an integer of micro-USD');
   }
 }
 
-/** Runs a check of the replay; what it finds broken refuses the draft. */
+/** Runs a check of the replay and refuses the draft with `entry_invalid` if the check finds a broken rule. */
 export function asInvalid(check: () => void): void {
   try {
     check();
   } catch (error) {
-    if (error instanceof RuleBroken) throw invalid(error.message, { cause: error });
+    if (isRuleBroken(error)) throw invalid(error.message, { cause: error });
     throw error;
   }
 }

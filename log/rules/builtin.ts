@@ -1,9 +1,10 @@
 // The built-in entry types: exactly which members each has, and their shapes. log/FORMAT.md §1, §2, §4.
-// Pure and without state; what depends on earlier entries is in rules.ts. Browser-safe.
+// Pure and without state: rules that depend on earlier entries are in surfaces.ts, life.ts and declarations.ts.
+// Browser-safe.
 
 import { publicKeyOfJwk } from '../crypto/thumbprint.ts';
-import type { Json, JsonObject } from '../encoding/json-types.ts';
-import { LogError } from '../errors.ts';
+import type { Json, JsonObject } from '../encoding/json.ts';
+import { isLogError, LogError } from '../errors.ts';
 import * as grammar from '../map/grammar.ts';
 import { isBuiltin } from '../map/grammar.ts';
 import type { BuiltinType, Grammar } from '../map/grammar.ts';
@@ -21,7 +22,7 @@ export const FORMAT = {
   max_merge_delay_ms: 60_000,
 } as const;
 
-/** Throws when the value is not what the member may be. */
+/** Throws if the value is not allowed for the member. */
 type Shape = (value: Json | undefined, statement: JsonObject) => void;
 
 /** The members of a type; a name that ends in `?` may be missing. */
@@ -29,10 +30,10 @@ type Members = Readonly<Record<string, Shape>>;
 
 const ORIGIN = /^[^\s+\p{Cc}]{1,1024}\/log\/(?:live|sandbox)\/[1-9][0-9]{0,15}$/u;
 
-/** What the core gives every entry. */
+/** Members that the core sets in every entry. */
 const PLACED = ['type', 'origin', 'entry_id', 'index', 'issued_at_ms', 'kid', 'sandbox', 'links'];
 
-/** What an entry of a tenant may have besides; a built-in type commits to nothing. */
+/** Members that an entry of a tenant may have in addition. Built-in types have no commitments. */
 const OF_A_TENANT = [
   'tenant_ref',
   'event_at_ms',
@@ -90,7 +91,7 @@ const TYPES: Readonly<Record<BuiltinType, Members>> = {
       if (value === null) return;
       integer(0)(value, statement);
       if (Number(value) >= Number(statement.index)) {
-        throw invalid('prev_map_head does not stand before the entry');
+        throw invalid('prev_map_head is not before the entry');
       }
     },
   },
@@ -101,7 +102,7 @@ const TYPES: Readonly<Record<BuiltinType, Members>> = {
     action: (value, statement) => {
       oneOf('claim', 'transfer', 'release')(value, statement);
       if ((value === 'transfer') !== Object.hasOwn(statement, 'to_tenant_ref')) {
-        throw invalid('to_tenant_ref stands exactly with transfer');
+        throw invalid('to_tenant_ref is required for transfer and not allowed otherwise');
       }
     },
     'to_tenant_ref?': matches(grammar.tenantRef),
@@ -124,7 +125,7 @@ const TYPES: Readonly<Record<BuiltinType, Members>> = {
     'min_detectable_gap_ms?': (value, statement) => {
       integer(2)(value, statement);
       if (!Object.hasOwn(statement, 'heartbeat_interval_ms')) {
-        throw invalid('min_detectable_gap_ms stands without heartbeat_interval_ms');
+        throw invalid('min_detectable_gap_ms requires heartbeat_interval_ms');
       }
     },
   },
@@ -143,16 +144,17 @@ export const MANIFEST_MEMBERS: readonly string[] = memberNames('astl.manifest.v1
 );
 
 /**
- * A statement of a built-in type has exactly the members of its type besides the common ones, each of
- * its shape. A statement of another type passes, unless its name is of `log.` or `astl.`.
+ * A statement of a built-in type has exactly the members of its type besides the common ones, each of its form. A
+ * statement of another type passes, unless the name of its type begins with `log.` or `astl.`.
  *
- * @throws LogError `entry_invalid`, or `key_invalid` for a JWK that is no Ed25519 key.
+ * @throws LogError `entry_invalid`, or `key_invalid` for a JWK that is not an Ed25519 key
  */
 export function checkBuiltin(statement: JsonObject): void {
   const { type } = statement;
   if (typeof type !== 'string') throw invalid('type is not a string');
   if (!isBuiltin(type)) {
-    if (/^(?:log|astl)\./u.test(type)) throw invalid('format 1 has no such type of log. or astl.');
+    if (/^(?:log|astl)\./u.test(type))
+      throw invalid('format 1 does not define this log. or astl. type');
     return;
   }
   const common = type.startsWith('astl.') ? [...PLACED, ...OF_A_TENANT] : PLACED;
@@ -173,7 +175,7 @@ export function checkBuiltin(statement: JsonObject): void {
     try {
       shape(statement[name], statement);
     } catch (error) {
-      if (!(error instanceof LogError)) throw error;
+      if (!isLogError(error)) throw error;
       throw new LogError(error.code, `${name} of ${type}: ${error.message}`, { cause: error });
     }
   }
@@ -205,7 +207,7 @@ function matches({ test, rule }: Grammar): Shape {
 function integer(least: number): Shape {
   return (value) => {
     if (!Number.isSafeInteger(value) || Number(value) < least) {
-      throw invalid(`no integer from ${String(least)}`);
+      throw invalid(`not an integer of at least ${String(least)}`);
     }
   };
 }
@@ -226,7 +228,7 @@ function oneOf(...values: readonly string[]): Shape {
 
 function objectOf(value: Json | undefined): JsonObject {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw invalid('no object');
+    throw invalid('not an object');
   }
   return value as JsonObject;
 }

@@ -1,26 +1,27 @@
-// What may stand in clear: nothing that a caller wrote in free text. log/FORMAT.md §2; gateway/API.md §1.2.
+// Which strings an entry may hold in clear. Free text that a caller wrote is never among them. log/FORMAT.md §2;
+// gateway/API.md §1.2.
 
-import type { Json, JsonObject } from '../encoding/json-types.ts';
+import type { Json, JsonObject } from '../encoding/json.ts';
 import { checkKey, isReservedMember } from '../map/key.ts';
 import { RuleBroken } from './violation.ts';
 
-/** What a type's schema lets stand in clear. */
+/** What a type's schema allows in clear. */
 export interface ClearText {
   /** Members that the schema names, at any depth. */
   readonly members: ReadonlySet<string>;
-  /** Strings that it enumerates (`enum`, `const`), at any depth. */
+  /** Strings that the schema enumerates (`enum`, `const`), at any depth. */
   readonly enumerated: ReadonlySet<string>;
 }
 
 const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9:._-]{0,255}$/u;
 const DECIMAL = /^-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,18})?$/u;
 
-/** True for a string that may stand in clear where a schema names its member. */
+/** True for a string that is allowed in clear in a member that the schema names. */
 export function isIdentifier(text: string): boolean {
   return IDENTIFIER.test(text);
 }
 
-/** Collects from a JSON Schema what it names and enumerates; where in the schema does not matter. */
+/** Collects the member names and the enumerated strings of a JSON Schema, from any place in it. */
 export function clearTextOf(schema: JsonObject): ClearText {
   const members = new Set<string>();
   const enumerated = new Set<string>();
@@ -43,10 +44,12 @@ export function clearTextOf(schema: JsonObject): ClearText {
 }
 
 /**
- * Checks the own members of a statement of a declared type. Numbers, booleans and null pass; a string
- * is a reserved member, a decimal, enumerated, or an identifier in a member that the schema names; a
- * member's name is named by the schema or an identifier itself. `related` is what a
- * broken rule names as earlier entries: the declaration of the type.
+ * Checks the own members of a statement of a declared type. Numbers, booleans and null are allowed. A string must be a
+ * reserved member, a decimal, enumerated by the schema, or an identifier in a member that the schema names. The name of
+ * a member must be in the schema or be an identifier.
+ *
+ * @param related index of the type's declaration, which proves the violation together with the entry
+ * @throws RuleBroken `clear_text`
  */
 export function checkClearText(
   own: JsonObject,
@@ -55,10 +58,10 @@ export function checkClearText(
 ): void {
   for (const name of Object.keys(own)) {
     const value = own[name] ?? null;
-    // Its grammar is checked with the links.
+    // The grammar of this member is checked together with the links.
     if (isReservedMember(name) && typeof value === 'string') continue;
-    // The chain that the entry speaks about, by the grammar of its key: a payment hash may hold + and /,
-    // and one session_ref in 32 begins with - or _.
+    // `subject_key` is the key of a chain. Its members have the grammars of the kind, which are wider than identifiers:
+    // a payment hash may have + and /, and one session_ref in 32 begins with - or _.
     if (name === 'subject_key' && namesChain(value)) continue;
     check(name, value, rules, related);
   }

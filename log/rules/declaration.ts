@@ -1,13 +1,13 @@
-// What a declaration of an entry type may say by itself: its name and its chain templates.
-// log/FORMAT.md §2 and §3. Browser-safe. That a name is new, and that a kind has one member list for ever,
-// depends on earlier declarations and is checked where those are known.
+// The rules for a declaration of an entry type that need no other entry: its name and its chain templates
+// (log/FORMAT.md §2 and §3). Rules that depend on earlier declarations are in declarations.ts: a name is declared once,
+// and all templates of a kind have the same members. Browser-safe.
 
-import type { Json, JsonObject } from '../encoding/json-types.ts';
+import type { Json, JsonObject } from '../encoding/json.ts';
 import { LogError } from '../errors.ts';
 import * as grammar from '../map/grammar.ts';
 import { KINDS } from '../map/key.ts';
 
-/** Members that a statement has of the core, never of its type. log/FORMAT.md §2. */
+/** Members that the core sets in statements; a type must not declare them. log/FORMAT.md §2. */
 export const COMMON_MEMBERS: ReadonlySet<string> = new Set([
   'type',
   'origin',
@@ -26,7 +26,7 @@ export const COMMON_MEMBERS: ReadonlySet<string> = new Set([
   'submitter',
 ]);
 
-/** Members that no statement has: they stand around it. log/FORMAT.md §2. */
+/** Members of receipts that no statement has. log/FORMAT.md §2. */
 export const FORBIDDEN_MEMBERS: ReadonlySet<string> = new Set([
   'signature',
   'entry_hash',
@@ -34,11 +34,12 @@ export const FORBIDDEN_MEMBERS: ReadonlySet<string> = new Set([
   'verify_url',
   'disclosures',
   'log',
+  'ignored',
 ]);
 
 /**
- * A declaration `{name, schema, keys}` whose plugin is not of the core, and whose templates are of that
- * plugin and name members of the schema itself.
+ * Checks a declaration `{name, schema, keys}`: its plugin must not be the core, and its chain templates must belong to
+ * that plugin and name members of the schema.
  *
  * @throws LogError `entry_invalid`
  */
@@ -52,7 +53,9 @@ export function checkDeclaration(declaration: JsonObject): void {
   const members = membersOf(schema);
   for (const member of FORBIDDEN_MEMBERS) {
     if (members.has(member))
-      throw invalid(`no schema has the member ${member}: it stands beside a statement`);
+      throw invalid(
+        `a schema must not have the member ${member}, which receipts have outside the statement`,
+      );
   }
   if (!Array.isArray(keys)) throw invalid('keys is not an array of templates');
   const lists = new Map<string, string>();
@@ -65,7 +68,9 @@ export function checkDeclaration(declaration: JsonObject): void {
     }
     for (const member of list) {
       if (COMMON_MEMBERS.has(member) || !members.has(member)) {
-        throw invalid(`the template of ${kind} names ${member}, which is no member of the schema`);
+        throw invalid(
+          `the template of ${kind} names ${member}, which is not a member of the schema`,
+        );
       }
     }
     const text = JSON.stringify(list);

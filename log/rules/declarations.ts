@@ -1,16 +1,17 @@
-// The entry types of a log: what its entries declare, and what plugins bring to project and check them.
-// log/FORMAT.md §2, §3: a name is declared once, before its first entry; a kind has one member list for ever.
+// The entry types of a log: those that its entries declare, and those that plugins bring to check and project entries.
+// log/FORMAT.md §2, §3: a name is declared once, before its first entry, and all templates of a kind have the same
+// members.
 
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import { canonical } from '../encoding/canonical.ts';
-import type { JsonObject } from '../encoding/json-types.ts';
+import type { JsonObject } from '../encoding/json.ts';
 import { LogError } from '../errors.ts';
 import { clearTextOf, type ClearText } from './clear-text.ts';
 import { schemaCompiler } from './json-schema.ts';
 import { checkDeclaration, COMMON_MEMBERS } from './declaration.ts';
 import type { EntryType, Watch } from '../types.ts';
 
-/** A type as the log knows it. */
+/** A declared type. */
 export interface Declared {
   readonly name: string;
   readonly keys: readonly (readonly string[])[];
@@ -31,21 +32,25 @@ const compileStrict = schemaCompiler({
   allowUnionTypes: true,
 });
 
-/** Builds the validator of a declared schema; `entry_invalid` when it is no strict JSON Schema 2020-12. */
+/** Builds the validator of a declared schema. Throws `entry_invalid` if it is not a strict JSON Schema 2020-12. */
 function compileSchema(schema: JsonObject): ValidateFunction {
   try {
     return compileStrict(schema);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new LogError('entry_invalid', `its schema is no strict JSON Schema 2020-12: ${reason}`, {
-      cause: error,
-    });
+    throw new LogError(
+      'entry_invalid',
+      `its schema is not a strict JSON Schema 2020-12: ${reason}`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
 /**
- * Refuses, with the reason, what a log would not declare, and members that no entry could ever have: those that the
- * log itself sets. `entry_invalid`.
+ * Throws `entry_invalid` with the reason for a type that a log would not declare, and for members that the log itself
+ * sets.
  */
 export function checkEntryType({ name, schema, keys }: EntryType): void {
   checkDeclaration({ name, schema, keys });
@@ -67,7 +72,7 @@ const sameDeclaration = (a: EntryType, b: JsonObject): boolean =>
   canonical(a.schema) === canonical(b['schema'] ?? null) &&
   canonical(a.keys) === canonical(b['keys'] ?? null);
 
-/** All types of one log, those of its entries and those its plugins bring. */
+/** The types of one log: those that its entries declare and those that its plugins bring. */
 export class Declarations {
   readonly #declared = new Map<string, Declared>();
   readonly #statements = new Map<string, JsonObject>();
@@ -77,10 +82,10 @@ export class Declarations {
   #journal: string[] = [];
   #watchers: readonly Watcher[] | null = null;
 
-  /** Number of members of each declared chain kind, as `checkKey` wants it. */
+  /** Number of members of each declared chain kind, as `checkKey` takes it. */
   readonly kinds = new Map<string, number>();
 
-  /** Remembers what a plugin brings; the log may declare it before or after. */
+  /** Adds a type of a plugin. The log may have declared it already, or declare it later. */
   bring(type: EntryType): void {
     const { name, schema, keys } = type;
     checkDeclaration({ name, schema, keys });
@@ -89,7 +94,7 @@ export class Declarations {
     if (statement !== undefined) this.apply(statement);
   }
 
-  /** From here on `rollback` takes declarations back. */
+  /** Marks the point to which `rollback` returns. */
   begin(): void {
     this.#journal = [];
   }
@@ -107,7 +112,7 @@ export class Declarations {
     for (const { keys } of this.#declared.values()) this.#takeKinds(keys);
   }
 
-  /** Takes over a `log.entry_type.v1` of the log. */
+  /** Applies a `log.entry_type.v1` entry. */
   apply(statement: JsonObject): void {
     const name = statement['name'] as string;
     const keys = statement['keys'] as unknown as readonly (readonly string[])[];
@@ -128,7 +133,10 @@ export class Declarations {
     this.#takeKinds(keys);
   }
 
-  /** Those who see an entry of a tenant, in the order of their names: the same at every replay. */
+  /**
+   * The watches that see an entry of a tenant, in the order of the names of their types, which is the same in every
+   * replay.
+   */
   get watchers(): readonly Watcher[] {
     this.#watchers ??= [...this.#declared.values()]
       .filter((declared): declared is Watcher => declared.watch !== undefined)
@@ -136,7 +144,10 @@ export class Declarations {
     return this.#watchers;
   }
 
-  /** Whether the log lacks this type; `type_conflict` when it has another one of the name or of a kind. */
+  /**
+   * Whether the log has not declared this type yet. Throws `type_conflict` if it has declared the name or a chain kind
+   * differently.
+   */
   lacks(type: EntryType): boolean {
     const { name, schema, keys } = type;
     checkDeclaration({ name, schema, keys });
@@ -152,7 +163,7 @@ export class Declarations {
     );
   }
 
-  /** What a declaration may not do, given those before it: `type_conflict`. */
+  /** Throws `type_conflict` for a declaration that contradicts an earlier one. */
   check({ name, keys }: JsonObject): void {
     if (this.#statements.has(name as string)) {
       throw new LogError('type_conflict', `type ${name as string} is declared already`);
@@ -184,7 +195,7 @@ export class Declarations {
     return this.#declared.has(name);
   }
 
-  /** The type of an entry; `type_undeclared` when the log does not have it. */
+  /** The type of an entry. Throws `type_undeclared` if the log has not declared it. */
   of(name: string): Declared {
     const declared = this.#declared.get(name);
     if (declared === undefined)
@@ -192,7 +203,7 @@ export class Declarations {
     return declared;
   }
 
-  /** Plugins with a declared type that is not among these names: what they project is not known here. */
+  /** Plugins with a declared type that is not among these names. Their rows cannot be derived here. */
   absent(brought: readonly string[]): ReadonlySet<string> {
     const names = [...this.#declared.keys()].filter((name) => !brought.includes(name));
     return new Set(names.map(pluginOf));

@@ -1,7 +1,7 @@
-// The beginning and the end of a log, and where it stands in the line of its kind. log/FORMAT.md §1.
+// The first and the last entry of a log, and the order of the logs of one kind. log/FORMAT.md §1.
 
 import { isJsonObject } from '../encoding/json.ts';
-import type { Json, JsonObject } from '../encoding/json-types.ts';
+import type { Json, JsonObject } from '../encoding/json.ts';
 import type { Kind } from '../types.ts';
 import { RuleBroken } from './violation.ts';
 
@@ -12,7 +12,7 @@ export interface OriginParts {
   readonly number: number;
 }
 
-/** How the log before this one ended, where the caller has replayed it too. */
+/** How the predecessor ended, if the caller has replayed it. */
 export interface Predecessor {
   readonly origin: string;
   readonly size: number;
@@ -21,7 +21,7 @@ export interface Predecessor {
   readonly last_ms: number;
 }
 
-/** `closing`: only the map head of log.closed.v1 is still to come. */
+/** `closing`: only the map head after log.closed.v1 may follow. */
 export type Phase = 'empty' | 'open' | 'closing' | 'closed';
 
 /** Splits `<host>/log/<kind>/<n>`; null for anything else. */
@@ -31,16 +31,25 @@ export function originParts(origin: string): OriginParts | null {
   return { host, kind, number: Number(n) };
 }
 
-/** Whether an entry of this type may stand here: log.open.v1 first and only there, nothing after the end. */
+/**
+ * Checks that an entry of this type may come next: the first entry is log.open.v1, no other one is, and only a map head
+ * follows log.closed.v1.
+ *
+ * @throws RuleBroken `log_open`, `log_closed`
+ */
 export function checkPhase(phase: Phase, type: string, closed_at: number | null): void {
-  // First, since log.open.v1 may not follow either.
+  // Checked first, because log.open.v1 must not follow log.closed.v1 either.
   if (phase === 'closed' || (phase === 'closing' && type !== 'log.map_head.v1')) {
     const related = closed_at === null ? [] : [closed_at];
-    throw new RuleBroken('log_closed', 'nothing follows log.closed.v1 but its map head', related);
+    throw new RuleBroken('log_closed', 'only a map head may follow log.closed.v1', related);
   }
   if ((type === 'log.open.v1') !== (phase === 'empty')) {
     const related = phase === 'empty' ? [] : [0];
-    throw new RuleBroken('log_open', 'log.open.v1 is entry 0, and only entry 0', related);
+    throw new RuleBroken(
+      'log_open',
+      'entry 0 must be log.open.v1, and no other entry may be',
+      related,
+    );
   }
 }
 
@@ -50,7 +59,12 @@ export function nextPhase(phase: Phase, type: string): Phase {
   return phase === 'closing' ? 'closed' : 'open';
 }
 
-/** n = 1 has no predecessor; n > 1 has log n − 1 of its kind, is later, and agrees with what is known of it. */
+/**
+ * Checks the predecessor that entry 0 names. Log 1 has none. Log n > 1 names log n − 1 of its kind and, if `known` is
+ * given, its last checkpoint, and begins after its last entry.
+ *
+ * @throws RuleBroken `predecessor`
+ */
 export function checkPredecessor(
   statement: JsonObject,
   own: string,
@@ -59,14 +73,11 @@ export function checkPredecessor(
   const origin = originParts(own);
   const predecessor = statement.predecessor ?? null;
   if (origin === null || (predecessor === null) !== (origin.number === 1)) {
-    throw new RuleBroken(
-      'predecessor',
-      'a log has a predecessor exactly when its number is over 1',
-    );
+    throw new RuleBroken('predecessor', 'log 1 has no predecessor, and every later log has one');
   }
   if (predecessor === null || !isJsonObject(predecessor)) return;
   if (!isNeighbour(predecessor.origin, origin, -1)) {
-    throw new RuleBroken('predecessor', 'predecessor is not the log before of its kind');
+    throw new RuleBroken('predecessor', 'predecessor is not the previous log of its kind');
   }
   if (known === null) return;
   const { size, root } = predecessor;
@@ -78,12 +89,12 @@ export function checkPredecessor(
   }
 }
 
-/** The successor that log.closed.v1 names is log n + 1 of the kind. */
+/** Checks that the successor in log.closed.v1 is null or log n + 1 of the kind; throws RuleBroken `successor`. */
 export function checkSuccessor({ successor }: JsonObject, own: string): void {
   const origin = originParts(own);
   if (successor === null) return;
   if (origin === null || !isNeighbour(successor, origin, 1)) {
-    throw new RuleBroken('successor', 'successor is not the log after of its kind');
+    throw new RuleBroken('successor', 'successor is not the next log of its kind');
   }
 }
 

@@ -1,28 +1,28 @@
-// Who may write for an entity, and what the entries about surfaces leave behind: claims, manifests,
-// heartbeat runs. log/FORMAT.md §4. Pure over a state that is passed in: the sequencer refuses by these
-// rules, a replay and a monitor find violations by them. Browser-safe.
+// Which tenant may write for an entity, and the state that entries about surfaces produce: claims, manifests, heartbeat
+// runs. log/FORMAT.md §4. Pure functions over a state that the caller passes in: the sequencer refuses drafts by these
+// rules, replays and monitors find violations with them. Browser-safe.
 
 import { portable } from '../crypto/portable.ts';
 import type { Suite } from '../crypto/suite.ts';
 import { toHex, utf8 } from '../encoding/bytes.ts';
 import { canonical } from '../encoding/canonical.ts';
-import type { Json, JsonObject } from '../encoding/json-types.ts';
+import type { Json, JsonObject } from '../encoding/json.ts';
 import { LogError } from '../errors.ts';
 import type { Heartbeat, Manifest, SurfaceReader } from '../types.ts';
 import { checkBuiltin, MANIFEST_MEMBERS } from './builtin.ts';
 
-/** The core's state about attempt surfaces, to read and to move on by one entry. */
+/** The core's state about attempt surfaces, with the changes that one entry makes. */
 export interface SurfaceState {
   readonly reader: SurfaceReader;
-  /** null: nobody owns the entity any more. `index` is that of the entry that says so. */
+  /** `tenant_ref` null: the entity has no owner any more. `index` is that of the entry that changed it. */
   setOwner(entity: string, tenant_ref: string | null, index: number): void;
   setManifest(entity: string, manifest: Manifest): void;
   setHeartbeat(entity: string, surface: string, heartbeat: Heartbeat): void;
 }
 
 /**
- * surface_manifest_hash: hex of SHA-256 of JCS of a manifest's members without itself. Of what is
- * passed in, other members (common ones, the hash) do not count.
+ * surface_manifest_hash: hex of SHA-256 of JCS of a manifest's members without itself. Other members of the argument
+ * (common ones, the hash) are ignored.
  */
 export function manifestHash(suite: Suite, members: JsonObject): string {
   const covered: Record<string, Json> = {};
@@ -41,7 +41,10 @@ export function isInForce(manifest: Manifest, at_ms: number): boolean {
   );
 }
 
-/** run_since_ms of a heartbeat: the run goes on while the interval is kept and stays the same. */
+/**
+ * run_since_ms of a heartbeat: the run continues as long as each heartbeat comes within the interval and the interval
+ * does not change.
+ */
 export function runSince(prev: Heartbeat | null, interval_ms: number, now_ms: number): number {
   const goesOn =
     prev !== null && prev.interval_ms === interval_ms && now_ms - prev.issued_at_ms <= interval_ms;
@@ -49,7 +52,8 @@ export function runSince(prev: Heartbeat | null, interval_ms: number, now_ms: nu
 }
 
 /**
- * An entry with `entity` is its owner's; an entry without one passes. Not for astl.entity.v1.
+ * Checks that an entry with `entity` comes from the owner of the entity. An entry without `entity` passes. Not for
+ * astl.entity.v1.
  *
  * @throws LogError `entity_unclaimed`, `entity_forbidden`
  */
@@ -57,14 +61,14 @@ function checkEntityWriter(statement: JsonObject, reader: SurfaceReader): void {
   const { entity, tenant_ref } = statement;
   if (typeof entity !== 'string') return;
   const owner = reader.owner(entity);
-  if (owner === null) throw new LogError('entity_unclaimed', 'nobody has claimed the entity');
+  if (owner === null) throw new LogError('entity_unclaimed', 'no tenant has claimed the entity');
   if (owner !== tenant_ref) {
     throw new LogError('entity_forbidden', 'the entity belongs to another tenant');
   }
 }
 
 /**
- * An astl.entity.v1: claim when nobody owns it, transfer and release by the owner.
+ * Checks an astl.entity.v1: an entity without an owner can be claimed; its owner may transfer or release it.
  *
  * @throws LogError `entry_invalid`, `entity_unclaimed`, `entity_forbidden`
  */
@@ -78,21 +82,22 @@ function checkClaim(statement: JsonObject, reader: SurfaceReader): void {
 }
 
 /**
- * An astl.manifest.v1 of the owner, with the right hash.
+ * Checks that an astl.manifest.v1 comes from the owner and has the right hash.
  *
  * @throws LogError `entry_invalid`, `entity_unclaimed`, `entity_forbidden`
  */
 function checkManifest(statement: JsonObject, reader: SurfaceReader): void {
   checkBuiltin(statement);
   checkEntityWriter(statement, reader);
-  // Manifests are rare: the portable hash serves, and the rule needs no suite.
+  // Manifests are rare, so the slower portable hash is enough and callers need not pass a suite.
   if (manifestHash(portable, statement) !== statement.surface_manifest_hash) {
     throw new LogError('entry_invalid', 'surface_manifest_hash is not the hash of the manifest');
   }
 }
 
 /**
- * An astl.heartbeat.v1 of the owner, whose run is that of the heartbeat before it or begins with it.
+ * Checks that an astl.heartbeat.v1 comes from the owner, and continues the run of the heartbeat before it or begins a
+ * new one.
  *
  * @throws LogError `entry_invalid`, `entity_unclaimed`, `entity_forbidden`
  */
@@ -110,7 +115,7 @@ function checkHeartbeat(statement: JsonObject, reader: SurfaceReader): void {
   }
 }
 
-/** The rule of this statement's type, whatever the type is. */
+/** Applies the rule of the statement's type. */
 export function checkSurfaces(statement: JsonObject, reader: SurfaceReader): void {
   switch (statement.type) {
     case 'astl.entity.v1':
@@ -127,7 +132,7 @@ export function checkSurfaces(statement: JsonObject, reader: SurfaceReader): voi
   }
 }
 
-/** Moves the state on by a statement that its rule let through; other types leave nothing. */
+/** Applies a checked statement to the state. Statements of other types change nothing. */
 export function applySurfaces(statement: JsonObject, index: number, state: SurfaceState): void {
   const { type } = statement;
   if (type === 'astl.entity.v1') {
@@ -180,7 +185,8 @@ function textOf(statement: JsonObject, name: string): string {
 
 function numberOf(statement: JsonObject, name: string): number {
   const value = statement[name];
-  if (!Number.isSafeInteger(value)) throw new LogError('entry_invalid', `${name} is no integer`);
+  if (!Number.isSafeInteger(value))
+    throw new LogError('entry_invalid', `${name} is not an integer`);
   return Number(value);
 }
 
@@ -188,13 +194,13 @@ function numberOf(statement: JsonObject, name: string): number {
 
 /** One manifest, as far as one surface is concerned; milliseconds of log time, both ends included. */
 export interface Span {
-  /** Of its entry; the manifest before it ends here. */
+  /** Time of its entry, at which the previous manifest ends. */
   readonly issued_at_ms: number;
   readonly lists: boolean;
   readonly from_ms: number;
-  /** Infinity where the manifest names no end. */
+  /** Infinity if the manifest names no end. */
   readonly until_ms: number;
-  /** null where the manifest promises no heartbeats. */
+  /** null if the manifest promises no heartbeats. */
   readonly interval_ms: number | null;
 }
 
@@ -211,7 +217,7 @@ export function spanOf(manifest: JsonObject, surface: string): Span {
 }
 
 /**
- * Each manifest lists the surface, and each millisecond of the window lies in the span of one.
+ * Whether each manifest lists the surface and each millisecond of the window lies in the span of one.
  * The spans are consecutive manifests of one entity, oldest first.
  */
 export function declares(
@@ -221,13 +227,13 @@ export function declares(
   let uncovered = window.from_ms;
   for (const [i, span] of spans.entries()) {
     const until = Math.min(span.until_ms, spans[i + 1]?.issued_at_ms ?? Infinity);
-    // A span lies between its manifest and the next one, so they are met in the order of time.
+    // A span lies between its manifest and the next one, so the spans are in order of time.
     if (span.from_ms <= uncovered && until >= uncovered) uncovered = until + 1;
   }
   return uncovered > window.to_ms && spans.every(({ lists }) => lists);
 }
 
-/** The smallest interval that a manifest promises; null when none does. */
+/** The smallest interval that one of the manifests promises; null if none promises heartbeats. */
 export function smallestInterval(spans: readonly Span[]): number | null {
   const intervals = spans.flatMap(({ interval_ms }) => interval_ms ?? []);
   return intervals.length === 0 ? null : Math.min(...intervals);

@@ -1,6 +1,7 @@
-// A broken rule of the log, with what proves it. log/FORMAT.md §7.
+// Broken rules of the log, with their proofs. log/FORMAT.md §7.
 
-import { LogError } from '../errors.ts';
+import type { LogError } from '../errors.ts';
+import { isLogError } from '../errors.ts';
 
 /** The rules of log/FORMAT.md §1 to §5 by name; stable across versions. */
 export const RULES = [
@@ -62,13 +63,16 @@ export const RULES = [
 /** The name of a rule. */
 export type Rule = (typeof RULES)[number];
 
-/** A rule that an entry breaks, before the entry is at hand to show. */
+const RULE_BROKEN_BRAND = Symbol.for('actlog.RuleBroken');
+
+/** Thrown by a check that does not know the entry: the broken rule, without the text that proves it. */
 export class RuleBroken extends Error {
   override readonly name = 'RuleBroken';
+  readonly [RULE_BROKEN_BRAND] = true;
   readonly rule: Rule;
   readonly related: readonly number[];
 
-  /** `related` are indexes of earlier entries that prove it together with this one. */
+  /** @param related indexes of earlier entries that prove the violation together with this one */
   constructor(rule: Rule, detail: string, related: readonly number[] = []) {
     super(detail);
     this.rule = rule;
@@ -76,13 +80,20 @@ export class RuleBroken extends Error {
   }
 }
 
-/** A rule that the log broke: not an error of ours, but a finding to show. */
+/** Whether a thrown value is a `RuleBroken`. */
+export const isRuleBroken = (thrown: unknown): thrown is RuleBroken =>
+  thrown instanceof Error && RULE_BROKEN_BRAND in thrown;
+
+const VIOLATION_BRAND = Symbol.for('actlog.Violation');
+
+/** A rule that the log broke. This is a finding about the log, not a failure of the program. */
 export class Violation extends Error {
   override readonly name = 'Violation';
+  readonly [VIOLATION_BRAND] = true;
   readonly rule: Rule;
-  /** Of the entry, or for a checkpoint its size. */
+  /** Index of the entry; for a checkpoint, its size. */
   readonly index: number;
-  /** The signed texts at hand that prove it, the offending entry last. */
+  /** The signed texts that prove it, the offending entry last. */
   readonly entries: readonly string[];
   /** Indexes of earlier entries that belong to the proof. */
   readonly related: readonly number[];
@@ -102,9 +113,13 @@ export class Violation extends Error {
   }
 }
 
+/** Whether a thrown value is a Violation, of this copy of the package or of another one. */
+export const isViolation = (thrown: unknown): thrown is Violation =>
+  thrown instanceof Error && VIOLATION_BRAND in thrown;
+
 /**
- * Runs a check that throws LogError, and throws `RuleBroken` in its place. `related` gives the indexes of the
- * earlier entries that the statement contradicts.
+ * Runs a check, and turns a LogError that it throws into a RuleBroken. `related` returns the indexes of the earlier
+ * entries that the statement contradicts.
  */
 export function under<T>(
   rule: Rule | ((error: LogError) => Rule),
@@ -114,7 +129,7 @@ export function under<T>(
   try {
     return check();
   } catch (cause) {
-    if (!(cause instanceof LogError)) throw cause;
+    if (!isLogError(cause)) throw cause;
     throw new RuleBroken(typeof rule === 'string' ? rule : rule(cause), cause.message, related());
   }
 }

@@ -13,9 +13,10 @@ import { join, relative, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { makeFolder, writeDurableFile } from './durable-file.ts';
 import { isJsonObject, parseJson } from '../encoding/json.ts';
-import type { Json, JsonObject } from '../encoding/json-types.ts';
-import { LogError } from '../errors.ts';
-import { LOG_KINDS, type Kind } from '../types.ts';
+import type { Json, JsonObject } from '../encoding/json.ts';
+import { isLogError, LogError } from '../errors.ts';
+import { LOG_KINDS } from '../types.ts';
+import type { Kind } from '../types.ts';
 import { FileRegister, registerName } from './register.ts';
 import type { FolderRegister, Register } from './register.ts';
 
@@ -32,12 +33,12 @@ export interface RegisterPlace {
 
 /** The register of a data folder, and what the operator should know about it. */
 export interface OpenedRegister {
-  /** The caller closes it when nothing advances it any more. */
+  /** The caller must close it after the last `advance`. */
   readonly register: FolderRegister;
   readonly notices: readonly Notice[];
 }
 
-/** A text for the operator, and whether something is amiss. */
+/** A message for the operator, and whether it is a warning. */
 export interface Notice {
   readonly level: 'info' | 'warn';
   readonly text: string;
@@ -46,12 +47,12 @@ export interface Notice {
 /** The name under which a register holds the identity of its data folder. */
 const FOLDER = 'folder';
 
-/** Where releases before the state folder kept the register: inside the data folder. */
+/** The place of the register in earlier releases: inside the data folder. */
 const oldFolder = (data: string): string => join(data, 'checkpoints');
 
 const markerOf = (data: string): string => join(data, 'folder.json');
 
-/** The numbers of the logs of a kind in a data folder, oldest first: the last one takes entries. */
+/** The numbers of the logs of a kind in a data folder, oldest first. Only the last one takes entries. */
 export function logNumbers(data: string, kind: Kind): number[] {
   const folder = join(data, kind);
   const names = existsSync(folder) ? readdirSync(folder) : [];
@@ -66,7 +67,7 @@ export function logNames(data: string): string[] {
   return LOG_KINDS.flatMap((kind) => logNumbers(data, kind).map((n) => registerName(kind, n)));
 }
 
-/** The folder for the registers of this user: XDG_STATE_HOME, or what the platform has in its place. */
+/** The folder for the registers of this user: in XDG_STATE_HOME, or in the platform's folder for application data. */
 export function stateFolder(): string {
   const { XDG_STATE_HOME = '', LOCALAPPDATA = '' } = process.env;
   if (XDG_STATE_HOME !== '') return join(XDG_STATE_HOME, 'actlog');
@@ -108,7 +109,7 @@ async function open(place: RegisterPlace, named: FolderRegister | null): Promise
   let held = await register.read(FOLDER);
   const former = await formerRegisters(place, register, id);
   if (held === null) {
-    for (const from of former) await carry(from, register);
+    for (const from of former) await copyValues(from, register);
     if (logs.length > 0 && (await lacksAll(register, logs))) throw missing(place, register);
     held = await bind(register, data, id, null);
   }
@@ -117,7 +118,7 @@ async function open(place: RegisterPlace, named: FolderRegister | null): Promise
   if (held['id'] !== id) throw foreign(place, register);
   const known = held['marker'] ?? null;
   if (known !== null && !sameIdentity(known, identity)) throw copied(place, register);
-  // What could not be read at first may be reliable under a newer kernel.
+  // A newer kernel may give reliable inodes and creation times for a file system that had none before.
   if (known === null && identity !== null) held = await bind(register, data, id, held);
   return { register, notices: await noticesOf(place, register, held, why) };
 }
@@ -135,7 +136,7 @@ async function namedRegister({
 }
 
 /**
- * The register of a data folder as it is, for reading; makes and changes nothing. It may hold nothing at all.
+ * Finds the register of a data folder for reading, without making or changing anything. It may be empty.
  */
 export async function findRegister(place: RegisterPlace): Promise<FolderRegister> {
   const named = await namedRegister(place);
@@ -148,7 +149,7 @@ export async function findRegister(place: RegisterPlace): Promise<FolderRegister
   return byId === null || (await old.names()).length > 0 ? old : byId;
 }
 
-/** Whether the register belongs to this data folder: null, or why a start would refuse it. */
+/** Why a start would refuse the register for this data folder; null if the register belongs to it. */
 export async function refusalOf(place: RegisterPlace): Promise<string | null> {
   const register = await findRegister(place);
   const held = await register.read(FOLDER);
@@ -160,7 +161,7 @@ export async function refusalOf(place: RegisterPlace): Promise<string | null> {
   return known === null || sameIdentity(known, identity) ? null : copied(place, register).message;
 }
 
-/** Whether the register is tied to a data folder, whichever that is. */
+/** Whether the register is tied to a data folder, this one or another. */
 export async function isTied(place: RegisterPlace): Promise<boolean> {
   return (await (await findRegister(place)).read(FOLDER)) !== null;
 }
@@ -177,8 +178,11 @@ export async function knownRegisters(): Promise<FileRegister[]> {
 }
 
 /**
- * Ties a register to a data folder whatever it was tied to: the logs have been compared. `found` is the register of
- * the same logs that a folder without its marker file belonged to; `values` are what the register is to hold.
+ * Ties a register to a data folder, after the caller has compared the logs. It does not matter what the register was
+ * tied to before.
+ *
+ * @param found the register of these logs, for a data folder that has lost its marker file; else null
+ * @param values the values that the register gets
  */
 export async function adoptFolder(
   place: RegisterPlace,
@@ -191,7 +195,7 @@ export async function adoptFolder(
     (await makeMarker(data, found === null ? undefined : relative(stateFolder(), found.folder)));
   const register = (await namedRegister(place)) ?? new FileRegister(join(stateFolder(), id));
   await register.prepare();
-  // The identity last: until then a start refuses the folder.
+  // The identity is written last: until then a start refuses the folder.
   for (const [name, value] of values) {
     await register.advance(name, await register.read(name), value);
   }
@@ -199,7 +203,10 @@ export async function adoptFolder(
   return register;
 }
 
-/** A data folder without its marker file is new, of an earlier release, or restored without it. */
+/**
+ * Refuses a data folder without a marker file unless it is new, or an earlier release made it. A folder that was
+ * restored without the file is recognised by its logs.
+ */
 async function refuseUnmarked(
   place: RegisterPlace,
   named: FolderRegister | null,
@@ -224,7 +231,7 @@ async function refuseUnmarked(
   }
 }
 
-/** Origin and key id of the note that a register holds of a log: they tell logs apart. */
+/** Origin and key id of the note of a log in a register. They identify the log. */
 function signerOf(value: JsonObject | null): string | null {
   const note = value?.['note'];
   const [, origin = '', signature = ''] =
@@ -255,7 +262,7 @@ async function readMarker(data: string): Promise<string | null> {
   return id;
 }
 
-/** Gives a data folder its id. Of two processes that start at once, both take what one of them wrote. */
+/** Writes the marker file with the id of a data folder. If another process writes it first, that id is used. */
 async function makeMarker(data: string, id = randomBytes(16).toString('hex')): Promise<string> {
   await writeDurableFile(markerOf(data), `${JSON.stringify({ id })}\n`, { replace: false }).catch(
     (error: unknown) => {
@@ -265,6 +272,7 @@ async function makeMarker(data: string, id = randomBytes(16).toString('hex')): P
   return (await readMarker(data)) ?? id;
 }
 
+/** Ties the register to a data folder: stores its id and identity in the register. */
 async function bind(
   register: Register,
   data: string,
@@ -277,14 +285,14 @@ async function bind(
   return (await register.read(FOLDER)) ?? next;
 }
 
-/** Of two processes that start at once, one changes the value; the other reads what it wrote. */
+/** Replaces the identity in the register. If another process replaces it first, that value stays. */
 async function changeFolder(
   register: Register,
   held: JsonObject | null,
   next: JsonObject,
 ): Promise<void> {
   await register.advance(FOLDER, held, next).catch((error: unknown) => {
-    if (!(error instanceof LogError) || error.code !== 'log_locked') throw error;
+    if (!isLogError(error) || error.code !== 'log_locked') throw error;
   });
 }
 
@@ -302,7 +310,9 @@ const RELIABLE: ReadonlyMap<bigint, string> = new Map([
 /** How long the file system may take to show a changed time. */
 const SETTLE_MS = 1000;
 
-/** Inode and creation time of the marker file; null with the reason where they are not reliable. */
+/**
+ * Inode and creation time of the marker file; null, with the reason, if the file system does not keep them reliably.
+ */
 async function identityOf(data: string): Promise<{ identity: JsonObject | null; why: string }> {
   const path = markerOf(data);
   const unreliable = (why: string) => ({ identity: null, why });
@@ -313,7 +323,7 @@ async function identityOf(data: string): Promise<{ identity: JsonObject | null; 
   }
   const before = await stat(path, { bigint: true });
   if (before.birthtimeNs === 0n) return unreliable('its file system keeps no creation times');
-  // Where a file system has no creation time, the time of the last change may be shown in its place.
+  // Some file systems report the time of the last change as the creation time. Changing the file reveals that.
   const until = performance.now() + SETTLE_MS;
   let after = before;
   while (after.ctimeNs === before.birthtimeNs && performance.now() < until) {
@@ -337,14 +347,15 @@ function sameIdentity(known: Json, found: JsonObject | null): boolean {
   );
 }
 
+/** Whether the register has none of these names. */
 async function lacksAll(register: Register, names: readonly string[]): Promise<boolean> {
   for (const name of names) if ((await register.read(name)) !== null) return false;
   return true;
 }
 
 /**
- * Where the register was before this start: in the data folder, as earlier releases had it, or where other settings
- * had put it.
+ * The other registers of this data folder: in the data folder, from an earlier release, or at the place that earlier
+ * settings named.
  */
 async function formerRegisters(
   { data, checkpoints = '' }: RegisterPlace,
@@ -366,10 +377,11 @@ async function formerRegisters(
   return former;
 }
 
-async function carry(from: FileRegister, to: FolderRegister): Promise<void> {
+/** Copies the values of a register to another one that does not have them. */
+async function copyValues(from: FileRegister, to: FolderRegister): Promise<void> {
   for (const name of await from.names()) {
     const value = name === FOLDER ? null : await from.read(name);
-    // A crash may have ended the move before.
+    // An earlier start may have copied some values before it crashed.
     if (value !== null && (await to.read(name)) === null) await to.advance(name, null, value);
   }
 }
@@ -397,8 +409,8 @@ async function noticesOf(
         level: 'info',
         text:
           `the checkpoint register ${register.place} is on the same file system as ${data}, and no witnesses are ` +
-          'configured: after a snapshot of that file system is restored, nothing shows that the logs had gone ' +
-          'further. Set CHECKPOINT_DIR to another disk, or configure WITNESS_POLICY. This is said once',
+          'configured: after a snapshot of that file system is restored, nothing shows that the logs had more ' +
+          'entries. Set CHECKPOINT_DIR to another disk, or configure WITNESS_POLICY. This message is shown once',
       });
       await changeFolder(register, held, { ...held, told: ['same-file-system'] });
     }
@@ -416,7 +428,7 @@ const refused = (message: string): LogError =>
 const copied = ({ data }: RegisterPlace, { place }: FolderRegister): LogError =>
   refused(
     `${data} is a copy or was restored from one: the checkpoint register ${place} belongs to the folder that it ` +
-      'was copied from, which may have signed more since, so that writing here could fork the log',
+      'was copied from, which may have signed more entries since, so that writing here could fork the log',
   );
 
 const foreign = ({ data }: RegisterPlace, { place }: FolderRegister): LogError =>
@@ -428,5 +440,5 @@ const foreign = ({ data }: RegisterPlace, { place }: FolderRegister): LogError =
 const missing = ({ data, checkpoints = '' }: RegisterPlace, { place }: FolderRegister): LogError =>
   refused(
     `${data} has logs, but their checkpoint register is missing in ${place}, so that nothing shows whether they ` +
-      `had gone further${checkpoints === '' ? '. If CHECKPOINT_DIR was set before, set it again' : ''}`,
+      `had more entries${checkpoints === '' ? '. If CHECKPOINT_DIR was set before, set it again' : ''}`,
   );

@@ -14,7 +14,7 @@ import { dirname, join, resolve } from 'node:path';
 export type Content = string | Uint8Array | ((file: FileHandle) => Promise<void>);
 
 export interface WriteOptions {
-  /** Only its owner may read the file: mode 0600 whatever the umask is; 0644 less the umask otherwise. */
+  /** Only the owner may read the file (mode 0600, whatever the umask is). Otherwise the mode is 0644 less the umask. */
   readonly secret?: boolean;
   /** Replaces a file of that name; with `false`, one that exists is an EEXIST error. */
   readonly replace?: boolean;
@@ -24,15 +24,15 @@ export interface WriteOptions {
   readonly times?: Pick<Stats, 'atime' | 'mtime'>;
 }
 
-/** A temporary file that was not touched for this long is not of a process that still runs. */
+/** A temporary file that was not modified for this long was left by a process that no longer runs. */
 export const IDLE_MS = 3_600_000;
 
 /** `<name>.<16 hexadecimal digits>.new`; earlier versions wrote `<name>.new`. */
 const TEMPORARY = /^(.+?)(?:\.[0-9a-f]{16})?\.new$/;
 
 /**
- * Writes a file; it is complete and on disk under its name when the promise resolves. When it rejects, the name has
- * the old file or, where only the last sync failed, the new one.
+ * Writes a file. It is complete and on disk under its name when the promise resolves. If the promise rejects, the old
+ * file is still there or, if only the sync of the folder failed, the new one.
  */
 export async function writeDurableFile(
   path: string,
@@ -43,7 +43,7 @@ export async function writeDurableFile(
   const file = await open(temporary, 'wx', secret ? 0o600 : 0o644);
   try {
     try {
-      // A stricter umask could leave a secret that its owner cannot read back.
+      // A stricter umask could make a secret unreadable for its owner.
       if (secret) await file.chmod(0o600);
       if (typeof content === 'function') await content(file);
       else await file.writeFile(content);
@@ -61,7 +61,10 @@ export async function writeDurableFile(
   if (sync_folder) await syncFolder(dirname(path));
 }
 
-/** A rename that never replaces, which is what `link` does; a file system without hard links is asked first. */
+/**
+ * Renames a file without replacing an existing one, by making a hard link. On a file system without hard links, it
+ * checks first whether the target exists.
+ */
 async function renameToNew(from: string, to: string): Promise<void> {
   try {
     await link(from, to);
@@ -88,8 +91,8 @@ async function exists(path: string): Promise<boolean> {
 }
 
 /**
- * Deletes the temporary files that killed processes left in a folder: all of them, or those of one file. The caller
- * has the folder, or that file, to itself; where others may write to it, `idle_ms: IDLE_MS` spares their files.
+ * Deletes the temporary files that killed processes left in a folder: all of them, or those of the file `of`. If other
+ * processes may write to the folder, the caller passes `idle_ms: IDLE_MS`, so that their files are not deleted.
  */
 export async function removeLeftovers(
   folder: string,
@@ -106,7 +109,7 @@ export async function removeLeftovers(
   }
 }
 
-/** Makes a folder and those above it that are missing; their names are on disk when it resolves. */
+/** Makes a folder and its missing parents. Their names are on disk when the promise resolves. */
 export async function makeFolder(path: string, mode?: number): Promise<void> {
   const first = await mkdir(path, { recursive: true, ...(mode === undefined ? {} : { mode }) });
   if (first === undefined) return;
@@ -115,7 +118,7 @@ export async function makeFolder(path: string, mode?: number): Promise<void> {
     await syncFolder(dirname(made));
 }
 
-/** Resolves when the names in a folder are on disk: files that were made, renamed or deleted in it before. */
+/** Syncs a folder: files that were made, renamed or deleted in it before are durably so when the promise resolves. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r');
   try {
@@ -132,12 +135,12 @@ async function ifThere<T>(reading: Promise<T>): Promise<T | null> {
   });
 }
 
-// Finds out whether a folder takes writes again, before the database is opened on it.
+// Checks that a folder accepts writes again before the database in it is opened.
 
-/** More than the next batches need, so that a disk that is full to the brim does not count. */
+/** More than the next batches need, so that an almost full disk is not taken for a writable one. */
 const PROBE_BYTES = 1024 * 1024;
 
-/** Rejects when the folder does not take a synced file of 1 MiB. */
+/** Rejects if a synced file of 1 MiB cannot be written to the folder. */
 export async function writable(folder: string): Promise<void> {
   const path = join(folder, '.probe');
   try {

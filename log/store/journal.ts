@@ -1,31 +1,31 @@
-// The journals of a LevelDB database: what was written last and is in no table yet. LevelDB drops damaged records
-// of a journal without a word, and takes a missing or emptied one for one that holds nothing. Here both are found
+// Checks the journals of a LevelDB database: the files with the last writes, which are in no table yet. LevelDB
+// silently drops damaged records of a journal, and treats a missing or truncated one as empty. This check finds both
 // before LevelDB opens the database. LevelDB, doc/log_format.md; the form of a record: db/write_batch.cc.
 //
-// A crash may cut off the end of a journal, in the middle of a write that was not acknowledged. Therefore a bad
-// place is damage only where a write that was synced follows it (the sync had made everything before it durable), or
-// where the database was closed in good order.
+// A crash may cut off the end of a journal, in the middle of a write that was not acknowledged. A bad record is
+// therefore reported as damage only if a synced write follows it, because the sync made everything before it durable,
+// or if the database was closed properly.
 
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LogError } from '../errors.ts';
 import { removeLeftovers, writeDurableFile } from './durable-file.ts';
 import { readManifest } from './manifest.ts';
-import { Damaged, recordsIn, Varints } from './leveldb-files.ts';
+import { isDamaged, recordsIn, Varints } from './leveldb-files.ts';
 
 const file = (folder: string): string => join(folder, 'IN_USE');
 
-/** How the last program that opened a database has left it; `open` while that program still runs. */
+/** Whether the last program that opened a database closed it, still has it open, or ended without closing it. */
 export type Left = 'closed' | 'open' | 'unclosed';
 
-/** What the file of a folder says, also of a folder that is not there. */
+/** Reads the file that records this. A missing folder counts as never opened. */
 export async function howLeft(folder: string): Promise<Left> {
   const pid = await readFile(file(folder), 'utf8').catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;
   });
   if (pid === null) return 'closed';
-  // In a container every program has the same number: one that is ours was another's before.
+  // In a container every program has the same process id, so our own id in the file is that of an earlier program.
   return Number(pid) !== process.pid && runs(Number(pid)) ? 'open' : 'unclosed';
 }
 
@@ -39,39 +39,39 @@ function runs(pid: number): boolean {
 }
 
 /**
- * Says that this program has the database open, also after a power cut; best effort, since a full disk must not keep it
- * from opening.
+ * Records that this program has the database open. The record survives a power failure. Best effort, because a full
+ * disk must not prevent opening.
  */
 export async function markInUse(folder: string): Promise<void> {
   try {
     await removeLeftovers(folder);
     await writeDurableFile(file(folder), String(process.pid));
   } catch {
-    // The next start does not compare the tables then; the scrub does.
+    // After a crash, the next start does not check the tables then. The periodic scrub does.
   }
 }
 
-/** Takes that back, while the database is still locked, so that nobody else's word is taken back. */
+/** Removes that record while the database is still locked, so that the record of another program is never removed. */
 export async function unmark(folder: string): Promise<void> {
   await rm(file(folder), { force: true }).catch(() => undefined);
 }
 
-/** Lengths of the journals when the database was closed, beside LevelDB's own files. */
+/** The file with the lengths of the journals at the last close. It is in the folder of the database. */
 const CLOSED = 'CLOSED';
-/** Before the rows of a record: the number of its first row (u64), and how many there are (u32). */
+/** The header of a record: the sequence number of its first row (u64) and the number of rows (u32). */
 const HEADER_BYTES = 12;
 const PUT = 1;
 
 const nameOf = (journal: number): string => `${String(journal).padStart(6, '0')}.log`;
 
-/** Whether a row is of a write that its writer waited for to be on disk. */
+/** Whether a row belongs to a synced write. */
 export type IsSynced = (key: Uint8Array) => boolean;
 
 /**
- * Looks for writes that the journals of a database have lost. Does nothing while another process opens it.
+ * Finds acknowledged writes that the journals of a database have lost. Does nothing while another process has it open.
  *
- * @param isSynced tells rows apart in a database that takes unsynced writes too
- * @throws LogError `store_corrupt`, naming the file and the byte, where acknowledged writes were lost
+ * @param isSynced whether the row with a key was written with a sync; by default all rows were
+ * @throws LogError `store_corrupt` with the file and the byte, if acknowledged writes were lost
  */
 export async function checkJournals(
   folder: string,
@@ -80,7 +80,7 @@ export async function checkJournals(
   const from = await oldestJournal(folder);
   if (from === 0) return;
   const missing = await compare(folder, from, isSynced).catch((error: unknown) => {
-    // A journal that went away between two looks is in a table by now.
+    // Another process has the database open, and LevelDB wrote this journal to a table and deleted it.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;
   });
@@ -93,20 +93,20 @@ export async function checkJournals(
   );
 }
 
-/** 0 where there is none, or where the MANIFEST does not read, which LevelDB names. */
+/** The number of the oldest journal; 0 if there is none, or if the MANIFEST is damaged, which LevelDB reports. */
 async function oldestJournal(folder: string): Promise<number> {
   try {
     return (await readManifest(folder))?.journal ?? 0;
   } catch (error) {
-    if (error instanceof Damaged) return 0;
+    if (isDamaged(error)) return 0;
     throw error;
   }
 }
 
-/** In words what the journals lack; null when they are whole. */
+/** Describes what the journals lack; null if they are complete. */
 async function compare(folder: string, from: number, isSynced: IsSynced): Promise<string | null> {
   const lengths = await lengthsIn(folder);
-  // Of an earlier closing unless it knows the journal that is in force: opening a database begins another.
+  // If the recorded lengths lack the current journal, they are from an earlier close, because each opening begins one.
   const closed = lengths.has(from);
   const there = await journalsIn(folder, from);
   if (!there.includes(from)) return `has lost its journal ${nameOf(from)}`;
@@ -123,13 +123,13 @@ async function compare(folder: string, from: number, isSynced: IsSynced): Promis
   return closed ? gap.found : null;
 }
 
-/** The first bad place, in words, and the number that the next row must have. */
+/** The first bad record, in words, and the sequence number that the next row must have. */
 interface Gap {
   found: string | null;
   next: number | null;
 }
 
-/** Whether a synced write follows a bad place. */
+/** Reads a journal. True if a synced write follows a bad record. */
 function follow(bytes: Buffer, name: string, gap: Gap, isSynced: IsSynced): boolean {
   for (const { at, record } of recordsIn(bytes)) {
     const batch = record === null ? null : batchIn(record);
@@ -162,13 +162,13 @@ function batchIn(record: Buffer): Batch | null {
       if (tag === PUT) reader.slice();
     }
   } catch (error) {
-    if (error instanceof Damaged) return null;
+    if (isDamaged(error)) return null;
     throw error;
   }
   return { first, count, keys };
 }
 
-/** Remembers how long the journals are, while the database is still open and takes no more writes; best effort. */
+/** Records the lengths of the journals before the database is closed, after its last write. Best effort. */
 export async function rememberJournals(folder: string): Promise<void> {
   try {
     const journals = await journalsIn(folder, 0);
@@ -177,7 +177,7 @@ export async function rememberJournals(folder: string): Promise<void> {
     );
     await writeDurableFile(join(folder, CLOSED), JSON.stringify(await Promise.all(lengths)));
   } catch {
-    // A full disk, or a journal that LevelDB has just emptied into a table: what remains is compared by checksums.
+    // The disk is full, or LevelDB has just deleted a journal. Without the lengths, only the checksums are compared.
   }
 }
 

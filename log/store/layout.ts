@@ -1,5 +1,5 @@
-// Where everything stands in the database: one prefix byte, then big-endian numbers, so that LevelDB's
-// byte order is the order of the log. A change here is a new store version.
+// The keys of the database: one prefix byte, then big-endian numbers, so that LevelDB's byte order is the order of the
+// log. A change here requires a new store version.
 
 import { crc32 } from 'node:zlib';
 import { LogError } from '../errors.ts';
@@ -25,14 +25,14 @@ export const NOTE = prefix('p');
 export const CORE_ROW = prefix('k');
 /** r: rows of plugins, `<plugin>/<rest>`. */
 export const PLUGIN_ROW = prefix('r');
-/** a: rows that are no function of the log: idempotency records, sealed disclosures. */
+/** a: rows that cannot be derived from the log: idempotency records, sealed disclosures. */
 export const ATTACHED_ROW = prefix('a');
-/** m: what the sequencer needs to go on. */
+/** m: named values of the store, such as the position of the sequencer. */
 export const META = prefix('m');
 
 const TWO_32 = 2 ** 32;
 
-/** A safe integer as u64, without the bigint that would take its time. */
+/** Writes a safe integer as u64. Two 32-bit writes are faster than one of a bigint. */
 function putU64(bytes: Buffer, n: number, at: number): void {
   bytes.writeUInt32BE(Math.floor(n / TWO_32), at);
   bytes.writeUInt32BE(n % TWO_32, at + 4);
@@ -90,7 +90,7 @@ export function readChainRowKey(key: Uint8Array): { ms: number; index: number } 
   return { ms: Number(view.readBigUInt64BE(33)), index: Number(view.readBigUInt64BE(41)) };
 }
 
-/** Key that finds an index by leaf hash; half of the hash is enough to be alone, the finder compares the rest. */
+/** Key that finds an index by leaf hash; half of the hash is almost always unique, and the reader compares the rest. */
 export function leafKey(leafHash: Uint8Array): Buffer {
   const key = Buffer.allocUnsafe(17);
   key[0] = LEAF;
@@ -122,32 +122,32 @@ export const readRowKey = (key: Uint8Array): string =>
   Buffer.from(key.buffer, key.byteOffset + 1, key.byteLength - 1).toString('utf8');
 
 /**
- * Key of a named value of the store itself; `reindex` stands while plugin rows are being rebuilt, `rows` says in
- * which form they are, `vkey` is the verifier key of the log.
+ * Key of a named value of the store itself; `reindex` exists while plugin rows are being rebuilt, `rows` records their
+ * forms, `vkey` is the verifier key of the log.
  */
 export const metaKey = (name: 'version' | 'state' | 'reindex' | 'rows' | 'vkey'): Buffer =>
   rowKey(META, name);
 
-// A checksum behind every value that no hash of the log covers. LevelDB may return a damaged block as if it were intact,
-// and the log would sign what it reads there. Entries and tiles are covered by the tree.
+// A checksum after every value that no hash of the log covers. LevelDB may return a damaged block as if it were intact,
+// and the log would sign wrong data. Entries and tiles need none, because they are compared with the tree.
 
 const CRC_BYTES = 4;
 
 const hashed = (key: Uint8Array): boolean => key[0] === ENTRY || key[0] === TILE;
 
-/** The value as it is stored: itself and, where no hash covers it, its checksum. */
+/** The stored form of a value: with a checksum, unless a hash of the log covers the value. */
 export function seal(key: Uint8Array, value: Uint8Array): Uint8Array {
   return hashed(key) ? value : sealRow(key, value);
 }
 
-/** The value of a stored one; `store_corrupt` when either its key or it was damaged. */
+/** The value of a stored form. Throws `store_corrupt` if the key or the value is damaged. */
 export function unseal(key: Uint8Array, sealed: Uint8Array): Uint8Array {
   return hashed(key) ? sealed : unsealRow(key, sealed, String.fromCharCode(key[0] ?? 0));
 }
 
-/** The value, then CRC-32 of key and value. */
+/** The value, followed by the CRC-32 of key and value. */
 export function sealRow(key: Uint8Array, value: Uint8Array): Uint8Array {
-  // The key stands before the value, so that one call sums both; what is stored begins behind it.
+  // The key is copied before the value, so that one call covers both. The stored form begins after the key.
   const { length } = key;
   const summed = Buffer.allocUnsafe(length + value.length + CRC_BYTES);
   summed.set(key);
@@ -157,7 +157,7 @@ export function sealRow(key: Uint8Array, value: Uint8Array): Uint8Array {
   return summed.subarray(length);
 }
 
-/** The value of a sealed one; `store_corrupt`, naming the kind of row, when its key or it was damaged. */
+/** The value without its checksum. Throws `store_corrupt` with the kind of row if the key or the value is damaged. */
 export function unsealRow(key: Uint8Array, sealed: Uint8Array, kind: string): Uint8Array {
   const length = sealed.length - CRC_BYTES;
   if (length >= 0) {

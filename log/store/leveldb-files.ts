@@ -3,20 +3,27 @@
 
 import crc32c from 'crc-32/crc32c.js';
 
-/** Bytes that are not what LevelDB has written there; the message is `at byte N`. */
+const BRAND = Symbol.for('actlog.Damaged');
+
+/** Thrown for bytes that LevelDB cannot have written; the message is `at byte N`. */
 export class Damaged extends Error {
+  readonly [BRAND] = true;
   constructor(at: number) {
     super(`at byte ${String(at)}`);
   }
 }
 
-/** Where a block of a table is, in bytes of its file. */
+/** Whether a thrown value is a `Damaged`. */
+export const isDamaged = (thrown: unknown): thrown is Damaged =>
+  thrown instanceof Error && BRAND in thrown;
+
+/** The position and length of a block, in bytes of its file. */
 export interface Handle {
   readonly offset: number;
   readonly size: number;
 }
 
-/** Reads numbers from `at` on, and moves `at` behind them; `Damaged` beyond the end. */
+/** Reads numbers at `at` and advances `at`. Throws `Damaged` beyond the end. */
 export class Varints {
   readonly #bytes: Buffer;
   at: number;
@@ -34,7 +41,7 @@ export class Varints {
     return { offset: this.next(), size: this.next() };
   }
 
-  /** Bytes that stand behind their length. */
+  /** Bytes that are preceded by their length. */
   slice(): Buffer {
     const length = this.next();
     const from = this.at;
@@ -43,7 +50,7 @@ export class Varints {
     return this.#bytes.subarray(from, this.at);
   }
 
-  /** LEB128 of up to 53 bits. */
+  /** A number in LEB128, up to 53 bits. */
   next(): number {
     const start = this.at;
     for (let n = 0, scale = 1; scale < Number.MAX_SAFE_INTEGER; scale *= 128) {
@@ -57,32 +64,32 @@ export class Varints {
   }
 }
 
-// Records of the journals and of the MANIFEST: blocks of 32 KiB with records whose parts have a checksum.
+// The record format of journals and MANIFESTs: blocks of 32 KiB with records in parts, each of which has a checksum.
 
 const BLOCK_BYTES = 32_768;
 const HEADER_BYTES = 7;
 const [FULL, FIRST, MIDDLE, LAST] = [1, 2, 3, 4] as const;
 const MASK_DELTA = 0xa282ead8;
 
-/** The CRC-32C that LevelDB stores masked, since what it sums may hold checksums itself. */
+/** The CRC-32C of a stored checksum. LevelDB masks checksums, because the covered bytes may contain checksums too. */
 export function unmasked(masked: number): number {
   const turned = (masked - MASK_DELTA) >>> 0;
   return ((turned >>> 17) | (turned << 15)) >>> 0;
 }
 
-/** A record, or a place where the bytes are none: LevelDB then drops all that follows in the block. */
+/** A record; or null at a position where the bytes are not one, and LevelDB would drop the rest of the block. */
 export interface Found {
   readonly at: number;
   readonly record: Buffer | null;
 }
 
-/** Every record of a file in order, and every place where its bytes are not one, also at the end of what was cut. */
+/** The records of a file in order, and the positions of damaged bytes, including an incomplete record at the end. */
 export function* recordsIn(bytes: Buffer): Generator<Found> {
   let parts: Buffer[] = [];
   let start = 0;
   for (let at = 0; at < bytes.length;) {
     const blockEnd = Math.min(bytes.length, (Math.floor(at / BLOCK_BYTES) + 1) * BLOCK_BYTES);
-    // What is too short for a header at the end of a block is padding.
+    // The end of a block that is too short for a header is padding.
     if (blockEnd - at < HEADER_BYTES) {
       if (blockEnd % BLOCK_BYTES !== 0 || bytes.subarray(at, blockEnd).some((byte) => byte !== 0)) {
         yield { at, record: null };
@@ -111,29 +118,29 @@ export function* recordsIn(bytes: Buffer): Generator<Found> {
 }
 
 /**
- * Whether a place where the bytes are no record is the end of a file that a crash cut off, or that is being written:
- * LevelDB takes that for the end, and anything else for corruption.
+ * Whether a damaged position is the end of a file that a crash cut off or that is being written. LevelDB treats this as
+ * the end of the file, and anything else as corruption.
  */
 export function isCutOff(bytes: Buffer, at: number): boolean {
   if (Math.floor(at / BLOCK_BYTES) !== Math.floor((bytes.length - 1) / BLOCK_BYTES)) return false;
   if (at + HEADER_BYTES > bytes.length) return true;
   const end = at + HEADER_BYTES + bytes.readUInt16LE(at + 4);
   if (end > bytes.length) return true;
-  // The first part of a record whose others were not written, or a block of which nothing was.
+  // Either the first part of a record whose other parts were not written, or a block that was not written at all.
   return (
     partAt(bytes, at, bytes.length)?.type === FIRST ||
     bytes.subarray(at).every((byte) => byte === 0)
   );
 }
 
-/** Where the next part with a checksum that holds begins; the end where there is none. */
+/** The position of the next part with a valid checksum; `end` if there is none. */
 function nextPart(bytes: Buffer, from: number, end: number): number {
   for (let at = from; at + HEADER_BYTES <= end; at += 1)
     if (partAt(bytes, at, end) !== null) return at;
   return end;
 }
 
-/** A part whose checksum holds; null for anything else. */
+/** The part at a position; null if its checksum is not valid. */
 function partAt(bytes: Buffer, at: number, end: number): { type: number; data: Buffer } | null {
   const type = bytes[at + 6] ?? 0;
   const from = at + HEADER_BYTES;
@@ -147,14 +154,14 @@ function partAt(bytes: Buffer, at: number, end: number): { type: number; data: B
 // Snappy blocks (google/snappy, format_description.txt). LevelDB compresses the lists of blocks that a table ends with,
 // unless compression is off.
 
-/** The most that a block of a table may have; LevelDB makes them of 4 KiB and one row. */
+/** Limit on the length of a block. LevelDB ends a block after the row with which it exceeds 4 KiB. */
 const MAX_BYTES = 1 << 28;
 
-/** The uncompressed bytes; what is no Snappy block is `Damaged` at the byte where the block begins. */
+/** Decompresses a Snappy block. Throws `Damaged` with the position of the block if it is malformed. */
 export function unsnappy(block: Buffer, at: number): Buffer {
   const reader = new Varints(block, 0);
   const length = reader.next();
-  // No element makes more than 64 bytes of three, or as many as it has.
+  // An element of three bytes gives at most 64 bytes; a literal gives as many bytes as it has.
   if (length > MAX_BYTES || length > block.length * 64) throw new Damaged(at);
   const out = Buffer.alloc(length);
   let made = 0;
@@ -184,7 +191,7 @@ export function unsnappy(block: Buffer, at: number): Buffer {
     const offset =
       (tag & 3) === 1 ? (tag >>> 5) * 256 + little(1) : little((tag & 3) === 2 ? 2 : 4);
     if (offset === 0 || offset > made || made + count > length) throw new Damaged(at);
-    // Byte by byte: a copy may reach into what it is making.
+    // Byte by byte, because a copy may overlap its own output.
     for (let i = 0; i < count; i += 1, made += 1) out[made] = out[made - offset] ?? 0;
   }
   if (made !== length) throw new Damaged(at);

@@ -1,7 +1,8 @@
-// What the current MANIFEST of a LevelDB database says: which tables are in use, and from which journal on writes
-// are not in them yet. Other files are leftovers of a crash, which LevelDB deletes. LevelDB, doc/impl.md, db/version_edit.cc.
+// Reads the current MANIFEST of a LevelDB database: the tables that are in use, and the oldest journal whose writes are
+// in no table yet. Other files were left by a crash, and LevelDB deletes them. The format is that of
+// https://github.com/google/leveldb (doc/impl, db/version_edit.cc).
 //
-// What LevelDB's own reader reports as corruption is `Damaged` here, so that LevelDB's answer to it stands.
+// A MANIFEST that LevelDB itself would refuse is `Damaged`; callers leave it to LevelDB to report that.
 
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,14 +14,14 @@ import { LogError } from '../errors.ts';
 export interface Manifest {
   /** The length of each table in bytes. */
   readonly tables: ReadonlyMap<number, number>;
-  /** The oldest journal that is read at the next opening; 0 before there is one. */
+  /** The oldest journal that LevelDB reads when it opens the database; 0 if there is none yet. */
   readonly journal: number;
 }
 
 /**
- * Reads the MANIFEST that CURRENT names, also of an open database; null where there is none.
+ * Reads the MANIFEST that CURRENT names; null if there is none. The database may be open.
  *
- * @throws Damaged where a record of it is not one
+ * @throws Damaged for a damaged record
  */
 export async function readManifest(folder: string): Promise<Manifest | null> {
   const current = await ifThere(readFile(join(folder, 'CURRENT'), 'utf8'));
@@ -30,7 +31,7 @@ export async function readManifest(folder: string): Promise<Manifest | null> {
   let journal = 0;
   for (const { at, record } of recordsIn(manifest)) {
     if (record === null) {
-      // The process that wrote the last edit died, or is writing it: the edit is not in force.
+      // The last edit was not written completely, or is being written, so it does not count.
       if (isCutOff(manifest, at)) break;
       throw new Damaged(at);
     }
@@ -109,22 +110,22 @@ async function ifThere<T>(reading: Promise<T>): Promise<T | null> {
   });
 }
 
-// CURRENT names the MANIFEST by which LevelDB finds the rest. Without it, LevelDB takes the folder for a new database and
-// deletes the tables that are there (LevelDB, doc/impl.md).
+// CURRENT names the MANIFEST by which LevelDB finds the rest. Without it, LevelDB takes the folder for a new database
+// and deletes the tables that are there (doc/impl of LevelDB).
 
-/** The MANIFEST of a first opening that was killed: nothing was written yet, and LevelDB begins again. */
+/** The MANIFEST that the first opening writes. If only this one exists, that opening was killed before any write. */
 const BEGUN = 'MANIFEST-000001';
 
 /**
- * Refuses a folder whose database has lost its CURRENT or the MANIFEST that this names, before LevelDB is let at it;
- * one that is missing, empty or of a first opening that was killed is none. Answers whether there is a database.
+ * Whether a folder contains a database. A folder that is missing or empty, or whose first opening was killed, does not.
+ * Must be called before LevelDB opens the folder.
  *
- * @throws LogError `store_corrupt`, naming what is missing and what helps
+ * @throws LogError `store_corrupt` if the database has lost CURRENT or the MANIFEST that it names, with what to do
  */
 export async function checkCurrent(folder: string): Promise<boolean> {
   const names = (await ifThere(readdir(folder))) ?? [];
   const current = await currentOf(folder);
-  // After the list was read: of a database that another process makes just now, it may have come since.
+  // CURRENT is read after the list of files, because another process may be creating the database.
   if (current === null) {
     const tables = names.filter((name) => /^\d+\.(ldb|sst|log)$/.test(name));
     if (tables.length === 0 && manifestsIn(names).every((name) => name === BEGUN)) return false;
@@ -132,7 +133,7 @@ export async function checkCurrent(folder: string): Promise<boolean> {
   }
   const [, manifest] = /^(MANIFEST-\d+)\n$/.exec(current) ?? [];
   if (manifest !== undefined && existsSync(join(folder, manifest))) return true;
-  // Another process that opens the database names a new one, and then removes the old one.
+  // Another process that opens the database writes a new MANIFEST and CURRENT, and then deletes the old MANIFEST.
   if ((await currentOf(folder)) !== current) return checkCurrent(folder);
   throw lost(
     folder,
@@ -147,13 +148,15 @@ export async function checkCurrent(folder: string): Promise<boolean> {
 const currentOf = (folder: string): Promise<string | null> =>
   ifThere(readFile(join(folder, 'CURRENT'), 'utf8'));
 
-/** Oldest first. */
+/** The MANIFESTs among these names, oldest first. */
 const manifestsIn = (names: readonly string[]): string[] =>
   names.filter((name) => /^MANIFEST-\d+$/.test(name)).sort((a, b) => numberOf(a) - numberOf(b));
 
 const numberOf = (manifest: string): number => Number(manifest.slice('MANIFEST-'.length));
 
-/** `missing` is the MANIFEST that CURRENT names. An older one does not know the newer tables: LevelDB would delete them. */
+/**
+ * `missing` is the MANIFEST that CURRENT names. An older one does not know the newer tables: LevelDB would delete them.
+ */
 function lost(folder: string, names: readonly string[], what: string, missing = BEGUN): LogError {
   const manifests = manifestsIn(names);
   const newest = manifests.filter((name) => numberOf(name) >= numberOf(missing)).at(-1);

@@ -14,7 +14,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, QueryResultRow } from 'pg';
 import { canonical } from '../encoding/canonical.ts';
 import { isJsonObject, parseJson } from '../encoding/json.ts';
-import type { JsonObject } from '../encoding/json-types.ts';
+import type { JsonObject } from '../encoding/json.ts';
 import { isLogError, LogError } from '../errors.ts';
 import { checkName } from './register.ts';
 import type { FolderRegister } from './register.ts';
@@ -171,7 +171,7 @@ export class PostgresRegister implements FolderRegister {
         throw await this.#conflict(name);
       } catch (cause) {
         if (isLogError(cause)) throw cause;
-        // The connection may have been lost after the commit: the stored value says whether it was.
+        // The connection may have been lost after the commit. The stored value shows whether the change was committed.
         const stored = await this.#text(name);
         if (stored === after) return;
         if (stored !== before) throw await this.#conflict(name);
@@ -181,7 +181,7 @@ export class PostgresRegister implements FolderRegister {
     }
   }
 
-  /** Deletes all values: they are in another register now. */
+  /** Deletes all values, after they were copied to another register. */
   async clear(): Promise<void> {
     await this.#query('DELETE FROM actlog_register', []);
   }
@@ -212,7 +212,7 @@ export class PostgresRegister implements FolderRegister {
     return row === undefined ? null : (row['value'] as string);
   }
 
-  /** Runs a statement that may be repeated, until it succeeds or the patience ends. */
+  /** Runs an idempotent statement, and repeats it until it succeeds or `patience_ms` is over. */
   async #query(sql: string, values: unknown[]): Promise<QueryResultRow[]> {
     const deadline = performance.now() + this.#patience_ms;
     for (;;) {
@@ -230,14 +230,14 @@ export class PostgresRegister implements FolderRegister {
     if (row === undefined) return this.#taken();
     return new LogError(
       'log_locked',
-      `${this.where(name)} is not what this process last read or wrote there: another service uses the same ` +
+      `${this.where(name)} has another value than this process last read or wrote: another service uses the same ` +
         'database, or the row was changed',
     );
   }
 
   async #taken(): Promise<LogError> {
     const [row] = await this.#query('SELECT address FROM actlog_lease', []);
-    const holder = row === undefined ? 'nobody' : (row['address'] as string);
+    const holder = row === undefined ? 'no process' : (row['address'] as string);
     return new LogError(
       'log_locked',
       `the lease in ${this.place} is held by ${holder}: one process at a time may write. Stop the other one, or ` +

@@ -1,15 +1,15 @@
-// The checkpoint register: a small store outside the databases that moves forward only.
+// The checkpoint register: a small store outside the databases, whose values only move forward.
 //
-// Each log keeps its last signed checkpoint in it, and the gateway's database the digest of its last write. A
-// database that holds less than the register is a restored backup (log/FORMAT.md §5). FileRegister keeps a file for
-// each name in a folder; postgres-register.ts keeps a row for each name in a shared database. Server only.
+// It holds the last signed checkpoint of each log, and the digest of the last write to the gateway's database. A
+// database with less data than the register records is a restored backup (log/FORMAT.md §5). FileRegister keeps a file
+// for each name in a folder; postgres-register.ts keeps a row for each name in a shared database. Server only.
 
 import { readdir, readFile, rm, rmdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fromBase64 } from '../encoding/bytes.ts';
 import { canonical } from '../encoding/canonical.ts';
 import { isJsonObject, parseJson } from '../encoding/json.ts';
-import type { Json, JsonObject } from '../encoding/json-types.ts';
+import type { Json, JsonObject } from '../encoding/json.ts';
 import { LogError } from '../errors.ts';
 import { Turns } from '../turns.ts';
 import type { Kind } from '../types.ts';
@@ -37,11 +37,11 @@ export interface Register {
   where(name: string): string;
 }
 
-/** The register of a data folder, as a start takes it over (data-folder.ts). */
+/** The register of a data folder, which a start opens (data-folder.ts). */
 export interface FolderRegister extends Register {
   /** The folder or the database, for messages. */
   readonly place: string;
-  /** Whether processes on other machines reach it. */
+  /** Whether processes on other machines can use it. */
   readonly shared: boolean;
 
   /**
@@ -61,16 +61,16 @@ export interface FolderRegister extends Register {
   close(): Promise<void>;
 }
 
-/** Lower-case words with hyphens: they are names of files and of rows. */
+/** Names are lower-case words with hyphens, because they are names of files and rows. */
 const NAME = /^[a-z][a-z0-9-]{0,63}$/;
 
-/** The name itself; a name that no register can hold is a defect of the caller. */
+/** Returns the name; throws an Error, which is a defect of the caller, if it is malformed. */
 export function checkName(name: string): string {
   if (!NAME.test(name)) throw new Error(`${name} is not a name of a register`);
   return name;
 }
 
-/** A temporary file of the register that is older was left by a process that was killed. */
+/** A temporary file of the register that is older than this was left by a killed process. */
 const SWEPT_AFTER_MS = 10_000;
 
 /**
@@ -83,7 +83,7 @@ export class FileRegister implements FolderRegister {
   readonly folder: string;
   readonly shared = false;
   readonly #turns = new Turns();
-  /** Names whose temporary files of killed processes are deleted. */
+  /** The names whose leftover temporary files were deleted. */
   readonly #swept = new Set<string>();
 
   constructor(folder: string) {
@@ -158,13 +158,13 @@ export class FileRegister implements FolderRegister {
     if (canonical(await this.read(name)) !== canonical(from)) {
       throw new LogError(
         'log_locked',
-        `${path} does not hold what this process last read or wrote there: another process uses the same ` +
+        `${path} has another value than this process last read or wrote: another process uses the same ` +
           'register, or the file was replaced',
       );
     }
     if (!this.#swept.has(name)) {
       await makeFolder(this.folder);
-      // A process that starts at the same time may be writing its own.
+      // Another process may be writing its own temporary file, so only old ones are deleted.
       await removeLeftovers(this.folder, { of: basename(path), idle_ms: SWEPT_AFTER_MS });
       this.#swept.add(name);
     }
@@ -172,7 +172,7 @@ export class FileRegister implements FolderRegister {
   }
 }
 
-/** A register whose changes stay in memory, for work that may still be given up. */
+/** A register that keeps changes in memory, for work that may still be abandoned. Reads fall through to the base. */
 export class DraftRegister implements Register {
   readonly #base: Register;
   /** The values that differ from those of the other register. */
@@ -192,7 +192,7 @@ export class DraftRegister implements Register {
 
   async advance(name: string, from: JsonObject | null, to: JsonObject): Promise<void> {
     if (canonical(await this.read(name)) !== canonical(from)) {
-      throw new LogError('log_locked', `${this.where(name)} does not hold what was read there`);
+      throw new LogError('log_locked', `${this.where(name)} has another value than was read`);
     }
     this.changes.set(name, to);
   }
@@ -206,10 +206,10 @@ function parsed(text: string): Json {
   }
 }
 
-// The value of a log in the register. A database that is behind it is a restored backup, and appending to it would fork
-// the log.
+// The value of a log in the register. A database with fewer entries is a restored backup, and appending to it would
+// fork the log.
 
-/** The last note that may have left the process, and a size and root that callers hold receipts for. */
+/** The last note that may have left the process, and the size and root up to which entries were acknowledged. */
 export interface Remembered extends JsonObject {
   readonly origin: string;
   /** null until the first checkpoint. */
@@ -220,7 +220,7 @@ export interface Remembered extends JsonObject {
 /** The name of a log in the register. */
 export const registerName = (kind: Kind, number: number): string => `${kind}-${String(number)}`;
 
-/** Reads the value of a log; null when there is none, `store_corrupt` when it is not one of a log. */
+/** Reads the value of a log; null if there is none. Throws `store_corrupt` if the value is not that of a log. */
 export async function readRemembered(register: Register, name: string): Promise<Remembered | null> {
   const value = await register.read(name);
   if (value === null) return null;

@@ -1,9 +1,9 @@
-// One database: synchronous point reads, one atomic synced batch for each round, ordered scans.
-// LevelDB errors leave here as LogErrors; nothing is ever repaired silently.
+// The database of a log: synchronous point reads, ordered scans, and atomic synced batches. Errors of LevelDB become
+// LogErrors. Nothing is repaired automatically.
 
 import { ClassicLevel } from 'classic-level';
 import { makeFolder } from './durable-file.ts';
-import { LogError } from '../errors.ts';
+import { isLogError, LogError } from '../errors.ts';
 import { checkCurrent } from './manifest.ts';
 import { checkJournals, howLeft, markInUse, rememberJournals, unmark } from './journal.ts';
 import { ATTACHED_ROW, metaKey, seal, STORE_VERSION, unseal } from './layout.ts';
@@ -28,19 +28,21 @@ export interface Range {
   readonly limit?: number;
 }
 
-/** What the core needs of a database; LevelDB's place can be taken by another engine that keeps this. */
+/** The database of one log. LevelDB implements it; another engine could. */
 export interface Store {
-  /** Whether a row or a block did not read since the database was opened; absent where that is not told. */
+  /**
+   * Whether a row or a block could not be read since the database was opened; absent if the engine does not report it.
+   */
   readonly damaged?: boolean;
   get(key: Uint8Array): Uint8Array | undefined;
   /**
-   * All or nothing, on disk when it resolves; with `sync: false` it outlives the process from then on, and a machine
-   * that dies only once something synced is written.
+   * Writes a batch atomically. It is on disk when the promise resolves. With `sync: false` it survives a crash of the
+   * process, but a power failure only after a later synced write.
    */
   write(writes: readonly Write[], options?: { readonly sync?: boolean }): Promise<void>;
   scan(range: Range): AsyncIterable<[Uint8Array, Uint8Array]>;
   scanKeys(range: Range): Promise<Uint8Array[]>;
-  /** A consistent copy of everything, as pairs in order, while writes go on. */
+  /** A consistent snapshot of all pairs, in order of the keys, while writes continue. */
   copy(): AsyncIterable<[Uint8Array, Uint8Array]>;
   close(): Promise<void>;
 }
@@ -55,37 +57,38 @@ const codeOf = (error: unknown): string | undefined => {
 
 /** How a database is opened. */
 export interface OpenStoreOptions {
-  /** Compares all checksums of its tables before. */
+  /** Whether to compare all checksums of its tables first. */
   readonly compare?: boolean;
-  /** Makes none where there is none. */
+  /** Whether to refuse a folder without a database instead of making one. */
   readonly existing?: boolean;
 }
 
 /**
- * Opens the LevelDB database in a folder, made when missing. All checksums of its tables are compared before, where
- * that is asked for and where the program that had it open last did not close it: a damaged block may be what ended it.
- * After a write that failed it takes no more, and must be closed and opened again.
+ * Opens the LevelDB database in a folder; a missing one is made. First, all checksums of its tables are compared if
+ * `compare` is set, or if the last program did not close it, which a damaged block may have ended. After a failed
+ * write, the store refuses further writes and must be opened again.
  *
- * @throws LogError `log_locked` when another process has it, `store_corrupt` when it does not read, `not_found` where
- *   an existing one was asked for and there is none
+ * @throws LogError `log_locked` if another process has it open, `store_corrupt` if it is damaged, `not_found` if
+ *   `existing` is set and there is none
  */
 export async function openStore(
   folder: string,
   { compare = false, existing = false }: OpenStoreOptions = {},
 ): Promise<Store> {
   try {
-    // Before there is a database object, since one opens by itself.
+    // Checked before the database object is made, because the object opens the database by itself.
     if (!(await checkCurrent(folder)) && existing) {
       throw new LogError(
         'not_found',
-        `there is no database in ${folder}: is it the data folder? What was lost, a backup or a mirror restores`,
+        `there is no database in ${folder}: check the path of the data folder, or restore the database from a backup ` +
+          'or a mirror',
       );
     }
     const left = await howLeft(folder);
     if (left === 'unclosed' || (compare && left === 'closed')) await checkTables(folder);
-    // LevelDB does not sync the folder above its own.
+    // LevelDB does not sync the parent of its folder.
     await makeFolder(folder);
-    // Attached rows alone may be written without a sync.
+    // Only attached rows may have been written without a sync.
     if (left !== 'open') await checkJournals(folder, (key) => key[0] !== ATTACHED_ROW);
   } catch (error) {
     throw translate(error, folder);
@@ -126,7 +129,7 @@ async function checkVersion(store: Store, folder: string): Promise<void> {
 }
 
 function translate(error: unknown, folder: string): LogError {
-  if (error instanceof LogError) return error;
+  if (isLogError(error)) return error;
   switch (codeOf(error)) {
     case 'LEVEL_LOCKED':
       return new LogError(
@@ -149,7 +152,10 @@ function translate(error: unknown, folder: string): LogError {
   }
 }
 
-/** What the system says, which is the innermost cause: `abstract-level` only says that it is not open. */
+/**
+ * The error of the operating system, which is the innermost cause: `abstract-level` only reports that the database is
+ * not open.
+ */
 export function systemReason(error: unknown): string {
   if (!(error instanceof Error)) return '';
   return error.cause instanceof Error ? systemReason(error.cause) : `: ${error.message}`;
@@ -181,7 +187,7 @@ class LevelStore implements Store {
   }
 
   async write(writes: readonly Write[], { sync = true } = {}): Promise<void> {
-    // A write that failed may have left half a record: LevelDB would lose what it writes behind it.
+    // A failed write may have left half a record, and LevelDB would lose records that it writes behind it.
     if (this.#failed !== null) throw translate(this.#failed, this.#folder);
     try {
       // The chained form costs an eighth of the array form on this thread.
@@ -233,7 +239,7 @@ class LevelStore implements Store {
   }
 
   async close(): Promise<void> {
-    // Closed a second time, the folder may be another's already.
+    // Not after an earlier close, because another process may have opened the database since.
     if (this.#db.status === 'open' && this.#failed === null) {
       await rememberJournals(this.#folder);
       await unmark(this.#folder);
@@ -241,7 +247,7 @@ class LevelStore implements Store {
     await this.#db.close();
   }
 
-  /** What a read throws; remembers that something is damaged. */
+  /** The error for a failed read. Records damage. */
   #unread(error: unknown): LogError {
     const translated = translate(error, this.#folder);
     this.#damaged ||= translated.code === 'store_corrupt';

@@ -1,52 +1,52 @@
-// The checksums of LevelDB's tables, which LevelDB itself does not compare as it is opened here: it takes a
-// block as it comes, and one whose lengths are damaged ends the process by an assertion of the library.
-// LevelDB, doc/table_format.md.
+// Checks the tables of a LevelDB database against their checksums (LevelDB, doc/table_format.md). LevelDB, as it is
+// opened here, does not compare them: it returns damaged blocks, and a block with damaged lengths ends the process with
+// an assertion.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import crc32c from 'crc-32/crc32c.js';
 import { LogError } from '../errors.ts';
 import { readManifest, type Manifest } from './manifest.ts';
-import { Damaged, type Handle, unmasked, unsnappy, Varints } from './leveldb-files.ts';
+import { Damaged, type Handle, isDamaged, unmasked, unsnappy, Varints } from './leveldb-files.ts';
 
 const FOOTER_BYTES = 48;
 const MAGIC = 0xdb4775248b80fb57n;
-/** After each block: one byte for its compression, and the masked CRC-32C over both. */
+/** The bytes after each block: one for its compression, and the masked CRC-32C of block and compression. */
 const TRAILER_BYTES = 5;
 const [UNCOMPRESSED, SNAPPY] = [0, 1] as const;
-/** Bytes that are checked before others get a turn: about a millisecond. */
+/** Bytes that are checked before other work may run; they take about a millisecond. */
 const SLICE_BYTES = 262_144;
 
-/** In place of the name of a table. */
+/** The name in a fault of the MANIFEST. */
 const MANIFEST = 'MANIFEST';
 
-/** What is wrong with a table, or with the MANIFEST. */
+/** A damaged or missing table, or a damaged MANIFEST. */
 export interface TableFault {
-  /** Of its file. */
+  /** The name of the file. */
   readonly table: string;
-  /** Follows the name of the table in a sentence. */
+  /** What is wrong, as the predicate of a sentence whose subject is the name of the table. */
   readonly what: string;
 }
 
 /** How tables are checked. */
 export interface TableCheck {
-  /** Resolves when as many further bytes may be read; at once unless given. */
+  /** Resolves when this many further bytes may be read. Default: at once. */
   readonly pace?: (bytes: number) => Promise<void>;
   /** Called after each table. */
   readonly onTable?: (checked: { readonly bytes: number; readonly of: number }) => void;
 }
 
 /**
- * Reads every table that the MANIFEST of a database lists, and compares all its blocks with their checksums; the
- * database may be open. Files that the MANIFEST does not list are not read: a killed process leaves unfinished ones,
- * which LevelDB deletes. A damaged MANIFEST is the only fault then.
+ * Compares all blocks of every table in the MANIFEST of a database with their checksums. The database may be open.
+ * Other files are not read, because a killed process may leave unfinished ones, which LevelDB deletes. If the MANIFEST
+ * is damaged, that is the only fault.
  */
 export async function* tableFaults(
   folder: string,
   { pace = () => Promise.resolve(), onTable }: TableCheck = {},
 ): AsyncGenerator<TableFault> {
   const tables = await tablesOf(folder);
-  if (tables instanceof Damaged) {
+  if (isDamaged(tables)) {
     yield { table: MANIFEST, what: `has a damaged record ${tables.message}` };
     return;
   }
@@ -61,13 +61,13 @@ export async function* tableFaults(
 }
 
 /**
- * Checks a whole database.
+ * Checks all tables of a database.
  *
- * @throws LogError `store_corrupt`, naming the first table that does not hold, and the byte where the block begins
+ * @throws LogError `store_corrupt` with the first faulty table, and the position of the damaged block
  */
 export async function checkTables(folder: string): Promise<void> {
   for await (const { table, what } of tableFaults(folder)) {
-    // LevelDB refuses to open with it, and says more.
+    // LevelDB refuses to open a damaged MANIFEST, and its message says more.
     if (table === MANIFEST) return;
     throw new LogError(
       'store_corrupt',
@@ -76,12 +76,12 @@ export async function checkTables(folder: string): Promise<void> {
   }
 }
 
-/** None where there is no database. */
+/** The tables in the MANIFEST; none if there is no database. */
 async function tablesOf(folder: string): Promise<Manifest['tables'] | Damaged> {
   try {
     return (await readManifest(folder))?.tables ?? new Map();
   } catch (error) {
-    if (error instanceof Damaged) return error;
+    if (isDamaged(error)) return error;
     throw error;
   }
 }
@@ -94,7 +94,7 @@ async function faultOf(
   let table = `${String(number).padStart(6, '0')}.ldb`;
   let content = await readIfThere(join(folder, table));
   if (content === null) {
-    // What LevelDB called them before version 1.14.
+    // The name of tables before LevelDB 1.14.
     const older = table.replace(/ldb$/, 'sst');
     content = await readIfThere(join(folder, older));
     if (content !== null) table = older;
@@ -120,7 +120,7 @@ async function faultOf(
     await pace(slice);
     return null;
   } catch (error) {
-    if (!(error instanceof Damaged)) throw error;
+    if (!isDamaged(error)) throw error;
     return { table, what: `has a damaged block ${error.message}` };
   }
 }
@@ -133,8 +133,8 @@ async function readIfThere(path: string): Promise<Buffer | null> {
 }
 
 /**
- * Where the blocks of a table are, in bytes of the file and without their trailers: what the metaindex and the index
- * lead to, once their own checksums hold.
+ * The blocks of a table, without their trailers: those that its metaindex and index list. Throws `Damaged` if the
+ * checksum of one of these lists is wrong.
  */
 export function* blocksOf(table: Buffer): Generator<Handle> {
   const footer = table.length - FOOTER_BYTES;
@@ -154,7 +154,7 @@ function checkBlock(table: Buffer, { offset, size }: Handle): void {
   if (table[end - 1] !== UNCOMPRESSED && table[end - 1] !== SNAPPY) throw new Damaged(offset);
 }
 
-/** The content of a block, once its checksum holds. */
+/** The content of a block, after its checksum was compared. */
 function blockAt(table: Buffer, handle: Handle): Buffer {
   checkBlock(table, handle);
   const { offset, size } = handle;
@@ -162,7 +162,7 @@ function blockAt(table: Buffer, handle: Handle): Buffer {
   return table[offset + size] === SNAPPY ? unsnappy(stored, offset) : stored;
 }
 
-/** The handles that the rows of an index block have as values; the block begins at a byte of its table. */
+/** The handles in the rows of an index block. `at` is the position of the block, for `Damaged`. */
 function* handlesIn(block: Buffer, at: number): Generator<Handle> {
   if (block.length < 4) throw new Damaged(at);
   const restarts = 4 * (block.readUInt32LE(block.length - 4) + 1);

@@ -1,7 +1,7 @@
-// The verifier of absence documents: the check of log/FORMAT.md §6, its result in plain words, and the times that it is
-// about. The words come from the result alone; what the document says of itself in words is never repeated.
+// The verifier of absence documents: checks a document (log/FORMAT.md §6), and describes the result in words and as
+// times for a timeline. The words are made from the result; no text of the document is printed.
 
-import type { Json, JsonObject } from '../encoding/json-types.ts';
+import type { Json, JsonObject } from '../encoding/json.ts';
 import { checkAbsence } from './absence.ts';
 import type { AbsenceResult } from './absence.ts';
 import type { Question } from './document.ts';
@@ -23,7 +23,7 @@ import { declaredKind } from '../map/grammar.ts';
 import { isChainKind } from '../map/key.ts';
 import type { Trust } from './trust.ts';
 import { besideOf } from './recognise.ts';
-import { openTree } from './witnessed.ts';
+import { openTree } from './trust.ts';
 
 const SCHEMA = 'svc-absence-witness-v1';
 
@@ -33,7 +33,7 @@ const ABSENCE_NOT_PROVEN = [
   ...NOT_PROVEN,
 ];
 
-/** Absence documents, alone or in an answer. */
+/** The verifier of absence documents, given alone or in an answer of the API. */
 export const absenceVerifier: Verifier = {
   kind: 'absence',
   title: 'an absence document',
@@ -42,7 +42,7 @@ export const absenceVerifier: Verifier = {
   recognise(value: JsonObject, text: string): Shown | null {
     if (value.schema === SCHEMA) return { kind: 'absence', document: text };
     if (memberOf(value, 'signature') !== null && memberOf(value, 'kid') !== null) return null;
-    // An answer that holds a whole document: what it wraps is what is checked.
+    // An API answer that contains a document: the contained document is checked.
     for (const name of ['document', 'witness']) {
       const document = objectOf(value[name]);
       if (document.schema === SCHEMA) {
@@ -65,7 +65,7 @@ export const absenceVerifier: Verifier = {
     return single('document', () => {
       const suite = suiteOf(asked);
       for (const { key } of [objectOf(parsedOf(document).question), question])
-        knowsKind(key, trust);
+        checkKind(key, trust);
       const result = answered(() => checkAbsence(document as Json, question, trust, { suite }));
       const members = parsedOf(document);
       const { verdict, proof, entries, as_of_ms, covers } = result;
@@ -104,8 +104,11 @@ export const absenceVerifier: Verifier = {
   },
 };
 
-/** A kind that this verifier does not know is one that a plugin has declared: the caller can name it. */
-function knowsKind(key: unknown, { kinds }: Trust): void {
+/**
+ * Throws Unanswerable for a chain kind that a plugin may have declared and `kinds` does not have: the number of its
+ * members is unknown, and the caller can give it.
+ */
+function checkKind(key: unknown, { kinds }: Trust): void {
   if (!Array.isArray(key) || typeof key[0] !== 'string') return;
   const [kind, ...members] = key as [string, ...unknown[]];
   if (isChainKind(kind) || kinds?.has(kind) === true || !declaredKind.test(kind)) return;
@@ -115,7 +118,7 @@ function knowsKind(key: unknown, { kinds }: Trust): void {
   );
 }
 
-/** A valid document that does not answer the question proves nothing about it: neither valid nor invalid. */
+/** Throws Unanswerable for a valid document that does not answer the question. */
 function answered(check: () => AbsenceResult): AbsenceResult {
   try {
     return check();
@@ -125,7 +128,7 @@ function answered(check: () => AbsenceResult): AbsenceResult {
   }
 }
 
-/** The entries of a document that holds, oldest first: what the log has under these names. */
+/** The entries that a valid document shows, oldest first. */
 const shownEntries = ({ entries }: JsonObject): JsonObject[] =>
   objectsOf(entries).map(({ entry }) => {
     const { index = null, entry_id = null, type = null, issued_at_ms = null } = parsedOf(entry);
@@ -137,11 +140,11 @@ function entryLine({ index, entry_id, type, issued_at_ms }: JsonObject): Line {
   return { name: 'entry', outcome: 'ok', detail };
 }
 
-/** A log may sign what the format forbids: nothing of it reaches a terminal as more than a name. */
+/** A name for a terminal. A log may have signed a name that the format forbids; it is replaced by `?`. */
 const named = (value: Json | undefined): string =>
   typeof value === 'string' && /^[\w.-]{1,256}$/.test(value) ? value : '?';
 
-/** One sentence or two, for people; `more` is that of the document, `origin` that of the log that was asked. */
+/** The result in one or two sentences. `more` is the member of the document, `origin` that of the log in question. */
 export function absenceWords(
   question: Question,
   result: AbsenceResult,
@@ -161,7 +164,7 @@ export function absenceWords(
   }
 }
 
-/** What the document's checkpoint shows of others than the log itself. */
+/** The cosignatures of the document's checkpoint, in words. */
 const absenceLines = ({ witnessed, map_verified, lag_ms }: AbsenceResult): Line[] => [
   {
     name: 'witnesses',
@@ -178,7 +181,7 @@ const absenceLines = ({ witnessed, map_verified, lag_ms }: AbsenceResult): Line[
   },
 ];
 
-/** What of the window stands on other pages. */
+/** The part of the window that other pages show, in words. */
 function pageWords({ after }: Question, { more }: { readonly more: boolean }): string {
   const before = after === undefined ? '' : `, after entry ${String(after)}`;
   return more ? `${before}, and more of it follow on further pages` : before;
@@ -195,7 +198,7 @@ function chainOf({ key }: Question): string {
     : `the chain ${kind} ${members.join(' ')}`;
 }
 
-/** Why nothing can stand in the window. */
+/** Why the window contains no entry, in words. */
 function reasonOf({ proof, covers }: AbsenceResult): string {
   if (covers !== undefined) {
     const window = `from ${timeWords(covers.from_ms)} to ${timeWords(covers.to_ms)}`;
@@ -211,7 +214,10 @@ function reasonOf({ proof, covers }: AbsenceResult): string {
   }
 }
 
-/** What makes an absence of entries one of acts: that the surface was declared, and, where that was promised, watched. */
+/**
+ * Why an absence of entries means an absence of acts, in words: the surface was declared and, if its manifest promises
+ * heartbeats, watched.
+ */
 function declaredWords({ key: [kind] }: Question, result: AbsenceResult): string {
   if (kind !== 'surface') return '';
   const { heartbeat_interval_ms } = result;
@@ -222,13 +228,16 @@ function declaredWords({ key: [kind] }: Question, result: AbsenceResult): string
   return ` A manifest in force declared the surface all along; ${watched}.`;
 }
 
-/** A time of log as ISO 8601; as its milliseconds where that is no date. */
+/** A log time as ISO 8601, or in milliseconds if it is beyond the range of dates. */
 export function timeWords(ms: number): string {
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? `${String(ms)} ms` : date.toISOString();
 }
 
-/** The times of a document that holds, oldest first: the window, what is on the chain around it, how far the log was. */
+/**
+ * The times of a valid document for a timeline, oldest first: the window, the entries of the chain in and around it,
+ * and the time of the map head.
+ */
 function momentsOf(document: JsonObject, question: Question, as_of_ms: number): Moment[] {
   const moments: Moment[] = [
     { ms: question.from_ms, kind: 'opens', label: 'The window opens' },

@@ -1,43 +1,56 @@
-// Absence documents: proof of what stands on a chain in a window of log time, or that nothing does.
-// log/FORMAT.md §6, steps 0 to 8. The document is hostile; question and trust are the caller's.
+// Checks absence documents: proofs that a chain has exactly the shown entries in a window of log time, or none
+// (log/FORMAT.md §6, steps 0 to 8). The document is untrusted; the caller provides the question and the trust.
 
 import type { Suite } from '../crypto/suite.ts';
 import { toHex, utf8 } from '../encoding/bytes.ts';
 import { canonical } from '../encoding/canonical.ts';
 import { isJsonObject } from '../encoding/json.ts';
-import type { Json, JsonObject } from '../encoding/json-types.ts';
-import { LogError } from '../errors.ts';
-import { checkFollows, checkNext, checkWindowEmpty, readClosing } from './chain.ts';
-import type { Closing, Ground } from './chain.ts';
-import { checkQuestion, isInside, readDocument, readQuestion } from './document.ts';
+import type { Json, JsonObject } from '../encoding/json.ts';
+import { isLogError, LogError } from '../errors.ts';
+import {
+  checkFollows,
+  checkNext,
+  checkWindowEmpty,
+  readClosing,
+  readCoverage,
+  readDeclared,
+} from './chain.ts';
+import type { Closing, Ground, SurfaceWindow } from './chain.ts';
+import {
+  checkQuestion,
+  isInside,
+  readDocument,
+  readQuestion,
+  list,
+  refused,
+  string,
+} from './document.ts';
 import type { Question } from './document.ts';
-import { linkOn, openEntry } from './open.ts';
-import type { OpenedEntry } from './open.ts';
+import { linkOn, openEntry } from './entry.ts';
+import type { OpenedEntry } from './entry.ts';
 import { verifyReceipt } from './receipt.ts';
-import { list, refused, string } from './shape.ts';
-import { readCoverage, readDeclared } from './surface.ts';
-import type { SurfaceWindow } from './surface.ts';
-import { SKEW_MS } from './trust.ts';
-import type { Trust } from './trust.ts';
-import { checkWitnesses, openTree } from './witnessed.ts';
-import type { Vouched } from './witnessed.ts';
+import { SKEW_MS, checkWitnesses, openTree } from './trust.ts';
+import type { Trust, Vouched } from './trust.ts';
 
-/** UNDECLARED and UNDERSAMPLED say only that the document shows no more. */
+/**
+ * UNDECLARED and UNDERSAMPLED mean that no entries were logged, but that the document does not prove an absence of
+ * acts.
+ */
 export type Verdict = 'PRESENT' | 'UNDECLARED' | 'UNDERSAMPLED' | 'ABSENT';
 
 /** What a document proves. */
 export interface AbsenceResult extends Vouched {
   readonly verdict: Verdict;
   readonly proof: Closing['type'];
-  /** How many entries of the window it shows; with `more` in the document others follow on further pages. */
+  /** How many entries of the window the document shows. If it has the member `more`, further pages show the others. */
   readonly entries: number;
-  /** The question of the document, where its window is wider than the one that was asked about. */
+  /** The question of the document, if its window is wider than that of the caller's question. */
   readonly covers?: Question;
-  /** Time of the map head: the log as of then is what the document speaks of. */
+  /** The time of the map head. The document is about the log at that time. */
   readonly as_of_ms: number;
   /**
-   * Smallest interval in which the shown manifests promise heartbeats, which then cover the window of an ABSENT one;
-   * null where they promise none, and nothing shows that anybody watched.
+   * The smallest interval in which the shown manifests promise heartbeats. If the verdict is ABSENT, heartbeats in this
+   * interval cover the window. Null if no heartbeats are promised; nothing shows then that the surface was watched.
    */
   readonly heartbeat_interval_ms: number | null;
 }
@@ -45,12 +58,12 @@ export interface AbsenceResult extends Vouched {
 /** How a document is checked. */
 export interface AbsenceOptions {
   readonly suite: Suite;
-  /** The verifier's clock, which closes the window where there is no witness policy. */
+  /** The time of the verifier. Without a witness policy, the window must end before it. Default: the current time. */
   readonly now_ms?: number;
 }
 
 /**
- * Checks a document, as text or parsed, against its own question, and then whether it answers the caller's.
+ * Checks a document, given as text or parsed, for its own question, and then whether it answers the caller's question.
  *
  * @throws LogError `document_invalid` with the step of log/FORMAT.md §6 and the reason; `question_unanswered` when the
  *   document is valid and the caller's question is neither its own nor one that log/FORMAT.md §6.9 derives from it
@@ -101,9 +114,9 @@ export function checkAbsence(
   step('receipt', () => {
     checkReceipt(suite, trust, parsed);
   });
-  // Now the caller's question. The declaration and the heartbeats of a window hold for a part of it.
+  // The caller's question. A window that was declared and watched was so in each of its parts.
   const same = isInside(own, asked);
-  // UNDECLARED and UNDERSAMPLED say nothing of a part of the window.
+  // UNDECLARED and UNDERSAMPLED may be false for a part of the window.
   const answers = same || ((asked.after ?? parsed.more) === undefined && !proven.startsWith('UN'));
   if (!answers || !isInside(asked, own)) {
     throw new LogError('question_unanswered', 'step 0: another question');
@@ -135,7 +148,10 @@ function openMapHead(
   return entry;
 }
 
-/** Steps 6 to 8 without entries. What is in the document is checked even where the verdict does not need it. */
+/**
+ * Steps 6 to 8: the verdict for a window without entries. `declared` and `coverage` are checked even if the verdict
+ * does not need them.
+ */
 function verdictOf(
   ground: Ground,
   window: SurfaceWindow | null,
@@ -169,35 +185,35 @@ function surfaceWindow({ key, from_ms, to_ms }: Question): SurfaceWindow | null 
   return { entity, surface, from_ms, to_ms };
 }
 
-/** `receipt` is a receipt of an entry that commits to the document without it. */
+/** Checks the member `receipt`: a receipt of an entry that contains the hash of the document without this member. */
 function checkReceipt(suite: Suite, trust: Trust, document: JsonObject): void {
   if (document.receipt === undefined) return;
   const { receipt, ...rest } = document;
   if (!isJsonObject(receipt)) throw refused('receipt is not an object');
   const { valid, statement } = verifyReceipt(receipt, trust, { suite });
-  if (!valid) throw refused('receipt does not hold');
+  if (!valid) throw refused('receipt is not valid');
   if (statement?.document_sha256 !== toHex(suite.sha256(utf8(canonical(rest))))) {
     throw refused('receipt is of another document');
   }
 }
 
-/** Whatever a check throws becomes the refusal of the document, with the step it belongs to. */
+/** Runs a check and refuses the document with the number of the step if the check throws a LogError. */
 function step<T>(name: string, check: () => T): T {
   try {
     return check();
   } catch (cause) {
-    if (!(cause instanceof LogError)) throw cause;
+    if (!isLogError(cause)) throw cause;
     throw refused(`${name}: ${cause.message}`, cause);
   }
 }
 
-// The entries that a PRESENT document shows: all of the window, or one page of them (log/FORMAT.md §6.5).
+// The entries of a PRESENT document: all entries of the window, or one page of them (log/FORMAT.md §6.5).
 
-/** Most entries on one page of a document. */
+/** Limit on the entries on one page of a document. */
 const MAX_ENTRIES = 100;
 
 /**
- * Step 5: the entries of the window, oldest first and without a gap; returns their times.
+ * Step 5: checks that the entries are those of the window, oldest first and without a gap. Returns their times.
  *
  * @throws LogError of the check that failed
  */

@@ -1,30 +1,31 @@
-// What a check of a document comes to, in one shape for every document type, and what a verifier of a type is.
+// Findings, the results of checking a document, and verifiers, which make them. Both are the same for every type of
+// document.
 //
 // A verifier is a pure function of the document, the trust and the question. `actlog verify`, the page /verify and
-// callers of `actlog/verify` print its findings; none of them decides anything.
+// callers of `actlog/verify` display its findings, and make no decision themselves.
 
 import { portable } from '../crypto/portable.ts';
 import type { Suite } from '../crypto/suite.ts';
 import { isJsonObject, parseJson } from '../encoding/json.ts';
-import type { Json, JsonObject } from '../encoding/json-types.ts';
-import { LogError } from '../errors.ts';
+import type { Json, JsonObject } from '../encoding/json.ts';
+import { isLogError, LogError } from '../errors.ts';
 import { checkInclusion, stepsOfInclusion } from '../merkle/check.ts';
 import { fromBase64, toHex } from '../encoding/bytes.ts';
 import { EMPTY_ROOT, leafOf, nodeHash } from '../merkle/hash.ts';
 import type { Question } from './document.ts';
 import type { Trust } from './trust.ts';
 
-/** Most bytes of a document: a full page of the largest entries, and room for the rest. */
+/** Limit on the bytes of a document: more than a full page of the largest entries. */
 export const MAX_BYTES = 24 * 1024 * 1024;
 
-/** One check: it holds, it fails, or the document does not show it. */
+/** The outcome of one check. `not_shown`: the document lacks what the check needs. */
 export interface Line {
   readonly name: string;
   readonly outcome: 'ok' | 'failed' | 'not_shown';
   readonly detail: string;
 }
 
-/** The way from a leaf to the root, each hash in hex. */
+/** The inclusion path from a leaf to the root, for display. Hashes are in hex. */
 export interface Way {
   readonly index: number;
   readonly size: number;
@@ -36,57 +37,59 @@ export interface Way {
   }[];
 }
 
-/** One time that an absence document is about. */
+/** A point on the timeline of an absence document. */
 export interface Moment {
   readonly ms: number;
   readonly kind: 'opens' | 'closes' | 'entry' | 'as_of';
   readonly label: string;
-  /** The entry of this time, where there is one. */
+  /** The index of the entry, if the point is one. */
   readonly index?: number;
 }
 
-/** What a check came to. */
+/** The result of checking a document. */
 export interface Finding {
   readonly valid: boolean;
-  /** Beside `valid: false` where nothing is known to be wrong, and the kit is too small to tell. */
+  /**
+   * Set together with `valid: false` if the kit is too old to decide, and no check shows that the document is wrong.
+   */
   readonly untold?: true;
   /** The verdict of an absence document; else `VALID` or `INVALID`. */
   readonly verdict: string;
-  /** One sentence without its period: what is shown, or what is wrong. */
+  /** One sentence without its period: what the document proves, or what is wrong with it. */
   readonly summary: string;
   readonly checks: readonly Line[];
   /** Further members of the JSON output of `actlog verify`. */
   readonly facts: JsonObject;
-  /** What is not proven even though the document holds. */
+  /** What a valid document does not prove. */
   readonly not_proven: readonly string[];
   readonly way?: Way;
   readonly moments?: readonly Moment[];
-  /** What the log signed; only in a valid finding. */
+  /** The signed statement of the entry; only if the document is valid. */
   readonly statement?: JsonObject;
-  /** The checkpoint of the check, to compare with one that the reader has seen before. */
+  /** The checkpoint that the check used, so that the reader can compare it with one that was seen before. */
   readonly seen?: { readonly origin: string; readonly note: string; readonly size: number };
 }
 
-/** What the caller brings beside the document and the trust. */
+/** What the caller gives in addition to the document and the trust. */
 export interface Asked {
-  /** `portable` unless given. */
+  /** Default: `portable`. */
   readonly suite?: Suite;
-  /** The kit, whose keys of other purposes AIR exports and COSE messages are checked with. */
+  /** The kit. AIR exports and COSE messages are checked with its keys of other purposes than receipts. */
   readonly kit?: JsonObject;
   /** The question that an absence document must answer. */
   readonly question?: Question;
-  /** A receipt, or the exact text of an entry, for a document that proves a place only. */
+  /** A receipt, or the exact text of an entry, for a document that proves only the inclusion of an entry. */
   readonly receipt?: string;
   /** A C2SP tlog-proof that came beside a receipt. */
   readonly tlogProof?: string;
 }
 
-/** A document as recognised: JSON, its text where the exact text counts, or bytes of COSE. */
+/** A recognised document: JSON, its text if the exact text matters, or the bytes of a COSE message. */
 export interface Shown {
   readonly kind: string;
   readonly document: Json | Uint8Array;
   readonly tlogProof?: string;
-  /** Members of the answer around the document, which nothing checks. */
+  /** The names of the members of the answer around the document, which nothing checks. */
   readonly beside?: readonly string[];
 }
 
@@ -94,32 +97,39 @@ export interface Shown {
 export interface Verifier {
   /** Its name in the JSON output of `actlog verify`. */
   readonly kind: string;
-  /** What people call the document, such as `a receipt`. */
+  /** The name of the document type for people, such as `a receipt`. */
   readonly title: string;
-  /** Values of `schema` of the JSON documents that it checks. */
+  /** The values of the member `schema` of the JSON documents that it checks. */
   readonly schemas?: readonly string[];
-  /** What of an answer around the document is checked, in words. */
+  /** The part of an answer that is checked, in words. Default: `its receipt`. */
   readonly part?: string;
   /**
-   * The document in a JSON object that no `schemas` names; null when there is none. `text` is the object as it came.
+   * Finds the document of this type in a JSON object whose schema no verifier lists; null if there is none. `text` is
+   * the exact text of the object.
    *
-   * @throws Unanswerable for what is of this type and incomplete
+   * @throws Unanswerable if the document is of this type, but incomplete
    */
   recognise?(value: JsonObject, text: string): Shown | null;
-  /** The origin that a document claims, to choose the log of the kit; null when it claims none. */
+  /** The origin that a document claims, by which the log of the kit is chosen; null if it claims none. */
   originOf(document: Shown['document']): string | null;
   /**
-   * Checks a document against one log that is trusted.
+   * Checks a document with the trusted keys of one log.
    *
-   * @throws Unanswerable when the caller has to bring more
+   * @throws Unanswerable if the caller must give more
    */
   check(document: Shown['document'], trust: Trust, asked: Asked): Finding | Promise<Finding>;
 }
 
-/** Nothing that can be checked, or not with what the caller brought: neither valid nor invalid. */
+const BRAND = Symbol.for('actlog.Unanswerable');
+
+/**
+ * Thrown for a document that cannot be checked, or not with the arguments of the caller. It is neither valid nor
+ * invalid.
+ */
 export class Unanswerable extends Error {
   override readonly name = 'Unanswerable';
-  /** What the caller could bring. */
+  readonly [BRAND] = true;
+  /** The argument that the caller must add, if that would help. */
   readonly needs: 'question' | 'entry' | null;
 
   constructor(message: string, needs: Unanswerable['needs'] = null) {
@@ -128,59 +138,63 @@ export class Unanswerable extends Error {
   }
 }
 
+/** Whether a thrown value is an Unanswerable, of this copy of the package or of another one. */
+export const isUnanswerable = (thrown: unknown): thrown is Unanswerable =>
+  thrown instanceof Error && BRAND in thrown;
+
 /** Ends a check with the reason why it fails. */
 export function refuse(message: string): never {
   throw new LogError('document_invalid', message);
 }
 
-/** What no document of the log proves. */
+/** Statements that no document of the log proves. */
 export const NOT_PROVEN = [
   'That what a caller told the service is true: the log keeps what was said, when and in which order.',
   'That the log shows everybody the same tree. Witnesses and what your browser saw before speak about that.',
 ] as const;
 
-/** What came of one check: its detail, or that the document does not show it. */
-type Told = string | { readonly not_shown: string };
+/** The result of a check that did not fail: its detail, or what the document does not show. */
+type Detail = string | { readonly not_shown: string };
 
-/** Runs checks one after the other and keeps what came of each, also of those after one that failed. */
+/** Runs checks one after the other and keeps every outcome, including those after a failed check. */
 export class Lines {
   readonly all: Line[] = [];
 
-  /** Notes one check; false when it failed. */
-  async run(name: string, check: () => Told | Promise<Told>): Promise<boolean> {
+  /** Runs one check and records its outcome. Returns false if it failed. */
+  async run(name: string, check: () => Detail | Promise<Detail>): Promise<boolean> {
     try {
-      const told = await check();
-      if (typeof told === 'string') this.all.push({ name, outcome: 'ok', detail: told });
-      else this.all.push({ name, outcome: 'not_shown', detail: told.not_shown });
+      const detail = await check();
+      if (typeof detail === 'string') this.all.push({ name, outcome: 'ok', detail });
+      else this.all.push({ name, outcome: 'not_shown', detail: detail.not_shown });
       return true;
     } catch (error) {
-      if (!(error instanceof LogError)) throw error;
+      if (!isLogError(error)) throw error;
       this.all.push({ name, outcome: 'failed', detail: error.message });
       return false;
     }
   }
 
-  /** Notes one check that also has a value, after its detail; undefined when it failed. */
+  /** Runs one check that returns its detail and a value. Returns the value; undefined if the check failed. */
   async take<T>(
     name: string,
-    check: () => readonly [Told, T] | Promise<readonly [Told, T]>,
+    check: () => readonly [Detail, T] | Promise<readonly [Detail, T]>,
   ): Promise<T | undefined> {
     let taken: T | undefined;
     await this.run(name, async () => {
-      const [told, value] = await check();
+      const [detail, value] = await check();
       taken = value;
-      return told;
+      return detail;
     });
     return taken;
   }
 
-  /** The finding, with this sentence when nothing failed. */
+  /** The finding, with this summary if no check failed. */
   finding(summary: string, found: Partial<Finding> = {}): Finding {
     return findingOf(this.all, summary, found);
   }
 }
 
-/** The finding of these checks: `summary` and `found` hold when none of them failed. */
+/** The finding of these checks. `summary` and `found` are used if none of them failed. */
 export function findingOf(
   checks: readonly Line[],
   summary: string,
@@ -195,7 +209,7 @@ export function findingOf(
   return { valid: false, verdict: 'INVALID', summary: said, checks, facts, not_proven: [] };
 }
 
-/** The finding of one check that throws for what does not hold; the reason is its summary. */
+/** The finding of a single check. If the check throws a LogError, its message is the summary. */
 export async function single(
   name: string,
   run: () =>
@@ -206,30 +220,30 @@ export async function single(
     const { detail, summary, checks = [], ...found } = await run();
     return findingOf([{ name, outcome: 'ok', detail }, ...checks], summary, found);
   } catch (error) {
-    if (!(error instanceof LogError)) throw error;
+    if (!isLogError(error)) throw error;
     const finding = findingOf([{ name, outcome: 'failed', detail: error.message }], '');
     return { ...finding, summary: error.message };
   }
 }
 
-/** What a check says of an entry whose key the kit does not have. */
-const STRANGE = 'kid is not a trusted receipt key';
+/** The end of the detail of a check that failed because the kit does not have the key of the entry. */
+const UNKNOWN_KEY = 'kid is not a trusted receipt key';
 
 /**
- * Why an invalid finding tells nothing; null where something does not hold. A key that the kit does not have may be a
- * forger's, or the log's own and younger than the kit: both look the same.
+ * Why failed checks do not show that a document is wrong; null if they do. A key that the kit does not have may belong
+ * to a forger, or to the log if it is newer than the kit. The verifier cannot distinguish the two.
  */
 export function untold(checks: readonly Line[]): string | null {
   const failed = checks.filter(({ outcome }) => outcome === 'failed');
-  const strange = failed.some(({ detail }) => detail.endsWith(STRANGE));
-  // What rests on the receipt fails with it.
+  const unknown = failed.some(({ detail }) => detail.endsWith(UNKNOWN_KEY));
+  // Checks that need a valid receipt fail together with it.
   const only = failed.every(
-    ({ detail }) => detail.endsWith(STRANGE) || detail.startsWith('without a good receipt'),
+    ({ detail }) => detail.endsWith(UNKNOWN_KEY) || detail.startsWith('without a good receipt'),
   );
-  return strange && only ? 'a key that is younger than the kit needs a newer kit' : null;
+  return unknown && only ? 'a key that is younger than the kit needs a newer kit' : null;
 }
 
-/** The way of a leaf to the root of a tree, for pictures; the inclusion is checked. */
+/** The inclusion path of a leaf, for display. Throws if the claim is malformed; the root is not compared. */
 export function wayOf(
   suite: Suite,
   claim: {
@@ -248,7 +262,7 @@ export function wayOf(
 }
 
 /**
- * Checks that a leaf is in a tree of its own, such as the slot of a clearing week.
+ * Checks that a leaf is in a tree other than the log's, such as the tree of a clearing slot.
  *
  * @throws LogError `proof_invalid`, `encoding_invalid`
  */
@@ -280,40 +294,40 @@ export function rootOfLeaves(suite: Suite, leaves: readonly Uint8Array[]): Uint8
   return level[0] ?? EMPTY_ROOT;
 }
 
-/** The suite that the caller asks for. */
+/** The caller's suite; `portable` by default. */
 export const suiteOf = ({ suite }: Asked): Suite => suite ?? portable;
 
-/** SHA-256 of the leaf of an entry's text, 32 bytes. */
+/** The leaf hash of an entry's text, 32 bytes. */
 export const leafHashOf = (suite: Suite, entry: string): Uint8Array => suite.sha256(leafOf(entry));
 
-/** The value as an object; empty when it is none. */
+/** The value as an object; an empty object for any other value. */
 export const objectOf = (value: Json | Uint8Array | undefined): JsonObject =>
   value !== undefined && !(value instanceof Uint8Array) && isJsonObject(value) ? value : {};
 
-/** A document, or the text of one, as an object; empty when it is none. Throws `json_invalid` for no JSON. */
+/** A document, given as text or parsed, as an object; an empty object for any other value. Throws `json_invalid`. */
 export const parsedOf = (value: Json | Uint8Array | undefined): JsonObject =>
   typeof value === 'string' ? objectOf(parseDocument(value)) : objectOf(value);
 
-/** An answer holds a receipt, in which a disclosed value of 16 levels is three levels deep (gateway/API.md §2.6). */
+/** A disclosed value may have 16 levels. It is three levels deep in a receipt, which is a member of an answer. */
 const MAX_DEPTH = 16 + 4;
 
-/** The JSON of a text, read as strictly as receipts are; `json_invalid`. */
+/** Parses JSON with the limits and rules for receipts. Throws `json_invalid`. */
 export const parseDocument = (text: string): Json =>
   parseJson(text, { fractions: true, maxBytes: MAX_BYTES, maxDepth: MAX_DEPTH });
 
-/** The value when it is a text, else the empty text. */
+/** The value if it is a string; an empty string for any other value. */
 export const textOf = (value: Json | Uint8Array | undefined): string =>
   typeof value === 'string' ? value : '';
 
-/** The objects of a list; none when it is no list. */
+/** The objects in a list; none for a value that is not a list. */
 export const objectsOf = (value: Json | undefined): readonly JsonObject[] =>
   Array.isArray(value) ? (value as readonly Json[]).filter(isJsonObject) : [];
 
-/** The first line of a note, which is the origin that it claims; null of no text. */
+/** The first line of a note, which is the origin that it claims; null for a value that is not a string. */
 export const originOfNote = (note: Json | Uint8Array | undefined): string | null =>
   typeof note === 'string' ? (note.split('\n', 1)[0] ?? null) : null;
 
-/** A member that is a text; null where it is none. */
+/** A member that is a string; null if it is missing or has another type. */
 export const memberOf = (value: JsonObject, name: string): string | null => {
   const member = value[name];
   return typeof member === 'string' ? member : null;

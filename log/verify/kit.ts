@@ -1,24 +1,26 @@
-// Trust from an operator's own offline kit. gateway/API.md §2.5: it is reported as `operator`, since who
-// hands out the log also hands out what it is checked with.
+// Makes the trust from an offline verification kit (gateway/API.md §2.5). The kit comes from the operator of the log,
+// who could give out false keys with a false log. Results therefore name the source of the policy as `operator`.
 
 import { portable } from '../crypto/portable.ts';
 import type { Suite } from '../crypto/suite.ts';
 import { publicKeyOfJwk, jwkOfPublicKey } from '../crypto/thumbprint.ts';
 import { canonical } from '../encoding/canonical.ts';
 import { isJsonObject, parseJson } from '../encoding/json.ts';
-import type { Json, JsonObject } from '../encoding/json-types.ts';
+import type { Json, JsonObject } from '../encoding/json.ts';
 import { parsePolicy } from '../note/policy.ts';
-import type { Policy } from '../note/quorum.ts';
+import type { Policy } from '../note/policy.ts';
 import { objectOf, objectsOf, textOf } from './finding.ts';
-import { list, refused, string } from './shape.ts';
+import { declaredKind } from '../map/grammar.ts';
+import { list, refused, string } from './document.ts';
 import type { Trust, TrustedKey } from './trust.ts';
 
 const MAX_KIT_BYTES = 4 * 1024 * 1024;
 const MAX_KEYS = 10_000;
 
 /**
- * What the kit says of one log: its vkey, receipt keys (JWKS, each with its `origin`) and witness policy
- * (a C2SP tlog-policy text, or null). The kit's own signature is not looked at.
+ * The trust for one log of a kit: its verifier key, receipt keys (a JWKS whose keys name their `origin`), witness
+ * policy (a C2SP tlog-policy text) and declared chain kinds. Kits of older builds have one policy for all logs and no
+ * chain kinds. The signature of the kit is not verified.
  *
  * @throws LogError `document_invalid`, `key_invalid`, `policy_invalid`
  */
@@ -35,12 +37,17 @@ export function trustFromKit(
     (candidate) => isJsonObject(candidate) && candidate.origin === origin,
   );
   if (!isJsonObject(log)) throw refused('kit has no such log');
-  const policy = policyOf(parsed, origin, options.suite ?? portable);
+  const policy = policyOf(
+    'policy' in log ? log.policy : parsed.policy,
+    origin,
+    options.suite ?? portable,
+  );
   return {
     origin,
     vkey: string(log.vkey, 'vkey of the log'),
     keys: keysOf(parsed, origin),
     ...(policy === null ? {} : { policy }),
+    kinds: kindsOf(log.kinds ?? {}),
     policy_source: 'operator',
   };
 }
@@ -50,8 +57,8 @@ export const originsOf = ({ logs }: JsonObject): string[] =>
   objectsOf(logs).flatMap(({ origin }) => (typeof origin === 'string' ? [origin] : []));
 
 /**
- * The first thing that `newer` changes or takes away of what `older` says; null when there is none. A newer kit may add
- * logs and keys, and end keys (gateway/API.md §2.1).
+ * The first change in `newer` that a later kit of the same service must not have, in words; null if there is none. A
+ * newer kit may add logs and keys, and retire or revoke keys (gateway/API.md §2.1).
  *
  * @throws LogError as `trustFromKit`
  */
@@ -61,6 +68,9 @@ export function kitChange(older: JsonObject, newer: JsonObject): string | null {
     const before = trustFromKit(older, origin);
     const after = trustFromKit(newer, origin);
     if (before.vkey !== after.vkey) return `it has another checkpoint key for ${origin}`;
+    for (const [kind, members] of before.kinds ?? []) {
+      if (after.kinds?.get(kind) !== members) return `it changes the chain kind ${kind}`;
+    }
     for (const { kid, status } of before.keys) {
       const key = after.keys.find((candidate) => candidate.kid === kid);
       if (key === undefined) return `it no longer names the receipt key ${kid}`;
@@ -74,7 +84,7 @@ export function kitChange(older: JsonObject, newer: JsonObject): string | null {
   return null;
 }
 
-/** The keys of other purposes than receipts, such as AIR and COSE, each under its purpose, log and name. */
+/** The keys for other purposes than receipts, such as AIR and COSE, by purpose, log and kid. */
 function purposeKeys({ keys, cose_keys }: JsonObject): Map<string, string> {
   const all = [keys, cose_keys].flatMap((set) => objectsOf(objectOf(set).keys));
   return new Map(
@@ -87,24 +97,40 @@ function purposeKeys({ keys, cose_keys }: JsonObject): Map<string, string> {
   );
 }
 
-/** A policy with log lines is about those logs only. */
-function policyOf({ policy: text }: JsonObject, origin: string, suite: Suite): Policy | null {
+/** The policy in a text; null for a value that is not a string, and for a policy that names other logs only. */
+function policyOf(text: Json | undefined, origin: string, suite: Suite): Policy | null {
   if (typeof text !== 'string') return null;
   const policy = parsePolicy(suite, text);
   const { logs } = policy;
   return logs.length === 0 || logs.some(({ name }) => name === origin) ? policy : null;
 }
 
+/** The declared chain kinds, with the number of members in their keys. */
+function kindsOf(kinds: Json): ReadonlyMap<string, number> {
+  if (!isJsonObject(kinds)) throw refused('chain kinds of the log are not an object');
+  return new Map(
+    Object.entries(kinds).map(([kind, members]) => {
+      if (declaredKind.test(kind) && Number.isSafeInteger(members) && Number(members) > 0) {
+        return [kind, Number(members)];
+      }
+      throw refused(`the chain kind ${kind} of the log is none that entry types declare`);
+    }),
+  );
+}
+
 function keysOf(kit: JsonObject, origin: string): TrustedKey[] {
   const set = isJsonObject(kit.keys) ? kit.keys.keys : kit.keys;
   return list(set, 'keys of the kit', MAX_KEYS).flatMap((jwk) => {
     if (!isJsonObject(jwk)) throw refused('a key of the kit is not an object');
-    // A key with a purpose signs other things: a receipt by it would be a forgery.
+    // A key with a purpose signs other documents, and must not be accepted for receipts.
     return jwk.origin === origin && jwk.purpose === undefined ? [keyOfJwk(jwk)] : [];
   });
 }
 
-/** `revoked_at` and `exp` are seconds, `revoked_index` is exact; times are rounded down, to be safe. */
+/**
+ * The trusted key of a JWK. `revoked_at` is in seconds, rounded down, so it may reject an entry of the last second
+ * before the revocation; `revoked_index` is exact.
+ */
 function keyOfJwk(jwk: JsonObject): TrustedKey {
   const { revoked_at, revoked_index, exp } = jwk;
   const revoked = typeof revoked_at === 'number' || typeof revoked_index === 'number';

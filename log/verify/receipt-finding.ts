@@ -1,13 +1,13 @@
-// The verifiers of receipts and of what proves a place in the log: inclusion answers, tlog-proofs and checkpoints.
-// log/FORMAT.md §5; gateway/API.md §1.1.
+// The verifiers of receipts, inclusion proofs, tlog-proofs and checkpoints (log/FORMAT.md §5; gateway/API.md §1.1), and
+// the checks of receipts and entries that the verifiers of plugins use.
 
 import { isJsonObject } from '../encoding/json.ts';
-import type { Json, JsonObject } from '../encoding/json-types.ts';
+import type { Json, JsonObject } from '../encoding/json.ts';
 import { fromBase64, fromHex, toHex } from '../encoding/bytes.ts';
-import { LogError } from '../errors.ts';
+import { isLogError, LogError } from '../errors.ts';
 import { checkInclusion } from '../merkle/check.ts';
 import { parseTlogProof } from '../note/tlog-proof.ts';
-import { readEntry } from './entry.ts';
+import { readEntry, openEntry } from './entry.ts';
 import {
   findingOf,
   leafHashOf,
@@ -24,19 +24,18 @@ import {
   wayOf,
 } from './finding.ts';
 import type { Asked, Finding, Verifier } from './finding.ts';
-import { openEntry } from './open.ts';
 import { verifyReceipt } from './receipt.ts';
 import type { ReceiptResult } from './receipt.ts';
 import { besideOf, isMoreThanReceipt } from './recognise.ts';
 import type { Trust } from './trust.ts';
-import { checkWitnesses, openTree } from './witnessed.ts';
+import { checkWitnesses, openTree } from './trust.ts';
 
 const RECEIPT_NOT_PROVEN = [
   'What the text behind a commitment says, unless it is disclosed beside the receipt.',
   ...NOT_PROVEN,
 ];
 
-/** Receipts, alone or in an answer, with the tlog-proof that came beside one. */
+/** The verifier of receipts, given alone or in an answer that may contain a tlog-proof as well. */
 export const receiptVerifier: Verifier = {
   kind: 'receipt',
   title: 'a receipt',
@@ -58,7 +57,7 @@ export const receiptVerifier: Verifier = {
   check: (document, trust, asked) => checkReceipt(document as Json, trust, asked),
 };
 
-/** An entry with its inclusion proof, as `/log/…/proof/inclusion` answers it. */
+/** The verifier of entries with inclusion proofs, as `/log/…/proof/inclusion` returns them. */
 export const inclusionVerifier: Verifier = {
   kind: 'inclusion',
   title: 'an entry with its inclusion proof',
@@ -88,7 +87,7 @@ export const inclusionVerifier: Verifier = {
     }),
 };
 
-/** Checkpoints: signed notes of the log. */
+/** The verifier of checkpoints. */
 export const checkpointVerifier: Verifier = {
   kind: 'checkpoint',
   title: 'a checkpoint',
@@ -106,7 +105,7 @@ export const checkpointVerifier: Verifier = {
     }),
 };
 
-/** C2SP tlog-proofs, with the receipt or the entry that they are of. */
+/** The verifier of C2SP tlog-proofs. The caller gives the receipt or the entry of the proof with it. */
 export const tlogProofVerifier: Verifier = {
   kind: 'tlog_proof',
   title: 'a tlog-proof',
@@ -143,7 +142,7 @@ export const tlogProofVerifier: Verifier = {
   },
 };
 
-/** Checks a receipt; plugins build on this one. */
+/** Checks a receipt. The verifiers of plugins use it too. */
 export function checkReceipt(receipt: Json, trust: Trust, asked: Asked): Finding {
   const { tlogProof } = asked;
   const suite = suiteOf(asked);
@@ -159,13 +158,13 @@ export function checkReceipt(receipt: Json, trust: Trust, asked: Asked): Finding
   if (!valid || statement === null) return findingOf(checks, summary, { facts });
   return findingOf(checks, summary, {
     facts,
-    not_proven: [...declaimed(statement), ...RECEIPT_NOT_PROVEN],
+    not_proven: [...disclaimers(statement), ...RECEIPT_NOT_PROVEN],
     statement,
     ...(size === undefined ? {} : placeOf(parsedOf(receipt), result, trust, asked)),
   });
 }
 
-/** The statement of a receipt that holds, and where it stands; LogError with the check that failed. */
+/** Checks a receipt in another document. Returns its statement and place; throws LogError with the failed check. */
 export function heldReceipt(
   receipt: Json,
   trust: Trust,
@@ -183,8 +182,8 @@ export function heldReceipt(
   return { statement, index, size };
 }
 
-/** What the receipt says under its signature that it does not assert. */
-const declaimed = ({ does_not_assert }: JsonObject): string[] =>
+/** The signed statements about what the entry does not assert. */
+const disclaimers = ({ does_not_assert }: JsonObject): string[] =>
   Array.isArray(does_not_assert)
     ? does_not_assert.map((one) => `It says of itself: ${String(one).replaceAll('_', ' ')}.`)
     : [];
@@ -204,7 +203,7 @@ function placeOf(
   return placed(trust, note, leafHash, index ?? 0, path, asked);
 }
 
-/** The way of an entry whose inclusion holds, and the note that it is under. */
+/** The inclusion path of an entry, and the checkpoint that it was checked with. */
 function placed(
   trust: Trust,
   note: string,
@@ -230,13 +229,13 @@ function openWitnessed(trust: Trust, note: string, asked: Asked) {
 const pathOf = (path: Json | undefined): Uint8Array[] =>
   Array.isArray(path) ? path.map((hash) => fromBase64(String(hash), 32)) : [];
 
-/** Whether what came with a tlog-proof is a receipt; else it is the text of an entry. */
+/** Whether the text that came with a tlog-proof is a receipt; otherwise it is the text of an entry. */
 function isReceipt(text: string): boolean {
   let value: Json;
   try {
     value = parseDocument(text);
   } catch (error) {
-    if (!(error instanceof LogError)) throw error;
+    if (!isLogError(error)) throw error;
     throw new Unanswerable(
       `what came with the tlog-proof is no receipt and no entry: ${error.message}`,
     );
@@ -245,7 +244,7 @@ function isReceipt(text: string): boolean {
 }
 
 /**
- * That the log signed an entry: its own checks, as those of a receipt, without a proof unless `log` has one.
+ * Checks that the log signed an entry, and that it contains the entry if `log` has a proof. Returns the statement.
  *
  * @throws LogError of the check that failed
  */

@@ -1,50 +1,53 @@
-// Receipts, checked as anyone can check them: gateway/API.md §1.1; keys by log/FORMAT.md §2.
+// Checks receipts offline (gateway/API.md §1.1; log/FORMAT.md §2 for the keys).
 
 import { portable } from '../crypto/portable.ts';
 import type { Suite } from '../crypto/suite.ts';
 import { concat, equal, fromHex, toHex, utf8 } from '../encoding/bytes.ts';
 import { canonical } from '../encoding/canonical.ts';
 import { isJsonObject, parseJson } from '../encoding/json.ts';
-import type { Json, JsonObject } from '../encoding/json-types.ts';
+import type { Json, JsonObject } from '../encoding/json.ts';
 import { checkInclusion } from '../merkle/check.ts';
 import { parseTlogProof } from '../note/tlog-proof.ts';
 import { readEntry } from './entry.ts';
 import type { EntryParts } from './entry.ts';
-import { count, exactObject, path, refused, string } from './shape.ts';
-import { checkInForce, keyOf } from './trust.ts';
+import { count, exactObject, path, refused, string } from './document.ts';
+import { checkInForce, keyOf, checkWitnesses, openTree } from './trust.ts';
 import type { Trust } from './trust.ts';
-import { checkWitnesses, openTree } from './witnessed.ts';
-import { LogError } from '../errors.ts';
+import { isLogError } from '../errors.ts';
 
-/** What a receipt shows. */
+/** The result of checking a receipt. */
 export interface ReceiptResult {
-  /** No check failed. Whether the entry is in the log yet is the check `inclusion`. */
+  /** Whether no check failed. A valid receipt may lack an inclusion proof; see the check `inclusion`. */
   readonly valid: boolean;
   readonly checks: readonly Check[];
-  /** What the log signed; null when the receipt has no form. Believe it only when `valid`. */
+  /** The statement of the entry; null if the receipt is malformed. It is signed by the log only if `valid` is true. */
   readonly statement: JsonObject | null;
   readonly entry_id: string | null;
   readonly index: number | null;
   readonly origin: string | null;
-  /** Size of the tree that the entry is shown to be in. */
+  /** The size of the tree that contains the entry; absent without an inclusion proof. */
   readonly size?: number;
 }
 
 /** How a receipt is checked. */
 export interface ReceiptOptions {
   readonly suite?: Suite;
-  /** A C2SP tlog-proof of the entry that came beside the receipt. */
+  /** A C2SP tlog-proof of the entry, which is checked in addition to the proof in the receipt. */
   readonly tlogProof?: string;
 }
 
-/** Members of a receipt that are no part of the entry. */
-const DERIVED = ['entry_hash', 'permalink', 'verify_url', 'disclosures', 'log'];
-/** An entry with every character escaped, its disclosures and a signed note. */
+/** The members of a receipt that are not part of the entry. */
+const DERIVED = ['entry_hash', 'permalink', 'verify_url', 'disclosures', 'log', 'ignored'];
+/** More than an entry with every character escaped, its disclosures and a signed note. */
 const MAX_RECEIPT_BYTES = 4 * 1024 * 1024;
-/** A disclosed value is as deep as a request may be (gateway/API.md §1.3), three levels into the receipt. */
+/**
+ * A disclosed value may have 16 levels, as a request may (gateway/API.md §1.3), and is three levels deep in a receipt.
+ */
 const MAX_RECEIPT_DEPTH = 16 + 3;
 
-/** Checks a receipt, as text or parsed; never throws for what is wrong with it. */
+/**
+ * Checks a receipt, given as text or parsed. A wrong receipt gives a result with failed checks and never an exception.
+ */
 export function verifyReceipt(
   receipt: Json,
   trust: Trust,
@@ -79,7 +82,7 @@ export function verifyReceipt(
   };
 }
 
-/** A receipt taken apart: the entry, and the members beside it. */
+/** The parts of a receipt: the entry, and its other members. */
 interface ReceiptParts {
   readonly entry: EntryParts;
   readonly derived: JsonObject;
@@ -88,7 +91,7 @@ interface ReceiptParts {
 
 function readReceipt(suite: Suite, receipt: Json): ReceiptParts {
   const text = typeof receipt === 'string' ? receipt : canonical(receipt);
-  // Disclosed values may hold fractions; the entry is read again without them.
+  // Disclosed values may have fractions. The entry is parsed again by `readEntry`, which refuses them.
   const limits = { maxBytes: MAX_RECEIPT_BYTES, maxDepth: MAX_RECEIPT_DEPTH };
   const value = parseJson(text, { fractions: true, ...limits });
   if (!isJsonObject(value)) throw refused('receipt is not an object');
@@ -128,7 +131,10 @@ function checkOrigin(statement: JsonObject, { log }: JsonObject, trust: Trust): 
   return { detail: trust.origin };
 }
 
-/** Checkpoint, inclusion and cosignatures, by whichever proofs came; each of them must hold. */
+/**
+ * Checks the checkpoints, inclusion proofs and cosignatures in the receipt and the tlog-proof. All of them must be
+ * valid.
+ */
 function checkPlace(
   checks: Checks,
   suite: Suite,
@@ -165,7 +171,7 @@ function checkPlace(
   checks.run('cosignatures', () => {
     if ((trust.policy?.quorum ?? null) === null) return { not_shown: true, detail: 'no policy' };
     if (trees === undefined) return { not_shown: true, detail: 'no checkpoint' };
-    // Whenever they saw it: a receipt claims a place in the log, not a time.
+    // Cosignatures of any time count, because a receipt claims a place in the log and not a time.
     const counts = trees.map((tree) => checkWitnesses(trust, tree.cosignatures, 0).witnessed);
     return {
       detail: `${String(Math.min(...counts))} of the ${trust.policy_source ?? 'caller'} policy`,
@@ -194,7 +200,7 @@ function checkSignature(suite: Suite, trust: Trust, entry: EntryParts, included:
   return { detail: `key ${key.kid}, ${key.status ?? 'active'}` };
 }
 
-/** Each disclosure opens the commitment of its name: SHA-256(salt[16] ‖ JCS(value)). */
+/** Checks that each disclosure opens the commitment of its name: SHA-256(salt[16] ‖ JCS(value)). */
 function checkDisclosures(
   suite: Suite,
   statement: JsonObject,
@@ -223,7 +229,7 @@ function checkDisclosures(
   return { detail: opened.join(', ') };
 }
 
-/** The text behind a commitment is gone: there is nothing to open, and nothing of it is proven here. */
+/** Checks the form of an erased disclosure. The value is deleted, so the commitment cannot be checked. */
 function checkErased(disclosure: JsonObject, committed: boolean): void {
   const names = ['erased', 'erased_at_ms', 'erasure_entry_id'];
   const { erased, erased_at_ms, erasure_entry_id } = exactObject(disclosure, 'disclosure', names);
@@ -232,9 +238,9 @@ function checkErased(disclosure: JsonObject, committed: boolean): void {
   if (erased !== true || !committed) throw refused('an erased disclosure is of no commitment');
 }
 
-// The result of a receipt as a list of checks: each is `ok`, `failed` or `not_shown`.
+// The list of checks of a receipt. The outcome of each is `ok`, `failed` or `not_shown`.
 
-/** The checks, in their order. */
+/** The names of the checks, in order. */
 export type CheckName =
   | 'document_form'
   | 'entry_hash'
@@ -245,7 +251,7 @@ export type CheckName =
   | 'signature'
   | 'disclosures';
 
-/** One check. `ok` is false also where there is nothing to check: `not_shown` makes no receipt invalid. */
+/** The outcome of one check. With `not_shown`, `ok` is false, but the receipt may still be valid. */
 export interface Check {
   readonly name: CheckName;
   readonly ok: boolean;
@@ -253,18 +259,18 @@ export interface Check {
   readonly detail: string;
 }
 
-/** What a check found; `not_shown` when the receipt has nothing of the kind. */
+/** The result of a check that did not fail. `not_shown` if the receipt has nothing to check. */
 interface Found<T = undefined> {
   readonly detail: string;
   readonly not_shown?: true;
   readonly value?: T;
 }
 
-/** Runs checks and keeps what came of each. */
+/** Runs checks and records their outcomes. */
 class Checks {
   readonly all: Check[] = [];
 
-  /** Runs one check and notes it; undefined when it failed or found nothing. */
+  /** Runs one check and records its outcome. Returns its value; undefined if it failed or has none. */
   run<T>(name: CheckName, check: () => Found<T>): T | undefined {
     try {
       const { detail, not_shown, value } = check();
@@ -272,7 +278,7 @@ class Checks {
       this.all.push({ name, ok: outcome === 'ok', outcome, detail });
       return value;
     } catch (cause) {
-      if (!(cause instanceof LogError)) throw cause;
+      if (!isLogError(cause)) throw cause;
       this.all.push({ name, ok: false, outcome: 'failed', detail: cause.message });
       return undefined;
     }

@@ -1,32 +1,32 @@
-// Tells by its content which verifier a document is for, and runs it. Recognising believes nothing: it only chooses.
+// Finds the verifier of a document by its content, and runs it. Recognising a document verifies nothing.
 
 import { isJsonObject } from '../encoding/json.ts';
-import type { Json, JsonObject } from '../encoding/json-types.ts';
+import type { Json, JsonObject } from '../encoding/json.ts';
 import { fromUtf8 } from '../encoding/bytes.ts';
 import { objectOf, parseDocument, Unanswerable, untold } from './finding.ts';
 import type { Asked, Finding, Line, Shown, Verifier } from './finding.ts';
 import type { Trust } from './trust.ts';
 
-/** First byte of a COSE_Sign1 with its tag, which no UTF-8 text begins with. */
+/** The first byte of a tagged COSE_Sign1 message. No UTF-8 text begins with it. */
 export const SIGN1 = 0xd2;
 
-/** Schema of offline verification kits, which are no claim of the log but what claims are checked with. */
+/** The schema of offline verification kits. A kit is not checked; other documents are checked with it. */
 export const KIT_SCHEMA = 'svc-offline-verify-kit-v1';
 
-/** Why nothing can be told of a document of a log that the kit does not have. */
+/** Why a document cannot be checked if the kit does not have its log. */
 export const STRANGE_LOG =
   'a log that is younger than the kit, such as a successor, needs a newer kit';
 
 /**
- * Reads bytes as the documents in them: one, or those of a witness about several surfaces. A kit is of kind `kit`, and
- * its document is its text.
+ * Recognises the documents in a file: one, or several if it is an answer with absence documents about several surfaces.
+ * A kit is recognised as kind `kit` with its text.
  *
- * @throws LogError `json_invalid`, `encoding_invalid` for JSON that breaks the rules of receipts, or no UTF-8
- * @throws Unanswerable for what no verifier checks
+ * @throws LogError `json_invalid`, `encoding_invalid` for malformed JSON or UTF-8
+ * @throws Unanswerable if no verifier checks the document
  */
 export function recognise(verifiers: readonly Verifier[], bytes: Uint8Array): readonly Shown[] {
   if (bytes[0] === SIGN1) return [{ kind: 'cose', document: Uint8Array.from(bytes) }];
-  // With a replacement for what is no UTF-8, to tell what the document would be; fromUtf8 then refuses it.
+  // Decoded with replacement characters to recognise the type. `fromUtf8` refuses malformed UTF-8 afterwards.
   const lossy = new TextDecoder().decode(bytes);
   const json = /^\s*\{/.test(lossy);
   const proof = lossy.startsWith('c2sp.org/tlog-proof@v1\n');
@@ -56,7 +56,7 @@ function recogniseJson(verifiers: readonly Verifier[], text: string): readonly S
   throw new Unanswerable(unknownJson(value));
 }
 
-/** The absence documents of a witness about several surfaces; null for anything else. */
+/** The absence documents in an answer about several surfaces; null for any other answer. */
 function witnessesOf(answer: JsonObject): readonly Shown[] | null {
   const { witnesses, schema, signature } = answer;
   if (!Array.isArray(witnesses) || schema !== undefined || signature !== undefined) return null;
@@ -75,31 +75,31 @@ function unknownJson(value: JsonObject): string {
   if (value.found === false) return 'the service has not found that receipt: nothing to check';
   const { code, message } = objectOf(value.error);
   if (typeof message === 'string') {
-    // Quoted: it is text of whoever wrote the document.
+    // Quoted, because the text comes from the author of the document.
     const said = typeof code === 'string' ? `${code}: ${message}` : message;
     return `the service answered with an error, nothing to check: ${JSON.stringify(said.slice(0, 300))}`;
   }
   return 'this JSON is no receipt, absence document, proof or kit that actlog knows';
 }
 
-/** Members of documents that are checked as a whole; no answer has one of them beside its receipt. */
+/** Members of documents that are checked as a whole. An answer with a receipt has none of them. */
 const OF_DOCUMENTS = [
   ...['question', 'verdict', 'map_head', 'witness', 'witnesses', 'document', 'bundle'],
   ...['entries_root', 'sealed_at', 'signature', 'record', 'records', 'cose_sign1_b64', 'logs'],
 ];
 
 /**
- * Whether an object with a receipt in it is a document of its own. The author of a changed document could otherwise
- * have it taken for an answer with a good receipt, by another schema or by none.
+ * Whether an object with a receipt is itself a document, and not an answer around a receipt. Otherwise an attacker
+ * could change a document and its schema, and the valid receipt in it would make the whole appear valid.
  */
 export const isMoreThanReceipt = (value: JsonObject): boolean =>
   isJsonObject(value.receipt ?? null) &&
   (value.schema !== undefined || OF_DOCUMENTS.some((name) => value[name] !== undefined));
 
-/** Members that say nothing but that there is an answer. */
+/** Members of every answer, which need no check. */
 const BARE = ['ok', 'found'];
 
-/** The members of an answer beside those that are checked. */
+/** The names of the members of an answer that are not checked. */
 export function besideOf(answer: JsonObject, ...checked: readonly string[]): Pick<Shown, 'beside'> {
   const names = Object.keys(answer).filter(
     (name) => !BARE.includes(name) && !checked.includes(name),
@@ -107,10 +107,12 @@ export function besideOf(answer: JsonObject, ...checked: readonly string[]): Pic
   return names.length === 0 ? {} : { beside: names };
 }
 
-/** How many members beside the document are named. */
+/** How many unchecked members a line names. */
 const NAMED = 3;
 
-/** A line about what nothing checks. The answer's author chose the names: only plain ones are repeated. */
+/**
+ * The line about the unchecked members of an answer. Only plain names are printed, because an attacker may choose them.
+ */
 export function besideLines(part: string, { beside }: Pick<Shown, 'beside'>): Line[] {
   if (beside === undefined) return [];
   const plain = beside.filter((name) => /^[a-z][a-z0-9_]{0,39}$/.test(name)).slice(0, NAMED);
@@ -119,18 +121,19 @@ export function besideLines(part: string, { beside }: Pick<Shown, 'beside'>): Li
   return [{ name: 'answer', outcome: 'not_shown', detail }];
 }
 
-/** The verifier of what was recognised. */
+/** The verifier of a recognised document. */
 export function verifierOf(verifiers: readonly Verifier[], { kind }: Shown): Verifier {
   const verifier = verifiers.find((one) => one.kind === kind);
-  if (verifier === undefined) throw new Unanswerable(`nothing checks documents of kind ${kind}`);
+  if (verifier === undefined)
+    throw new Unanswerable(`no verifier checks documents of kind ${kind}`);
   return verifier;
 }
 
 /**
- * The log of a kit that a document is of: the one that it claims, or the first where it claims none, since such a
- * document fails the check of any log.
+ * The log of a kit to check a document with: the one that the document claims. A document that claims none fails with
+ * any log, so the first one is used.
  *
- * @throws Unanswerable when the kit does not know the log
+ * @throws Unanswerable if the kit does not have the log
  */
 export function logOf(
   verifiers: readonly Verifier[],
@@ -140,15 +143,15 @@ export function logOf(
   const claimed = verifierOf(verifiers, shown).originOf(shown.document);
   const origin = claimed === null ? origins[0] : origins.find((known) => known === claimed);
   if (origin !== undefined) return origin;
-  // Quoted: it is text of whoever made the document.
+  // Quoted, because the text comes from the author of the document.
   const log = JSON.stringify((claimed ?? '').slice(0, 200));
   throw new Unanswerable(`the kit does not know the log ${log}: ${STRANGE_LOG}`);
 }
 
 /**
- * Checks a document against one log that is trusted.
+ * Checks a recognised document with the trusted keys of one log.
  *
- * @throws Unanswerable when the caller has to bring more
+ * @throws Unanswerable if the caller must give more
  */
 export async function check(
   verifiers: readonly Verifier[],

@@ -1,58 +1,63 @@
-// What a verifier knows beforehand and never takes from what it checks (log/FORMAT.md §6).
+// Trust: the keys and the policy that a verifier has in advance, and never takes from a document (log/FORMAT.md §6). At
+// the end, the checks of signed notes and cosignatures with them.
 
 import type { Ed25519Jwk } from '../crypto/thumbprint.ts';
 import { publicKeyOfJwk, thumbprintBytes } from '../crypto/thumbprint.ts';
 import type { Suite } from '../crypto/suite.ts';
 import { equal, fromBase64Url } from '../encoding/bytes.ts';
 import { LogError } from '../errors.ts';
-import type { Policy } from '../note/quorum.ts';
+import type { Policy } from '../note/policy.ts';
 import type { ReceiptKey } from '../types.ts';
+import { openCheckpoint } from '../note/checkpoint.ts';
+import type { Cosigned, OpenedCheckpoint } from '../note/checkpoint.ts';
+import { quorumTime } from '../note/policy.ts';
 
-/** A receipt key as the verifier knows it. */
+/** A receipt key that the verifier trusts. */
 export interface TrustedKey {
   readonly kid: string;
   readonly jwk: Ed25519Jwk;
-  /** Active unless given. A retired key's entries hold as before. */
+  /** Default: active. Entries by a retired key stay valid. */
   readonly status?: 'active' | 'retired' | 'revoked';
-  /** Of a revoked key: index of the revoking entry. Only entries below it hold. */
+  /** For a revoked key: the index of the revoking entry. Entries with a smaller index stay valid. */
   readonly revoked_index?: number;
-  /** Where that index is unknown: a time at or before the revoking entry's. Only earlier entries hold. */
+  /** If that index is unknown: a time not after that of the revoking entry. Earlier entries stay valid. */
   readonly revoked_at_ms?: number;
 }
 
-/** Everything that a check rests on beside SHA-256 and Ed25519. */
+/** Everything that a check relies on in addition to SHA-256 and Ed25519. */
 export interface Trust {
   readonly origin: string;
-  /** Verifier key of the log's checkpoint key. */
+  /** The verifier key of the log's checkpoint key. */
   readonly vkey: string;
   readonly keys: readonly TrustedKey[];
-  /** Whose cosignatures count and how many are enough; absent or with `quorum none`: no policy. */
+  /** The witnesses, and how many of them must cosign. Absent, or with `quorum none`, no cosignature is required. */
   readonly policy?: Policy;
-  /** Declared chain kinds and their numbers of members, beside those of log/FORMAT.md §3. */
+  /** Declared chain kinds with the number of members in their keys, in addition to those of log/FORMAT.md §3. */
   readonly kinds?: ReadonlyMap<string, number>;
-  /** `operator` when keys and policy come from the operator's own kit (gateway/API.md §2.5). */
+  /** `operator` if keys and policy come from the operator's kit (gateway/API.md §2.5). */
   readonly policy_source?: 'caller' | 'operator';
 }
 
-/** A key as the log itself declares it: what a replay has read, or the log's own list. */
+/** The trusted key of a receipt key from a replay or from the list of an open log. */
 export function trustedKeyOf({ kid, jwk, status, revoked_index }: ReceiptKey): TrustedKey {
   return { kid, jwk, status, ...(revoked_index === undefined ? {} : { revoked_index }) };
 }
 
-/** How far the clocks of the log and of a verifier may be apart; a constant of format 1. */
+/** The greatest accepted difference between the clocks of the log and of a verifier; a constant of format 1. */
 export const SKEW_MS = 60_000;
 
-/** Keys whose kid was found to be their thumbprint, as they were then: a trust is used for many checks. */
+/** Cache of keys whose kid was compared with their thumbprint, because a trust is used for many checks. */
 const known = new WeakMap<
   TrustedKey,
   { readonly kid: string; readonly x: unknown; readonly publicKey: Uint8Array }
 >();
 
 /**
- * The trusted key of a kid with its 32 bytes.
+ * The trusted key with a kid, and its 32 bytes.
  *
- * @throws LogError `key_invalid` when it is unknown or no Ed25519 key of that thumbprint; `encoding_invalid` for
- * a trusted kid that is not base64url
+ * @throws LogError `key_invalid` if the trust has no such key, or the kid is not its thumbprint; `encoding_invalid` for
+ *   a
+ *   trusted kid that is not base64url
  */
 export function keyOf(
   suite: Suite,
@@ -73,8 +78,8 @@ export function keyOf(
 }
 
 /**
- * A revocation counts from its own index (log/FORMAT.md §2): an entry below it holds when it is included
- * in a tree, since only then its place is sure.
+ * Checks that the key of an entry was not revoked before the entry (log/FORMAT.md §2). An entry by a revoked key needs
+ * an inclusion proof, because otherwise the stolen key could have signed any index.
  *
  * @throws LogError `key_invalid`
  */
@@ -92,4 +97,52 @@ export function checkInForce(
       ? entry.index < revoked_index
       : revoked_at_ms !== undefined && entry.issued_at_ms < revoked_at_ms;
   if (!holds) throw new LogError('key_invalid', 'key was revoked before the entry');
+}
+
+// Checks of signed notes and their cosignatures. log/FORMAT.md §5, §6.1, §6.3.
+
+/** The cosignatures of a tree head. */
+export interface Vouched {
+  /** How many witnesses of the policy cosigned in time; 0 without a policy. */
+  readonly witnessed: number;
+  /** How many monitors of the policy cosigned, which have checked every entry up to this size. */
+  readonly map_verified: number;
+  /** Milliseconds from the map head to the time at which the quorum was met; null without a policy. */
+  readonly lag_ms: number | null;
+}
+
+/**
+ * Verifies a note of the trusted log, and the cosignatures in it by keys of the policy.
+ *
+ * @throws LogError `note_invalid`, also if a cosignature by a key of the policy is not valid
+ */
+export function openTree(suite: Suite, trust: Trust, note: string): OpenedCheckpoint {
+  return openCheckpoint(suite, note, {
+    origin: trust.origin,
+    vkey: trust.vkey,
+    cosigners: trust.policy?.witnesses.map(({ verifier }) => verifier) ?? [],
+  });
+}
+
+/**
+ * Counts the cosignatures that were made at `since_ms` or later.
+ *
+ * @throws LogError `note_invalid` if they do not meet the quorum of the policy
+ */
+export function checkWitnesses(
+  trust: Trust,
+  cosignatures: readonly Cosigned[],
+  since_ms: number,
+): { witnessed: number; map_verified: number; quorum_ms: number | null } {
+  const map_verified = cosignatures.filter(({ map }) => map).length;
+  const { policy } = trust;
+  if (policy === undefined || policy.quorum === null) {
+    return { witnessed: 0, map_verified, quorum_ms: null };
+  }
+  const inTime = cosignatures.filter(({ map, time_s }) => !map && time_s * 1000 >= since_ms);
+  const time_s = quorumTime(policy, inTime);
+  if (time_s === null) {
+    throw new LogError('note_invalid', 'too few witnesses of the policy cosigned in time');
+  }
+  return { witnessed: inTime.length, map_verified, quorum_ms: time_s * 1000 };
 }

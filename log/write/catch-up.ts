@@ -1,32 +1,33 @@
-// Brings the fold of a log to its published map head, then to its newest entry, without replaying the
-// log: from a snapshot and the entries after it, or from the head records when there is no snapshot.
+// Restores the head map of a log at a start, without replaying the log: up to the published map head, and then up to
+// the newest entry. It uses a snapshot and the entries after it or, without a usable snapshot, the stored head records.
 
 import { native } from '../crypto/native.ts';
 import type { Core } from './core.ts';
 import { equal, fromHex } from '../encoding/bytes.ts';
-import type { JsonObject } from '../encoding/json-types.ts';
+import type { JsonObject } from '../encoding/json.ts';
 import { LogError } from '../errors.ts';
 import { decodeHead, vhash } from '../map/head.ts';
 import { skey } from '../map/key.ts';
 import { HEAD, rowKey } from '../store/layout.ts';
 import type { Link } from '../types.ts';
 
-/** Updates that go to the fold in one message. */
+/** Updates in one message to the fold. */
 const CHUNK = 8192;
 
-/** The version of the map that a published checkpoint stands on. */
+/** The version of the map whose root the published checkpoint commits to. */
 export interface FoldedAt {
   readonly version: number;
   readonly keys: number;
 }
 
 /**
- * Folds up to `size` (a published size, 0 for none), freezes that version, then folds the rest in.
+ * Applies the heads of the first `size` entries to the fold, cuts that version, and then applies the heads of the other
+ * entries. `size` is the published size, 0 for none.
  *
- * @throws LogError `store_corrupt` when the map of the stored heads is not the one the log committed to.
+ * @throws LogError `store_corrupt` if the stored heads give another map root than the map head in the log
  */
 export async function catchUp(core: Core, snapshot: string, size: number): Promise<FoldedAt> {
-  await core.fold.close(); // what a start that failed may have left
+  await core.fold.close(); // discards the map of an earlier start that failed
   const wanted = size === 0 ? null : fromHex(core.statementAt(size - 1)['map_root'] as string);
   const loaded = size === 0 ? null : await core.fold.load(snapshot);
   if (loaded !== null && loaded.covered < size) {
@@ -37,7 +38,7 @@ export async function catchUp(core: Core, snapshot: string, size: number): Promi
       return cut;
     }
   }
-  await core.fold.close(); // forgets what the snapshot brought
+  await core.fold.close(); // discards the map of the snapshot
   await foldHeads(core, size);
   const cut = await core.fold.cut();
   if (wanted !== null && !equal(cut.root, wanted)) {
@@ -50,7 +51,7 @@ export async function catchUp(core: Core, snapshot: string, size: number): Promi
   return cut;
 }
 
-/** Heads out of the links of entries [from, to): an entry says all that its chains' heads hold. */
+/** Applies the heads of the entries from `from` up to `to`. Links contain everything that a head record needs. */
 function foldEntries(core: Core, from: number, to: number): void {
   const updates = new Updates(core);
   for (let index = from; index < to; index += 1) {
@@ -67,7 +68,9 @@ function foldEntries(core: Core, from: number, to: number): void {
   updates.flush();
 }
 
-/** All head records, each put back to what it was at `size`. */
+/**
+ * Applies all head records as they were at `size`: a chain with later entries gets the head before the first of them.
+ */
 async function foldHeads(core: Core, size: number): Promise<void> {
   const later = new Map<string, Link>();
   for (let index = size; index < core.durable; index += 1) {
@@ -108,6 +111,7 @@ function leafHashAt(core: Core, index: number): Uint8Array {
   return tile.subarray(within * 32);
 }
 
+/** Collects updates, and sends them to the fold in chunks. */
 class Updates {
   readonly #core: Core;
   #bytes = new Uint8Array(CHUNK * 64);

@@ -1,8 +1,13 @@
-// The log's clock: never backwards, and not trusted when the wall clock leaves the monotonic one.
+// The log's clock. Its times never go backwards, and it is not trusted when the wall clock drifts from the monotonic
+// clock.
 
 import { LogError } from '../errors.ts';
+import { randomFillSync, randomInt } from 'node:crypto';
+import { v7 } from 'uuid';
 
-/** Milliseconds of UTC and milliseconds of a clock that nobody sets. Passed in, so that tests can set both. */
+/**
+ * The wall clock in milliseconds of UTC, and a monotonic clock in milliseconds. Passed in, so that tests can set both.
+ */
 export interface TimeSource {
   wall(): number;
   monotonic(): number;
@@ -14,16 +19,19 @@ export const systemTime: TimeSource = {
   monotonic: () => performance.now(),
 };
 
-/** How far the wall clock may leave the monotonic one before appends stop (gateway/API.md §13). */
+/** How far the wall clock may drift from the monotonic clock before appends stop (gateway/API.md §13). */
 export const CLOCK_TOLERANCE_MS = 60_000;
 
-/** Gives times that fit after the last one, and refuses when the clock jumped. */
+/** Gives each entry a time that is not before the last one, and refuses after the wall clock jumped. */
 export class LogClock {
   readonly #source: TimeSource;
   #offset: number;
-  /** The operator knows that the log's last entry is ahead of the clock. */
+  /** Whether the operator has confirmed that the log's last entry is ahead of the clock. */
   #vouched = false;
-  /** By how much the wall clock was ahead of the witnesses' at the start, when that is over the tolerance; else 0. */
+  /**
+   * Milliseconds by which the wall clock was ahead of the witnesses' clocks at the start, if over the tolerance; else
+   * 0.
+   */
   #ahead_ms = 0;
 
   constructor(source: TimeSource) {
@@ -31,7 +39,9 @@ export class LogClock {
     this.#offset = source.wall() - source.monotonic();
   }
 
-  /** By how much the wall clock has moved against the monotonic one since start or confirmation. */
+  /**
+   * Milliseconds by which the wall clock has drifted from the monotonic clock since the start or the last confirmation.
+   */
   drift(): number {
     return Math.round(this.#source.wall() - this.#source.monotonic() - this.#offset);
   }
@@ -40,7 +50,9 @@ export class LogClock {
     return this.#source.wall();
   }
 
-  /** The wall clock is ahead of an independent clock by so much (behind when negative), as was measured now. */
+  /**
+   * Records the measured milliseconds by which the wall clock is ahead of an independent clock; negative when behind.
+   */
   compared(ahead_ms: number): void {
     const drift = this.drift();
     this.#ahead_ms = Math.abs(ahead_ms) > CLOCK_TOLERANCE_MS ? Math.round(ahead_ms) - drift : 0;
@@ -67,7 +79,7 @@ export class LogClock {
     return Math.max(this.#source.wall(), floor);
   }
 
-  /** Why an entry that is to follow `floor` gets no time, as what the clock does; null when it gets one. */
+  /** What the clock does, so that an entry after `floor` gets no time; null when it gets one. */
   doubt(floor: number): string | null {
     const drift = this.drift();
     const ahead = this.#ahead_ms + drift;
@@ -84,10 +96,50 @@ export class LogClock {
     return floor > this.#source.wall() + CLOCK_TOLERANCE_MS;
   }
 
-  /** The operator vouches for the wall clock as it stands; entries go on from the last one's time. */
+  /**
+   * Accepts the wall clock as it is now, at the operator's request. The next entries continue from the time of the last
+   * one.
+   */
   confirm(): void {
     this.#vouched = true;
     this.#ahead_ms = 0;
     this.#offset = this.#source.wall() - this.#source.monotonic();
   }
+}
+
+// UUIDv7 (RFC 9562 §5.7) that strictly increases with the index: its 48-bit time is issued_at_ms, its
+// counter starts at a random value in each millisecond and counts up within it.
+
+const random = new Uint8Array(4096);
+let used = random.length;
+
+/** Upper bound of the random start, so that the counter cannot overflow within one millisecond. */
+const HIGHEST_START = 0x3fffffff;
+
+/** The counter of the next id: the last one's plus one within a millisecond, a fresh start otherwise. */
+export const nextSeq = (ms: number, last_ms: number, last_seq: number): number =>
+  ms === last_ms ? last_seq + 1 : randomInt(HIGHEST_START);
+
+/** The id of an entry of this time and counter, in lower case. */
+export function entryId(ms: number, seq: number): string {
+  if (used === random.length) {
+    randomFillSync(random);
+    used = 0;
+  }
+  used += 16;
+  return v7({ msecs: ms, seq, random: random.subarray(used - 16, used) });
+}
+
+/** The counter of an id, from which the next entry of the same millisecond continues. */
+export function seqOf(entry_id: string): number {
+  const digits = entry_id.replaceAll('-', '');
+  const byte = (at: number): number => parseInt(digits.slice(2 * at, 2 * at + 2), 16);
+  // RFC 9562 §5.7 with the counter of 32 bits that `v7` puts behind the version and the variant.
+  const seq =
+    ((byte(6) & 0x0f) << 28) |
+    (byte(7) << 20) |
+    ((byte(8) & 0x3f) << 14) |
+    (byte(9) << 6) |
+    (byte(10) >> 2);
+  return seq >>> 0;
 }

@@ -4,15 +4,18 @@
 
 import type { SignPool } from '../crypto/sign-pool.ts';
 import type { Core } from './core.ts';
-import { LogError } from '../errors.ts';
-import { integrate, rowsMade, sealed, type Entry } from './integrate.ts';
-import type { Round } from './round.ts';
+import { isLogError, LogError } from '../errors.ts';
+import { integrate, rowsMade, sealed } from './integrate.ts';
+import type { Entry, Round } from './integrate.ts';
 import type { AttachedRow } from '../types.ts';
 
 /** A round that is not durable yet. */
 interface Line {
   readonly round: Round;
-  /** Signs a round whose entries are known only when all earlier ones are integrated; else null, and once called. */
+  /**
+   * Signs a round whose entries are known only when all earlier rounds are integrated. Null for other rounds, and after
+   * the call.
+   */
   late: (() => Promise<Uint8Array[]>) | null;
   /** Its signed entries and the rows of plugins; null until both are made. */
   ready: { readonly entries: readonly Entry[]; readonly attached: readonly AttachedRow[] } | null;
@@ -24,7 +27,7 @@ export class Committer {
   readonly #pool: SignPool;
   readonly #onTurn: () => void;
   readonly #onFailure: (error: unknown) => void;
-  // Arrays, not maps or sets: V8 chains the tables that one outgrows, and an old one keeps alive what it held.
+  // Arrays, not maps or sets: a V8 Map that has grown keeps its old backing store reachable.
   /** Not yet in a batch, oldest first. */
   #line: Line[] = [];
   /** In the batch that is being written. */
@@ -34,7 +37,7 @@ export class Committer {
   #idle: (() => void)[] = [];
 
   /**
-   * @param onTurn called when a round is signed or durable, so that another may have its turn
+   * @param onTurn called when a round is signed or durable, so that another round can start
    * @param onFailure called once, with what failed
    */
   constructor(core: Core, pool: SignPool, onTurn: () => void, onFailure: (error: unknown) => void) {
@@ -44,29 +47,29 @@ export class Committer {
     this.#onFailure = onFailure;
   }
 
-  /** Rounds that are not on disk. */
+  /** The number of rounds that are not durable yet. */
   get inFlight(): number {
     return this.#line.length + this.#writing.length;
   }
 
-  /** Rounds that the signing thread has. */
+  /** The number of rounds at the signing thread. */
   get unsigned(): number {
     return this.#unsigned;
   }
 
-  /** Why it takes nothing more; null while it does. */
+  /** The failure because of which it takes no more rounds; null before one. */
   get failure(): LogError | null {
     return this.#failure;
   }
 
-  /** Takes the next round, and tells its groups when it is on disk. */
+  /** Takes the next round, and resolves the promises of its groups when it is durable. */
   take(round: Round): void {
     const line: Line = { round, late: null, ready: null };
     this.#line.push(line);
     this.#begin(line, () => this.sign(round));
   }
 
-  /** The same for a round whose entries are known only when all before it are integrated. */
+  /** Takes a round whose entries are known only when all earlier rounds are integrated. */
   takeLate(round: Round, sign: () => Promise<Uint8Array[]>): void {
     this.#line.push({ round, late: sign, ready: null });
     this.#beginLate();
@@ -75,7 +78,7 @@ export class Committer {
   /** Signatures of what is placed in a round, in order. */
   async sign({ placed }: Round): Promise<Uint8Array[]> {
     const signatures: Uint8Array[] = [];
-    // A rotation changes the key inside a round; runs of one key go out as one batch.
+    // A rotation changes the key within a round. Consecutive entries with the same key are signed as one batch.
     for (let from = 0; from < placed.length;) {
       const kid = placed[from]?.kid ?? '';
       let to = from;
@@ -87,7 +90,7 @@ export class Committer {
     return signatures;
   }
 
-  /** Resolves when nothing is on its way, or all of it has failed. */
+  /** Resolves when every round is durable or has failed. */
   async drain(): Promise<void> {
     while (this.inFlight > 0) {
       await new Promise<void>((resolve) => {
@@ -113,7 +116,7 @@ export class Committer {
     this.#onTurn();
   }
 
-  /** Takes what is signed and next in order, once the disk is free. */
+  /** Commits the signed rounds that are next in order, unless a write is in progress. */
   #commit(): void {
     if (this.#writing.length > 0 || this.#failure !== null) return;
     const unready = this.#line.findIndex(({ ready }) => ready === null);
@@ -124,7 +127,7 @@ export class Committer {
     });
   }
 
-  /** Signs the first of the line, if it waited for this: all before it are integrated, and none after it. */
+  /** Signs the oldest round if its entries had to wait until all earlier rounds were integrated. */
   #beginLate(): void {
     const [first] = this.#line;
     const sign = first?.late ?? null;
@@ -179,10 +182,10 @@ export class Committer {
 }
 
 const unavailable = (cause: unknown): LogError =>
-  cause instanceof LogError && cause.code === 'log_unavailable'
+  isLogError(cause) && cause.code === 'log_unavailable'
     ? cause
     : new LogError(
         'log_unavailable',
-        'the log could not write; an idempotency key finds what became of a request',
+        'the log could not write; repeat the request with its idempotency key to learn whether it was appended',
         { cause },
       );

@@ -1,5 +1,5 @@
-// Starts a core with its sequencer and publisher on a data folder: refuses a rolled-back database,
-// creates entry 0 of a new log, brings the map up to the published checkpoint.
+// Starts a log: loads its core, refuses a database that has lost entries, opens the keys, restores the head map, and
+// starts the sequencer and the publisher. A new log gets its keys and entry 0.
 
 import { join } from 'node:path';
 import { asInvalid } from '../rules/admission.ts';
@@ -10,7 +10,7 @@ import { native } from '../crypto/native.ts';
 import type { SignPool } from '../crypto/sign-pool.ts';
 import { removeLeftovers } from '../store/durable-file.ts';
 import { equal, fromBase64, toBase64 } from '../encoding/bytes.ts';
-import type { JsonObject } from '../encoding/json-types.ts';
+import type { JsonObject } from '../encoding/json.ts';
 import { LogError } from '../errors.ts';
 import { Keyring } from './keyring.ts';
 import { lastVisible, newestNote, noteText, ownNote } from './last-note.ts';
@@ -49,20 +49,20 @@ export interface EngineOptions {
   readonly register: Register;
   /** Origin of a log that is created now, without the `/log/<kind>/<n>` part. */
   readonly origin_base: string;
-  /** True when the operator set it: then it must be that of the log. */
+  /** True when the operator set it; an existing log must then have this origin. */
   readonly origin_fixed: boolean;
   readonly predecessor?: Predecessor;
-  /** A later log has followed this one: nothing is appended to it any more, whatever keys are there. */
+  /** Whether the log has a successor. Nothing is appended to it any more, even if its keys are present. */
   readonly has_successor: boolean;
   readonly checkpoint_interval_ms: number;
-  /** Longest time without a checkpoint: the format's, unless a test cannot wait for it. */
+  /** Longest time without a checkpoint. Default: the constant of the format; tests set a shorter one. */
   readonly idle_ms?: number;
   readonly max_waiting: number;
   readonly clock: LogClock;
   readonly types: readonly EntryType[];
   readonly sign: SignPool;
   readonly fold: FoldHost;
-  /** Another engine in LevelDB's place, or one that breaks on purpose. */
+  /** Opens the database. Tests pass one that fails on purpose. */
   readonly store?: (folder: string) => Promise<Store>;
   readonly cosign?: PublisherOptions['cosign'];
   /**
@@ -80,20 +80,24 @@ export interface Engine {
   readonly core: Core;
   readonly keyring: Keyring;
   readonly vkey: string;
-  /** Why the log is only read; null when it takes entries. */
+  /** Why the log is read-only; null when it takes entries. */
   readonly read_only: ReadOnly | null;
   readonly sequencer: Sequencer;
   readonly publisher: Publisher;
-  /** How the map stood at the last published checkpoint. */
+  /** The map at the last published checkpoint. */
   folded: FoldedAt;
-  /** Writes the snapshot of the map as published, so that the next start need not replay. */
+  /** Writes a snapshot of the published map, so that the next start need not rebuild it from the entries. */
   saveMap(): Promise<void>;
 }
 
-/** Snapshots come after this many entries, or an eighth of the keys when that is more. */
+/** A snapshot is written after this many entries, or an eighth of the keys if that is more. */
 const SNAPSHOT_ENTRIES = 20_000;
 
-/** @throws LogError `log_rolled_back`, `log_locked`, `store_corrupt`, `key_invalid`, `key_lost` */
+/**
+ * Opens the database of a log and starts its engine.
+ *
+ * @throws LogError `log_rolled_back`, `log_locked`, `store_corrupt`, `key_invalid`, `key_lost`
+ */
 export async function startEngine(options: EngineOptions): Promise<Engine> {
   const store = await (options.store ?? openStore)(join(options.folder, 'db'));
   try {
@@ -119,7 +123,7 @@ async function startOn(store: Store, options: EngineOptions): Promise<Engine> {
   if (store.get(metaKey('reindex')) !== undefined) {
     throw new LogError(
       'store_corrupt',
-      `the plugin rows of ${origin} are half rebuilt: run "actlog reindex" again, it starts over`,
+      `the plugin rows of ${origin} are not completely rebuilt: run "actlog reindex" again`,
     );
   }
   await checkRowForms(core, options.types);
@@ -148,10 +152,10 @@ async function startOn(store: Store, options: EngineOptions): Promise<Engine> {
   const vkey = await verifierKeyOf(core, keyring);
   const read_only = readOnlyOf(core, keyring, options.has_successor);
 
-  // From the first entry on, the register must not lack the log.
+  // The register must hold the log from its first entry on.
   const held = remembered ?? (await enter(core, register, name));
 
-  // A log that signs nothing more publishes the last note that it signed: no other will ever take its place.
+  // A log that signs nothing more publishes the last note that it signed, because no later one will replace it.
   const unwitnessed = options.cosign === undefined || read_only !== null;
   const visible = await lastVisible(core, vkey, unwitnessed ? remembered : null);
   if (read_only !== null && visible.size === 0) throw new LogError('key_lost', read_only.reason);
@@ -187,7 +191,7 @@ async function startOn(store: Store, options: EngineOptions): Promise<Engine> {
         options.onVisible?.(next, before);
         if (next.size - saved >= Math.max(SNAPSHOT_ENTRIES, next.keys / 8)) {
           saved = next.size;
-          // A snapshot only saves time at the next start; failing to write one changes nothing else.
+          // A snapshot only makes the next start faster, so a failure to write one is ignored.
           core.fold.save(snapshot, next.size - 1).catch(() => undefined);
         }
       },
@@ -213,7 +217,7 @@ async function startOn(store: Store, options: EngineOptions): Promise<Engine> {
   return engine;
 }
 
-/** Entry 0 says the origin for ever; a new log takes it from the configuration. */
+/** The origin of entry 0; for a new log, the one of the configuration. */
 function originOf(store: Store, options: EngineOptions): string {
   const wanted = `${options.origin_base}/log/${options.kind}/${String(options.number)}`;
   const first = store.get(entryKey(0));
@@ -228,13 +232,15 @@ function originOf(store: Store, options: EngineOptions): string {
   return origin;
 }
 
-/** A database behind the file is a restored backup: going on would fork the log. */
+/**
+ * Refuses a database with fewer entries than the register records: appending to a restored backup would fork the log.
+ */
 function checkNotBehind(core: Core, remembered: Remembered | null, path: string): void {
   const behind = (what: string): LogError =>
     new LogError(
       'log_rolled_back',
-      `the database of ${core.origin} ${what}: receipts are out that it does not hold. It refuses to write. ` +
-        `Run "actlog restore" to catch up from a mirror or to open a successor log`,
+      `the database of ${core.origin} ${what}: it lacks entries for which receipts were given out, so the log refuses ` +
+        'to write. Run "actlog restore" to copy them from a mirror or to open a successor log',
     );
   if (remembered === null) {
     if (core.durable > 0) throw behind(`has entries, but its checkpoint file ${path} is missing`);
@@ -249,7 +255,7 @@ function checkNotBehind(core: Core, remembered: Remembered | null, path: string)
   ];
   for (const { size, root } of heads) {
     if (size > core.durable) {
-      throw behind(`ends at ${String(core.durable)} entries, ${path} knows of ${String(size)}`);
+      throw behind(`has ${String(core.durable)} entries, but ${path} has recorded ${String(size)}`);
     }
     if (!equal(rootAt(core.tiles, native, size), root)) {
       throw behind(`has another root than ${path} at size ${String(size)}`);
@@ -262,7 +268,7 @@ async function createKeys(keyring: Keyring): Promise<void> {
   if (keyring.kids.length === 0) await keyring.addReceipt();
 }
 
-/** Enters a new log in the register. */
+/** Adds a new log to the register. */
 async function enter(core: Core, register: Register, name: string): Promise<Remembered> {
   const entered: Remembered = {
     origin: core.origin,

@@ -1,6 +1,7 @@
-// Signed rounds become one batch of writes: entries, finding rows, tiles, heads, rows. In order, each round once.
+// Turns signed rounds into one batch of writes: entries, index rows, tiles, heads and plugin rows. Each round is
+// integrated once, in order.
 
-import type { Core } from './core.ts';
+import type { Core, Written } from './core.ts';
 import { native } from '../crypto/native.ts';
 import { encodeHead, vhashOf } from '../map/head.ts';
 import type { Moved, Placed } from './placing.ts';
@@ -16,14 +17,49 @@ import {
   rowKey,
   tileKey,
 } from '../store/layout.ts';
-import { put, write, type Write } from '../store/store.ts';
-import type { Written } from './recent-entries.ts';
-import type { Round } from './round.ts';
-import type { Appended, AttachedRow, Head, PendingRow } from '../types.ts';
+import { put, write } from '../store/store.ts';
+import type { Write } from '../store/store.ts';
+import type { Appended, AttachedRow, Head, PendingRow, AppendOptions, Draft } from '../types.ts';
+import type { Position } from './state.ts';
+
+// A round: the groups that the sequencer places together, that are signed with one message and become durable in one
+// batch.
+
+/** A group of entries of one append call: all of them are appended, or none. */
+export interface Waiting {
+  readonly drafts: readonly Draft[];
+  readonly options: AppendOptions;
+  readonly resolve: (entries: readonly Appended[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Groups with their places in the log, in order. */
+export interface Round {
+  /** Ascending; pending rows are kept under it. */
+  readonly id: number;
+  /** Groups whose entries are `placed[from]` to `placed[to - 1]`. */
+  readonly groups: {
+    readonly waiting: Pick<Waiting, 'resolve' | 'reject'>;
+    readonly from: number;
+    readonly to: number;
+  }[];
+  /** Refused groups, rejected when the round is durable, because a refusal may depend on entries of the round. */
+  readonly refused: { readonly waiting: Waiting; readonly error: unknown }[];
+  readonly placed: Placed[];
+  readonly attached: PendingRow[];
+  /** The position of the log after the round. */
+  position: Position;
+}
+
+/** A round without groups, after everything that is placed. */
+export const newRound = (id: number, position: Position): Round => ({
+  ...{ id, groups: [], refused: [], placed: [], attached: [] },
+  position,
+});
 
 const NOTHING = new Uint8Array(0);
 
-/** What rounds leave: their batch, their entries, and the heads that the map must take over. */
+/** The result of integrating rounds: the batch, the entries, and the heads with which the map must be updated. */
 export interface Integrated {
   readonly writes: Write[];
   readonly entries: readonly Appended[];
@@ -33,7 +69,7 @@ export interface Integrated {
   readonly updates: Uint8Array;
 }
 
-/** An entry as it will stand: text, hash, what it moved. */
+/** A signed entry: its text, its leaf hash and the chains that it extends. */
 export interface Entry {
   readonly appended: Appended;
   readonly bytes: Buffer;
@@ -87,7 +123,7 @@ export function integrate(
     writes.push(put(entryKey(index), bytes), put(leafKey(leaf_hash), indexValue(index)));
     for (const { skey, id, link } of moved) {
       const { seq, prev_index, prev_ms } = link;
-      // A chain of one entry has no rows: its head says all. The second entry brings both.
+      // A chain of one entry has no rows, because its head is enough. The second entry writes the rows of both.
       if (seq === 1 && prev_index !== null && prev_ms !== null) {
         writes.push(put(chainRowKey(skey, prev_ms, prev_index), NOTHING));
       }

@@ -1,5 +1,5 @@
-// The private keys of one log: its checkpoint key, which never rotates, and its receipt keys.
-// gateway/API.md §2; files are PKCS #8 with mode 0600, in a folder that no backup of the database holds.
+// The private keys of one log: its checkpoint key, which never rotates, and its receipt keys (gateway/API.md §2). The
+// files are PKCS #8 with mode 0600, in a folder that backups of the database do not contain.
 
 import { readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,10 +14,10 @@ import {
 import type { SignPool } from '../crypto/sign-pool.ts';
 import { makeFolder } from '../store/durable-file.ts';
 import { LogError } from '../errors.ts';
-import { formatVkey, LOG_KEY } from '../note/vkey.ts';
+import { formatVkey, LOG_KEY } from '../note/note.ts';
 import type { Kind } from '../types.ts';
 
-/** Where the key files of a log are. */
+/** The folder and the names of the key files of a log. */
 export interface KeyFolder {
   readonly folder: string;
   readonly kind: Kind;
@@ -25,12 +25,12 @@ export interface KeyFolder {
   readonly passphrase?: string;
 }
 
-/** Opens the key files of a log; `create` makes the first ones of a new log. */
+/** The opened key files of a log. */
 export class Keyring {
   readonly #where: KeyFolder;
   readonly #pool: SignPool;
   readonly #receipt = new Map<string, Signer>();
-  /** Files without a key, which only matter where something rests on the key that was to be in them. */
+  /** Key files without a readable key. They matter only if the log needs the key that should be in them. */
   readonly #unfinished = new Set<string>();
   #checkpoint: Signer | null = null;
 
@@ -56,12 +56,12 @@ export class Keyring {
     return ring;
   }
 
-  /** The kids of the receipt keys that are here, in no order. */
+  /** The kids of the receipt keys that are present, unordered. */
   get kids(): readonly string[] {
     return [...this.#receipt.keys()];
   }
 
-  /** Whether the file of the checkpoint key is there. */
+  /** Whether the file of the checkpoint key exists. */
   get hasCheckpoint(): boolean {
     return this.#checkpoint !== null;
   }
@@ -77,7 +77,10 @@ export class Keyring {
     return signer;
   }
 
-  /** Makes a receipt key; its file is on disk before anything is signed with it. */
+  /**
+   * Makes a receipt key. Its file is on disk before the promise resolves, so nothing is signed with a key that could be
+   * lost.
+   */
   async addReceipt(): Promise<Signer> {
     const key = generateKey();
     const signer = new Signer(key);
@@ -101,12 +104,12 @@ export class Keyring {
     this.#checkpoint = new Signer(key);
   }
 
-  /** Verifier key of the log; only where the file of the checkpoint key is there. */
+  /** Verifier key of the log. Requires the file of the checkpoint key. */
   vkey(origin: string): string {
     return formatVkey(native, origin, LOG_KEY, this.checkpoint().publicKey);
   }
 
-  /** Signs checkpoints, and nothing else. */
+  /** The checkpoint key, which signs checkpoints and nothing else. Throws `key_lost` if its file is missing. */
   checkpoint(): Signer {
     if (this.#checkpoint === null) {
       throw new LogError(
@@ -122,7 +125,7 @@ export class Keyring {
     this.#pool.addKey(signer.kid, key);
   }
 
-  /** What became of a file, after its name. */
+  /** Why a key file cannot be read, as the predicate of a sentence about the file. */
   #lost(rest: string): string {
     const how = this.#unfinished.has(this.#name(rest)) ? 'is empty or cut off' : 'is missing';
     return `${how} in ${this.#where.folder}`;

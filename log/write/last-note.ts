@@ -1,5 +1,5 @@
-// Which checkpoint a start goes on from: the newest note in the database or in the checkpoint register, opened
-// and compared with the tree.
+// Finds the checkpoint from which a start continues: the newest note in the database or in the checkpoint register,
+// verified and compared with the tree.
 
 import type { Core } from './core.ts';
 import { native } from '../crypto/native.ts';
@@ -16,7 +16,7 @@ import { put, type Store } from '../store/store.ts';
 /** The three lines of a signed note. */
 export const noteText = (note: string): string => note.slice(0, note.indexOf('\n\n') + 1);
 
-/** A note without the lines of cosigners, as a witness is asked about it. */
+/** A note without the lines of cosigners, as it is sent to witnesses. */
 export function ownNote(note: string, origin: string): string {
   const [own = ''] = note.split('\n').filter((line) => line.startsWith(`\u2014 ${origin} `));
   return `${noteText(note)}\n${own}\n`;
@@ -30,8 +30,8 @@ export async function storedNote(store: Store): Promise<string | null> {
 }
 
 /**
- * The newest published note, opened and compared with the tree. Without witnesses the note of the
- * register counts as published: it may have left the process.
+ * The newest published note, opened and compared with the tree. Without witnesses the note of the register counts as
+ * published, because it may have left the process.
  */
 export async function lastVisible(
   core: Core,
@@ -52,7 +52,7 @@ export async function lastVisible(
   const outside = remembered?.note ?? null;
   if (outside !== null) {
     const { size } = parseCheckpoint(noteText(outside));
-    // The process ended after the register and before the database had the note.
+    // The process ended after it wrote the note to the register and before it wrote it to the database.
     if (note === null || size > parseCheckpoint(noteText(note)).size) {
       note = outside;
       await core.store.write([put(noteKey(size), Buffer.from(note))]);
@@ -76,12 +76,12 @@ export async function lastVisible(
     note,
     map_head_ms,
     published_at_ms: map_head_ms,
-    // What we published was checked when it came; the log's own line is one of them.
+    // Cosignatures of a published note were verified when they were received.
     cosignatures: splitNote(note).signatures.length - 1,
   };
 }
 
-/** Witnesses may have seen the note of the register though it was never published. */
+/** Witnesses may have seen the note of the register even if it was never published. */
 export function newestNote(remembered: Remembered | null, { size, note }: Visible): string | null {
   const outside = remembered?.note ?? null;
   if (outside !== null && parseCheckpoint(noteText(outside)).size > size) return outside;

@@ -1,12 +1,12 @@
-// Gives drafts their place: index, time, id, links, key. Everything that can refuse a group refuses it
-// here, before anything is signed; a refused group leaves no trace.
+// Places drafts: fixes the index, time, id, links and key of each. All rules that may refuse a group are checked here,
+// before anything is signed; the state is then rolled back, and nothing of the group is written.
 
 import { checkCommitmentName, checkOwnMembers, checkPlain, checkToll } from '../rules/admission.ts';
 import { thumbprint } from '../crypto/thumbprint.ts';
 import { native } from '../crypto/native.ts';
 import type { Core } from './core.ts';
-import type { Json, JsonObject } from '../encoding/json-types.ts';
-import { entryId, nextSeq } from './entry-id.ts';
+import type { Json, JsonObject } from '../encoding/json.ts';
+import { entryId, nextSeq } from './clock.ts';
 import { LogError } from '../errors.ts';
 import { chainKeys, skey } from '../map/key.ts';
 import { isBuiltin } from '../map/grammar.ts';
@@ -27,14 +27,14 @@ import type { Disclosure, Draft, Link, Sequenced } from '../types.ts';
 /** `,"signature":"<88 characters>"` */
 const SIGNATURE_MEMBER_BYTES = 103;
 
-/** A chain that a placed entry moves on. */
+/** A chain that a placed entry extends. */
 export interface Moved {
   readonly skey: Uint8Array;
   readonly id: string;
   readonly link: Link;
 }
 
-/** An entry with its place, not yet signed. */
+/** A placed entry that is not signed yet. */
 export interface Placed {
   readonly sequenced: Sequenced;
   readonly text: StatementText;
@@ -45,7 +45,11 @@ export interface Placed {
   readonly disclosures: Readonly<Record<string, Disclosure>>;
 }
 
-/** Places one draft after everything placed so far, under the round in hand. */
+/**
+ * Places one draft in the current round, after all entries that were placed before.
+ *
+ * @throws LogError of the rule that the draft breaks; the caller rolls back its group
+ */
 export function place(
   core: Core,
   draft: Draft,
@@ -54,7 +58,7 @@ export function place(
 ): Placed {
   const { position, declarations } = core;
   if (position.closed && draft.type !== 'log.map_head.v1') {
-    throw new LogError('log_closed', 'the log is closed: its successor takes entries');
+    throw new LogError('log_closed', 'the log is closed; only its successor takes entries');
   }
   const ms = core.clock.next(floorAfter(position));
   const seq = nextSeq(ms, position.last_ms, position.last_seq);
@@ -150,7 +154,7 @@ export function place(
   return { sequenced, text, signed, kid, moved, disclosures };
 }
 
-/** What a built-in entry changes in the core; also run when entries are taken over from a mirror. */
+/** Applies a built-in entry to the core. Also run for entries that are restored from a mirror. */
 export function applyCore(core: Core, entry: Sequenced, round: number): void {
   const { statement, type } = entry;
   core.surfaces.round = round;

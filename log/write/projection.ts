@@ -1,20 +1,21 @@
-// What an entry changes in the rows of plugins, in its own batch: pure, so that a replay writes the same.
+// Applies an entry to the rows of plugins, in the batch of the entry. The rules are pure, so that a replay writes the
+// same rows.
 //
-// The rules are code of plugins. What a rule throws ends the group that is being placed, before anything of it is
-// signed or written, with `plugin_failed` and the name of the plugin; the core remembers when that happened, for its
-// health. An error with a code, as ApiError and LogError have one, is a refusal by `admit` and no failure.
+// The rules are code of plugins. If one throws, the group that is being placed is refused with `plugin_failed` and the
+// name of the plugin, before anything of it is signed or written; the health of the log reports the failure. An error
+// with a code, such as an ApiError or a LogError, that `admit` throws is a refusal and not a failure.
 
 import type { Core } from './core.ts';
-import type { Json } from '../encoding/json-types.ts';
+import type { Json } from '../encoding/json.ts';
 import { pluginOf, type Watcher } from '../rules/declarations.ts';
 import { isLogError, LogError } from '../errors.ts';
 import { isBuiltin } from '../map/grammar.ts';
 import type { RowReader, RowWriter, Sequenced } from '../types.ts';
 
-/** A rule of a plugin as it may be written in JavaScript: it should return nothing. */
+/** A rule of a plugin. It should return nothing, but a plugin in JavaScript may return anything. */
 type Rule<R> = (entry: Sequenced, rows: R) => unknown;
 
-/** Asks those who watch; what one throws refuses the group. */
+/** Runs `admit` of every watch. An exception refuses the group. */
 export function admit(core: Core, entry: Sequenced): void {
   for (const { watch, name } of watchersOf(core, entry)) {
     try {
@@ -27,8 +28,8 @@ export function admit(core: Core, entry: Sequenced): void {
 }
 
 /**
- * Writes the plugins' rows of one entry: those of its own type, then those of who watches. The rows of
- * `untouched` plugins stay as they are.
+ * Writes the plugins' rows of one entry: first those of its own type, then those of the watches. The rows of plugins in
+ * `untouched` are not changed.
  */
 export function project(
   core: Core,
@@ -43,7 +44,7 @@ export function project(
     try {
       finished(rule(entry, new OwnRows(core, plugin, round)));
     } catch (error) {
-      // A row that the rule asked for could not be read: the storage failed, not the plugin.
+      // The rule read a row that the store could not read: the storage failed, not the plugin.
       throw isStorageFault(error) ? error : failed(core, name, 'project', error);
     }
   };
@@ -52,8 +53,8 @@ export function project(
 }
 
 /**
- * Those who see an entry: declared before it, as a reindex must find it. Only entries of tenants are
- * watched: a map head is not whole when it is placed.
+ * The watches that see an entry: those of types declared before it, so that a reindex runs the same ones. Only entries
+ * of tenants are watched, because a map head is not complete when it is placed.
  */
 function watchersOf(core: Core, { statement, index }: Sequenced): readonly Watcher[] {
   if (statement['tenant_ref'] === undefined) return [];
@@ -63,10 +64,10 @@ function watchersOf(core: Core, { statement, index }: Sequenced): readonly Watch
     : watchers.filter(({ since }) => since < index);
 }
 
-/** A rule that goes on after it returned would write rows of no entry. */
+/** Ends the access to rows: a rule that continued after it returned would write rows that belong to no entry. */
 function finished(result: unknown): void {
   if (!(result instanceof Promise)) return;
-  // What it fails with later must not end the process.
+  // A later rejection must not end the process.
   result.catch(() => undefined);
   throw new Error('it returns a promise, but it must have finished when it returns');
 }
@@ -74,7 +75,7 @@ function finished(result: unknown): void {
 const isStorageFault = (error: unknown): boolean =>
   isLogError(error) && (error.code === 'store_corrupt' || error.code === 'log_unavailable');
 
-/** An expected error says so by a code in lower case; those of Node.js and of JavaScript itself have another or none. */
+/** An expected error has a code in lower case; errors of Node.js and of JavaScript have an upper-case code or none. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof Error &&
   'code' in error &&
@@ -94,7 +95,7 @@ function failed(core: Core, type: string, rule: string, cause: unknown): LogErro
 /** Deeper values are refused: they would be circular. */
 const MAX_DEPTH = 64;
 
-/** Whether a value is stored as it is: what JSON has no form of would end the whole round, or come back changed. */
+/** Whether JSON represents a value exactly. Any other value would fail the round or be read back changed. */
 function isStorable(value: unknown, depth = 0): boolean {
   switch (typeof value) {
     case 'string':

@@ -1,11 +1,11 @@
-// Publishes on its own clock: map head, checkpoint, checkpoint register, witnesses, then visible. Never two
-// roots for one size: a size is signed once, after its map head is durable.
+// Publishes checkpoints on a timer of its own, in this order: map head, signed checkpoint, checkpoint register,
+// witnesses, visible. It never signs two roots for one size: a size is signed once, after its map head is durable.
 
 import { native } from '../crypto/native.ts';
 import type { Core } from './core.ts';
 import { toBase64 } from '../encoding/bytes.ts';
 import type { Keyring } from './keyring.ts';
-import { LogError } from '../errors.ts';
+import { isLogError } from '../errors.ts';
 import { consistencyPath, rootAt } from '../merkle/prove.ts';
 import { signCheckpoint } from '../note/checkpoint.ts';
 import type { Sequencer } from './sequencer.ts';
@@ -15,16 +15,16 @@ import { registerName, type Remembered } from '../store/register.ts';
 import { put } from '../store/store.ts';
 import type { Published } from '../types.ts';
 
-/** Asked-for checkpoints come at most this often, so that waiting readers share them. */
+/** Shortest time between requested checkpoints, so that waiting readers share one. */
 const ASKED_INTERVAL_MS = 50;
 
-/** How often the acknowledged size goes to the checkpoint register when no checkpoint takes it there. */
+/** How often the acknowledged size is written to the checkpoint register between checkpoints. */
 const ACKNOWLEDGE_MS = 1000;
 
-/** A published tree head and the version of the map it stands on. */
+/** A published tree head and the version of the map that it commits to. */
 export interface Visible extends Published {
   readonly version: number;
-  /** Keys in the map of that version. */
+  /** Number of keys in that version of the map. */
   readonly keys: number;
 }
 
@@ -34,7 +34,7 @@ export interface Offer {
   readonly vkey: string;
   readonly note: string;
   readonly size: number;
-  /** The consistency path from an older size, as a witness wants it. */
+  /** The consistency path from an older size, as witnesses require it. */
   readonly consistency: (from: number) => readonly Uint8Array[];
 }
 
@@ -43,32 +43,32 @@ export interface CosignedNote {
   readonly note: string;
   readonly cosignatures: number;
   /**
-   * The note again with lines that can only come once it is published, such as those of monitors, who
-   * check the entries first; null when none came. It never rejects.
+   * The note with cosignatures that are made only after publication, such as those of monitors, which check the entries
+   * first; null if there are none. It never rejects.
    */
   readonly later?: () => Promise<CosignedNote | null>;
 }
 
-/** Brings cosignatures; null when they are not enough to publish the note. */
+/** Asks for cosignatures. Null if they are not enough to publish the note. */
 export type Cosign = (offer: Offer) => Promise<CosignedNote | null>;
 
 /** A size whose note is signed and may have been shown to witnesses, but is not published. */
 type Offered = Omit<Visible, 'published_at_ms' | 'cosignatures'>;
 
-/** What publishing needs to know. */
+/** How a publisher is started. */
 export interface PublisherOptions {
   readonly interval_ms: number;
   readonly idle_ms: number;
   readonly number: number;
   readonly register: Register;
-  /** What the register holds of the log. */
+  /** The value of the log in the register. */
   readonly held: Remembered;
-  /** Publishes nothing: the log cannot sign, or has a successor. */
+  /** Whether to publish nothing, because the log cannot sign or has a successor. */
   readonly read_only: boolean;
   /** The newest note that may have left the process before this start. */
   readonly signed: string | null;
   readonly cosign?: Cosign;
-  /** After each checkpoint, with the one before. */
+  /** Called after each published checkpoint, with the previous one. */
   readonly onVisible: (visible: Visible, before: Visible) => void;
   readonly onFailure: (error: unknown) => void;
 }
@@ -80,12 +80,15 @@ export class Publisher {
   readonly #sequencer: Sequencer;
   readonly #options: PublisherOptions;
   #visible: Visible;
-  /** Found no quorum; offered again while nothing follows it. */
+  /** A note that found no quorum. It is offered again until a larger size is signed. */
   #offered: Offered | null = null;
   #asked = 0;
   #running: Promise<void> | null = null;
   readonly #timer: NodeJS.Timeout | null;
-  /** The last offer found no quorum: until one does, only the clock offers, however many ask. */
+  /**
+   * Whether the last offer found no quorum. Until an offer does, only the timer offers, so that requests do not
+   * multiply the offers.
+   */
   #missed = false;
   /** When the visible head was published, on the monotonic clock. */
   #since: number;
@@ -111,7 +114,7 @@ export class Publisher {
     this.#options = options;
     this.#signed = options.signed;
     this.#held = options.held;
-    // An idle log that is started again is not younger for it: monitors count from its last map head.
+    // The idle time of a restarted log counts from its last map head, as monitors count it.
     const age = core.clock.wall() - visible.map_head_ms;
     this.#since = performance.now() - Math.min(Math.max(age, 0), options.idle_ms);
     this.#stopped = options.read_only;
@@ -127,9 +130,9 @@ export class Publisher {
     return this.#visible;
   }
 
-  /** Wants a checkpoint over at least `size` entries, soon. */
+  /** Requests a checkpoint over at least `size` entries. */
   ask(size: number): void {
-    // A checkpoint brings one entry of its own; who wants more waits for entries, and keeps nobody else waiting.
+    // A checkpoint adds one entry, its map head. A request for more waits for further entries without delaying others.
     const within = Math.min(size, this.#core.durable + 1);
     if (within <= this.#asked || within <= this.#visible.size) return;
     this.#asked = within;
@@ -137,14 +140,14 @@ export class Publisher {
     const since = performance.now() - this.#since;
     setTimeout(
       () => {
-        // The clock, or who asked before, may have brought it by now.
+        // The timer or an earlier request may have published it meanwhile.
         if (within > this.#visible.size) this.#publish();
       },
       Math.max(0, ASKED_INTERVAL_MS - since),
     );
   }
 
-  /** One checkpoint over everything durable, now; waits for the one under way first. */
+  /** Publishes a checkpoint over all durable entries, after the one in progress. */
   async publish(): Promise<void> {
     await this.#running;
     if (!this.#current()) this.#publish();
@@ -164,24 +167,24 @@ export class Publisher {
     if (!this.#current() || idle) this.#publish();
   }
 
-  /** Nothing stands behind the last checkpoint. */
+  /** Whether the visible checkpoint covers every durable entry. */
   #current(): boolean {
     return this.#core.durable === this.#visible.size;
   }
 
   #publish(): void {
     if (this.#stopped || this.#running !== null) return;
-    // Nothing follows the map head of a closed log.
+    // A closed log takes no further map head.
     if (this.#core.position.closed && this.#current()) return;
     this.#running = this.#once()
       .catch((error: unknown) => {
-        // A clock that jumped is the operator's to confirm; the store is well and reads go on.
-        if (error instanceof LogError && error.code === 'clock_untrusted') return;
+        // A clock that jumped needs the operator's confirmation; the store works and reads continue.
+        if (isLogError(error) && error.code === 'clock_untrusted') return;
         this.#options.onFailure(error);
       })
       .finally(() => {
         this.#running = null;
-        // Who asked while this one was under way has waited long enough.
+        // Requests that came during this publication are served at once.
         if (this.#missed) return;
         if (this.#asked > this.#visible.size && this.#asked <= this.#core.durable + 1) {
           setTimeout(() => {
@@ -209,7 +212,8 @@ export class Publisher {
           });
     this.#missed = cosigned === null;
     if (cosigned === null) return;
-    // 4. The note is in the database. 5. It is visible.
+    // 4. The note is in the database. A crash before that leaves it in the register only, and it is offered again.
+    // 5. It is visible.
     await this.#core.store.write([put(noteKey(size), Buffer.from(cosigned.note))]);
     const before = this.#visible;
     this.#offered = null;
@@ -220,7 +224,7 @@ export class Publisher {
     if (later !== undefined) this.#join(size, later);
   }
 
-  /** Puts a note with more cosignatures in the place of the one of this size. */
+  /** Replaces the note of this size by one with more cosignatures. */
   #join(size: number, later: () => Promise<CosignedNote | null>): void {
     const joining = later().then(async (cosigned) => {
       if (cosigned === null || this.#stopped) return;
@@ -229,12 +233,12 @@ export class Publisher {
       if (this.#visible.size === size) this.#visible = { ...this.#visible, note, cosignatures };
     });
     joining.catch((error: unknown) => {
-      // After the end the store is closed, and one note is as good as the other.
+      // After the publisher has stopped, the store may be closed; the note that it holds is good enough.
       if (!this.#stopped) this.#options.onFailure(error);
     });
   }
 
-  /** Appends a map head and signs the size that it ends. */
+  /** Appends a map head and signs a checkpoint of the size that ends with it. */
   async #offer(): Promise<Offered> {
     const core = this.#core;
     const { origin } = core;
@@ -244,14 +248,14 @@ export class Publisher {
     const size = index + 1;
     const root = rootAt(core.tiles, native, size);
     const note = signCheckpoint(native, this.#keyring.checkpoint(), { origin, size, root });
-    // 2. The note is in the register. A crash here: the next start finds it there and publishes it.
+    // 2. The note is in the register. After a crash here, the next start finds it there and publishes it.
     this.#signed = note;
     await this.#remember(size, root);
     this.#offered = { size, root, note, map_head_ms: issued_at_ms, version, keys };
     return this.#offered;
   }
 
-  /** A new map head, but for a closed log that has its last one from before a crash. */
+  /** Appends a map head, except to a closed log whose last map head was written before a crash. */
   async #mapHead(): Promise<{
     version: number;
     keys: number;
@@ -280,7 +284,7 @@ export class Publisher {
 
   /**
    * Advances the register, one call at a time, to the newest note and the largest acknowledged size. After a failed
-   * call a fresh engine reads what the register holds.
+   * call, a new engine reads the value of the register.
    */
   #remember(size: number, root: Uint8Array): Promise<void> {
     if (size > this.#acknowledged.size) this.#acknowledged = { size, root: toBase64(root) };

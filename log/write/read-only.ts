@@ -1,5 +1,5 @@
-// Why a log is opened for reading only: a private key is lost, or a successor has followed. Nothing is signed or
-// appended then; entries, proofs and the last checkpoint stay as they are. log/FORMAT.md §5.
+// The reasons for which a log is opened for reading only: a private key is lost, or the log has a successor. Nothing is
+// signed or appended then; entries, proofs and the last checkpoint stay as they are. log/FORMAT.md §5.
 
 import type { Core } from './core.ts';
 import { LogError } from '../errors.ts';
@@ -7,16 +7,25 @@ import type { Keyring } from './keyring.ts';
 import { metaKey } from '../store/layout.ts';
 import { put } from '../store/store.ts';
 
-/** What a log that is only read has lost; null where it has a successor. */
+/** The key that a read-only log has lost; null if it has a successor. */
 export interface ReadOnly {
   readonly lost_key: 'checkpoint' | 'receipt' | null;
-  /** For the operator. */
+  /** The reason in words for the operator. */
   readonly reason: string;
 }
 
-/** What an append to a log that is only read is refused with. */
-export const refusal = ({ lost_key, reason }: ReadOnly): LogError =>
-  new LogError(lost_key === null ? 'log_closed' : 'log_unavailable', reason);
+/**
+ * The error with which a read-only log refuses appends. The message of `log_read_only` is for clients: it names no
+ * folder. The health of the log has the reason for the operator.
+ */
+export function refusal({ lost_key, reason }: ReadOnly): LogError {
+  if (lost_key === null) return new LogError('log_closed', reason);
+  return new LogError(
+    'log_read_only',
+    `the log is served for reading only, because the file of its ${lost_key} key is lost. Trying again does not ` +
+      'help: the operator must restore the file, or open a successor of the log',
+  );
+}
 
 /** Null for a log that takes entries. */
 export function readOnlyOf(core: Core, keyring: Keyring, has_successor: boolean): ReadOnly | null {
@@ -54,7 +63,7 @@ function lostKeyOf(
  * The verifier key of a log. It is kept in the database too, so that checkpoints can be verified after the file of
  * the checkpoint key was lost.
  *
- * @throws LogError `key_lost` when neither is there; `key_invalid` when the file has the key of another log
+ * @throws LogError `key_lost` when neither exists; `key_invalid` when the file has the key of another log
  */
 export async function verifierKeyOf(core: Core, keyring: Keyring): Promise<string> {
   const bytes = core.store.get(metaKey('vkey'));

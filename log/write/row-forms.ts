@@ -1,6 +1,6 @@
-// In which form the rows of plugins stand in a database. A release that derives other rows from the same entries
-// raises `EntryType.row_form`: rows of the form before are never read as if they were of the new one, nor mixed
-// with them. Forms above 1 are recorded; what is declared and not recorded has form 1.
+// Records the form of the plugins' rows in a database. A release that derives other rows from the same entries
+// raises `EntryType.row_form`: rows of an earlier form are never read as rows of the new one, nor mixed with them. Only
+// forms above 1 are recorded; a declared type without a record has form 1.
 
 import type { Core } from './core.ts';
 import { pluginOf } from '../rules/declarations.ts';
@@ -12,8 +12,8 @@ import type { EntryType } from '../types.ts';
 type Forms = Readonly<Record<string, number>>;
 
 /**
- * Holds the rows of an opened database to the types that plugins bring, before anything reads or writes one. Where
- * there are none yet they will be of the form that is brought.
+ * Compares the recorded forms with the types that plugins bring, before any row is read or written. A database without
+ * rows takes the forms of these types.
  *
  * @throws LogError `store_corrupt` where rows are of another form: `actlog reindex` rebuilds them
  */
@@ -50,7 +50,7 @@ async function isEmpty(rows: AsyncIterable<unknown>): Promise<boolean> {
   return true;
 }
 
-/** For the batch that ends a rebuild: the rows of these types are of the form that is brought. */
+/** The write that records, in the batch that ends a rebuild, the forms of these types. */
 export const rebuiltForms = (store: Store, types: readonly EntryType[]): Write =>
   recordForms(formsIn(store), types);
 
@@ -75,7 +75,7 @@ export function formsIn(store: Store): Forms {
     const forms = JSON.parse(Buffer.from(bytes).toString()) as Forms;
     if (Object.values(forms).every((form) => Number.isSafeInteger(form) && form > 1)) return forms;
   } catch {
-    // as damaged as one that says something else
+    // counts as damaged too
   }
   throw new LogError('store_corrupt', 'the record of the forms of plugin rows is damaged');
 }

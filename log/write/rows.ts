@@ -1,15 +1,15 @@
-// JSON rows of one key space, read through what rounds in flight have written, then through what was read or
-// written last: a row that every entry moves on would be read from disk and parsed for each.
+// JSON rows of one key space. A read looks at the writes of rounds in flight, then at a cache, then at the store.
+// Without the cache, a row that every entry changes would be read from disk and parsed for each entry.
 
 import { LRUCache } from 'lru-cache';
-import type { Json } from '../encoding/json-types.ts';
+import type { Json } from '../encoding/json.ts';
 import { rowKey } from '../store/layout.ts';
-import { Overlay } from '../store/overlay.ts';
-import { write, type Store, type Write } from '../store/store.ts';
+import { write } from '../store/store.ts';
+import type { Store, Write } from '../store/store.ts';
 
-/** What the remembered rows of one key space may take, in bytes of their text. */
+/** Size of the cache of one key space, in bytes of JSON text. */
 const REMEMBERED_BYTES = 16 * 1024 * 1024;
-/** A remembered row costs this much beside its text. */
+/** Bytes that a cached row costs in addition to its text. */
 const ROW_BYTES = 200;
 
 /** A row as it is on disk; undefined for one that is not there. Boxed, since the cache holds no undefined. */
@@ -31,13 +31,13 @@ export class Rows {
     this.#letter = letter;
   }
 
-  /** As of the entry before, durable or not. */
+  /** The row as of the previous entry, durable or not. */
   get(key: string): Json | undefined {
     const pending = this.pending.get(key);
     return pending === undefined ? this.durable(key) : (pending ?? undefined);
   }
 
-  /** As of the last durable round. Whoever reads a row may not change it. */
+  /** The row as of the last durable round. Callers must not change it. */
   durable(key: string): Json | undefined {
     const known = this.#remembered.get(key);
     if (known !== undefined) return known.value;
@@ -67,12 +67,11 @@ export class Rows {
     }
   }
 
-  /** The round is durable: the disk answers for its rows from now on. */
+  /** Drops the writes of a durable round: from now on its rows are read from the store. */
   settle(round: number): void {
     const sizes = this.#sizes[0]?.round === round ? this.#sizes.shift()?.sizes : undefined;
     for (const [key, value] of this.pending.written(round)) {
-      // A row that nobody has read is most often one that nobody will: remembering each would cost more than
-      // it saves, and push out those that are read.
+      // Only rows that were read before are cached. Most written rows are never read, and would evict those that are.
       if (!this.#remembered.has(key)) continue;
       const size = sizes?.get(key);
       if (size === undefined) this.#remembered.delete(key);
@@ -83,5 +82,82 @@ export class Rows {
 
   #remember(key: string, value: Json | undefined, bytes: number): void {
     this.#remembered.set(key, { value }, { size: bytes + key.length + ROW_BYTES });
+  }
+}
+
+// The writes of rounds in flight, which the database does not hold yet. Later groups read them; those of a refused
+// group are rolled back; those of a durable round are dropped.
+
+/** The last values of one round, by key; its batch must not hold what a later round makes of a key. */
+interface Layer<V> {
+  readonly round: number;
+  readonly values: Map<string, V | null>;
+}
+
+interface Undo<V> {
+  readonly values: Map<string, V | null>;
+  readonly key: string;
+  readonly before: V | null | undefined;
+}
+
+/** Pending values by key; null stands for a deleted one. Rounds write in the order of their numbers. */
+export class Overlay<V> {
+  /** Oldest first. Rounds in flight are few, so that a read looks through them and a durable one is dropped whole. */
+  readonly #layers: Layer<V>[] = [];
+  #journal: Undo<V>[] = [];
+
+  /** undefined when no round in flight wrote the key. */
+  get(key: string): V | null | undefined {
+    for (let at = this.#layers.length - 1; at >= 0; at -= 1) {
+      const value = this.#layers[at]?.values.get(key);
+      if (value !== undefined) return value;
+    }
+    return undefined;
+  }
+
+  set(key: string, value: V | null, round: number): void {
+    const { values } = this.#layer(round);
+    this.#journal.push({ values, key, before: values.get(key) });
+    values.set(key, value);
+  }
+
+  /** Marks the point to which `rollback` returns. */
+  begin(): void {
+    this.#journal = [];
+  }
+
+  rollback(): void {
+    for (const { values, key, before } of this.#journal.reverse()) {
+      if (before === undefined) values.delete(key);
+      else values.set(key, before);
+    }
+    this.#journal = [];
+  }
+
+  /** The last values of a round, each key once. */
+  written(round: number): Iterable<[string, V | null]> {
+    return this.#layers.find((layer) => layer.round === round)?.values.entries() ?? [];
+  }
+
+  /** Drops the writes of a durable round. */
+  settle(round: number): void {
+    const at = this.#layers.findIndex((layer) => layer.round === round);
+    if (at >= 0) this.#layers.splice(at, 1);
+  }
+
+  clear(): void {
+    this.#layers.length = 0;
+    this.#journal = [];
+  }
+
+  #layer(round: number): Layer<V> {
+    const newest = this.#layers.at(-1);
+    if (newest?.round === round) return newest;
+    if (newest !== undefined && newest.round > round) {
+      throw new Error(`round ${String(round)} writes after round ${String(newest.round)}`);
+    }
+    const layer = { round, values: new Map<string, V | null>() };
+    this.#layers.push(layer);
+    return layer;
   }
 }

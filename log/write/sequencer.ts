@@ -18,7 +18,7 @@ import type { Core } from './core.ts';
 import type { SignPool } from '../crypto/sign-pool.ts';
 import { LogError } from '../errors.ts';
 import { place, type Placed } from './placing.ts';
-import { newRound, type Round, type Waiting } from './round.ts';
+import { newRound, type Round, type Waiting } from './integrate.ts';
 import { signedBytes, statementText } from './statement.ts';
 import type { AppendOptions, Appended, Draft, Sequenced } from '../types.ts';
 
@@ -36,7 +36,10 @@ const QUIET_GROUPS = 16;
 /** Up to this many waiting groups count as few: if one round took all of them, no two rounds would overlap. */
 const FEW_GROUPS = 64;
 
-/** How many of the waiting groups the next round takes. Of few it leaves some, which are placed while it is signed. */
+/**
+ * How many of the waiting groups the next round takes. If few wait, it leaves some, which are placed while the round is
+ * signed.
+ */
 const shareOf = (waiting: number): number => (waiting > FEW_GROUPS ? waiting : OVERLAP_GROUPS);
 
 /** A map head whose place is fixed; its root comes from the fold. */
@@ -46,7 +49,7 @@ interface MapHead {
   readonly appended: Appended;
 }
 
-/** Orders, signs and commits. A failed batch ends it: the log then loads a new core and a new sequencer. */
+/** The sequencer of one log. A failed batch ends it: the log then loads a new core and a new sequencer. */
 export class Sequencer {
   readonly #core: Core;
   readonly #committer: Committer;
@@ -103,7 +106,7 @@ export class Sequencer {
     const undo = core.begin();
     const index = core.position.size;
     const prev_map_head = core.position.map_head?.index ?? null;
-    // The root is not known yet; the place is, so later rounds need not wait for the fold.
+    // The root is not known yet, but the place is, so that later rounds need not wait for the fold.
     let provisional: Placed;
     try {
       const members = { covered: index, map_root: '0'.repeat(64), prev_map_head };
@@ -118,7 +121,7 @@ export class Sequencer {
       round.groups.push({ waiting: { resolve, reject }, from: 0, to: 1 });
     });
     this.#committer.takeLate(round, async () => {
-      // Every round before this one has been folded in by now, and none after it.
+      // At this point the fold contains every earlier round and no later one.
       const cut = await core.fold.cut();
       folded = { version: cut.version, keys: cut.keys };
       const statement = {
@@ -136,7 +139,7 @@ export class Sequencer {
     return { ...folded, appended };
   }
 
-  /** Waits until everything handed in is on disk or refused. */
+  /** Waits until all groups are durable or refused. */
   async drain(): Promise<void> {
     while (this.#waiting.length > 0 || this.#committer.inFlight > 0) {
       await this.#committer.drain();
@@ -164,7 +167,7 @@ export class Sequencer {
     });
   }
 
-  /** Places what waits, if it is `enough` to be worth a round beside those in flight. */
+  /** Places waiting groups if there are `enough` for another round. */
   #pump(enough: number): void {
     const committer = this.#committer;
     while (

@@ -1,11 +1,11 @@
-// What the sequencer must know to place the next entry: the position, the keys in force, the core's rows.
+// The state that the sequencer needs to place the next entry: the position, the active keys and the core's rows.
 
-import type { Json, JsonObject } from '../encoding/json-types.ts';
+import type { Json, JsonObject } from '../encoding/json.ts';
 import type { Rows } from './rows.ts';
 import type { SurfaceState } from '../rules/surfaces.ts';
 import type { Heartbeat, Manifest, ReceiptKey } from '../types.ts';
 
-/** Where the log stands. One value, replaced as a whole, so that a refused group can put it back. */
+/** The position of the log. One value that is replaced as a whole, so that a refused group can restore it. */
 export interface Position {
   readonly size: number;
   readonly last_ms: number;
@@ -23,7 +23,7 @@ export const START: Position = {
   closed: false,
 };
 
-/** The earliest time that the next entry may have: that of the last one, and after its map head. */
+/** The earliest time of the next entry: not before the last entry, and after the last map head. */
 export const floorAfter = ({ last_ms, map_head }: Position): number =>
   map_head === null ? last_ms : Math.max(last_ms, map_head.ms + 1);
 
@@ -36,7 +36,7 @@ export const OWNERS = 'owner/';
 /** Prefix of the rows that list a tenant's entities. */
 export const ownedBy = (tenant_ref: string): string => `owned/${tenant_ref}/`;
 
-/** Row that counts a tenant's entities; missing for those who own none, which most are. */
+/** Row that counts a tenant's entities; absent for tenants that own none, which most do. */
 export const ownedCountRow = (tenant_ref: string): string => `owned-count/${tenant_ref}`;
 
 /** Row that finds the newest manifest of a hash. */
@@ -47,7 +47,7 @@ export const MANIFESTS = 'manifest-at/';
 export const manifestIndexRow = (index: number): string =>
   MANIFESTS + String(index).padStart(16, '0');
 
-/** Core rows about surfaces as `SurfaceState`, written under the round in hand. */
+/** The core's rows about surfaces as a `SurfaceState`, written in the current round. */
 export class SurfaceRows implements SurfaceState {
   round = 0;
   readonly #rows: Rows;
@@ -105,7 +105,7 @@ export class KeyRows {
     return (this.#rows.get('keys') as unknown as readonly ReceiptKey[] | undefined) ?? [];
   }
 
-  /** Of the active keys the newest (log/FORMAT.md §2). */
+  /** The newest active key (log/FORMAT.md §2). */
   inForce(): ReceiptKey | undefined {
     this.#inForce ??= this.all()
       .filter((key) => key.status === 'active')
@@ -117,7 +117,7 @@ export class KeyRows {
     return this.#inForce;
   }
 
-  /** A group was taken back, and what it said of keys with it. */
+  /** Discards the key changes of a group that was rolled back. */
   forget(): void {
     this.#inForce = undefined;
   }
@@ -147,7 +147,7 @@ export class KeyRows {
   }
 }
 
-/** How many registered tenants are remembered without asking the store. */
+/** How many registered tenants are cached. */
 const REMEMBERED_TENANTS = 10_000;
 
 /** The tenants that `log.tenant.v1` registered. */
@@ -162,7 +162,7 @@ export class Tenants {
   has(tenant_ref: string): boolean {
     if (this.#known.has(tenant_ref)) return true;
     if (this.#rows.get(`tenant/${tenant_ref}`) === undefined) return false;
-    // Only what is durable may be remembered: a pending registration can still be taken back.
+    // Only durable registrations are cached: a pending one can still be rolled back.
     if (this.#rows.durable(`tenant/${tenant_ref}`) !== undefined) {
       if (this.#known.size >= REMEMBERED_TENANTS) this.#known.clear();
       this.#known.add(tenant_ref);

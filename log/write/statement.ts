@@ -4,8 +4,8 @@
 import { createHmac, hash } from 'node:crypto';
 import { lp, toHex } from '../encoding/bytes.ts';
 import { canonical, memberName } from '../encoding/canonical.ts';
-import { randomPiece } from '../crypto/random.ts';
-import type { Json, JsonObject } from '../encoding/json-types.ts';
+import { randomPiece } from '../crypto/native.ts';
+import type { Json, JsonObject } from '../encoding/json.ts';
 import { LogError } from '../errors.ts';
 import { FORBIDDEN_MEMBERS } from '../rules/declaration.ts';
 import type { Appended, Disclosure, Link } from '../types.ts';
@@ -21,7 +21,7 @@ export interface StatementText {
 }
 
 const scalar = (value: Json): string | null => {
-  // The bulk of all members; the library would give the same bytes for these.
+  // Most members are of these kinds; the library gives the same bytes for them, but is slower.
   if (typeof value === 'number' && Number.isSafeInteger(value) && !Object.is(value, -0))
     return String(value);
   if (typeof value === 'boolean') return value ? 'true' : 'false';
@@ -29,7 +29,7 @@ const scalar = (value: Json): string | null => {
   return null;
 };
 
-/** The member `links` in canonical form: its members stand in their order, and all of them are known. */
+/** The member `links` in canonical form: its members are known and already in canonical order. */
 function linksText(links: readonly Link[]): string {
   const texts = links.map(({ key, prev_index, prev_ms, seq }) => {
     const parts = key.map((part) => scalar(part) ?? canonical(part)).join(',');
@@ -39,8 +39,8 @@ function linksText(links: readonly Link[]): string {
 }
 
 /**
- * Canonical text of a statement; `entry_invalid` for a member that only receipts have. `links` are those of the
- * statement, where the caller made them.
+ * Canonical text of a statement; throws `entry_invalid` for a member that only receipts have. `links` are the links of
+ * the statement, if the caller made them.
  */
 export function statementText(statement: JsonObject, links?: readonly Link[]): StatementText {
   let head = '';
@@ -57,7 +57,7 @@ export function statementText(statement: JsonObject, links?: readonly Link[]): S
     else tail += `,${member}`;
   }
   const text = `${head}${tail}}`;
-  // Parts of the one text, not of what it was put together of: each use would go through all those pieces again.
+  // Slices of the joined text: a slice of a V8 rope would walk its pieces at each use.
   return { text, head: text.slice(0, head.length), tail: text.slice(head.length) };
 }
 
@@ -123,7 +123,7 @@ export function leafHashOf(entry: Uint8Array): Buffer {
   return hash('sha256', tagged, 'buffer');
 }
 
-/** An entry's text: as it is, its own copy, and as statement and signature; `store_corrupt` when it is none. */
+/** An entry's text: the text itself, the statement and the signature. Throws `store_corrupt` if it is not an entry. */
 export function readEntry(text: string): {
   entry: JsonObject;
   statement: JsonObject;
@@ -141,21 +141,21 @@ export function readEntry(text: string): {
   return { entry, statement, signature };
 }
 
-/** What stands for a disclosure whose text was destroyed. */
+/** Replaces a disclosure whose text was destroyed. */
 export interface Erased {
   readonly erased: true;
   readonly erased_at_ms: number;
-  /** The entry that says so. */
+  /** The entry that records the erasure. */
   readonly erasure_entry_id: string;
 }
 
-/** Where receipts lead: pages of one service. */
+/** The links in receipts, which lead to pages of one service. */
 export interface ReceiptLinks {
   readonly base_url: string;
   readonly sandbox: boolean;
 }
 
-/** Where an entry stands, as its receipt says it. */
+/** The place of an entry, as its receipt states it. */
 export interface ReceiptPlace extends Pick<Appended, 'leaf_hash' | 'entry_id' | 'index'> {
   readonly origin: string;
 }
@@ -178,7 +178,7 @@ export function derivedMembers(
 
 /**
  * The receipt of an entry (gateway/API.md §1.1): the statement and its signature, then the derived members.
- * `disclosures` stand only where the caller may see them.
+ * Pass `disclosures` only if the caller may see them.
  */
 export function receiptOf(
   entry: Pick<Appended, 'statement' | 'signature' | 'leaf_hash' | 'entry_id' | 'index'>,
@@ -187,6 +187,6 @@ export function receiptOf(
 ): JsonObject {
   const { statement, signature, leaf_hash, entry_id, index } = entry;
   const place = { leaf_hash, entry_id, index, origin: statement['origin'] as string };
-  // Not one literal: to spread two objects into one is eight times as slow in the runtime.
+  // Assigned member by member: spreading two objects into one is eight times as slow.
   return Object.assign({ ...statement }, { signature }, derivedMembers(place, links, disclosures));
 }

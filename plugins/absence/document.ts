@@ -1,12 +1,13 @@
-// An absence document as the service hands it out: what the log proved, with plain words beside it.
-// log/FORMAT.md §6; gateway/API.md §9.3, §9.5.
+// Absence documents as the service answers them: the log's proof with a plain-English `statement` added. Witness
+// entries commit to the SHA-256 of the document, so the texts in this file must not change. log/FORMAT.md §6;
+// gateway/API.md §9.3, §9.5.
 
 import { createHash } from 'node:crypto';
 import { canonical, FORMAT } from '../contract/index.ts';
 import type { Json, JsonObject } from '../contract/index.ts';
 import type { Verdict } from './entries.ts';
 
-/** What no witness says, in words. */
+/** `does_not_assert` of every document. */
 const DOES_NOT_ASSERT: readonly string[] = Object.freeze([
   'that nothing happened which was never logged',
   'anything about acts outside the declared surface, under another entity, or in another log',
@@ -14,37 +15,37 @@ const DOES_NOT_ASSERT: readonly string[] = Object.freeze([
   'that what the entries of the log say is true',
 ]);
 
-/** The document with `statement` and `does_not_assert`, and what its entry commits to. */
+/** A document with `statement` and `does_not_assert`, and the values for its entry. */
 export interface Worded {
   readonly document: JsonObject;
-  /** The document as JSON, with the members of its canonical text in their order. */
+  /** The document as JSON, with its members in canonical order. */
   readonly text: string;
   readonly document_sha256: string;
   readonly verdict: Verdict;
   readonly checkpoint_size: number;
 }
 
-/** What all documents under one note have. */
+/** Parts that all documents under the same signed note share. */
 interface UnderNote {
   readonly note: string;
-  /** The text up to and with the note as it is sent. It is ASCII, so that V8 keeps one byte for a character. */
+  /** The text up to and including the note, as it is sent: ASCII, so that V8 stores one byte per character. */
   readonly ascii: string;
-  /** The same as it is hashed. */
+  /** The same text in canonical UTF-8, as it is hashed. */
   readonly hashed: Buffer;
-  /** The first sentence: the last entry of a tree is its map head. */
+  /** The first sentence of the statement. */
   readonly opening: string;
-  /** The last ones. */
+  /** The last sentences of the statement. */
   readonly vouchers: readonly string[];
 }
 
-/** Puts the words to documents. Documents of one tree share parts, whose texts it computes once. */
+/** Adds the statement to documents. Parts that documents of the same tree share are serialised once. */
 export class Wording {
-  /** Of the newest note. */
+  /** The shared parts of the newest note. */
   #under: UnderNote | undefined;
-  /** Canonical texts of parts that documents of one tree share: the log returns them frozen. */
+  /** Canonical texts of shared parts, which the log returns as frozen objects. */
   readonly #shared = new WeakMap<object, string>();
 
-  /** Puts the words to a document of the log. */
+  /** Adds the statement to a document of the log. */
   worded(found: JsonObject): Worded {
     const { ascii, hashed, opening, vouchers } = this.#underNote(found);
     const statement = [opening, ...sentencesOf(found), ...vouchers].join(' ');
@@ -59,12 +60,12 @@ export class Wording {
     };
   }
 
-  /** The JSON text of a document that was worded before: the same bytes as then. */
+  /** The JSON text of a document that `worded` made before; the bytes are the same. */
   textOf(document: JsonObject): string {
     return this.#underNote(document).ascii + this.#rest(document);
   }
 
-  /** The canonical text of a value, put together of its parts. */
+  /** The canonical text of a value; frozen parts are cached. */
   canonical(value: Json): string {
     if (typeof value !== 'object' || value === null) return canonical(value);
     const known = this.#shared.get(value);
@@ -80,12 +81,12 @@ export class Wording {
     return `{${this.#members(value as JsonObject)}`;
   }
 
-  /** What follows the checkpoint in the canonical text of a document: no other member comes before it. */
+  /** The canonical text after `checkpoint`, which is the first member in canonical order. */
   #rest(document: JsonObject): string {
     return this.#members(document, 'checkpoint');
   }
 
-  /** The members of an object in their canonical order, without one of them, and the brace that closes it. */
+  /** The members of an object in canonical order, except `without`, and the closing brace. */
   #members(object: JsonObject, without?: string): string {
     let text = '';
     for (const name of Object.keys(object).sort()) {
@@ -128,7 +129,7 @@ const time = (ms: number): string => {
   return Number.isNaN(date.getTime()) ? `${String(ms)} ms` : date.toISOString();
 };
 
-/** What was found, and which claimed times the window covers. */
+/** The sentences about the finding, and about the claimed times that the window covers. */
 function sentencesOf({ question, verdict, entries, more, coverage }: JsonObject): string[] {
   const { key, from_ms, to_ms } = question as unknown as {
     readonly key: readonly string[];
@@ -149,7 +150,7 @@ interface Seen {
   readonly window: string;
   readonly count: number;
   readonly more: boolean;
-  /** Whether manifests promise heartbeats: only then the log puts one to an absence. */
+  /** Whether manifests promise heartbeats; only then a document of absence has `coverage`. */
   readonly promised: boolean;
 }
 
@@ -171,7 +172,7 @@ function finding(verdict: Verdict, { chain, window, count, more, promised }: See
   }
 }
 
-/** The claimed event times that a window of log time covers (log/FORMAT.md §6). */
+/** The sentence about the claimed event times that a window of log time covers (log/FORMAT.md §6). */
 function eventTimes(from_ms: number, to_ms: number): string {
   const from = from_ms + FORMAT.skew_ms;
   const to = to_ms - FORMAT.max_lag_ms;
@@ -181,7 +182,7 @@ function eventTimes(from_ms: number, to_ms: number): string {
     : `${rule} the window is too short to cover any claimed time of an act for certain.`;
 }
 
-/** Who else vouches for the checkpoint: the signature lines of its note beside the log's own. */
+/** The sentences about cosignatures: the signature lines of the note other than the log's own. */
 function vouchersOf(origin: string, note: string): string[] {
   const names = [...note.matchAll(/^— (\S+) \S+$/gmu)]
     .map(([, name = '']) => name)

@@ -1,13 +1,25 @@
-// The entries of absence: a witness, which commits to its document, and a spoliation report, which is all in
-// clear. Both speak about a surface's chain and are not on it. log/FORMAT.md §3, §6; gateway/API.md §9.3, §9.4.
+// The entry types of absence: a witness, which commits to its document, and a spoliation report in clear text. Both
+// refer to the chain of a surface but are not on it. log/FORMAT.md §3, §6; gateway/API.md §9.3, §9.4.
 
 import { Type } from 'typebox';
-import { asSchema, Count, EntityName, Hex32, Millis, SurfaceName } from '../contract/index.ts';
+import type { Static } from 'typebox';
+import {
+  asSchema,
+  Count,
+  EntityName,
+  Hex32,
+  Millis,
+  ofEntity,
+  plural,
+  sentenceOf,
+  SurfaceName,
+  utcOf,
+} from '../contract/index.ts';
 import type { EntryType, JsonObject } from '../contract/index.ts';
 
 /** Name of the entry type of a witness. */
 export const WITNESS = 'absence.witness.v1';
-/** The same of a document of an earlier log, which takes no entries any more. */
+/** Name of the entry type of a witness whose document is about a closed log, which accepts no entries. */
 export const EARLIER_WITNESS = 'absence.earlier_witness.v1';
 /** Name of the entry type of a spoliation report. */
 export const REPORT = 'absence.spoliation_report.v1';
@@ -18,7 +30,9 @@ export const VERDICTS = ['PRESENT', 'UNDECLARED', 'UNDERSAMPLED', 'ABSENT'] as c
 /** One of the verdicts. */
 export type Verdict = (typeof VERDICTS)[number];
 
-/** `["surface", entity, surface]`; TypeBox writes tuples as draft 7 does, the log's schemas are of 2020-12. */
+/**
+ * `["surface", entity, surface]`. Written by hand, because TypeBox emits tuples of draft 7 and the log uses 2020-12.
+ */
 export const SurfaceKey = Type.Unsafe<readonly ['surface', string, string]>({
   type: 'array',
   prefixItems: [Type.Literal('surface'), EntityName, SurfaceName],
@@ -27,7 +41,7 @@ export const SurfaceKey = Type.Unsafe<readonly ['surface', string, string]>({
   maxItems: 3,
 });
 
-/** What a witness says in the log. The question's key is the subject: the witness is not on that chain. */
+/** Members of a witness. `subject_key` is the key of the question; the witness is not on that chain. */
 const WitnessMembers = Type.Object(
   {
     subject_key: SurfaceKey,
@@ -37,23 +51,23 @@ const WitnessMembers = Type.Object(
     checkpoint_size: Count,
     /** SHA-256 of the canonical document without its receipt. */
     document_sha256: Hex32,
-    /** Of the whole request, where it asked for a gate. */
+    /** Decision on the whole request, if it asked for a gate. */
     decision: Type.Optional(Type.Enum(['ALLOW', 'BLOCK'])),
   },
   { additionalProperties: false },
 );
 
-/** A witness of an earlier log: chain, window and size are those of that log. */
+/** Members of a witness about an earlier log, to which chain, window and size refer. */
 const EarlierMembers = Type.Object(
   {
     ...WitnessMembers.properties,
-    /** Of the kind of the log that the entry stands in. */
+    /** Number of the earlier log, of the same kind as the log of this entry. */
     log_number: { ...Count, minimum: 1 },
   },
   { additionalProperties: false },
 );
 
-/** Most windows and shortfalls that a report lists; it counts all of them. */
+/** Largest number of windows and of shortfalls that a report lists. Its counts include all. */
 export const MAX_LISTED = 50;
 
 const Window = Type.Object({ from_ms: Millis, to_ms: Millis }, { additionalProperties: false });
@@ -62,7 +76,7 @@ const Shortfall = Type.Object(
   { additionalProperties: false },
 );
 
-/** What a spoliation report says, in the log and to the caller. */
+/** Members of a spoliation report, in its entry and in the answer. */
 export const ReportMembers = Type.Object(
   {
     subject_key: SurfaceKey,
@@ -93,12 +107,20 @@ export const ReportMembers = Type.Object(
   { additionalProperties: false },
 );
 
-/** Rows of the ledger: a tenant's witnesses by index, names as the plugin reads them. */
+/** Names of the rows that list a tenant's witnesses by index, relative to the plugin. */
 export const ledgerOf = (tenant_ref: string): string => `ledger/${tenant_ref}/`;
 export const ledgerRow = (tenant_ref: string, index: number): string =>
   ledgerOf(tenant_ref) + String(index).padStart(16, '0');
 
-/** The `project` of both: the ledger lists them. */
+const witnessSentence = sentenceOf<
+  Static<typeof WitnessMembers> & { readonly log_number?: number }
+>(({ subject_key: [, entity, surface], from_ms, to_ms, verdict, log_number }) => {
+  const found = verdict === 'PRESENT' ? 'a logged act' : 'no logged act';
+  const log = log_number === undefined ? '' : ` in log ${log_number}`;
+  return `A witness found ${found}${ofEntity({ entity, surface })}${log} from ${utcOf(from_ms)} to ${utcOf(to_ms)}; verdict ${verdict}.`;
+});
+
+/** Projects both types of witnesses to rows of the ledger. */
 const listed: EntryType['project'] = ({ index, entry_id, issued_at_ms, statement }, rows) => {
   const { subject_key, from_ms, to_ms, verdict, document_sha256 } = statement;
   const { decision, log_number } = statement;
@@ -116,6 +138,7 @@ export const witnessType: EntryType = {
   name: WITNESS,
   schema: asSchema(WitnessMembers),
   keys: [],
+  sentence: witnessSentence,
   project: listed,
 };
 
@@ -124,6 +147,7 @@ export const earlierWitnessType: EntryType = {
   name: EARLIER_WITNESS,
   schema: asSchema(EarlierMembers),
   keys: [],
+  sentence: witnessSentence,
   project: listed,
 };
 
@@ -132,4 +156,12 @@ export const reportType: EntryType = {
   name: REPORT,
   schema: asSchema(ReportMembers),
   keys: [],
+  sentence: sentenceOf<Static<typeof ReportMembers>>((report) => {
+    const { subject_key, from_ms, to_ms, uncovered_count, acts_never_logged } = report;
+    const [, entity, surface] = subject_key;
+    const gaps = plural(uncovered_count, 'heartbeat gap');
+    const never =
+      acts_never_logged === null ? '' : `, ${plural(acts_never_logged, 'unlogged act')}`;
+    return `A spoliation report${ofEntity({ entity, surface })}, ${utcOf(from_ms)} to ${utcOf(to_ms)}: ${gaps}${never}.`;
+  }),
 };

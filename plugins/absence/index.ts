@@ -1,5 +1,5 @@
-// The absence exchange: witnesses of what was not logged, their ledger, the spoliation report, and what a
-// tenant's own session holds. gateway/API.md §9.
+// The absence exchange: witnesses that prove the absence of entries, the list of a tenant's witnesses, spoliation
+// reports, and the complete list of a session's entries. gateway/API.md §9.
 
 import { definePlugin, layerRoutes } from '../contract/index.ts';
 import { Wording } from './document.ts';

@@ -1,5 +1,5 @@
-// The absence ledger: a tenant's own witnesses, and the standard's verify page, where anyone has a document
-// checked. gateway/API.md §14; log/FORMAT.md §6.
+// The list of a tenant's witnesses, and the routes and the page that verify an absence document for anyone.
+// gateway/API.md §14; log/FORMAT.md §6.
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
@@ -11,11 +11,10 @@ import {
   HTML,
   isJsonObject,
   isLogError,
-  limitOf,
+  listRoute,
   Millis,
   namedStatement,
   native,
-  pageLimit,
   parsePolicy,
   route,
   sendPage,
@@ -43,7 +42,7 @@ const question = {
   to_ms: 1_790_000_060_000,
 };
 
-/** A request to verify: well formed, and about a document of which the proofs are left out. */
+/** A well-formed request whose document lacks its proofs. */
 const VERIFY_EXAMPLE = {
   document: { schema: DOCUMENT, question, verdict: 'ABSENT' },
   question,
@@ -51,41 +50,33 @@ const VERIFY_EXAMPLE = {
 
 const VERIFY_PATH = '/standards/absence-ledger/verify';
 
-/** The steps of log/FORMAT.md §6, in the order in which a verifier takes them. */
+/** The verification steps of log/FORMAT.md §6, in order. */
 const STEPS: readonly (readonly [string, string])[] = [
-  ['document', 'it is I-JSON, with the members of the format and no others'],
-  ['step 0', 'it answers the question that was asked'],
+  ['document', 'it is I-JSON with exactly the members of the format'],
+  ['step 0', 'it answers the question of the verifier'],
   ['step 1', 'its checkpoint is signed by the log'],
   ['step 2', 'its map head is the last entry of that checkpoint'],
   ['step 3', 'its window is closed, and the witnesses of the policy cosigned in time'],
-  ['step 4', 'its proof shows what stands on the chain next to the window'],
-  ['step 5', 'its entries are all that the chain has in the window'],
-  ['step 6', 'its manifests are those in force over the window'],
+  ['step 4', 'its proof shows the end of the chain, or the first entry after the window'],
+  ['step 5', 'its entries are all entries of the chain in the window'],
+  ['step 6', 'its manifests are those in force during the window'],
   ['step 7', 'its heartbeat is of the surface'],
-  ['step 8', 'its verdict is the one that follows'],
+  ['step 8', 'its verdict follows from the steps before'],
   ['receipt', 'its receipt is of an entry that commits to it'],
 ];
 
-const Ledger = Type.Object(
-  {
-    witnesses: Type.Array(
-      Type.Object({
-        entry_id: Type.String(),
-        index: Count,
-        issued_at_ms: Millis,
-        subject_key: SurfaceKey,
-        from_ms: Millis,
-        to_ms: Millis,
-        verdict: Type.Enum([...VERDICTS]),
-        document_sha256: Hex32,
-        decision: Type.Optional(Type.Enum(['ALLOW', 'BLOCK'])),
-        permalink: Type.String({ format: 'uri' }),
-      }),
-    ),
-    next_cursor: Type.Union([Type.String(), Type.Null()]),
-  },
-  { $id: 'AbsenceLedger' },
-);
+const LedgerRow = Type.Object({
+  entry_id: Type.String(),
+  index: Count,
+  issued_at_ms: Millis,
+  subject_key: SurfaceKey,
+  from_ms: Millis,
+  to_ms: Millis,
+  verdict: Type.Enum([...VERDICTS]),
+  document_sha256: Hex32,
+  decision: Type.Optional(Type.Enum(['ALLOW', 'BLOCK'])),
+  permalink: Type.String({ format: 'uri' }),
+});
 
 const VerifyBody = Type.Object(
   {
@@ -96,13 +87,14 @@ const VerifyBody = Type.Object(
       to_ms: Millis,
       after: Type.Optional({
         ...Count,
-        description: 'Of a further page: index of the last entry on the page before.',
+        description: 'For a further page: index of the last entry of the previous page.',
       }),
     }),
     policy: Type.Optional(
       Type.String({
         maxLength: 65_536,
-        description: 'A C2SP tlog-policy: whose cosignatures count, and how many are enough.',
+        description:
+          'A C2SP tlog-policy, which names the witnesses and the required number of cosignatures.',
       }),
     ),
   },
@@ -120,8 +112,8 @@ const Verified = Type.Object(
     entries: Type.Union([Count, Type.Null()]),
     heartbeat_interval_ms: Type.Union([Count, Type.Null()], {
       description:
-        'Smallest interval of heartbeats that the manifests promise, which those then keep in the window of an ' +
-        'ABSENT one; null where none are promised, and nothing shows that anybody watched.',
+        'Smallest heartbeat interval that the manifests promise. If the verdict is ABSENT, the heartbeats kept it. ' +
+        'Null if no heartbeats are promised; then nothing shows that the surface was monitored.',
     }),
     origin: Type.Union([Type.String(), Type.Null()]),
     policy_source: Type.Enum(['caller', 'none']),
@@ -156,50 +148,57 @@ const VerifiedEntry = Type.Object(
         document_sha256: Hex32,
         document: Type.Enum(['same', 'renewed'], {
           description:
-            '`same`: the document that was verified has the hash of the entry. `renewed`: it answers the same ' +
-            'question under a newer checkpoint, so its bytes and its hash differ.',
+            '`same`: the verified document has the hash that the entry states. `renewed`: it answers the same question ' +
+            'under a newer checkpoint, so its bytes and its hash differ.',
         }),
       },
-      { description: 'What the witness entry says; valid needs the same verdict.' },
+      {
+        description: 'Members of the witness entry; `valid` requires that the verdicts are equal.',
+      },
     ),
   },
   { $id: 'AbsenceEntryVerified' },
 );
 
-/** The routes of the ledger and of its standard. */
+/** The routes of the ledger and of the verification. */
 export function ledgerRoutes(host: PluginHost, wording: Wording): readonly Route[] {
   return [
-    route({
-      method: 'GET',
+    listRoute(host, {
       path: '/api/v1/absence/ledger',
       tag: 'absence',
-      summary: "The caller's own witnesses, newest first",
+      summary: "The caller's witnesses, newest first",
       access: 'key',
-      query: Type.Object({
-        cursor: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })),
-        limit: pageLimit(host.limits),
-      }),
-      responses: { 200: { description: 'A page.', schema: Ledger } },
-      async handle(ctx) {
-        const { query, caller } = ctx.state;
-        const log = host.log(caller.kind);
-        const limit = limitOf(query.limit, host.limits);
-        ctx.set('Cache-Control', 'no-store');
-        ctx.body = await ledgerPage(log, caller.tenant_ref, limit, query.cursor);
+      ...{ $id: 'AbsenceLedger', row: LedgerRow, former: { data: 'witnesses' } },
+      places: '^(0|[1-9]\\d{0,14})$',
+      async find({ caller: { kind, tenant_ref } }, { after, limit }) {
+        const log = host.log(kind);
+        const prefix = ledgerOf(tenant_ref);
+        const start = after === undefined ? {} : { after: ledgerRow(tenant_ref, Number(after)) };
+        const rows = await log.rows(prefix, { ...start, limit, reverse: true });
+        return rows.map(([name, row]) => ({ log, index: Number(name.slice(prefix.length)), row }));
       },
+      placeOf: ({ index }) => String(index),
+      shown: ({ log, index, row }) => ({
+        ...(row as JsonObject),
+        index,
+        permalink: log.receipt(index)?.['permalink'],
+      }),
     }),
     route({
       method: 'GET',
       path: VERIFY_PATH,
       tag: 'absence',
-      summary: 'Verify the document of a witness entry; without one, how documents are verified',
+      summary: 'Verify the document of a witness entry, or list the verification steps',
       description:
         'With `entry_id`, the service makes the document of that witness again, for the same question under the ' +
         'newest checkpoint, verifies it, and answers like POST. `valid` is true only if the verdict is the one that ' +
-        'the entry states. An entry that is no witness is 404.',
+        'the entry states. An entry that is not a witness is answered with 404. Without `entry_id` the answer lists ' +
+        'the steps of the verification.',
       access: 'read',
       query: Type.Object({
-        entry_id: Type.Optional(Type.String({ description: 'Of a witness entry, or its hash.' })),
+        entry_id: Type.Optional(
+          Type.String({ description: 'Entry id or entry hash of a witness.' }),
+        ),
       }),
       responses: {
         200: {
@@ -229,7 +228,8 @@ export function ledgerRoutes(host: PluginHost, wording: Wording): readonly Route
           steps,
           verify: { method: 'POST', url: host.url(VERIFY_PATH) },
           offline:
-            'Here the log checks itself. `actlog verify` and the browser verifier check the same without it.',
+            'This service verifies documents of its own log. `actlog verify` and the browser verifier make the same ' +
+            'checks without the service.',
         };
       },
     }),
@@ -239,9 +239,9 @@ export function ledgerRoutes(host: PluginHost, wording: Wording): readonly Route
       tag: 'absence',
       summary: 'Verify an absence document',
       description:
-        'Against the question of the caller, which is never taken from the document, and the keys of the logs ' +
-        'of this service. What a document says in words is not looked at. The example needs the whole witness of ' +
-        'POST /api/v1/absence/witness for its document, and its question; as it stands the answer is `valid: false`.',
+        'Checks the document against the question in the request, not the one in the document, and with the keys of ' +
+        'the logs of this service. The `statement` of the document is ignored. For a valid answer, replace `document` ' +
+        'and `question` in the example by those of a witness from POST /api/v1/absence/witness.',
       access: 'read',
       budget: 'read',
       body: VerifyBody,
@@ -254,36 +254,9 @@ export function ledgerRoutes(host: PluginHost, wording: Wording): readonly Route
   ];
 }
 
-async function ledgerPage(
-  log: LogView,
-  tenant_ref: string,
-  limit: number,
-  cursor: string | undefined,
-): Promise<object> {
-  const before = cursor === undefined ? {} : { after: ledgerRow(tenant_ref, indexOf(cursor)) };
-  const prefix = ledgerOf(tenant_ref);
-  const rows = await log.rows(prefix, { ...before, limit: limit + 1, reverse: true });
-  const shown = rows.slice(0, limit).map(([name, row]) => {
-    const index = Number(name.slice(prefix.length));
-    return { ...(row as JsonObject), index, permalink: log.receipt(index)?.['permalink'] };
-  });
-  const last = shown.at(-1);
-  const more = rows.length > limit && last !== undefined;
-  return {
-    witnesses: shown,
-    next_cursor: more ? Buffer.from(String(last.index)).toString('base64url') : null,
-  };
-}
-
-function indexOf(cursor: string): number {
-  const text = Buffer.from(cursor, 'base64url').toString();
-  if (/^(0|[1-9]\d{0,15})$/.test(text)) return Number(text);
-  throw new ApiError('parameter_invalid', 'cursor is not one of this list', { param: 'cursor' });
-}
-
 /**
- * Verifies the document of a witness entry. The log keeps only its hash: the document is made again, which a closed
- * window allows at any time.
+ * Verifies the document of a witness entry. The log has only the hash of the document, so the document is made again
+ * for the same question, which is possible at any time because the window is closed.
  */
 async function verifiedEntry(
   host: PluginHost,
@@ -301,7 +274,7 @@ async function verifiedEntry(
     .logs(found.log.kind)
     .find(({ number }) => number === (log_number ?? found.log.number));
   if (log === undefined) {
-    const message = `the witness is of log ${JSON.stringify(log_number)}, which is not served here`;
+    const message = `the witness is about log number ${JSON.stringify(log_number)}, which this service does not have`;
     throw new ApiError('resource_missing', message, { param: 'entry_id' });
   }
   const question = {
@@ -333,7 +306,7 @@ function verifiedDocument(
   const policy_source = policy === undefined ? ('none' as const) : ('caller' as const);
   const shared = { origin: log?.origin ?? null, policy_source };
   try {
-    // Of no log of this service: the live one takes the steps up to the one that this fails.
+    // A document of an unknown log is checked with the keys of the live log, and fails at step 1.
     const trust = trustOf(log ?? host.log('live'), policy);
     const options = { suite: native, now_ms: host.now() };
     const result = verifyAbsence(document as Json, question, trust, options);
@@ -342,13 +315,15 @@ function verifiedDocument(
     if (!isLogError(error)) throw error;
     if (error.code !== 'document_invalid' && error.code !== 'question_unanswered') throw error;
     const foreign = log === null && error.message.startsWith('step 1:');
-    const failure = foreign ? 'step 1: the checkpoint is of no log of this service' : error.message;
+    const failure = foreign
+      ? 'step 1: the checkpoint is not of a log of this service'
+      : error.message;
     return { ...shared, ...REFUSED, checks: checksOf(failure, members) };
   }
 }
 
 type VerifiedAnswer = Static<typeof Verified>;
-/** What the verification itself says. */
+/** The result of the verification. */
 type Finding = Omit<VerifiedAnswer, 'origin' | 'policy_source' | 'checks'>;
 
 const REFUSED: Finding = {
@@ -369,13 +344,13 @@ function answerOf(result: AbsenceResult): Finding {
   return { valid: true, ...shown, entries, heartbeat_interval_ms };
 }
 
-/** The log whose name the document's checkpoint bears; that it is its checkpoint is for the verifier. */
+/** The log that the document's checkpoint names. The verifier checks the signature later. */
 function logOf(logs: readonly LogView[], { checkpoint }: JsonObject): LogView | null {
   const origin = typeof checkpoint === 'string' ? checkpoint.split('\n', 1)[0] : undefined;
   return logs.find((log) => log.origin === origin) ?? null;
 }
 
-/** What a document has, before anything of it is checked: empty where it is none. */
+/** The members of an unchecked document; empty if it is not a JSON object. */
 function membersOf(document: unknown): JsonObject {
   try {
     const parsed = typeof document === 'string' ? (JSON.parse(document) as Json) : document;
@@ -397,7 +372,7 @@ function trustOf(log: LogView, policy: string | undefined): Trust {
   }
 }
 
-/** Steps about a member that a document need not have. */
+/** The optional members that some steps check. */
 const ABOUT: Readonly<Record<string, string>> = {
   'step 5': 'entries',
   'step 6': 'declared',
@@ -405,7 +380,7 @@ const ABOUT: Readonly<Record<string, string>> = {
   receipt: 'receipt',
 };
 
-/** Each step with its outcome; `failure` begins with the one that failed. Nothing is `ok` that did not run. */
+/** Each step with its outcome. `failure` begins with the name of the step that failed; later steps are not reached. */
 function checksOf(failure: string | null, members: JsonObject): VerifiedAnswer['checks'] {
   const failed =
     failure === null ? STEPS.length : STEPS.findIndex(([name]) => failure.startsWith(`${name}:`));

@@ -1,11 +1,12 @@
-// GET /api/v1/sessions/{session_id}/proof: the tenant's own session as the log knows it, with the proof that
-// nothing of it is left out. log/FORMAT.md §4 (session_ref), §6.
+// GET /api/v1/sessions/{session_id}/proof: the entries of the tenant's session, with the proof that none is left out.
+// log/FORMAT.md §4 (session_ref), §6.
 
 import { Type } from 'typebox';
 import {
   ApiError,
   documentMembers,
   isLogError,
+  limitWithin,
   LogNumber,
   Millis,
   route,
@@ -39,11 +40,11 @@ export function sessionRoute(host: PluginHost): Route {
     tag: 'absence',
     summary: 'All entries of a session, with the proof that none is left out',
     description:
-      'A document on the chain of the session as it stands under the newest checkpoint, covering everything ' +
-      'acknowledged before. The session is named in the log by a session_ref of the tenant alone; the same ' +
-      'document is at `proof/lookup` for whoever knows it. The number of entries in the window is the seq that ' +
-      'closes it (of the `successor`, or `count` of the `head`) less the seq of the first entry. A session that is ' +
-      'in one log only is answered by that log, up to its end where it is closed.',
+      'Answers with a document on the chain of the session under the newest checkpoint, which covers every entry ' +
+      'acknowledged before the request. Entries name the session by a session_ref that only the tenant can compute; ' +
+      'callers that know it get the same document from `proof/lookup`. The number of entries in the window is the ' +
+      '`seq` of the `successor`, or the `count` of the `head`, minus the `seq` of the first entry. If only one log has ' +
+      'the session, that log answers; a closed log answers up to its end.',
     access: 'key',
     params: Type.Object({
       session_id: Type.String({ minLength: 1, maxLength: host.limits.string_chars }),
@@ -51,17 +52,20 @@ export function sessionRoute(host: PluginHost): Route {
     query: Type.Object({
       from_ms: Type.Optional({
         ...Decimal,
-        description: 'When the log began unless given; 0 for the first one.',
+        description: 'The default is the beginning of the log, and 0 for the first log.',
       }),
-      to_ms: Type.Optional({ ...Decimal, description: 'The newest map head unless given.' }),
+      to_ms: Type.Optional({
+        ...Decimal,
+        description: 'The default is the time of the newest map head.',
+      }),
       after: Type.Optional({
         ...Decimal,
         description:
-          'Index of the last entry of the page before; who verifies the page names it too.',
+          'Index of the last entry of the previous page. A verifier of the page needs the same value.',
       }),
       limit: Type.Optional({
         ...Decimal,
-        description: 'Entries of a page, 1 to 100; 100 unless given.',
+        description: 'Entries of a page, 1 to 100; the default is 100.',
       }),
       log_number: LogNumber,
     }),
@@ -70,16 +74,11 @@ export function sessionRoute(host: PluginHost): Route {
     async handle(ctx) {
       const { params, query, caller, wait_ms } = ctx.state;
       const { session_id } = params;
-      const limit = Number(query.limit ?? MAX_LIMIT);
-      if (limit < 1 || limit > MAX_LIMIT) {
-        throw new ApiError('parameter_invalid', `limit is not 1 to ${String(MAX_LIMIT)}`, {
-          param: 'limit',
-        });
-      }
+      const limit = limitWithin(Number(query.limit ?? MAX_LIMIT), MAX_LIMIT);
       const { log, session_ref } = await sessionLog(host, caller, session_id, query.log_number);
       const { map_head_ms } = await log.covering(log.size());
       const isClosed = log.number !== host.log(caller.kind).number;
-      // The time of a closed log ends, and no document of it says anything of a later one.
+      // A document of a closed log cannot cover a time after the end of the log.
       const last_ms = isClosed ? map_head_ms : Infinity;
       const from_ms = Number(query.from_ms ?? log.beganMs());
       const to_ms = Math.min(last_ms, Number(query.to_ms ?? map_head_ms));

@@ -1,5 +1,5 @@
-// POST /api/v1/absence/spoliation-report: a declared surface where records should exist and do not. The report
-// is its entry, whole. gateway/API.md §9.4.
+// POST /api/v1/absence/spoliation-report: reports records that should exist on a declared surface and do not. The entry
+// contains the whole report. gateway/API.md §9.4.
 
 import { Type } from 'typebox';
 import {
@@ -15,15 +15,16 @@ import {
   smallestInterval,
   spanOf,
   SurfaceName,
+  firstOf,
 } from '../contract/index.ts';
 import type { ChainKey, JsonObject, LogView, PluginHost, Route } from '../contract/index.ts';
 import { MAX_LISTED, REPORT, ReportMembers, reportType } from './entries.ts';
 
-/** A heartbeat as far as it counts here; times are log times. */
+/** The members of a heartbeat that the report uses; times are log times. */
 export interface Beat {
   readonly ms: number;
   readonly interval_ms: number;
-  /** Begin of its run (log/FORMAT.md §4.5). */
+  /** Start of its run (log/FORMAT.md §4.5). */
   readonly run_since_ms: number;
   readonly acts_total: number | null;
 }
@@ -34,16 +35,16 @@ interface Window {
   readonly to_ms: number;
 }
 
-/** Between two heartbeats: more acts counted than logged. */
+/** A stretch between two heartbeats in which more acts were counted than logged. */
 interface Shortfall extends Window {
   readonly acts_counted: number;
   readonly acts_logged: number;
 }
 
 /**
- * The stretches of the window in which no heartbeat came for longer than the interval; a heartbeat that
- * promises a longer interval does not count (log/FORMAT.md §6.7). Beats are in order, and may lie one
- * interval outside the window.
+ * The stretches of the window without a heartbeat that are longer than the interval. A heartbeat that states a longer
+ * interval does not count (log/FORMAT.md §6.7). Beats must be in order, and may lie up to one interval outside the
+ * window.
  */
 export function uncovered(
   beats: readonly Beat[],
@@ -63,12 +64,12 @@ export function uncovered(
   return gaps;
 }
 
-/** What the counters of the heartbeats say against the entries of the surface. */
+/** The comparison of the heartbeats' counters with the entries of the surface. */
 interface Tally {
-  /** null where fewer than two heartbeats of the window count acts. */
+  /** Null if fewer than two heartbeats of the window have a counter. */
   readonly acts_counted: number | null;
   readonly acts_never_logged: number | null;
-  /** How often a counter went down: what was counted across that is not known. */
+  /** How often a counter decreased. The acts counted across a decrease are unknown. */
   readonly counter_resets: number;
   readonly shortfalls: readonly Shortfall[];
 }
@@ -77,9 +78,9 @@ interface Tally {
 type Counting = Beat & { readonly acts_total: number };
 
 /**
- * Compares counters with entries, run by run. An act may be logged late: what a run lacks at its last heartbeat is
- * made up by entries between that heartbeat and the next run, as far as those exceed what was counted in between. A
- * surplus never makes up for another run, and a counter that goes down ends a run like a missed heartbeat.
+ * Compares counters with entries, run by run. Acts may be logged late: entries between the last heartbeat of a run and
+ * the next run, beyond the number counted there, reduce the shortfall of the run. A surplus in one run does not reduce
+ * the shortfall of another. A counter that decreases ends a run, as a missed heartbeat does.
  *
  * @param logged log times of the surface's entries from the first heartbeat to the end of the window, in order
  */
@@ -93,7 +94,7 @@ export function tally(beats: readonly Beat[], logged: readonly number[]): Tally 
   let acts_never_logged = 0;
   let counter_resets = 0;
   const shortfalls: Shortfall[] = [];
-  /** Acts that the run so far counted beyond those logged; below 0 for a surplus. */
+  /** Acts of the present run that were counted but not logged; negative for a surplus. */
   let lacking = 0;
   let before = first;
   let at = logged.filter((ms) => ms <= first.ms).length;
@@ -125,11 +126,11 @@ export function tally(beats: readonly Beat[], logged: readonly number[]): Tally 
   return { acts_counted, acts_never_logged, counter_resets, shortfalls };
 }
 
-/** Entries of a chain that one report reads; a longer window is several reports. */
+/** Largest number of entries of a chain that one report reads. */
 const MAX_READ = 10_000;
 const PAGE = 1000;
-/** Entries that are read in what a cost of 1 stands for. */
-const ENTRIES_IN_ONE = 2000;
+/** Entries that are read at a cost of 1. */
+const ENTRIES_PER_COST = 2000;
 
 const DOES_NOT_ASSERT: readonly string[] = [
   'why a heartbeat or an entry is missing, or whose fault that is',
@@ -155,9 +156,9 @@ export function spoliationRoute(host: PluginHost): Route {
     tag: 'absence',
     summary: 'Type III spoliation: records that should exist on a declared surface and do not',
     description:
-      'Names the windows without coverage, and the acts that heartbeats counted and nobody logged. ' +
-      'The window must be closed; `Prefer: wait=N` waits for that. It must not begin before the newest log: a ' +
-      'report is of one log, and `proof/lookup` answers for the one before.',
+      'Lists the stretches without heartbeats, and the acts that heartbeats counted but that were not logged. The ' +
+      'window must be closed; `Prefer: wait=N` waits for that. A report covers one log, so the window must not begin ' +
+      'before the newest log; use `proof/lookup` for the log before it.',
     access: 'open',
     idempotent: true,
     body: Type.Object(
@@ -178,12 +179,12 @@ export function spoliationRoute(host: PluginHost): Route {
         chainCount(log, [kind, entity, surface]),
       );
       const [acts = 0, beats = 0] = await Promise.all(counts);
-      return 1 + (Math.min(acts, MAX_READ) + Math.min(beats, MAX_READ)) / ENTRIES_IN_ONE;
+      return 1 + (Math.min(acts, MAX_READ) + Math.min(beats, MAX_READ)) / ENTRIES_PER_COST;
     },
     async handle(ctx) {
       const { body, caller, wait_ms } = ctx.state;
       if (body.from_ms > body.to_ms) {
-        throw new ApiError('parameter_invalid', 'from_ms is over to_ms', { param: 'from_ms' });
+        throw new ApiError('parameter_invalid', 'from_ms is after to_ms', { param: 'from_ms' });
       }
       const { entity, surface, from_ms } = body;
       const log = checkWithinNewest(host, caller.kind, from_ms, ['surface', entity, surface]);
@@ -191,9 +192,8 @@ export function spoliationRoute(host: PluginHost): Route {
       const members = await reportOn(log, body);
       await ctx.state.append([{ type: REPORT, members }]);
     },
-    respond([entry]) {
-      if (entry === undefined) throw new Error('a report has one entry');
-      const { statement, receipt } = entry;
+    respond(entries) {
+      const { statement, receipt } = firstOf(entries);
       const report = Object.fromEntries(
         Object.keys(ReportMembers.properties).map((name) => [name, statement[name]]),
       );
@@ -207,7 +207,7 @@ interface Asked extends Window {
   readonly surface: string;
 }
 
-/** What the log says of a surface in a closed window. */
+/** The members of the report on a surface in a closed window. */
 async function reportOn(log: LogView, asked: Asked): Promise<JsonObject> {
   const { entity, surface, from_ms, to_ms } = asked;
   const { size, map_head_ms } = log.published();
@@ -247,7 +247,7 @@ function findingOf(gaps: boolean, unlogged: boolean): string {
   return unlogged ? 'UNLOGGED' : 'NONE';
 }
 
-/** The manifests in force over the window, by the rule that documents are checked by. */
+/** Whether manifests declare the surface during the window, by the rule of absence documents. */
 async function declaredIn(
   log: LogView,
   { entity, surface, from_ms, to_ms }: Asked,

@@ -1,5 +1,5 @@
-// POST /api/v1/absence/witness: documents about one or several surfaces, each committed to by an entry of its
-// own. gateway/API.md §9.2 to §9.5, §14; log/FORMAT.md §6.
+// POST /api/v1/absence/witness: absence documents about one or more surfaces. A separate entry commits to each
+// document. gateway/API.md §9.2 to §9.5, §14; log/FORMAT.md §6.
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
@@ -8,6 +8,7 @@ import {
   described,
   documentMembers,
   EntityName,
+  exactlyOne,
   Hex32,
   logName,
   Millis,
@@ -40,22 +41,22 @@ import {
   witnessType,
 } from './entries.ts';
 
-/** Most surfaces of one request; each has a document and an entry. */
+/** Largest number of surfaces in a request. Each gets a document and an entry. */
 const MAX_SURFACES = 16;
 
-/** A document of log/FORMAT.md §6. */
+/** An absence document (log/FORMAT.md §6). */
 const DocumentSchema = Type.Object(
   {
     ...documentMembers,
     question: Type.Object({ key: SurfaceKey, from_ms: Millis, to_ms: Millis }),
     declared: Type.Optional(Type.Object({})),
     coverage: Type.Optional(Type.Object({})),
-    statement: Type.String({ description: 'In plain words; proves nothing.' }),
+    statement: Type.String({ description: 'The finding in plain English. It proves nothing.' }),
     does_not_assert: Type.Array(Type.String()),
     receipt: Type.Optional(
       described(
         receiptOf(witnessType),
-        'Of the entry that commits to the document; a document of an earlier log has its own in `receipts`.',
+        'Receipt of the entry that commits to the document. For a document of an earlier log it is in `receipts`.',
       ),
     ),
   },
@@ -70,13 +71,13 @@ const WitnessAnswer = Type.Object(
     receipts: Type.Optional(
       Type.Array(receiptOf(earlierWitnessType), {
         description:
-          'Of the entries that commit to the documents of earlier logs, in their order: they stand in the newest ' +
-          'log, and a verifier of an earlier one does not read them.',
+          'Receipts of the entries that commit to the documents of earlier logs, in the same order. These entries are ' +
+          'in the newest log, so a verifier of the earlier log cannot check them.',
       }),
     ),
     decision: Type.Optional(Type.Enum(['ALLOW', 'BLOCK'])),
     reasons: Type.Optional(
-      Type.Array(Type.String(), { description: 'What keeps a gate from ALLOW.' }),
+      Type.Array(Type.String(), { description: 'Why the decision is not ALLOW.' }),
     ),
   },
   { $id: 'WitnessAnswer' },
@@ -93,16 +94,19 @@ const Body = Type.Object(
     to_ms: { ...Millis, description: 'The window is of log time, closed at both ends.' },
     surface_manifest_hash: Type.Optional({
       ...Hex32,
-      description: 'Of the manifest that the caller counts on; refused when another is in force.',
+      description:
+        'The manifest that the caller expects. The request is refused if another one is in force.',
     }),
     gate: Type.Optional(
-      Type.Boolean({ description: 'Adds a decision: ALLOW only when every surface is ABSENT.' }),
+      Type.Boolean({
+        description: 'Adds a decision, which is ALLOW only if every surface is ABSENT.',
+      }),
     ),
   },
-  { $id: 'WitnessRequest' },
+  { $id: 'WitnessRequest', ...exactlyOne('surface', 'surfaces') },
 );
 
-/** What `respond` needs beside the entries: the documents, whole or packed for a later day. */
+/** What `respond` needs beside the entries: the texts of the documents, or packed documents for a repeated request. */
 type Kept = { readonly texts: readonly string[] } | { readonly packed: readonly JsonObject[] };
 
 /** The route that issues witnesses. */
@@ -111,18 +115,19 @@ export function witnessRoute(host: PluginHost, wording: Wording): Route {
     method: 'POST',
     path: '/api/v1/absence/witness',
     tag: 'absence',
-    summary: 'Absence witness: what was logged on a surface in a window, or that nothing was',
+    summary:
+      'Absence witness: proves what was logged on a surface in a window, or that nothing was',
     description:
-      'One self-contained document for each surface, which `actlog verify` checks offline. The window must be ' +
-      'closed; `Prefer: wait=N` waits for that. The manifest must stand before the window, else UNDECLARED. Where ' +
-      'the window reaches into the time of earlier logs there is a document for each log, of the part of the window ' +
-      'that is its own. Where entries without a key go to the sandbox, a request without a key asks the live log, ' +
-      'appends nothing and gets no receipt.',
+      'Answers with one self-contained document for each surface, which `actlog verify` checks offline. The window ' +
+      'must be closed; `Prefer: wait=N` waits for that. If no manifest was published before the window, the verdict is ' +
+      'UNDECLARED. If the window overlaps earlier logs, there is a document for each log and its part of the window. ' +
+      'If entries without a key go to the sandbox, a request without a key reads the live log, appends nothing and ' +
+      'gets no receipt.',
     access: 'open',
     asksLive: true,
     idempotent: true,
     body: Body,
-    responses: { 200: { description: 'The document, or one for each.', schema: WitnessAnswer } },
+    responses: { 200: { description: 'The document or documents.', schema: WitnessAnswer } },
     errors: ['window_not_closed'],
     example: {
       entity: 'did:example:acme',
@@ -135,7 +140,7 @@ export function witnessRoute(host: PluginHost, wording: Wording): Route {
       const { body, caller, wait_ms } = ctx.state;
       const { entity, from_ms, to_ms } = body;
       if (from_ms > to_ms) {
-        throw new ApiError('parameter_invalid', 'from_ms is over to_ms', { param: 'from_ms' });
+        throw new ApiError('parameter_invalid', 'from_ms is after to_ms', { param: 'from_ms' });
       }
       const surfaces = surfacesOf(body);
       const { surface_manifest_hash: hash } = body;
@@ -182,7 +187,7 @@ export function witnessRoute(host: PluginHost, wording: Wording): Route {
   });
 }
 
-/** The answer: one document as `witness`, several as `witnesses`. */
+/** The answer: one document as `witness`, or several as `witnesses`. */
 function answerOf(
   documents: readonly ReadyJson[],
   receipts: readonly object[],
@@ -198,17 +203,17 @@ function answerOf(
   };
 }
 
-/** A document, and the log that it is of. */
+/** A document and the log that it is about. */
 interface Shown extends Worded {
   readonly log: LogView;
-  /** Whether that is the log that takes entries. */
+  /** Whether that is the newest log. */
   readonly newest: boolean;
 }
 
 const foundIn = ({ log, from_ms, to_ms }: LogWindow, key: ChainKey): Promise<JsonObject> =>
   log.absence({ key, from_ms, to_ms });
 
-/** The entry of a document, in the newest log whichever the document is of. */
+/** The draft of the entry that commits to a document. It is appended to the newest log in every case. */
 function draftOf(
   { log, newest, document, document_sha256, verdict, checkpoint_size }: Shown,
   decision: string | undefined,
@@ -231,18 +236,7 @@ function surfacesOf({
   surface?: string;
   surfaces?: readonly string[];
 }): readonly string[] {
-  if (surface !== undefined && surfaces !== undefined) {
-    throw new ApiError(
-      'parameter_invalid',
-      'surface and surfaces are given: one says what is asked',
-      {
-        param: 'surfaces',
-      },
-    );
-  }
-  const asked = surfaces ?? (surface === undefined ? [] : [surface]);
-  if (asked.length > 0) return asked;
-  throw new ApiError('parameter_missing', 'surface or surfaces is missing', { param: 'surface' });
+  return surfaces ?? (surface === undefined ? [] : [surface]);
 }
 
 function refusedHash(message: string): ApiError {
@@ -250,16 +244,16 @@ function refusedHash(message: string): ApiError {
   return new ApiError('parameter_invalid', `${param} ${message}`, { param });
 }
 
-/** The hash is of a manifest of the entity. */
+/** Refuses a hash that is not of a manifest of the entity. */
 function checkManifest(log: LogView, entity: string, hash: string): void {
   const index = log.manifestOfHash(hash);
-  if (index === null) throw refusedHash(`is of no manifest in ${logName(log)}`);
+  if (index === null) throw refusedHash(`matches no manifest in ${logName(log)}`);
   if (log.receipt(index)?.['entity'] !== entity) {
-    throw refusedHash('is of a manifest of another entity');
+    throw refusedHash('is the hash of a manifest of another entity');
   }
 }
 
-/** The hash is of a manifest in force in the window, where the document shows which those are. */
+/** Refuses a hash that is not of a manifest in force in the window, if the document shows the manifests. */
 function checkInForce(found: JsonObject, hash: string): void {
   const declared = found['declared'] as
     { readonly manifests: readonly { entry: string }[] } | undefined;
@@ -274,14 +268,14 @@ function checkInForce(found: JsonObject, hash: string): void {
 const decisionOf = (asked: readonly { readonly verdict: string }[]): 'ALLOW' | 'BLOCK' =>
   asked.every(({ verdict }) => verdict === 'ABSENT') ? 'ALLOW' : 'BLOCK';
 
-/** A surface that was asked about, and what was found; `where` names an earlier log. */
+/** A surface and its verdict; `where` names the log if it is not the newest. */
 interface Asked {
   readonly surface: string;
   readonly verdict: string;
   readonly where: string;
 }
 
-/** The question of an entry. */
+/** Surface and verdict of an entry. */
 function askedOf({ statement }: AnsweredEntry): Asked {
   const { subject_key, sandbox, log_number } = statement;
   const [, , surface = ''] = subject_key as readonly string[];
@@ -291,14 +285,14 @@ function askedOf({ statement }: AnsweredEntry): Asked {
   return { surface, verdict: statement['verdict'] as string, where };
 }
 
-/** The question of a document that no entry commits to. */
+/** Surface and verdict of a document without an entry. */
 function askedIn({ document, verdict, log, newest }: Shown): Asked {
   const { key } = document['question'] as unknown as { readonly key: readonly string[] };
   const [, , surface = ''] = key;
   return { surface, verdict, where: newest ? '' : ` in ${logName(log)}` };
 }
 
-/** The decision of the Apoha gate. */
+/** The gate decision and its reasons. */
 function gateOf(asked: readonly Asked[]): { decision: string; reasons: string[] } {
   const reasons = asked
     .filter(({ verdict }) => verdict !== 'ABSENT')

@@ -1,5 +1,5 @@
-// The attempt surface transparency log: manifests, heartbeats, and the feed of both. Its entry types are the
-// core's own. gateway/API.md §9.
+// The attempt surface transparency log: manifests, heartbeats, and the feed of manifests. Its entry types are built
+// into the log. gateway/API.md §9.
 
 import { definePlugin, layerRoutes } from '../contract/index.ts';
 import { lookupRoutes } from './lookup.ts';

@@ -2,9 +2,9 @@
 
 import { Type } from 'typebox';
 import {
-  ApiError,
   Count,
   EntityName,
+  exactlyOne,
   feedRoute,
   Hex32,
   kindOf,
@@ -45,14 +45,19 @@ export function lookupRoutes(host: PluginHost): readonly Route[] {
       method: 'GET',
       path: '/api/v1/astl/lookup',
       tag: 'astl',
-      summary: 'A manifest by its hash, or the newest of an entity',
-      description: 'With the proof that the entry and the head hash are of the log.',
+      summary: 'A manifest by its hash, or the newest manifest of an entity',
+      description:
+        'Exactly one of `surface_manifest_hash` and `entity` is required. The answer has the proof that the entry and ' +
+        'the head hash belong to the log.',
       access: 'read',
-      query: Type.Object({
-        surface_manifest_hash: Type.Optional(Hex32),
-        entity: Type.Optional(EntityName),
-        log: LogName,
-      }),
+      query: Type.Object(
+        {
+          surface_manifest_hash: Type.Optional(Hex32),
+          entity: Type.Optional(EntityName),
+          log: LogName,
+        },
+        exactlyOne('surface_manifest_hash', 'entity'),
+      ),
       responses: {
         200: { description: 'Found or not.', schema: Type.Union([FoundManifest, NoManifest]) },
       },
@@ -60,12 +65,6 @@ export function lookupRoutes(host: PluginHost): readonly Route[] {
       async handle(ctx) {
         const { query, caller } = ctx.state;
         const { surface_manifest_hash: hash, entity } = query;
-        if ((hash === undefined) === (entity === undefined)) {
-          const code = hash === undefined ? 'parameter_missing' : 'parameter_invalid';
-          throw new ApiError(code, 'one of surface_manifest_hash and entity names the manifest', {
-            param: 'surface_manifest_hash',
-          });
-        }
         const found =
           hash === undefined
             ? byEntity(host, kindOf(query.log, caller), entity ?? '')
@@ -81,9 +80,10 @@ export function lookupRoutes(host: PluginHost): readonly Route[] {
       ...{ path: '/api/v1/astl/log.json', tag: 'astl' },
       summary: 'All manifests, oldest first',
       description:
-        'Append-only: a page that was full stays as it is. `head_hash` is the root of the log at size ' +
-        'index + 1; `proof/consistency?from=<index + 1>` leads from it to any later checkpoint.',
-      ...{ schema: 'svc-astl-v1', $id: 'ManifestFeed', rows: 'manifests', row: FeedRow },
+        'Append-only: a full page never changes. `head_hash` is the root of the log at size index + 1; ' +
+        '`proof/consistency?from=<index + 1>` proves its consistency with any later checkpoint.',
+      ...{ schema: 'svc-astl-v1', $id: 'ManifestFeed', row: FeedRow },
+      former: { data: 'manifests' },
       indexes: (log, limit, after) =>
         log.manifests(after === undefined ? { limit } : { limit, after }),
       shown: feedRow,

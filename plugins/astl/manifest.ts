@@ -1,10 +1,10 @@
-// What a publish request becomes: the members of a manifest, and when it says what one says already.
+// Makes the members of a manifest from a publish request, and compares them with those of the manifest in force.
 // log/FORMAT.md §4; gateway/API.md §9.1.
 
 import { ApiError, manifestHash, native } from '../contract/index.ts';
 import type { JsonObject, Manifest } from '../contract/index.ts';
 
-/** A publish request after its schema. */
+/** A publish request that has passed its schema. */
 interface PublishRequest {
   readonly entity: string;
   readonly surfaces?: readonly string[];
@@ -18,42 +18,32 @@ interface PublishRequest {
 /** Surfaces by preset. */
 export type Presets = Readonly<Record<string, readonly string[]>>;
 
-/** A request with its surfaces listed; `valid_from_ms` is missing where the log's clock will say it. */
+/** A request with its surfaces listed. Without `valid_from_ms` the manifest is valid from the time of its entry. */
 type Wanted = Omit<PublishRequest, 'preset' | 'surfaces'> & {
   readonly surfaces: readonly string[];
 };
 
-/** Expands the preset, sorts the surfaces, and refuses what no manifest may say. */
+/** Expands the preset, sorts the surfaces, and refuses a request from which no valid manifest can be made. */
 export function wantedManifest(request: PublishRequest, presets: Presets, now_ms: number): Wanted {
   const { preset, surfaces, ...rest } = request;
   checkTimes(request, now_ms);
   checkFloor(request);
-  if (surfaces !== undefined && preset !== undefined) {
-    throw refused('surfaces and preset are given: one says which surfaces', 'preset');
-  }
-  const listed = surfaces ?? (preset === undefined ? undefined : presets[preset]);
-  if (listed === undefined) {
-    throw new ApiError('parameter_missing', 'surfaces or preset is missing', { param: 'surfaces' });
-  }
+  const listed = surfaces ?? presets[preset ?? ''];
   return { ...rest, surfaces: [...new Set(listed)].sort() };
 }
 
 function checkTimes({ valid_from_ms, valid_until_ms }: PublishRequest, now_ms: number): void {
   if (valid_until_ms === undefined) return;
   if (valid_until_ms < Math.max(valid_from_ms ?? 0, now_ms)) {
-    throw refused('valid_until_ms is over before the manifest is valid', 'valid_until_ms');
+    throw refused('valid_until_ms is before the manifest becomes valid', 'valid_until_ms');
   }
 }
 
-/** The Nyquist floor: what is to be detected must be twice as long as the time between heartbeats. */
+/** The Nyquist floor: a gap can only be detected if it is at least twice as long as the heartbeat interval. */
 function checkFloor({ heartbeat_interval_ms, min_detectable_gap_ms }: PublishRequest): void {
-  if (min_detectable_gap_ms === undefined) return;
+  if (min_detectable_gap_ms === undefined || heartbeat_interval_ms === undefined) return;
   const floor = Math.floor(min_detectable_gap_ms / 2);
   const param = 'heartbeat_interval_ms';
-  if (heartbeat_interval_ms === undefined) {
-    const message = `min_detectable_gap_ms needs a ${param} of at most ${String(floor)}`;
-    throw new ApiError('parameter_missing', message, { param });
-  }
   if (heartbeat_interval_ms > floor) {
     throw refused(`${param} is over ${String(floor)}, half of min_detectable_gap_ms`, param);
   }
@@ -65,8 +55,8 @@ export function manifestMembers(wanted: Wanted, now_ms: number): JsonObject {
   return { ...members, surface_manifest_hash: manifestHash(native, members) };
 }
 
-/** Whether a manifest that still holds says what is wanted; a defaulted valid_from_ms is not compared. */
-export function saysTheSame(manifest: Manifest, wanted: Wanted, now_ms: number): boolean {
+/** Whether a manifest is still valid and equals the wanted one. A default valid_from_ms is not compared. */
+export function isSameManifest(manifest: Manifest, wanted: Wanted, now_ms: number): boolean {
   const { valid_from_ms, valid_until_ms } = manifest;
   if (now_ms > (valid_until_ms ?? Infinity)) return false;
   if (wanted.valid_from_ms === undefined && valid_from_ms > now_ms) return false;

@@ -1,4 +1,4 @@
-// POST /api/v1/astl/publish and POST /api/v1/astl/heartbeat: what the owner of an entity declares about its surfaces.
+// POST /api/v1/astl/publish and POST /api/v1/astl/heartbeat: declarations by the owner of an entity about its surfaces.
 // gateway/API.md §9.1, §9.2, §14; log/FORMAT.md §4.
 
 import { Type } from 'typebox';
@@ -9,6 +9,7 @@ import {
   described,
   EntityName,
   entityOf,
+  exactlyOne,
   Hex32,
   isInForce,
   Millis,
@@ -16,6 +17,7 @@ import {
   route,
   runSince,
   SurfaceName,
+  firstOf,
 } from '../contract/index.ts';
 import type {
   AnsweredEntry,
@@ -25,22 +27,23 @@ import type {
   PluginHost,
   Route,
 } from '../contract/index.ts';
-import { manifestMembers, saysTheSame, wantedManifest } from './manifest.ts';
+import { isSameManifest, manifestMembers, wantedManifest } from './manifest.ts';
 import type { Presets } from './manifest.ts';
 import { headHash, logOf, ManifestReceipt, ManifestSchema, membersOf } from './published.ts';
 
 const MANIFEST = 'astl.manifest.v1';
 const MAX_SURFACES = 256;
 
-/** Where no manifest names one. */
+/** Heartbeat interval if neither the request nor the manifest states one. */
 const DEFAULT_INTERVAL_MS = 60_000;
-/** A year: who is silent for longer shows nothing by it, and a time that is due stays a safe integer. */
+/** At most 366 days, so that the sum of a time and an interval stays a safe integer. */
 const Interval = { ...Millis, minimum: 1, maximum: 366 * 86_400_000 };
 
 const NyquistFloor = Type.Object({
   heartbeat_interval_ms: Type.Integer({ minimum: 1 }),
   shortest_detectable_gap_ms: Type.Integer({
-    description: 'Twice the interval: a shorter silence looks like one between two heartbeats.',
+    description:
+      'Twice the interval. A shorter gap cannot be told from the time between two heartbeats.',
   }),
   min_detectable_gap_ms: Type.Union([Millis, Type.Null()]),
 });
@@ -59,14 +62,14 @@ const PublishAnswer = Type.Object(
     claim: Type.Optional(
       described(
         receiptOf({ name: 'astl.entity.v1', schema: asSchema(ClaimMembers) }),
-        'The receipt of the claim, when this manifest claimed the entity.',
+        'The receipt of the claim, if this request claimed the entity.',
       ),
     ),
   },
   { $id: 'ManifestPublished' },
 );
 
-/** The manifest in force is the one that was to be published. */
+/** Thrown if the manifest in force equals the one to be published. */
 class SameManifest extends Error {
   readonly index: number;
 
@@ -76,10 +79,10 @@ class SameManifest extends Error {
   }
 }
 
-/** Between request and sequence point the entity changed hands. */
+/** Thrown if the owner of the entity changed between the request and the sequence point. */
 class OwnerChanged extends Error {}
 
-/** The routes that write. */
+/** The routes that append. */
 export function publishRoutes(host: PluginHost): readonly Route[] {
   const presets = (host.catalog('absence.json') as { readonly presets: unknown })
     .presets as Presets;
@@ -91,8 +94,8 @@ export function publishRoutes(host: PluginHost): readonly Route[] {
       tag: 'astl',
       summary: 'Publish the attempt-surface manifest of an entity',
       description:
-        'Claims the entity when nobody has; from then on only its tenant writes it. The manifest in force, ' +
-        'published again, is the same entry. An empty list of surfaces withdraws them all.',
+        'Claims the entity if it has no owner; afterwards only the owner can publish. Publishing the manifest in force ' +
+        'again returns its existing entry. An empty list of surfaces withdraws all surfaces.',
       access: 'open',
       idempotent: true,
       body: Type.Object(
@@ -105,7 +108,11 @@ export function publishRoutes(host: PluginHost): readonly Route[] {
           heartbeat_interval_ms: Type.Optional(Interval),
           min_detectable_gap_ms: Type.Optional({ ...Millis, minimum: 2 }),
         },
-        { $id: 'PublishRequest' },
+        {
+          $id: 'PublishRequest',
+          ...exactlyOne('surfaces', 'preset'),
+          dependentRequired: { min_detectable_gap_ms: ['heartbeat_interval_ms'] },
+        },
       ),
       responses: { 200: { description: 'The manifest.', schema: PublishAnswer } },
       errors: ['tenant_forbidden', 'api_key_missing'],
@@ -130,7 +137,7 @@ export function publishRoutes(host: PluginHost): readonly Route[] {
               check({ surfaces, now_ms }) {
                 if (surfaces.owner(body.entity) !== owner) throw new OwnerChanged();
                 const newest = surfaces.manifest(body.entity);
-                if (owner !== null && newest !== null && saysTheSame(newest, wanted, now_ms)) {
+                if (owner !== null && newest !== null && isSameManifest(newest, wanted, now_ms)) {
                   throw new SameManifest(newest.index);
                 }
               },
@@ -205,7 +212,7 @@ const HeartbeatMembers = Type.Object({
   entity: EntityName,
   surface: SurfaceName,
   interval_ms: Millis,
-  run_since_ms: { ...Millis, description: 'Since when no heartbeat of the run was late.' },
+  run_since_ms: { ...Millis, description: 'Start of the run, in which no heartbeat was late.' },
   acts_total: Type.Optional(Count),
 });
 
@@ -214,7 +221,10 @@ const HeartbeatAnswer = Type.Object(
     ok: Type.Literal(true),
     heartbeat: Type.Object({
       ...HeartbeatMembers.properties,
-      due_ms: { ...Millis, description: 'The next one continues the run up to here.' },
+      due_ms: {
+        ...Millis,
+        description: 'The latest time at which the next heartbeat continues the run.',
+      },
     }),
     receipt: receiptOf({ name: 'astl.heartbeat.v1', schema: asSchema(HeartbeatMembers) }),
   },
@@ -229,15 +239,15 @@ function heartbeatRoute(host: PluginHost): Route {
     tag: 'astl',
     summary: 'Heartbeat of an entity on a surface',
     description:
-      'Says that the recorder of the surface runs. The interval is that of the manifest in force, else 60000, ' +
-      'unless given. `acts_total` counts the acts on the surface since its recorder began.',
+      'States that the recorder of the surface is running. The default interval is that of the manifest in force, or ' +
+      '60000. `acts_total` is the number of acts on the surface since its recorder started.',
     access: 'key',
     idempotent: true,
     body: Type.Object(
       {
         entity: Type.Optional({
           ...EntityName,
-          description: 'The only entity of the tenant unless given.',
+          description: 'The default is the only entity of the tenant.',
         }),
         surface: SurfaceName,
         interval_ms: Type.Optional(Interval),
@@ -286,9 +296,8 @@ function heartbeatRoute(host: PluginHost): Route {
         },
       ]);
     },
-    respond([entry]) {
-      if (entry === undefined) throw new Error('a heartbeat has one entry');
-      const { statement, receipt, issued_at_ms } = entry;
+    respond(entries) {
+      const { statement, receipt, issued_at_ms } = firstOf(entries);
       const { acts_total } = statement;
       return {
         ok: true,

@@ -1,4 +1,4 @@
-// A manifest of the log as answers show it: hash, head hash, whether it holds now, its receipt and its proof.
+// A published manifest in an answer: its hash, head hash, whether it is in force, its receipt and its proof.
 // gateway/API.md §9.1; log/FORMAT.md §4.
 
 import { Type } from 'typebox';
@@ -16,7 +16,7 @@ import {
 } from '../contract/index.ts';
 import type { JsonObject, Kind, LogView, Manifest, PluginHost } from '../contract/index.ts';
 
-/** A manifest as it stands in its entry. */
+/** The members of a manifest in its entry. */
 export const ManifestSchema = Type.Object(
   {
     entity: EntityName,
@@ -36,7 +36,7 @@ export const ManifestReceipt = receiptOf({
   schema: asSchema(ManifestSchema),
 });
 
-/** Proof that the entry and the head hash are of the log: both lead to the checkpoint. */
+/** Proofs that connect the entry and the head hash with a checkpoint. */
 const ManifestProof = Type.Object(
   {
     checkpoint: Type.String(),
@@ -49,7 +49,7 @@ const ManifestProof = Type.Object(
   { $id: 'ManifestProof' },
 );
 
-/** A manifest with everything that shows where it stands. */
+/** A manifest with its state, receipt and proof. */
 export const ShownManifest = Type.Object(
   {
     origin: Type.String(),
@@ -57,7 +57,7 @@ export const ShownManifest = Type.Object(
     surface_manifest_hash: Hex32,
     head_hash: Hex32,
     in_force: Type.Boolean({
-      description: 'Now, and no later manifest of the entity has replaced it.',
+      description: 'Whether it is valid now and no later manifest of the entity has replaced it.',
     }),
     superseded_by: Type.Union([Hex32, Type.Null()]),
     manifest: ManifestSchema,
@@ -69,7 +69,7 @@ export const ShownManifest = Type.Object(
 
 const MEMBERS = Object.keys(ManifestSchema.properties);
 
-/** The members of a manifest out of its statement. */
+/** Selects the members of a manifest from its statement. */
 export const membersOf = (statement: JsonObject): JsonObject =>
   Object.fromEntries(
     MEMBERS.flatMap((name) => {
@@ -78,10 +78,10 @@ export const membersOf = (statement: JsonObject): JsonObject =>
     }),
   );
 
-/** Hex of the log's root when the manifest was its newest entry. */
+/** Hex of the log's root at size index + 1. */
 export const headHash = (log: LogView, index: number): string => toHex(log.rootAt(index + 1));
 
-/** The log of an origin; the entry came from it. */
+/** The served log with this origin; throws a plain error if there is none. */
 export function logOf(host: PluginHost, kind: Kind, origin: unknown): LogView {
   const log = host.logs(kind).find((served) => served.origin === origin);
   if (log === undefined) throw new Error(`the log ${String(origin)} is not served`);
@@ -94,7 +94,7 @@ export interface Found {
   readonly index: number;
 }
 
-/** The newest manifest of this hash in the logs of a kind. */
+/** The newest manifest with this hash in the logs of these kinds. */
 export function byHash(host: PluginHost, kinds: readonly Kind[], hash: string): Found | null {
   for (const log of kinds.flatMap((kind) => host.logs(kind).toReversed())) {
     const index = log.manifestOfHash(hash);
@@ -107,7 +107,7 @@ export function byHash(host: PluginHost, kinds: readonly Kind[], hash: string): 
 export function byEntity(host: PluginHost, kind: Kind, entity: string): Found | null {
   for (const log of host.logs(kind).toReversed()) {
     const manifest = log.surfaces().manifest(entity);
-    // What the sequencer has placed and the disk has not seen yet is not shown.
+    // A manifest that is sequenced but not yet committed to disk is not shown.
     if (manifest !== null && log.entry(manifest.index) !== null) {
       return { log, index: manifest.index };
     }
@@ -115,8 +115,8 @@ export function byEntity(host: PluginHost, kind: Kind, entity: string): Found | 
   return null;
 }
 
-/** Whether a manifest holds at this time, and what replaced it. */
-function standing(
+/** Whether a manifest is in force now, and the hash of the manifest that replaced it. */
+function stateOf(
   host: PluginHost,
   { log, index }: Found,
   statement: JsonObject,
@@ -133,7 +133,7 @@ function standing(
   };
 }
 
-/** Everything about one manifest; waits for a checkpoint that covers it. */
+/** Shows a manifest with its proofs. Waits for a checkpoint that covers it. */
 export async function shownManifest(host: PluginHost, found: Found): Promise<JsonObject> {
   const { log, index } = found;
   const receipt = log.receipt(index);
@@ -144,7 +144,7 @@ export async function shownManifest(host: PluginHost, found: Found): Promise<Jso
     index,
     surface_manifest_hash: receipt['surface_manifest_hash'] as string,
     head_hash: headHash(log, index),
-    ...standing(host, found, receipt),
+    ...stateOf(host, found, receipt),
     manifest: membersOf(receipt),
     receipt,
     proof: {

@@ -1,9 +1,10 @@
-// /api/v1/astl/verify: GET by hash, POST a manifest or a receipt. Everything is checked again, as anyone can.
+// GET and POST /api/v1/astl/verify: checks a published manifest by its hash, or a given manifest or receipt.
 // gateway/API.md §10.1, §14; log/FORMAT.md §4.
 
 import { Type } from 'typebox';
 import {
   ApiError,
+  atLeastOne,
   Count,
   Hex32,
   isLogError,
@@ -21,7 +22,7 @@ import type { Found } from './published.ts';
 
 const Checked = Type.Object(
   {
-    valid: Type.Boolean({ description: 'No check failed and the manifest is in the log.' }),
+    valid: Type.Boolean({ description: 'True if no check failed and the manifest is in the log.' }),
     found: Type.Boolean(),
     surface_manifest_hash: Type.Union([Hex32, Type.Null()]),
     index: Type.Union([Count, Type.Null()]),
@@ -41,6 +42,9 @@ const Checked = Type.Object(
   },
   { $id: 'ManifestChecked' },
 );
+
+/** The members of a manifest that its hash covers and that each manifest has. */
+const NEEDED = ManifestSchema.required.filter((name) => name !== 'surface_manifest_hash');
 
 interface Check {
   readonly name: string;
@@ -76,10 +80,10 @@ export function verifyRoutes(host: PluginHost): readonly Route[] {
       method: 'POST',
       summary: 'Verify a manifest, or the receipt of one',
       description:
-        'A body with `signature` is a receipt. Else it is a manifest: its hash is computed again, and looked up. ' +
-        'The example needs to be published, by POST /api/v1/astl/publish.',
+        'A body with `signature` is treated as a receipt. Any other body is treated as a manifest, whose hash is ' +
+        'computed and looked up. The manifest of the example must have been published by POST /api/v1/astl/publish.',
       query: Type.Object({ log: LogOfEntry }),
-      body: Type.Object({}, { $id: 'ManifestOrReceipt' }),
+      body: Type.Object({}, { $id: 'ManifestOrReceipt', ...atLeastOne(NEEDED, 'signature') }),
       errors: ['log_unavailable'],
       example: {
         entity: 'did:example:acme',
@@ -104,15 +108,11 @@ async function checkedManifest(
   kinds: readonly Kind[],
   body: JsonObject,
 ): Promise<JsonObject> {
-  for (const name of ManifestSchema.required) {
-    if (name === 'surface_manifest_hash' || body[name] !== undefined) continue;
-    throw new ApiError('parameter_missing', `${name} is missing`, { param: name });
-  }
   const computed = hashOf(body);
   const claimed = body['surface_manifest_hash'];
   const check: Check =
     claimed === undefined
-      ? { name: 'claimed_hash', outcome: 'not_shown', detail: 'the manifest names no hash' }
+      ? { name: 'claimed_hash', outcome: 'not_shown', detail: 'the manifest states no hash' }
       : claimed === computed
         ? { name: 'claimed_hash', outcome: 'ok', detail: 'the hash is that of the manifest' }
         : { name: 'claimed_hash', outcome: 'failed', detail: `the manifest hashes to ${computed}` };
@@ -121,13 +121,13 @@ async function checkedManifest(
   return checked(host, kinds, computed, [check], ignored);
 }
 
-/** `parameter_invalid` for what has no canonical form. */
+/** The hash of a manifest; `parameter_invalid` if it has no canonical form. */
 function hashOf(body: JsonObject): string {
   try {
     return manifestHash(native, body);
   } catch (cause) {
     if (!isLogError(cause)) throw cause;
-    throw new ApiError('parameter_invalid', `the manifest is refused: ${cause.message}`, { cause });
+    throw new ApiError('parameter_invalid', `the manifest is invalid: ${cause.message}`, { cause });
   }
 }
 
@@ -144,10 +144,10 @@ async function checkedReceipt(
   const checks: Check[] = [
     isManifest
       ? { name: 'type', outcome: 'ok', detail: 'the receipt is of a manifest' }
-      : { name: 'type', outcome: 'failed', detail: 'the receipt is of no manifest' },
+      : { name: 'type', outcome: 'failed', detail: 'the receipt is not of a manifest' },
   ];
   if (log === undefined) {
-    checks.push({ name: 'origin', outcome: 'failed', detail: 'that log is not of this service' });
+    checks.push({ name: 'origin', outcome: 'failed', detail: 'this service has no such log' });
   } else {
     const keys = log.receiptKeys().map(trustedKeyOf);
     const { origin, vkey } = log;
@@ -157,7 +157,7 @@ async function checkedReceipt(
   return checked(host, kinds, isManifest ? hash : null, checks, []);
 }
 
-/** Looks the hash up and checks what the log has under it. */
+/** Looks a hash up and checks the manifest that the log has for it. */
 async function checked(
   host: PluginHost,
   kinds: readonly Kind[],
@@ -167,7 +167,7 @@ async function checked(
 ): Promise<JsonObject> {
   const found = hash === null ? null : byHash(host, kinds, hash);
   if (found === null) {
-    const detail = 'the log has no manifest of this hash';
+    const detail = 'the log has no manifest with this hash';
     return answerOf(hash, [...before, { name: 'in_log', outcome: 'failed', detail }], {
       ...{ found: false, index: null, head_hash: null, in_force: null, superseded_by: null },
       ignored_members,

@@ -1,8 +1,8 @@
-// What a check answers, from its entry alone: the decision, and each entry that it rests on with its receipt and the
-// proof that it stands in the log. gateway/API.md §8.3, §14.
+// The answer of a check, built only from its entry: the decision, and the receipt and inclusion proof of every entry
+// that the decision depends on. gateway/API.md §8.3, §14.
 
 import { Type } from 'typebox';
-import { EntryReceipt, Millis, receiptOf, toBase64 } from '../contract/index.ts';
+import { EntryReceipt, firstOf, Millis, receiptOf, toBase64 } from '../contract/index.ts';
 import type {
   AnsweredEntry,
   Json,
@@ -11,8 +11,10 @@ import type {
   LogView,
   PluginHost,
 } from '../contract/index.ts';
-import { ACTIONS, decisionType, PARTS, REASONS } from './entries.ts';
-import type { Decision } from './entries.ts';
+import { decisionType, OUTCOMES, PARTS, REASONS } from './entries.ts';
+import type { Decision, Resolution } from './entries.ts';
+import { FINDINGS } from './findings.ts';
+import { ACTIONS } from './mandates.ts';
 import { carrierCatalog } from './rules.ts';
 
 const Id = Type.String({ format: 'uuid' });
@@ -26,7 +28,8 @@ const AuditItem = Type.Object({
   verify_url: Uri,
   receipt: EntryReceipt,
   inclusion_proof: Type.Union([Type.Array(Type.String()), Type.Null()], {
-    description: 'Base64, leaf side first, under `checkpoint`; null where that does not cover it.',
+    description:
+      'Base64, from the leaf to the root of `checkpoint`; null if that does not cover the entry.',
   }),
 });
 
@@ -36,11 +39,14 @@ export const CheckAnswer = Type.Object(
     ok: Type.Literal(true),
     decision: Type.Enum(['ALLOW', 'BLOCK']),
     reasons: Type.Array(Type.Enum([...REASONS]), {
-      description: 'Of the first rule that failed; empty on ALLOW.',
+      description: 'Reasons of the first rule that failed; empty for ALLOW.',
     }),
     action: Type.Enum([...ACTIONS]),
     slug: Type.String(),
     mandate_id: Type.Union([Id, Type.Null()]),
+    mandate_accepted: Type.Union([Type.Boolean(), Type.Null()], {
+      description: 'Whether the insured had accepted the mandate; null without a mandate.',
+    }),
     entry_id: Id,
     verify_url: Uri,
     checked_at: Type.String({ format: 'date-time' }),
@@ -50,14 +56,28 @@ export const CheckAnswer = Type.Object(
         result: Type.Enum(['passed', 'failed', 'not_reached']),
         text: Type.String(),
       }),
-      { description: 'In their order; the first that fails decides.' },
+      { description: 'The rules in order; the first that fails decides.' },
     ),
-    audit: Type.Array(AuditItem, { description: 'The entries that the decision rests on.' }),
+    audit: Type.Array(AuditItem, { description: 'The entries that the decision depends on.' }),
+    resolutions: Type.Array(
+      Type.Object({
+        finding_id: Id,
+        classification: Type.Enum([...FINDINGS]),
+        outcome: Type.Enum([...OUTCOMES]),
+        entry_id: Id,
+        resolved_at: Type.String({ format: 'date-time' }),
+      }),
+      {
+        description:
+          'Resolutions of the newest CRISIS and the newest VIOLATION of the last 30 days, if they were resolved.',
+      },
+    ),
     audit_url: Type.Union([Uri, Type.Null()], {
-      description: 'Where the log proves the whole history of the mandate, this answer next.',
+      description:
+        'URL at which the log proves the complete history of the mandate; this answer will be its next entry.',
     }),
     checkpoint: Type.Union([Type.String(), Type.Null()], {
-      description: 'The signed note under which the audit is proven.',
+      description: 'The signed note that the inclusion proofs of the audit belong to.',
     }),
     does_not_assert: Type.Array(Type.String()),
     receipt: receiptOf(decisionType),
@@ -70,11 +90,10 @@ export function checkAnswer(
   host: PluginHost,
   kind: Kind,
   slug: string,
-  [entry]: readonly AnsweredEntry[],
+  entries: readonly AnsweredEntry[],
 ): JsonObject {
-  if (entry === undefined) throw new Error('a check has one entry');
-  const { statement, receipt, entry_id, issued_at_ms } = entry;
-  const { decision, reasons, action, mandate_id, rests_on, checkpoint_size } =
+  const { statement, receipt, entry_id, issued_at_ms } = firstOf(entries);
+  const { decision, reasons, action, mandate_id, mandate_accepted, rests_on, checkpoint_size } =
     statement as unknown as Decision;
   const log = logOf(host, kind, statement['origin'] as string);
   const catalog = carrierCatalog(host);
@@ -85,11 +104,15 @@ export function checkAnswer(
     action,
     slug,
     mandate_id: mandate_id ?? null,
+    mandate_accepted: mandate_accepted ?? null,
     entry_id,
     verify_url: receipt.verify_url,
     checked_at: new Date(issued_at_ms).toISOString(),
     rules: resultsOf(catalog.rules, reasons),
     audit: rests_on.map((part) => auditItem(host, log, part, checkpoint_size)),
+    resolutions: rests_on
+      .filter(({ part }) => part === 'resolution')
+      .map((part) => resolutionItem(host, log, part)),
     audit_url: mandate_id === undefined ? null : historyUrl(host, log, mandate_id, issued_at_ms),
     checkpoint: checkpoint_size === 0 ? null : log.checkpointAt(checkpoint_size),
     does_not_assert: catalog.does_not_assert,
@@ -97,14 +120,14 @@ export function checkAnswer(
   };
 }
 
-/** The log of an origin: an answer is made from its own. */
+/** The served log with this origin. */
 export function logOf(host: PluginHost, kind: Kind, origin: string): LogView {
   const log = host.logs(kind).find((served) => served.origin === origin);
   if (log === undefined) throw new Error(`the log ${origin} is not served`);
   return log;
 }
 
-/** Where anyone finds all that was logged about a mandate up to a time, proven whole. */
+/** URL of the public lookup that proves the complete history of a mandate up to a time. */
 export function historyUrl(
   host: PluginHost,
   { kind, number }: LogView,
@@ -130,16 +153,20 @@ function resultsOf(rules: readonly JsonObject[], reasons: readonly string[]): Js
   });
 }
 
-function auditItem(
-  host: PluginHost,
-  log: LogView,
-  { part, entry_id, index, log_number }: Decision['rests_on'][number],
-  size: number,
-): JsonObject {
+type RestsOn = Decision['rests_on'][number];
+
+/** The receipt of an entry that a decision depends on, and whether the entry is in the log of the decision. */
+function receiptOfPart(host: PluginHost, log: LogView, { entry_id, index, log_number }: RestsOn) {
   const here = log_number === log.number;
   const holder = here ? log : host.logs(log.kind).find(({ number }) => number === log_number);
   const receipt = holder?.receipt(index) ?? null;
   if (receipt === null) throw new Error(`entry ${entry_id} of an audit is missing`);
+  return { receipt, here };
+}
+
+function auditItem(host: PluginHost, log: LogView, rests_on: RestsOn, size: number): JsonObject {
+  const { receipt, here } = receiptOfPart(host, log, rests_on);
+  const { part, entry_id, index } = rests_on;
   const { type = null, issued_at_ms = null, verify_url = null } = receipt;
   return {
     part,
@@ -149,5 +176,17 @@ function auditItem(
     verify_url,
     receipt,
     inclusion_proof: here && index < size ? log.inclusion(index, size).map(toBase64) : null,
+  };
+}
+
+function resolutionItem(host: PluginHost, log: LogView, rests_on: RestsOn): JsonObject {
+  const { receipt } = receiptOfPart(host, log, rests_on);
+  const { finding_id, classification, outcome } = receipt as unknown as Resolution;
+  return {
+    finding_id,
+    classification,
+    outcome,
+    entry_id: rests_on.entry_id,
+    resolved_at: new Date(receipt['issued_at_ms'] as number).toISOString(),
   };
 }

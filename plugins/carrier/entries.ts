@@ -1,43 +1,85 @@
-// The entries of the carrier gate: mandates and decisions on them. Both stand on the chain of the mandate, so its
-// history is provably whole. Who is insured is a commitment; the log names them by a `slug_ref` that only the
-// carrier can compute. gateway/API.md §8.3; log/FORMAT.md §2, §3.
+// The entry types of the carrier gate: mandates, their renewals, acceptances and ends, and decisions. All are on the
+// chain of the mandate, so its history is provably complete; resolutions of findings are on the chain of the finding.
+// The insured's name is a commitment; entries identify the insured by `slug_ref`, which only the carrier can compute.
+// gateway/API.md §8.3; log/FORMAT.md §2, §3.
 
 import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import type { Static, TProperties } from 'typebox';
 import {
   asSchema,
   Count,
-  EntityName,
   EntryId,
   errorsOf,
   Hex32,
-  Millis,
+  listed,
+  ofEntity,
+  sentenceOf,
   SessionRef,
+  utcOf,
 } from '../contract/index.ts';
-import type {
-  CarriedPlace,
-  EntryType,
-  JsonObject,
-  RowWriter,
-  Sequenced,
-} from '../contract/index.ts';
-import { findings } from './findings.ts';
+import type { EntryType } from '../contract/index.ts';
+import { findings, FINDINGS, projectResolution } from './findings.ts';
+import {
+  ACTIONS,
+  covered,
+  MandateMembers,
+  projectAcceptance,
+  projectEnd,
+  projectMandate,
+  projectRenewal,
+  RenewalMembers,
+  term,
+} from './mandates.ts';
+import type { Mandate, Renewal } from './mandates.ts';
 
 /** Error codes of this plugin. */
 export const carrierErrors = errorsOf({
   mandate_exists: { status: 409, sentence: 'A mandate for this slug is in force.' },
+  mandate_ended: { status: 409, sentence: 'The carrier ended the mandate.' },
+  mandate_accepted: { status: 409, sentence: 'The mandate was accepted before.' },
+  acceptance_code_invalid: {
+    status: 403,
+    sentence: 'The acceptance code is not that of the mandate.',
+  },
+  finding_resolved: { status: 409, sentence: 'The finding was resolved before.' },
 });
 
-/** Name of the entry type of an enrollment. */
-export const MANDATE = 'carrier.mandate.v1';
-/** Name of the entry type of an answer to a compliance or bind check. */
-export const DECISION = 'carrier.decision.v2';
+/** Members that all routes share by which a carrier appends entries. */
+export const CARRIER_ACT = {
+  method: 'POST',
+  tag: 'carrier',
+  access: { roles: ['carrier'] },
+  idempotent: true,
+} as const;
 
-/** What is to be done with a policy; `renew` in a request is `renewal`. */
-export const ACTIONS = ['bind', 'renewal'] as const;
+/** Name of the entry type of an enrollment. */
+export const MANDATE = 'carrier.mandate.v2';
+/** Name of the entry type by which a carrier renews a mandate. */
+export const RENEWAL = 'carrier.renewal.v1';
+/** Name of the entry type by which a carrier ends a mandate. */
+export const END = 'carrier.end.v1';
+/** Name of the entry type by which an insured accepts a mandate. */
+export const ACCEPTANCE = 'carrier.acceptance.v1';
+/** Name of the entry type of an answer to a compliance or bind check. */
+export const DECISION = 'carrier.decision.v3';
+/** Name of the entry type by which a human resolves a finding. */
+export const RESOLUTION = 'carrier.finding_resolution.v1';
 
 /** Why a check blocks, in the order of the rules. */
 export const REASONS = [
+  'not_enrolled',
+  'mandate_ended',
+  'mandate_expired',
+  'open_crisis',
+  'open_violation',
+  'action_outside_mandate',
+  'authority_missing',
+  'limit_over_authority',
+  'evidence_missing',
+] as const;
+
+/** Reasons in decisions of earlier releases. */
+const EARLIER_REASONS = [
   'not_enrolled',
   'mandate_expired',
   'open_crisis',
@@ -50,38 +92,25 @@ export const REASONS = [
 /** One of the reasons. */
 export type Reason = (typeof REASONS)[number];
 
-/** What an entry is to a decision. */
-export const PARTS = ['mandate', 'crisis', 'violation', 'evidence'] as const;
+/** Roles of entries in decisions of earlier releases. */
+const EARLIER_PARTS = ['mandate', 'crisis', 'violation', 'evidence'] as const;
 
-const MandateMembers = Type.Object(
-  {
-    /** The entry's own id; the chain of the mandate has it as its name. */
-    mandate_id: EntryId,
-    slug_ref: Hex32,
-    /** Whose findings count; the enrolled tenant's own without it. */
-    subject_key: Type.Optional(
-      Type.Unsafe<readonly ['entity', string]>({
-        type: 'array',
-        prefixItems: [Type.Literal('entity'), EntityName],
-        items: false,
-        minItems: 2,
-        maxItems: 2,
-      }),
-    ),
-    valid_from_ms: Millis,
-    valid_until_ms: Millis,
-    terms_version: Count,
-    /** SHA-256 of the canonical terms; see terms.ts. */
-    terms_sha256: Hex32,
-    checkpoint_size: Count,
-  },
-  { additionalProperties: false },
-);
+/** Roles of the entries that a decision depends on. A resolution follows the finding that it resolves. */
+export const PARTS = [
+  ...EARLIER_PARTS,
+  ...(['renewal', 'acceptance', 'end', 'resolved_finding', 'resolution'] as const),
+] as const;
 
-/** What an enrollment says; company, slug and domain are commitments. */
-export type Mandate = Static<typeof MandateMembers>;
+/** How a person resolves a finding: it was wrong, or its cause was fixed. */
+export const OUTCOMES = ['dismissed', 'remediated'] as const;
 
-const decisionMembers = <R extends string>(reasons: readonly R[]) =>
+const ActMembers = Type.Object({ mandate_id: EntryId }, { additionalProperties: false });
+
+const decisionMembers = <R extends string, P extends string, M extends TProperties>(
+  reasons: readonly R[],
+  parts: readonly P[],
+  more: M,
+) =>
   Type.Object(
     {
       decision: Type.Enum(['ALLOW', 'BLOCK']),
@@ -91,63 +120,161 @@ const decisionMembers = <R extends string>(reasons: readonly R[]) =>
       slug_ref: Hex32,
       mandate_id: Type.Optional(EntryId),
       terms_version: Count,
-      /** The entries that the decision rests on. */
+      /** The entries that the decision depends on. */
       rests_on: Type.Array(
         Type.Object(
-          { part: Type.Enum([...PARTS]), entry_id: EntryId, index: Count, log_number: Count },
+          { part: Type.Enum([...parts]), entry_id: EntryId, index: Count, log_number: Count },
           { additionalProperties: false },
         ),
       ),
-      /** Of the checkpoint under which they are proven in the answer. */
+      /** Size of the checkpoint of the answer's inclusion proofs. */
       checkpoint_size: Count,
       session_ref: Type.Optional(SessionRef),
+      ...more,
     },
     { additionalProperties: false },
   );
 
-/** What a decision says; names, limits and premiums are commitments. */
-export type Decision = Static<ReturnType<typeof decisionMembers<Reason>>>;
+/** Present together with `mandate_id`: whether the insured had accepted the mandate. */
+const accepted = { mandate_accepted: Type.Optional(Type.Boolean()) };
 
-/** A mandate, as its row has it. */
-export interface MandateRow extends CarriedPlace {
-  readonly mandate_id: string;
-  /** Null for the enrolled tenant itself. */
-  readonly entity: string | null;
-  readonly valid_until_ms: number;
-}
-
-/** Row of a carrier's newest mandate for a slug. */
-export const mandateRow = (tenant_ref: string, slug_ref: string): string =>
-  `carrier/mandate/${tenant_ref}/${slug_ref}`;
-
-function project({ index, entry_id, statement }: Sequenced, rows: RowWriter): void {
-  const { slug_ref, subject_key, valid_until_ms } = statement as unknown as Mandate;
-  const entity = subject_key?.[1] ?? null;
-  const row: MandateRow = { mandate_id: entry_id, index, entity, valid_until_ms };
-  rows.put(mandateRow(statement['tenant_ref'] as string, slug_ref), row as unknown as JsonObject);
-}
+/** Members of a decision. Names, limits and premiums are commitments. */
+export type Decision = Static<
+  ReturnType<typeof decisionMembers<Reason, (typeof PARTS)[number], typeof accepted>>
+>;
 
 const keys = [['carrier.mandate', 'mandate_id']] as const;
 
-/** `carrier.mandate.v1`. */
+const mandateSentence = sentenceOf<Pick<Mandate, 'subject_key'> & Renewal>(
+  ({ subject_key, valid_from_ms, valid_until_ms }) => {
+    const about = ofEntity(subject_key === undefined ? {} : { entity: subject_key[1] });
+    return `The carrier enrolled a mandate${about}, valid from ${utcOf(valid_from_ms)} to ${utcOf(valid_until_ms)}.`;
+  },
+);
+
+/** `carrier.mandate.v2`. */
 export const mandateType: EntryType = {
   name: MANDATE,
   schema: asSchema(MandateMembers),
   keys,
-  project,
+  sentence: mandateSentence,
+  project: projectMandate,
 };
 
-/** `carrier.decision.v2`. */
+/** `carrier.renewal.v1`. */
+export const renewalType: EntryType = {
+  name: RENEWAL,
+  schema: asSchema(RenewalMembers),
+  keys,
+  sentence: sentenceOf<Renewal>(
+    ({ mandate_id, valid_until_ms }) =>
+      `The carrier renewed the mandate ${mandate_id} until ${utcOf(valid_until_ms)}.`,
+  ),
+  project: projectRenewal,
+};
+
+/** `carrier.end.v1`; the reason is a commitment. */
+export const endType: EntryType = {
+  name: END,
+  schema: asSchema(ActMembers),
+  keys,
+  sentence: sentenceOf<Static<typeof ActMembers>>(
+    ({ mandate_id }) => `The carrier ended the mandate ${mandate_id}.`,
+  ),
+  project: projectEnd,
+};
+
+/** `carrier.acceptance.v1`, of the tenant that accepts. */
+export const acceptanceType: EntryType = {
+  name: ACCEPTANCE,
+  schema: asSchema(ActMembers),
+  keys,
+  sentence: sentenceOf<Static<typeof ActMembers>>(
+    ({ mandate_id }) => `The tenant accepted the mandate ${mandate_id}.`,
+  ),
+  project: projectAcceptance,
+};
+
+/** The reasons as the end of a sentence. */
+const REASON_WORDS: Readonly<Record<Reason, string>> = {
+  not_enrolled: 'no mandate is in force',
+  mandate_ended: 'the mandate was ended',
+  mandate_expired: 'the mandate has expired',
+  open_crisis: 'a CRISIS is open',
+  open_violation: 'a VIOLATION is open',
+  action_outside_mandate: 'the mandate does not cover the action',
+  authority_missing: 'no authority was stated',
+  limit_over_authority: 'the limit is over the authority',
+  evidence_missing: 'evidence is missing',
+};
+
+const decisionSentence = sentenceOf<Decision>(({ decision, action, reasons }) => {
+  const because = listed(reasons.map((reason) => REASON_WORDS[reason]));
+  return `The carrier gate answered ${decision} to a ${action}${because && `, because ${because}`}.`;
+});
+
+/** `carrier.decision.v3`. */
 export const decisionType: EntryType = {
   name: DECISION,
-  schema: asSchema(decisionMembers(REASONS)),
+  schema: asSchema(decisionMembers(REASONS, PARTS, accepted)),
   keys,
+  sentence: decisionSentence,
 };
 
-/** `carrier.decision.v1`, of earlier builds, without `authority_missing`; it follows the findings of all tenants. */
-export const earlierDecisionType: EntryType = {
-  name: 'carrier.decision.v1',
-  schema: asSchema(decisionMembers(REASONS.filter((reason) => reason !== 'authority_missing'))),
-  keys,
-  watch: findings,
+const ResolutionMembers = Type.Object(
+  {
+    finding_id: EntryId,
+    finding_index: Count,
+    finding_log_number: Count,
+    classification: Type.Enum([...FINDINGS]),
+    outcome: Type.Enum([...OUTCOMES]),
+  },
+  { additionalProperties: false },
+);
+
+/** Members of a resolution. The stated reason is a commitment. */
+export type Resolution = Static<typeof ResolutionMembers>;
+
+/** `carrier.finding_resolution.v1`, on the chain of the finding. */
+export const resolutionType: EntryType = {
+  name: RESOLUTION,
+  schema: asSchema(ResolutionMembers),
+  keys: [['carrier.finding', 'finding_id']],
+  sentence: sentenceOf<Resolution>(
+    ({ classification, finding_id, outcome }) =>
+      `The tenant resolved the ${classification} of the entry ${finding_id} as ${outcome}.`,
+  ),
+  project: projectResolution,
 };
+
+/** Types of entries of earlier releases. `carrier.decision.v1` also has the watch that projects findings. */
+export const earlierTypes: readonly EntryType[] = [
+  {
+    name: 'carrier.mandate.v1',
+    schema: asSchema(Type.Object({ ...covered, ...term }, { additionalProperties: false })),
+    keys,
+    sentence: mandateSentence,
+    project: projectMandate,
+    row_form: 2, // since a mandate has a row of its own
+  },
+  {
+    name: 'carrier.decision.v2',
+    schema: asSchema(decisionMembers(EARLIER_REASONS, EARLIER_PARTS, {})),
+    keys,
+    sentence: decisionSentence,
+  },
+  {
+    name: 'carrier.decision.v1',
+    schema: asSchema(
+      decisionMembers(
+        EARLIER_REASONS.filter((reason) => reason !== 'authority_missing'),
+        EARLIER_PARTS,
+        {},
+      ),
+    ),
+    keys,
+    sentence: decisionSentence,
+    watch: findings,
+    row_form: 2, // since each finding has a row
+  },
+];

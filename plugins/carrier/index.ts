@@ -1,10 +1,25 @@
-// The carrier gate: mandates of insured parties, and ALLOW or BLOCK before a policy is bound or renewed, each answer
-// signed and logged with what it rests on. gateway/API.md §8.3.
+// The carrier gate: mandates of insured parties, and checks that answer ALLOW or BLOCK before a policy is bound or
+// renewed. Each decision is logged together with the entries that it depends on. gateway/API.md §8.3.
+//
+// entries.ts, mandates.ts and findings.ts have the entry types and their rows; rules.ts and deciding.ts make a
+// decision; enroll.ts, mandate-routes.ts, routes.ts and resolve.ts have the routes; verify.ts checks a bundle offline.
 
 import { definePlugin } from '../contract/index.ts';
-import { carried, carry } from './carry.ts';
+import { carried, carry, earlierCarried } from './carry.ts';
 import { enrollRoute } from './enroll.ts';
-import { carrierErrors, decisionType, earlierDecisionType, mandateType } from './entries.ts';
+import {
+  acceptanceType,
+  carrierErrors,
+  decisionType,
+  earlierTypes,
+  endType,
+  mandateType,
+  renewalType,
+  resolutionType,
+} from './entries.ts';
+import { mandateRoutes } from './mandate-routes.ts';
+import { MandateSettings } from './overage.ts';
+import { resolveRoute } from './resolve.ts';
 import { checkRoutes } from './routes.ts';
 import { mandateVerifier } from './verify.ts';
 
@@ -16,7 +31,13 @@ export default definePlugin({
   requires: ['classify', 'gate'],
   errors: carrierErrors,
   verifiers: [mandateVerifier],
-  types: [mandateType, decisionType, earlierDecisionType, carried],
+  types: [
+    ...[mandateType, renewalType, acceptanceType, endType],
+    ...[decisionType, resolutionType, carried, earlierCarried, ...earlierTypes],
+  ],
+  settings: MandateSettings,
   carry,
-  setup: (host) => ({ routes: [enrollRoute(host), ...checkRoutes(host)] }),
+  setup: (host) => ({
+    routes: [enrollRoute(host), ...mandateRoutes(host), ...checkRoutes(host), resolveRoute(host)],
+  }),
 });

@@ -1,41 +1,23 @@
-// GET /carrier/v1/insured/{slug}/compliance and POST /pas/v1/bind-check: one check in two shapes.
+// GET /carrier/v1/insured/{slug}/compliance and POST /pas/v1/bind-check: two routes that make the same check.
 // gateway/API.md §8.3, §14.
 
 import { Type } from 'typebox';
-import {
-  ApiError,
-  decimalOf,
-  decimalPattern,
-  MICRO,
-  route,
-  SLUG,
-  slugOf,
-} from '../contract/index.ts';
+import { ApiError, atLeastOne, route, SLUG, slugOf } from '../contract/index.ts';
 import type { Json, PluginHost, Route } from '../contract/index.ts';
 import { CheckAnswer, checkAnswer } from './audit.ts';
 import { actionOf, decisionDraft, failingClosed } from './deciding.ts';
-import type { Authority } from './rules.ts';
-
-/** Amounts in USD that a request may name; they are compared in micro-USD. */
-const USD = { whole: 15, fraction: MICRO };
-
-/** An amount of a request: text, or a JSON number by its shortest decimal form. */
-const AmountInput = Type.Union(
-  [Type.String({ pattern: decimalPattern(USD) }), Type.Number({ minimum: 0 })],
-  { description: 'USD: at most 15 digits before the point, 6 behind. A commitment in the log.' },
-);
-
-/** An amount in micro-USD; 400 `parameter_invalid` for what the grammar does not have. */
-const microUsd = (input: string | number, param: string): bigint => decimalOf(input, param, USD);
+import { CARRIER_ACT } from './entries.ts';
+import { AmountInput, microUsd } from './rules.ts';
 
 const Action = Type.Enum(['bind', 'renewal', 'renew'], {
-  description: '`renew` is `renewal`; `bind` unless given.',
+  description: '`renew` means `renewal`. The default is `bind`.',
 });
 
 const DESCRIPTION =
-  'Rules in their order, the first that fails decides: a mandate under the slug, not expired, no CRISIS or VIOLATION ' +
-  'of the insured in 30 days, the limit within the authority, a fresh receipt. Each answer is a decision, signed and ' +
-  'logged, an unknown slug and a GET too. What cannot be checked is BLOCK.';
+  'The rules apply in this order, and the first that fails decides: the slug has a mandate that has neither ended nor ' +
+  'expired; the insured has no unresolved CRISIS or VIOLATION of the last 30 days; action and limit are within the ' +
+  'mandate and the authority; there is a recent receipt. Each answer is a signed, logged decision, also for an unknown ' +
+  'slug and for GET. If a rule cannot be checked, the decision is BLOCK.';
 
 const responses = { 200: { description: 'ALLOW or BLOCK, with its audit.', schema: CheckAnswer } };
 
@@ -66,7 +48,13 @@ function complianceRoute(host: PluginHost): Route {
       const check = async (): Promise<void> => {
         const { slug } = params;
         const action = actionOf(query.action);
-        const asked = { asked_by: 'compliance', slug, action, authority: 'within' } as const;
+        const asked = {
+          asked_by: 'compliance',
+          slug,
+          action,
+          limit: null,
+          authority: null,
+        } as const;
         await ctx.state.append([await decisionDraft(host, caller, { ...asked, hidden: {} })]);
       };
       ctx.set('Cache-Control', 'no-store');
@@ -86,16 +74,16 @@ function bindCheckRoute(host: PluginHost): Route {
   const { limits } = host;
   const Text = Type.String({ minLength: 1, maxLength: limits.string_chars });
   return route({
-    method: 'POST',
+    ...CARRIER_ACT,
     path: '/pas/v1/bind-check',
-    tag: 'carrier',
     summary: 'Bind check of a policy administration system',
     description: `${DESCRIPTION} Policy, agent, premium, limit and authority are commitments in the log.`,
-    access: { roles: ['carrier'] },
-    idempotent: true,
     body: Type.Object(
       {
-        slug: Type.Optional({ ...Text, description: 'Of the enrollment; or `company`.' }),
+        slug: Type.Optional({
+          ...Text,
+          description: 'The slug of the enrollment. Either this or `company` is required.',
+        }),
         company: Type.Optional(Text),
         policy_id: Text,
         action: Type.Optional(Action),
@@ -105,17 +93,21 @@ function bindCheckRoute(host: PluginHost): Route {
         authority: Type.Optional(
           Type.Object(
             { limit_usd: AmountInput },
-            { description: 'What the agent may bind at most. Without it a limit is BLOCK.' },
+            {
+              description:
+                'The largest limit that the agent may bind. It can only lower the limit of the mandate. If neither ' +
+                'is set, a check with a limit is BLOCK.',
+            },
           ),
         ),
         receipt_entry_id: Type.Optional({
           ...Text,
           description:
-            'Entry id or entry hash of a classification or decision of the insured; its newest one unless given.',
+            'Entry id or entry hash of a classification or decision of the insured. The default is the newest one.',
         }),
         session_id: Type.Optional(Text),
       },
-      { $id: 'BindCheckRequest' },
+      { $id: 'BindCheckRequest', ...atLeastOne('slug', 'company') },
     ),
     responses,
     errors: ['role_forbidden'],
@@ -138,7 +130,8 @@ function bindCheckRoute(host: PluginHost): Route {
         asked_by: 'bind_check',
         slug,
         action: actionOf(action),
-        authority: authorityFor(limit, most),
+        limit,
+        authority: most,
         ...(receipt_entry_id === undefined ? {} : { receipt_entry_id }),
         ...(session_id === undefined ? {} : { session_id }),
         hidden,
@@ -152,21 +145,13 @@ function bindCheckRoute(host: PluginHost): Route {
   });
 }
 
-/** Whether a limit that is asked for lies within the authority that is named. */
-function authorityFor(limit: bigint | null, most: bigint | null): Authority {
-  if (limit === null) return 'within';
-  if (most === null) return 'none';
-  return limit > most ? 'over' : 'within';
-}
-
-/** The slug that a request names, as such or by the company; both must agree. */
+/** The slug that a request names, directly or by the company name. If it has both, they must agree. */
 function slugIn({ slug, company }: Named): string {
-  if (company === undefined) {
-    if (slug !== undefined) return slug;
-    throw new ApiError('parameter_missing', 'slug or company is missing', { param: 'slug' });
-  }
+  if (company === undefined) return slug ?? '';
   const named = slugOf(company, 'company');
   if (slug === undefined || slug === named) return named;
-  const rule = new RegExp(SLUG).test(slug) ? `that of company is ${named}` : 'it is no slug';
+  const rule = new RegExp(SLUG).test(slug)
+    ? `the slug of company is ${named}`
+    : 'slug is not a valid slug';
   throw new ApiError('parameter_invalid', `slug and company differ: ${rule}`, { param: 'slug' });
 }

@@ -1,13 +1,29 @@
-// The rules of a check and the terms that a mandate is enrolled under. gateway/API.md §8.3.
+// The rules of a check, and the terms of a mandate. gateway/API.md §8.3.
 //
-// The rules are pure and apply in their order: the first that fails decides, and what is not known blocks. Their
-// numbers are in catalogs/carrier.json. The entry of a mandate has the digest of its terms, so that they are fixed
-// before any dispute.
+// The rules are pure functions and apply in a fixed order: the first that fails decides, and missing information
+// blocks. Their numbers are in catalogs/carrier.json. The entry of a mandate has the digest of its terms, which fixes
+// them before any dispute.
 
-import { canonical, native, toHex } from '../contract/index.ts';
+import { Type } from 'typebox';
+import { canonical, decimalOf, decimalPattern, MICRO, native, toHex } from '../contract/index.ts';
 import type { JsonObject, PluginHost } from '../contract/index.ts';
-import type { Mandate, MandateRow, PARTS, Reason } from './entries.ts';
-import type { Known, Seen } from './findings.ts';
+import type { PARTS, Reason } from './entries.ts';
+import type { Entry, Seen, Standing } from './findings.ts';
+import type { Action, Mandate, MandatePlace, MandateRow } from './mandates.ts';
+import { ACTIONS } from './mandates.ts';
+
+/** The grammar of amounts in USD; they are compared in micro-USD. */
+const USD = { whole: 15, fraction: MICRO };
+
+/** An amount in a request: a string, or a JSON number, which is read in its shortest decimal form. */
+export const AmountInput = Type.Union(
+  [Type.String({ pattern: decimalPattern(USD) }), Type.Number({ minimum: 0 })],
+  { description: 'USD: at most 15 digits before the point, 6 after it. A commitment in the log.' },
+);
+
+/** Parses an amount into micro-USD; 400 `parameter_invalid` if it does not match the grammar. */
+export const microUsd = (input: string | number, param: string): bigint =>
+  decimalOf(input, param, USD);
 
 /** The numbers of the rules, in milliseconds. */
 interface Limits {
@@ -15,26 +31,33 @@ interface Limits {
   readonly evidence_max_age_ms: number;
 }
 
-/** What an authority says of the limit that is asked for: `none` where a limit has no authority. */
-export type Authority = 'within' | 'over' | 'none';
+/** The act to check: its action, and limit and authority in micro-USD, null if the request has none. */
+export interface Asked {
+  readonly action: Action;
+  readonly limit: bigint | null;
+  readonly authority: bigint | null;
+}
 
-/** What a check is about, as of one moment. */
+/** The input of the rules, read at one sequence point. */
 interface Facts {
   readonly now_ms: number;
   readonly mandate: MandateRow | undefined;
-  readonly known: Known;
-  /** The receipt that the request names: null where it is not one of the insured, absent where it names none. */
+  /** Number of the log that has the row of the mandate. */
+  readonly log_number: number;
+  readonly newest: Seen | null;
+  readonly crisis: Standing;
+  readonly violation: Standing;
+  /** The receipt that the request names; null if it is not one of the insured, absent if it names none. */
   readonly named?: Seen | null;
-  readonly authority: Authority;
+  readonly asked: Asked;
 }
 
-/** An entry that a verdict rests on. */
-interface Part {
+/** An entry that a verdict depends on. */
+interface Part extends Entry {
   readonly part: (typeof PARTS)[number];
-  readonly seen: Pick<Seen, 'entry_id' | 'index'> & Pick<MandateRow, 'log_number'>;
 }
 
-/** What the rules come to. */
+/** The result of the rules. */
 interface Verdict {
   readonly decision: 'ALLOW' | 'BLOCK';
   readonly reasons: readonly Reason[];
@@ -43,32 +66,38 @@ interface Verdict {
 
 /** Applies the rules. */
 export function check(facts: Facts, limits: Limits): Verdict {
-  const { now_ms, mandate, known, named, authority } = facts;
+  const { now_ms, mandate, newest, crisis, violation, named, asked } = facts;
   if (mandate === undefined) return block(['not_enrolled'], []);
-  const { mandate_id: entry_id, index, log_number } = mandate;
-  const place = log_number === undefined ? { index } : { index, log_number };
-  const parts: Part[] = [{ part: 'mandate', seen: { entry_id, ...place } }];
+  const { mandate_id: entry_id, index, log_number = facts.log_number } = mandate;
+  const parts: Part[] = [{ part: 'mandate', entry_id, index, log_number }];
+  for (const part of ['renewal', 'acceptance', 'end'] as const) {
+    const place: MandatePlace | undefined = mandate[part];
+    if (place !== undefined) parts.push(partOf(part, { log_number: facts.log_number, ...place }));
+  }
+  if (mandate.end !== undefined) return block(['mandate_ended'], parts);
   if (now_ms >= mandate.valid_until_ms) return block(['mandate_expired'], parts);
 
-  const isOpen = (seen: Seen | null): seen is Seen =>
-    seen !== null && now_ms - seen.ms <= limits.findings_window_ms;
-  const { crisis, violation, newest } = known;
   const open: Reason[] = [];
-  if (isOpen(crisis)) {
-    open.push('open_crisis');
-    parts.push({ part: 'crisis', seen: crisis });
+  for (const { resolved } of [crisis, violation]) {
+    if (resolved === null) continue;
+    parts.push(partOf('resolved_finding', resolved.finding));
+    parts.push(partOf('resolution', resolved.resolution));
   }
-  if (isOpen(violation)) {
+  if (crisis.open !== null) {
+    open.push('open_crisis');
+    parts.push(partOf('crisis', crisis.open));
+  }
+  if (violation.open !== null) {
     open.push('open_violation');
-    parts.push({ part: 'violation', seen: violation });
+    parts.push(partOf('violation', violation.open));
   }
   if (open.length > 0) return block(open, parts);
-  if (authority === 'none') return block(['authority_missing'], parts);
-  if (authority === 'over') return block(['limit_over_authority'], parts);
+  const outside = outsideOf(mandate, asked);
+  if (outside !== null) return block([outside], parts);
 
   const evidence = named === undefined ? newest : named;
-  if (evidence !== null) parts.push({ part: 'evidence', seen: evidence });
-  // What the classifier could not judge may have been anything: no older receipt stands in for it.
+  if (evidence !== null) parts.push(partOf('evidence', evidence));
+  // The newest text could not be classified, so an older receipt must not count as evidence in its place.
   if (evidence === null || evidence.what === 'ERROR' || newest?.what === 'ERROR') {
     return block(['evidence_missing'], parts);
   }
@@ -76,15 +105,34 @@ export function check(facts: Facts, limits: Limits): Verdict {
   return { decision: 'ALLOW', reasons: [], parts };
 }
 
+/**
+ * The reason why an act is outside the mandate; null if it is inside. The request's authority can only lower the limit.
+ */
+function outsideOf(
+  { actions, limit_micro_usd }: MandateRow,
+  { action, limit, authority }: Asked,
+): Reason | null {
+  if (actions !== undefined && !actions.includes(action)) return 'action_outside_mandate';
+  if (limit === null) return null;
+  if (limit_micro_usd === undefined && authority === null) return 'authority_missing';
+  const isOver =
+    (limit_micro_usd !== undefined && limit > BigInt(limit_micro_usd)) ||
+    (authority !== null && limit > authority);
+  return isOver ? 'limit_over_authority' : null;
+}
+
+const partOf = (part: Part['part'], { entry_id, index, log_number }: Entry): Part => ({
+  part,
+  entry_id,
+  index,
+  log_number,
+});
+
 const block = (reasons: readonly Reason[], parts: readonly Part[]): Verdict => ({
   decision: 'BLOCK',
   reasons,
   parts,
 });
-
-/** The later of two findings: a log that was followed by another keeps its own. */
-export const later = (a: Seen | null, b: Seen | null): Seen | null =>
-  a === null || (b !== null && b.ms > a.ms) ? b : a;
 
 /** catalogs/carrier.json. */
 interface CarrierCatalog {
@@ -111,20 +159,22 @@ export const limitsOf = (catalog: CarrierCatalog): Limits => ({
   evidence_max_age_ms: catalog.evidence_max_age_hours * HOUR_MS,
 });
 
-/** What the terms are about. They name nobody: the log has their digest in clear. */
-type Covered = Pick<Mandate, 'mandate_id' | 'subject_key' | 'valid_from_ms' | 'valid_until_ms'> & {
-  readonly tenant_ref: string;
-};
+/** The variable parts of the terms. They contain no names, because the log has their digest in clear text. */
+type Covered = Pick<Mandate, 'mandate_id' | 'valid_from_ms' | 'valid_until_ms'> &
+  Pick<MandateRow, 'tenant_ref' | 'entity' | 'limit_micro_usd' | 'actions'>;
 
-/** The terms of a mandate. */
+/** The terms of a mandate. They leave out the domain, which is a commitment of the entry. */
 export function termsOf(catalog: CarrierCatalog, covered: Covered): JsonObject {
-  const { mandate_id, subject_key, valid_from_ms, valid_until_ms, tenant_ref } = covered;
+  const { mandate_id, entity, valid_from_ms, valid_until_ms, tenant_ref } = covered;
+  const { actions = ACTIONS, limit_micro_usd = null } = covered;
   return {
-    schema: 'svc-carrier-terms-v1',
+    schema: 'svc-carrier-terms-v2',
     terms_version: catalog.terms_version,
     mandate_id,
     carrier_tenant_ref: tenant_ref,
-    subject: subject_key === undefined ? { tenant_ref } : { entity: subject_key[1] },
+    subject: entity === null ? { tenant_ref } : { entity },
+    actions: [...actions],
+    limit_micro_usd,
     valid_from_ms,
     valid_until_ms,
     findings_window_days: catalog.findings_window_days,

@@ -36,7 +36,7 @@ const HOURS = 24;
 const TOTALS_ROW = 'totals';
 const HOUR_ROWS = 'hours/';
 
-/** The `project` of a result: counts it. */
+/** A part of the `project` of a result: counts it. */
 export function countResult({ statement, issued_at_ms }: Sequenced, rows: RowWriter): void {
   const outcome = (statement['classification'] as string).toLowerCase() as keyof Counts;
   const hour = String(Math.floor(issued_at_ms / HOUR_MS)).padStart(9, '0');

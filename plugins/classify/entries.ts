@@ -1,9 +1,20 @@
 // The entry of a classification. gateway/API.md §6.2; log/FORMAT.md §2.
 
 import { Type } from 'typebox';
-import { asSchema, EntityName, Identifier, SessionRef, SurfaceName } from '../contract/index.ts';
+import type { Static } from 'typebox';
+import {
+  asSchema,
+  EntityName,
+  Identifier,
+  ofEntity,
+  sentenceOf,
+  SessionRef,
+  shortName,
+  SurfaceName,
+} from '../contract/index.ts';
 import type { EntryType, EventRule } from '../contract/index.ts';
 import { countResult } from './counts.ts';
+import { countPatterns } from './patterns.ts';
 
 /** Identifier of the entry type. */
 export const RESULT = 'classify.result.v1';
@@ -46,7 +57,18 @@ export const resultType: EntryType = {
   name: RESULT,
   schema: asSchema(ResultMembers),
   keys: [],
-  project: countResult,
+  sentence: sentenceOf<Static<typeof ResultMembers>>((result) => {
+    const { classification, classifier, domain } = result;
+    const by = `The classifier ${shortName(classifier.id)}`;
+    return classification === 'ERROR'
+      ? `${by} did not classify a message${ofEntity(result)}: the result is ERROR.`
+      : `${by} classified a message${ofEntity(result)} in the domain ${shortName(domain)} as ${classification}.`;
+  }),
+  project(entry, rows) {
+    countResult(entry, rows);
+    countPatterns(entry, rows);
+  },
+  row_form: 2, // since each rule of a week and domain has a row
 };
 
 const EVENTS: Readonly<Record<string, string>> = {
@@ -59,5 +81,6 @@ const EVENTS: Readonly<Record<string, string>> = {
 export const resultEvents: EventRule = {
   entry: RESULT,
   events: Object.values(EVENTS),
+  when: 'A classification of the tenant has this result.',
   eventOf: ({ classification }) => EVENTS[classification as string] ?? null,
 };

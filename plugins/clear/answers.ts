@@ -1,4 +1,4 @@
-// The answers of the clear layer: usage, exposure, network. gateway/API.md §10.1, §10.2.
+// Schemas and builders of the answers of the clear layer: usage, exposure, network. gateway/API.md §10.1, §10.2.
 
 import { Type } from 'typebox';
 import { add, feeLines, MONTH, tierOf, TIERS } from './usage.ts';
@@ -8,7 +8,7 @@ import { Count } from '../contract/index.ts';
 
 const Micro = Type.String({
   pattern: '^-?(0|[1-9][0-9]*)$',
-  description: 'Integer micro-USD, in digits: a sum may be more than a JSON number holds exactly.',
+  description: 'Integer micro-USD as a string, because a sum may exceed 2^53.',
 });
 const Usd = Type.String({ description: 'USD with six decimals, the same amount.' });
 const Month = Type.String({ pattern: MONTH });
@@ -20,7 +20,10 @@ const spent = {
   acts: Count,
   tolls_micro_usd: Micro,
   tolls_usd: Usd,
-  fees_micro_usd: { ...Micro, description: 'Basis points on what was cleared, and fees owed.' },
+  fees_micro_usd: {
+    ...Micro,
+    description: 'Basis points of the cleared amounts, and fees that settlements owe.',
+  },
   fees_usd: Usd,
   cleared_micro_usd: Micro,
   cleared_usd: Usd,
@@ -35,7 +38,7 @@ const FeeLines = Type.Array(
     micro_usd: Micro,
     usd: Usd,
   }),
-  { description: 'Basis points on what was cleared, and the fees of obligations that fired.' },
+  { description: 'Basis points of the cleared amounts, and fees that settlements owe.' },
 );
 
 const TollLine = Type.Object({ toll: Type.String(), acts: Count, micro_usd: Micro, usd: Usd });
@@ -46,7 +49,9 @@ export const UsageAnswer = Type.Object(
     schema: Type.Literal('svc-clear-usage-v1'),
     ...tenantMonth,
     ...spent,
-    tolls: Type.Array(TollLine, { description: 'By the key of tolls_usd, in its order of names.' }),
+    tolls: Type.Array(TollLine, {
+      description: 'One line for each key of tolls_usd, sorted by name.',
+    }),
     fees: FeeLines,
     ceiling: Type.Union([
       Type.Object({
@@ -59,16 +64,8 @@ export const UsageAnswer = Type.Object(
   { $id: 'ClearUsage' },
 );
 
-/** Months of usage, newest first. */
-export const HistoryAnswer = Type.Object(
-  {
-    schema: Type.Literal('svc-clear-history-v1'),
-    tenant_ref: Type.String(),
-    sandbox: Type.Boolean(),
-    months: Type.Array(Type.Object({ month: Month, ...spent })),
-  },
-  { $id: 'ClearHistory' },
-);
+/** A month in the history of a tenant's usage. */
+export const HistoryMonth = Type.Object({ month: Month, ...spent });
 
 const TierLine = Type.Object({
   tier: Type.String(),
@@ -88,7 +85,10 @@ export const ExposureAnswer = Type.Object(
     cleared_usd: Usd,
     fees_micro_usd: Micro,
     fees_usd: Usd,
-    tier: { ...Type.String(), description: 'Of the next act, unless it takes the month higher.' },
+    tier: {
+      ...Type.String(),
+      description: 'Tier of the next act, unless the act itself reaches a higher tier.',
+    },
     to_next_tier_micro_usd: bound,
     tiers: Type.Array(TierLine),
   },
@@ -110,7 +110,7 @@ export const NetworkAnswer = Type.Object(
   { $id: 'ClearNetwork' },
 );
 
-/** Sums with their USD beside them. */
+/** Sums in micro-USD and in USD. */
 export function spentOf({ acts, tolls_micro_usd, fees_micro_usd, cleared_micro_usd }: Usage) {
   const total_micro_usd = add(tolls_micro_usd, fees_micro_usd);
   return {
@@ -126,13 +126,13 @@ export function spentOf({ acts, tolls_micro_usd, fees_micro_usd, cleared_micro_u
   };
 }
 
-/** A line for each toll. */
+/** The lines of tolls. */
 export const tollLines = ({ tolls }: Usage) =>
   tolls
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([toll, acts, micro_usd]) => ({ toll, acts, micro_usd, usd: usd(micro_usd) }));
 
-/** A line for each kind of fee. */
+/** The lines of fees. */
 export const shownFees = (usage: Usage) =>
   feeLines(usage).map((line) => ({ ...line, usd: usd(line.micro_usd) }));
 
@@ -148,7 +148,7 @@ export function usageCsv(month: string, usage: Usage): string {
   return ['month,toll,acts,micro_usd,usd', ...lines, ''].join('\r\n');
 }
 
-/** Where a month's exposure stands among the tiers. */
+/** The place of a month's exposure among the tiers. */
 export function exposureOf(usage: Usage) {
   const { cleared_micro_usd } = usage;
   const [{ micro_usd: fees_micro_usd }] = feeLines(usage);

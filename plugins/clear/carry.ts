@@ -1,6 +1,6 @@
-// What of a closed log's meter goes over into its successor: every ceiling, and the sums of the month in which the
-// log ended, so that ceilings and tiers go on within it. Months before that limit nothing any more and are read from
-// their own log; sums of all tenants are added over the logs (routes.ts).
+// Carries the meter into the successor of a closed log: every ceiling, and the sums of the month in which the log
+// ended, so that ceilings and tiers continue within that month. Earlier months are read from the closed log, and the
+// sums over all tenants are added over the logs (routes.ts).
 
 import { Type } from 'typebox';
 import {
@@ -17,7 +17,7 @@ import { MONTH, monthOf } from './usage.ts';
 
 const Digits = Type.String({ pattern: '^-?(0|[1-9][0-9]{0,30})$' });
 
-/** TypeBox writes tuples as draft 7 does; the log's schemas are of 2020-12. */
+/** Tuples are written by hand, because TypeBox emits those of JSON Schema draft 7 and the log uses 2020-12. */
 const tuple = (...items: readonly JsonObject[]) =>
   Type.Unsafe<readonly unknown[]>({
     type: 'array',
@@ -63,7 +63,7 @@ export const carried = carriedType('clear', {
   }),
 });
 
-/** The meter's `carry`. */
+/** The `carry` hook of the plugin. */
 export async function* carry(closed: LogView): AsyncGenerator<Carry> {
   const month = monthOf(endedMs(closed));
   for (const [what, prefix] of [

@@ -1,10 +1,22 @@
-// The meter, and the entry by which the operator sets a tenant's ceiling. gateway/API.md §10.2.
+// The meter, and the entry type by which the operator sets a tenant's monthly ceiling. gateway/API.md §10.2.
 //
-// The type of that entry watches all others: it adds every governed act to its tenant's month in the batch of the
-// entry, and refuses an act over the ceiling. It depends on the log alone, so that reindex computes the same sums.
+// The watch of that type projects every governed act: it adds the act to the month of its tenant, and refuses an act
+// that exceeds the ceiling. The sums depend only on the log, so that a reindex computes the same ones.
 
 import { Type } from 'typebox';
-import { ApiError, asSchema, command, fixedDecimal, LOG_KINDS, MICRO } from '../contract/index.ts';
+import type { Static } from 'typebox';
+import {
+  ApiError,
+  asSchema,
+  command,
+  fixedDecimal,
+  listed,
+  LOG_KINDS,
+  MICRO,
+  plural,
+  sentenceOf,
+  usdOf,
+} from '../contract/index.ts';
 import type {
   Command,
   EntryType,
@@ -27,20 +39,20 @@ export const tenantsRow = (month: string): string => `clear/tenants/${month}`;
 /** Row of a tenant's ceiling. */
 export const ceilingRow = (tenant_ref: string): string => `clear/ceiling/${tenant_ref}`;
 
-/** Row that says that a tenant's month here begins with what the log before this one had of it. */
+/** Row that marks a tenant's month as beginning with sums that were carried from the log before. */
 export const carriedRow = (month: string, tenant_ref: string): string =>
   `clear/carried/${month}/${tenant_ref}`;
-/** Keys of rows here begin with the plugin's name; a view wants what is behind it. */
+/** Removes the plugin's prefix from the key of a row, because LogView reads rows by keys relative to the plugin. */
 export const own = (key: string): string => key.slice('clear/'.length);
 
-/** What a tenant may spend in a month; null is no limit. */
+/** The monthly limits of a tenant; null means no limit. */
 export interface Ceiling {
   readonly acts: number | null;
-  /** Of tolls and fees together. */
+  /** Limit of tolls and fees together. */
   readonly micro_usd: number | null;
 }
 
-/** Sees every entry of a tenant. */
+/** Projects the governed acts of all tenants. */
 const meter: Watch = { admit, project: addToMonth };
 
 function addToMonth(entry: Sequenced, rows: RowWriter): void {
@@ -62,8 +74,8 @@ const shareIn = (month: Usage, act: Act): Share =>
   act.cleared_micro_usd === 0 ? null : shareOf(month.cleared_micro_usd, act.cleared_micro_usd);
 
 /**
- * What an act costs beside its toll, once the meter has counted it: for those who keep sums of their own
- * behind it.
+ * The fee of an act beside its toll, after the meter has counted it; for plugins whose watch keeps sums and runs after
+ * that of the meter.
  */
 export function feeCounted(rows: RowReader, entry: Sequenced, act: Act): bigint {
   const owed = BigInt(act.owed_fee_micro_usd);
@@ -92,7 +104,7 @@ function admit(entry: Sequenced, rows: RowReader): void {
   }
 }
 
-/** A tenant's ceiling out of its row; null without one. */
+/** Reads a tenant's ceiling from its row; null without one. */
 export const ceilingOf = (row: Json | undefined): Ceiling | null =>
   row === undefined ? null : (row as unknown as Ceiling);
 
@@ -114,7 +126,7 @@ export function usd(micro_usd: number | bigint | string): string {
 /** Name of the entry type. */
 const CEILING = 'clear.ceiling.v1';
 
-/** A limit of a ceiling; null is none. */
+/** A limit of a ceiling; null means no limit. */
 export const Limit = Type.Union([
   Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
   Type.Null(),
@@ -122,9 +134,9 @@ export const Limit = Type.Union([
 
 const CeilingMembers = Type.Object(
   {
-    /** Governed acts of a month. */
+    /** Largest number of governed acts in a month. */
     acts: Limit,
-    /** Tolls and basis points of a month. */
+    /** Largest sum of tolls and fees in a month. */
     micro_usd: Limit,
   },
   { additionalProperties: false },
@@ -137,11 +149,20 @@ function project({ statement }: Sequenced, rows: RowWriter): void {
   else rows.put(key, { acts, micro_usd });
 }
 
-/** `clear.ceiling.v1`: both null lifts it. */
+/** `clear.ceiling.v1`. If both limits are null, the ceiling is removed. */
 export const ceilingType: EntryType = {
   name: CEILING,
   schema: asSchema(CeilingMembers),
   keys: [],
+  sentence: sentenceOf<Static<typeof CeilingMembers>>(({ acts, micro_usd }) => {
+    const limits = [
+      ...(acts === null ? [] : [plural(acts, 'act')]),
+      ...(micro_usd === null ? [] : [`${usdOf(micro_usd)} of tolls and fees`]),
+    ];
+    return limits.length === 0
+      ? 'The operator lifted the monthly ceiling of the tenant.'
+      : `The operator set the monthly ceiling of the tenant to ${listed(limits)}.`;
+  }),
   project,
   watch: meter,
 };
@@ -151,7 +172,7 @@ const Amount = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 /** `clear ceiling`. */
 export const ceilingCommand: Command = command({
   name: 'clear ceiling',
-  summary: "Set, or without acts and micro_usd lift, a tenant's monthly ceiling",
+  summary: "Set a tenant's monthly ceiling, or remove it if acts and micro_usd are missing",
   args: Type.Object(
     {
       tenant: Type.String(),

@@ -1,4 +1,4 @@
-// Clear: a toll on every governed act, basis points on what it cleared, summed by tenant and month.
+// Clear: meters the tolls of governed acts and the basis points of the amounts that they cleared, by tenant and month.
 // gateway/API.md §10.2.
 
 import { definePlugin, layerRoutes } from '../contract/index.ts';
@@ -10,9 +10,9 @@ import { clearPages } from './pages.ts';
 
 export type { ClearApi } from './routes.ts';
 export { feeCounted, monthRow, usd } from './entries.ts';
-export { MONTH, monthOf, tierOf } from './usage.ts';
+export { MONTH, monthOf, monthWindow, tierOf } from './usage.ts';
 export { actOf, add, usageOf } from './usage.ts';
-export type { Digits, Usage } from './usage.ts';
+export type { Act, Digits, Usage } from './usage.ts';
 
 /** The plugin `clear`. */
 export default definePlugin<ClearApi>({

@@ -1,5 +1,5 @@
-// The pages of the layer: a tenant's dashboard, and what partners embed.
-// gateway/API.md §10.1, §6.4. Of a tenant nothing stands on them: its key asks for it, in the browser.
+// The pages of the layer: the dashboard of a tenant, and the page that partners embed. The HTML has no data of a
+// tenant; the scripts request it with the tenant's key. gateway/API.md §10.1, §6.4.
 
 import { pageRoute } from '../contract/index.ts';
 import type { Json, PluginHost, Route, RouteContext } from '../contract/index.ts';
@@ -24,7 +24,7 @@ function dashboardRoute(host: PluginHost): Route {
   return pageRoute(
     {
       path: '/clear/dashboard',
-      summary: 'Usage, tolls, exposure and clearing of a tenant, by its key',
+      summary: 'Dashboard of a tenant: usage, tolls, exposure and clearing',
     },
     () =>
       host.page('dashboard', {
@@ -49,8 +49,9 @@ function embedRoute(host: PluginHost, vertical: Vertical): Route {
       path: embed_path,
       summary: `Embed: ${capital_commitment.join(', ')}`,
       description:
-        'For an iframe of any site. It never takes a key: the site asks with its own, from its server, and posts ' +
-        'the receipt to the frame, which verifies and shows it. By itself it asks the sandbox.',
+        'A page for an iframe on any site. It never handles a key: the server of the site calls the service with its ' +
+        'key, and the site posts the receipt to the frame, which verifies and shows it. The page itself only calls the ' +
+        'sandbox.',
     },
     (ctx) => {
       framed(ctx);
@@ -67,7 +68,7 @@ function embedRoute(host: PluginHost, vertical: Vertical): Route {
   );
 }
 
-/** Any site may frame this page, and no other. */
+/** Allows any site to frame this page. All other pages forbid framing. */
 function framed(ctx: RouteContext): void {
   const policy = ctx.response.get('Content-Security-Policy');
   ctx.set('Content-Security-Policy', policy.replace(/frame-ancestors [^;]*/, 'frame-ancestors *'));

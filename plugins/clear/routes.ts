@@ -1,15 +1,15 @@
-// What a tenant used, cleared and may spend, and what all tenants did: rows of months, read by name from all logs of a
-// kind, for the layer's own routes and for other plugins. gateway/API.md §10.1, §10.2.
+// Routes that read the usage, exposure and ceiling of a tenant and the sums of all tenants, and the API by which other
+// plugins read them. Months are added over all logs of a kind. gateway/API.md §10.1, §10.2.
 //
 // Without a key the tenant is `public` (gateway/API.md §3.3).
 
 import { Type } from 'typebox';
-import { route } from '../contract/index.ts';
+import { listRoute, namedStatement, route } from '../contract/index.ts';
 import type { Caller, Kind, PluginHost, Route } from '../contract/index.ts';
 import {
   ExposureAnswer,
   exposureOf,
-  HistoryAnswer,
+  HistoryMonth,
   NetworkAnswer,
   shownFees,
   spentOf,
@@ -30,7 +30,7 @@ import type { Ceiling } from './entries.ts';
 import { MONTH, monthOf, monthsBack, NO_USAGE, plus, usageOf } from './usage.ts';
 import type { Usage } from './usage.ts';
 
-/** What other plugins get from clear. */
+/** The API for other plugins. */
 export interface ClearApi {
   /** A tenant's month (`YYYY-MM`). */
   readonly usage: (kind: Kind, tenant_ref: string, month: string) => Usage;
@@ -52,7 +52,7 @@ export function clearApi(host: PluginHost): ClearApi {
       let usage = NO_USAGE;
       for (const log of host.logs(kind).toReversed()) {
         usage = plus(usage, usageOf(log.row(own(monthRow(month, tenant_ref)))));
-        // What was carried into this log is in its row: the logs before it would count twice.
+        // The row of this log includes the carried sums, so the logs before it must not be added.
         if (log.row(own(carriedRow(month, tenant_ref))) !== undefined) break;
       }
       return usage;
@@ -68,24 +68,24 @@ export function clearApi(host: PluginHost): ClearApi {
 }
 
 const Month = Type.Optional(
-  Type.String({ pattern: MONTH, description: 'YYYY-MM in UTC; the present month unless given.' }),
+  Type.String({ pattern: MONTH, description: 'YYYY-MM in UTC; the default is the present month.' }),
 );
 const whose = ({ tenant_ref, sandbox }: Caller) => ({ tenant_ref, sandbox });
 
-/** The routes of the layer, but for its catalog. */
+/** The routes of the layer, except those of its catalog. */
 export function clearRoutes(host: PluginHost, api: ClearApi): readonly Route[] {
   const present = (): string => monthOf(host.now());
   return [
     usageRoute(api, present),
-    historyRoute(api, present),
+    historyRoute(host, api),
     route({
       method: 'GET',
       path: '/api/v1/clear/exposure',
       tag: 'clear',
       summary: "A tenant's cleared exposure of a month, by tier",
       description:
-        'Only USD and USDC count. An act is taken at the tier in which the cumulative of the month falls ' +
-        'with it, flat on that act, rounded down to a micro-USD.',
+        'Only USD and USDC count. The basis points of an act are those of the tier that the cumulative exposure of the ' +
+        'month, including the act, falls into. They apply to the whole act and are rounded down to a micro-USD.',
       access: 'open',
       query: Type.Object({ month: Month }),
       responses: { 200: { description: 'The exposure.', schema: ExposureAnswer } },
@@ -102,7 +102,7 @@ export function clearRoutes(host: PluginHost, api: ClearApi): readonly Route[] {
       path: '/api/v1/clear/network',
       tag: 'clear',
       summary: 'Governed acts of all tenants in a month',
-      description: 'Of the live log, or of the sandbox when a sandbox key asks.',
+      description: 'From the live log, or from the sandbox log for a sandbox key.',
       access: 'read',
       query: Type.Object({ month: Month }),
       responses: { 200: { description: 'The month.', schema: NetworkAnswer } },
@@ -132,8 +132,8 @@ function usageRoute(api: ClearApi, present: () => string): Route {
     tag: 'clear',
     summary: "A tenant's governed acts of a month, by toll",
     description:
-      'Sums of the log itself: each governed act states its toll and is added in its own batch, and a ' +
-      'reindex comes to the same. As CSV with format=csv.',
+      'The sums are computed from the log: each governed act states its toll, and a reindex computes the same sums. With ' +
+      'format=csv the answer is CSV.',
     access: 'open',
     query: Type.Object({
       month: Month,
@@ -165,29 +165,37 @@ function usageRoute(api: ClearApi, present: () => string): Route {
   });
 }
 
-function historyRoute(api: ClearApi, present: () => string): Route {
-  return route({
-    method: 'GET',
+const historyRoute = (host: PluginHost, api: ClearApi): Route =>
+  listRoute(host, {
     path: '/api/v1/clear/usage/history',
     tag: 'clear',
     summary: "A tenant's months, newest first",
+    description: 'From the present month back to the one in which the oldest served log began.',
     access: 'open',
-    query: Type.Object({
-      months: Type.Optional(
-        Type.String({
-          pattern: '^([1-9]|[1-5][0-9]|60)$',
-          description: '1 to 60; 12 unless given.',
-        }),
-      ),
-    }),
-    responses: { 200: { description: 'The months.', schema: HistoryAnswer } },
-    handle(ctx) {
-      const { caller, query } = ctx.state;
-      const months = monthsBack(present(), Number(query.months ?? 12)).map((month) => ({
-        month,
-        ...spentOf(api.usage(caller.kind, caller.tenant_ref, month)),
-      }));
-      ctx.body = { schema: 'svc-clear-history-v1', ...whose(caller), months };
+    ...{ $id: 'ClearHistory', row: HistoryMonth, former: { data: 'months', limit: 'months' } },
+    members: {
+      schema: Type.Literal('svc-clear-history-v1'),
+      tenant_ref: Type.String(),
+      sandbox: Type.Boolean(),
     },
+    places: MONTH,
+    find({ caller: { kind } }, { after, limit }) {
+      const [newest, count] =
+        after === undefined ? [monthOf(host.now()), limit] : [after, limit + 1];
+      const first = firstMonth(host, kind);
+      const months = monthsBack(newest, count).filter((month) => month >= first);
+      return after === undefined ? months : months.slice(1);
+    },
+    placeOf: (month) => month,
+    shown: (month, { caller: { kind, tenant_ref } }) => ({
+      month,
+      ...spentOf(api.usage(kind, tenant_ref, month)),
+    }),
+    beside: ({ caller }) => ({ schema: 'svc-clear-history-v1', ...whose(caller) }),
   });
+
+/** The month in which the oldest served log began. */
+function firstMonth(host: PluginHost, kind: Kind): string {
+  const [oldest = host.log(kind)] = host.logs(kind);
+  return monthOf(namedStatement(oldest, 0)['issued_at_ms'] as number);
 }

@@ -1,4 +1,4 @@
-// What a month adds up to, act by act, and the tier whose basis points apply to it. gateway/API.md §10.2.
+// The sums of a month, computed act by act, and the tiers of basis points. gateway/API.md §10.2.
 //
 // Months are UTC months of the log's clock. Sums of money are bigint micro-USD, and decimal digits where they are
 // stored, because a sum may exceed a JSON integer. The numbers of the tiers are in catalogs/clear.json.
@@ -6,13 +6,13 @@
 import { readCatalog } from '../contract/index.ts';
 import type { Json, JsonObject, Sequenced } from '../contract/index.ts';
 
-/** `YYYY-MM`. */
+/** Pattern of a month, `YYYY-MM`. */
 export const MONTH = '^[0-9]{4}-(0[1-9]|1[0-2])$';
 
-/** The month asked for last: one act after another lies in it. */
+/** Cache of the last month, because consecutive acts are usually in the same month. */
 let last = { from_ms: 0, to_ms: 0, month: '' };
 
-/** The month that a time lies in. */
+/** The month of a time. */
 export function monthOf(ms: number): string {
   if (ms < last.from_ms || ms >= last.to_ms) {
     const date = new Date(ms);
@@ -22,10 +22,16 @@ export function monthOf(ms: number): string {
   return last.month;
 }
 
-/** The first millisecond of the month after the one that a time lies in. */
+/** The first millisecond of the month after that of a time. */
 export function nextMonthMs(ms: number): number {
   const date = new Date(ms);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
+}
+
+/** The first and the last millisecond of a month. */
+export function monthWindow(month: string): { readonly from_ms: number; readonly to_ms: number } {
+  const from_ms = Date.parse(`${month}-01T00:00:00Z`);
+  return { from_ms, to_ms: nextMonthMs(from_ms) - 1 };
 }
 
 /** `count` months that end with this one, newest first. */
@@ -34,12 +40,12 @@ export function monthsBack(month: string, count: number): string[] {
   return Array.from({ length: count }, (_, i) => monthOf(Date.UTC(year, number - 1 - i, 1)));
 }
 
-/** A tier of the month's cumulative cleared exposure. */
+/** A tier of the month's cumulative exposure. */
 interface Tier {
   readonly id: string;
   /** Thousandths of a basis point, so that 0.5 is an integer. */
   readonly milli_bps: number;
-  /** The highest cumulative of the tier, itself included; null where there is none. */
+  /** The largest cumulative exposure of the tier, inclusive; null for no bound. */
   readonly upper_micro_usd: bigint | null;
 }
 
@@ -62,31 +68,31 @@ export const TIERS: readonly Tier[] = (
   upper_micro_usd: upper === null ? null : BigInt(upper) * MICRO,
 }));
 
-/** The tier in which a month's cumulative falls. */
+/** The tier of a cumulative exposure. */
 export function tierOf(cumulative_micro_usd: bigint, tiers: readonly Tier[] = TIERS): Tier {
   const tier = tiers.find(
     ({ upper_micro_usd: upper }) => upper === null || cumulative_micro_usd <= upper,
   );
-  if (tier === undefined) throw new Error('the highest tier has no bound');
+  if (tier === undefined) throw new Error('the highest tier must have no upper bound');
   return tier;
 }
 
-/** What a tier takes of an exposure, in micro-USD, rounded down. */
+/** The basis points of a tier applied to an exposure, in micro-USD, rounded down. */
 export function feeOf(exposure_micro_usd: bigint, { milli_bps }: Tier): bigint {
   return (exposure_micro_usd * BigInt(milli_bps)) / MILLI_BPS;
 }
 
-/** Micro-USD in decimal digits. */
+/** Micro-USD as a string of decimal digits. */
 export type Digits = string;
 
-/** Acts under one toll, and what they came to. */
+/** Number and sum of the acts with one toll. */
 type TollCount = readonly [toll: string, acts: number, micro_usd: Digits];
 
-/** A sum over governed acts, as rows hold it. */
+/** A sum over governed acts, in the form of a row. */
 export interface Usage {
   readonly acts: number;
   readonly tolls_micro_usd: Digits;
-  /** Key of the toll, acts, micro-USD; a list, since every act copies it. */
+  /** Key of the toll, number of acts, micro-USD. An array, because every act copies it. */
   readonly tolls: readonly TollCount[];
   readonly cleared_micro_usd: Digits;
   /** Basis points and fees owed. */
@@ -95,10 +101,10 @@ export interface Usage {
   readonly tiers: Readonly<Record<string, readonly [number, Digits, Digits]>>;
 }
 
-/** Key of the fees owed among the tiers; no tier has it as its id. */
+/** Key of the fees owed, among the ids of the tiers; no tier has this id. */
 export const OWED = 'obligation';
 
-/** Nothing yet. */
+/** The empty sum. */
 export const NO_USAGE: Usage = {
   acts: 0,
   tolls_micro_usd: '0',
@@ -108,51 +114,55 @@ export const NO_USAGE: Usage = {
   tiers: {},
 };
 
-/** A governed act as its entry states it, in integers of micro-USD. */
+/** The amounts of a governed act as its entry states them, in micro-USD. */
 export interface Act {
   readonly toll: string;
   readonly toll_micro_usd: number;
-  readonly cleared_micro_usd: number;
-  /** A fee that the entry itself states, beside its toll. */
+  /** A bigint only above 2^53 - 1. */
+  readonly cleared_micro_usd: number | bigint;
+  /** A fee that the entry states beside its toll. */
   readonly owed_fee_micro_usd: number;
 }
 
-/** The governed act of an entry; null for an entry without a toll. */
+/** The amounts of a governed act; null for an entry without a toll. */
 export function actOf({ statement }: Pick<Sequenced, 'statement'>): Act | null {
   const { toll, toll_micro_usd, cleared_micro_usd = 0, owed_fee_micro_usd = 0 } = statement;
   if (typeof toll !== 'string' || typeof toll_micro_usd !== 'number') return null;
+  const { large_cleared_micro_usd: large } = statement;
   return {
     toll,
     toll_micro_usd,
-    cleared_micro_usd: Number(cleared_micro_usd),
+    cleared_micro_usd: typeof large === 'string' ? BigInt(large) : Number(cleared_micro_usd),
     owed_fee_micro_usd: typeof owed_fee_micro_usd === 'number' ? owed_fee_micro_usd : 0,
   };
 }
 
-/** A sum and something more. */
+/** Adds an amount to a sum. */
 export function add(sum: Digits, more: number | bigint | Digits): Digits {
   const [a, b] = [Number(sum), Number(more)];
-  // Sums that a double holds exactly need no bigint, which costs several times as much; most sums are.
+  // Most sums are exact as a double, which is several times faster than a bigint.
   if (Number.isSafeInteger(a) && Number.isSafeInteger(b) && Number.isSafeInteger(a + b)) {
     return String(a + b);
   }
   return String(BigInt(sum) + BigInt(more));
 }
 
-/** What is taken of an act's exposure when the month stood at `before`: the tier after the act, flat on it. */
+/**
+ * The basis points of an act in micro-USD: the tier of the cumulative exposure including the act, for the whole act.
+ */
 export function shareOf(
   before: Digits,
-  cleared_micro_usd: number,
+  cleared_micro_usd: number | bigint,
 ): { readonly tier: string; readonly fee_micro_usd: bigint } {
   const exposure = BigInt(cleared_micro_usd);
   const tier = tierOf(BigInt(before) + exposure);
   return { tier: tier.id, fee_micro_usd: feeOf(exposure, tier) };
 }
 
-/** The share of an act that clears anything; null for the others. */
+/** The tier and the fee of an act that cleared an amount; null for an act that cleared nothing. */
 export type Share = ReturnType<typeof shareOf> | null;
 
-/** A sum with one more act. */
+/** Adds an act to a sum. */
 export function withAct(usage: Usage, act: Act, share: Share): Usage {
   const { toll, toll_micro_usd, cleared_micro_usd, owed_fee_micro_usd } = act;
   const cleared = share === null ? usage : withShare(usage, cleared_micro_usd, share);
@@ -170,7 +180,7 @@ export function withAct(usage: Usage, act: Act, share: Share): Usage {
 
 type Shares = Pick<Usage, 'cleared_micro_usd' | 'fees_micro_usd' | 'tiers'>;
 
-function withShare(usage: Shares, micro_usd: number, share: NonNullable<Share>): Shares {
+function withShare(usage: Shares, micro_usd: number | bigint, share: NonNullable<Share>): Shares {
   const { tier, fee_micro_usd } = share;
   const [taken, exposure, fees] = usage.tiers[tier] ?? [0, '0', '0'];
   const counted = [taken + 1, add(exposure, micro_usd), add(fees, fee_micro_usd)] as const;
@@ -188,7 +198,7 @@ function withToll(tolls: readonly TollCount[], [toll, more, usd]: TollCount): re
   return at < 0 ? [...tolls, counted] : tolls.with(at, counted);
 }
 
-/** Two sums as one: of the logs of a kind, each of which has its own. */
+/** Adds two sums, for example those of two logs. */
 export function plus(a: Usage, b: Usage): Usage {
   const tiers = { ...a.tiers };
   for (const [tier, [acts, exposure, fees]] of Object.entries(b.tiers)) {
@@ -205,7 +215,7 @@ export function plus(a: Usage, b: Usage): Usage {
   };
 }
 
-/** The fees of a sum by what they are for: basis points on what was cleared, and fees that entries state. */
+/** Splits the fees of a sum into basis points and fees that entries state. */
 export function feeLines({ fees_micro_usd, tiers }: Usage) {
   const [owed, , owed_micro_usd] = tiers[OWED] ?? [0, '0', '0'];
   const cleared = Object.values(tiers).reduce((sum, [acts]) => sum + acts, 0) - owed;
@@ -216,9 +226,9 @@ export function feeLines({ fees_micro_usd, tiers }: Usage) {
   ] as const;
 }
 
-/** Out of a row; nothing where there is none. */
+/** Reads a sum from its row; the empty sum without a row. */
 export const usageOf = (row: Json | undefined): Usage =>
   row === undefined ? NO_USAGE : (row as unknown as Usage);
 
-/** Into a row. */
+/** Converts a sum to its row. */
 export const usageRow = (usage: Usage): JsonObject => usage as unknown as JsonObject;

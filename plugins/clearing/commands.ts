@@ -1,6 +1,6 @@
-// What the operator does in clearing: close every week that is over, in order, including weeks that were missed, and
-// credit a tenant with the window that it bought; and the windows on offer, one of which is ready where the operator has
-// configured a payment link for it. gateway/API.md §10.3.
+// The operator's part of clearing: the job that closes every finished week in order, including weeks that were missed;
+// the command that credits a tenant with a purchased clearing window; and the windows on offer. A window is ready if
+// the operator has configured a payment link for it. gateway/API.md §10.3.
 
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
@@ -19,15 +19,15 @@ import { LAST, orderRow } from './ledger.ts';
 import type { SlotRow } from './ledger.ts';
 import { dueOf } from './net.ts';
 import type { Slots } from './slots.ts';
-import { weekAfter, weekOf, windowOf } from './weeks.ts';
+import { weekAfter, weekOf, windowOf } from '../contract/index.ts';
 
-/** How long a close waits for the checkpoint behind the week's end. */
+/** How long a close waits for the first checkpoint after the end of the week. */
 const CLOSED_MS = 5000;
 
-/** Another close came first. */
+/** Another process or call has closed the week in the meantime. */
 class Overtaken extends Error {}
 
-/** Closes what is due in a kind of log; answers with the weeks that it closed itself. */
+/** Closes every finished week of a kind of log. Returns the weeks that this call closed. */
 async function closeDue(
   host: PluginHost,
   slots: Slots,
@@ -55,7 +55,7 @@ async function close(
 ): Promise<void> {
   const log = host.log(kind);
   const { from_ms, to_ms } = windowOf(week);
-  // From here on nothing comes into the week, and the newest checkpoint is over all of it.
+  // After this no entry can be added to the week, and the newest checkpoint covers all of it.
   await log.windowClosed(to_ms, CLOSED_MS);
   const { size, root } = log.published();
   const last = slots.last(kind)?.row.week;
@@ -79,14 +79,14 @@ async function close(
   await append(kind, [{ type: SLOT, members }], {
     check({ rows }) {
       const now = rows.get(LAST) as unknown as SlotRow | undefined;
-      // A log without slots of its own may succeed one that has them.
+      // The log may have no slot although its predecessor has.
       if (now !== undefined && now.week !== last) throw new Overtaken();
     },
   });
 }
 
-/** A week ends once in a week; a late slot is a late answer to whoever waits for it. */
-const LOOK_MS = 60_000;
+/** Interval of the job; it bounds how late a slot is closed after the end of its week. */
+const CLOSE_EVERY_MS = 60_000;
 const MICRO = 1_000_000;
 
 interface Sku {
@@ -95,7 +95,7 @@ interface Sku {
   readonly gam_credits_usd: number;
 }
 
-/** The windows of the catalog. */
+/** The clearing windows of the catalog. */
 const skusOf = (catalog: JsonObject): readonly (Sku & JsonObject)[] =>
   catalog['skus'] as unknown as readonly (Sku & JsonObject)[];
 
@@ -103,10 +103,10 @@ const skusOf = (catalog: JsonObject): readonly (Sku & JsonObject)[] =>
 export function closeJob(host: PluginHost, slots: Slots): Job {
   return job({
     name: 'clearing close',
-    summary: 'Close the slot of every week that is over, once and in order',
+    summary: 'Close the slot of every finished week, in order',
     args: Type.Object({}, { additionalProperties: false }),
     example: {},
-    every_ms: LOOK_MS,
+    every_ms: CLOSE_EVERY_MS,
     async perform({ append }) {
       const closed: Record<Kind, readonly string[]> = { live: [], sandbox: [] };
       for (const kind of LOG_KINDS) closed[kind] = await closeDue(host, slots, append, kind);
@@ -130,7 +130,7 @@ export function grantCommand(host: PluginHost): Command {
           Type.String({
             minLength: 1,
             maxLength: 256,
-            description: 'What the payment is known by; one order grants once.',
+            description: 'Identifier of the payment. Each order can be credited once.',
           }),
         ),
       },
@@ -187,7 +187,7 @@ const link = (label: string) =>
     Type.String({
       title: 'https address',
       pattern: '^https://',
-      description: `Payment link of the ${label} clearing window; without it the window is not ready.`,
+      description: `Payment link of the ${label} clearing window. Without it the window is not ready.`,
     }),
   );
 
@@ -202,7 +202,7 @@ const SETTING_OF: Readonly<Record<string, string>> = {
   clearing_quarterly: 'CLEARING_QUARTERLY_LINK',
 };
 
-/** A window as the catalog shows it: with its payment link where it is ready. */
+/** Schema of the windows in the catalog; a window that is ready has its payment link. */
 export function skuMembers(host: PluginHost): Record<string, TSchema> {
   const skus = skusOf(host.catalog('clearing.json') as JsonObject);
   const sku = {
@@ -212,7 +212,7 @@ export function skuMembers(host: PluginHost): Record<string, TSchema> {
   return { skus: Type.Array(Type.Object(sku)) };
 }
 
-/** What the catalog's file cannot know. */
+/** The members of the catalog that depend on the settings. */
 export function readiness(host: PluginHost): JsonObject {
   const skus = skusOf(host.catalog('clearing.json') as JsonObject).map((sku): JsonObject => {
     const payment_link = host.settings[SETTING_OF[sku.id] ?? ''];

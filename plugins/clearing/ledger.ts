@@ -1,12 +1,12 @@
-// The weeks of all tenants and their credits, added up act by act in the batch of each entry, and what of them is
+// The rows of clearing: the weekly nets, acts and credits of all tenants, projected act by act, and the state that is
 // carried into the successor of a closed log. gateway/API.md §10.3.
 //
-// Credits are drawn at the sequence point, so that concurrent requests never draw more than there is. A succession
-// carries the credits of each tenant, and the orders that were credited, so that none is credited twice. Weeks and
-// slots are not carried: a week is netted over all logs (slots.ts).
+// Credits are drawn at the sequence point, so that concurrent requests cannot overdraw them. A successor gets the
+// credits of each tenant and the orders that were credited, so that no order is credited twice. Weeks, slots and acts
+// are not carried, because a week (slots.ts) and a month (invoice.ts) are computed over all logs.
 
 import { Type } from 'typebox';
-import { actOf, add, feeCounted } from '../clear/index.ts';
+import { actOf, add, feeCounted, monthOf } from '../clear/index.ts';
 import type { Digits } from '../clear/index.ts';
 import { carriedKind, carriedType, eachRow, Hex32 } from '../contract/index.ts';
 import type {
@@ -19,40 +19,58 @@ import type {
   Sequenced,
   Watch,
 } from '../contract/index.ts';
-import { netOf } from './net.ts';
-import { weekOf } from './weeks.ts';
+import { netOf, netWithAct } from './net.ts';
+import { weekOf } from '../contract/index.ts';
 
 /** Prefix of the rows of a week's nets; the tenant_ref follows. */
 export const netRows = (week: string): string => `clearing/net/${week}/`;
+/** Prefix of the rows of a tenant's acts of a month; the index follows, in 16 digits. */
+export const actRows = (month: string, tenant_ref: string): string =>
+  `clearing/act/${month}/${tenant_ref}/`;
+/** Digits of an index in the key of a row, so that rows sort in the order of the log. */
+const INDEX_DIGITS = 16;
+/** The last part of an act's key. */
+export const indexText = (index: number): string => String(index).padStart(INDEX_DIGITS, '0');
+/** The amounts of an act that depend on its place in the log: the part of its toll that credits paid, and its fees. */
+export type ActRow = readonly [credits_micro_usd: Digits, fee_micro_usd: Digits];
 /** Row of a tenant's credits. */
 export const creditRow = (tenant_ref: string): string => `clearing/credit/${tenant_ref}`;
-/** Row of a grant that an order is named for. */
+/** Row that marks an order as credited. */
 export const orderRow = (order_sha256: string): string => `clearing/order/${order_sha256}`;
-/** Row of the first week that has anything in it. */
+/** Row of a tenant's invoice of a month. */
+export const invoiceRow = (month: string, tenant_ref: string): string =>
+  `clearing/invoice/${month}/${tenant_ref}`;
+/** Row of the first week that has an act or a grant. */
 export const FIRST = 'clearing/first';
 /** Row of the slot that was closed last. */
 export const LAST = 'clearing/last';
 /** Prefix of the rows of slots; the week follows. */
 export const SLOTS = 'clearing/slot/';
 
-/** Keys of rows begin with the plugin's name; a view wants what is behind it. */
+/** Removes the plugin's prefix from the key of a row, because LogView reads rows by keys relative to the plugin. */
 export const own = (key: string): string => key.slice('clearing/'.length);
 
-/** Governed-act credits of a tenant. */
+/** Prepaid credits of a tenant, which pay the tolls of governed acts. */
 interface Credit {
   readonly granted_micro_usd: Digits;
   readonly drawn_micro_usd: Digits;
 }
 
-/** A closed slot, as its row has it. */
+/** Row of a closed slot. */
 export interface SlotRow {
   readonly week: string;
   readonly index: number;
-  /** Of the checkpoint that the slot names. */
+  /** Size of the checkpoint that the slot names. */
   readonly size: number;
 }
 
-/** Sees every entry of a tenant, after the meter has. */
+/** Row of the newest commitment to an invoice. */
+export interface InvoiceRow extends JsonObject {
+  readonly index: number;
+  readonly document_sha256: string;
+}
+
+/** Projects the governed acts of all tenants, after the meter has projected them. */
 export const ledger: Watch = { project };
 
 function project(entry: Sequenced, rows: RowWriter): void {
@@ -63,34 +81,34 @@ function project(entry: Sequenced, rows: RowWriter): void {
   const key = netRows(week) + tenant_ref;
   const row = rows.get(key);
   if (row === undefined) begin(rows, week);
-  const net = netOf(row);
-  rows.put(key, {
-    acts: net.acts + 1,
-    tolls_micro_usd: add(net.tolls_micro_usd, act.toll_micro_usd),
-    credits_micro_usd: add(net.credits_micro_usd, draw(rows, tenant_ref, act.toll_micro_usd)),
-    fees_micro_usd: add(net.fees_micro_usd, feeCounted(rows, entry, act)),
-    cleared_micro_usd: add(net.cleared_micro_usd, act.cleared_micro_usd),
-  });
+  const credits = draw(rows, tenant_ref, act.toll_micro_usd);
+  const fee = feeCounted(rows, entry, act);
+  rows.put(
+    key,
+    netWithAct(netOf(row), act, [String(credits), String(fee)]) as unknown as JsonObject,
+  );
+  const month = monthOf(entry.issued_at_ms);
+  rows.put(actRows(month, tenant_ref) + indexText(entry.index), [String(credits), String(fee)]);
 }
 
-/** Slots begin with the first week that anything happened in. */
+/** Records the first week, with which the slots begin. */
 export function begin(rows: RowWriter, week: string): void {
   if (rows.get(FIRST) === undefined) rows.put(FIRST, week);
 }
 
-/** A tenant's credits; none without a grant. */
+/** A tenant's credits; null without a grant. */
 export const creditOf = (rows: RowReader, tenant_ref: string): Credit | null =>
   shownCredit(rows.get(creditRow(tenant_ref)));
 
-/** Credits out of their row. */
+/** Reads credits from their row. */
 export const shownCredit = (row: Json | undefined): Credit | null =>
   row === undefined ? null : (row as unknown as Credit);
 
-/** What is left of credits. */
+/** The remaining credits. */
 export const leftOf = ({ granted_micro_usd, drawn_micro_usd }: Credit): bigint =>
   BigInt(granted_micro_usd) - BigInt(drawn_micro_usd);
 
-/** Takes as much of a toll out of the credits as they have. */
+/** Pays a toll from the credits as far as they suffice. Returns the amount paid. */
 function draw(rows: RowWriter, tenant_ref: string, toll_micro_usd: number): bigint {
   const credit = creditOf(rows, tenant_ref);
   if (credit === null || toll_micro_usd <= 0) return 0n;
@@ -119,12 +137,12 @@ export const carried = carriedType('clearing', {
     rows.put(creditRow(tenant_ref), { ...value });
   }),
   order: carriedKind(OrderMembers, ({ value, rests_on }, rows) => {
-    // Its index is one of an earlier log; that the row is there is what counts.
+    // The index belongs to an earlier log. Only the presence of the row matters.
     rows.put(orderRow(value.order_sha256), rests_on.index);
   }),
 });
 
-/** The `carry` of clearing. */
+/** The `carry` hook of the plugin. */
 export async function* carry(closed: LogView): AsyncGenerator<Carry> {
   const credits = own(creditRow(''));
   for await (const [row, credit] of eachRow(closed, credits)) {

@@ -1,7 +1,7 @@
-// What a tenant's week nets to, and the leaf by which its slot commits to it. gateway/API.md §10.3. Pure.
+// The net of a tenant's week, and the leaf of the slot that commits to it. gateway/API.md §10.3. Pure functions.
 
 import { add } from '../clear/index.ts';
-import type { Digits } from '../clear/index.ts';
+import type { Act, Digits } from '../clear/index.ts';
 import { canonical, listTree } from '../contract/index.ts';
 import type { Json, JsonObject, ListTree } from '../contract/index.ts';
 import { LEAF } from './verify.ts';
@@ -10,23 +10,23 @@ import { LEAF } from './verify.ts';
 export interface Net {
   readonly acts: number;
   readonly tolls_micro_usd: Digits;
-  /** Tolls that credits paid. */
+  /** The part of the tolls that credits paid. */
   readonly credits_micro_usd: Digits;
-  /** Basis points on what was cleared, and fees owed. */
+  /** Basis points of the cleared amounts, and fees that settlements owe. */
   readonly fees_micro_usd: Digits;
   readonly cleared_micro_usd: Digits;
 }
 
-/** A tenant's week as a leaf of the slot. */
+/** The leaf of a tenant's week in the tree of a slot. */
 export interface SlotLeaf extends Net {
   readonly schema: typeof LEAF;
   readonly week: string;
   readonly tenant_ref: string;
-  /** Tolls less credits, and fees: what is due. */
+  /** The amount due: tolls minus credits plus fees. */
   readonly net_micro_usd: Digits;
 }
 
-/** Nothing yet. */
+/** The empty sum. */
 export const NO_NET: Net = {
   acts: 0,
   tolls_micro_usd: '0',
@@ -35,7 +35,7 @@ export const NO_NET: Net = {
   cleared_micro_usd: '0',
 };
 
-/** Two sums as one. */
+/** Adds two sums. */
 export function plusNet(a: Net, b: Net): Net {
   return {
     acts: a.acts + b.acts,
@@ -46,11 +46,26 @@ export function plusNet(a: Net, b: Net): Net {
   };
 }
 
-/** What is due of a sum. */
+/** Adds an act, with the part of its toll that credits paid and its fee, to a sum. */
+export function netWithAct(
+  net: Net,
+  act: Act,
+  [credits_micro_usd, fee_micro_usd]: readonly [Digits, Digits],
+): Net {
+  return {
+    acts: net.acts + 1,
+    tolls_micro_usd: add(net.tolls_micro_usd, act.toll_micro_usd),
+    credits_micro_usd: add(net.credits_micro_usd, credits_micro_usd),
+    fees_micro_usd: add(net.fees_micro_usd, fee_micro_usd),
+    cleared_micro_usd: add(net.cleared_micro_usd, act.cleared_micro_usd),
+  };
+}
+
+/** The amount due: tolls minus credits plus fees. */
 export const dueOf = ({ tolls_micro_usd, credits_micro_usd, fees_micro_usd }: Net): Digits =>
   String(BigInt(tolls_micro_usd) - BigInt(credits_micro_usd) + BigInt(fees_micro_usd));
 
-/** Out of a row; nothing where there is none. */
+/** Reads a sum from its row; the empty sum without a row. */
 export const netOf = (row: Json | undefined): Net =>
   row === undefined ? NO_NET : (row as unknown as Net);
 
@@ -62,5 +77,5 @@ export function leafOf(week: string, tenant_ref: string, net: Net): SlotLeaf {
 const bytesOf = (leaf: SlotLeaf): Uint8Array =>
   new TextEncoder().encode(canonical(leaf as unknown as JsonObject));
 
-/** The tree of a slot; leaves stand in the order of tenant_ref. */
+/** The tree of a slot. The leaves must be sorted by tenant_ref. */
 export const slotTree = (leaves: readonly SlotLeaf[]): ListTree => listTree(leaves.map(bytesOf));

@@ -1,11 +1,10 @@
-// Slots, their proofs and the balance of credits. gateway/API.md §10.1, §10.3.
-//
-// An answer shows a slot as its entry with its proof, the checkpoint, and the consistency proof from the slot before.
+// Routes that read slots, their proofs and the balance of credits. gateway/API.md §10.1, §10.3.
 
 import { Type } from 'typebox';
 import { usd } from '../clear/index.ts';
 import {
   ApiError,
+  listRoute,
   namedStatement,
   Nullable,
   receiptOf,
@@ -16,13 +15,13 @@ import {
 import type { JsonObject, Kind, LogView, PluginHost, Route } from '../contract/index.ts';
 import { SlotMembers, slotType } from './entries.ts';
 import { creditRow, leftOf, own, shownCredit } from './ledger.ts';
-import { ProofAnswer, proofOf } from './proof.ts';
+import { ProofAnswer, proofOf, provenSlot } from './proof.ts';
 import type { Slot, Slots } from './slots.ts';
-import { WEEK, weekWindow, windowOf } from './weeks.ts';
+import { WEEK, weekWindow, windowOf } from '../contract/index.ts';
 
 const Path = Type.Array(Type.String(), { description: 'Base64, in the order of RFC 9162.' });
 const Week = Type.String({ pattern: WEEK });
-/** What a slot says, without its proof. */
+/** Schema of a slot in the list. */
 const SlotShown = Type.Object(
   {
     ...SlotMembers.properties,
@@ -34,7 +33,7 @@ const SlotShown = Type.Object(
   { $id: 'ClearingSlot' },
 );
 
-/** The newest slot, as everybody may check it. */
+/** Schema of the newest slot with everything needed to check it. */
 const LatestAnswer = Type.Object(
   {
     schema: Type.Literal('svc-clearing-network-v1'),
@@ -49,12 +48,14 @@ const LatestAnswer = Type.Object(
     acts: Type.Integer(),
     cleared_micro_usd: Type.String(),
     cleared_usd: Type.String(),
-    checkpoint: Type.String({ description: 'Signed note over the slot and everything before it.' }),
+    checkpoint: Type.String({ description: 'Signed note of a checkpoint that covers the slot.' }),
     slot: Type.Union([receiptOf(slotType), Type.Null()], { description: "The slot's receipt." }),
     consistency: Type.Union(
       [
         Type.Object({
-          from: Type.Integer({ description: 'Size of the checkpoint that the slot before names.' }),
+          from: Type.Integer({
+            description: 'Size of the checkpoint that the previous slot names.',
+          }),
           from_root: Type.String({ description: 'Hex.' }),
           to: Type.Integer(),
           path: Path,
@@ -63,7 +64,7 @@ const LatestAnswer = Type.Object(
       ],
       {
         description:
-          'From the slot before to the checkpoint; null where there is none in this log.',
+          'Consistency proof from the checkpoint of the previous slot; null if the log has no previous slot.',
       },
     ),
     next: Type.Union([Type.Object({ week: Week, closes_at_ms: Type.Integer() }), Type.Null()]),
@@ -74,7 +75,7 @@ const LatestAnswer = Type.Object(
 /** The statement of a slot. */
 const statementOf = ({ log, row }: Slot): JsonObject => namedStatement(log, row.index);
 
-/** A slot in a list. */
+/** Renders a slot of the list. */
 function slotShown(slot: Slot): JsonObject {
   const statement = statementOf(slot);
   const names = Object.keys(SlotMembers.properties);
@@ -88,17 +89,7 @@ function slotShown(slot: Slot): JsonObject {
   };
 }
 
-/** The receipt of a slot with its inclusion under a checkpoint that covers it. */
-async function provenSlot({ log, row }: Slot): Promise<JsonObject> {
-  const { index } = row;
-  const receipt = log.receipt(index);
-  if (receipt === null) throw new Error(`the slot ${row.week} has no entry`);
-  const { size, note } = await log.covering(index + 1);
-  const inclusion_proof = log.inclusion(index, size).map(toBase64);
-  return { ...receipt, log: { origin: log.origin, index, checkpoint: note, inclusion_proof } };
-}
-
-/** The newest slot with everything beside it; members are null, or of nothing, before the first. */
+/** The newest slot with its proofs; members are null or zero before the first slot is closed. */
 async function latestOf(slots: Slots, kind: Kind, newest: LogView): Promise<JsonObject> {
   const open = slots.open(kind);
   const next = open === null ? null : { week: open, closes_at_ms: windowOf(open).to_ms + 1 };
@@ -151,17 +142,17 @@ async function consistencyOf(
   return { from, from_root: toHex(log.rootAt(from)), to, path };
 }
 
-const Micro = Type.String({ description: 'Integer micro-USD, in digits.' });
+const Micro = Type.String({ description: 'Integer micro-USD as a string.' });
 
-/** The routes of the layer, but for its catalog. */
+/** The routes of the layer, except those of its catalog. */
 export function clearingRoutes(host: PluginHost, slots: Slots): readonly Route[] {
   return [
     route({
       method: 'GET',
       path: '/api/v1/clearing/network/latest.json',
       tag: 'clearing',
-      summary: 'The newest slot, its checkpoint, and the proof of growth since the slot before',
-      description: 'Of the live log, or of the sandbox when a sandbox key asks.',
+      summary: 'The newest slot, its checkpoint, and the consistency proof from the previous slot',
+      description: 'From the live log, or from the sandbox log for a sandbox key.',
       access: 'read',
       responses: { 200: { description: 'The slot.', schema: LatestAnswer } },
       errors: ['log_unavailable'],
@@ -170,13 +161,13 @@ export function clearingRoutes(host: PluginHost, slots: Slots): readonly Route[]
         ctx.body = await latestOf(slots, kind, host.log(kind));
       },
     }),
-    listRoute(host, slots),
+    slotsRoute(host, slots),
     route({
       method: 'GET',
       path: '/api/v1/clearing/slots/{week}/proof',
       tag: 'clearing',
-      summary: "Proof of the caller's own week in its slot",
-      description: '`actlog verify` checks it without the service.',
+      summary: "Proof of the caller's week in its slot",
+      description: '`actlog verify` checks it offline.',
       access: 'key',
       params: Type.Object({ week: Week }),
       responses: { 200: { description: 'The proof.', schema: ProofAnswer } },
@@ -188,7 +179,7 @@ export function clearingRoutes(host: PluginHost, slots: Slots): readonly Route[]
         const netted = await slots.net(kind, params.week);
         const proof = proofOf(netted, tenant_ref, await provenSlot(slot));
         if (proof === null) {
-          throw new ApiError('resource_missing', `no governed act of yours is in ${params.week}`, {
+          throw new ApiError('resource_missing', `you have no governed act in ${params.week}`, {
             param: 'week',
           });
         }
@@ -214,61 +205,27 @@ function slotOf(host: PluginHost, slots: Slots, kind: Kind, week: string): Slot 
   });
 }
 
-function listRoute({ limits }: PluginHost, slots: Slots): Route {
-  const { page_default, page_max } = limits;
-  return route({
-    method: 'GET',
+const slotsRoute = (host: PluginHost, slots: Slots): Route =>
+  listRoute(host, {
     path: '/api/v1/clearing/slots',
     tag: 'clearing',
     summary: 'Closed slots, newest first',
     access: 'read',
-    query: Type.Object({
-      cursor: Type.Optional(Type.String({ maxLength: 64 })),
-      limit: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,2}$' })),
-    }),
-    responses: {
-      200: {
-        description: 'The slots.',
-        schema: Type.Object({
-          slots: Type.Array(SlotShown),
-          next_cursor: Type.Union([Type.String(), Type.Null()]),
-        }),
-      },
-    },
-    async handle(ctx) {
-      const { query, caller } = ctx.state;
-      const limit = Number(query.limit ?? page_default);
-      if (limit > page_max) {
-        throw new ApiError('parameter_invalid', `limit is 1 to ${String(page_max)}`, {
-          param: 'limit',
-        });
-      }
-      const found = await slots.before(caller.kind, weekOfCursor(query.cursor), limit + 1);
-      const shown = found.slice(0, limit);
-      const next = found.length > limit ? shown.at(-1)?.row.week : undefined;
-      ctx.body = {
-        slots: shown.map(slotShown),
-        next_cursor: next === undefined ? null : Buffer.from(next).toString('base64url'),
-      };
-    },
+    ...{ $id: 'ClearingSlots', row: SlotShown, former: { data: 'slots' } },
+    places: WEEK,
+    find: ({ caller: { kind } }, { after, limit }) => slots.before(kind, after ?? null, limit),
+    placeOf: ({ row }) => row.week,
+    shown: slotShown,
   });
-}
-
-function weekOfCursor(cursor: string | undefined): string | null {
-  if (cursor === undefined) return null;
-  const week = Buffer.from(cursor, 'base64url').toString('latin1');
-  if (new RegExp(WEEK).test(week)) return week;
-  throw new ApiError('parameter_invalid', 'cursor is none of ours', { param: 'cursor' });
-}
 
 function creditsRoute(host: PluginHost): Route {
   return route({
     method: 'GET',
     path: '/api/v1/clearing/credits',
     tag: 'clearing',
-    summary: "What is left of the caller's governed-act credits",
+    summary: "The caller's remaining credits",
     description:
-      'Credits of a clearing window pay tolls before anything is due; they do not expire.',
+      'Tolls are first paid from the credits of purchased clearing windows. Credits do not expire.',
     access: 'key',
     responses: {
       200: {

@@ -1,42 +1,41 @@
-// Slots as the logs of a kind hold them: which week is to be closed, what it nets to, and its tree.
-// gateway/API.md §10.3. A log that was succeeded keeps its weeks; the newest one closes what is open.
+// The slots in the logs of a kind: finding closed slots and the next week to close, and netting a week over all logs.
+// gateway/API.md §10.3. Slots of closed logs remain there; the newest log closes the weeks that are still open.
 
+import { eachRow } from '../contract/index.ts';
 import type { Kind, ListTree, LogView, PluginHost } from '../contract/index.ts';
 import { FIRST, LAST, netRows, own, SLOTS } from './ledger.ts';
 import type { SlotRow } from './ledger.ts';
 import { leafOf, netOf, NO_NET, plusNet, slotTree } from './net.ts';
 import type { Net, SlotLeaf } from './net.ts';
-import { weekAfter } from './weeks.ts';
+import { weekAfter } from '../contract/index.ts';
 
-/** Rows that are read at a time. */
-const PAGE = 1000;
-/** Trees that stay in memory: those of the weeks that are asked for. */
+/** Number of netted weeks that are cached. */
 const KEPT = 8;
 
-/** A closed slot and where it stands. */
+/** A closed slot and the log that has it. */
 export interface Slot {
   readonly log: LogView;
   readonly row: SlotRow;
 }
 
-/** A week of all tenants. */
+/** The nets of all tenants in a week. */
 export interface NettedWeek {
   readonly leaves: readonly SlotLeaf[];
   readonly tree: ListTree;
   readonly total: Net;
 }
 
-/** The slots of a gateway. */
+/** Reads the slots of a gateway. */
 export class Slots {
   readonly #host: PluginHost;
-  /** Closed weeks do not change. */
+  /** A cache of closed weeks, which never change. */
   readonly #kept = new Map<string, NettedWeek>();
 
   constructor(host: PluginHost) {
     this.#host = host;
   }
 
-  /** The slot that was closed last; null before the first. */
+  /** The newest closed slot; null if there is none. */
   last(kind: Kind): Slot | null {
     for (const log of this.#host.logs(kind).toReversed()) {
       const row = log.row(own(LAST));
@@ -45,7 +44,7 @@ export class Slots {
     return null;
   }
 
-  /** The slot of a week; null where it is not closed. */
+  /** The slot of a week; null if it is not closed. */
   of(kind: Kind, week: string): Slot | null {
     for (const log of this.#host.logs(kind).toReversed()) {
       const row = log.row(own(SLOTS) + week);
@@ -54,7 +53,7 @@ export class Slots {
     return null;
   }
 
-  /** Closed slots, newest first, from before a week on. */
+  /** Closed slots before a week, or all for null, newest first. */
   async before(kind: Kind, week: string | null, limit: number): Promise<readonly Slot[]> {
     const found: Slot[] = [];
     for (const log of this.#host.logs(kind).toReversed()) {
@@ -69,7 +68,7 @@ export class Slots {
     return found;
   }
 
-  /** The first week without a slot, over or not; null while nothing has happened. */
+  /** The first week without a slot, whether it is over or not; null before the first act or grant. */
   open(kind: Kind): string | null {
     const last = this.last(kind);
     if (last !== null) return weekAfter(last.row.week);
@@ -77,15 +76,17 @@ export class Slots {
     return (firsts.find((week) => week !== undefined) as string | undefined) ?? null;
   }
 
-  /** Nets a week that is over: whatever comes into it later is not there. */
+  /** Nets a week that is over, so that its rows no longer change. */
   async net(kind: Kind, week: string): Promise<NettedWeek> {
     const key = `${kind}/${week}`;
     const kept = this.#kept.get(key);
     if (kept !== undefined) return kept;
     const nets = new Map<string, Net>();
     for (const log of this.#host.logs(kind)) {
-      for await (const [tenant_ref, net] of netsIn(log, week)) {
-        nets.set(tenant_ref, plusNet(nets.get(tenant_ref) ?? NO_NET, net));
+      const prefix = own(netRows(week));
+      for await (const [key, row] of eachRow(log, prefix)) {
+        const tenant_ref = key.slice(prefix.length);
+        nets.set(tenant_ref, plusNet(nets.get(tenant_ref) ?? NO_NET, netOf(row)));
       }
     }
     const leaves = [...nets]
@@ -102,18 +103,5 @@ export class Slots {
       this.#kept.set(key, netted);
     }
     return netted;
-  }
-}
-
-async function* netsIn(log: LogView, week: string): AsyncGenerator<readonly [string, Net]> {
-  const prefix = own(netRows(week));
-  for (let after: string | undefined; ;) {
-    const rows = await log.rows(prefix, {
-      limit: PAGE,
-      ...(after === undefined ? {} : { after }),
-    });
-    for (const [key, row] of rows) yield [key.slice(prefix.length), netOf(row)];
-    after = rows.at(-1)?.[0];
-    if (rows.length < PAGE) return;
   }
 }

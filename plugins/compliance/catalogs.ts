@@ -1,9 +1,9 @@
-// The two catalogs of compliance as the rules read them: what the law and the exhibit tool say, never in code.
+// The types of the two compliance catalogs, which hold the text of the law and of the exhibit tool.
 // gateway/API.md §12.1, §12.2; catalogs/compliance/.
 
 import { readCatalog } from '../contract/index.ts';
 
-/** What an item of the checklist may come to. */
+/** The possible statuses of a checklist item. */
 export const STATUSES = ['met', 'partial', 'not_evidenced', 'not_applicable'] as const;
 
 /** One of the statuses. */
@@ -16,9 +16,9 @@ export interface ItemRule {
   readonly requirement: string;
   /** Met when each group has an entry with one of its signals, partial when only some have. */
   readonly groups: readonly (readonly string[])[];
-  /** Applies only where an event says that the system is one of this point of Annex III. */
+  /** The item applies only if an event assigns the system to this point of Annex III. */
   readonly annex_iii_point?: string;
-  /** What decides beside the groups. */
+  /** A further rule beside the groups. */
   readonly rule?: 'retention' | 'incidents';
   readonly notes: Readonly<Partial<Record<Status, string>>>;
 }
@@ -37,6 +37,11 @@ export interface ArticleCatalog {
   readonly regulation: Readonly<Record<string, string>>;
   readonly application: readonly Readonly<Record<string, string>>[];
   readonly applicability_note: string;
+  /** Texts that replace these two in the report of a system. */
+  readonly system: {
+    readonly applicability_note: string;
+    readonly does_not_assert: readonly string[];
+  };
   readonly event_types: readonly string[];
   readonly annex_iii_points: readonly string[];
   readonly metadata_names: readonly string[];
@@ -51,7 +56,7 @@ export interface ArticleCatalog {
   readonly does_not_assert: readonly string[];
 }
 
-/** One row of an exhibit; without signals nothing in the log can evidence it. */
+/** One row of an exhibit. A row without signals can never be evidenced. */
 export interface RowRule {
   readonly id: string;
   readonly label: string;

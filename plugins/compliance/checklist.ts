@@ -1,11 +1,11 @@
-// The checklist of Article 12 and the clocks of Article 73, from a tally and the catalog. Pure. What is not
-// evidenced is never called met. gateway/API.md §12.1.
+// The checklist of Article 12 and the clocks of Article 73, computed by pure functions from a tally and the catalog.
+// An item without evidence is never `met`. gateway/API.md §12.1.
 
 import type { ArticleCatalog, ItemRule, Status } from './catalogs.ts';
 import type { Evidence, IncidentEvent, Tally } from './session.ts';
 
 const DAY_MS = 86_400_000;
-/** Most incidents that a report lists; it counts all. */
+/** Largest number of incidents that a report lists. Its counts include all. */
 export const MAX_INCIDENTS = 100;
 
 /** One line of the checklist. */
@@ -18,14 +18,14 @@ export interface Item {
   readonly note: string;
 }
 
-/** An incident and when it must be reported. */
+/** An incident, its due dates and its report. */
 interface Incident {
   readonly entry_id: string;
   readonly at: string;
   readonly kind: string | null;
   /** Due dates by the name of the clock. */
   readonly clocks: Readonly<Record<string, string>>;
-  /** The clock of its kind; null where the event does not say what kind it is, and the shortest counts. */
+  /** The clock of its kind; null if the event states no kind, in which case the shortest clock applies. */
   readonly applies: string | null;
   readonly reported_entry_id: string | null;
   readonly reported_at: string | null;
@@ -111,8 +111,8 @@ export function clocksOf(catalog: ArticleCatalog, tally: Tally, limit = Infinity
 }
 
 /**
- * The first report of each incident: one that names it. One that names nothing is of every incident
- * before it that has none.
+ * The first report of each incident. A report that names no incident counts for every earlier incident that no report
+ * names.
  */
 function reportsByIncident({ incidents, incident_reports }: Tally): Map<string, IncidentEvent> {
   const reports = new Map<string, IncidentEvent>();
@@ -122,7 +122,7 @@ function reportsByIncident({ incidents, incident_reports }: Tally): Map<string, 
   const general = incident_reports.filter(({ about }) => about === null);
   let next = 0;
   for (const { entry_id } of incidents) {
-    // Both are in the order of the log, and entry ids sort as it does.
+    // Both lists are in the order of the log, in which entry ids ascend.
     while ((general[next]?.entry_id ?? '~') < entry_id) next += 1;
     const later = general[next];
     if (later !== undefined && !reports.has(entry_id)) reports.set(entry_id, later);
@@ -130,7 +130,7 @@ function reportsByIncident({ incidents, incident_reports }: Tally): Map<string, 
   return reports;
 }
 
-/** A time as RFC 3339 in UTC; one beyond what dates reach, as its milliseconds. */
+/** Formats a time as RFC 3339 in UTC, or in milliseconds if it is beyond the range of Date. */
 export function iso(ms: number): string {
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? `${String(ms)} ms` : date.toISOString();

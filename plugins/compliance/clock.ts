@@ -1,4 +1,4 @@
-// GET /compliance/eu-ai-act/article-73: the incidents of a session and when each must be reported. gateway/API.md §12.1.
+// GET /compliance/eu-ai-act/article-73: the incidents of a session and their due dates. gateway/API.md §12.1.
 
 import { Type } from 'typebox';
 import {
@@ -15,11 +15,8 @@ import { ARTICLE_12 } from './catalogs.ts';
 import { clocksOf, MAX_INCIDENTS } from './checklist.ts';
 import { REPORT_SELECTORS } from './documents.ts';
 import { DEFAULT_SESSION } from './event.ts';
-import { readSession } from './session.ts';
+import { ENTRIES_PER_COST, readChain } from './session.ts';
 import { ClocksSchema, IncidentSchema } from './shapes.ts';
-
-/** Entries of a session that are read in what a cost of 1 stands for. */
-const ENTRIES_IN_ONE = 300;
 
 const STATES = ['reported', 'reported_late', 'open', 'overdue'] as const;
 
@@ -37,12 +34,13 @@ const ClockAnswer = Type.Object(
         ...IncidentSchema.properties,
         due_ms: {
           ...Type.Integer(),
-          description: 'Of the clock that applies; the earliest one where the kind is not said.',
+          description:
+            'Due time by the clock that applies; the earliest one if the kind is unknown.',
         },
-        remaining_ms: Type.Integer({ description: 'Until it is due; below 0 once it is over.' }),
+        remaining_ms: Type.Integer({ description: 'Time until it is due; negative if overdue.' }),
         state: Type.Enum([...STATES]),
       }),
-      { description: `Oldest first, at most ${String(MAX_INCIDENTS)} of them.` },
+      { description: `Oldest first, at most ${String(MAX_INCIDENTS)}.` },
     ),
     incident_clocks: ClocksSchema,
     does_not_assert: Type.Array(Type.String()),
@@ -64,16 +62,16 @@ export function clockRoute(host: PluginHost): Route {
     path: '/compliance/eu-ai-act/article-73',
     tag: 'compliance',
     summary:
-      'Article 73 clocks: incidents of a session, when each is due, and whether it was reported',
+      'Article 73 clocks: incidents of a session, their due times, and whether they were reported',
     description:
       'Reads the events `incident` and `incident_reported` of the session (POST /compliance/eu-ai-act/article-12/seal). ' +
-      'The clock of an incident follows from its `incident_kind`; without one the shortest applies. The answer is ' +
-      'computed and not signed: the Article 12 report of the session is the sealed form.',
+      'The `incident_kind` of an incident selects its clock; without one the shortest applies. The answer is not ' +
+      'signed. The sealed form is the Article 12 report of the session.',
     access: 'open',
     budget: 'write',
     whole: true,
     query: Type.Object({
-      session_id: Type.Optional({ ...Name, description: `\`${DEFAULT_SESSION}\` unless given.` }),
+      session_id: Type.Optional({ ...Name, description: `The default is \`${DEFAULT_SESSION}\`.` }),
       open: Type.Optional(
         Type.Enum(['true', 'false'], { description: '`true`: only incidents without a report.' }),
       ),
@@ -82,12 +80,12 @@ export function clockRoute(host: PluginHost): Route {
     responses: { 200: { description: 'The clocks.', schema: ClockAnswer } },
     errors: ['log_unavailable', 'log_busy'],
     cost: ({ query, caller }) =>
-      sessionCost(host, caller, query.session_id ?? DEFAULT_SESSION, ENTRIES_IN_ONE),
+      sessionCost(host, caller, query.session_id ?? DEFAULT_SESSION, ENTRIES_PER_COST),
     async handle(ctx) {
       const { caller, query } = ctx.state;
       const { session_id = DEFAULT_SESSION, log_number } = query;
       const { log, session_ref } = await sessionLog(host, caller, session_id, log_number);
-      const { tally, to_ms } = await readSession(log, session_ref, REPORT_SELECTORS);
+      const { tally, to_ms } = await readChain(log, ['session', session_ref], REPORT_SELECTORS);
       const now_ms = host.now();
       const all = clocksOf(ARTICLE_12, tally).map(({ incident, due_ms }) => {
         const { reported_entry_id, reported_in_time } = incident;

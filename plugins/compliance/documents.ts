@@ -1,7 +1,8 @@
-// The part of the two documents that an entry commits to, and the entry's commitment. gateway/API.md §2.2, §12.1, §12.2.
+// Builds the Article 12 report and the NAIC exhibit pack, and seals them: an entry commits to the SHA-256 of the
+// document. gateway/API.md §2.2, §12.1, §12.2.
 //
-// The same session, time and catalogs give the same bytes. A document that did not change is not committed to twice;
-// its receipt travels with it.
+// The same session, time and catalogs give the same bytes. If a document has not changed since it was sealed, the
+// existing commitment is used again.
 
 import { createHash } from 'node:crypto';
 import { canonical, Turns } from '../contract/index.ts';
@@ -10,17 +11,20 @@ import { ARTICLE_12, NAIC } from './catalogs.ts';
 import type { RowRule } from './catalogs.ts';
 import { checklistOf, incidentsOf, iso, itemSelectors } from './checklist.ts';
 import { sealedRow } from './entries.ts';
-import type { SealedRow } from './entries.ts';
+import type { SealedRow, SealedSubject } from './entries.ts';
 import { placedReceipt } from './session.ts';
-import type { ReadSession, Tally } from './session.ts';
+import type { ReadChain, Tally } from './session.ts';
 
 const DAY_MS = 86_400_000;
-/** Rows that name an entry show where it is verified, for at most this many. */
+/** Largest number of verification URLs in a row. */
 const MAX_URLS = 20;
 
-/** What a document says beside what the session shows. */
+/** The input of a document beside the entries. */
 export interface Subject {
-  readonly session_id: string;
+  /** Null for a document about a system, whose entity is the name of the chain. */
+  readonly session_id: string | null;
+  /** The requested period of a document about a system. */
+  readonly period?: { readonly from_ms: number; readonly until_ms: number | null };
   readonly origin: string;
   readonly tenant_ref: string;
   readonly sandbox: boolean;
@@ -29,17 +33,17 @@ export interface Subject {
   /** The page on which anyone verifies an entry. */
   verifyUrl(entry_id: string): string;
   readonly vendor: string;
-  /** Names of the closed logs that have the session too: nothing of theirs is in the document. */
+  /** Names of the closed logs that also have entries of the session, which the document does not include. */
   readonly elsewhere: readonly string[];
 }
 
-/** When the document was sealed, and up to when the session was read for it. */
+/** The time of the seal, and the log time up to which the session was read. */
 export interface SealTime {
   readonly sealed_at_ms: number;
   readonly to_ms: number;
 }
 
-/** Which entries evidence what, for one pass over the session. */
+/** Names and their signals, for one pass over the entries. */
 export const REPORT_SELECTORS = itemSelectors(ARTICLE_12);
 export const PACK_SELECTORS: ReadonlyMap<string, readonly string[]> = new Map(
   NAIC.exhibits.flatMap(({ rows }) => rows.map(({ id, signals }) => [id, signals] as const)),
@@ -48,14 +52,14 @@ export const PACK_SELECTORS: ReadonlyMap<string, readonly string[]> = new Map(
 const json = (value: unknown): Json => value as Json;
 
 function aboutOf(
-  { session_ref, tally, entries_root }: ReadSession,
-  { session_id, origin, tenant_ref, sandbox }: Subject,
+  { key, tally, entries_root }: ReadChain,
+  { session_id, period, origin, tenant_ref, sandbox }: Subject,
   { sealed_at_ms, to_ms }: SealTime,
 ): JsonObject {
   const { first_ms, last_ms, count } = tally;
+  const [, name = ''] = key;
   return {
-    session_id,
-    session_ref,
+    ...(session_id === null ? { entity: name } : { session_id, session_ref: name }),
     origin,
     tenant_ref,
     sandbox,
@@ -63,6 +67,7 @@ function aboutOf(
       from: first_ms === null ? null : iso(first_ms),
       to: last_ms === null ? null : iso(last_ms),
       as_of_ms: to_ms,
+      ...period,
     },
     entries: count,
     entries_root,
@@ -70,16 +75,22 @@ function aboutOf(
   };
 }
 
-const leftOut = ({ elsewhere }: Subject): string[] =>
-  elsewhere.map((name) => `anything about the entries of the session in the closed log ${name}`);
+const leftOut = ({ elsewhere, session_id }: Subject): string[] => {
+  const of = session_id === null ? 'system' : 'session';
+  return elsewhere.map(
+    (name) => `anything about the entries of the ${of} in the closed log ${name}`,
+  );
+};
 
-/** The Article 12 report, without what travels beside it. */
-export function reportOf(session: ReadSession, subject: Subject, at: SealTime): JsonObject {
+/** The Article 12 report of a session or of a system, without its proofs and its receipt. */
+export function reportOf(session: ReadChain, subject: Subject, at: SealTime): JsonObject {
   const { tally } = session;
   const { regulation, application, retention, incident_clocks } = ARTICLE_12;
   const { minimum_days, articles, text } = retention;
+  const isSystem = subject.session_id === null;
+  const { applicability_note, does_not_assert } = isSystem ? ARTICLE_12.system : ARTICLE_12;
   return {
-    schema: 'svc-article-12-report-v1',
+    schema: isSystem ? 'svc-article-12-system-report-v1' : 'svc-article-12-report-v1',
     regulation: { ...regulation, application: json(application) },
     ...aboutOf(session, subject, at),
     event_counts: {
@@ -94,19 +105,19 @@ export function reportOf(session: ReadSession, subject: Subject, at: SealTime): 
       articles: [...articles],
       text,
       retain_until: iso(at.sealed_at_ms + minimum_days * DAY_MS),
-      hold_entry_id: subject.hold_entry_id,
+      ...(isSystem ? {} : { hold_entry_id: subject.hold_entry_id }),
       erased: json(tally.evidence('erased')),
     },
     incident_count: tally.incidents.length,
     incidents: json(incidentsOf(ARTICLE_12, tally)),
     incident_clocks: json(incident_clocks),
-    applicability_note: ARTICLE_12.applicability_note,
-    does_not_assert: [...ARTICLE_12.does_not_assert, ...leftOut(subject)],
+    applicability_note,
+    does_not_assert: [...does_not_assert, ...leftOut(subject)],
   };
 }
 
-/** The NAIC exhibit pack, without what travels beside it. */
-export function packOf(session: ReadSession, subject: Subject, at: SealTime): JsonObject {
+/** The NAIC exhibit pack, without its proofs and its receipt. */
+export function packOf(session: ReadChain, subject: Subject, at: SealTime): JsonObject {
   const exhibits = NAIC.exhibits.map(({ id, member, title, rows }): [string, JsonObject] => [
     member,
     { id, title, status: 'provided', rows: rows.map((row) => rowOf(row, session.tally, subject)) },
@@ -123,7 +134,7 @@ export function packOf(session: ReadSession, subject: Subject, at: SealTime): Js
   };
 }
 
-/** A row without entries is NOT EVIDENCED, and never a zero. */
+/** A row of an exhibit. Without entries its status is NOT EVIDENCED and its value null, never 0. */
 function rowOf({ id, label, values }: RowRule, tally: Tally, subject: Subject): JsonObject {
   const evidence = tally.evidence(id);
   const evidenced = evidence.count > 0;
@@ -157,14 +168,16 @@ function valueOf(values: RowRule['values'], count: number, tally: Tally, subject
   }
 }
 
-/** What one request wants sealed. */
+/** A document to seal. */
 interface SealRequest {
   readonly log: LogView;
-  /** The type of the entry that commits to it. */
+  /** Name of the entry type of the commitment. */
   readonly type: string;
-  readonly session: ReadSession;
+  readonly session: ReadChain;
+  /** The subject of the document. */
+  readonly subject: SealedSubject;
   readonly now_ms: number;
-  /** What the document says, sealed at a time; the same for the same session and time. */
+  /** Builds the document; deterministic in the session and the time. */
   readonly build: (at: SealTime) => JsonObject;
   readonly append: (draft: Draft) => Promise<void>;
 }
@@ -172,20 +185,21 @@ interface SealRequest {
 const hashOf = (document: JsonObject): string =>
   createHash('sha256').update(canonical(document)).digest('hex');
 
-/** Seals documents of one gateway. */
+/** Seals the documents of a gateway. */
 export class Sealer {
-  /** Serialises requests for one document: the second finds it sealed. */
+  /** Serialises requests for the same document, so that only the first one appends a commitment. */
   readonly #turns = new Turns();
 
   /** The document with its proof, checkpoint, signature and receipt. */
   async seal(request: SealRequest): Promise<JsonObject> {
-    const { log, type, session } = request;
-    const turn = `${log.origin} ${sealedRow(type, session.session_ref)}`;
+    const { log, type, session, subject } = request;
+    const turn = `${log.origin} ${sealedRow(type, subject)}`;
     const { document, index } = await this.#turns.run(() => sealedDocument(request), turn);
     const receipt = await placedReceipt(log, index);
     return {
       ...document,
       completeness_proof: session.completeness,
+      ...(session.opening === null ? {} : { opening_proof: session.opening }),
       checkpoint: session.completeness['checkpoint'] ?? null,
       signature: receipt['signature'] ?? null,
       receipt,
@@ -197,35 +211,36 @@ async function sealedDocument({
   log,
   type,
   session,
+  subject,
   now_ms,
   build,
   append,
 }: SealRequest): Promise<{ readonly document: JsonObject; readonly index: number }> {
-  const name = sealedRow(type, session.session_ref);
+  const name = sealedRow(type, subject);
   const fresh = { sealed_at_ms: now_ms, to_ms: session.to_ms };
   const document = build(fresh);
   const known = log.row(name) as unknown as SealedRow | undefined;
   if (known?.entries === session.tally.count) {
     const again = build(known);
-    // Time alone may change what a checklist says: then it is another document.
-    if (hashOf(again) === known.document_sha256 && sameBut(document, again)) {
+    // The checklist can change by the passing of time alone; the document is then sealed again.
+    if (hashOf(again) === known.document_sha256 && hasSameChecklist(document, again)) {
       return { document: again, index: known.index };
     }
   }
   await append({
     type,
     members: {
-      subject_key: [...session.key],
+      ...(subject as unknown as JsonObject),
       entries: session.tally.count,
       ...fresh,
       document_sha256: hashOf(document),
     },
   });
   const row = log.row(name) as unknown as SealedRow | undefined;
-  if (row === undefined) throw new Error(`no row of the ${type} that was appended`);
+  if (row === undefined) throw new Error(`the appended ${type} has no row`);
   return { document, index: row.index };
 }
 
-/** Whether two documents say the same of a checklist; where there is none they do. */
-const sameBut = (a: JsonObject, b: JsonObject): boolean =>
+/** Whether two documents have the same checklist or have none. */
+const hasSameChecklist = (a: JsonObject, b: JsonObject): boolean =>
   canonical(a['checklist'] ?? null) === canonical(b['checklist'] ?? null);

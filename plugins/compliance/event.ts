@@ -1,4 +1,4 @@
-// POST /compliance/eu-ai-act/article-12/seal: an event of the system, sealed.
+// POST /compliance/eu-ai-act/article-12/seal: logs an event of an AI system.
 // gateway/API.md §1.2, §12.1.
 
 import { Type } from 'typebox';
@@ -6,17 +6,19 @@ import type { Static } from 'typebox';
 import {
   ApiError,
   canonical,
+  EntityName,
   entryName,
   indexNamed,
   Millis,
   receiptOf,
   route,
+  firstOf,
 } from '../contract/index.ts';
 import type { Caller, Json, JsonObject, LogView, PluginHost, Route } from '../contract/index.ts';
 import { ARTICLE_12 } from './catalogs.ts';
 import { EVENT, EventMembers, eventType, OTHER_EVENT } from './entries.ts';
 
-/** The session of events and reports that name none (gateway/API.md §14). */
+/** The default session of events and reports (gateway/API.md §14). */
 export const DEFAULT_SESSION = 'default';
 
 const EventAnswer = Type.Object(
@@ -36,27 +38,31 @@ const eventBody = ({ limits }: PluginHost) => {
     {
       decision_entry_id: Type.Optional({
         ...Name,
-        description:
-          'Entry id or entry hash of the decision, or incident, that the event is about.',
+        description: 'Entry id or entry hash of the decision or incident that the event is about.',
       }),
       event_type: Type.Optional({
         ...Name,
         description:
-          `Recommended: ${ARTICLE_12.event_types.join(', ')}. Another one is logged as ` +
-          `\`${OTHER_EVENT}\`, with a commitment to its text; so is an event without one.`,
+          `Recommended: ${ARTICLE_12.event_types.join(', ')}. Any other text is logged as ` +
+          `\`${OTHER_EVENT}\` with a commitment to the text. The default is \`${OTHER_EVENT}\`.`,
       }),
       metadata: Type.Optional(
         Type.Object(
           {},
           {
             description:
-              'Committed to, never logged. The entry names which of these it has: ' +
-              `${ARTICLE_12.metadata_names.join(', ')}; and it shows \`annex_iii_point\` and ` +
-              '`incident_kind` where they are of the catalog.',
+              'The entry commits to it and does not contain it. The entry lists which of these members it has: ' +
+              `${ARTICLE_12.metadata_names.join(', ')}. The entry also contains \`annex_iii_point\` and ` +
+              '`incident_kind` if the catalog lists their values.',
           },
         ),
       ),
-      session_id: Type.Optional({ ...Name, description: `\`${DEFAULT_SESSION}\` unless given.` }),
+      session_id: Type.Optional({ ...Name, description: `The default is \`${DEFAULT_SESSION}\`.` }),
+      entity: Type.Optional({
+        ...EntityName,
+        description:
+          'The entity of the tenant that represents the system. Reports of the system then include the event.',
+      }),
       event_at_ms: Type.Optional(Millis),
     },
     { $id: 'Article12SealRequest' },
@@ -72,8 +78,8 @@ export function eventRoute(host: PluginHost): Route {
     tag: 'compliance',
     summary: 'Seal an Article 12 event',
     description:
-      'Logs an event of an AI system in a session and answers with its signed receipt. What the caller wrote ' +
-      'does not enter the log, but for words of the published catalog and identifiers.',
+      'Logs an event of an AI system in a session and answers with its signed receipt. Of the texts in the request, only ' +
+      'words of the published catalog and identifiers are logged in clear text.',
     access: 'open',
     idempotent: true,
     body: eventBody(host),
@@ -90,9 +96,8 @@ export function eventRoute(host: PluginHost): Route {
       const at = event_at_ms === undefined ? {} : { event_at_ms };
       await ctx.state.append([{ type: EVENT, members, private: hidden, toll, ...at }]);
     },
-    respond([entry]) {
-      if (entry === undefined) throw new Error('an event has one entry');
-      const { statement, receipt, entry_id } = entry;
+    respond(entries) {
+      const { statement, receipt, entry_id } = firstOf(entries);
       const shown = Object.keys(EventMembers.properties)
         .filter((name) => statement[name] !== undefined)
         .map((name) => [name, statement[name]]);
@@ -102,14 +107,14 @@ export function eventRoute(host: PluginHost): Route {
   });
 }
 
-/** What of an event stands in clear, and what is committed to. */
+/** Splits an event into the members in clear text and the committed ones. */
 function eventOf(
   log: LogView,
   caller: Caller,
   body: Static<ReturnType<typeof eventBody>>,
   { limits }: PluginHost,
 ): { readonly members: JsonObject; readonly hidden: Record<string, Json> } {
-  const { decision_entry_id, event_type, session_id = DEFAULT_SESSION } = body;
+  const { decision_entry_id, event_type, session_id = DEFAULT_SESSION, entity } = body;
   const metadata = body.metadata as JsonObject | undefined;
   const hidden: Record<string, Json> = {};
   if (metadata !== undefined) {
@@ -129,13 +134,14 @@ function eventOf(
   const members = {
     session_ref: caller.sessionRef(session_id),
     event_type: listed ? event_type : OTHER_EVENT,
+    ...(entity === undefined ? {} : { entity }),
     ...decision,
     ...(metadata === undefined ? {} : shownOf(metadata)),
   };
   return { members, hidden };
 }
 
-/** The entry that the event is about, where the name has the form of one. */
+/** The members that link the event to the entry that it is about. */
 function decisionOf(log: LogView, caller: Caller, named: string): JsonObject {
   const name = entryName(named);
   const index = name === null ? null : indexNamed(log, name);
@@ -150,13 +156,13 @@ function decisionOf(log: LogView, caller: Caller, named: string): JsonObject {
   return { ...shown, decision_linked: false };
 }
 
-/** Words of the catalog that the metadata has; nothing else of it. */
+/** The members that show which words of the catalog the metadata has. */
 function shownOf(metadata: JsonObject): JsonObject {
   const { annex_iii_points, incident_kinds, metadata_names } = ARTICLE_12;
   const has = (name: string): boolean => (metadata[name] ?? '') !== '';
   const one = (name: string, words: readonly string[]): JsonObject => {
     const value = metadata[name];
-    // In the log 1(a) is 1.a: identifiers have no brackets (log/FORMAT.md §2).
+    // 1(a) is logged as 1.a, because identifiers have no brackets (log/FORMAT.md §2).
     const word = typeof value === 'string' ? value.replace(/\(([a-c])\)$/, '.$1') : '';
     return words.includes(word) ? { [name]: word } : {};
   };

@@ -1,6 +1,7 @@
-// GET /compliance/eu-ai-act/article-12 and GET /compliance/naic/exhibit-pack/{session_id}. gateway/API.md §4.3, §12.
+// The routes of the Article 12 reports, about a session or about a system in a period, and of the NAIC exhibit pack.
+// gateway/API.md §4.3, §12.
 //
-// The report is also a page to read and print: the same object as the JSON, every text escaped, without scripts and
+// A report can also be answered as a page, rendered from the JSON object with every text escaped, without scripts and
 // inline styles.
 
 import { readFileSync } from 'node:fs';
@@ -9,7 +10,9 @@ import { Type } from 'typebox';
 import type { TObject, TProperties, TSchema } from 'typebox';
 import {
   ApiError,
+  chainCount,
   described,
+  EntityName,
   logName,
   LogNumber,
   LookupDocument,
@@ -30,69 +33,62 @@ import type {
   Route,
   RouteContext,
 } from '../contract/index.ts';
-import restraint from '../restraint/index.ts';
+import { holdOf } from './assess.ts';
 import { PACK_SELECTORS, packOf, REPORT_SELECTORS, reportOf, Sealer } from './documents.ts';
 import type { SealTime, Subject } from './documents.ts';
-import { PACK, packType, REPORT, reportType } from './entries.ts';
+import { PACK, packType, REPORT, reportType, SYSTEM_REPORT, systemReportType } from './entries.ts';
 import { DEFAULT_SESSION } from './event.ts';
-import { readSession } from './session.ts';
-import type { ReadSession } from './session.ts';
-import { PackSchema, ReportSchema } from './shapes.ts';
-import { packText, printable, reportText, spoken } from './text.ts';
+import { ENTRIES_PER_COST, readChain } from './session.ts';
+import type { ReadChain } from './session.ts';
+import { PackSchema, ReportSchema, SystemReportSchema } from './shapes.ts';
+import { asked, packText, printable, reportText, spoken } from './text.ts';
 
-/** Where the page's style sheet is served. */
+/** Path of the page's style sheet. */
 const STYLE_PATH = '/compliance/report.css';
 
 const eta = new Eta({ autoEscape: true, autoTrim: false });
 const template = eta.compile(readFileSync(new URL('./report.eta', import.meta.url), 'utf8'));
 
-/** The page; `entryUrl` says where an entry is shown. */
+/** Renders the page; `entryUrl` makes the links to entries. */
 function reportPage(report: JsonObject, entryUrl: (entry_id: string) => string): string {
-  return eta.render(template, { report, entryUrl, printable, spoken, style: STYLE_PATH });
+  return eta.render(template, {
+    ...{ report, entryUrl, asked, printable, spoken },
+    style: STYLE_PATH,
+  });
 }
 
-/** A kind of document: how its session is read and what it says. */
+/** A kind of document: the type of its commitment, its selectors, and the function that builds it. */
 interface Kind {
   readonly type: string;
   readonly selectors: ReadonlyMap<string, readonly string[]>;
-  build(session: ReadSession, subject: Subject, at: SealTime): JsonObject;
+  build(session: ReadChain, subject: Subject, at: SealTime): JsonObject;
 }
-
-/** Entries of a session that are read in what a cost of 1 stands for. */
-const ENTRIES_IN_ONE = 300;
 
 const REPORT_KIND: Kind = { type: REPORT, selectors: REPORT_SELECTORS, build: reportOf };
 const PACK_KIND: Kind = { type: PACK, selectors: PACK_SELECTORS, build: packOf };
 
 const SEALED =
-  'The document is committed to by an entry of the log (`receipt`) when it changed since it was last asked ' +
-  'for, and it carries the proof that no entry of the session is left out. `actlog verify` checks both offline. ' +
-  'A session without a key is the shared one of the tenant `public`. A document is of one log, the newest: a session ' +
-  'that an earlier one has too is asked with `log_number`.';
+  'An entry of the log (`receipt`) commits to the document; a new one is appended if the document has changed since ' +
+  'the last request. The document contains the proof that no entry of the session is left out. `actlog verify` ' +
+  'checks both offline. Without a key the session is one of the shared tenant `public`. A document covers only the ' +
+  'newest log; if an earlier log also has the session, `log_number` is required.';
 
 /** The routes of the documents, and the style sheet of the page. */
 export function documentRoutes(host: PluginHost): readonly Route[] {
   const sealer = new Sealer();
   const Name = Type.String({ minLength: 1, maxLength: host.limits.string_chars });
-  // A report may write an entry: it counts, and is allowed, as a write.
-  const shared = {
-    method: 'GET',
-    tag: 'compliance',
-    access: 'open',
-    appends: true,
-    budget: 'write',
-    whole: true,
-    errors: ['invalid_format', 'log_unavailable', 'log_busy'],
-    respond: () => ({}),
-  } as const;
   return [
     route({
       ...shared,
+      access: 'open',
       path: '/compliance/eu-ai-act/article-12',
       summary: 'Article 12 seal report and checklist of a session',
       description: SEALED,
       query: Type.Object({
-        session_id: Type.Optional({ ...Name, description: `\`${DEFAULT_SESSION}\` unless given.` }),
+        session_id: Type.Optional({
+          ...Name,
+          description: `The default is \`${DEFAULT_SESSION}\`.`,
+        }),
         format: formatOf(['json', 'txt', 'html']),
         log_number: LogNumber,
       }),
@@ -104,21 +100,18 @@ export function documentRoutes(host: PluginHost): readonly Route[] {
         },
       },
       cost: ({ query, caller }) =>
-        sessionCost(host, caller, query.session_id ?? DEFAULT_SESSION, ENTRIES_IN_ONE),
+        sessionCost(host, caller, query.session_id ?? DEFAULT_SESSION, ENTRIES_PER_COST),
       async handle(ctx) {
         const { session_id = DEFAULT_SESSION, format, log_number } = ctx.state.query;
         const wanted = checkFormat(format, ['json', 'txt', 'html']);
         const asked = { session_id, log_number };
         const report = await sealedFor(host, sealer, ctx, asked, REPORT_KIND);
-        if (wanted === 'html') {
-          const link = (entry_id: string): string =>
-            entryUrl(host, ctx.state.caller, 'r', entry_id);
-          sendPage(ctx, reportPage(report, link));
-        } else answer(ctx, report, wanted === 'txt' ? reportText(report) : null);
+        answerReport(ctx, host, report, wanted);
       },
     }),
     route({
       ...shared,
+      access: 'open',
       path: '/compliance/naic/exhibit-pack/{session_id}',
       summary: 'NAIC Exhibits A, B and D mapped from a session',
       description: SEALED,
@@ -131,7 +124,7 @@ export function documentRoutes(host: PluginHost): readonly Route[] {
           formats: ['text/plain'],
         },
       },
-      cost: ({ params, caller }) => sessionCost(host, caller, params.session_id, ENTRIES_IN_ONE),
+      cost: ({ params, caller }) => sessionCost(host, caller, params.session_id, ENTRIES_PER_COST),
       async handle(ctx) {
         const { format, log_number } = ctx.state.query;
         const wanted = checkFormat(format, ['json', 'txt']);
@@ -140,11 +133,139 @@ export function documentRoutes(host: PluginHost): readonly Route[] {
         answer(ctx, pack, wanted === 'txt' ? packText(pack) : null);
       },
     }),
+    systemRoute(host, sealer),
     styleRoute(),
   ];
 }
 
-/** A document's published shape with what it is of: the shape leaves the documents within it open. */
+// A report may append an entry, so the request is limited and authorised as a write.
+const shared = {
+  method: 'GET',
+  tag: 'compliance',
+  appends: true,
+  budget: 'write',
+  whole: true,
+  errors: ['invalid_format', 'log_unavailable', 'log_busy'],
+  respond: () => ({}),
+} as const;
+
+const Decimal = Type.String({ pattern: '^(0|[1-9][0-9]{0,14})$' });
+
+function systemRoute(host: PluginHost, sealer: Sealer): Route {
+  return route({
+    ...shared,
+    access: 'key',
+    path: '/compliance/eu-ai-act/article-12/systems/{entity}',
+    summary: 'Article 12 report and checklist of a system in a period',
+    description:
+      'Covers all entries of the newest log, in a period of log time, that name the entity that represents the ' +
+      'system. Only the owner of the entity may call it. The report is sealed and verified like that of a session. ' +
+      'Events name the entity as `entity` (POST /compliance/eu-ai-act/article-12/seal).',
+    params: Type.Object({ entity: EntityName }),
+    query: Type.Object({
+      from_ms: Type.Optional({
+        ...Decimal,
+        description: 'The default is the beginning of the log.',
+      }),
+      to_ms: Type.Optional({
+        ...Decimal,
+        description:
+          'The default, and the largest time that is read, is that of the newest map head.',
+      }),
+      format: formatOf(['json', 'txt', 'html']),
+    }),
+    responses: {
+      200: {
+        description: 'The report.',
+        schema: served(SystemReportSchema, systemReportType),
+        formats: ['text/plain', 'text/html'],
+      },
+    },
+    errors: [...shared.errors, 'resource_missing', 'tenant_forbidden'],
+    cost: async ({ params, caller }) =>
+      1 + (await chainCount(host.log(caller.kind), ['entity', params.entity])) / ENTRIES_PER_COST,
+    async handle(ctx) {
+      const { params, query, caller } = ctx.state;
+      const wanted = checkFormat(query.format, ['json', 'txt', 'html']);
+      const log = host.log(caller.kind);
+      ownedBy(log, caller, params.entity);
+      const subject_key = ['entity', params.entity];
+      const from_ms = Number(query.from_ms ?? 0);
+      const until_ms = query.to_ms === undefined ? null : Number(query.to_ms);
+      if (until_ms !== null && until_ms < from_ms) {
+        throw new ApiError('parameter_invalid', 'to_ms is before from_ms', { param: 'to_ms' });
+      }
+      const window = { from_ms, ...(until_ms === null ? {} : { to_ms: until_ms }) };
+      const session = await readChain(log, subject_key, REPORT_SELECTORS, window);
+      const subject: Subject = {
+        ...aboutCaller(host, caller, log),
+        session_id: null,
+        period: { from_ms, until_ms },
+        hold_entry_id: null,
+        elsewhere: await closedLogsWith(host, caller, subject_key),
+      };
+      ctx.set('Cache-Control', 'no-store');
+      const report = await sealer.seal({
+        log,
+        type: SYSTEM_REPORT,
+        session,
+        subject: { subject_key, from_ms, until_ms },
+        now_ms: host.now(),
+        build: (at) => reportOf(session, subject, at),
+        append: (draft) => ctx.state.append([draft]),
+      });
+      answerReport(ctx, host, report, wanted);
+    },
+  });
+}
+
+/** Refuses with 404 if no tenant has claimed the entity, and with 403 if another tenant has. */
+function ownedBy(log: LogView, { tenant_ref }: Caller, entity: string): void {
+  const owner = log.surfaces().owner(entity);
+  if (owner === tenant_ref) return;
+  const param = 'entity';
+  if (owner === null) {
+    throw new ApiError('resource_missing', 'no tenant has claimed this entity', { param });
+  }
+  throw new ApiError('tenant_forbidden', 'the entity belongs to another tenant', { param });
+}
+
+/** Names of the closed logs that have entries on a chain. */
+async function closedLogsWith(
+  host: PluginHost,
+  { kind }: Caller,
+  key: readonly string[],
+): Promise<readonly string[]> {
+  const names: string[] = [];
+  for (const log of host.logs(kind).slice(0, -1)) {
+    if ((await chainCount(log, key)) > 0) names.push(logName(log));
+  }
+  return names;
+}
+
+/** The members of a subject that depend on the tenant and the log. */
+const aboutCaller = (host: PluginHost, caller: Caller, log: LogView) => ({
+  origin: log.origin,
+  tenant_ref: caller.tenant_ref,
+  sandbox: caller.sandbox,
+  verifyUrl: (entry_id: string) => entryUrl(host, caller, 'verify', entry_id),
+  vendor: host.url(''),
+});
+
+/** Answers with a report in the requested format. */
+function answerReport(
+  ctx: RouteContext,
+  host: PluginHost,
+  report: JsonObject,
+  format: string,
+): void {
+  if (format === 'html') {
+    const link = (entry_id: string): string => entryUrl(host, ctx.state.caller, 'r', entry_id);
+    sendPage(ctx, reportPage(report, link));
+  } else answer(ctx, report, format === 'txt' ? reportText(report) : null);
+}
+
+/** The published schema of a document, completed with the schemas of its proof and its receipt. */
 function served<T extends TProperties>(shape: TObject<T>, type: EntryType): TSchema {
   const members = {
     completeness_proof: described(LookupDocument, wordsOf(shape, 'completeness_proof')),
@@ -158,13 +279,13 @@ const wordsOf = ({ properties }: TObject, name: string): string =>
 
 const formatOf = (formats: readonly string[]): TSchema =>
   Type.Optional(
-    Type.String({ maxLength: 512, description: `${formats.join(', ')}; json unless given.` }),
+    Type.String({ maxLength: 512, description: `${formats.join(', ')}. The default is json.` }),
   );
 
 function checkFormat(given: unknown, formats: readonly string[]): string {
   const format = given ?? 'json';
   if (typeof format === 'string' && formats.includes(format)) return format;
-  throw new ApiError('invalid_format', `format is one of ${formats.join(', ')}`, {
+  throw new ApiError('invalid_format', `format must be one of ${formats.join(', ')}`, {
     param: 'format',
   });
 }
@@ -183,7 +304,7 @@ interface Asked {
   readonly log_number: string | undefined;
 }
 
-/** Reads the session, seals what it comes to, and puts the proofs beside it. */
+/** Reads the session and seals the document about it. */
 async function sealedFor(
   host: PluginHost,
   sealer: Sealer,
@@ -193,15 +314,12 @@ async function sealedFor(
 ): Promise<JsonObject> {
   const { caller } = ctx.state;
   const { log, session_ref, elsewhere } = await sealingLog(host, caller, session_id, log_number);
-  const session = await readSession(log, session_ref, kind.selectors);
+  const session = await readChain(log, ['session', session_ref], kind.selectors);
+  const { first_ms, last_ms } = session.tally;
   const subject: Subject = {
+    ...aboutCaller(host, caller, log),
     session_id,
-    origin: log.origin,
-    tenant_ref: caller.tenant_ref,
-    sandbox: caller.sandbox,
-    hold_entry_id: await holdOf(host, log, caller, session),
-    verifyUrl: (entry_id) => entryUrl(host, caller, 'verify', entry_id),
-    vendor: host.url(''),
+    hold_entry_id: await holdOf(host, log.kind, caller, { session_ref, first_ms, last_ms }),
     elsewhere,
   };
   ctx.set('Cache-Control', 'no-store');
@@ -209,6 +327,7 @@ async function sealedFor(
     log,
     type: kind.type,
     session,
+    subject: { subject_key: session.key },
     now_ms: host.now(),
     build: (at) => kind.build(session, subject, at),
     append: (draft) => ctx.state.append([draft]),
@@ -216,10 +335,10 @@ async function sealedFor(
 }
 
 /**
- * The log of a document, which is always the newest: a document and the entry that commits to it are of one log, and
- * a closed one takes no entries.
+ * The log of a document, which is always the newest: the commitment must be in the same log as the session, and a
+ * closed log accepts no entries.
  *
- * @throws ApiError `parameter_invalid` where only an earlier log has the session
+ * @throws ApiError `parameter_invalid` if only an earlier log has the session
  */
 async function sealingLog(
   host: PluginHost,
@@ -237,27 +356,11 @@ async function sealingLog(
   if (isClosed || (last !== undefined && earlier.length === having.length)) {
     const { log, session_ref } = isClosed ? asked : (last ?? asked);
     const url = lookupUrl(host, log, ['session', session_ref]);
-    const message = `${log.origin} is closed and seals no document of the session: ${url} has its entries with their proof`;
+    const message = `${log.origin} is closed, so no document about the session can be sealed there: read its entries with their proof at ${url}`;
     const param = log_number === undefined ? 'session_id' : 'log_number';
     throw new ApiError('parameter_invalid', message, { param });
   }
   return { ...asked, elsewhere: earlier.map(({ log }) => logName(log)) };
-}
-
-/** The spoliation seal over the session's last or first entry, or null. */
-async function holdOf(
-  host: PluginHost,
-  log: LogView,
-  { tenant_ref }: Caller,
-  { session_ref, tally }: ReadSession,
-): Promise<string | null> {
-  const holds = host.use(restraint);
-  for (const issued_at_ms of new Set([tally.last_ms, tally.first_ms])) {
-    if (issued_at_ms === null) continue;
-    const hold = await holds.holdOver(log.kind, { tenant_ref, session_ref, issued_at_ms });
-    if (hold !== null) return hold.entry_id;
-  }
-  return null;
 }
 
 function entryUrl(host: PluginHost, caller: Caller, page: 'r' | 'verify', id: string): string {

@@ -1,25 +1,26 @@
-// Reads all entries of a session, page by page, up to one map head, and counts in one pass what they evidence. The
-// document of the log on the session's chain proves offline that none is left out. log/FORMAT.md §6; gateway/API.md §12.
+// Reads all entries of a chain in a window up to one map head, and counts their evidence in one pass. The chain is that
+// of a session or of an entity that represents a system. The log's absence document on the chain proves that no entry
+// is left out. log/FORMAT.md §6; gateway/API.md §12.
 //
-// Memory does not grow with the session, except for its incidents.
+// Memory does not grow with the length of the chain, only with the number of its incidents.
 
 import { ApiError, countOf, RightEdge, toHex } from '../contract/index.ts';
-import type { ChainKey, JsonObject, LogView } from '../contract/index.ts';
-import { EVENT } from './entries.ts';
+import type { ChainKey, JsonObject, Link, LogView } from '../contract/index.ts';
+import { isEvent } from './entries.ts';
 
-/** The entries behind a statement of a report. */
+/** The entries that support a statement of a report. */
 export interface Evidence {
   readonly count: number;
   readonly first_entry_id: string | null;
   readonly last_entry_id: string | null;
-  /** The first ones, at most MAX_IDS of them. */
+  /** The first entries, at most MAX_IDS. */
   readonly entry_ids: readonly string[];
 }
 
-/** Most entry ids that one piece of evidence names; it counts all. */
+/** Largest number of entry ids in one piece of evidence. `count` includes all. */
 const MAX_IDS = 20;
 
-/** Most names of one count; what comes later is counted under OTHERS. */
+/** Largest number of names in one count; further names are counted as OTHERS. */
 const MAX_NAMES = 100;
 const OTHERS = 'others';
 
@@ -32,7 +33,7 @@ export interface IncidentEvent {
   /** The claimed time of the event, else that of the log. */
   readonly at_ms: number;
   readonly kind: string | null;
-  /** The entry that it is about. */
+  /** The entry that it refers to. */
   readonly about: string | null;
 }
 
@@ -54,7 +55,7 @@ class Names {
   }
 }
 
-/** What the entries of a session come to. */
+/** The counts over the entries of a chain. */
 export class Tally {
   readonly types = new Names();
   readonly events = new Names();
@@ -70,11 +71,11 @@ export class Tally {
   count = 0;
   first_ms: number | null = null;
   last_ms: number | null = null;
-  /** Names of the selectors that a signal belongs to. */
+  /** Names of selectors by signal. */
   readonly #selected = new Map<string, string[]>();
   readonly #evidence = new Map<string, Evidence & { entry_ids: string[] }>();
 
-  /** `selectors`: names, each with the signals of entries that are its evidence. */
+  /** @param selectors names, each with the signals that are its evidence */
   constructor(selectors: ReadonlyMap<string, readonly string[]>) {
     for (const [name, signals] of selectors) {
       for (const signal of signals) {
@@ -83,7 +84,7 @@ export class Tally {
     }
   }
 
-  /** Takes the next entry of the session; `erased` when its disclosures were destroyed. */
+  /** Counts the next entry; `erased` is true if its disclosures were destroyed. */
   add(statement: JsonObject, erased: boolean): void {
     const ms = statement['issued_at_ms'] as number;
     const entry_id = statement['entry_id'] as string;
@@ -91,7 +92,7 @@ export class Tally {
     this.first_ms ??= ms;
     this.last_ms = ms;
     this.#countNames(statement);
-    if (statement['type'] === EVENT) this.#addEvent(statement, entry_id, ms);
+    if (isEvent(statement['type'])) this.#addEvent(statement, entry_id, ms);
     const names = new Set<string>();
     for (const signal of signalsOf(statement, erased)) {
       for (const name of this.#selected.get(signal) ?? []) names.add(name);
@@ -99,7 +100,7 @@ export class Tally {
     for (const name of names) this.#note(name, entry_id);
   }
 
-  /** The entries that a selector found. */
+  /** The entries that have a signal of a selector. */
   evidence(name: string): Evidence {
     return this.#evidence.get(name) ?? NONE;
   }
@@ -148,19 +149,22 @@ export class Tally {
   }
 }
 
-/** What an entry shows, as the catalogs name it. */
+/** The signals of an entry, by their names in the catalogs. */
 function signalsOf(statement: JsonObject, erased: boolean): string[] {
-  const { classification, outcome, decision, metadata_names, policy_version } = statement;
+  const { action, classification, outcome, decision, metadata_names, policy_version } = statement;
   const type = statement['type'] as string;
-  const signals = ['entry', `type:${type}`];
+  // All versions of a type give the same signal.
+  const kind = `type:${type.replace(/\.v[0-9]+$/u, '')}`;
+  const signals = ['entry', kind];
+  if (typeof action === 'string') signals.push(`${kind}+${action}`);
   if (typeof classification === 'string') signals.push(`classification:${classification}`);
   if (typeof outcome === 'string') signals.push(`outcome:${outcome}`);
   if (typeof decision === 'string') signals.push(`decision:${decision}`);
-  // 0 is a gate without a policy.
+  // Policy version 0 means that the gate had no policy.
   if (policy_version !== undefined && policy_version !== 0) signals.push('policy');
   if (statement['commitments'] !== undefined) signals.push('commitments');
   if (erased) signals.push('erased');
-  if (type !== EVENT) return signals;
+  if (!isEvent(type)) return signals;
   const event = `event:${statement['event_type'] as string}`;
   signals.push(event);
   for (const name of (metadata_names ?? []) as readonly string[]) {
@@ -169,60 +173,107 @@ function signalsOf(statement: JsonObject, erased: boolean): string[] {
   return signals;
 }
 
-/** Entries read at a stretch: other requests come between. */
+/** Entries of a session that are read at a cost of 1. */
+export const ENTRIES_PER_COST = 300;
+/** Entries read in one call; other requests are served between the calls. */
 const PAGE = 250;
-/** Entries that one document shows. */
+/** Largest number of entries in the completeness proof. */
 const MAX_SHOWN = 100;
-/** Leaves after which the full tiles are let go. */
+/** Number of leaves after which the right edge's completed tiles are dropped. */
 const TILE = 256;
 const ATTEMPTS = 5;
 
-/** A session up to a map head. */
-export interface ReadSession {
+/** The part of a chain in a window that ends at a map head or before. */
+export interface ReadChain {
   readonly key: ChainKey;
-  readonly session_ref: string;
-  /** Time of the map head: everything up to it was read. */
+  readonly from_ms: number;
+  /** End of the part that was read: the end of the window, or the time of the map head if that is earlier. */
   readonly to_ms: number;
   readonly tally: Tally;
   /** Hex; RFC 6962 root over the entries, oldest first: the leaf hashes are their entry hashes. */
   readonly entries_root: string;
   /**
-   * The chain's closing proof under `checkpoint`, and the last entries before it: all of them up to
-   * MAX_SHOWN. What closes it says how many entries the session has.
+   * The absence document on the chain, with its last entries, at most MAX_SHOWN. Its proof states how many entries the
+   * chain has.
    */
   readonly completeness: JsonObject;
+  /**
+   * A document that shows the place of the window's first entry on the chain. Null if `completeness` shows that entry,
+   * or if the window begins with the chain.
+   */
+  readonly opening: JsonObject | null;
 }
 
-/** Reads what of a session is published; `log_unavailable` where the log does not publish. */
-export async function readSession(
+/** A window of log time; a missing end means that of the log. */
+export interface Window {
+  readonly from_ms?: number;
+  readonly to_ms?: number;
+}
+
+/** Reads the published part of a chain; `log_unavailable` if the log does not publish. */
+export async function readChain(
   log: LogView,
-  session_ref: string,
+  key: ChainKey,
   selectors: ReadonlyMap<string, readonly string[]>,
-): Promise<ReadSession> {
-  const key: ChainKey = ['session', session_ref];
+  window: Window = {},
+): Promise<ReadChain> {
+  const { from_ms = 0 } = window;
   let wanted = log.size();
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    const { size, map_head_ms: to_ms } = await log.covering(wanted);
-    const { tally, root, shown_from_ms } = await passOver(log, key, to_ms, selectors);
-    // More entries of the last millisecond than a document shows: the next map head is later than they.
+    const { size, map_head_ms } = await log.covering(wanted);
+    const to_ms = Math.min(window.to_ms ?? map_head_ms, map_head_ms);
+    if (to_ms < from_ms) {
+      throw new ApiError(
+        'parameter_invalid',
+        'the period begins after the newest entry of the log',
+        {
+          param: 'from_ms',
+        },
+      );
+    }
+    const { tally, root, shown_from_ms } = await passOver(log, key, { from_ms, to_ms }, selectors);
+    // The last millisecond has more entries than a document shows. The next map head has a later time.
     if (shown_from_ms > to_ms) {
+      if (window.to_ms !== undefined && window.to_ms <= map_head_ms) {
+        const message = `more than ${String(MAX_SHOWN)} entries have the last millisecond of the period`;
+        throw new ApiError('parameter_invalid', message, { param: 'to_ms' });
+      }
       wanted = size + 1;
       continue;
     }
-    const question = { key, from_ms: shown_from_ms, to_ms };
-    const completeness = await log.lookup(question, { limit: MAX_SHOWN });
-    if (countOf(completeness, key) !== tally.count) {
-      throw new Error('a session read and its closing proof do not agree');
+    const completeness = await log.lookup(
+      { key, from_ms: shown_from_ms, to_ms },
+      { limit: MAX_SHOWN },
+    );
+    const isOpened = from_ms > 0 && shown_from_ms > from_ms;
+    const opening = isOpened ? await log.lookup({ key, from_ms, to_ms }, { limit: 1 }) : null;
+    if (
+      from_ms === 0
+        ? countOf(completeness, key) !== tally.count
+        : countOf(completeness, key) - firstSeq(opening ?? completeness, key) !== tally.count
+    ) {
+      throw new Error('the entries of a chain and the count in its proof disagree');
     }
-    return { key, session_ref, to_ms, tally, entries_root: toHex(root), completeness };
+    const entries_root = toHex(root);
+    return { key, from_ms, to_ms, tally, entries_root, completeness, opening };
   }
   throw new ApiError('log_busy', 'the session grows faster than it can be read: try again');
+}
+
+/** The chain sequence number of the first entry in a document; if it has none, the length of the chain. */
+function firstSeq(document: JsonObject, key: ChainKey): number {
+  const [first] = (document['entries'] ?? []) as unknown as readonly { readonly entry: string }[];
+  if (first === undefined) return countOf(document, key);
+  const { links } = JSON.parse(first.entry) as { readonly links: readonly Link[] };
+  const link = links.find((one) => one.key.join(' ') === key.join(' '));
+  if (link === undefined) throw new Error('an entry of a chain has no link of it');
+  return link.seq;
 }
 
 async function passOver(
   log: LogView,
   key: ChainKey,
-  to_ms: number,
+  window: { readonly from_ms: number; readonly to_ms: number },
   selectors: ReadonlyMap<string, readonly string[]>,
 ): Promise<{ tally: Tally; root: Uint8Array; shown_from_ms: number }> {
   const tally = new Tally(selectors);
@@ -230,7 +281,7 @@ async function passOver(
   const last: number[] = [];
   for (let after: number | undefined; ;) {
     const page = { limit: PAGE, ...(after === undefined ? {} : { after }) };
-    const rows = await log.chain({ key, from_ms: 0, to_ms }, page);
+    const rows = await log.chain({ key, ...window }, page);
     for (const { index, ms } of rows) {
       const text = log.entry(index);
       if (text === null) throw new Error(`entry ${String(index)} of a chain is missing`);
@@ -246,11 +297,11 @@ async function passOver(
     if (rows.length < PAGE || after === undefined) break;
   }
   const [oldest = 0] = last;
-  const shown_from_ms = tally.count <= MAX_SHOWN ? 0 : oldest + 1;
+  const shown_from_ms = tally.count <= MAX_SHOWN ? window.from_ms : oldest + 1;
   return { tally, root: edge.root(), shown_from_ms };
 }
 
-/** The receipt of an entry with its place under a checkpoint, which it waits for. */
+/** The receipt of an entry with its inclusion proof. Waits for a checkpoint that covers the entry. */
 export async function placedReceipt(log: LogView, index: number): Promise<JsonObject> {
   const { size, note } = await log.covering(index + 1);
   const receipt = log.receipt(index);

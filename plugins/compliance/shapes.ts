@@ -3,7 +3,7 @@
 
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
-import { Count, Hex32, Millis, Nullable, SessionRef } from '../contract/index.ts';
+import { Count, EntityName, Hex32, Millis, Nullable, SessionRef } from '../contract/index.ts';
 import { STATUSES } from './catalogs.ts';
 
 const Time = Type.String({ description: 'RFC 3339, UTC.' });
@@ -21,27 +21,29 @@ const EvidenceSchema = exactly({
   entry_ids: Type.Array(EntryId, { maxItems: 20, description: 'The first ones.' }),
 });
 
-/** What both documents say of their session. */
+const period = {
+  from: Nullable({ ...Time, description: 'Of the first entry.' }),
+  to: Nullable({ ...Time, description: 'Of the last entry.' }),
+  as_of_ms: { ...Millis, description: 'Log time up to which the chain was read.' },
+};
+
+/** What all documents say of what they are about. */
 const about = {
-  session_id: Type.String(),
-  session_ref: SessionRef,
   origin: Type.String({ description: 'The log.' }),
   tenant_ref: Type.String({ pattern: '^[A-Za-z0-9_-]{22}$' }),
   sandbox: Type.Boolean(),
-  period: exactly({
-    from: Nullable({ ...Time, description: 'Of the first entry.' }),
-    to: Nullable({ ...Time, description: 'Of the last entry.' }),
-    as_of_ms: { ...Millis, description: 'Log time up to which the session was read.' },
-  }),
+  period: exactly(period),
   entries: Count,
   entries_root: {
     ...Hex32,
-    description:
-      'RFC 6962 root over the entries of the session, oldest first; a leaf hash is an entry_hash.',
+    description: 'RFC 6962 root over these entries, oldest first; a leaf hash is an entry_hash.',
   },
   sealed_at: Time,
   does_not_assert: Type.Array(Type.String()),
 };
+
+/** The same of a session. */
+const aboutSession = { session_id: Type.String(), session_ref: SessionRef, ...about };
 
 /** What travels with a document and is not under its commitment, because each proves itself. */
 const beside = {
@@ -99,51 +101,88 @@ export const ClocksSchema = Type.Array(
   }),
 );
 
+/** What reports of sessions and of systems say alike. */
+const said = {
+  regulation: exactly({
+    id: Type.String(),
+    name: Type.String(),
+    article: Type.String(),
+    title: Type.String(),
+    source: Type.String(),
+    application: Type.Array(
+      exactly({ scope: Type.String(), from: Type.String(), source: Type.String() }),
+    ),
+  }),
+  event_counts: exactly({ total: Count, by_type: Counts, by_event_type: Counts }),
+  classification_counts: exactly({ SAFE: Count, VIOLATION: Count, CRISIS: Count, ERROR: Count }),
+  checklist: Type.Array(
+    exactly({
+      id: Type.String(),
+      title: Type.String(),
+      requirement: Type.String(),
+      status: Type.Enum([...STATUSES]),
+      evidence: EvidenceSchema,
+      note: Type.String(),
+    }),
+  ),
+  incident_count: Count,
+  incidents: Type.Array(IncidentSchema),
+  incident_clocks: ClocksSchema,
+  applicability_note: Type.String(),
+};
+
+const retained = {
+  minimum_days: Count,
+  articles: Type.Array(Type.String()),
+  text: Type.String(),
+  retain_until: Time,
+  erased: { ...EvidenceSchema, description: 'Entries whose texts were erased on request.' },
+};
+
 /** GET /compliance/eu-ai-act/article-12. */
 export const ReportSchema = exactly(
   {
     schema: Type.Literal('svc-article-12-report-v1'),
-    regulation: exactly({
-      id: Type.String(),
-      name: Type.String(),
-      article: Type.String(),
-      title: Type.String(),
-      source: Type.String(),
-      application: Type.Array(
-        exactly({ scope: Type.String(), from: Type.String(), source: Type.String() }),
-      ),
-    }),
-    ...about,
-    event_counts: exactly({ total: Count, by_type: Counts, by_event_type: Counts }),
-    classification_counts: exactly({ SAFE: Count, VIOLATION: Count, CRISIS: Count, ERROR: Count }),
-    checklist: Type.Array(
-      exactly({
-        id: Type.String(),
-        title: Type.String(),
-        requirement: Type.String(),
-        status: Type.Enum([...STATUSES]),
-        evidence: EvidenceSchema,
-        note: Type.String(),
-      }),
-    ),
+    ...aboutSession,
+    ...said,
     retention: exactly({
-      minimum_days: Count,
-      articles: Type.Array(Type.String()),
-      text: Type.String(),
-      retain_until: Time,
+      ...retained,
       hold_entry_id: Nullable({
         ...EntryId,
         description: 'Of the spoliation seal over the session: until it is released nothing goes.',
       }),
-      erased: { ...EvidenceSchema, description: 'Entries whose texts were erased on request.' },
     }),
-    incident_count: Count,
-    incidents: Type.Array(IncidentSchema),
-    incident_clocks: ClocksSchema,
-    applicability_note: Type.String(),
     ...beside,
   },
   { $id: 'Article12Report' },
+);
+
+/** GET /compliance/eu-ai-act/article-12/systems/{entity}. */
+export const SystemReportSchema = exactly(
+  {
+    schema: Type.Literal('svc-article-12-system-report-v1'),
+    entity: { ...EntityName, description: 'Stands for the system.' },
+    ...about,
+    period: exactly({
+      ...period,
+      from_ms: Millis,
+      until_ms: Nullable({ ...Millis, description: 'Null where no end was asked for.' }),
+    }),
+    ...said,
+    retention: exactly(retained),
+    ...beside,
+    opening_proof: Type.Optional(
+      Type.Object(
+        {},
+        {
+          description:
+            'Of the first entry of the period, where completeness_proof does not show it: its place on the chain ' +
+            'says how many entries are before the period.',
+        },
+      ),
+    ),
+  },
+  { $id: 'Article12SystemReport' },
 );
 
 const Row = exactly({
@@ -173,7 +212,7 @@ export const PackSchema = exactly(
       source: Type.String(),
       model_bulletin: Type.String(),
     }),
-    ...about,
+    ...aboutSession,
     exhibit_a: Exhibit,
     exhibit_b: Exhibit,
     exhibit_c: exactly({

@@ -1,18 +1,20 @@
-// The two documents as plain text, from the same object as the JSON. What a caller named is shown so that it can
-// start no line of its own. gateway/API.md §12.1, §12.2; NAIC AI Systems Evaluation Tool.
+// The two documents as plain text, rendered from the JSON object. Line breaks and control characters in names that
+// callers chose are escaped, so that they cannot forge a line. gateway/API.md §12.1, §12.2; NAIC AI Systems Evaluation
+// Tool.
 
 import type { JsonObject } from '../contract/index.ts';
+import { iso } from './checklist.ts';
 import type { Item } from './checklist.ts';
 import type { Evidence } from './session.ts';
 
-/** A text with what does not print, or turns the direction of a line, spelled out. */
+/** Escapes the characters of a text that do not print or that change the direction of a line. */
 export const printable = (text: string): string =>
   text.replace(
     /[\p{C}\p{Zl}\p{Zp}]/gu,
     (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
   );
 
-/** A status as people read it: `not_evidenced` is NOT EVIDENCED. */
+/** A status for readers: `not_evidenced` becomes NOT EVIDENCED. */
 export const spoken = (status: string): string => status.replaceAll('_', ' ').toUpperCase();
 
 /** The Article 12 report as text. */
@@ -43,13 +45,15 @@ export function reportText(report: JsonObject): string {
     'RETENTION',
     `  ${retention.text} (Article ${retention.articles.join(', ')})`,
     `  retain until: ${retention.retain_until}`,
-    `  spoliation hold: ${retention.hold_entry_id ?? 'none'}`,
+    ...(retention.hold_entry_id === undefined
+      ? []
+      : [`  spoliation hold: ${retention.hold_entry_id ?? 'none'}`]),
     `  texts erased on request: ${String(retention.erased.count)}`,
     '',
     'INCIDENTS',
-    ...(incidents.length === 0 ? ['  none recorded; that none happened is not shown'] : []),
+    ...(incidents.length === 0 ? ['  none recorded; this does not show that none happened'] : []),
     ...incidents.flatMap(({ entry_id, at, kind, clocks, reported_at }) => [
-      `  ${entry_id} at ${at}, ${kind ?? 'kind not said'}`,
+      `  ${entry_id} at ${at}, ${kind ?? 'kind not stated'}`,
       `    ${Object.entries(clocks)
         .map(([name, due]) => `${name} ${due}`)
         .join(', ')}`,
@@ -96,9 +100,15 @@ function shown(value: PackValue): string {
 
 function aboutLines(document: JsonObject): string[] {
   const { period, ...about } = document as unknown as AboutView;
+  const named =
+    about.entity === undefined
+      ? [
+          `session:      ${printable(about.session_id ?? '')}`,
+          `session_ref:  ${about.session_ref ?? ''}`,
+        ]
+      : [`entity:       ${about.entity}`, `requested:    ${asked(period)}`];
   return [
-    `session:      ${printable(about.session_id)}`,
-    `session_ref:  ${about.session_ref}`,
+    ...named,
     `log:          ${about.origin}${about.sandbox ? ' (sandbox)' : ''}`,
     `tenant_ref:   ${about.tenant_ref}`,
     `period:       ${period.from === null ? 'no entries' : `${period.from} to ${period.to ?? ''}`}`,
@@ -110,6 +120,10 @@ function aboutLines(document: JsonObject): string[] {
   ];
 }
 
+/** The requested period of a report of a system. */
+export const asked = ({ from_ms = 0, until_ms }: AboutView['period']): string =>
+  `${from_ms === 0 ? 'the beginning' : iso(from_ms)} to ${typeof until_ms === 'number' ? iso(until_ms) : 'the end'}`;
+
 function endLines(document: JsonObject): string[] {
   const { applicability_note, does_not_assert, checkpoint } = document as unknown as AboutView;
   return [
@@ -119,7 +133,7 @@ function endLines(document: JsonObject): string[] {
     'THIS DOES NOT ASSERT',
     ...does_not_assert.map((line) => `  ${line}`),
     '',
-    'CHECKPOINT (the JSON form has the proofs under it)',
+    'CHECKPOINT (the JSON form has its proofs)',
     checkpoint,
   ];
 }
@@ -135,14 +149,21 @@ function evidenceLines({ count, entry_ids }: Evidence): string[] {
 
 const lines = (all: readonly string[]): string => `${all.join('\n')}\n`;
 
-/** What both documents have, as text and page show it. */
+/** The members of both documents that the text and the page show. */
 interface AboutView {
-  readonly session_id: string;
-  readonly session_ref: string;
+  readonly session_id?: string;
+  readonly session_ref?: string;
+  /** In the report of a system instead of the session. */
+  readonly entity?: string;
   readonly origin: string;
   readonly tenant_ref: string;
   readonly sandbox: boolean;
-  readonly period: { readonly from: string | null; readonly to: string | null };
+  readonly period: {
+    readonly from: string | null;
+    readonly to: string | null;
+    readonly from_ms?: number;
+    readonly until_ms?: number | null;
+  };
   readonly entries: number;
   readonly entries_root: string;
   readonly sealed_at: string;
@@ -153,7 +174,7 @@ interface AboutView {
   readonly receipt: { readonly entry_id: string; readonly verify_url: string };
 }
 
-/** The report as text and page show it. */
+/** The members of the report that the text and the page show. */
 interface ReportView extends AboutView {
   readonly regulation: Readonly<Record<'name' | 'article' | 'title' | 'source', string>> & {
     readonly application: readonly Readonly<Record<'scope' | 'from' | 'source', string>>[];
@@ -167,7 +188,7 @@ interface ReportView extends AboutView {
     readonly text: string;
     readonly articles: readonly string[];
     readonly retain_until: string;
-    readonly hold_entry_id: string | null;
+    readonly hold_entry_id?: string | null;
     readonly erased: Evidence;
   };
   readonly incidents: readonly {

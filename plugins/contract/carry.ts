@@ -1,63 +1,64 @@
-// What a plugin takes over into a log that follows another one: the hook, and the entry type that it writes.
-// gateway/carry.ts runs the hooks when a successor is opened, before it takes any other entry.
+// Carrying a plugin's state into the successor of a closed log: the `carry` hook, and the entry type that it writes.
+// gateway/carry.ts runs the hooks when it opens a successor, before the successor accepts any other entry.
 //
-// A plugin's state is a function of one log. What a tenant owns, owes or is limited to therefore enters the
-// successor as entries of it: each `<plugin>.carried.v1` says one thing and names the entry of the earlier log that
-// it rests on, and its projection writes the same rows there. A replay of the successor alone rebuilds them, and
-// who has both logs checks each value against the entry that it names.
+// A plugin's rows are projected from one log only. State that must outlive the log (what a tenant owns, owes or is
+// limited to) is therefore appended to the successor: each entry `<plugin>.carried.v<N>` holds one item and names the
+// entry of an earlier log that is its source. Projecting it writes the same rows as in the closed log, so a replay of
+// the successor alone rebuilds them. A reader of both logs can compare each item with its source entry.
 
 import { Type } from 'typebox';
 import type { Static, TObject, TSchema } from 'typebox';
-import type { Draft, EntryType, Json, JsonObject, RowWriter, Sequenced } from '../../log/index.ts';
+import type { Draft, Json, JsonObject, RowWriter, Sequenced } from '../../log/index.ts';
 import type { LogView } from './log-view.ts';
 import { asSchema, EntryId, Hex32, SafeCount } from './schemas.ts';
+import { sentenceOf } from './sentences.ts';
+import type { EntryType } from './sentences.ts';
 
-/** One thing that goes over, as a plugin's `carry` hands it to the gateway. */
+/** One item that a plugin's `carry` hook yields. */
 export interface Carry {
   /** Which of the plugin's carried kinds it is. */
   readonly what: string;
-  /** A row that carrying it writes, as the plugin reads it. Where the successor has the row, it was carried before. */
+  /** Name of a row that projecting the item writes. If the successor already has the row, the item is skipped. */
   readonly row: string;
-  /** Whose it is; absent where it is no tenant's. */
+  /** The tenant that owns the item; absent if it belongs to no tenant. */
   readonly tenant_ref?: string;
-  /** What the entry says of it, by the schema of its kind. */
+  /** The member `value` of the entry, by the schema of its kind. */
   readonly value: JsonObject;
   /**
-   * Index of the entry that it rests on; the last entry of the closed log unless given, which a sum over many
-   * entries rests on.
+   * Index of the source entry. The default is the last entry of the closed log, which fits a sum over many entries.
    */
   readonly index?: number;
-  /** The log of that entry, where the closed log itself had the thing from an earlier one. */
+  /** Number of the source entry's log, if the closed log had itself received the item from an earlier log. */
   readonly log_number?: number | undefined;
-  /** Entries of other types that say the same in the successor; they stand before it in its group. */
+  /** Entries of other types that repeat the item in the successor. They precede it in its group. */
   readonly drafts?: readonly Draft[];
 }
 
-/** Where a carried thing comes from: the log by its number, and the entry there. */
+/** The source of a carried item: the number of a log, and an entry of that log. */
 export interface RestsOn {
   readonly log_number: number;
   readonly index: number;
-  /** Absent, as the hash is, where that log is not served any more. */
+  /** Absent, like the hash, if the service no longer serves that log. */
   readonly entry_id?: string;
   /** Leaf hash of the entry, in hex. */
   readonly leaf_hash?: string;
 }
 
-/** A carried thing as its projection gets it. */
+/** A carried item, as its `project` function receives it. */
 export interface Carried<V> {
   readonly value: V;
   readonly rests_on: RestsOn;
-  /** Empty where it is no tenant's. */
+  /** Empty if the item belongs to no tenant. */
   readonly tenant_ref: string;
 }
 
-/** A kind of carried things: what its entries say, and which rows follow. */
+/** A kind of carried items: the schema of its `value`, and the rows that an item writes. */
 export interface CarriedKind {
   readonly schema: TObject;
   readonly project: (carried: Carried<JsonObject>, rows: RowWriter) => void;
 }
 
-/** Types a kind by its own schema. `project` writes the rows that the closed log had. */
+/** Infers the types of a kind from its schema. `project` writes the rows that the closed log had. */
 export function carriedKind<V extends TObject>(
   schema: V,
   project: (carried: Carried<Static<V>>, rows: RowWriter) => void = () => undefined,
@@ -65,15 +66,18 @@ export function carriedKind<V extends TObject>(
   return { schema, project: project as CarriedKind['project'] };
 }
 
-/** Name of an entry type by which a plugin carries. */
+/** Name of a plugin's entry type for carried items. */
 const carriedTypeName = (plugin: string, version: number): string =>
   `${plugin}.carried.v${String(version)}`;
 
 /**
- * Name of the entry type by which a plugin carries now: the newest `<plugin>.carried.v<N>` among its types. The older
- * ones only project what earlier releases carried. Undefined where the plugin has none.
+ * Name of the newest entry type `<plugin>.carried.v<N>` of a plugin, which new items use. The older ones only project
+ * the items of earlier releases. Undefined if the plugin has none.
  */
-export function carriedName(plugin: string, types: readonly EntryType[]): string | undefined {
+export function carriedName(
+  plugin: string,
+  types: readonly Pick<EntryType, 'name'>[],
+): string | undefined {
   const prefix = `${plugin}.carried.v`;
   const versions = types
     .map(({ name }) => (name.startsWith(prefix) ? Number(name.slice(prefix.length)) : 0))
@@ -92,8 +96,8 @@ const RestsOnMembers = Type.Object(
 );
 
 /**
- * `<plugin>.carried.v<version>`: the type that a plugin with a `carry` hook lists among its types. A change of the kinds
- * is a new version; the plugin then lists the older type too.
+ * The entry type `<plugin>.carried.v<version>`, which a plugin with a `carry` hook must list among its types. Changed
+ * kinds need a new version; the plugin then lists the older type as well.
  */
 export function carriedType(
   plugin: string,
@@ -113,6 +117,10 @@ export function carriedType(
     name: carriedTypeName(plugin, version),
     schema: asSchema(members),
     keys: [],
+    sentence: sentenceOf<{ readonly what: string; readonly rests_on: RestsOn }>(
+      ({ what, rests_on: { index, log_number } }) =>
+        `A ${what} of the layer ${plugin} was carried over from entry ${index} of log number ${log_number}.`,
+    ),
     project({ statement }: Sequenced, rows: RowWriter): void {
       const { what, value, rests_on, tenant_ref = '' } = statement;
       kinds[what as string]?.project(
@@ -127,14 +135,14 @@ export function carriedType(
   };
 }
 
-/** The place of a carried thing as rows keep it: an index, and the number of the log that it is an index of. */
+/** The place of an entry as a row stores it: its index, and the number of its log. */
 export interface CarriedPlace {
   readonly index: number;
-  /** Absent where the index is one of the log that has the row. */
+  /** Absent if the entry is in the log that has the row. */
   readonly log_number?: number;
 }
 
-/** The log that a row's index is of; `own` is the log that has the row. Null where that log is not served. */
+/** The log of a place; `own` is the log that has the row. Null if the service does not serve that log. */
 export function logOfPlace(
   logs: readonly LogView[],
   own: LogView,
@@ -144,12 +152,12 @@ export function logOfPlace(
   return logs.find(({ number }) => number === log_number) ?? null;
 }
 
-/** What answers with entries that stand already: a request's state (contract.ts). */
+/** The part of `RouteState` that `answerWithPlace` uses. */
 interface Answering {
   answerWith(indexes: readonly number[], log?: { readonly number: number }): Promise<void>;
 }
 
-/** Answers with the entry at a row's place, and `more` entries behind it, of the log that the place is of. */
+/** Answers with the entry at a place and the next `more` entries of the same log. */
 export async function answerWithPlace(
   ctx: { readonly state: Answering },
   { index, log_number }: CarriedPlace,
@@ -162,7 +170,7 @@ export async function answerWithPlace(
   );
 }
 
-/** Rows of a prefix in their order, a page at a time; the closed log that is carried from does not change. */
+/** Yields the rows of a prefix in order, reading a page at a time. The log must be closed, so that no row changes. */
 export async function* eachRow(
   log: LogView,
   prefix: string,
@@ -176,5 +184,5 @@ export async function* eachRow(
   }
 }
 
-/** The time at which a closed log ended: that of the map head behind its last entry. */
+/** The time at which a closed log ended: that of its last map head. */
 export const endedMs = (log: LogView): number => log.published().map_head_ms;

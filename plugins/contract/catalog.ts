@@ -1,5 +1,5 @@
-// Catalogs: where their files are, how a layer serves its own, and the illustrative arithmetic over it.
-// gateway/API.md §10.1; the numbers are in catalogs/, never here.
+// Catalogs: finding their files, the routes that serve a layer's catalog, and the illustrative arithmetic over it.
+// gateway/API.md §10.1. All numbers are in the JSON files of catalogs/.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { Type } from 'typebox';
@@ -11,23 +11,23 @@ import { route } from './route.ts';
 import type { Route, RouteContext } from './route.ts';
 import { memberShapes } from './schemas.ts';
 
-/** Where a layer's catalog stands and under which paths it is served. */
+/** The file of a layer's catalog and the paths under which it is served. */
 export interface Layer {
   readonly host: PluginHost;
-  /** File of catalogs/, with `schema`, `apis`, and `scale` where the layer has that route. */
+  /** File of catalogs/. It has `schema` and `apis`, and `scale` if the layer has that route. */
   readonly file: string;
   /** `/api/v1/absence`, before `/catalog` and `/scale`. */
   readonly base: string;
   readonly tag: string;
-  /** Path of the catalog where it is another than `<base>/catalog`. */
+  /** Path of the catalog, by default `<base>/catalog`. */
   readonly path?: string;
-  /** Members of the moment, which the file cannot know; they replace those of the same name. */
+  /** Members that change at run time. They replace members of the same name in the file. */
   readonly current?: (ctx: RouteContext) => object | Promise<object>;
-  /** Schemas of members of the moment that are more than the file shows. */
+  /** Schemas of those members of `current` whose shape the file does not show. */
   readonly currentMembers?: Readonly<Record<string, TSchema>>;
 }
 
-/** Members that every catalog has; the others are as its file has them. */
+/** Schemas of the members that every catalog has. The schemas of other members are derived from its file. */
 const catalogMembers = {
   schema: Type.String(),
   layer: Type.Object({ id: Type.String(), order: Type.Integer(), role: Type.String() }),
@@ -37,7 +37,10 @@ const catalogMembers = {
     Type.Object({
       method: Type.String(),
       path: Type.String(),
-      url: Type.String({ format: 'uri-template', description: 'RFC 6570, where it has a part.' }),
+      url: Type.String({
+        format: 'uri-template',
+        description: 'A URI, or an RFC 6570 template if the path has parameters.',
+      }),
     }),
   ),
 };
@@ -92,7 +95,7 @@ function catalogRoute(layer: Layer): Route {
 function scaleRoute({ base, tag }: Layer, catalog: JsonObject): Route {
   const model = scaleModelOf(catalog);
   const inputs = Object.entries(model.inputs).map(([name, input]): [string, TSchema] => {
-    const description = `${input.description} ${String(input.default)} unless given.`;
+    const description = `${input.description} The default is ${String(input.default)}.`;
     return [name, Type.Optional(Type.String({ pattern: SCALE_INPUT, description }))];
   });
   return route({
@@ -111,13 +114,13 @@ function scaleRoute({ base, tag }: Layer, catalog: JsonObject): Route {
   });
 }
 
-/** What of the host a catalog needs. */
+/** The members of the host that a catalog needs. */
 export type CatalogHost = Pick<PluginHost, 'catalog' | 'url'>;
 
 const BASE = '{base_url}';
 const DEPTH = 4;
 
-/** The catalog of a file of catalogs/, as it is served at `path`: with `url`, and a `url` in each of `apis`. */
+/** A catalog as it is served at `path`: references resolved, `url` added to it and to each of its `apis`. */
 export function servedCatalog(host: CatalogHost, file: string, path: string): JsonObject {
   const catalog = resolved(host, host.catalog(file), 0) as JsonObject;
   const apis = catalog['apis'] as Readonly<Record<string, { readonly path: string }>>;
@@ -142,7 +145,7 @@ function resolved(host: CatalogHost, value: Json, depth: number): Json {
   );
 }
 
-/** What a reference of the form `<file>#/<member>/<member>` stands for; a broken one is a mistake of the package. */
+/** Resolves a reference of the form `<file>#/<member>/<member>`. Throws a plain error if the target is missing. */
 function referred(host: CatalogHost, $ref: string, depth: number): Json {
   const [file = '', pointer = ''] = $ref.split('#');
   let value: Json | undefined = host.catalog(file);
@@ -161,28 +164,31 @@ function packageRoot(start: URL): URL {
     }
     const above = new URL('..', folder);
     if (above.href === folder.href)
-      throw new Error('no catalogs/ beside a package.json above here');
+      throw new Error('no parent folder has both a package.json and catalogs/');
     folder = above;
   }
 }
 
-/** The file URL of a catalog, `path` relative to `catalogs/` with forward slashes; `..` is refused. */
+/** The file URL of a catalog. `path` is relative to `catalogs/`, with forward slashes and without `..`. */
 export function catalogUrl(path: string): URL {
   if (path.split('/').includes('..')) throw new Error(`catalog path leaves catalogs/: ${path}`);
   return new URL(`catalogs/${path}`, ROOT);
 }
 
-/** The bytes of a catalog file; throws the error of node:fs when it is missing. */
+/** Reads the bytes of a catalog file. Throws the error of node:fs if it is missing. */
 export function readCatalogBytes(path: string): Uint8Array {
   return readFileSync(catalogUrl(path));
 }
 
-/** A JSON catalog; the files ship with the package and are trusted, so the plain parser is enough. */
+/** Reads a JSON catalog. The files ship with the package, so JSON.parse is strict enough. */
 export function readCatalog(path: string): Json {
   return JSON.parse(readFileSync(catalogUrl(path), 'utf8')) as Json;
 }
 
-/** One result: the product of `product`, or the sum of `sum`; each names an input or an earlier result. */
+/**
+ * One result: the product of the values in `product`, or the sum of those in `sum`. Values are inputs or earlier
+ * results.
+ */
 export interface Formula {
   readonly name: string;
   readonly unit: string;
@@ -198,7 +204,7 @@ export interface ScaleModel {
   readonly formulas: readonly Formula[];
 }
 
-/** What `scale` answers, beside the catalog's schema. */
+/** The answer of the route `scale`, without `schema`. */
 export interface Scaled {
   readonly illustrative: true;
   readonly inputs: Readonly<Record<string, number>>;
@@ -216,7 +222,7 @@ const ONE = 1_000_000n;
 /** A decimal that `scale` accepts: at most 12 digits before the point and 6 after it. */
 export const SCALE_INPUT = decimalPattern({ whole: 12, fraction: DIGITS });
 
-/** Applies the formulas in order; inputs that are not given have the catalog's defaults. */
+/** Applies the formulas in order. Inputs that are not given have the catalog's defaults. */
 export function scale(model: ScaleModel, given: Readonly<Record<string, string>>): Scaled {
   const values = new Map<string, bigint>();
   for (const [name, input] of Object.entries(model.inputs)) {
@@ -246,7 +252,7 @@ function numberOf(value: bigint): number {
   return Number(printDecimal(value, DIGITS));
 }
 
-/** The `scale` of a catalog document; every catalog that is served with a scale has one. */
+/** The `scale` of a catalog document; throws a plain error if it has none. */
 export function scaleModelOf(catalog: Json): ScaleModel {
   const { scale: model } = catalog as { readonly scale?: ScaleModel };
   if (model === undefined) throw new Error('the catalog has no scale');

@@ -1,14 +1,14 @@
-// Exact decimals: readings, thresholds, quantities and amounts of money are never floats.
+// Exact decimals for readings, thresholds, quantities and amounts of money, which are never floats.
 // gateway/API.md §1.3, log/FORMAT.md §2.
 //
-// A decimal is held as a bigint that counts units of 10^-digits. Amounts of money count micro-USD (6 digits). What the
-// foundry computes with has 24 digits, so that quotients and halves of 18-digit decimals stay exact enough to be rounded
-// once. Each route states how many digits it accepts as a `DecimalGrammar`.
+// A decimal is a bigint that counts units of 10^-digits. Amounts of money count micro-USD (6 digits). The foundry
+// computes with 24 digits, so that quotients and halves of 18-digit decimals need to be rounded only once. Each route
+// states the number of digits that it accepts as a `DecimalGrammar`.
 
 import { Type } from 'typebox';
 import { ApiError } from './errors.ts';
 
-/** How many digits a decimal has at most on either side of the point, and whether it may be negative. */
+/** The largest number of digits before and after the decimal point, and whether the decimal may be negative. */
 export interface DecimalGrammar {
   readonly whole: number;
   readonly fraction: number;
@@ -20,7 +20,7 @@ export function decimalPattern({ whole, fraction, signed = false }: DecimalGramm
   return `^${signed ? '-?' : ''}(0|[1-9][0-9]{0,${whole - 1}})(\\.[0-9]{1,${fraction}})?$`;
 }
 
-/** Parses a decimal of a grammar that has at most `digits` digits behind the point. */
+/** Parses a valid decimal with at most `digits` digits after the point. */
 export function parseDecimal(text: string, digits: number): bigint {
   const negative = text.startsWith('-');
   const [whole = '0', fraction = ''] = text.replace('-', '').split('.');
@@ -28,7 +28,7 @@ export function parseDecimal(text: string, digits: number): bigint {
   return negative ? -value : value;
 }
 
-/** The decimal of a value with all of its digits behind the point. */
+/** Formats a value with exactly `digits` digits after the point. */
 export function fixedDecimal(value: bigint, digits: number): string {
   const all = magnitude(value)
     .toString()
@@ -36,17 +36,17 @@ export function fixedDecimal(value: bigint, digits: number): string {
   return `${value < 0n ? '-' : ''}${all.slice(0, -digits)}.${all.slice(-digits)}`;
 }
 
-/** The shortest decimal of a value. */
+/** Formats a value as the shortest decimal. */
 export function printDecimal(value: bigint, digits: number): string {
   return fixedDecimal(value, digits).replace(/\.?0+$/, '');
 }
 
 /**
- * Parses a decimal of a request: text, or a JSON number by its shortest decimal form.
+ * Parses a decimal of a request: a string, or a JSON number, which is read in its shortest decimal form.
  *
  * @param param the member of the request, for the error
- * @param digits digits behind the point of the result, not fewer than the grammar has
- * @throws ApiError 400 `parameter_invalid` if the grammar does not have the input
+ * @param digits digits after the point of the result, at least as many as the grammar allows
+ * @throws ApiError 400 `parameter_invalid` if the input does not match the grammar
  */
 export function decimalOf(
   input: string | number,
@@ -65,7 +65,7 @@ export function decimalOf(
 
 const SCIENTIFIC = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/u;
 
-/** A number without its exponent; null for one that no grammar has. */
+/** Formats a number without an exponent. Null if its magnitude is beyond every grammar. */
 function withoutExponent(value: number): string | null {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] =
     SCIENTIFIC.exec(String(value)) ?? [];
@@ -86,7 +86,7 @@ export function divided(value: bigint, by: bigint): bigint {
   return value < 0n ? -half : half;
 }
 
-/** |value|. */
+/** The absolute value. */
 export function magnitude(value: bigint): bigint {
   return value < 0n ? -value : value;
 }
@@ -100,9 +100,12 @@ export const DECIMAL = decimalPattern(STATED);
 /** A decimal of a statement. */
 export const DecimalText = Type.String({ pattern: DECIMAL });
 
-/** A decimal of a request: text, or a JSON number by its shortest decimal form. */
+/** A decimal of a request: a string, or a JSON number, which is read in its shortest decimal form. */
 export const DecimalInput = Type.Union([
-  Type.String({ pattern: DECIMAL, description: 'At most 31 digits before the point, 18 behind.' }),
+  Type.String({
+    pattern: DECIMAL,
+    description: 'At most 31 digits before the point, 18 after it.',
+  }),
   Type.Number(),
 ]);
 
@@ -111,17 +114,17 @@ const WORKING = 24;
 /** A decimal in units of 10^-24. */
 export type Exact = bigint;
 
-/** A decimal of a request in units of 10^-24; 400 `parameter_invalid` for what `DECIMAL` does not match. */
+/** Parses a decimal of a request into units of 10^-24. Throws 400 `parameter_invalid` if `DECIMAL` does not match. */
 export function exactOf(input: string | number, param: string): Exact {
   return decimalOf(input, param, STATED, WORKING);
 }
 
-/** A decimal of a statement or a catalog in units of 10^-24. */
+/** Parses a decimal of a statement or a catalog into units of 10^-24. */
 export function exact(text: string): Exact {
   return parseDecimal(text, WORKING);
 }
 
-/** The shortest decimal, rounded half away from zero to the 18 digits that a statement has. */
+/** Formats the shortest decimal, rounded half away from zero to the 18 digits that statements allow. */
 export function decimalText(value: Exact): string {
   const { fraction } = STATED;
   return printDecimal(divided(value, 10n ** BigInt(WORKING - fraction)), fraction);
@@ -150,4 +153,41 @@ export function microUsdOf(input: string | number, param: string, max: bigint): 
 /** Micro-USD in USD, as text. */
 export function usdText(micro_usd: bigint | number): string {
   return printDecimal(BigInt(micro_usd), MICRO);
+}
+
+/** An amount in atomic units: a number up to 2^53 - 1, above it decimal digits. */
+export type Atomic = number | string;
+
+const LARGEST_NUMBER = Number.MAX_SAFE_INTEGER;
+/** 78 digits hold 2^256 - 1, the largest amount of a token contract. */
+const ATOMIC_DIGITS = '^(0|[1-9][0-9]{0,77})$';
+
+const atomicSchema = (pattern: string, description: string) =>
+  Type.Unsafe<Atomic>({
+    type: ['integer', 'string'],
+    ...{ minimum: 0, maximum: LARGEST_NUMBER, pattern, description },
+  });
+
+/** An amount in atomic units in a request. */
+export const AtomicInput = atomicSchema(
+  ATOMIC_DIGITS,
+  'An integer up to 2^53 - 1, or a string of at most 78 digits.',
+);
+
+/** An amount in atomic units in a statement; see `atomicOf`. */
+export const AtomicAmount = atomicSchema(
+  '^[1-9][0-9]{15,77}$',
+  'An integer up to 2^53 - 1; above it a string of digits.',
+);
+
+/** Whether a value matches `AtomicInput`, for members that no schema checks. */
+export const isAtomic = (value: unknown): value is Atomic =>
+  typeof value === 'string'
+    ? new RegExp(ATOMIC_DIGITS, 'u').test(value)
+    : Number.isSafeInteger(value) && (value as number) >= 0;
+
+/** The canonical form of an amount in a statement: a number up to 2^53 - 1, a string of digits above it. */
+export function atomicOf(amount: Atomic | bigint): Atomic {
+  const value = BigInt(amount);
+  return value <= LARGEST_NUMBER ? Number(value) : String(value);
 }

@@ -1,4 +1,4 @@
-// The entity of a request, and whether a surface of it is declared. log/FORMAT.md §4; gateway/API.md §9.1.
+// Which entity a request acts for, and whether a surface of it is declared. log/FORMAT.md §4; gateway/API.md §9.1.
 
 import { Type } from 'typebox';
 import { isInForce } from '../../log/index.ts';
@@ -8,14 +8,14 @@ import type { LogView } from './log-view.ts';
 import type { Caller } from './route.ts';
 import { EntityName } from './schemas.ts';
 
-/** What the entities begin with that an enrollment makes for an insured (gateway/API.md §8.3). */
+/** Prefix of the entities that an enrollment creates for an insured (gateway/API.md §8.3). */
 export const INSURED_ENTITY = 'insured:';
-/** Sorts behind every name that begins so: names of entities end at `z`. */
+/** Sorts after every name with that prefix, because names of entities have no character above `z`. */
 const BEHIND_INSURED = `${INSURED_ENTITY}~`;
 
 /**
- * Up to two of the entities that a tenant claimed for itself, in the order of their names. Those of its insured do
- * not count: they are never the default of a request.
+ * Up to two of the entities that a tenant claimed for itself, ordered by name. Entities of its insured are left out,
+ * because they are never the default of a request.
  */
 export async function ownEntities(log: LogView, tenant_ref: string): Promise<readonly string[]> {
   const first = await log.entitiesOf(tenant_ref, 2);
@@ -25,10 +25,9 @@ export async function ownEntities(log: LogView, tenant_ref: string): Promise<rea
 }
 
 /**
- * The entity of a request: the one it names, else the only one of its tenant. Without a claim there is
- * none; with several the request must say which.
+ * The entity of a request: the one that it names, else the only one of its tenant. Undefined if the tenant has none.
  *
- * @throws ApiError `parameter_missing`
+ * @throws ApiError `parameter_missing` if the request names none and the tenant has several
  */
 export async function entityOf(
   log: LogView,
@@ -43,20 +42,20 @@ export async function entityOf(
   });
 }
 
-/** The member `entity` of an act that can be an attempt; see `actingEntity`. */
+/** The member `entity` of a request that may become an attempt; see `actingEntity`. */
 export const ActEntity = Type.Optional(
   Type.Union([EntityName, Type.Null()], {
     description:
-      'The only entity of the tenant unless given. A tenant with several must name one; null says that the act ' +
-      'belongs to none.',
+      'The entity of the act. The default is the only entity of the tenant; a tenant with several must name one. ' +
+      'With null the act belongs to no entity.',
   }),
 );
 
 /**
- * The entity of an act that can be an attempt: the one that the request names, none where it says null, else the only
- * one of the tenant.
+ * The entity of an act that may be an attempt: the one that the request names, none for null, else the only one of the
+ * tenant.
  *
- * @throws ApiError `parameter_missing` where the tenant has several, and for a surface without an entity
+ * @throws ApiError `parameter_missing` if the tenant has several, or if there is a surface but no entity
  */
 export async function actingEntity(
   log: LogView,
@@ -68,7 +67,7 @@ export async function actingEntity(
   throw new ApiError('parameter_missing', 'a surface needs its entity', { param: 'entity' });
 }
 
-/** Whether the manifest in force at this time lists the surface. */
+/** Whether the entity's manifest is in force at this time and lists the surface. */
 export function isDeclared(
   surfaces: SurfaceReader,
   entity: string,

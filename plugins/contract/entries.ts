@@ -1,5 +1,5 @@
-// Finding entries: by the name that a caller gives, by the log that a request asks, and in logs that follow each other.
-// gateway/API.md §1.4, §3.3, §5; log/FORMAT.md §1, §4, §6.
+// Finding entries, windows and sessions in the served logs: by entry id or hash, by the kind of log, and across a log
+// and its predecessors. gateway/API.md §1.4, §3.3, §5; log/FORMAT.md §1, §4, §6.
 
 import { Type } from 'typebox';
 import { fromHex, isLogError } from '../../log/index.ts';
@@ -12,13 +12,15 @@ import type { AnsweredEntry, AnsweredReceipt, Caller } from './route.ts';
 const ENTRY_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const HASH = /^[0-9a-f]{64}$/;
 
-/** What a caller wrote as the name of an entry: an entry id, or an entry hash without its prefix; null when it is neither. */
+/**
+ * Normalises an entry id or entry hash that a caller wrote: lower case, no `sha256:` or `0x`. Null if it is neither.
+ */
 export function entryName(written: string): string | null {
   const name = written.toLowerCase().replace(/^(sha256:|0x)/, '');
   return ENTRY_ID.test(name) || HASH.test(name) ? name : null;
 }
 
-/** Index of the entry of an entry id or an entry hash. */
+/** Index of the entry with this entry id or entry hash (see `entryName`); null if the log has none. */
 export const indexNamed = (log: LogView, name: string): number | null =>
   HASH.test(name) ? log.indexOfHash(fromHex(name, 32)) : log.indexOfEntry(name);
 
@@ -28,7 +30,7 @@ interface FoundEntry {
   readonly index: number;
 }
 
-/** The entry of a name in the logs of these kinds, of each the newest log first. */
+/** Finds an entry by id or hash in the logs of these kinds. Newer logs of a kind are searched first. */
 export function findEntry(
   host: PluginHost,
   kinds: readonly Kind[],
@@ -41,14 +43,14 @@ export function findEntry(
   return null;
 }
 
-/** The same; `resource_missing` where there is none. */
+/** Like `findEntry`, but throws `resource_missing` if there is no such entry. */
 export function entryNamed(host: PluginHost, kinds: readonly Kind[], name: string): FoundEntry {
   const found = findEntry(host, kinds, name);
   if (found !== null) return found;
   throw new ApiError('resource_missing', 'the log has no such entry', { param: 'entry_id' });
 }
 
-/** An entry of the log as answers have it. */
+/** An entry of a log in the form that `respond` gets. */
 export function answeredEntry(log: LogView, index: number): AnsweredEntry {
   const receipt = log.receipt(index);
   if (receipt === null) throw new Error(`entry ${String(index)} has no receipt`);
@@ -56,7 +58,13 @@ export function answeredEntry(log: LogView, index: number): AnsweredEntry {
   return { index, entry_id, issued_at_ms, statement: receipt, receipt: receipt as AnsweredReceipt };
 }
 
-/** How many entries a chain has up to the end of an absence document's window, by what closes it there. */
+/** The first entry of the group that `respond` got. A route that appends an entry always has one. */
+export function firstOf([entry]: readonly AnsweredEntry[]): AnsweredEntry {
+  if (entry === undefined) throw new Error('the group of this answer has no entry');
+  return entry;
+}
+
+/** The number of entries of a chain up to the end of an absence document's window, read from the document's proof. */
 export function countOf({ proof }: JsonObject, key: ChainKey): number {
   const closing = proof as unknown as
     | { readonly type: 'never' }
@@ -73,7 +81,7 @@ export function countOf({ proof }: JsonObject, key: ChainKey): number {
 /** The parameter `log` of a public read. */
 export const LogName = Type.Optional(
   Type.Union([Type.Literal('live'), Type.Literal('sandbox')], {
-    description: 'Which log; that of the key unless given, and live without a key.',
+    description: 'Which log. The default is the log of the key, and the live log without a key.',
   }),
 );
 
@@ -81,15 +89,15 @@ export const LogName = Type.Optional(
 export const LogOfEntry = Type.Optional(
   Type.Union([Type.Literal('live'), Type.Literal('sandbox')], {
     description:
-      'Which log; that of the key unless given, and without a key both, the live one first.',
+      'Which log. The default is the log of the key. Without a key both are searched, the live one first.',
   }),
 );
 
-/** The kind that a read is about: its parameter says so, else the key; nothing of one is found in the other. */
+/** The kind of log that a read is about: that of its parameter `log`, else that of the key. */
 export const kindOf = (asked: Kind | undefined, caller: Caller): Kind =>
   asked ?? (caller.key_id === null ? 'live' : caller.kind);
 
-/** The kinds that a read of one entry searches, in this order: without a key an entry may be in either. */
+/** The kinds of log that a read of one entry searches, in this order. Without a key and a parameter it is both. */
 export function kindsOf(asked: Kind | undefined, caller: Caller): readonly Kind[] {
   if (asked !== undefined) return [asked];
   return caller.key_id === null ? ['live', 'sandbox'] : [caller.kind];
@@ -97,12 +105,12 @@ export function kindsOf(asked: Kind | undefined, caller: Caller): readonly Kind[
 
 type Logs = Pick<PluginHost, 'log' | 'logs' | 'url'>;
 
-/** The parameter `log_number` of what is asked about a session. */
+/** The parameter `log_number` of a read of a session. */
 export const LogNumber = Type.Optional(
   Type.String({
     pattern: '^[1-9][0-9]{0,8}$',
     description:
-      'Which log, of those that followed each other; the only one that has the session unless given.',
+      'Number of the log, if the log has predecessors. Required only if several logs have the session.',
   }),
 );
 
@@ -113,11 +121,11 @@ export interface LogWindow {
   readonly to_ms: number;
 }
 
-/** `live/1`, as the addresses of the log have it. */
+/** `live/1`, as in the URLs of the log. */
 export const logName = ({ kind, number }: Pick<LogView, 'kind' | 'number'>): string =>
   `${kind}/${String(number)}`;
 
-/** Where a log itself says what stands on a chain, with the proof that this is all. */
+/** URL of the log's lookup of a chain, which answers with the entries and a proof of completeness. */
 export function lookupUrl(
   host: Pick<PluginHost, 'url'>,
   log: Pick<LogView, 'kind' | 'number'>,
@@ -128,10 +136,10 @@ export function lookupUrl(
 }
 
 /**
- * A window by the logs whose time it reaches into, oldest first. Between two logs nothing was logged; where it lies
- * there whole, the newest one answers.
+ * Splits a window by the logs that cover it, oldest first. A window that lies between the end of one log and the start
+ * of the next is given to the newest log.
  *
- * @throws ApiError `parameter_invalid` where it reaches into the time of a log that is not served
+ * @throws ApiError `parameter_invalid` if the window overlaps the time of a log that the service does not serve
  */
 export function windowsOf(
   host: Logs,
@@ -146,8 +154,8 @@ export function windowsOf(
     const began_ms = log.beganMs();
     if (before.number !== log.number - 1 && from_ms < began_ms && to_ms > before.ended_ms) {
       const message =
-        `the window begins before ${log.origin}, and the log before that is not served here: ` +
-        `this one answers from ${String(began_ms)} on`;
+        `the window begins before ${log.origin}, and this service does not have the log before it: ` +
+        `from_ms must be at least ${String(began_ms)}`;
       throw new ApiError('parameter_invalid', message, { param: 'from_ms' });
     }
     const ended_ms = log === newest ? Infinity : log.published().map_head_ms;
@@ -159,7 +167,7 @@ export function windowsOf(
 }
 
 /**
- * Refuses a window that begins before the newest log, where the answer is of one log alone.
+ * Refuses a window that begins before the newest log, for answers that cannot span several logs.
  *
  * @throws ApiError `parameter_invalid`
  */
@@ -169,22 +177,22 @@ export function checkWithinNewest(host: Logs, kind: Kind, from_ms: number, key: 
   if (from_ms >= began_ms) return log;
   const before = host.logs(kind).find(({ number }) => number === log.number - 1);
   const message =
-    `the window begins before ${log.origin}, which answers from ${String(began_ms)} on; ` +
+    `the window begins before ${log.origin}: from_ms must be at least ${String(began_ms)}; ` +
     (before === undefined
-      ? 'the log before it is not served here'
-      : `for the log before it ${lookupUrl(host, before, key)} answers`);
+      ? 'this service does not have the log before it'
+      : `read the log before it at ${lookupUrl(host, before, key)}`);
   throw new ApiError('parameter_invalid', message, { param: 'from_ms' });
 }
 
-/** A session as one log names it. */
+/** A session in one log. */
 export interface LogSession {
   readonly log: LogView;
   readonly session_ref: string;
-  /** Its entries there up to the newest checkpoint. */
+  /** Number of its entries in the log, up to the newest checkpoint. */
   readonly count: number;
 }
 
-/** What each served log of the caller has of a session, oldest first. */
+/** A session of the caller in each served log, oldest log first. */
 export function sessionsOf(
   host: Logs,
   caller: Caller,
@@ -194,22 +202,22 @@ export function sessionsOf(
     const session_ref = caller.sessionRef(session_id, log.origin);
     const key: ChainKey = ['session', session_ref];
     const { map_head_ms: at } = await log.covering(log.size());
-    // The last moment alone: what closes it counts the chain up to there.
+    // A window of one millisecond is enough: its proof states the length of the whole chain.
     const count = countOf(await log.lookup({ key, from_ms: at, to_ms: at }), key);
     return { log, session_ref, count };
   });
   return Promise.all(found);
 }
 
-/** Whether a log that the newest one follows, however far behind, is not served: what it had is not known here. */
+/** Whether the service lacks any predecessor of the newest log. */
 export const isLogMissing = (host: Logs, kind: Kind): boolean =>
   host.logs(kind).length < host.log(kind).number;
 
 /**
- * The log that a question about a session is for: the one that was asked for, else the only one that has it, else
- * the newest.
+ * The log in which a request reads a session: that of `asked` (the parameter `log_number`), else the only log that has
+ * the session, else the newest.
  *
- * @throws ApiError `parameter_invalid` where several have it, or one may that is not served
+ * @throws ApiError `parameter_invalid` if several logs have the session, or a log that is not served may have it
  */
 export async function sessionLog(
   host: Logs,
@@ -221,7 +229,7 @@ export async function sessionLog(
   if (asked !== undefined) {
     const log = host.logs(caller.kind).find(({ number }) => String(number) === asked);
     if (log === undefined) {
-      throw new ApiError('parameter_invalid', `${caller.kind}/${asked} is not served here`, {
+      throw new ApiError('parameter_invalid', `this service has no log ${caller.kind}/${asked}`, {
         param: 'log_number',
       });
     }
@@ -233,37 +241,40 @@ export async function sessionLog(
   const [only, another] = having;
   if (another !== undefined) {
     const counts = having.map(({ log, count }) => `${logName(log)} (${String(count)} entries)`);
-    const message = `the session is in several logs, ${counts.join(' and ')}: log_number says which is asked`;
+    const message = `the session is in several logs, ${counts.join(' and ')}: choose one with log_number`;
     throw new ApiError('parameter_invalid', message, { param: 'log_number' });
   }
   if (only !== undefined) return only;
   if (isLogMissing(host, caller.kind)) {
-    const message = `no log here has the session, and not every log before ${newest.origin} is served here: log_number says which is asked`;
+    const message =
+      `no log of this service has the session, and a log before ${newest.origin} is missing here: ` +
+      'choose a log with log_number';
     throw new ApiError('parameter_invalid', message, { param: 'log_number' });
   }
   return { log: newest, session_ref: caller.sessionRef(session_id) };
 }
 
-/** Characters that the embedded classifier judges in what 1 stands for, as measured. */
-const CHARS = 8000;
+/** Characters that the embedded classifier judges at a cost of 1 (measured). */
+const CHARS_PER_COST = 8000;
 
-/** What a request costs that classifies a text. */
-export const textCost = (text: string | undefined): number => 1 + (text ?? '').length / CHARS;
+/** Cost of a request that classifies a text. */
+export const textCost = (text: string | undefined): number =>
+  1 + (text ?? '').length / CHARS_PER_COST;
 
-/** How many entries a chain has, as last published. */
+/** The number of entries of a chain at the last publication. */
 export async function chainCount(log: LogView, key: ChainKey): Promise<number> {
   const { map_head_ms: at } = log.published();
   try {
-    // The last moment alone: what closes it counts the chain up to there.
+    // A window of one millisecond is enough: its proof states the length of the whole chain.
     return countOf(await log.lookup({ key, from_ms: at, to_ms: at }, { limit: 1 }), key);
   } catch (error) {
-    // A log that has published nothing yet; what is wrong with the key is for the handler to say.
+    // The log has published nothing yet, or the key is invalid, which the handler reports.
     if (isLogError(error)) return 0;
     throw error;
   }
 }
 
-/** What a request costs that reads a whole session, with `entries` of it in what 1 stands for. */
+/** Cost of a request that reads a whole session; reading `entries` entries costs 1. */
 export async function sessionCost(
   host: PluginHost,
   caller: Caller,

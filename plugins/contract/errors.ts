@@ -1,5 +1,5 @@
-// The errors that a request may end with: one class, a closed union of codes (gateway/API.md §4.1).
-// Which status and type each code has stands in one table, gateway/http/problems.ts.
+// The errors of requests: one class, and a union of the gateway's codes (gateway/API.md §4.1).
+// The table in gateway/http/problems.ts has the HTTP status and the type of each code.
 
 /** The machine codes of the error envelope. */
 export type ApiErrorCode =
@@ -38,16 +38,17 @@ export type ApiErrorCode =
 
 /** An error code that a plugin declares; see `errorsOf`. */
 export interface DeclaredError<C extends string = string> {
-  /** Words of `a-z0-9`, joined by underscores. No other plugin and not the gateway has it. */
+  /** Words of `a-z0-9`, joined by underscores. Unique among all plugins and the gateway. */
   readonly code: C;
-  /** 400 to 499 or 502 to 504, but for 401, 405, 422 and 429, which are the gateway's own. */
+  /** 400 to 499 or 502 to 504, except 401, 405, 422 and 429, which only the gateway uses. */
   readonly status: number;
-  /** When a request ends with it: one plain sentence, for the table of codes. */
+  /** When the error occurs: one plain sentence, for the table of codes. */
   readonly sentence: string;
 }
 
 /**
- * The error codes of a plugin, as its member `errors` and its routes list them and as `ApiError` takes them:
+ * Declares the error codes of a plugin. The plugin lists them as its `errors`, routes name them, and `ApiError` takes
+ * them:
  *
  *     const notesErrors = errorsOf({ topic_closed: { status: 409, sentence: 'The topic takes no notes.' } });
  *     throw new ApiError(notesErrors.topic_closed, 'the topic was closed yesterday', { param: 'topic' });
@@ -64,27 +65,27 @@ export function errorsOf<const T extends Readonly<Record<string, Omit<DeclaredEr
   };
 }
 
-/** What may stand beside the code and the message. */
+/** Optional parts of an error. */
 export interface ApiErrorOptions extends ErrorOptions {
-  /** The offending parameter, `error.param` of the envelope: a member name or a path like `parties.0.id`. */
+  /** `error.param` of the envelope, the parameter that is wrong: a member name, or a path such as `parties.0.id`. */
   readonly param?: string;
-  /** Headers that the answer must carry, for example `Retry-After`. */
+  /** Headers of the answer, for example `Retry-After`. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Members of the answer beside `error`, for example `required` of a 428. */
   readonly members?: Readonly<Record<string, unknown>>;
 }
 
-/** The brand of errors of requests. It is registered, so that every copy of this package has the same one. */
+/** The brand of ApiErrors. It is in the global symbol registry, so all copies of this package share it. */
 const BRAND = Symbol.for('actlog.ApiError');
 
 /**
- * An expected failure of a request. Everything else that a handler throws is answered with a 500 that shows no cause,
- * and so is an ApiError with a code that no plugin declares.
+ * An expected failure of a request. Any other thrown value, and an ApiError with an undeclared code, is answered with a
+ * 500 that does not show the cause.
  */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly [BRAND] = true;
-  /** A code of the gateway, or one that a plugin declares. */
+  /** One of `ApiErrorCode`, or a code that a plugin declares. */
   readonly code: string;
   readonly param: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
@@ -99,6 +100,6 @@ export class ApiError extends Error {
   }
 }
 
-/** Whether a thrown value is an ApiError, of this copy of the package or of another one, such as a plugin's own. */
+/** Whether a thrown value is an ApiError, of this copy of the package or of another copy, such as a plugin's own. */
 export const isApiError = (thrown: unknown): thrown is ApiError =>
   thrown instanceof Error && BRAND in thrown;

@@ -1,12 +1,14 @@
 // The plugin contract, version 2: everything that a plugin may import, as `actlog/plugin` (plugins/GUIDE.md).
 //
 // Read plugin.ts first (what a plugin declares and what the host gives it), then route.ts (how a route is declared and
-// answered) and errors.ts. schemas.ts, entries.ts, entities.ts, log-view.ts, lists.ts, catalog.ts and decimal.ts hold what several
-// plugins need alike; carry.ts is the hook that moves a plugin's state into a successor log.
+// answered), sentences.ts (the sentence that describes an entry) and errors.ts. schemas.ts, entries.ts, entities.ts,
+// log-view.ts, lists.ts, catalog.ts and decimal.ts hold code that several plugins share. carry.ts is the hook that
+// moves a plugin's state into a successor log.
 
 export * from './plugin.ts';
 export * from './route.ts';
 export * from './errors.ts';
+export * from './sentences.ts';
 export * from './schemas.ts';
 export * from './entries.ts';
 export * from './entities.ts';
@@ -15,8 +17,9 @@ export * from './lists.ts';
 export * from './catalog.ts';
 export * from './carry.ts';
 export * from './decimal.ts';
+export * from './weeks.ts';
 
-// What plugins take from the log itself. A plugin reads a log through LogView, never through these.
+// Re-exports of the log package. A plugin reads a log only through LogView.
 
 // Values and errors of the log.
 export { FORMAT, isLogError, LOG_KINDS, LogError } from '../../log/index.ts';
@@ -26,7 +29,6 @@ export type {
   ChainKey,
   Disclosure,
   Draft,
-  EntryType,
   Json,
   JsonObject,
   KeyAlgorithm,
@@ -42,7 +44,7 @@ export type {
   Watch,
 } from '../../log/index.ts';
 
-// Encodings: strict JSON (`parseJson`), RFC 8785 (`canonical`), and hex and base64 in their one spelling.
+// Encodings: strict JSON (`parseJson`), RFC 8785 (`canonical`), and hex and base64, decoded only from canonical text.
 export {
   canonical,
   fromBase64,
@@ -55,11 +57,14 @@ export {
   toHex,
 } from '../../log/index.ts';
 
+// Small random values, cut from a buffer that is filled with one call to the system's generator.
+export { randomPiece } from '../../log/index.ts';
+
 // SHA-256 and Ed25519 by node:crypto, and RFC 6962 trees over lists that are not the log.
 export { listTree, native, RightEdge } from '../../log/index.ts';
 export type { ListTree } from '../../log/index.ts';
 
-// Surfaces: the hash of a manifest, and what it declares at a time (log/FORMAT.md §4).
+// Surfaces: the hash of a manifest, and what the manifest declares at a given time (log/FORMAT.md §4).
 export {
   declares,
   isInForce,
@@ -69,7 +74,7 @@ export {
   spanOf,
 } from '../../log/index.ts';
 
-// Offline checks with the keys that a caller trusts, as `actlog/verify` has them.
+// The offline checks of `actlog/verify`, made with the keys that the caller trusts.
 export {
   parsePolicy,
   trustedKeyOf,

@@ -1,10 +1,10 @@
-// The read door of a log, as the host gives it to a plugin.
+// The read-only interface of a log that the host gives to plugins.
 
 import { hash } from 'node:crypto';
 import { canonical, toBase64 } from '../../log/index.ts';
 import type { Json, JsonObject, Log, Published } from '../../log/index.ts';
 
-/** That the texts behind an entry were destroyed, by the entry that says so (gateway/API.md §1.2). */
+/** The entry that records that the private values of another entry were destroyed (gateway/API.md §1.2). */
 export interface Erasure {
   readonly entry_id: string;
   readonly index: number;
@@ -12,8 +12,8 @@ export interface Erasure {
 }
 
 /**
- * The read door of a log. Rows are those under the plugin's own prefix: `row('total')` of the plugin
- * `notes` is what its `project` put at `notes/total`.
+ * Reads a log. Names of rows are relative to the plugin: `row('total')` in the plugin `notes` reads the row that its
+ * `project` stored as `notes/total`.
  */
 export interface LogView extends Pick<
   Log,
@@ -43,31 +43,31 @@ export interface LogView extends Pick<
   | 'row'
   | 'rows'
 > {
-  /** When the time of this log begins: that of its first entry, and 0 where no log precedes it. */
+  /** The time of the log's first entry; 0 if the log has no predecessor. */
   beganMs(): number;
-  /** The erasure of what an entry committed to; null where nothing was erased. */
+  /** The erasure of an entry's private values; null if they were not erased. */
   erasure(entry_id: string): Erasure | null;
-  /** The receipt of an entry as the world sees it, without disclosures; null beyond the log. */
+  /** The public receipt of an entry, without disclosures; null if the log has no such index. */
   receipt(index: number): JsonObject | null;
   /**
-   * The newest publication once it covers so many entries, at once where it does; `log_unavailable` when the log
-   * publishes none within ten seconds.
+   * Resolves with the newest publication as soon as it covers this many entries. Rejects with `log_unavailable` after
+   * ten seconds.
    */
   covering(size: number): Promise<Published>;
   /**
-   * Resolves when nothing more can come into a window that ends at `to_ms`; `window_not_closed` with a
-   * Retry-After when that is not within `wait_ms`.
+   * Resolves when no further entry can get a time of `to_ms` or earlier. Rejects with `window_not_closed` and a
+   * Retry-After header if that does not happen within `wait_ms`.
    */
   windowClosed(to_ms: number, wait_ms: number): Promise<void>;
 }
 
-/** The entry at an index, its signature with it; null beyond the acknowledged size. */
+/** The parsed entry at an index, including its signature; null at or beyond the acknowledged size. */
 export function statementAt(log: Pick<LogView, 'entry'>, index: number): JsonObject | null {
   const text = log.entry(index);
   return text === null ? null : (JSON.parse(text) as JsonObject);
 }
 
-/** The same of an entry that a chain or a row names: that it is missing is a defect. */
+/** Like `statementAt`, for an index taken from a chain or a row; throws a plain error if the entry is missing. */
 export function namedStatement(log: Pick<LogView, 'entry'>, index: number): JsonObject {
   const statement = statementAt(log, index);
   if (statement === null) throw new Error(`entry ${String(index)} is missing`);
@@ -78,7 +78,7 @@ export function namedStatement(log: Pick<LogView, 'entry'>, index: number): Json
 export const documentHash = (document: JsonObject): string =>
   hash('sha256', canonical(document), 'hex');
 
-/** A document in which each opened entry is only its index: the log has the rest. */
+/** Shrinks a document by replacing each `{index, entry, path}` with its index; `unpackDocument` restores it. */
 export function packDocument(value: Json): Json {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(packDocument);
@@ -92,7 +92,7 @@ export function packDocument(value: Json): Json {
   );
 }
 
-/** The document again, under the size of its checkpoint. */
+/** Restores a document of `packDocument`. `size` is that of the document's checkpoint. */
 export function unpackDocument(log: LogView, value: Json, size: number): Json {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((item: Json) => unpackDocument(log, item, size));

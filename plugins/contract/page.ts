@@ -1,8 +1,8 @@
-// What the scripts of pages share, those of plugins included: `actlog/plugin-page`. Runs in browsers.
+// Code shared by the scripts of pages, exported to plugins as `actlog/plugin-page`. Runs in browsers.
 //
-// Values become text by DOM calls, never markup, so that the content security policy of pages holds. `ask` calls the
-// service; `say`, `busy` and `onSubmit` show what a page is doing; `receiptCard` shows a receipt with the checks that
-// this browser made of it, by the keys of the offline kit.
+// Values are inserted as text by DOM calls and never as markup, so that a value cannot inject HTML. `ask` calls the
+// service; `say`, `busy` and `onSubmit` show progress; `receiptCard` shows a receipt and the checks that the browser
+// made with the keys of the offline kit.
 
 import { trustFromKit, verifyReceipt } from '../../log/verify.ts';
 import type { Check, Json, JsonObject, ReceiptResult, Trust } from '../../log/verify.ts';
@@ -15,14 +15,14 @@ export function texts(selector: string, text: string): void {
   for (const element of document.querySelectorAll(selector)) element.textContent = text;
 }
 
-/** The element of this id and kind, `byId('text', HTMLTextAreaElement)`; a page without it is a mistake. */
+/** The element with this id and class: `byId('text', HTMLTextAreaElement)`. Throws if the page has none. */
 export function byId<T extends HTMLElement>(id: string, kind: new () => T): T {
   const element = document.getElementById(id);
   if (!(element instanceof kind)) throw new Error(`the page has no #${id} of this kind`);
   return element;
 }
 
-/** A new element with attributes and children; texts are escaped by the DOM itself. */
+/** Creates an element with attributes and children. The DOM escapes the texts. */
 export function make(
   tag: string,
   attributes: Readonly<Record<string, string>> = {},
@@ -34,11 +34,14 @@ export function make(
   return element;
 }
 
-/** JSON of the service; pages read it by name and show it as text. */
+/** A JSON object of the service. */
 export type Body = Readonly<Record<string, unknown>>;
 
-/** A refusal, in the words of the error envelope. */
+const BRAND = Symbol.for('actlog.Refused');
+
+/** An error answer of the service, with the message of its error envelope. Status 0 means that there was no answer. */
 export class Refused extends Error {
+  readonly [BRAND] = true;
   readonly status: number;
 
   constructor(status: number, message: string) {
@@ -47,27 +50,31 @@ export class Refused extends Error {
   }
 }
 
-/** What a request may have beside its path. */
+/** Whether a thrown value is a `Refused`. */
+export const isRefused = (thrown: unknown): thrown is Refused =>
+  thrown instanceof Error && BRAND in thrown;
+
+/** Options of a request. */
 export interface Asking {
   readonly body?: Body;
   readonly key?: string;
-  /** Seconds to wait for the checkpoint over what is appended. */
+  /** Seconds to wait for a checkpoint that covers the appended entries. */
   readonly wait?: number;
 }
 
 /**
- * Asks; a body makes it a POST.
+ * Sends a request and parses the JSON answer. With a body it is a POST.
  *
- * @throws Refused with the message of the service, or with why there was no answer
+ * @throws Refused with the message of the service, or if there was no answer
  */
 export async function ask<T = Body>(path: string, asking: Asking = {}): Promise<T> {
   const response = await respond(path, asking);
   const answered = (await response.json().catch(() => null)) as T | null;
-  if (answered === null) throw new Refused(response.status, 'The answer is no JSON.');
+  if (answered === null) throw new Refused(response.status, 'The answer is not JSON.');
   return answered;
 }
 
-/** The same, for an answer that is text. */
+/** Like `ask`, for an answer that is text. */
 export async function askText(path: string, asking: Asking = {}): Promise<string> {
   return (await respond(path, asking)).text();
 }
@@ -92,20 +99,20 @@ async function reasonOf(response: Response): Promise<string> {
   return typeof message === 'string' ? message : `The service answered ${String(response.status)}.`;
 }
 
-/** A name that no other visit has: 16 characters of a to z and 0 to 9. */
+/** A random name: 16 characters of a to z and 0 to 9. */
 export function freshName(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return [...bytes].map((byte) => (byte % 36).toString(36)).join('');
 }
 
-/** Says what is going on. */
+/** Shows a line of text about what the page is doing. */
 export function say(text: string, style: 'hint' | 'bad-word' = 'hint'): void {
   const line = byId('progress', HTMLParagraphElement);
   line.className = style;
   line.textContent = text;
 }
 
-/** Runs an act of the page with its buttons off; a refusal is told in the service's words. */
+/** Runs an action with the buttons disabled. Shows the message of an error. */
 export async function busy(buttons: Iterable<HTMLButtonElement>, act: () => Promise<void>) {
   const held = [...buttons].filter((button) => !button.disabled);
   for (const button of held) button.disabled = true;
@@ -118,7 +125,9 @@ export async function busy(buttons: Iterable<HTMLButtonElement>, act: () => Prom
   }
 }
 
-/** Calls `act` with the form's button when it is sent, and keeps the page. */
+/**
+ * Calls `act` with the value of the pressed button when the form is submitted, in place of the browser's submission.
+ */
 export function onSubmit(form: HTMLFormElement, act: (by: string) => Promise<void>): void {
   form.addEventListener('submit', (event) => {
     event.preventDefault();
@@ -127,18 +136,18 @@ export function onSubmit(form: HTMLFormElement, act: (by: string) => Promise<voi
   });
 }
 
-/** The value of a field of a form. */
+/** The trimmed value of a form's field. */
 export function field(form: HTMLFormElement, name: string): string {
   const value = new FormData(form).get(name);
   return typeof value === 'string' ? value.trim() : '';
 }
 
-/** A receipt as answers have it. */
+/** A receipt in an answer. */
 export type Receipt = JsonObject;
 
 let kit: Promise<Json> | null = null;
 
-/** The keys of the log that a receipt names, from the kit; the kit is fetched once for each visit. */
+/** The keys of a log, from the offline kit, which is fetched once per page load. */
 export async function trustIn(origin: string): Promise<Trust> {
   kit ??= ask<Json>('/export/offline-verify-kit.json');
   return trustFromKit(await kit, origin);
@@ -167,7 +176,7 @@ const WORDS: Readonly<Record<Check['outcome'], readonly [string, string]>> = {
   not_shown: ['not shown', 'warn-word'],
 };
 
-/** The checks as a list. */
+/** Renders checks as a list. */
 function checkList(checks: readonly Check[]): HTMLElement {
   return make(
     'ul',
@@ -180,7 +189,7 @@ function checkList(checks: readonly Check[]): HTMLElement {
   );
 }
 
-/** A receipt with what this browser found, open when something fails. */
+/** Renders a receipt with the result of its checks; expanded if a check failed. */
 export function receiptCard(title: string, receipt: Receipt, result: ReceiptResult): HTMLElement {
   const word = result.valid
     ? make('span', { class: 'good-word' }, 'verified here')
@@ -197,7 +206,7 @@ export function receiptCard(title: string, receipt: Receipt, result: ReceiptResu
   return card;
 }
 
-/** A link to the receipt's own page; an address that is none of this service stays text. */
+/** A link to the page of a receipt; plain text if the permalink is not a receipt path. */
 function linkOf({ permalink, entry_id }: Receipt): (Node | string)[] {
   const id = typeof entry_id === 'string' ? entry_id : '';
   const path = typeof permalink === 'string' ? pathHere(permalink) : null;
@@ -210,7 +219,7 @@ function pathHere(address: string): string | null {
   return /^\/r\/[0-9a-f-]{36}$/.test(pathname) ? pathname + search : null;
 }
 
-/** Checks a receipt and puts its card at the top of a place. */
+/** Checks a receipt and inserts its card at the top of an element. */
 export async function showReceipt(
   place: HTMLElement,
   title: string,

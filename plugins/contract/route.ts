@@ -1,5 +1,5 @@
-// Routes: who calls, what a handler gets, how it answers, and the declaration that the gateway derives the rest from.
-// gateway/API.md §3, §4.
+// Routes: the caller, the state of a handler, and the declaration from which the gateway derives validation, limits,
+// idempotency and the OpenAPI operation. gateway/API.md §3, §4.
 
 import type { ParameterizedContext } from 'koa';
 import type { Static, TSchema } from 'typebox';
@@ -7,65 +7,69 @@ import type { AppendOptions, Disclosure, Draft, Json, JsonObject, Kind } from '.
 import type { ApiErrorCode, DeclaredError } from './errors.ts';
 import type { LogView } from './log-view.ts';
 
-/** Requests that cost as much, or more, are heavy: of one caller one runs at a time. */
+/** A request of at least this cost is heavy: the gateway runs one heavy request of a caller at a time. */
 export const HEAVY_COST = 5;
 
-/** What a handler and `respond` know of the request; members have passed the route's schemas. */
+/** The request as a handler and `respond` see it. Its members have passed the route's schemas. */
 export interface RouteRequest<P = unknown, Q = unknown, B = unknown> {
   readonly params: P;
-  /** Values are strings, as they came; a repeated name is refused. */
+  /** Values are the strings of the request. A request that repeats a name has been refused. */
   readonly query: Q;
-  /** Members that the schema does not name are there too, unchecked. */
+  /** May also have members that the schema does not name; those are not checked. */
   readonly body: B;
   readonly caller: Caller;
 }
 
-/** One appended entry as an answer needs it. */
+/** One appended entry, from which `respond` builds the answer. */
 export interface AnsweredEntry {
   readonly index: number;
   readonly entry_id: string;
   readonly issued_at_ms: number;
-  /** The statement: what the entry says, without its signature. */
+  /** The entry without its signature. */
   readonly statement: JsonObject;
-  /** Stands for the receipt wherever an answer is to hold it. */
+  /** The answer has the entry's receipt wherever `respond` puts this value. */
   readonly receipt: AnsweredReceipt;
 }
 
 /**
- * The receipt of an entry in an answer: it goes out as the entry's own text with the members that are derived of it
- * (gateway/API.md §1.1), of which these can be read here. What the entry says stands in `statement`.
+ * The receipt of an entry in an answer. The gateway writes it as the entry's exact text with the derived members added
+ * (gateway/API.md §1.1). A plugin can read only these derived members; the signed members are in `statement`.
  */
 export type AnsweredReceipt = Readonly<Record<'entry_hash' | 'permalink' | 'verify_url', string>>;
 
-/** What `ctx.state` holds in a handler. */
+/** `ctx.state` of a handler. */
 export interface RouteState<P = unknown, Q = unknown, B = unknown> extends RouteRequest<P, Q, B> {
-  /** `req_` and 24 base62 characters; also the X-Request-Id of the answer. */
+  /** `req_` and 24 base62 characters. The answer has it as X-Request-Id. */
   readonly request_id: string;
   /**
-   * Appends the drafts as one atomic group to the caller's log, the idempotency record with them, and
-   * answers 200 with what the route's `respond` makes of them. `tenant_ref` is filled in where a draft
-   * names none. One group for a request: an Idempotency-Key names one. A refused group leaves nothing,
-   * and another may follow it.
+   * Appends the drafts, and the idempotency record, as one atomic group to the caller's log, and answers 200 with the
+   * result of the route's `respond`. A draft without a `tenant_ref` gets that of the caller. A request appends at most
+   * one group, because an Idempotency-Key stands for one group. A refused group appends nothing; the handler may then
+   * try another one.
    */
   append(drafts: readonly Draft[], options?: GroupOptions): Promise<void>;
-  /** Answers with entries that stand already, of the newest log unless given, as if this request had appended them. */
+  /**
+   * Answers with entries that are already in a log, by default the newest, as if this request had appended them.
+   */
   answerWith(indexes: readonly number[], log?: Pick<LogView, 'number'>): Promise<void>;
-  /** False where the request asks the live log without a key and must not append; see `asksLive`. */
+  /** False if the request reads the live log without a key; the handler must then append nothing. See `asksLive`. */
   readonly may_append: boolean;
   /**
-   * Counts what the handler keeps for an answer that streams, in bytes, with what waits for the client to read: of
-   * clients that read nothing, the fullest are ended once all hold more than SEND_BUFFER_BYTES.
+   * For an answer that streams: adds the bytes that the handler buffers to those that wait for the client. When all
+   * answers together buffer more than SEND_BUFFER_BYTES, the gateway closes the connections of clients that do not
+   * read, those with the largest buffers first.
    */
   holds(bytes: () => number): void;
-  /** How long `Prefer: wait=N` lets the request wait, in milliseconds; 0 without it. */
+  /** How long the request may wait because of `Prefer: wait=N`, in milliseconds; 0 without the header. */
   readonly wait_ms: number;
 }
 
-/** How a request's group is appended. */
+/** Options of `RouteState.append`. */
 export interface GroupOptions extends Pick<AppendOptions, 'check'> {
   /**
-   * What `respond` needs and the entries do not say: it gets `now` at once, and what `later` made of it,
-   * stored with the Idempotency-Key, when that comes back. Nothing that a disclosure should hold.
+   * What `respond` needs beside the entries. The first answer gets `now`. A repeated request with the same
+   * Idempotency-Key gets the result of `later`, which is stored with the key. Private values must not be in it: those
+   * belong into a disclosure.
    */
   readonly keep?: { readonly now: unknown; later(): Json };
 }
@@ -75,19 +79,22 @@ export type RouteContext<P = unknown, Q = unknown, B = unknown> = ParameterizedC
   RouteState<P, Q, B>
 >;
 
-/** One answer of a route. `schema` is TypeBox; without one the body is not JSON and `type` says what it is. */
+/**
+ * One answer of a route. `schema` is a TypeBox schema; without one the body is not JSON, and `type` is its media type.
+ */
 export interface RouteResponse {
   readonly description: string;
   readonly schema?: TSchema;
-  /** Content type, application/json where there is a schema; `page`: of the page that browsers get in its place. */
+  /** Content type; application/json by default if there is a schema. */
   readonly type?: string;
+  /** Content type of the page that browsers get instead. */
   readonly page?: string;
-  /** Content types that the answer has where the request asks for them, such as `text/csv` for `format=csv`. */
+  /** Further content types that a request can choose, such as `text/csv` by `format=csv`. */
   readonly formats?: readonly string[];
   readonly example?: Json;
 }
 
-/** An error on its way to the client, as a route's own form shows it. */
+/** An error, as a route with an error format of its own receives it to write the body. */
 export interface RouteProblem {
   readonly status: number;
   readonly code: string;
@@ -96,9 +103,9 @@ export interface RouteProblem {
   readonly request_id: string;
 }
 
-/** What the cost of a request is computed from. */
+/** The input of a route's `cost` function. */
 export interface CostRequest<P = unknown, Q = unknown, B = unknown> extends RouteRequest<P, Q, B> {
-  /** Length of the body as it came. */
+  /** Length of the body as received. */
   readonly body_bytes: number;
 }
 
@@ -109,9 +116,9 @@ export interface RouteDeclaration<
   B extends TSchema = TSchema,
 > {
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** `/carrier/v1/insured/{slug}/compliance`; `{rest*}` at the end takes what is left, slashes too. */
+  /** `/carrier/v1/insured/{slug}/compliance`. `{rest*}` at the end matches the rest of the path, slashes included. */
   readonly path: string;
-  /** Other paths of the same route; they share its idempotency scope and answer with a canonical Link. */
+  /** Other paths of the same route. They share its idempotency scope, and answer with a Link header to `path`. */
   readonly aliases?: readonly string[];
   /** Groups operations in the OpenAPI document. */
   readonly tag: string;
@@ -119,53 +126,55 @@ export interface RouteDeclaration<
   readonly description?: string;
   readonly access: Access;
   /**
-   * Roles of the keys that may call the route, where `access` is a word. Unless said, all of them where it is `read`,
-   * else `carrier`. A role takes in others: `operator` may do what `carrier` and `insured` may, and `service` all.
+   * Roles of the keys that may call the route, if `access` is a string. The default is every role for `read`, and
+   * `carrier` otherwise. Roles include others: `operator` may do what `carrier` and `insured` may, `service`
+   * everything.
    */
   readonly roles?: readonly Role[];
-  /** A GET that may append: without a key it is a write, as ANONYMOUS_WRITES says, and needs `respond`. */
+  /** A GET that may append. Without a key it is treated as a write (setting ANONYMOUS_WRITES). It needs `respond`. */
   readonly appends?: boolean;
   /**
-   * Answers without appending too. Where ANONYMOUS_WRITES sends entries to the sandbox, a request without a key then
-   * asks the live log, and `may_append` is false.
+   * The route can also answer without appending. If ANONYMOUS_WRITES sends entries to the sandbox, a request without a
+   * key then reads the live log, and `may_append` is false.
    */
   readonly asksLive?: boolean;
   /** Accepts Idempotency-Key and `Prefer: wait=N`; such a route answers through `append` and `respond`. */
   readonly idempotent?: boolean;
-  /** Which rate limit counts: `write` for POST and `read` for GET unless said; `log` is the larger one of log reads. */
+  /** The rate limit that counts the request: by default `write` for POST and `read` for GET. `log` is larger. */
   readonly budget?: 'write' | 'read' | 'log' | 'none';
   /**
-   * For how many requests of its budget one counts, where 1 is some 20 ms of a core. A route whose work grows with its
-   * input computes it from that; it is rounded down, ApiErrors are answers. Unless said, it is 1, and 1 for each
-   * 64 KiB of the body. From `HEAVY_COST` on, requests of one caller run one at a time.
+   * How many requests of the budget this request counts as; 1 is about 20 ms of one core. A route whose work grows with
+   * its input computes the cost from the input. The result is rounded down, and a thrown ApiError becomes the answer.
+   * The default is 1, plus 1 for each 64 KiB of the body. From `HEAVY_COST` on, requests of one caller run one at a
+   * time.
    */
   readonly cost?:
     number | ((request: CostRequest<Static<P>, Static<Q>, Static<B>>) => number | Promise<number>);
-  /** Its work grows with a session that callers make as long as they like: each has a few under way at a time. */
+  /** The route reads a whole session, so its work is unbounded: a caller may run only a few such requests at once. */
   readonly whole?: boolean;
-  /** Objects of TypeBox. Path and query values are strings, so their schemas are of strings (patterns, literals). */
+  /** TypeBox objects. Path and query values are strings, so their members are string schemas (patterns, literals). */
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
   /** Request headers that the handler reads, for the OpenAPI document: a TypeBox object by header name, unchecked. */
   readonly headers?: TSchema;
-  /** Content type of a body of bytes: the handler gets a Uint8Array; `example` is then the body in base64. */
+  /** Content type of a body that is not JSON. The handler gets it as a Uint8Array; `example` is the body in base64. */
   readonly bytes?: string;
-  /** How errors of this route are answered where its standard has a form of its own; else the envelope. */
+  /** Writes the errors of a route whose standard has its own error format; by default the error envelope is used. */
   problem?(problem: RouteProblem): { readonly type: string; readonly body: Uint8Array };
-  /** False where `{}` is meant by an absent body; true unless said. */
+  /** False if an absent body means `{}`; true by default. */
   readonly bodyRequired?: boolean;
   readonly responses: Readonly<Record<number, RouteResponse>>;
-  /** Codes that this route adds to those which every route may answer. */
+  /** Error codes of this route, beside those that every route may answer with. */
   readonly errors?: readonly (ApiErrorCode | DeclaredError)[];
-  /** A request body that works, for the OpenAPI document and the contract suite. */
+  /** A valid request body, for the OpenAPI document and the contract suite. */
   readonly example?: Json;
-  /** The answer is the first entry's receipt itself, with nothing around it; then there is no `respond`. */
+  /** The answer is the receipt of the first entry, without an enclosing object. There is no `respond` then. */
   readonly flat?: boolean;
   handle(ctx: RouteContext<Static<P>, Static<Q>, Static<B>>): unknown;
   /**
-   * The body of the answer, from the entries alone: called after the append, and again, days later, when
-   * the same Idempotency-Key comes back; it must not look at anything else.
+   * Makes the body of the answer. The gateway calls it after the append, and again, possibly days later, for a request
+   * with the same Idempotency-Key. It must therefore depend only on its arguments.
    */
   respond?(
     entries: readonly AnsweredEntry[],
@@ -175,10 +184,10 @@ export interface RouteDeclaration<
   ): object;
 }
 
-/** A declared route, whatever its schemas. */
+/** A declared route with any schemas. */
 export type Route = RouteDeclaration;
 
-/** Types a handler by its route's own schemas; returns the declaration as it is. */
+/** Infers the types of the handler from the route's schemas. Returns the declaration unchanged. */
 export function route<
   P extends TSchema = TSchema,
   Q extends TSchema = TSchema,
@@ -188,52 +197,52 @@ export function route<
 }
 
 /**
- * What a key may do (gateway/API.md §3.1). `carrier` acts for its tenant. `operator` also decides for it: policies,
- * holds, findings. `service` also acts on the service itself; only the command line issues it. `insured` reads its
- * own mandate and compliance, and verifies.
+ * The roles of API keys (gateway/API.md §3.1). `carrier` acts for its tenant. `operator` also makes decisions for the
+ * tenant: policies, holds, findings. `service` also acts on the service itself; only the command line issues such keys.
+ * `insured` reads its own mandate and compliance, and verifies.
  */
 export const ROLES = ['carrier', 'insured', 'operator', 'service'] as const;
 
-/** One of them. */
+/** One of `ROLES`. */
 export type Role = (typeof ROLES)[number];
 
-/** Who asks. A request without a key is the tenant `public`. */
+/** The caller of a request. Without a key it is the tenant `public`. */
 export interface Caller {
   /** The tenant's name; never enters the log. */
   readonly tenant: string;
-  /** What stands in the log for the tenant: 22 base64url characters, its own in each kind of log. */
+  /** The tenant's pseudonym in entries: 22 base64url characters, different in the live and the sandbox log. */
   readonly tenant_ref: string;
   /** The log that this caller's entries go to. */
   readonly kind: Kind;
   readonly sandbox: boolean;
   /** Null for `public`. */
   readonly role: Role | null;
-  /** As the key was issued: a plugin may ask for one by itself, no route of the gateway does. */
+  /** Scopes with which the key was issued. Only plugins check scopes; the gateway checks none. */
   readonly scopes: readonly string[];
-  /** Names the key without being it; null for `public`. */
+  /** Identifier of the key, not the secret; null for `public`. */
   readonly key_id: string | null;
   readonly ip: string;
   /**
-   * The name of this tenant's session in the newest log, or in the log of an origin: 43 base64url characters
-   * (log/FORMAT.md §4). Each log has another.
+   * The pseudonym of this tenant's session: 43 base64url characters (log/FORMAT.md §4). It differs from log to log;
+   * `origin` selects the log, by default the newest.
    */
   sessionRef(session_id: string, origin?: string): string;
 }
 
 /**
- * Who may call a route.
- * `open`: without a key the caller is `public`, in the log that takes its entries as ANONYMOUS_WRITES says. `key`: 401 without one.
- * `read`: public; no key is needed. `{roles}`: a key of one of these roles. An invalid key is 401 on all of them,
- * whatever they declare. Which roles a key may have is said by `RouteDeclaration.roles`.
+ * The callers that a route admits. `open`: everybody; without a key the caller is `public`, and ANONYMOUS_WRITES
+ * selects the log of its entries. `key`: 401 without a key. `read`: public, no key is needed. `{roles}`: a key of one
+ * of these roles. An invalid key is answered with 401 on every route. `RouteDeclaration.roles` restricts the roles of
+ * the others.
  */
 export type Access = 'open' | 'key' | 'read' | { readonly roles: readonly Role[] };
 
 /**
- * An object of an answer: the members of one that is text already, and after them `more`. It may stand anywhere in
- * an answer; as a member of the answer itself it goes out as the text that it is.
+ * A JSON object in an answer, made of pre-rendered JSON text and the members of `more` after it. It may be nested at
+ * any depth; as a direct member of the answer the text is written without being parsed.
  */
 export class ReadyJson {
-  // Not members that a spread would take into an answer.
+  // Private fields, so that spreading the object into an answer does not copy them.
   readonly #text: string;
   readonly #more: object;
 
@@ -251,7 +260,7 @@ export class ReadyJson {
     return this.#more;
   }
 
-  /** Where the text cannot be taken over as it is. */
+  /** Parses the text; used by JSON.stringify for an object that is nested deeper in the answer. */
   toJSON(): object {
     return Object.assign(JSON.parse(this.text) as JsonObject, this.more);
   }
@@ -260,14 +269,14 @@ export class ReadyJson {
 /** Content type of every page. */
 export const HTML = 'text/html; charset=utf-8';
 
-/** Sends a rendered page; it is asked for again each time unless the route has said otherwise. */
+/** Sends a rendered page, with `Cache-Control: no-cache` unless the route has set the header. */
 export function sendPage(ctx: ParameterizedContext<object>, html: string): void {
-  if (ctx.response.get('Cache-Control') === '') ctx.set('Cache-Control', 'no-cache');
+  if (!ctx.res.hasHeader('Cache-Control')) ctx.set('Cache-Control', 'no-cache');
   ctx.set('Content-Type', HTML);
   ctx.body = Buffer.from(html);
 }
 
-/** What of a page's route is its own. */
+/** The members of a page's route that `pageRoute` does not set. */
 export type PageDeclaration<P extends TSchema, Q extends TSchema> = Pick<
   RouteDeclaration<P, Q>,
   'path' | 'summary' | 'description' | 'params' | 'query' | 'errors'

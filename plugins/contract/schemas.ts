@@ -6,16 +6,19 @@ import type { TSchema } from 'typebox';
 import type { EntryType, Json, JsonObject } from '../../log/index.ts';
 import { ApiError } from './errors.ts';
 
-/** An entity: an identifier, never a natural person's. */
+/** An entity: an identifier, which must not identify a natural person. */
 export const EntityName = Type.String({ pattern: '^[a-z0-9][a-z0-9:._-]{0,255}$' });
 
 /** A surface of an entity. */
 export const SurfaceName = Type.String({ pattern: '^[a-z][a-z0-9_]{0,63}$' });
 
-/** The name of a session in a log. */
+/** The pseudonym of a session in a log. */
 export const SessionRef = Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' });
 
-/** The chain of a session. TypeBox writes tuples as draft 7 does; the log's schemas are of 2020-12. */
+/**
+ * The chain of a session. Written by hand, because TypeBox emits tuples of JSON Schema draft 7 and the log uses
+ * 2020-12.
+ */
 export const SessionKey = Type.Unsafe<readonly ['session', string]>({
   type: 'array',
   prefixItems: [Type.Literal('session'), SessionRef],
@@ -32,40 +35,70 @@ export const EntryId = Type.String({
   pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$',
 });
 
-/** What a request names an entry by: its entry id or its entry hash. */
+/** The parameter by which a request names an entry. */
 export const EntryOrHash = Type.String({
   minLength: 1,
   maxLength: 512,
   description: 'An entry_id or an entry hash.',
 });
 
-/** An identifier that may stand in clear: of an act, a rule, a currency. */
+/** An identifier that may be logged in clear text: of an act, a rule, a currency. */
 export const Identifier = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9:._-]{0,255}$' });
 
 /** A count, an index or a size. */
 export const Count = Type.Integer({ minimum: 0 });
 
-/** A count in an entry: no further than an integer of JSON goes. */
+/** A count in an entry, at most 2^53 - 1. */
 export const SafeCount = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 /** Milliseconds of UTC. */
 export const Millis = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
-/** The schema, or null. */
+/** A schema that also allows null. */
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
-/** A TypeBox schema as the plain JSON that is declared in the log. */
+/** A member, or a group of members that must be given together. */
+type Needed = string | readonly string[];
+
+const needing = (choices: readonly Needed[]): JsonObject[] =>
+  choices.map((names) => ({ required: [names].flat() }));
+
+/**
+ * Options of an object schema that require exactly one of these members or groups of members. They are wrapped in
+ * `allOf`, because generators of clients ignore the members of a schema that has `oneOf` at its top level.
+ */
+export const exactlyOne = (...choices: readonly Needed[]): { allOf: JsonObject[] } => ({
+  allOf: [{ oneOf: needing(choices) }],
+});
+
+/** Options of an object schema that require at least one of these members or groups of members. */
+export const atLeastOne = (...choices: readonly Needed[]): { allOf: JsonObject[] } => ({
+  allOf: [{ anyOf: needing(choices) }],
+});
+
+/** Options of an object schema that require further members, depending on the value of one member. */
+export const neededBy = (
+  member: string,
+  needs: Readonly<Record<string, readonly string[]>>,
+): { allOf: JsonObject[] } => ({
+  allOf: Object.entries(needs).map(([value, names]) => ({
+    if: { required: [member], properties: { [member]: { const: value } } },
+    then: { required: [...names] },
+  })),
+});
+
+/** Converts a TypeBox schema to the plain JSON that is declared in the log. */
 export function asSchema(schema: TSchema): JsonObject {
   return JSON.parse(JSON.stringify(schema)) as JsonObject;
 }
 
-/** What opens one commitment. */
+/** The salt and value that open one commitment. */
 const DisclosureSchema = Type.Object(
   { salt: Type.String({ pattern: '^[0-9a-f]{32}$' }), value: Type.Unknown() },
   { $id: 'Disclosure' },
 );
 
-/** What stands for it once its text was destroyed (DELETE /api/v1/disclosures/{entry_id}). */
+/** The disclosure of a commitment whose value was destroyed (DELETE /api/v1/disclosures/{entry_id}). */
 const ErasedSchema = Type.Object(
   {
     erased: Type.Literal(true),
@@ -75,7 +108,7 @@ const ErasedSchema = Type.Object(
   { $id: 'ErasedDisclosure' },
 );
 
-/** Members that every receipt has; a type's own stand beside them. */
+/** Members that every receipt has, beside those of its entry type. */
 export const receiptMembers = {
   type: Type.String(),
   origin: Type.String(),
@@ -122,42 +155,59 @@ export const receiptMembers = {
       checkpoint: Type.Optional(Type.String()),
       inclusion_proof: Type.Optional(Type.Array(Type.String())),
     },
-    { $id: 'LogPlace', description: 'Where the entry stands; with `Prefer: wait=N` proven.' },
+    {
+      $id: 'LogPlace',
+      description:
+        'Place of the entry in its log; with `Prefer: wait=N` it includes the inclusion proof.',
+    },
   ),
 };
 
-/** A receipt of any type; its own members are not named. */
+/** A receipt of any type; the members of the type are not declared. */
 export const EntryReceipt = Type.Object(receiptMembers, {
   $id: 'EntryReceipt',
   additionalProperties: true,
   description:
-    'A signed statement with what is derived from it. `type` says of which type it is; the members of its ' +
-    'own are those of the schema that is named for the type: `pdtr.twin.v1` is PdtrTwinV1Receipt.',
+    'A signed statement with members derived from it. `type` is its entry type. The members of the type are in the ' +
+    'schema that is named after the type: `pdtr.twin.v2` has the schema PdtrTwinV2Receipt.',
 });
 
-/** The name of the receipts of a type among the schemas of the OpenAPI document. */
+const { type: _, ...untyped } = receiptMembers;
+
+/** Members of all receipts, without `type`. */
+const ReceiptBase = Type.Object(untyped, {
+  $id: 'ReceiptBase',
+  additionalProperties: true,
+  description: 'Members of receipts of all types, without `type`.',
+});
+
+/** Name of the schema of a type's receipts in the OpenAPI document. */
 function receiptName(type: string): string {
   const words = type.split(/[^A-Za-z0-9]+/);
   return `${words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join('')}Receipt`;
 }
 
-/** The receipt of an entry of a type: what all receipts have, and what the type declares. */
+/** Schema of the receipts of a type: the members of all receipts and those that the type declares. */
 export function receiptOf({ name, schema }: Pick<EntryType, 'name' | 'schema'>): TSchema {
   const { properties = {}, required = [] } = schema as {
     readonly properties?: JsonObject;
     readonly required?: readonly string[];
   };
-  const shared = Type.Object(receiptMembers);
   return Type.Unsafe({
     $id: receiptName(name),
-    type: 'object',
-    description: `The receipt of an entry ${name}.`,
-    required: [...shared.required, ...required],
-    properties: { ...shared.properties, type: Type.Literal(name), ...properties },
+    description: `The receipt of an entry of the type ${name}.`,
+    allOf: [
+      ReceiptBase,
+      {
+        type: 'object',
+        required: ['type', ...required.filter((member) => member !== 'type')],
+        properties: { type: Type.Literal(name), ...properties },
+      },
+    ],
   });
 }
 
-/** The entry type of this name that a plugin declares; a plain error without one. */
+/** The entry type of this name among those of a plugin; throws a plain error if there is none. */
 export function entryTypeOf(
   plugin: { readonly name: string; readonly types: readonly EntryType[] },
   name: string,
@@ -167,7 +217,7 @@ export function entryTypeOf(
   return type;
 }
 
-/** A named schema with words about the place where it stands. */
+/** Adds a description to a schema that has a name ($id). */
 export function described(schema: TSchema, description: string): TSchema {
   return Type.Unsafe({ allOf: [schema], description });
 }
@@ -186,7 +236,7 @@ const OpenedEntry = Type.Object(
 
 const Siblings = Type.Array(Type.Union([Hash, Type.Literal('')]), { maxItems: 256 });
 
-/** What closes the window: the chain never was, its head is in the window, or the entry after it. */
+/** The end of the window: the chain does not exist, its last entry is before the end, or its next entry is after it. */
 const ChainProof = Type.Union(
   [
     Type.Object({
@@ -209,10 +259,20 @@ const ChainProof = Type.Union(
   { $id: 'ChainProof' },
 );
 
-/** Members of every such document. */
+/** Members that every document on a chain has. */
 export const documentMembers = {
   schema: Type.Literal('svc-absence-witness-v1'),
-  question: Type.Object({ key: Type.Array(Type.String()), from_ms: Millis, to_ms: Millis }),
+  question: Type.Object(
+    {
+      key: Type.Array(Type.String(), { description: 'The chain, by its key.' }),
+      from_ms: described(Millis, 'The first millisecond of the window.'),
+      to_ms: described(Millis, 'The last millisecond of the window.'),
+    },
+    {
+      $id: 'ChainQuestion',
+      description: 'Which chain the document is about, and in which window.',
+    },
+  ),
   verdict: Type.Enum(['PRESENT', 'ABSENT', 'UNDECLARED', 'UNDERSAMPLED']),
   checkpoint: Type.String({ description: 'Signed note.' }),
   map_head: OpenedEntry,
@@ -221,10 +281,10 @@ export const documentMembers = {
   more: Type.Optional(Type.Literal(true)),
 };
 
-/** A document without words, surfaces and coverage. */
+/** The answer of a lookup: a document on a chain without further members. */
 export const LookupDocument = Type.Object(documentMembers, { $id: 'LookupDocument' });
 
-/** The schema of values of which these are all: members that some of the objects lack are optional. */
+/** Derives a schema that fits all of these values. Members that some of the objects lack are optional. */
 export function shapeOf(...values: readonly Json[]): TSchema {
   const shapes: TSchema[] = [];
   const objects = values.filter(isObject);
@@ -239,7 +299,7 @@ export function shapeOf(...values: readonly Json[]): TSchema {
   return shapes.length > 1 ? Type.Union(shapes) : only;
 }
 
-/** The schemas of the members of objects, by name; optional where one of the objects has none. */
+/** Derives the schemas of the members of objects, by name. Members that some of the objects lack are optional. */
 export function memberShapes(objects: readonly JsonObject[]): Record<string, TSchema> {
   const names = new Set(objects.flatMap((object) => Object.keys(object)));
   const members = [...names].map((name): [string, TSchema] => {
@@ -257,13 +317,13 @@ const isObject = (value: Json): value is JsonObject =>
 
 const MAX = 64;
 
-/** A slug: the kebab form of a name. */
+/** Pattern of a slug, the kebab-case form of a name. */
 export const SLUG = '^[a-z0-9]+(-[a-z0-9]+)*$';
 
 /**
- * The kebab form of a name: accents fall off, what is neither letter nor digit becomes one hyphen.
+ * The slug of a name: accents are removed, and every run of other characters than a-z and 0-9 becomes one hyphen.
  *
- * @throws ApiError `parameter_invalid` of `param` for a name that has neither
+ * @throws ApiError `parameter_invalid` of `param` if no letter or digit remains
  */
 export function slugOf(name: string, param: string): string {
   const plain = name.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();

@@ -1,12 +1,21 @@
-// The entries of registration, and what is carried into the successor of a closed log. RFC 9943 (SCITT).
+// The entry types of statement registration (RFC 9943, SCITT), and the state that is carried into a successor log.
 //
-// A tenant registers the key of an issuer; the log then registers statements that this key has signed. The log holds
-// hashes, and names are commitments. The policy that admits a statement, the keys known to the tenant, is in the log
-// itself. A succession carries the keys of issuers and their revocations. Statements are not carried: a statement is
-// looked up in all logs before it is registered (scitt/routes.ts).
+// A tenant registers the key of an issuer, and can then register statements that this key has signed. Entries contain
+// hashes; names are commitments. The registered keys are the registration policy, so the policy is itself in the log. A
+// successor gets the keys of issuers and their revocations. Statements are not carried, because all logs are searched
+// before a statement is registered (scitt/routes.ts).
 
 import { Type } from 'typebox';
-import { asSchema, carriedKind, carriedType, eachRow, Hex32 } from '../contract/index.ts';
+import type { Static } from 'typebox';
+import {
+  asSchema,
+  carriedKind,
+  carriedType,
+  eachRow,
+  Hex32,
+  sentenceOf,
+  shortName,
+} from '../contract/index.ts';
 import type {
   CarriedPlace,
   Carry,
@@ -22,7 +31,7 @@ export const ISSUER = 'exports.issuer.v1';
 /** Name of the entry type of a registered statement. */
 export const STATEMENT = 'exports.statement.v1';
 
-/** What an issuer entry says; `issuer` itself is a commitment. */
+/** Members of an issuer entry. The name `issuer` is a commitment. */
 const IssuerMembers = Type.Object(
   {
     issuer_sha256: {
@@ -40,7 +49,7 @@ const IssuerMembers = Type.Object(
   { additionalProperties: false },
 );
 
-/** What a registration says; subject and content type are commitments. */
+/** Members of a registration. Subject and content type are commitments. */
 const StatementMembers = Type.Object(
   {
     statement_sha256: {
@@ -58,17 +67,17 @@ const StatementMembers = Type.Object(
   { additionalProperties: false },
 );
 
-/** A tenant's issuer key, as its row has it. */
+/** Row of a tenant's issuer key. */
 export interface IssuerRow extends CarriedPlace {
   readonly algorithm: 'ES256' | 'Ed25519';
   readonly public_key: string;
   readonly status: 'active' | 'revoked';
 }
 
-/** Prefix of the keys of an issuer, as the plugin reads it; the thumbprint follows. */
+/** Prefix of the rows of an issuer's keys, relative to the plugin; the thumbprint follows. */
 export const issuerKeys = (tenant_ref: string, issuer_sha256: string): string =>
   `issuer/${tenant_ref}/${issuer_sha256}/`;
-/** Row of a registered statement: its index. */
+/** Name of the row of a registered statement, which has its index. */
 export const statementRow = (tenant_ref: string, statement_sha256: string): string =>
   `statement/${tenant_ref}/${statement_sha256}`;
 
@@ -92,10 +101,14 @@ export const issuerType: EntryType = {
   name: ISSUER,
   schema: asSchema(IssuerMembers),
   keys: [['exports.issuer', 'issuer_sha256']],
+  sentence: sentenceOf<Static<typeof IssuerMembers>>(({ status, algorithm, issuer_sha256 }) => {
+    const did = status === 'active' ? 'registered' : 'revoked';
+    return `The tenant ${did} a key for ${algorithm} of the issuer with the SHA-256 ${shortName(issuer_sha256)}.`;
+  }),
   project: projectIssuer,
 };
 
-/** `exports.statement.v1`; on a chain of its own, so that anyone can ask whether a statement was registered. */
+/** `exports.statement.v1`. Each statement has a chain, so that anyone can look up whether it was registered. */
 export const statementType: EntryType = {
   name: STATEMENT,
   schema: asSchema(StatementMembers),
@@ -103,6 +116,10 @@ export const statementType: EntryType = {
     ['exports.statement', 'statement_sha256'],
     ['exports.issuer', 'issuer_sha256'],
   ],
+  sentence: sentenceOf<Static<typeof StatementMembers>>(
+    ({ statement_sha256, issuer_sha256 }) =>
+      `The tenant registered the statement ${shortName(statement_sha256)}, signed by a key of the issuer with the SHA-256 ${shortName(issuer_sha256)}.`,
+  ),
   project: projectStatement,
 };
 
@@ -116,7 +133,7 @@ export const carried = carriedType('exports', {
   }),
 });
 
-/** The `carry` of the exports. */
+/** The `carry` hook of the plugin. */
 export async function* carry(closed: LogView): AsyncGenerator<Carry> {
   const prefix = 'issuer/';
   for await (const [row, found] of eachRow(closed, prefix)) {

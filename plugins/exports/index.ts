@@ -1,5 +1,5 @@
-// Exports: entries as AgentInteractionRecords, COSE statements and COSE receipts.
-// gateway/API.md §12.3, §12.4.
+// Exports: entries as AgentInteractionRecords (air/), registration of signed statements and COSE receipts (scitt/,
+// receipts.ts), and the verifier of the exports (verify.ts). gateway/API.md §12.3, §12.4.
 
 import { Type } from 'typebox';
 import { definePlugin } from '../contract/index.ts';
@@ -20,7 +20,7 @@ export { airRecord } from './air/mapping.ts';
 export type { AirMapping } from './air/mapping.ts';
 export { sessionBatch, sessionChain } from './air/session.ts';
 
-/** What exports are made with; tools that measure make their own. */
+/** The dependencies of exports; benchmarks make their own. */
 export function airService(host: PluginHost): AirService {
   const mapping = host.catalog('air.json') as unknown as AirMapping;
   const jurisdiction = (host.settings['AIR_JURISDICTION'] ??
@@ -43,7 +43,7 @@ export default definePlugin({
         title: 'country code',
         pattern: '^[A-Z]{2}$',
         description:
-          'Jurisdiction in AIR exports, ISO 3166-1 alpha-2; `ZZ` (unknown) unless given.',
+          'Jurisdiction in AIR exports, ISO 3166-1 alpha-2. The default is `ZZ` (unknown).',
       }),
     ),
   }),

@@ -1,12 +1,12 @@
-// Vectors of COSE and AIR for the offline kit: messages of one entry that a verifier must accept, and the same with
-// one thing changed that it must refuse. gateway/API.md §2.5, §12.3, §12.4; RFC 9052, RFC 9942.
+// Test vectors of COSE and AIR for the offline kit: messages of one entry that a verifier must accept, and changed
+// copies that it must refuse. gateway/API.md §2.5, §12.3, §12.4; RFC 9052, RFC 9942.
 
 import { decodeSign1, encodeSign1, fromBase64, toBase64 } from '../contract/index.ts';
 import type { JsonObject, LogView } from '../contract/index.ts';
 import { airExport } from './air/routes.ts';
 import type { AirService } from './air/session.ts';
 
-/** The vectors of an entry: `air` is an export whole, `cose_b64` a message, `tampered` what was changed. */
+/** The vectors of an entry: `air` is a complete export, `cose_b64` a message, `tampered` names the changed member. */
 export async function exportVectors(
   service: AirService,
   log: LogView,
@@ -41,7 +41,7 @@ export async function exportVectors(
   ];
 }
 
-/** The message with another first byte of its signature. */
+/** The message with the first byte of its signature changed. */
 function otherSignature(message: string): string {
   const opened = decodeSign1(fromBase64(message));
   const signature = Uint8Array.from(opened.signature);

@@ -1,5 +1,5 @@
-// COSE receipts of published trees. RFC 9942; log/FORMAT.md §5. The COSE key signs a root that a checkpoint has signed,
-// and nothing else: one signature serves every receipt of that size.
+// COSE receipts of published trees. RFC 9942; log/FORMAT.md §5. The COSE key signs only roots of published checkpoints,
+// and one signature serves every receipt under that root.
 
 import {
   algOf,
@@ -20,7 +20,7 @@ interface SignedRoot {
   readonly signature: Promise<Uint8Array>;
 }
 
-/** Makes receipts; signatures of the newest roots are kept. */
+/** Makes receipts. Signatures of the newest roots are cached. */
 export class Receipts {
   readonly #host: PluginHost;
   readonly #signed = new Map<string, SignedRoot>();
@@ -29,7 +29,7 @@ export class Receipts {
     this.#host = host;
   }
 
-  /** That an entry stands in the tree of a published size. With `entry`, its text travels along. */
+  /** A receipt that an entry is in the tree of a published size. With `entry`, the receipt includes the text. */
   async inclusion(log: LogView, index: number, size: number, entry?: string): Promise<Uint8Array> {
     const path = log.inclusion(index, size);
     const unprotected = new Map(inclusionHeader({ size, index, path }));
@@ -37,7 +37,7 @@ export class Receipts {
     return this.#receipt(log, size, unprotected);
   }
 
-  /** That the tree of one published size begins with that of a smaller one. */
+  /** A receipt that the tree of one published size is consistent with that of a smaller one. */
   async consistency(log: LogView, from: number, to: number): Promise<Uint8Array> {
     return this.#receipt(log, to, consistencyHeader({ from, to, path: log.consistency(from, to) }));
   }

@@ -1,6 +1,6 @@
-// The verifiers of AIR exports, of one entry and of a session: what a record says is what its entry says, it is signed,
-// and the records of a session are all there. gateway/API.md §12.3, §12.4; VERIDIC Evidence Envelope v0.1.
-// Browser-safe.
+// The verifiers of AIR exports of one entry and of a session. They check that each record follows from its entry, that
+// it is signed, and that no record of the session is missing. gateway/API.md §12.3, §12.4; VERIDIC Evidence Envelope
+// v0.1. Runs in browsers; the mapping of catalogs/air.json is therefore bundled.
 
 import mapping from '../../catalogs/air.json' with { type: 'json' };
 import {
@@ -14,6 +14,7 @@ import {
   toBeSigned,
   verifyES256,
 } from '../../log/cose/portable.ts';
+import type { P256Jwk } from '../../log/cose/portable.ts';
 import {
   canonical,
   fromBase64,
@@ -55,14 +56,14 @@ import { agentOf, airRecord, chainInput } from './air/mapping.ts';
 import { coseView } from './air/view.ts';
 
 const SPEC = 'air-1.0';
-/** What the key of an export has at least. */
+/** The required members of an export's key. */
 const KEY_MEMBERS = ['kid', 'kty', 'crv', 'x', 'y', 'alg', 'use'];
-/** What the first record of a chain has before it. */
+/** The previous chain hash of the first record of a chain. */
 const ZERO = '0'.repeat(64);
-/** What a record of a session brings of its place, when that was asked for. */
+/** The proof members of a record, if the export was made with `proofs=true`. */
 const PROOFS = ['inclusion_proof', 'cose_sign1_b64'];
 
-/** The exports of one entry. */
+/** Verifies the export of one entry. */
 export const airVerifier: Verifier = {
   kind: 'air',
   title: 'an AIR export',
@@ -71,7 +72,7 @@ export const airVerifier: Verifier = {
   check: (document, trust, asked) => checkAir(objectOf(document), trust, asked),
 };
 
-/** The exports of a session. */
+/** Verifies the export of a session. */
 export const airSessionVerifier: Verifier = {
   kind: 'air_session',
   title: 'the AIR export of a session',
@@ -80,7 +81,7 @@ export const airSessionVerifier: Verifier = {
   check: (document, trust, asked) => checkSession(objectOf(document), trust, asked),
 };
 
-/** A record beside the exact text of its entry. */
+/** A record and the exact text of its entry. */
 interface Item {
   readonly record: JsonObject;
   readonly entry: string;
@@ -104,7 +105,7 @@ async function checkAir(document: JsonObject, trust: Trust, asked: Asked): Promi
     const place = size === undefined ? { not_shown: 'no proof' } : inTree(size);
     return [place, statement];
   });
-  // With the place that the receipt shows: an entry from before the revocation of its key holds by that.
+  // The place in the receipt shows whether the entry was signed before its key was revoked.
   const place = held === undefined ? undefined : receipt.log;
   await recordLines(lines, item, () => heldEntry(item.entry, trust, asked, place), trust, asked);
   await lines.run('export', () => {
@@ -114,7 +115,7 @@ async function checkAir(document: JsonObject, trust: Trust, asked: Asked): Promi
     if (objectOf(document.key).kid !== item.record.operator_pubkey_id) {
       return refuse('key is not that of the record');
     }
-    return 'its log, its entry and its key are those that were checked';
+    return 'origin, entry and key equal those that were checked';
   });
   const { bytes, way } = await coseLines(lines, document.cose_sign1_b64, item, trust, asked);
   await lines.run('cose_view', () =>
@@ -123,9 +124,9 @@ async function checkAir(document: JsonObject, trust: Trust, asked: Asked): Promi
       : refuse('the JSON view differs from the bytes'),
   );
   await lines.run('chain', () => ({
-    not_shown: 'records before this one are in the export of its session',
+    not_shown: 'the records before this one are in the export of the session',
   }));
-  return lines.finding('the record says what the log signed, and is signed itself', {
+  return lines.finding('the record follows from the signed entry, and its own signature is valid', {
     not_proven: COSE_NOT_PROVEN,
     ...(held === undefined ? {} : { statement: held }),
     ...(way === undefined ? {} : { way }),
@@ -134,20 +135,20 @@ async function checkAir(document: JsonObject, trust: Trust, asked: Asked): Promi
 
 const inTree = (size: number): string => `in the tree of ${String(size)} entries`;
 
-/** What an export says of itself as a whole must be what it is checked with. */
+/** Checks that origin, spec and key of an export are those of the trusted log and kit. */
 function checkMembers(document: JsonObject, trust: Trust, asked: Asked): void {
   if (document.origin !== trust.origin) refuse('origin is that of another log');
   if (document.spec !== SPEC) refuse(`spec is not ${SPEC}`);
   const key = objectOf(document.key);
   const jwk = kitKey(asked, 'air', memberOf(key, 'kid'), trust.origin);
-  if (jwk === undefined) return refuse('key is no AIR key of the kit');
+  if (jwk === undefined) return refuse('key is not an AIR key of the kit');
   const names = [...KEY_MEMBERS, ...Object.keys(key)];
   if (!names.every((name) => key[name] !== undefined && key[name] === jwk[name])) {
     refuse('key is not the AIR key of the kit with its kid');
   }
 }
 
-/** What one record rests on; `signed` gives the statement of its entry, or throws unless the log signed it. */
+/** Checks one record. `signed` returns the statement of its entry, or throws if the log did not sign it. */
 async function recordLines(
   lines: Lines,
   { record, entry }: Item,
@@ -163,7 +164,7 @@ async function recordLines(
     const said = signed();
     return [`the log signed ${textOf(said.entry_id)}`, said];
   });
-  // What follows is of the form that a signed entry has.
+  // From here on the entry is known to be signed, so its form is valid.
   if (statement === undefined) return;
   const made = await lines.run('record', () => {
     const issuer = {
@@ -172,7 +173,7 @@ async function recordLines(
     };
     const entry_hash = toHex(leafHashOf(suite, entry));
     if (!same(airRecord({ statement, entry_hash }, issuer, mapping), content)) {
-      return refuse('the record is not what the entry says');
+      return refuse('the record does not follow from the entry');
     }
     return agentOf(statement).sequence_number === sequence_number
       ? 'made again from the entry'
@@ -197,11 +198,11 @@ async function recordLines(
       textOf(record.agent_id),
     );
     if (toHex(suite.sha256(place)) === chain_hash) return 'of content, place and time';
-    return refuse('chain_hash is another');
+    return refuse('chain_hash is not the hash of this record and the one before it');
   });
   await lines.run('air_signature', async () => {
     const jwk = kitKey(asked, 'air', memberOf(record, 'operator_pubkey_id'), trust.origin);
-    if (jwk === undefined) return refuse('operator_pubkey_id is no AIR key of the kit');
+    if (jwk === undefined) return refuse('operator_pubkey_id is not an AIR key of the kit');
     const message = hashOf(chain_hash);
     const bytes = base64Of(signature);
     if (
@@ -211,23 +212,23 @@ async function recordLines(
     ) {
       return 'ES256 over the chain hash';
     }
-    return refuse('the signature over the chain hash does not hold');
+    return refuse('the signature over the chain hash is invalid');
   });
 }
 
-function airKey(jwk: JsonObject): ReturnType<typeof publicJwk> {
+function airKey(jwk: JsonObject): P256Jwk {
   try {
     const key = publicJwk(jwk);
     if (key.kty === 'EC') return key;
   } catch (error) {
     if (!isLogError(error)) throw error;
   }
-  return refuse('the AIR key of the kit is none');
+  return refuse('the AIR key of the kit is invalid');
 }
 
 /**
- * The signed statement of a record and the receipt in it, under a tree of this size where one is given. Answers with
- * the statement's bytes, none when it is no base64.
+ * Checks the signed statement of a record and the receipt in it, if `treeSize` is given against that tree. Returns the
+ * bytes of the statement; none if it is not base64.
  */
 async function coseLines(
   lines: Lines,
@@ -282,7 +283,7 @@ async function checkStatement(
 
 type Key = readonly ['session', string];
 
-/** What closes a chain says of it. */
+/** The state of a chain, as its proof shows it. */
 interface Closing {
   readonly count: number;
   /** Index, log time and, unless an entry follows, leaf hash (base64) of the last entry. */
@@ -304,9 +305,9 @@ async function checkSession(document: JsonObject, trust: Trust, asked: Asked): P
   });
   const tree = await lines.take('export', () => {
     const opened = treeOf(document, key, trust, asked);
-    return ['its log, its checkpoint and its key are those that were checked', opened];
+    return ['origin, checkpoint and key equal those that were checked', opened];
   });
-  // Asked for with the proofs, every record has them: one that has none was deprived of it.
+  // If one record has proofs, all must have them.
   const proven = shown.some((one) => PROOFS.some((name) => one[name] !== undefined));
   const chain = new Chain(key, closing, suiteOf(asked));
   for (const [i, one] of shown.entries()) {
@@ -321,7 +322,7 @@ async function checkSession(document: JsonObject, trust: Trust, asked: Asked): P
     await lines.run('records', () => checked);
     await lines.run('inclusion', () =>
       places === null
-        ? { not_shown: 'the export has no proofs of its entries: ?proofs=true adds them' }
+        ? { not_shown: 'the export has no proofs of its entries; request it with ?proofs=true' }
         : `each ${places}, with a signed statement that says so`,
     );
   }
@@ -337,7 +338,7 @@ async function checkSession(document: JsonObject, trust: Trust, asked: Asked): P
   });
 }
 
-/** The tree of the export's checkpoint, which is that of the completeness proof. */
+/** The tree of the export's checkpoint, which must be that of the completeness proof. */
 function treeOf(document: JsonObject, key: Key, trust: Trust, asked: Asked): TreeHead {
   checkMembers(document, trust, asked);
   const { checkpoint } = objectOf(document.completeness_proof);
@@ -348,17 +349,17 @@ function treeOf(document: JsonObject, key: Key, trust: Trust, asked: Asked): Tre
   return tree;
 }
 
-/** What the record of a session is checked with. */
+/** The context in which the records of a session are checked. */
 interface Among {
   readonly chain: Chain;
   readonly trust: Trust;
   readonly asked: Asked;
   readonly proven: boolean;
-  /** Undefined when the export has no good checkpoint. */
+  /** Undefined if the checkpoint of the export is invalid. */
   readonly tree: TreeHead | undefined;
 }
 
-/** The first check that the next record fails. */
+/** The first failed check of the next record; undefined if all pass. */
 async function recordFault(
   shown: JsonObject,
   { chain, trust, asked, proven, tree }: Among,
@@ -369,11 +370,12 @@ async function recordFault(
   if (proven) {
     await lines.run('inclusion', () => {
       const path = shown.inclusion_proof;
-      if (path === undefined) return refuse('it has no inclusion proof, and others have');
-      if (tree === undefined) return refuse('there is no good checkpoint that it could be under');
+      if (path === undefined) return refuse('it has no inclusion proof, but other records have');
+      if (tree === undefined)
+        return refuse('the export has no valid checkpoint for the inclusion proof');
       const opened = { index: parsedOf(item.entry).index ?? null, entry: item.entry, path };
       const { statement } = openEntry(opened, tree, trust, { suite: suiteOf(asked) });
-      // Shown to be included, an entry from before the revocation of its key holds.
+      // The inclusion proof shows that the entry was signed before its key was revoked.
       signed = () => statement;
       return '';
     });
@@ -387,7 +389,7 @@ async function recordFault(
   return lines.all.find(({ outcome }) => outcome === 'failed');
 }
 
-/** The records in their order, each after the one before it, the last as what closes the chain says. */
+/** Checks that each record follows the one before it, and that the last is the one that the proof names. */
 class Chain {
   readonly #key: Key;
   readonly #closing: Closing | undefined;
@@ -403,12 +405,12 @@ class Chain {
     this.#suite = suite;
   }
 
-  /** Throws `document_invalid` when the record is not the next one. */
+  /** Throws `document_invalid` if the record is not the next one. */
   next({ record, entry }: Item): void {
     const [, session_ref] = this.#key;
     const { prev_chain_hash, chain_hash, sequence_number } = objectOf(record.integrity);
     const { index = null, issued_at_ms = null, links } = parsedOf(entry);
-    // Of an entry that the log may not have signed: of any form.
+    // The entry is not verified yet and can have any form.
     const link = objectsOf(links).find(({ key }) => same(key, this.#key));
     if (
       link?.seq !== this.#seq ||
@@ -417,9 +419,10 @@ class Chain {
       sequence_number !== this.#seq ||
       record.agent_id !== `session:${session_ref}`
     ) {
-      refuse('the entry does not stand here in the session');
+      refuse('the entry is not at this place of the session');
     }
-    if (prev_chain_hash !== this.#hash) refuse('the hash before it is another');
+    if (prev_chain_hash !== this.#hash)
+      refuse('prev_chain_hash is not the hash of the record before it');
     this.#seq += 1;
     this.#hash = memberOf({ chain_hash: chain_hash ?? null }, 'chain_hash') ?? ZERO;
     this.#index = index;
@@ -435,7 +438,7 @@ class Chain {
   }
 }
 
-/** What the session's chain has by its closing document, after the document's own check. */
+/** The state of the session's chain, from a document that has been checked. */
 function closingOf(document: Json, key: Key, trust: Trust, asked: Asked): Closing {
   const { question, proof } = objectOf(document);
   const { from_ms, to_ms } = objectOf(question);
@@ -456,7 +459,7 @@ function closingOf(document: Json, key: Key, trust: Trust, asked: Asked): Closin
   return { count: link.seq as number, last: [link.prev_index, link.prev_ms] };
 }
 
-/** Whether two values have the same canonical form; LogError `json_invalid` for what has none. */
+/** Whether two values have the same canonical form; LogError `json_invalid` if one has none. */
 const same = (a: Json | undefined, b: Json | readonly string[] | undefined): boolean =>
   a !== undefined && b !== undefined && canonical(a) === canonical(b);
 
@@ -468,7 +471,7 @@ function hashOf(value: Json | undefined): Uint8Array | null {
   return /^[0-9a-f]{64}$/.test(text) ? fromHex(text, 32) : null;
 }
 
-/** Bytes of base64 in its one spelling; null for anything else. */
+/** Decodes canonical base64; null for anything else. */
 function base64Of(value: Json | undefined): Uint8Array | null {
   try {
     return fromBase64(textOf(value));

@@ -38,6 +38,15 @@ export interface Template {
   };
 }
 
+/** A risk control of a category, and what evidences it. */
+interface RiskControl {
+  readonly control: string;
+  /** As catalogs/compliance/article-12.json writes them; `hold`: a spoliation seal over the session. */
+  readonly signals: readonly string[];
+  /** What the signals are, in one sentence. */
+  readonly rule: string;
+}
+
 /** A category of systems, by Annex III of the EU AI Act. */
 export interface Category {
   readonly category_id: string;
@@ -46,7 +55,7 @@ export interface Category {
   readonly annex_iii: string | null;
   readonly annex_iii_points: readonly string[];
   readonly article_12: string;
-  readonly risk_controls: readonly string[];
+  readonly risk_controls: readonly RiskControl[];
 }
 
 /** The foundry catalog. */

@@ -1,25 +1,32 @@
-// Conformity packs: POST /api/v1/conformity/generate. gateway/API.md §2.2, §10.9, §14.
+// Conformity packs: POST /api/v1/conformity/generate, and each again by its id. gateway/API.md §2.2, §10.9, §14.
 //
-// A pack says where the AI Act puts a system, what Article 12 asks of it, and what the log has of one of its sessions.
-// The pack is a document; an entry commits to its hash. The texts are in catalogs/foundry.json.
+// A pack says where the AI Act puts a system, and what the entries of one of its sessions evidence: of Article 12 by
+// the rules of the report (plugins/compliance), and of each risk control by its rule in catalogs/foundry.json. The pack
+// is a document. Its entry commits to its hash and has what was evidenced; the texts are in the catalogs.
 
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import {
+  answeredEntry,
   ApiError,
   asSchema,
   canonical,
   EntryId,
+  findEntry,
   Hex32,
   Identifier,
   lookupUrl,
   Nullable,
+  plural,
   receiptOf,
   route,
   SafeCount,
+  sentenceOf,
+  sessionCost,
   SessionRef,
   sessionsOf,
+  shortName,
 } from '../contract/index.ts';
 import type {
   AnsweredEntry,
@@ -33,34 +40,61 @@ import type {
   RowWriter,
   Sequenced,
 } from '../contract/index.ts';
-import { sessionState } from '../silence/index.ts';
+import compliance, { holdOf, STATUSES } from '../compliance/index.ts';
+import type { Evidence, Status } from '../compliance/index.ts';
 import { foundryCatalog } from './catalog.ts';
 import type { Category, FoundryCatalog } from './catalog.ts';
-import { count, lastEntry, tenantOf } from './entries.ts';
+import { count, foundryErrors, lastEntry, tenantOf } from './entries.ts';
 
 /** Identifier of the entry type. */
-export const CONFORMITY = 'foundry.conformity.v1';
+export const CONFORMITY = 'foundry.conformity.v2';
 
-/** What the entry says; the system's name and version are a commitment. */
+/** Entries that a line of a pack names; it counts all. */
+const MAX_NAMED = 5;
+
+/** What is evidenced of one requirement or control, in the order of its catalog. */
+const LineMembers = Type.Object(
+  {
+    status: Type.Enum([...STATUSES]),
+    count: SafeCount,
+    entry_ids: Type.Array(EntryId, { maxItems: MAX_NAMED, description: 'The first ones.' }),
+  },
+  { additionalProperties: false },
+);
+
+/** A line as the entry has it. */
+type Line = Static<typeof LineMembers>;
+
+/** What the entries of both versions say; the system's name and version are a commitment. */
+const commonMembers = {
+  category_id: Identifier,
+  annex_iii_listed: Type.Boolean(),
+  pack_sha256: { ...Hex32, description: 'Over the canonical form of the pack.' },
+  /** The session that the pack speaks of; the entry is not on its chain. */
+  // TypeBox writes tuples as draft 7 does; the log's schemas are of 2020-12.
+  subject_key: Type.Optional(
+    Type.Unsafe<readonly ['session', string]>({
+      type: 'array',
+      prefixItems: [Type.Literal('session'), SessionRef],
+      items: false,
+      minItems: 2,
+      maxItems: 2,
+    }),
+  ),
+  events: SafeCount,
+  first_index: Nullable(SafeCount),
+  last_index: Nullable(SafeCount),
+};
+
 const ConformityMembers = Type.Object(
   {
-    category_id: Identifier,
-    annex_iii_listed: Type.Boolean(),
-    pack_sha256: { ...Hex32, description: 'Over the canonical form of the pack.' },
-    /** The session that the pack speaks of; the entry is not on its chain. */
-    // TypeBox writes tuples as draft 7 does; the log's schemas are of 2020-12.
-    subject_key: Type.Optional(
-      Type.Unsafe<readonly ['session', string]>({
-        type: 'array',
-        prefixItems: [Type.Literal('session'), SessionRef],
-        items: false,
-        minItems: 2,
-        maxItems: 2,
-      }),
-    ),
-    events: SafeCount,
-    first_index: Nullable(SafeCount),
-    last_index: Nullable(SafeCount),
+    ...commonMembers,
+    entries_root: Type.Optional({
+      ...Hex32,
+      description: 'RFC 6962 root over the entries of the session, oldest first.',
+    }),
+    article_12: Type.Array(LineMembers, { maxItems: 64 }),
+    risk_controls: Type.Array(LineMembers, { maxItems: 64 }),
   },
   { additionalProperties: false },
 );
@@ -79,16 +113,27 @@ function project(entry: Sequenced, rows: RowWriter): void {
   count(entry, rows, { conformity_packs: 1 });
 }
 
-/** `foundry.conformity.v1`. */
+/** `foundry.conformity.v2`. */
 export const conformityType: EntryType = {
   name: CONFORMITY,
   schema: asSchema(ConformityMembers),
   keys: [],
+  sentence: sentenceOf<Static<typeof ConformityMembers>>(
+    ({ category_id, events }) =>
+      `The service sealed a conformity pack of the category ${shortName(category_id, 64)} over ${plural(events, 'event')}.`,
+  ),
   project,
 };
 
+/** `foundry.conformity.v1`, of earlier builds, in which no risk control was evidenced. */
+export const earlierConformityType: EntryType = {
+  ...conformityType,
+  name: 'foundry.conformity.v1',
+  schema: asSchema(Type.Object(commonMembers, { additionalProperties: false })),
+};
+
 /** Schema of a pack. */
-const PACK_SCHEMA = 'svc-conformity-pack-v1';
+const PACK_SCHEMA = 'svc-conformity-pack-v2';
 
 /** What a pack leaves open. */
 const DOES_NOT_ASSERT = {
@@ -98,19 +143,22 @@ const DOES_NOT_ASSERT = {
 } as const;
 
 /** What the log has of the session that a pack speaks of. */
-interface Evidence {
+interface SessionEvidence {
   readonly session_ref: string;
   readonly events: number;
   readonly first_index: number | null;
   readonly last_index: number | null;
+  readonly entries_root: string;
 }
 
 /** What a pack is made of; the same gives the same document. */
 interface PackParts {
   readonly category_id: string;
   readonly origin: string;
-  readonly system?: { readonly name: string; readonly version: string };
-  readonly evidence: Evidence | null;
+  readonly system?: { readonly name: string; readonly version: string } | undefined;
+  readonly evidence: SessionEvidence | null;
+  readonly article_12: readonly Line[];
+  readonly risk_controls: readonly Line[];
 }
 
 /** The category of a pack. */
@@ -118,8 +166,15 @@ function categoryOf(catalog: FoundryCatalog, category_id: string): Category | un
   return catalog.conformity.categories.find((known) => known.category_id === category_id);
 }
 
+/** The items of Article 12, in the order of their catalog. */
+const itemsOf = (host: PluginHost): readonly JsonObject[] =>
+  (host.catalog('compliance/article-12.json') as { readonly items: readonly JsonObject[] }).items;
+
+const NOT_EVIDENCED: Line = { status: 'not_evidenced', count: 0, entry_ids: [] };
+
 /** Builds the document. */
-function packOf(catalog: FoundryCatalog, parts: PackParts): JsonObject {
+function packOf(host: PluginHost, parts: PackParts): JsonObject {
+  const catalog = foundryCatalog(host);
   const { category_id, origin, system, evidence } = parts;
   const category = categoryOf(catalog, category_id);
   if (category === undefined) throw new Error(`the catalog has no category ${category_id}`);
@@ -141,13 +196,16 @@ function packOf(catalog: FoundryCatalog, parts: PackParts): JsonObject {
       evidence:
         evidence === null
           ? { status: 'not_evidenced', note: 'no session is named' }
-          : {
-              status: evidence.events > 0 ? 'met' : 'not_evidenced',
-              ...{ session_ref: evidence.session_ref, events: evidence.events },
-              ...{ first_index: evidence.first_index, last_index: evidence.last_index },
-            },
+          : { status: evidence.events > 0 ? 'met' : 'not_evidenced', ...evidence },
+      items: itemsOf(host).map(({ id = '', title = '' }, i) => ({
+        ...{ id, title },
+        ...(parts.article_12[i] ?? NOT_EVIDENCED),
+      })),
     },
-    risk_controls: risk_controls.map((control) => ({ control, status: 'not_evidenced' })),
+    risk_controls: risk_controls.map(({ control, rule }, i) => ({
+      ...{ control, rule },
+      ...(parts.risk_controls[i] ?? NOT_EVIDENCED),
+    })),
     ...(system === undefined ? {} : { system: { name: system.name, version: system.version } }),
     origin,
     does_not_assert: Object.values(DOES_NOT_ASSERT),
@@ -159,6 +217,9 @@ export function documentHash(document: JsonObject): string {
   return createHash('sha256').update(canonical(document)).digest('hex');
 }
 
+/** Entries of a session that are read in what a cost of 1 stands for. */
+const ENTRIES_IN_ONE = 300;
+
 const Index = Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]);
 
 const EvidenceShown = Type.Object({
@@ -168,6 +229,7 @@ const EvidenceShown = Type.Object({
   events: Type.Optional(Type.Integer({ minimum: 0 })),
   first_index: Type.Optional(Index),
   last_index: Type.Optional(Index),
+  entries_root: Type.Optional(Hex32),
 });
 
 const PackAnswer = Type.Object(
@@ -191,8 +253,18 @@ const PackAnswer = Type.Object(
         applies: Type.Enum(['voluntarily', 'where the system is high-risk']),
         automatic_recording: Type.String(),
         evidence: EvidenceShown,
+        items: Type.Array(
+          Type.Object({ id: Type.String(), title: Type.String(), ...LineMembers.properties }),
+          { description: 'By the rules of the Article 12 report of the session.' },
+        ),
       }),
-      risk_controls: Type.Array(Type.Object({ control: Type.String(), status: Type.String() })),
+      risk_controls: Type.Array(
+        Type.Object({
+          control: Type.String(),
+          rule: { ...Type.String(), description: 'Which entries evidence it.' },
+          ...LineMembers.properties,
+        }),
+      ),
       system: Type.Optional(Type.Object({ name: Type.String(), version: Type.String() })),
       origin: Type.String(),
       does_not_assert: Type.Array(Type.String()),
@@ -241,23 +313,33 @@ export async function packed(
 ): Promise<Packed> {
   const { category_id, session_id, system } = request;
   checkCategory(host, category_id);
-  const catalog = foundryCatalog(host);
-  const log = host.log(caller.kind);
-  const evidence: Evidence | null =
-    session_id === undefined ? null : await evidenceOf(host, caller, session_id);
-  const parts = { category_id, origin: log.origin, evidence };
-  const pack_sha256 = documentHash(packOf(catalog, withSystem(parts, system)));
-  const listed = categoryOf(catalog, category_id)?.annex_iii !== null;
+  const { origin } = host.log(caller.kind);
+  const found =
+    session_id === undefined
+      ? { evidence: null, article_12: [], risk_controls: [] }
+      : await evidenceOf(host, caller, session_id, category_id);
+  const { evidence, article_12, risk_controls } = found;
+  const pack_sha256 = documentHash(packOf(host, { category_id, origin, system, ...found }));
+  const listed = categoryOf(foundryCatalog(host), category_id)?.annex_iii !== null;
+  const session =
+    evidence === null
+      ? {}
+      : {
+          subject_key: ['session', evidence.session_ref],
+          entries_root: evidence.entries_root,
+        };
   const draft: Draft = {
     type: CONFORMITY,
     members: {
       category_id,
       annex_iii_listed: listed,
       pack_sha256,
-      ...(evidence === null ? {} : { subject_key: ['session', evidence.session_ref] }),
+      ...session,
       events: evidence?.events ?? 0,
       first_index: evidence?.first_index ?? null,
       last_index: evidence?.last_index ?? null,
+      article_12: [...article_12],
+      risk_controls: [...risk_controls],
     },
     ...(system === undefined
       ? {}
@@ -276,25 +358,58 @@ export function standingPack(host: PluginHost, caller: Caller, pack_sha256: stri
   return text === null ? null : ((JSON.parse(text) as JsonObject)['entry_id'] as string);
 }
 
-function withSystem(parts: PackParts, system: PackRequest['system']): PackParts {
-  return system === undefined ? parts : { ...parts, system };
-}
+/** Name of the signal that every entry of the session shows; no control is called so. */
+const SESSION = 'session';
 
-/** Of the newest log; throws where only a closed one has the session, for "no events" would be signed. */
-async function evidenceOf(host: PluginHost, caller: Caller, session_id: string): Promise<Evidence> {
+/**
+ * What the session evidences in the newest log; throws where only a closed one has the session, for "no events" would
+ * be signed.
+ */
+async function evidenceOf(
+  host: PluginHost,
+  caller: Caller,
+  session_id: string,
+  category_id: string,
+): Promise<{ evidence: SessionEvidence; article_12: Line[]; risk_controls: Line[] }> {
   const log = host.log(caller.kind);
   const session_ref = caller.sessionRef(session_id);
-  const { key, to_ms, count, last_index } = await sessionState(log, session_ref);
-  const all = count > 0 || log.number === 1 ? [] : await sessionsOf(host, caller, session_id);
+  const controls = categoryOf(foundryCatalog(host), category_id)?.risk_controls ?? [];
+  const signals = new Map([
+    [SESSION, ['entry'] as readonly string[]],
+    ...controls.map(({ control, signals: of }) => [control, of] as const),
+  ]);
+  const found = await host.use(compliance).assess(log, session_ref, host.now(), signals);
+  const { entries, entries_root } = found;
+  const all = entries > 0 || log.number === 1 ? [] : await sessionsOf(host, caller, session_id);
   const earlier = all.findLast((one) => one.count > 0);
   if (earlier !== undefined) {
     const url = lookupUrl(host, earlier.log, ['session', earlier.session_ref]);
     const message = `only ${earlier.log.origin} has the session, and it is closed: ${url} has its entries with their proof`;
     throw new ApiError('parameter_invalid', message, { param: 'session_id' });
   }
-  const [first] = count === 0 ? [] : await log.chain({ key, from_ms: 0, to_ms }, { limit: 1 });
-  return { session_ref, events: count, first_index: first?.index ?? null, last_index };
+  const hold = await holdOf(host, log.kind, caller, found);
+  const { first_entry_id, last_entry_id } = found.evidence(SESSION);
+  const indexOf = (id: string | null): number | null => (id === null ? null : log.indexOfEntry(id));
+  return {
+    evidence: {
+      session_ref,
+      events: entries,
+      first_index: indexOf(first_entry_id),
+      last_index: indexOf(last_entry_id),
+      entries_root,
+    },
+    article_12: found.items.map(({ status, evidence }) => lineOf(status, evidence)),
+    risk_controls: controls.map(({ control, signals: of }) =>
+      of.includes('hold') && hold !== null
+        ? { status: 'met', count: 1, entry_ids: [hold] }
+        : lineOf(found.status(control), found.evidence(control)),
+    ),
+  };
 }
+
+const lineOf = (status: Status, { count: entries, entry_ids }: Evidence): Line => ({
+  ...{ status, count: entries, entry_ids: entry_ids.slice(0, MAX_NAMED) },
+});
 
 /** The same document is committed to already. */
 class Unchanged extends Error {
@@ -306,33 +421,72 @@ class Unchanged extends Error {
   }
 }
 
-/** A pack's entry as its answer shows it: the document again, from what the entry and the request say. */
+/** A pack's entry as its answer shows it: the document again, from what the entry says and the system that it commits to. */
 function packShown(
   host: PluginHost,
   { entry_id, statement, receipt }: AnsweredEntry,
   system: PackRequest['system'],
 ): JsonObject {
-  const { category_id = '', pack_sha256 = '', subject_key, events, origin } = statement;
-  const { first_index, last_index } = statement as {
-    readonly first_index: number | null;
-    readonly last_index: number | null;
-  };
-  const evidence: Evidence | null = Array.isArray(subject_key)
-    ? {
-        session_ref: subject_key[1] as string,
-        ...{ events: events as number, first_index, last_index },
-      }
-    : null;
-  const parts = { category_id: category_id as string, origin: origin as string, evidence };
+  const { category_id, pack_sha256, subject_key, events, origin, ...said } =
+    statement as unknown as Static<typeof ConformityMembers> & { readonly origin: string };
+  const { first_index, last_index, entries_root = '', article_12, risk_controls } = said;
+  const evidence: SessionEvidence | null =
+    subject_key === undefined
+      ? null
+      : { session_ref: subject_key[1], events, first_index, last_index, entries_root };
+  const parts = { category_id, origin, system, evidence, article_12, risk_controls };
   return {
     ...{ pack_entry_id: entry_id, category_id, pack_sha256 },
-    pack: packOf(foundryCatalog(host), withSystem(parts, system)),
+    pack: packOf(host, parts),
     verify_url: receipt.verify_url,
   };
 }
 
-/** The route of conformity packs. */
-export function conformityRoute(host: PluginHost): Route {
+/** GET of a pack that stands, by the id of its entry. */
+function packRoute(host: PluginHost): Route {
+  return route({
+    method: 'GET',
+    path: '/api/v1/conformity/packs/{pack_entry_id}',
+    tag: 'foundry',
+    summary: 'A conformity pack again, by the id of its entry',
+    description:
+      'The same document, of the own tenant, with the receipt that commits to it. A pack of an earlier release, ' +
+      'whose entry is a `foundry.conformity.v1`, is not kept.',
+    access: 'open',
+    params: Type.Object({ pack_entry_id: EntryId }),
+    responses: { 200: { description: 'The pack.', schema: PackAnswer } },
+    errors: ['resource_missing', foundryErrors.pack_changed],
+    async handle(ctx) {
+      const { params, caller } = ctx.state;
+      const param = 'pack_entry_id';
+      const found = findEntry(host, [caller.kind], params.pack_entry_id);
+      const entry = found === null ? null : answeredEntry(found.log, found.index);
+      if (
+        entry?.statement['type'] !== CONFORMITY ||
+        entry.statement['tenant_ref'] !== caller.tenant_ref
+      ) {
+        throw new ApiError('resource_missing', 'no pack of yours has this id', { param });
+      }
+      const { system } = await host.disclosed(caller, entry.entry_id);
+      const shown = packShown(host, entry, system?.value as unknown as PackRequest['system']);
+      if (documentHash(shown['pack'] as JsonObject) !== shown['pack_sha256']) {
+        const message =
+          'the system that the pack names was erased, or the texts of the catalog are others now';
+        throw new ApiError(foundryErrors.pack_changed, message, { param });
+      }
+      ctx.set('Cache-Control', 'no-store');
+      ctx.body = { ok: true, ...shown, receipt: entry.receipt };
+    },
+  });
+}
+
+/** The routes of conformity packs. */
+export const conformityRoutes = (host: PluginHost): readonly Route[] => [
+  generateRoute(host),
+  packRoute(host),
+];
+
+function generateRoute(host: PluginHost): Route {
   return route({
     method: 'POST',
     path: '/api/v1/conformity/generate',
@@ -343,9 +497,14 @@ export function conformityRoute(host: PluginHost): Route {
       'committed to again: the same entry answers. What is not evidenced is never shown as met.',
     access: 'open',
     idempotent: true,
+    whole: true,
     body: packBody(host),
     responses: { 200: { description: 'The pack.', schema: PackAnswer } },
-    errors: ['log_unavailable'],
+    errors: ['log_unavailable', 'log_busy'],
+    cost: ({ body, caller }) =>
+      body.session_id === undefined
+        ? 1
+        : sessionCost(host, caller, body.session_id, ENTRIES_IN_ONE),
     example: {
       category_id: 'employment',
       session_id: 'interview-42',

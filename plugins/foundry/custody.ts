@@ -10,14 +10,17 @@ import {
   ApiError,
   asSchema,
   DECIMAL,
-  DecimalText,
   decimalText,
+  DecimalText,
   EntryId,
   exact,
   exactOf,
   Identifier,
+  neededBy,
   receiptOf,
   route,
+  sentenceOf,
+  shortName,
 } from '../contract/index.ts';
 import type {
   AnsweredEntry,
@@ -207,6 +210,15 @@ export const custodyType: EntryType = {
   name: CUSTODY,
   schema: asSchema(CustodyMembers),
   keys: [['foundry.asset', 'asset_ref']],
+  sentence: sentenceOf<Static<typeof CustodyMembers>>((attested) => {
+    const { event_type, asset_ref, quantity, breach, supply_after } = attested;
+    const asset = asset_ref.split(':').slice(2).join(':');
+    const result =
+      breach === undefined
+        ? `the supply is ${shortName(supply_after)}`
+        : `parity is broken by ${breach}`;
+    return `The tenant attested ${event_type} of ${shortName(quantity)} of the asset ${shortName(asset)}: ${result}.`;
+  }),
   project,
 };
 
@@ -250,7 +262,10 @@ export const custodyBody = ({ limits }: PluginHost) => {
       counterparty: Type.Optional(Text),
       reference: Type.Optional(Text),
     },
-    { $id: 'CustodyAttestRequest' },
+    {
+      $id: 'CustodyAttestRequest',
+      ...neededBy('event_type', { custody_transfer: ['counterparty'] }),
+    },
   );
 };
 
@@ -308,10 +323,6 @@ function checkEvent(request: CustodyRequest, quantity: bigint): void {
     throw new ApiError('parameter_invalid', message, { param: 'quantity' });
   }
   if (event_type !== 'custody_transfer') return;
-  if (counterparty === undefined) {
-    const message = 'a custody_transfer needs the counterparty that receives';
-    throw new ApiError('parameter_missing', message, { param: 'counterparty' });
-  }
   if (counterparty === holder) {
     const message = 'holder and counterparty are the same';
     throw new ApiError('parameter_invalid', message, { param: 'counterparty' });

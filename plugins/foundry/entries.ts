@@ -17,6 +17,10 @@ export const foundryErrors = errorsOf({
     sentence: 'The trigger fired before, with another settlement.',
   },
   trigger_released: { status: 409, sentence: 'The trigger was released before.' },
+  pack_changed: {
+    status: 410,
+    sentence: 'A part of the pack was erased, or its catalog has changed.',
+  },
   trigger_window_closed: { status: 409, sentence: 'The trigger has expired.' },
   oracle_disputed: { status: 409, sentence: 'The sources of the oracle disagree.' },
   inference_upstream_unconfigured: {

@@ -5,7 +5,7 @@ import { definePlugin } from '../contract/index.ts';
 import gate from '../gate/index.ts';
 import restraint from '../restraint/index.ts';
 import { carried, carry, earlierCarried } from './carry.ts';
-import { conformityRoute, conformityType } from './conformity.ts';
+import { conformityRoutes, conformityType, earlierConformityType } from './conformity.ts';
 import { custodyRoute, custodyType } from './custody.ts';
 import { sealType } from './inference/entries.ts';
 import { inferenceRoute } from './inference/routes.ts';
@@ -32,7 +32,7 @@ export default definePlugin({
   contract: 2,
   name: 'foundry',
   title: 'Actuation foundry',
-  requires: ['clear', 'classify', 'silence', 'restraint', 'gate'],
+  requires: ['clear', 'classify', 'compliance', 'restraint', 'gate'],
   settings: InferenceSettings,
   errors: foundryErrors,
   types: [
@@ -47,6 +47,7 @@ export default definePlugin({
     ...earlierTriggerTypes,
     custodyType,
     conformityType,
+    earlierConformityType,
     sealType,
     pipelineType,
     earlierPipelineType,
@@ -56,15 +57,17 @@ export default definePlugin({
   carry,
   events: triggerEvents,
   setup(host) {
-    host.use(gate).holdsBinds(isBindHeld);
+    const gateApi = host.use(gate);
+    gateApi.holdsBinds(isBindHeld);
+    const { givePermit } = gateApi;
     const { seal } = host.use(restraint);
     return {
       routes: [
         ...catalogRoutes(host),
         ...oracleRoutes(host),
-        ...triggerRoutes(host, seal),
+        ...triggerRoutes(host, { seal, givePermit }),
         custodyRoute(host),
-        conformityRoute(host),
+        ...conformityRoutes(host),
         inferenceRoute(host),
         pipelineRoute(host),
         installedBaseRoute(host),

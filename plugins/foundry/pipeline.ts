@@ -17,6 +17,7 @@ import {
   EntryReceipt,
   receiptOf,
   route,
+  sentenceOf,
   textCost,
 } from '../contract/index.ts';
 import type {
@@ -129,6 +130,16 @@ export const pipelineType: EntryType = {
   name: PIPELINE,
   schema: asSchema(PipelineMembers),
   keys: [],
+  sentence: sentenceOf<
+    Pick<Static<typeof PipelineMembers>, 'state'> & {
+      readonly outcome?: string;
+      readonly steps: readonly { readonly status: string }[];
+    }
+  >(({ state, outcome, steps }) => {
+    const done = steps.filter(({ status }) => status === 'ok').length;
+    const result = outcome === undefined ? '' : ` with the outcome ${outcome}`;
+    return `A pipeline run was ${state}${result}; ${done} of ${steps.length} steps are ok.`;
+  }),
   project(entry, rows) {
     count(entry, rows, { pipeline_runs: 1 });
   },

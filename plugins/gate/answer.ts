@@ -13,7 +13,7 @@ import type {
 import restraint, { RECORD, restraintObject, RestraintObject } from '../restraint/index.ts';
 import { gateCatalog, preimageOf } from './asking.ts';
 import type { GateRequest } from './asking.ts';
-import { DECISION, DecisionMembers, decisionType, OUTCOMES, USE, useType } from './entries.ts';
+import { DecisionMembers, decisionType, isDecision, OUTCOMES, USE, useType } from './entries.ts';
 import { holdExpiry, rfc3339 } from './expiry.ts';
 import { USE_SECRET } from './secret.ts';
 
@@ -59,17 +59,19 @@ export const decisionAnswerMembers: Record<string, TSchema> = {
   restraint_receipt: Type.Optional(receiptOf(entryTypeOf(restraint, RECORD))),
 };
 
+const Preimage = Type.Object(
+  {
+    action_type: Type.String(),
+    agent_id: Type.String(),
+    scope: Type.String(),
+    timestamp_ms: Millis,
+  },
+  { description: 'Of action_ref; ask again with these to ask about the same act.' },
+);
+
 const gateMembers: Record<string, TSchema> = {
   ...decisionAnswerMembers,
-  preimage: Type.Object(
-    {
-      action_type: Type.String(),
-      agent_id: Type.String(),
-      scope: Type.String(),
-      timestamp_ms: Millis,
-    },
-    { description: 'Of action_ref; ask again with these to ask about the same act.' },
-  ),
+  preimage: Preimage,
   permit_use_receipt: Type.Optional(
     described(receiptOf(useType), 'That the receipt shown is used up.'),
   ),
@@ -86,7 +88,7 @@ export const BindGateAnswer = Type.Object(
 
 /** The decision among a group's entries. */
 export function decisionAmong(entries: readonly AnsweredEntry[]): AnsweredEntry {
-  const decision = entries.findLast(({ statement }) => statement['type'] === DECISION);
+  const decision = entries.findLast(({ statement }) => isDecision(statement['type']));
   if (decision === undefined) throw new Error('a gate answers with a decision');
   return decision;
 }
@@ -134,6 +136,27 @@ export function decisionAnswer(
       : { restraint: restraintObject(restraint), restraint_receipt: restraint.receipt }),
     ...more,
   };
+}
+
+/** What the answer of another plugin has of a permit that it gave. */
+export const permitAnswerMembers: Record<string, TSchema> = {
+  permit: Type.Optional(PermitObject),
+  preimage: Type.Optional(Preimage),
+  permit_receipt: Type.Optional(
+    described(receiptOf(decisionType), 'Of the decision that is the permit.'),
+  ),
+};
+
+/** The same of a group's entries; nothing of a group without a permit. */
+export function permitAnswer(
+  entries: readonly AnsweredEntry[],
+  disclosures: Disclosures,
+): JsonObject {
+  const at = entries.findIndex(({ statement }) => isDecision(statement['type']));
+  if (at === -1) return {};
+  const { permit = null, receipt = null } = decisionAnswer(entries, disclosures);
+  const preimage = disclosures[at]?.['preimage']?.value;
+  return { permit, ...(preimage === undefined ? {} : { preimage }), permit_receipt: receipt };
 }
 
 /** The answer of execute-gate. */

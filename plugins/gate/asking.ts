@@ -4,7 +4,15 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import type { ClassifyApi, Judged } from '../classify/index.ts';
-import { ActEntity, actingEntity, ApiError, Millis, SurfaceName } from '../contract/index.ts';
+import {
+  ActEntity,
+  actingEntity,
+  ApiError,
+  AtomicInput,
+  atomicOf,
+  Millis,
+  SurfaceName,
+} from '../contract/index.ts';
 import type { Caller, Json, JsonObject, PluginHost } from '../contract/index.ts';
 import { actionRefs, defaultActionRef, listedCode, pdtrErrors, profileOf } from '../pdtr/index.ts';
 import type { Act } from './rules.ts';
@@ -55,7 +63,8 @@ export const gateBody = ({ limits }: PluginHost) => {
       scope: Type.Optional(Type.String({ maxLength: limits.string_chars })),
       timestamp_ms: Type.Optional({
         ...Millis,
-        description: "Of the act; now unless given. The same act asked again has the first's.",
+        description:
+          "Of the act. Unless given, it is a new act at the time of the request. The same act asked again has the first's.",
       }),
       action_ref: Type.Optional({
         ...Name,
@@ -63,7 +72,7 @@ export const gateBody = ({ limits }: PluginHost) => {
       }),
       entity: ActEntity,
       surface: Type.Optional(SurfaceName),
-      amount_atomic: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+      amount_atomic: Type.Optional(AtomicInput),
       currency: Type.Optional(Name),
       reversibility: Type.Optional(Type.Enum([...REVERSIBILITIES])),
       receipt: Type.Optional(
@@ -108,6 +117,40 @@ export interface Asked {
   readonly use_secret: Opening | undefined;
 }
 
+/** What requests are judged with. */
+export interface Asking {
+  readonly catalog: GateCatalog;
+  readonly classify: Pick<ClassifyApi, 'judge'>;
+  readonly timeOf: ActTime;
+}
+
+/** The time of an act whose request names none. */
+type ActTime = (
+  caller: Pick<Caller, 'kind' | 'tenant_ref'>,
+  act: Pick<GateRequest, 'action_type' | 'agent_id' | 'scope'>,
+) => number;
+
+/** Times are kept of so many acts before those that have passed are dropped. */
+const KEPT_TIMES = 1024;
+
+/**
+ * Gives every act that names no time the time of its request, or the next millisecond that no act alike was given: each
+ * has an action_ref, and so a permit, of its own.
+ */
+export function actTimes(now: () => number): ActTime {
+  const newest = new Map<string, number>();
+  return ({ kind, tenant_ref }, { action_type, agent_id, scope = null }) => {
+    const alike = JSON.stringify([kind, tenant_ref, action_type, agent_id, scope]);
+    const now_ms = now();
+    const time_ms = Math.max(now_ms, (newest.get(alike) ?? 0) + 1);
+    if (newest.size >= KEPT_TIMES) {
+      for (const [act, ms] of newest) if (ms < now_ms) newest.delete(act);
+    }
+    newest.set(alike, time_ms);
+    return time_ms;
+  };
+}
+
 /**
  * The act of a request, judged.
  *
@@ -115,8 +158,7 @@ export interface Asked {
  */
 export async function asked(
   host: PluginHost,
-  catalog: GateCatalog,
-  classify: Pick<ClassifyApi, 'judge'>,
+  { catalog, classify, timeOf }: Asking,
   {
     request,
     caller,
@@ -125,7 +167,7 @@ export async function asked(
   }: Pick<Asked, 'request' | 'caller' | 'receipt' | 'use_secret'>,
 ): Promise<Asked> {
   const entity = await actingEntity(host.log(caller.kind), caller, request);
-  const preimage = preimageOf(request, catalog, request.timestamp_ms ?? host.now());
+  const preimage = preimageOf(request, catalog, request.timestamp_ms ?? timeOf(caller, request));
   const action_ref = checkedRef(preimage, request.action_ref);
   const { session_id, surface, amount_atomic, currency, reversibility } = request;
   const { judged, late } = await judgedInTime(host, catalog, classify, request);
@@ -136,7 +178,7 @@ export async function asked(
     late,
     ...(entity === undefined ? {} : { entity }),
     ...(surface === undefined ? {} : { surface }),
-    ...(amount_atomic === undefined ? {} : { amount_atomic }),
+    ...(amount_atomic === undefined ? {} : { amount_atomic: atomicOf(amount_atomic) }),
     ...(currency === undefined ? {} : { currency: listedCode(currency, catalog.currencies) }),
     ...(reversibility === undefined ? {} : { reversibility }),
   };

@@ -75,7 +75,7 @@ const carriedRows = carriedType('gate', {
 });
 
 /** `gate.carried.v1`. */
-export const carried: EntryType = { ...carriedRows, row_form: 2 }; // as `gate.decision.v1` has it
+export const carried: EntryType = { ...carriedRows, row_form: 3 }; // as the decisions have it
 
 /** The `carry` of the gate. */
 export async function* carry(closed: LogView): AsyncGenerator<Carry> {
@@ -105,8 +105,7 @@ export async function* carry(closed: LogView): AsyncGenerator<Carry> {
     const { index, log_number, permit_id } = act;
     // A refusal holds for the time of a permit, and only in its own log.
     if (act.inputs === null || act.refused_ms !== undefined) continue;
-    const permit = permit_id === null ? undefined : permitAt(closed, permit_id);
-    if (permit !== undefined && !isUsable(permit, endedMs(closed))) continue;
+    if (permit_id !== null && !isUsableIn(closed, permit_id, permitAt(closed, permit_id))) continue;
     const [tenant_ref = '', action_ref = ''] = row.slice(acts.length).split('/');
     const granted = permit_id === null ? {} : { permit_id };
     const value = { action_ref, ...granted, inputs: digest(closed, act.inputs) };
@@ -116,6 +115,9 @@ export async function* carry(closed: LogView): AsyncGenerator<Carry> {
 
 const permitAt = (log: LogView, permit_id: string): PermitRow =>
   log.row(permitRow(permit_id)) as unknown as PermitRow;
+
+const isUsableIn = (log: LogView, permit_id: string, permit: PermitRow): boolean =>
+  isUsable((row) => log.row(row), permit_id, permit, endedMs(log));
 
 /** The newest first, down to those that are too old whatever the catalog said of them. */
 async function* permits(closed: LogView): AsyncGenerator<Carry> {
@@ -128,8 +130,8 @@ async function* permits(closed: LogView): AsyncGenerator<Carry> {
       const permit = found as unknown as PermitRow;
       const { tenant_ref, index, log_number, action_ref, issued_at_ms, expires_at_ms } = permit;
       if (issued_at_ms + OLDEST_PERMIT_MS < ended_ms) return;
-      if (!isUsable(permit, ended_ms)) continue;
       const permit_id = row.slice(prefix.length);
+      if (!isUsableIn(closed, permit_id, permit)) continue;
       const value = { permit_id, action_ref, issued_at_ms, expires_at_ms };
       yield { what: 'permit', row, tenant_ref, value, index, log_number };
     }

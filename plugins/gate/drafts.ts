@@ -29,6 +29,8 @@ export interface Deciding {
   readonly tolls: GateTolls;
   /** The use of the receipt that was shown. */
   readonly use: PermitUse | null;
+  /** The trigger that gives the permit. */
+  readonly trigger_id?: string;
 }
 
 /** The group of a decision. */
@@ -78,7 +80,15 @@ export function expiryMembers(
 export const secretOf = (outcome: Outcome): Readonly<Record<string, Json>> =>
   outcome === 'PERMIT' ? { [USE_SECRET]: newUseSecret() } : {};
 
-function decisionDraft({ asked, verdict, inForce, catalog, tolls, use }: Deciding): Draft {
+function decisionDraft({
+  asked,
+  verdict,
+  inForce,
+  catalog,
+  tolls,
+  use,
+  trigger_id,
+}: Deciding): Draft {
   const { act, preimage, action_ref, session_ref, request } = asked;
   const { entity, surface, amount_atomic, currency, reversibility } = act;
   const { outcome, reasons } = verdict;
@@ -86,7 +96,7 @@ function decisionDraft({ asked, verdict, inForce, catalog, tolls, use }: Decidin
   const members: JsonObject = {
     action_ref,
     timestamp_ms: preimage.timestamp_ms,
-    basis: 'policy',
+    basis: trigger_id === undefined ? 'policy' : 'trigger',
     reasons,
     ...policyMembers(inForce),
     ...(amount_atomic === undefined ? {} : { amount_atomic }),
@@ -94,6 +104,7 @@ function decisionDraft({ asked, verdict, inForce, catalog, tolls, use }: Decidin
     ...(reversibility === undefined ? {} : { reversibility }),
     ...classificationMembers(asked),
     ...(use === null ? {} : { receipt_permit_id: use.permit.permit_id }),
+    ...(trigger_id === undefined ? {} : { trigger_id }),
     ...(session_ref === undefined ? {} : { session_ref }),
     ...(entity === undefined ? {} : { entity }),
   };

@@ -7,6 +7,7 @@ import type { Caller, JsonObject, Kind, LogView, PluginHost } from '../contract/
 import { policyInForce } from './policies.ts';
 import { holdRow, openHolds } from './rows.ts';
 import type { HoldRow } from './rows.ts';
+import type { Verdict } from './rules.ts';
 
 type Logs = Pick<PluginHost, 'log' | 'logs'>;
 
@@ -21,6 +22,13 @@ const closedLogs = (host: Logs, kind: Kind): readonly LogView[] =>
 export function logOfEarlierPolicy(host: Logs, { kind, tenant_ref }: Caller): LogView | null {
   const has = (log: LogView): boolean => policyInForce(log, tenant_ref) !== null;
   return has(host.log(kind)) ? null : (closedLogs(host, kind).find(has) ?? null);
+}
+
+/** The verdict for an act; a tenant that put its policy in a closed log is told that it must be put again. */
+export function told(host: Logs, caller: Caller, verdict: Verdict): Verdict {
+  const { outcome, reasons } = verdict;
+  if (!reasons.includes('no_policy') || logOfEarlierPolicy(host, caller) === null) return verdict;
+  return { outcome, reasons: [...reasons, 'policy_in_closed_log'] };
 }
 
 /** Names of the closed logs in which acts of a tenant are still held, newest first. */

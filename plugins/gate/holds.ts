@@ -8,6 +8,7 @@ import {
   described,
   isApiError,
   job,
+  listRoute,
   LOG_KINDS,
   logOfPlace,
   namedStatement,
@@ -92,25 +93,6 @@ const HoldAnswer = Type.Object(
     ),
   },
   { $id: 'GateHold' },
-);
-
-const OpenHolds = Type.Object(
-  {
-    ok: Type.Literal(true),
-    holds: Type.Array(receiptOf(decisionType), {
-      description:
-        'Decisions that hold an act, oldest first; the entry_id of each is the hold_id, and its disclosures say what waits.',
-    }),
-    next: Type.Union([Type.String(), Type.Null()], { description: 'Send it as `after`.' }),
-    closed_logs: Type.Optional(
-      Type.Array(Type.String(), {
-        description:
-          'Closed logs in which acts are still held, such as `live/1`: nothing ends those holds, `log_number=1` ' +
-          'lists them, and the gate is asked about the acts again.',
-      }),
-    ),
-  },
-  { $id: 'GateOpenHolds' },
 );
 
 /** The routes of holds. */
@@ -202,49 +184,61 @@ export function holdRoutes(host: PluginHost): readonly Route[] {
         };
       },
     }),
-    route({
-      method: 'GET',
-      path: PATH,
-      tag: 'gate',
-      summary: 'The acts that wait for a human',
-      access: 'key',
-      query: Type.Object({
-        after: Type.Optional(Type.String({ pattern: '^[0-9a-f-]{36}$' })),
-        limit: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,2}$' })),
-        log_number: Type.Optional(
-          Type.String({
-            pattern: '^[1-9][0-9]{0,8}$',
-            description: 'The newest log unless given.',
-          }),
-        ),
-      }),
-      responses: { 200: { description: 'One page.', schema: OpenHolds } },
-      async handle(ctx) {
-        const { query, caller } = ctx.state;
-        const { page_default, page_max } = host.limits;
-        const limit = Math.min(Number(query.limit ?? page_default), page_max);
-        const log = logNumbered(host, caller.kind, query.log_number);
-        const closed_logs = query.log_number === undefined ? await logsWithHolds(host, caller) : [];
-        const prefix = openHolds(caller.tenant_ref);
-        const after = query.after === undefined ? {} : { after: `${prefix}${query.after}` };
-        const rows = await log.rows(prefix, { limit: limit + 1, ...after });
-        const page = rows.slice(0, limit);
-        ctx.set('Cache-Control', 'no-store');
-        ctx.body = {
-          ok: true,
-          holds: await Promise.all(
-            page.map(([, row]) => {
-              const place = row as unknown as CarriedPlace;
-              const heldIn = logOfPlace(host.logs(caller.kind), log, place) ?? log;
-              return heldReceipt(host, heldIn, caller, place.index);
-            }),
-          ),
-          next: rows.length > limit ? (page.at(-1)?.[0].slice(prefix.length) ?? null) : null,
-          ...(closed_logs.length === 0 ? {} : { closed_logs }),
-        };
-      },
-    }),
+    openHoldsRoute(host),
   ];
+}
+
+function openHoldsRoute(host: PluginHost): Route {
+  const query = {
+    log_number: Type.Optional(
+      Type.String({ pattern: '^[1-9][0-9]{0,8}$', description: 'The newest log unless given.' }),
+    ),
+  };
+  return listRoute<OpenHold, typeof query>(host, {
+    path: PATH,
+    tag: 'gate',
+    summary: 'The acts that wait for a human',
+    access: 'key',
+    query,
+    ...{ $id: 'GateOpenHolds', row: receiptOf(decisionType) },
+    rows: 'Decisions that hold an act, oldest first; the entry_id of each is the hold_id, and its disclosures say what waits.',
+    former: { data: 'holds', next_cursor: 'next', cursor: 'after' },
+    members: {
+      ok: Type.Literal(true),
+      closed_logs: Type.Optional(
+        Type.Array(Type.String(), {
+          description:
+            'Closed logs in which acts are still held, such as `live/1`: nothing ends those holds, `log_number=1` ' +
+            'lists them, and the gate is asked about the acts again.',
+        }),
+      ),
+    },
+    places: '^[0-9a-f-]{36}$',
+    async find({ query: { log_number }, caller: { kind, tenant_ref } }, { after, limit }) {
+      const log = logNumbered(host, kind, log_number);
+      const prefix = openHolds(tenant_ref);
+      const start = after === undefined ? {} : { after: `${prefix}${after}` };
+      const rows = await log.rows(prefix, { ...start, limit });
+      return rows.map(([name, row]) => {
+        const place = row as unknown as CarriedPlace; // the gate's own projection wrote it
+        const heldIn = logOfPlace(host.logs(kind), log, place) ?? log;
+        return { hold_id: name.slice(prefix.length), heldIn, index: place.index };
+      });
+    },
+    placeOf: ({ hold_id }) => hold_id,
+    shown: ({ heldIn, index }, { caller }) => heldReceipt(host, heldIn, caller, index),
+    async beside({ query: { log_number }, caller }) {
+      const closed = log_number === undefined ? await logsWithHolds(host, caller) : [];
+      return { ok: true, closed_logs: closed.length === 0 ? undefined : closed };
+    },
+  });
+}
+
+/** A hold in the list: the log that has its decision, and the decision's index. */
+interface OpenHold {
+  readonly hold_id: string;
+  readonly heldIn: LogView;
+  readonly index: number;
 }
 
 /** With what only the tenant may read: nobody can judge an act by its hash. */

@@ -5,11 +5,11 @@ import { Type } from 'typebox';
 import classify, { RESULT } from '../classify/index.ts';
 import { definePlugin } from '../contract/index.ts';
 import restraint from '../restraint/index.ts';
-import { gateCatalog } from './asking.ts';
+import { actTimes, gateCatalog } from './asking.ts';
 import { carried, carry } from './carry.ts';
 import {
-  DECISION,
   decisionType,
+  decisionTypes,
   earlierTypes,
   gateErrors,
   policyType,
@@ -19,6 +19,8 @@ import {
 import { expiryJob, holdRoutes } from './holds.ts';
 import { PLAIN_CHALLENGER } from './challenge.ts';
 import type { Challenger } from './challenge.ts';
+import { givePermit } from './give.ts';
+import type { GivenPermit, PermitOrder } from './give.ts';
 import { permitOf, permitRoute, permitUse } from './permit.ts';
 import type { Permit, PermitQuestion, PermitUse } from './permit.ts';
 import { policyRoutes } from './policy-routes.ts';
@@ -26,9 +28,13 @@ import { classifyEvaluator, decisionEvaluator } from './replay.ts';
 import { gateRoutes } from './routes.ts';
 import type { BindHold } from './routes.ts';
 
-export { DECISION, gateErrors, USE } from './entries.ts';
+export { permitAnswer, permitAnswerMembers } from './answer.ts';
+export { gateErrors, isDecision, USE } from './entries.ts';
+export { permittedAct } from './give.ts';
+export type { GivenPermit, PermitOrder } from './give.ts';
+export { isPolicyMoved } from './policies.ts';
 export type { Challenger } from './challenge.ts';
-export { PermitRefused } from './permit.ts';
+export { isPermitRefused, PermitRefused } from './permit.ts';
 export type { Permit, PermitQuestion, PermitUse } from './permit.ts';
 
 /** What other plugins get from the gate. */
@@ -47,6 +53,13 @@ export interface GateApi {
    * @throws PermitRefused
    */
   permitUse(question: PermitQuestion, consumer: string): PermitUse;
+  /**
+   * A permit for a group of the asking plugin: put `draft` into the group, before the entry that names it, and `check`
+   * among its options. Where `isPolicyMoved` recognises what the append throws, prepare the permit again.
+   *
+   * @throws ApiError of `permit_not_given` where the policy denies the act or does not cover it
+   */
+  readonly givePermit: (order: PermitOrder) => Promise<GivenPermit>;
   /** Words the 428 of acts that a policy wants a receipt for; called while plugins are set up. */
   challenges(challenger: Challenger): void;
   /** Holds binds: while it is true of a bind, execute-gate/bind is BLOCK `bind_held`. Called while plugins are set up. */
@@ -74,8 +87,12 @@ export default definePlugin<GateApi>({
   }),
   setup(host) {
     const judge = host.use(classify);
+    const catalog = gateCatalog(host);
+    const asking = { catalog, classify: judge, timeOf: actTimes(() => host.now()) };
     const replays = host.use(restraint);
-    replays.evaluates(DECISION, decisionEvaluator(host, gateCatalog(host), judge));
+    for (const { name } of decisionTypes) {
+      replays.evaluates(name, decisionEvaluator(host, catalog, judge));
+    }
     replays.evaluates(RESULT, classifyEvaluator(host, judge));
     let challenger = PLAIN_CHALLENGER;
     let bindHold: BindHold = () => false;
@@ -83,6 +100,7 @@ export default definePlugin<GateApi>({
       routes: [
         ...gateRoutes(
           host,
+          asking,
           () => challenger,
           () => bindHold,
         ),
@@ -93,6 +111,7 @@ export default definePlugin<GateApi>({
       jobs: [expiryJob(host)],
       api: {
         permit: (question) => permitOf(host, question),
+        givePermit: (order) => givePermit(host, asking, order),
         permitUse: (question, consumer) => permitUse(host, question, consumer),
         challenges(other) {
           challenger = other;

@@ -30,9 +30,9 @@ import { defaultActionRef } from '../pdtr/index.ts';
 import { gateCatalog, preimageOf } from './asking.ts';
 import { openingIn, opensPermit, USE_SECRET, UseSecret } from './secret.ts';
 import type { Opening } from './secret.ts';
-import { DECISION, DecisionMembers, gateErrors, USE, UseMembers, useType } from './entries.ts';
-import { gateRow, permitRow } from './rows.ts';
-import type { PermitRow } from './rows.ts';
+import { DecisionMembers, gateErrors, isDecision, USE, UseMembers, useType } from './entries.ts';
+import { gateRow, isNewest, permitRow } from './rows.ts';
+import type { PermitRow, ReadRow } from './rows.ts';
 
 /** Why a permit is none for this act. */
 type PermitRefusal =
@@ -70,8 +70,11 @@ const CODES: Partial<Record<PermitRefusal, DeclaredError>> = {
   secret: gateErrors.permit_secret_invalid,
 };
 
+const BRAND = Symbol.for('actlog.PermitRefused');
+
 /** A receipt that permits nothing here. */
 export class PermitRefused extends ApiError {
+  readonly [BRAND] = true;
   readonly reason: PermitRefusal;
 
   constructor(reason: PermitRefusal) {
@@ -80,6 +83,10 @@ export class PermitRefused extends ApiError {
     this.reason = reason;
   }
 }
+
+/** Whether a thrown value is a PermitRefused, of this copy of the package or of another one. */
+export const isPermitRefused = (thrown: unknown): thrown is PermitRefused =>
+  thrown instanceof Error && BRAND in thrown;
 
 /** A permit as it stands in the log. */
 export interface Permit extends Readonly<PermitRow> {
@@ -90,7 +97,7 @@ export interface Permit extends Readonly<PermitRow> {
 /** What is asked of a permit. */
 export interface PermitQuestion {
   readonly kind: Kind;
-  /** A receipt of `gate.decision.v1`, or its entry id or entry hash: the log is this one, so its word is enough. */
+  /** A receipt of a decision, or its entry id or entry hash: the log is this one, so its word is enough. */
   readonly receipt: Json;
   /** The act that is about to be done, by its action_ref of the default profile; null for whichever it permits. */
   readonly action_ref: string | null;
@@ -117,7 +124,7 @@ export function permitOf(host: PluginHost, question: PermitQuestion): Permit {
   const newest = host.log(question.kind);
   const { log, index } = entryOf(host, question);
   const statement = JSON.parse(log.entry(index) ?? '{}') as JsonObject;
-  if (statement['type'] !== DECISION || statement['outcome'] !== 'PERMIT') {
+  if (!isDecision(statement['type']) || statement['outcome'] !== 'PERMIT') {
     throw new PermitRefused('not_a_permit');
   }
   const permit_id = statement['entry_id'] as string;
@@ -139,7 +146,7 @@ export function permitOf(host: PluginHost, question: PermitQuestion): Permit {
   if (!opensPermit(statement, question.use_secret ?? disclosedSecret(question.receipt))) {
     throw new PermitRefused('secret');
   }
-  checkUsable(row, host.now());
+  checkUsable((name) => holder.row(name), permit_id, row, host.now());
   // The log that has it is closed, and its state was not carried: nothing would use the permit up.
   if (holder !== newest) throw new PermitRefused('foreign_log');
   return { permit_id, ...row };
@@ -162,7 +169,7 @@ export function permitUse(host: PluginHost, question: PermitQuestion, consumer: 
     check({ rows, now_ms }) {
       const row = gateRow(rows, permitRow(permit_id)) as unknown as PermitRow | undefined;
       if (row === undefined) throw new PermitRefused('unknown');
-      checkUsable(row, now_ms);
+      checkUsable((name) => gateRow(rows, name), permit_id, row, now_ms);
     },
   };
 }
@@ -172,10 +179,10 @@ function disclosedSecret(receipt: Json): Opening | undefined {
   return isJsonObject(disclosures) ? openingIn(disclosures[USE_SECRET]) : undefined;
 }
 
-function checkUsable({ used_by, superseded_by, expires_at_ms }: PermitRow, now_ms: number): void {
-  if (used_by !== null) throw new PermitRefused('used');
-  if (superseded_by !== undefined) throw new PermitRefused('superseded');
-  if (now_ms > expires_at_ms) throw new PermitRefused('expired');
+function checkUsable(read: ReadRow, permit_id: string, permit: PermitRow, now_ms: number): void {
+  if (permit.used_by !== null) throw new PermitRefused('used');
+  if (!isNewest(read, permit_id, permit)) throw new PermitRefused('superseded');
+  if (now_ms > permit.expires_at_ms) throw new PermitRefused('expired');
 }
 
 /** The entry that a receipt is of, in whichever log; whoever changed a byte of it holds no receipt. */
@@ -198,7 +205,7 @@ function entryOf(
 }
 
 const DERIVED: readonly string[] = [
-  ...['entry_hash', 'permalink', 'verify_url', 'disclosures', 'log'],
+  ...['entry_hash', 'permalink', 'verify_url', 'disclosures', 'log', 'ignored'],
 ];
 
 /** Whether what was signed is the entry, byte for byte; derived members may say what they like. */
@@ -275,7 +282,7 @@ export function permitRoute(host: PluginHost): Route {
         const { draft, check } = permitUse(host, question, host.name);
         await ctx.state.append([draft], { check });
       } catch (error) {
-        if (!(error instanceof PermitRefused) || CODES[error.reason] !== undefined) throw error;
+        if (!isPermitRefused(error) || CODES[error.reason] !== undefined) throw error;
         throw new ApiError('parameter_invalid', error.message, { param: 'receipt', cause: error });
       }
     },

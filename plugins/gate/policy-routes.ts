@@ -10,8 +10,10 @@ import {
   policyAt,
   policyHash,
   policyInForce,
+  PolicyInput,
   PolicyMembers,
   policyOf,
+  statedPolicy,
   versionAt,
 } from './policies.ts';
 import { gateRow, policyRow } from './rows.ts';
@@ -98,13 +100,13 @@ export function policyRoutes(host: PluginHost): readonly Route[] {
         'for allow. The policy stands in the log in clear. The one in force, put again, is the same entry.',
       access: { roles: ['operator'] },
       idempotent: true,
-      body: Type.Object({ ...PolicyMembers.properties }, { $id: 'GatePolicyRequest' }),
+      body: Type.Object({ ...PolicyInput.properties }, { $id: 'GatePolicyRequest' }),
       responses: { 200: { description: 'The policy in force.', schema: PutAnswer } },
       errors: ['entry_too_large'],
       example: EXAMPLE,
       async handle(ctx) {
         const { body, caller } = ctx.state;
-        const policy = policyOf(body);
+        const policy = statedPolicy(body);
         checkPolicy(policy);
         const policy_sha256 = policyHash(policy);
         const row = policyRow(caller.tenant_ref);
@@ -208,7 +210,7 @@ function checkPolicy({ rules, receipt_required = [] }: ReturnType<typeof policyO
   const empty = rules.findIndex(({ amount }) => {
     if (amount === undefined) return false;
     const { over, at_most } = amount;
-    return over !== undefined && at_most !== undefined && over >= at_most;
+    return over !== undefined && at_most !== undefined && BigInt(over) >= BigInt(at_most);
   });
   if (empty >= 0) {
     const param = `rules.${String(empty)}.amount`;

@@ -2,11 +2,11 @@
 // and by what the log still discloses of the first inputs. gateway/API.md §7.7.
 
 import type { ClassifyApi } from '../classify/index.ts';
-import { ApiError } from '../contract/index.ts';
-import type { JsonObject, PluginHost } from '../contract/index.ts';
+import { ApiError, atomicOf, isAtomic } from '../contract/index.ts';
+import type { Atomic, Json, JsonObject, PluginHost } from '../contract/index.ts';
 import type { Evaluator, Replayed } from '../restraint/index.ts';
 import type { GateCatalog } from './asking.ts';
-import { decide } from './rules.ts';
+import { BIND_HELD, decide } from './rules.ts';
 import type { Act } from './rules.ts';
 import { REVERSIBILITIES } from './entries.ts';
 import { policyAt, policyInForce, versionAt } from './policies.ts';
@@ -33,8 +33,9 @@ export function classifyEvaluator(host: PluginHost, classify: Judge): Evaluator 
 }
 
 /**
- * How a `gate.decision.v1` is decided again, by the policy in force or the version that `policy_version` names.
- * Other changes: `action_type, entity, surface, amount_atomic, currency, reversibility, message, domain`.
+ * How a decision of the gate is decided again, by the policy in force or the version that `policy_version` names.
+ * Other changes: `action_type, entity, surface, amount_atomic, currency, reversibility, message, domain`, and
+ * `bind_held`: whether a trigger holds the bind. Like every input that is not changed, it is as it was.
  */
 export function decisionEvaluator(
   host: PluginHost,
@@ -44,7 +45,7 @@ export function decisionEvaluator(
   return {
     inputs: [
       ...['action_type', 'entity', 'surface', 'amount_atomic', 'currency', 'reversibility'],
-      ...['policy_version', ...MESSAGE],
+      ...['policy_version', 'bind_held', ...MESSAGE],
     ],
     original: (statement) => statement['outcome'] as string,
     async evaluate(replayed) {
@@ -72,7 +73,10 @@ export function decisionEvaluator(
         action_type: textOf(changes, 'action_type') ?? needed('action_type', preimage?.action_type),
         classification,
       };
-      return decide(act, policyFor(host, replayed)).outcome;
+      const { outcome } = decide(act, policyFor(host, replayed));
+      if (heldOf(changes) ?? wasHeld(statement)) return BIND_HELD.outcome;
+      // A trigger gives the permit for an act that the policy holds.
+      return outcome === 'HOLD' && statement['basis'] === 'trigger' ? 'PERMIT' : outcome;
     },
   };
 }
@@ -100,12 +104,11 @@ function textOf(changes: JsonObject, name: string): string | undefined {
   throw invalid(name, 'must be a string');
 }
 
-function amountOf({ amount_atomic }: JsonObject): number | undefined {
+function amountOf({ amount_atomic }: JsonObject): Atomic | undefined {
   if (amount_atomic === undefined) return undefined;
-  if (Number.isSafeInteger(amount_atomic) && (amount_atomic as number) >= 0) {
-    return amount_atomic as number;
-  }
-  throw invalid('amount_atomic', 'must be an integer from 0 to 2^53 - 1');
+  if (isAtomic(amount_atomic)) return atomicOf(amount_atomic);
+  const rule = 'must be an integer from 0 to 2^53 - 1, or a string of at most 78 digits';
+  throw invalid('amount_atomic', rule);
 }
 
 function reversibilityOf(changes: JsonObject): string | undefined {
@@ -113,6 +116,14 @@ function reversibilityOf(changes: JsonObject): string | undefined {
   if (value === undefined || (REVERSIBILITIES as readonly string[]).includes(value)) return value;
   throw invalid('reversibility', `must be one of ${REVERSIBILITIES.join(', ')}`);
 }
+
+function heldOf({ bind_held }: JsonObject): boolean | undefined {
+  if (bind_held === undefined || typeof bind_held === 'boolean') return bind_held;
+  throw invalid('bind_held', 'must be true or false');
+}
+
+const wasHeld = ({ reasons = [] }: JsonObject): boolean =>
+  (reasons as readonly Json[]).some((reason) => BIND_HELD.reasons.includes(reason as string));
 
 function needed(name: string, value: unknown): string {
   if (typeof value === 'string') return value;

@@ -1,10 +1,8 @@
 // POST /api/v1/execute-gate and /bind: one decision in two shapes. Whatever fails, nothing is permitted.
 // gateway/API.md §8.1.
 
-import classify from '../classify/index.ts';
 import { answerWithPlace, ApiError, isLogError, route, textCost } from '../contract/index.ts';
 import type {
-  Caller,
   GroupOptions,
   JsonObject,
   PluginHost,
@@ -13,19 +11,19 @@ import type {
   RowReader,
 } from '../contract/index.ts';
 import { BindGateAnswer, GateAnswer, gateAnswer } from './answer.ts';
-import { asked, gateBody, gateCatalog } from './asking.ts';
-import type { Asked, GateCatalog, GateRequest } from './asking.ts';
+import { asked, gateBody } from './asking.ts';
+import type { Asked, Asking, GateRequest } from './asking.ts';
 import { hasInputs } from './carry.ts';
 import { challenge, GateChallenge, ReceiptHeader, receiptOfHeader } from './challenge.ts';
 import type { Challenger } from './challenge.ts';
-import { decide, requiredReceipt } from './rules.ts';
-import type { Act, Verdict } from './rules.ts';
+import { BIND_HELD, decide, requiredReceipt } from './rules.ts';
+import type { Act } from './rules.ts';
 import { decisionDrafts } from './drafts.ts';
 import type { Deciding } from './drafts.ts';
-import { logOfEarlierPolicy } from './earlier.ts';
-import { PermitRefused, permitUse } from './permit.ts';
+import { told } from './earlier.ts';
+import { isPermitRefused, permitUse } from './permit.ts';
 import type { PermitUse } from './permit.ts';
-import { inForceOf, policyInForce } from './policies.ts';
+import { isPolicyMoved, keptPolicies, OtherPolicy, policyInForce } from './policies.ts';
 import type { InForce } from './policies.ts';
 import {
   actRow,
@@ -39,16 +37,6 @@ import {
 import type { ActRow, PermitRow, PolicyRow } from './rows.ts';
 import { pdtrErrors } from '../pdtr/index.ts';
 import { gateErrors } from './entries.ts';
-
-/** Another policy is in force at the sequence point than the one that decided. */
-class OtherPolicy extends Error {
-  readonly row: PolicyRow | undefined;
-
-  constructor(row: PolicyRow | undefined) {
-    super('the tenant has another policy');
-    this.row = row;
-  }
-}
 
 /** The act is held already, or was released. */
 class StandsAlready extends Error {
@@ -66,8 +54,6 @@ export type BindHold = (rows: RowReader, tenant_ref: string, act: Act) => boolea
 /** At the sequence point the bind is held, or is not, other than the verdict says. */
 class OtherHold extends Error {}
 
-const BIND_HELD: Verdict = { outcome: 'DENY', reasons: ['bind_held'] };
-
 const EXAMPLE = {
   action_type: 'payment.release',
   agent_id: 'agent:treasury-bot',
@@ -79,6 +65,7 @@ const EXAMPLE = {
 /** The routes that decide. */
 export function gateRoutes(
   host: PluginHost,
+  asking: Asking,
   challenger: () => Challenger,
   bindHold: () => BindHold,
 ): readonly Route[] {
@@ -102,8 +89,7 @@ export function gateRoutes(
   const refusal = {
     428: { description: 'The policy wants a receipt for this act.', schema: GateChallenge },
   };
-  const catalog = gateCatalog(host);
-  const handle = decider(host, catalog, challenger);
+  const handle = decider(host, asking, challenger);
   const description =
     'PERMIT is a permit for this one act: single use, good for 900 seconds. HOLD waits for a human, DENY is ' +
     'prohibited, SILENCE is covered by nothing; none of the three is to be done, and each also logs a restraint. ' +
@@ -138,9 +124,10 @@ export function gateRoutes(
   ];
 }
 
-function decider(host: PluginHost, catalog: GateCatalog, challenger: () => Challenger) {
-  const api = host.use(classify);
+function decider(host: PluginHost, asking: Asking, challenger: () => Challenger) {
+  const { catalog } = asking;
   const tolls = { permit: host.toll('execute_gate'), hold: host.toll('hold') };
+  const policies = keptPolicies();
   return async (
     ctx: RouteContext<unknown, unknown, GateRequest>,
     isBindHeld: BindHold = () => false,
@@ -150,20 +137,20 @@ function decider(host: PluginHost, catalog: GateCatalog, challenger: () => Chall
     const shown = receiptOfHeader(ctx.get('X-Receipt'));
     const receipt = (request.receipt as JsonObject | string | undefined) ?? shown?.receipt;
     const use_secret = request.use_secret ?? shown?.use_secret;
-    const asking = await asked(host, catalog, api, { request, caller, receipt, use_secret });
-    let inForce = policyInForce(log, caller.tenant_ref);
+    const about = await asked(host, asking, { request, caller, receipt, use_secret });
+    let inForce = policyInForce(log, caller.tenant_ref, policies);
     let held = false;
     for (;;) {
       const verdict = held
         ? BIND_HELD
-        : told(host, caller, decide(asking.act, inForce?.policy ?? null));
-      const use = verdict.outcome === 'PERMIT' ? shownPermit(asking, inForce) : null;
-      const deciding: Deciding = { asked: asking, verdict, inForce, catalog, tolls, use };
+        : told(host, caller, decide(about.act, inForce?.policy ?? null));
+      const use = verdict.outcome === 'PERMIT' ? shownPermit(about, inForce) : null;
+      const deciding: Deciding = { asked: about, verdict, inForce, catalog, tolls, use };
       try {
         const check = checkOf(host, deciding);
         await ctx.state.append(decisionDrafts(deciding), {
           check(at) {
-            if (isBindHeld(at.rows, caller.tenant_ref, asking.act) !== held) throw new OtherHold();
+            if (isBindHeld(at.rows, caller.tenant_ref, about.act) !== held) throw new OtherHold();
             check(at);
           },
         });
@@ -178,43 +165,36 @@ function decider(host: PluginHost, catalog: GateCatalog, challenger: () => Chall
           held = !held;
           continue;
         }
-        if (!(error instanceof OtherPolicy)) throw challenged(asking, inForce, error);
+        if (!isPolicyMoved(error)) throw challenged(about, inForce, error);
         const { row } = error;
-        inForce = row === undefined ? null : inForceOf(log, row);
+        inForce = row === undefined ? null : policies(log, row);
       }
     }
   };
 
   /** The use of the receipt that came, where one is needed or was shown. */
-  function shownPermit(asking: Asked, inForce: InForce | null): PermitUse | null {
-    const { caller, receipt, use_secret, action_ref } = asking;
+  function shownPermit(about: Asked, inForce: InForce | null): PermitUse | null {
+    const { caller, receipt, use_secret, action_ref } = about;
     if (receipt === undefined) {
-      if (requiredReceipt(asking.act, inForce?.policy ?? null) === null) return null;
-      throw challenge(host, challenger(), asking, issuersOf(asking, inForce));
+      if (requiredReceipt(about.act, inForce?.policy ?? null) === null) return null;
+      throw challenge(host, challenger(), about, issuersOf(about, inForce));
     }
     try {
-      const issuers = issuersOf(asking, inForce);
+      const issuers = issuersOf(about, inForce);
       const question = { kind: caller.kind, receipt, use_secret, action_ref, issuers };
       return permitUse(host, question, host.name);
     } catch (error) {
-      throw challenged(asking, inForce, error);
+      throw challenged(about, inForce, error);
     }
   }
 
   /** A receipt that does not permit is as none; one that was used is said to be. */
-  function challenged(asking: Asked, inForce: InForce | null, error: unknown): unknown {
-    if (!(error instanceof PermitRefused) || error.code !== gateErrors.receipt_required.code) {
+  function challenged(about: Asked, inForce: InForce | null, error: unknown): unknown {
+    if (!isPermitRefused(error) || error.code !== gateErrors.receipt_required.code) {
       return error;
     }
-    return challenge(host, challenger(), asking, issuersOf(asking, inForce), error);
+    return challenge(host, challenger(), about, issuersOf(about, inForce), error);
   }
-}
-
-/** Who put a policy before the log was succeeded is told that it must be put again. */
-function told(host: PluginHost, caller: Caller, verdict: Verdict): Verdict {
-  const { outcome, reasons } = verdict;
-  if (!reasons.includes('no_policy') || logOfEarlierPolicy(host, caller) === null) return verdict;
-  return { outcome, reasons: [...reasons, 'policy_in_closed_log'] };
 }
 
 /** Whose permits count: the tenant's own unless its policy names others. */
@@ -253,7 +233,8 @@ function checkOf(host: PluginHost, { asked: asking, verdict, inForce, catalog, u
       const permit = gateRow(at.rows, permitRow(held.permit_id)) as unknown as
         PermitRow | undefined;
       // A permit that is spent or too old is no answer: the act is held anew.
-      if (permit === undefined || !isUsable(permit, at.now_ms)) return;
+      const read = (name: string) => gateRow(at.rows, name);
+      if (permit === undefined || !isUsable(read, held.permit_id, permit, at.now_ms)) return;
     }
     // A refusal is the answer for as long as a permit would have been.
     const { refused_ms } = held;
@@ -265,7 +246,8 @@ function checkOf(host: PluginHost, { asked: asking, verdict, inForce, catalog, u
 
 /** Failures whose answer says in the gate's own words that nothing was permitted. */
 const CLOSED: ReadonlySet<string> = new Set([
-  ...['log_unavailable', 'log_closed', 'log_rolled_back', 'clock_untrusted', 'log_busy'],
+  ...['log_unavailable', 'log_read_only', 'log_closed', 'log_rolled_back'],
+  ...['clock_untrusted', 'log_busy'],
   'plugin_failed',
 ]);
 
@@ -276,7 +258,11 @@ async function failingClosed(deciding: Promise<void>, members: JsonObject): Prom
     if (!isLogError(cause) || !CLOSED.has(cause.code)) throw cause;
     const code =
       cause.code === 'log_busy' || cause.code === 'plugin_failed' ? cause.code : 'log_unavailable';
-    const message = 'the log takes no decision at the moment: nothing is permitted, try again';
+    const why =
+      cause.code === 'log_read_only' || cause.code === 'log_closed'
+        ? cause.message
+        : 'the log takes no decision at the moment, try again';
+    const message = `nothing is permitted: ${why}`;
     throw new ApiError(code, message, { cause, members });
   }
 }

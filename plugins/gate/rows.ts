@@ -28,8 +28,6 @@ export interface PermitRow extends CarriedPlace {
   readonly expires_at_ms: number;
   /** Entry id of its use. */
   readonly used_by: string | null;
-  /** Entry id of a newer permit for the same act: of one act the newest permit alone is usable. */
-  readonly superseded_by?: string;
 }
 
 /** An act that waits for a human, or waited. */
@@ -67,15 +65,31 @@ export const openHolds = (tenant_ref: string): string => `open/${tenant_ref}/`;
 export const actRow = (tenant_ref: string, action_ref: string): string =>
   `act/${tenant_ref}/${action_ref}`;
 
-/** Row of the newest permit for an act. */
+/** Row of the newest permit for an act, which alone is usable. */
 export const newestPermitRow = (tenant_ref: string, action_ref: string): string =>
   `newest/${tenant_ref}/${action_ref}`;
 
+/** Reads a row of the gate, as of some point of one log. */
+export type ReadRow = (row: string) => unknown;
+
+/** Whether a permit is the newest for its act, by the rows of the log that has its own. */
+export function isNewest(
+  read: ReadRow,
+  permit_id: string,
+  { tenant_ref, action_ref }: PermitRow,
+): boolean {
+  const newest = read(newestPermitRow(tenant_ref, action_ref)) as ActRow | undefined;
+  return newest?.permit_id === permit_id;
+}
+
 /** Whether a permit is unused, fresh, and the newest for its act. */
 export const isUsable = (
-  { used_by, superseded_by, expires_at_ms }: PermitRow,
+  read: ReadRow,
+  permit_id: string,
+  permit: PermitRow,
   now_ms: number,
-): boolean => used_by === null && superseded_by === undefined && now_ms <= expires_at_ms;
+): boolean =>
+  permit.used_by === null && now_ms <= permit.expires_at_ms && isNewest(read, permit_id, permit);
 
 /** A row of the gate at a sequence point. */
 export const gateRow = (rows: RowReader, row: string): JsonObject | undefined =>
@@ -91,15 +105,6 @@ export function inputsOf(statement: JsonObject): string | null {
   if ('message' in commitments || 'currency' in commitments) return null;
   const inputs = [amount_atomic, currency, reversibility, entity, surface, session_ref];
   return JSON.stringify(inputs.map((input) => input ?? null));
-}
-
-/** Ends the permit that an act had before this one. */
-export function supersede(rows: RowWriter, newest: string, entry_id: string): void {
-  const before = gateRow(rows, newest) as unknown as ActRow | undefined;
-  if (before?.permit_id === undefined || before.permit_id === null) return;
-  const row = permitRow(before.permit_id);
-  const permit = gateRow(rows, row);
-  if (permit !== undefined) rows.put(`gate/${row}`, { ...permit, superseded_by: entry_id });
 }
 
 /** Member of an entry that says what was decided, by the name of its type without the version. */
@@ -123,7 +128,7 @@ export const followSessions: Watch = {
   },
 };
 
-/** Of `gate.decision.v1`. */
+/** Of the decisions of the gate. */
 export function projectDecision(entry: Sequenced, rows: RowWriter): void {
   const { entry_id, index, statement, issued_at_ms } = entry;
   const outcome = statement['outcome'] as string;
@@ -134,9 +139,11 @@ export function projectDecision(entry: Sequenced, rows: RowWriter): void {
   if (outcome === 'PERMIT') {
     const permit = { index, tenant_ref, action_ref, issued_at_ms, expires_at_ms, used_by: null };
     put(permitRow(entry_id), permit);
-    supersede(rows, newestPermitRow(tenant_ref, action_ref), entry_id);
     const inputs = inputsOf(statement);
-    put(newestPermitRow(tenant_ref, action_ref), { index, permit_id: entry_id, inputs });
+    const act = { index, permit_id: entry_id, inputs };
+    put(newestPermitRow(tenant_ref, action_ref), act);
+    // An act that the policy holds then has this permit as its answer, as after a release.
+    if (statement['basis'] === 'trigger') put(actRow(tenant_ref, action_ref), act);
   }
   if (outcome === 'HOLD') {
     const inputs = inputsOf(statement);
@@ -160,7 +167,7 @@ export function projectDecision(entry: Sequenced, rows: RowWriter): void {
   }
 }
 
-/** Of `gate.policy.v1`. */
+/** Of the policies. */
 export function projectPolicy({ entry_id, index, statement }: Sequenced, rows: RowWriter): void {
   const tenant_ref = statement['tenant_ref'] as string;
   const version = statement['policy_version'] as number;

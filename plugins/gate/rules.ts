@@ -4,6 +4,7 @@
 // Deny outranks hold, and hold outranks allow, in whatever order the rules are written; an act that no rule allows is
 // SILENCE. Anything unknown counts against the act.
 
+import type { Atomic } from '../contract/index.ts';
 import { spelled } from '../pdtr/index.ts';
 import type { Outcome } from './entries.ts';
 import type { JUDGED, Policy, Rule } from './policies.ts';
@@ -13,7 +14,7 @@ export interface Act {
   readonly action_type: string;
   readonly entity?: string;
   readonly surface?: string;
-  readonly amount_atomic?: number;
+  readonly amount_atomic?: Atomic;
   readonly currency?: string;
   readonly reversibility?: string;
   /** Of its message; NONE without one. */
@@ -28,6 +29,9 @@ export interface Verdict {
   /** Codes of catalogs/gate/gate.json, and `rule:<id>`. */
   readonly reasons: readonly string[];
 }
+
+/** Of a bind that a fired trigger holds, whatever the policy says. */
+export const BIND_HELD: Verdict = { outcome: 'DENY', reasons: ['bind_held'] };
 
 /** Rules that a decision names; a policy may have more that match. */
 const MAX_REASONS = 16;
@@ -101,5 +105,10 @@ function hasAmount(
   if (amount === undefined) return true;
   if (currency !== undefined && spelled(currency) !== spelled(amount.currency)) return false;
   if (currency === undefined || amount_atomic === undefined) return unknown;
-  return amount_atomic > (amount.over ?? -1) && amount_atomic <= (amount.at_most ?? Infinity);
+  const { over, at_most } = amount;
+  const value = BigInt(amount_atomic);
+  return (
+    (over === undefined || value > BigInt(over)) &&
+    (at_most === undefined || value <= BigInt(at_most))
+  );
 }

@@ -1,9 +1,9 @@
 // The use secret of a permit: a receipt is public, so a permit commits to a random value that only its holder is told,
 // and a use must open the commitment. gateway/API.md §8.2; log/FORMAT.md §2.2.
 
-import { hash, randomBytes } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Type } from 'typebox';
-import { canonical, fromHex, isJsonObject } from '../contract/index.ts';
+import { canonical, fromHex, isJsonObject, randomPiece, toBase64Url } from '../contract/index.ts';
 import type { Json, JsonObject } from '../contract/index.ts';
 
 /** The member of a permit's `commitments`, of its disclosures and of a request. */
@@ -28,7 +28,7 @@ export const UseSecret = Type.Optional(
 );
 
 /** A new secret, of 192 bits. */
-export const newUseSecret = (): string => randomBytes(24).toString('base64url');
+export const newUseSecret = (): string => toBase64Url(randomPiece(24));
 
 /** The opening among the disclosures of a receipt, or in an envelope; hostile. */
 export function openingIn(value: Json | undefined): Opening | undefined {

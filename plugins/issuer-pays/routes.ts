@@ -1,9 +1,18 @@
 // GET /standards/issuer-pays-scoreboard.json, as JSON or text. gateway/API.md §16.
 
 import { Type } from 'typebox';
-import { ApiError, EntryOrHash, kindsOf, LogOfEntry, route } from '../contract/index.ts';
+import {
+  ApiError,
+  EntryOrHash,
+  kindOf,
+  kindsOf,
+  LogOfEntry,
+  Nullable,
+  route,
+} from '../contract/index.ts';
 import type { PluginHost, Route } from '../contract/index.ts';
-import { sampleOf, scoreboardDocument, scoreboardText } from './scoreboard.ts';
+import { firstListings, ListingShown } from './listings.ts';
+import { liveSample, sampleOf, scoreboardDocument, scoreboardText } from './scoreboard.ts';
 
 const Entry = Type.Object({
   rank: Type.Integer({ minimum: 1 }),
@@ -11,6 +20,24 @@ const Entry = Type.Object({
   grade: Type.String(),
   grade_basis: Type.String(),
   self_assigned: Type.Boolean(),
+  met: Nullable(Type.Boolean()),
+  detail: Type.String({ description: 'What the live sample shows of the criterion.' }),
+});
+
+const gradedMembers = {
+  entry_id: Type.String(),
+  criteria: Type.Array(
+    Type.Object({ id: Type.String(), met: Nullable(Type.Boolean()), detail: Type.String() }),
+  ),
+  met: Type.Integer(),
+  of: Type.Integer(),
+  grade: Type.String({ description: 'Of `grades`, by the number of criteria that are met.' }),
+  verify_url: Type.String({ format: 'uri' }),
+};
+
+const Graded = Type.Object(gradedMembers, {
+  $id: 'GradedEntry',
+  description: 'The criteria applied to one entry.',
 });
 
 const Scoreboard = Type.Object(
@@ -20,10 +47,14 @@ const Scoreboard = Type.Object(
     grades: Type.Array(Type.Object({ grade: Type.String(), criteria_met: Type.Integer() })),
     as_of: Type.String({ format: 'date' }),
     operator: Type.Object({
-      grade: Type.String(),
+      grade: Type.String({
+        description: 'The lower of the claimed grade and that of the live sample.',
+      }),
+      claimed_grade: Type.String(),
       grade_basis: Type.String(),
       self_assigned: Type.Boolean(),
       as_of: Type.String({ format: 'date' }),
+      live_sample: Nullable(Graded),
     }),
     disclosure: Type.String(),
     grade_rule: Type.String(),
@@ -38,24 +69,13 @@ const Scoreboard = Type.Object(
         entries: Type.Array(Entry),
       }),
     ),
+    listings: Type.Array(ListingShown, { description: 'The first ones by slug.' }),
+    listings_url: Type.String({ format: 'uri', description: 'All listings, in pages.' }),
     sample: Type.Optional(
-      Type.Object({
-        entry_id: Type.String(),
-        found: Type.Boolean(),
-        criteria: Type.Optional(
-          Type.Array(
-            Type.Object({
-              id: Type.String(),
-              met: Type.Union([Type.Boolean(), Type.Null()]),
-              detail: Type.String(),
-            }),
-          ),
-        ),
-        met: Type.Optional(Type.Integer()),
-        of: Type.Optional(Type.Integer()),
-        grade: Type.Optional(Type.String()),
-        verify_url: Type.Optional(Type.String({ format: 'uri' })),
-      }),
+      Type.Union([
+        Type.Object({ ...gradedMembers, found: Type.Literal(true) }),
+        Type.Object({ entry_id: Type.String(), found: Type.Literal(false) }),
+      ]),
     ),
   },
   { $id: 'IssuerPaysScoreboard' },
@@ -69,12 +89,13 @@ export function scoreboardRoute(host: PluginHost): Route {
     tag: 'issuer-pays',
     summary: 'Nine rankings of receipt issuers, each with its method and date',
     description:
-      "The operator's own grade is self-assigned and says so. With `entry_id` the criteria are applied to that " +
-      'entry, as anyone can apply them.',
+      "The operator's own grade is self-assigned, says so, and is never better than what the criteria give the " +
+      'newest published entry. With `entry_id` they are also applied to that entry. Anyone can apply them. Listed ' +
+      'issuers are shown next to the rankings and are not assessed.',
     access: 'read',
     query: Type.Object({
       entry_id: Type.Optional(EntryOrHash),
-      format: Type.Optional(Type.String({ description: 'json or txt; json unless given.' })),
+      format: Type.Optional(Type.String({ description: 'json or txt; the default is json.' })),
       log: LogOfEntry,
     }),
     responses: {
@@ -85,17 +106,20 @@ export function scoreboardRoute(host: PluginHost): Route {
       const { query, caller } = ctx.state;
       const { entry_id, format = 'json' } = query;
       if (format !== 'json' && format !== 'txt') {
-        throw new ApiError('invalid_format', 'format is neither json nor txt', { param: 'format' });
+        throw new ApiError('invalid_format', 'format must be json or txt', { param: 'format' });
       }
       const kinds = kindsOf(query.log, caller);
+      const kind = kindOf(query.log, caller);
       const sample = entry_id === undefined ? null : await sampleOf(host, kinds, entry_id);
-      if (sample !== null) ctx.set('Cache-Control', 'no-store');
+      const listings = await firstListings(host, kind);
+      const shown = { live: await liveSample(host), sample, listings };
+      ctx.set('Cache-Control', 'no-store');
       if (format === 'txt') {
         ctx.type = 'text/plain; charset=utf-8';
-        ctx.body = scoreboardText(host, sample);
+        ctx.body = scoreboardText(host, shown);
         return;
       }
-      ctx.body = scoreboardDocument(host, sample);
+      ctx.body = scoreboardDocument(host, shown);
     },
   });
 }

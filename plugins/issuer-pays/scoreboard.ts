@@ -1,8 +1,12 @@
-// The scoreboard as a document and as text: the rankings of the catalog, and its nine criteria applied to one entry as a
-// third party would apply them. Each criterion is met, not met, or null where this entry cannot show it.
+// The scoreboard as a document and as text: the rankings of the catalog, and its nine criteria applied to one entry as
+// a third party would apply them. Each criterion is met, not met, or null where this entry cannot show it. A grade is
+// the number of criteria that are met; the operator, who grades itself, claims one and never shows a better one than
+// that.
 
+import type { Static } from 'typebox';
 import {
   findEntry,
+  namedStatement,
   native,
   toBase64,
   trustedKeyOf,
@@ -10,8 +14,9 @@ import {
   verifyReceipt,
 } from '../contract/index.ts';
 import type { CheckName, JsonObject, Kind, LogView, PluginHost } from '../contract/index.ts';
+import type { ListingShown } from './listings.ts';
 
-/** How one criterion came out. */
+/** The result of one criterion. */
 interface Measured {
   readonly met: boolean | null;
   readonly detail: string;
@@ -29,12 +34,12 @@ type Criterion =
   | 'time_order'
   | 'independence';
 
-/** Strings that an entry may have in clear (log/FORMAT.md §2, §3). */
+/** Grammar of the strings that an entry may have in clear text (log/FORMAT.md §2, §3). */
 const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9:._-]{0,255}$/;
-/** Members whose grammar is wider: the log's own, and the payment of a bind. */
+/** Members with a wider grammar: those of the log, and the payment of a bind. */
 const OWN_GRAMMAR = ['origin', 'kid', 'payment_hash', 'tenant_ref', 'session_ref'];
 
-/** Applies the criteria to the entry at `index`; `self_assigned` is whose word the grade is. */
+/** Applies the criteria to the entry at `index`. `self_assigned` states whether the issuer graded itself. */
 async function measure(
   log: LogView,
   index: number,
@@ -74,7 +79,7 @@ const trustOf = (log: LogView) => ({
   keys: log.receiptKeys().map(trustedKeyOf),
 });
 
-/** Every published checkpoint ends with a map head, which names the one before it. */
+/** Finds the previous checkpoint: every published checkpoint ends with a map head, which names the previous one. */
 function appendOnly(log: LogView, size: number, note: string): Measured {
   const head = JSON.parse(log.entry(size - 1) ?? '{}') as { prev_map_head?: number | null };
   const before = (head.prev_map_head ?? -1) + 1;
@@ -147,40 +152,68 @@ interface Scoreboard {
   readonly rankings: readonly Ranking[];
 }
 
-/** What the criteria say of one entry. */
-interface Sample {
+/** The results of the criteria for one entry, and the resulting grade. */
+interface Graded {
   readonly entry_id: string;
-  readonly found: boolean;
-  readonly criteria?: readonly {
-    readonly id: Criterion;
-    readonly met: boolean | null;
-    readonly detail: string;
-  }[];
-  readonly met?: number;
-  readonly of?: number;
-  readonly grade?: string;
-  readonly verify_url?: string;
+  readonly criteria: readonly ({ readonly id: Criterion } & Measured)[];
+  readonly met: number;
+  readonly of: number;
+  readonly grade: string;
+  readonly verify_url: string;
 }
+
+/** The results for the entry that the request named, which may not exist. */
+type Sample =
+  (Graded & { readonly found: true }) | { readonly entry_id: string; readonly found: false };
+
+/** The parts of the scoreboard that are not in its file. */
+interface Shown {
+  /** Results for the newest published entry of a tenant in the live log; null if there is none. */
+  readonly live: Graded | null;
+  readonly sample: Sample | null;
+  readonly listings: readonly Static<typeof ListingShown>[];
+}
+
+/** Grade if no criterion was applied. */
+const NOT_RATED = 'not rated';
+/** Number of newest entries that are searched for one of a tenant; few entries are not of a tenant. */
+const LOOKED_AT = 1000;
 
 const fileOf = (host: PluginHost): Scoreboard =>
   host.catalog('scoreboard.json') as unknown as Scoreboard;
 
-/** The scoreboard as JSON. Only assessed issuers are ranked: at present the operator alone, by its own word. */
-export function scoreboardDocument(host: PluginHost, sample: Sample | null): object {
-  const { rankings, issuer, grade, grade_basis, ...file } = fileOf(host);
+/** The lower of the operator's claimed grade and the grade of the live sample. */
+function operatorGrade({ grade, grades }: Scoreboard, live: Graded | null): string {
+  if (live === null) return NOT_RATED;
+  const rank = (name: string): number => grades.findIndex((one) => one.grade === name);
+  return rank(live.grade) >= 0 && rank(live.grade) <= rank(grade) ? grade : live.grade;
+}
+
+/** The scoreboard as JSON. Only assessed issuers are ranked; at present that is the operator, which grades itself. */
+export function scoreboardDocument(host: PluginHost, { live, sample, listings }: Shown): object {
+  const { rankings, issuer, grade: claimed_grade, grade_basis, ...file } = fileOf(host);
   const self_assigned = grade_basis === 'self-assigned';
+  const grade = operatorGrade(fileOf(host), live);
+  const as_of = new Date(host.now()).toISOString().slice(0, 10);
+  const row = { rank: 1, issuer, grade, grade_basis, self_assigned };
   return {
     ...file,
-    operator: { grade, grade_basis, self_assigned, as_of: file.as_of },
+    operator: { grade, claimed_grade, grade_basis, self_assigned, as_of, live_sample: live },
     rankings_count: rankings.length,
-    rankings: rankings.map(({ evidence, ...ranking }) => ({
-      ...ranking,
-      evidence: host.url(evidence),
-      entries: [{ rank: 1, issuer, grade, grade_basis, self_assigned }],
-    })),
+    rankings: rankings.map(({ evidence, ...ranking }) => {
+      const { met = null, detail = NO_SAMPLE } = criterionOf(live, ranking.id) ?? {};
+      return { ...ranking, evidence: host.url(evidence), entries: [{ ...row, met, detail }] };
+    }),
+    listings,
+    listings_url: host.url('/api/v1/issuer-pays/listings'),
     ...(sample === null ? {} : { sample }),
   };
 }
+
+const NO_SAMPLE = 'the live log has no published entry of a tenant';
+
+const criterionOf = (live: Graded | null, criterion: Criterion): Measured | undefined =>
+  live?.criteria.find(({ id }) => id === criterion);
 
 /** Applies the criteria to an entry, by entry_id or entry hash. */
 export async function sampleOf(
@@ -190,43 +223,80 @@ export async function sampleOf(
 ): Promise<Sample> {
   const found = findEntry(host, kinds, entry_id);
   if (found === null) return { entry_id, found: false };
+  return { ...(await graded(host, found.log, found.index)), entry_id, found: true };
+}
+
+/** Applies the criteria to the newest published entry of a tenant in the live log. */
+export async function liveSample(host: PluginHost): Promise<Graded | null> {
+  const log = host.log('live');
+  const newest = log.published().size - 1;
+  for (let index = newest; index >= 0 && index > newest - LOOKED_AT; index--) {
+    const { type, tenant_ref } = namedStatement(log, index) as Readonly<Record<string, string>>;
+    if (tenant_ref !== undefined && type !== 'log.tenant.v1') return graded(host, log, index);
+  }
+  return null;
+}
+
+async function graded(host: PluginHost, log: LogView, index: number): Promise<Graded> {
   const { rankings, grades, grade_basis } = fileOf(host);
-  const measured = await measure(found.log, found.index, grade_basis === 'self-assigned');
+  const measured = await measure(log, index, grade_basis === 'self-assigned');
   const criteria = rankings.map(({ id }) => ({ id, ...measured[id] }));
   const met = criteria.filter((criterion) => criterion.met === true).length;
-  const grade = grades.find(({ criteria_met }) => met >= criteria_met)?.grade ?? 'not rated';
-  const verify_url = found.log.receipt(found.index)?.['verify_url'] as string;
-  return { entry_id, found: true, criteria, met, of: criteria.length, grade, verify_url };
+  const grade = grades.find(({ criteria_met }) => met >= criteria_met)?.grade ?? NOT_RATED;
+  const { entry_id, verify_url } = log.receipt(index) as Readonly<Record<string, string>>;
+  return {
+    ...{ entry_id: entry_id ?? '', criteria, met, of: criteria.length, grade },
+    verify_url: verify_url ?? '',
+  };
 }
 
 /** The scoreboard as plain text. */
-export function scoreboardText(host: PluginHost, sample: Sample | null): string {
-  const { title, as_of, grade, grade_basis, grade_rule, disclosure, rankings } = fileOf(host);
+export function scoreboardText(host: PluginHost, { live, sample, listings }: Shown): string {
+  const file = fileOf(host);
+  const { title, as_of, grade: claimed, grade_basis, grade_rule, disclosure, rankings } = file;
+  const grade = operatorGrade(file, live);
   const lines = [
     `${title.toUpperCase()}, ${as_of}`,
     '',
-    `Operator's grade: ${grade} (${grade_basis})`,
+    `Operator's grade: ${grade} (${grade_basis}; it claims ${claimed})`,
     disclosure,
     grade_rule,
     '',
-    ...rankings.flatMap(({ name, method, as_of: dated, evidence }, at) => [
-      `${String(at + 1)}. ${name} (${dated})`,
-      `   Method: ${method}`,
-      `   Evidence: ${host.url(evidence)}`,
-      `   1st: the operator, ${grade} (${grade_basis})`,
+    ...rankings.flatMap(({ id, name, method, as_of: dated, evidence }, at) => {
+      const { met = null, detail = NO_SAMPLE } = criterionOf(live, id) ?? {};
+      return [
+        `${String(at + 1)}. ${name} (${dated})`,
+        `   Method: ${method}`,
+        `   Evidence: ${host.url(evidence)}`,
+        `   1st: the operator, ${grade} (${grade_basis}), ${WORDS.get(met) ?? ''}: ${detail}`,
+      ];
+    }),
+    ...listings.flatMap(({ issuer, domain, grade_basis: basis }, at) => [
+      ...(at === 0 ? ['', 'Listed issuers, by name:'] : []),
+      `   ${issuer}, ${domain} (${basis})`,
     ]),
   ];
-  return `${[...lines, ...sampleLines(sample)].join('\n')}\n`;
+  return `${[...lines, ...sampleLines('Live sample', live), ...chosenLines(sample)].join('\n')}\n`;
 }
 
-function sampleLines(sample: Sample | null): readonly string[] {
+const WORDS: ReadonlyMap<boolean | null, string> = new Map([
+  [true, 'MET'],
+  [false, 'NOT MET'],
+  [null, 'NOT SHOWN'],
+]);
+
+function chosenLines(sample: Sample | null): readonly string[] {
   if (sample === null) return [];
+  if (sample.found) return sampleLines('Sample', sample);
+  return ['', `Sample ${sample.entry_id}: the log has no such entry`];
+}
+
+function sampleLines(name: string, sample: Graded | null): readonly string[] {
+  if (sample === null) return ['', `${name}: ${NO_SAMPLE}`];
   const { entry_id, criteria, met, of, grade } = sample;
-  if (criteria === undefined) return ['', `Sample ${entry_id}: the log has no such entry`];
-  const word = (is: boolean | null): string => (is === null ? 'NOT SHOWN' : is ? 'MET' : 'NOT MET');
   return [
     '',
-    `Sample ${entry_id}: ${String(met)} of ${String(of)} criteria met, ${String(grade)}`,
-    ...criteria.map(({ id, met: is, detail }) => `   ${word(is)} ${id}: ${detail}`),
+    `${name} ${entry_id}: ${String(met)} of ${String(of)} criteria met, ${grade}`,
+    ...criteria.map(({ id, met: is, detail }) => `   ${WORDS.get(is) ?? ''} ${id}: ${detail}`),
   ];
 }

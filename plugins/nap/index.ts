@@ -1,4 +1,4 @@
-// The negative-act premium: what was not done, at a toll of its own. gateway/API.md §10.2.
+// The negative-act premium: acts that ended in BLOCK, HOLD, DENY or SILENCE have a premium toll. gateway/API.md §10.2.
 
 import { definePlugin, layerRoutes } from '../contract/index.ts';
 import { usageRoute } from './routes.ts';

@@ -1,6 +1,4 @@
-// A tenant's negative acts of a month. gateway/API.md §10.1, §10.2.
-//
-// Premium usage is counted by SKU; the commodity toll is not part of it.
+// GET /api/v1/nap/usage: a tenant's negative acts of a month, by premium SKU. gateway/API.md §10.1, §10.2.
 
 import { Type } from 'typebox';
 import clear, { add, MONTH, monthOf, usd } from '../clear/index.ts';
@@ -8,7 +6,7 @@ import type { Digits, Usage } from '../clear/index.ts';
 import { Count, route } from '../contract/index.ts';
 import type { JsonObject, PluginHost, Route } from '../contract/index.ts';
 
-/** A premium SKU: the key of its toll, and the SKU that it is counted under. */
+/** A premium SKU: the key of its toll, and the SKU under which it is counted. */
 interface Sku {
   readonly sku: string;
   readonly counted_as: string;
@@ -21,7 +19,7 @@ interface SkuCount {
   readonly micro_usd: Digits;
 }
 
-/** The SKUs of the catalog; a legacy alias is counted under what it maps to. */
+/** The SKUs of the catalog. A legacy alias is counted under the SKU that it maps to. */
 export function skusOf(catalog: JsonObject): readonly Sku[] {
   const { skus } = catalog as unknown as {
     readonly skus: readonly { readonly sku: string; readonly maps_to?: string }[];
@@ -29,7 +27,7 @@ export function skusOf(catalog: JsonObject): readonly Sku[] {
   return skus.map(({ sku, maps_to = sku }) => ({ sku, counted_as: maps_to }));
 }
 
-/** Every SKU that counts for itself, with its acts. */
+/** Every SKU that is not an alias, with its acts. */
 export function negativeActs({ tolls }: Usage, skus: readonly Sku[]): readonly SkuCount[] {
   return skus
     .filter(({ sku, counted_as }) => sku === counted_as)
@@ -48,7 +46,7 @@ export function negativeActs({ tolls }: Usage, skus: readonly Sku[]): readonly S
     });
 }
 
-const Micro = Type.String({ description: 'Integer micro-USD, in digits.' });
+const Micro = Type.String({ description: 'Integer micro-USD as a string.' });
 const sums = { acts: Count, micro_usd: Micro, usd: Type.String() };
 
 const NapUsage = Type.Object(
@@ -61,7 +59,7 @@ const NapUsage = Type.Object(
     skus: Type.Array(Type.Object({ sku: Type.String(), ...sums }), {
       description: 'restraint_call is counted under restraint.',
     }),
-    governed_acts: { ...Count, description: 'All of the month, negative or not.' },
+    governed_acts: { ...Count, description: 'All governed acts of the month.' },
   },
   { $id: 'NapUsage' },
 );
@@ -76,12 +74,12 @@ export function usageRoute(host: PluginHost): Route {
     tag: 'nap',
     summary: "A tenant's negative acts of a month, by SKU",
     description:
-      'Acts that ended in BLOCK, HOLD, DENY or SILENCE carry a premium toll in their entry, never the ' +
-      'commodity one; these are the sums of those tolls.',
+      'Acts that ended in BLOCK, HOLD, DENY or SILENCE have a premium toll instead of the commodity toll. The answer has ' +
+      'the sums of the premium tolls.',
     access: 'open',
     query: Type.Object({
       month: Type.Optional(
-        Type.String({ pattern: MONTH, description: 'YYYY-MM; the present month unless given.' }),
+        Type.String({ pattern: MONTH, description: 'YYYY-MM; the default is the present month.' }),
       ),
     }),
     responses: { 200: { description: 'The negative acts.', schema: NapUsage } },

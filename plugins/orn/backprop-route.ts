@@ -1,8 +1,9 @@
 // POST /api/v1/orn/backprop. gateway/API.md §10.4, §14.
 
 import { Type } from 'typebox';
-import { ApiError, receiptOf, route } from '../contract/index.ts';
-import type { JsonObject, PluginHost, Route } from '../contract/index.ts';
+import type { Static } from 'typebox';
+import { ApiError, atLeastOne, firstOf, receiptOf, route } from '../contract/index.ts';
+import type { Caller, JsonObject, PluginHost, Route } from '../contract/index.ts';
 import {
   DecimalText,
   End,
@@ -10,17 +11,23 @@ import {
   MAX_NAMED,
   millionthsOf,
   Named,
-  onlyEntry,
   placeOf,
-  placesOf,
   statedMicroUsd,
   UsdInput,
   usdText,
 } from './members.ts';
 import { backprop, backwards, cycleOf, MODES } from './backprop.ts';
-import type { ToolEdge } from './backprop.ts';
 import { BACKPROP, BackpropMembers, backpropType, DOES_NOT_ASSERT, ornErrors } from './entries.ts';
 import { ONE } from './game.ts';
+import {
+  GraphId,
+  namedGraph,
+  namesOf,
+  placedEdges,
+  refuseBeside,
+  registeredGraph,
+} from './graph.ts';
+import type { Graph } from './graph.ts';
 
 const BackpropAnswer = Type.Object(
   {
@@ -42,44 +49,55 @@ const BackpropAnswer = Type.Object(
 const Weight = Type.Unsafe<string | number>({
   type: ['string', 'number'],
   ...{ pattern: '^(0(\\.[0-9]{1,6})?|1(\\.0{1,6})?)$', minimum: 0, maximum: 1 },
-  description: 'Sensitivity from 0 to 1, at most 6 digits behind the point.',
+  description: 'Sensitivity from 0 to 1, at most 6 digits after the point.',
 });
 
 const BackpropBody = Type.Object(
   {
-    nodes: Type.Array(Named, { minItems: 1, maxItems: MAX_NAMED }),
-    edges: Type.Array(
-      Type.Object({ from: End, to: End, weight: Weight }, { additionalProperties: false }),
-      { maxItems: MAX_EDGES, description: 'From a tool to the one that uses its output.' },
+    graph_id: GraphId,
+    nodes: Type.Optional(
+      Type.Array(Named, {
+        ...{ minItems: 1, maxItems: MAX_NAMED },
+        description: 'Needed, with edges, unless graph_id names a graph.',
+      }),
     ),
-    sink: { ...End, description: 'The node that the liability arose at.' },
+    edges: Type.Optional(
+      Type.Array(
+        Type.Object({ from: End, to: End, weight: Weight }, { additionalProperties: false }),
+        {
+          maxItems: MAX_EDGES,
+          description: 'Each edge goes from a tool to the one that uses its output.',
+        },
+      ),
+    ),
+    sink: { ...End, description: 'The node at which the liability arose.' },
     liability_usd: UsdInput,
     mode: Type.Optional(
       Type.Enum([...MODES], {
         default: 'conserving',
         description:
-          'conserving: a node passes all that it carries to its inputs, in the proportion of their weights. ' +
-          'plain: the chain rule, weights as they are; the sum is not kept.',
+          'conserving: each node passes its whole amount to its inputs, in proportion to their weights. ' +
+          'plain: the chain rule with unnormalised weights; the sum is not conserved.',
       }),
     ),
   },
-  { $id: 'BackpropRequest' },
+  { $id: 'BackpropRequest', ...atLeastOne(['nodes', 'edges'], 'graph_id') },
 );
 
 /** The route of Coutility backprop. */
-export function backpropRoute(_host: PluginHost): Route {
+export function backpropRoute(host: PluginHost): Route {
   return route({
     method: 'POST',
     path: '/api/v1/orn/backprop',
     tag: 'orn',
-    summary: 'Carry a liability back through the graph of tools: Coutility backprop',
+    summary: 'Propagate a liability back through a graph of tools: Coutility backprop',
     description:
-      'Reverse mode over an acyclic graph. Conserving, what the nodes without inputs retain sums to the ' +
-      'liability to the micro-USD. The entry has the result, and commits to the graph.',
+      'Reverse-mode propagation over an acyclic graph. In the mode `conserving`, the amounts of the nodes without inputs ' +
+      'sum to the liability, to the micro-USD. The entry has the result and commits to the graph.',
     access: 'open',
     idempotent: true,
     body: BackpropBody,
-    responses: { 200: { description: 'What each node carries.', schema: BackpropAnswer } },
+    responses: { 200: { description: 'The amount of each node.', schema: BackpropAnswer } },
     errors: [ornErrors.graph_cycle],
     example: {
       nodes: [{ id: 'search' }, { id: 'prices' }, { id: 'planner' }, { id: 'booking' }],
@@ -92,25 +110,21 @@ export function backpropRoute(_host: PluginHost): Route {
       liability_usd: 90,
     },
     // Nodes and edges at their limits take a few milliseconds.
-    cost: ({ body }) => 1 + body.edges.length / MAX_EDGES,
+    cost: ({ body }) => 1 + (body.edges?.length ?? MAX_EDGES) / MAX_EDGES,
     async handle(ctx) {
-      const { nodes, edges, sink, liability_usd, mode = 'conserving' } = ctx.state.body;
-      const places = placesOf(nodes, 'nodes');
-      const read = edges.map(({ from, to, weight }, at): ToolEdge => {
-        const param = `edges.${String(at)}`;
-        return {
-          from: placeOf(places, from, `${param}.from`),
-          to: placeOf(places, to, `${param}.to`),
-          weight: sensitivity(weight, `${param}.weight`),
-        };
-      });
+      const { body, caller } = ctx.state;
+      const { graph_id, sink, liability_usd, mode = 'conserving' } = body;
+      const { nodes, edges } = await graphOf(host, caller, body);
+      const { places, edges: read } = placedEdges({ nodes, edges }, sensitivity);
       const from = placeOf(places, sink, 'sink');
       const liability = BigInt(millionthsOf(liability_usd, 'liability_usd'));
       const order = backwards(nodes.length, read);
       if (order === null) {
         const names = cycleOf(nodes.length, read).map((at) => nodes[at]?.id ?? '');
         const way = [...names, ...names.slice(0, 1)].join(' → ');
-        throw new ApiError(ornErrors.graph_cycle, `the edges go round: ${way}`, { param: 'edges' });
+        throw new ApiError(ornErrors.graph_cycle, `the edges form a cycle: ${way}`, {
+          param: 'edges',
+        });
       }
       const carried = backprop({ edges: read, order }, { sink: from, liability, mode });
       const stated = (amounts: readonly bigint[]): number[] =>
@@ -123,12 +137,14 @@ export function backpropRoute(_host: PluginHost): Route {
         carried_micro_usd: stated(carried.liability),
         retained_micro_usd: stated(carried.retained),
         does_not_assert: Object.keys(DOES_NOT_ASSERT),
+        ...namedGraph(graph_id),
       };
       const inputs = { nodes, edges };
       await ctx.state.append([{ type: BACKPROP, members, private: { inputs } }]);
     },
-    respond(entries, _, { body }) {
-      const { entry_id, statement, receipt } = onlyEntry(entries);
+    respond(entries, disclosures, { body }) {
+      const { entry_id, statement, receipt } = firstOf(entries);
+      const names = namesOf(body.nodes, disclosures, 'nodes', statement['nodes'] as number);
       const carried = statement['carried_micro_usd'] as readonly number[];
       const retained = statement['retained_micro_usd'] as readonly number[];
       return {
@@ -137,7 +153,7 @@ export function backpropRoute(_host: PluginHost): Route {
         mode: statement['mode'],
         sink: body.sink,
         liability_usd: usdText(statement['liability_micro_usd']),
-        nodes: body.nodes.map(({ id }, at) => ({
+        nodes: names.map((id, at) => ({
           id,
           liability_usd: usdText(carried[at]),
           retained_usd: usdText(retained[at]),
@@ -150,8 +166,20 @@ export function backpropRoute(_host: PluginHost): Route {
   });
 }
 
+/** The graph that a request sends, or the registered one that it names. */
+async function graphOf(
+  host: PluginHost,
+  caller: Caller,
+  { graph_id, nodes, edges }: Static<typeof BackpropBody>,
+): Promise<Graph> {
+  if (graph_id === undefined) return { nodes: nodes ?? [], edges: edges ?? [] };
+  if (nodes !== undefined) refuseBeside('nodes');
+  if (edges !== undefined) refuseBeside('edges');
+  return registeredGraph(host, caller, graph_id);
+}
+
 function sensitivity(input: string | number, param: string): number {
   const weight = millionthsOf(input, param);
   if (weight >= 0 && weight <= ONE) return weight;
-  throw new ApiError('parameter_invalid', `${param} is not from 0 to 1`, { param });
+  throw new ApiError('parameter_invalid', `${param} must be from 0 to 1`, { param });
 }

@@ -1,35 +1,35 @@
-// Coutility backprop: the liability of a result, carried back through the graph of the tools that made it.
+// Coutility backprop: propagates the liability of a result back through the graph of the tools that made it.
 // gateway/API.md §10.4. Pure; micro-USD are bigint, weights millionths from 0 to 1.
 
 import { apportion, rounded } from './members.ts';
 
-/** An edge from a tool to the one that uses its output, by their places; the weight is its sensitivity. */
+/** An edge from a tool to the one that uses its output, by their indexes. The weight is the sensitivity. */
 export interface ToolEdge {
   readonly from: number;
   readonly to: number;
   readonly weight: number;
 }
 
-/** `conserving`: what a node carries goes on to its inputs whole, by weight. `plain`: the chain rule, unnormalised. */
+/** `conserving`: a node's whole amount goes to its inputs, by weight. `plain`: the chain rule, unnormalised. */
 export const MODES = ['conserving', 'plain'] as const;
 export type Mode = (typeof MODES)[number];
 
-/** What each node carries, in micro-USD, by its place. */
+/** The amount of each node in micro-USD, by its index. */
 export interface Carried {
   readonly liability: readonly bigint[];
-  /** What it does not pass on, since it has no input of any weight; the sum is the liability where it conserves. */
+  /** The part that a node without weighted inputs keeps. In the mode `conserving` these sum to the liability. */
   readonly retained: readonly bigint[];
 }
 
 const ONE = 1_000_000n;
 
-/** The places of nodes in an order in which each stands after all that it flows to; null when there is a cycle. */
+/** The indexes of the nodes, each after all nodes that it leads to; null if the graph has a cycle. */
 export function backwards(nodes: number, edges: readonly ToolEdge[]): number[] | null {
   const order = orderedOf(nodes, edges);
   return order.length === nodes ? order : null;
 }
 
-/** The nodes that lead into no cycle, each after all that it flows to. */
+/** The nodes that do not lead into a cycle, each after all nodes that it leads to. */
 function orderedOf(nodes: number, edges: readonly ToolEdge[]): number[] {
   const outgoing = new Array<number>(nodes).fill(0);
   const inputs = Array.from({ length: nodes }, (): number[] => []);
@@ -48,9 +48,9 @@ function orderedOf(nodes: number, edges: readonly ToolEdge[]): number[] {
   return order;
 }
 
-/** The nodes of one cycle, in its direction; empty when there is none. */
+/** The nodes of one cycle, in its direction; empty if there is none. */
 export function cycleOf(nodes: number, edges: readonly ToolEdge[]): number[] {
-  // Each node that is left over leads to another one that is: following them must come round.
+  // Each remaining node leads to another remaining node, so following the edges must reach a node twice.
   const left = new Set(leftOver(nodes, edges));
   const next = new Map<number, number>();
   for (const { from, to } of edges) if (left.has(from) && left.has(to)) next.set(from, to);
@@ -70,8 +70,9 @@ function leftOver(nodes: number, edges: readonly ToolEdge[]): number[] {
 }
 
 /**
- * Carries `liability` from `sink` back, in `order`. Conserving, a node's micro-USD are parted among its inputs by
- * largest remainder, in the order of the edges. Plain, each node's sum is rounded to the micro-USD, halves up.
+ * Propagates `liability` back from `sink`, in `order`. In the mode `conserving`, a node's micro-USD are divided among
+ * its inputs by largest remainder, in the order of the edges. In the mode `plain`, each node's sum is rounded to the
+ * micro-USD, halves up.
  */
 export function backprop(
   graph: { readonly edges: readonly ToolEdge[]; readonly order: readonly number[] },
@@ -80,7 +81,7 @@ export function backprop(
   const { edges, order } = graph;
   const inputs = order.map((): ToolEdge[] => []);
   for (const edge of edges) if (edge.weight > 0) inputs[edge.to]?.push(edge);
-  // Plain sums are of millionths of a micro-USD until their node is reached.
+  // In the mode `plain`, sums count millionths of a micro-USD until their node is reached.
   const sums = order.map(() => 0n);
   const carried = order.map(() => 0n);
   const retained = order.map(() => 0n);

@@ -1,8 +1,8 @@
-// The game that a request describes: its value function, read strictly. gateway/API.md §10.4, §14.
+// Parses the value function of a request into a game. gateway/API.md §10.4, §14.
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { ApiError } from '../contract/index.ts';
+import { ApiError, neededBy } from '../contract/index.ts';
 import {
   End,
   MAX_EDGES,
@@ -18,8 +18,18 @@ import type { Game } from './game.ts';
 /** Kinds of value function. */
 export const VALUE_FUNCTIONS = ['table', 'additive', 'max', 'min', 'threshold', 'edges'] as const;
 
-/** The most agents of a table: it has a value for each of their coalitions. */
+/** Largest number of agents of a table, which has a value for each coalition. */
 const TABLE_AGENTS = 12;
+
+/** The members that each kind needs beside its type. */
+const MEMBERS = {
+  table: ['values'],
+  additive: ['weights'],
+  max: ['weights'],
+  min: ['weights'],
+  threshold: ['weights', 'quota'],
+  edges: ['edges'],
+} as const satisfies Record<(typeof VALUE_FUNCTIONS)[number], readonly string[]>;
 
 /** `value_function` of a request. */
 export const ValueFunction = Type.Object(
@@ -29,20 +39,20 @@ export const ValueFunction = Type.Object(
       Type.Record(Type.String({ maxLength: 4096 }), ValueInput, {
         maxProperties: 2 ** TABLE_AGENTS,
         description:
-          'Of a table, at most 12 agents: the value of each coalition by its names with commas between, in any ' +
-          'order; that of none, "", is 0 unless it is given.',
+          'For `table`, with at most 12 agents: the value of each coalition, named by its agents separated by commas in ' +
+          'any order. The default value of the empty coalition "" is 0.',
       }),
     ),
     weights: Type.Optional(
       Type.Record(Type.String({ maxLength: 256 }), ValueInput, {
         maxProperties: MAX_NAMED,
-        description: 'Of additive, max, min and threshold: the weight of each agent.',
+        description: 'For `additive`, `max`, `min` and `threshold`: the weight of each agent.',
       }),
     ),
     quota: Type.Optional({
       ...ValueInput,
       description:
-        'Of threshold, above 0: a coalition of at least this weight is worth 1, others 0.',
+        'For `threshold`, above 0: a coalition with at least this weight has the value 1, others 0.',
     }),
     edges: Type.Optional(
       Type.Array(
@@ -50,31 +60,21 @@ export const ValueFunction = Type.Object(
         {
           maxItems: MAX_EDGES,
           description:
-            'Of edges: a coalition is worth the weights of the edges between its agents.',
+            'For `edges`: the value of a coalition is the sum of the weights of the edges between its agents.',
         },
       ),
     ),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, ...neededBy('type', MEMBERS) },
 );
 
 type Requested = Static<typeof ValueFunction>;
 const PARAM = 'value_function';
 
-/** The members that each kind has beside its type. */
-const MEMBERS = {
-  table: ['values'],
-  additive: ['weights'],
-  max: ['weights'],
-  min: ['weights'],
-  threshold: ['weights', 'quota'],
-  edges: ['edges'],
-} as const satisfies Record<Requested['type'], readonly (keyof Requested)[]>;
-
 /**
- * The game over agents in the order of the request.
+ * Makes the game over the agents, in the order of the request.
  *
- * @throws ApiError 400 with the member that is wrong
+ * @throws ApiError 400 that names the invalid member
  */
 export function gameOf(agents: readonly { readonly id: string }[], requested: Requested): Game {
   const { type, values, weights, quota, edges } = requested;
@@ -85,19 +85,19 @@ export function gameOf(agents: readonly { readonly id: string }[], requested: Re
   const game = { agents: agents.length };
   switch (type) {
     case 'table':
-      return { ...game, type, values: tableOf(places, values ?? missing('values')) };
+      return { ...game, type, values: tableOf(places, values ?? {}) };
     case 'additive':
       return { ...game, type, weights: weightsOf(places, weights, true) };
     case 'max':
     case 'min':
       return { ...game, type, weights: weightsOf(places, weights, false) };
     case 'threshold': {
-      const reached = millionthsOf(quota ?? missing('quota'), `${PARAM}.quota`);
+      const reached = millionthsOf(quota ?? 0, `${PARAM}.quota`);
       if (reached <= 0) refuse(`${PARAM}.quota is not above 0`, 'quota');
       return { ...game, type, weights: weightsOf(places, weights, false), quota: reached };
     }
     case 'edges': {
-      const links = (edges ?? missing('edges')).map(({ from, to, weight }, at) => {
+      const links = (edges ?? []).map(({ from, to, weight }, at) => {
         const param = `${PARAM}.edges.${String(at)}`;
         return [
           placeOf(places, from, `${param}.from`),
@@ -140,7 +140,7 @@ function tableOf(
     const coalition = names.filter((_name, bit) => (mask & (1 << bit)) !== 0).join(',');
     return values.get(mask) ?? missing(`values.${coalition}`);
   });
-  // A contribution is the difference of two values.
+  // A marginal contribution is the difference of two values, which must also be a safe integer.
   for (const value of table) checkSum([value, value], 'values');
   return table;
 }
@@ -150,7 +150,7 @@ function weightsOf(
   given: Requested['weights'],
   signed: boolean,
 ): number[] {
-  const weights = new Map(Object.entries(given ?? missing('weights')));
+  const weights = new Map(Object.entries(given ?? {}));
   for (const name of weights.keys()) placeOf(places, name, `${PARAM}.weights.${name}`);
   const read = [...places.keys()].map((name) => {
     const param = `${PARAM}.weights.${name}`;
@@ -162,7 +162,7 @@ function weightsOf(
   return read;
 }
 
-/** Any sum of these must be exact. */
+/** Checks that any sum of these values is a safe integer. */
 function checkSum(millionths: readonly number[], member: string): void {
   const sum = millionths.reduce((total, value) => total + Math.abs(value), 0);
   if (Number.isSafeInteger(sum)) return;

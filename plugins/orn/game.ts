@@ -1,40 +1,40 @@
-// Games of agents: what each coalition is worth. Values are integers of a millionth, safe ones, so that every sum
-// is exact. gateway/API.md §10.4. Runs in the thread too: nothing here knows requests.
+// Cooperative games: the value of each coalition of agents. Values are safe integers that count millionths, so that
+// every sum is exact. gateway/API.md §10.4. Also runs in the worker thread, so it must not import request types.
 
 /** The value 1, in millionths. */
 export const ONE = 1_000_000;
 
-/** A link between two agents, by their places; from and to may be the same. */
+/** A link between two agents, by their indexes, which may be equal. */
 export type Link = readonly [from: number, to: number, weight: number];
 
-/** A game of so many agents; agent i is bit i of a coalition's mask. */
+/** A game. Agent i is bit i of a coalition's mask. */
 export type Game =
   | { readonly type: 'table'; readonly agents: number; readonly values: readonly number[] }
-  /** Worth of a coalition: the sum, the highest or the lowest of its weights, 0 when it is empty. */
+  /** The value is the sum, the largest or the smallest of the coalition's weights; 0 for the empty coalition. */
   | {
       readonly type: 'additive' | 'max' | 'min';
       readonly agents: number;
       readonly weights: readonly number[];
     }
-  /** 1 where the weights reach the quota, else 0. */
+  /** The value is 1 if the sum of the weights reaches the quota, else 0. */
   | {
       readonly type: 'threshold';
       readonly agents: number;
       readonly weights: readonly number[];
       readonly quota: number;
     }
-  /** The sum of the links whose two ends are in the coalition. */
+  /** The value is the sum of the links with both ends in the coalition. */
   | { readonly type: 'edges'; readonly agents: number; readonly edges: readonly Link[] };
 
-/** Adds agents to an empty coalition, one after the other. */
+/** A coalition to which agents are added one by one. */
 interface Walk {
-  /** What the coalition is worth more with this agent, who is not in it yet. */
+  /** Adds an agent that is not in the coalition. Returns its marginal contribution. */
   add(agent: number): number;
   /** Empties the coalition. */
   reset(): void;
 }
 
-/** A walk through a game. */
+/** Starts a walk through a game with the empty coalition. */
 export function walkOf(game: Game): Walk {
   switch (game.type) {
     case 'table':
@@ -52,7 +52,7 @@ export function walkOf(game: Game): Walk {
   }
 }
 
-/** What every coalition is worth, by mask; `values[0]` is the empty one. For games of few agents. */
+/** The value of every coalition, by mask; `values[0]` is that of the empty one. For games with few agents. */
 export function valuesOf(game: Game): Float64Array {
   if (game.type === 'table') return Float64Array.from(game.values);
   const values = new Float64Array(2 ** game.agents);
@@ -79,7 +79,7 @@ export function valuesOf(game: Game): Float64Array {
   return values;
 }
 
-/** The weights between each two agents, by row; on the diagonal those of an agent with itself. */
+/** The matrix of the weights between agents, by rows; the diagonal has the links of an agent with itself. */
 function matrixOf(agents: number, edges: readonly Link[]): Float64Array {
   const between = new Float64Array(agents * agents);
   const add = (row: number, column: number, weight: number): void => {
@@ -93,10 +93,10 @@ function matrixOf(agents: number, edges: readonly Link[]): Float64Array {
   return between;
 }
 
-/** The place of the lowest bit. */
+/** The index of the lowest set bit. */
 export const lowest = (mask: number): number => 31 - Math.clz32(mask & -mask);
 
-/** What all agents are worth more than none. */
+/** The value of the coalition of all agents minus that of the empty one. */
 export function worthOf(game: Game): number {
   const walk = walkOf(game);
   let worth = 0;
@@ -105,8 +105,8 @@ export function worthOf(game: Game): number {
 }
 
 /**
- * The widest range in which one agent's marginal contributions lie, whatever the coalition: the r of Hoeffding's
- * bound. A bound that holds for every game of the type, not the least one of this game.
+ * An upper bound for the range of one agent's marginal contributions over all coalitions: the r of Hoeffding's bound.
+ * It holds for every game of the type and need not be tight.
  */
 export function rangeOf(game: Game): number {
   switch (game.type) {

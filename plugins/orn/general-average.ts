@@ -1,10 +1,10 @@
 // General average: POST /api/v1/orn/declare. gateway/API.md §10.4, §14; York-Antwerp Rules 2016, Rules A, C, G, XVII.
 //
-// What was sacrificed for the common safety is borne by all whose property it saved, in proportion to its value.
+// A sacrifice for the common safety is borne by all parties whose property it saved, in proportion to the value.
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { ApiError, receiptOf, route } from '../contract/index.ts';
+import { ApiError, firstOf, receiptOf, route } from '../contract/index.ts';
 import type { AnsweredEntry, JsonObject, PluginHost, Route } from '../contract/index.ts';
 import { AVERAGE, averageType, DOES_NOT_ASSERT, ornErrors } from './entries.ts';
 import {
@@ -15,7 +15,6 @@ import {
   millionthsOf,
   millionthsText,
   Named,
-  onlyEntry,
   placeOf,
   placesOf,
   rounded,
@@ -24,40 +23,40 @@ import {
   usdText,
 } from './members.ts';
 
-/** What a party has at stake. */
+/** A party's values in micro-USD. */
 interface Stake {
   /** Net value that was saved. */
   readonly saved: bigint;
-  /** What it gave up for all: made good to it. */
+  /** Value of its sacrifice, which is made good to it. */
   readonly sacrificed: bigint;
 }
 
-/** An adventure and what was given for it. */
+/** The parties of an adventure and the expenditure. */
 interface Average {
   readonly parties: readonly Stake[];
-  /** Expenditure for all, beside the sacrifices. */
+  /** Expenditure for the common safety, beside the sacrifices. */
   readonly expenditure: bigint;
-  /** The place of the party that bore the expenditure; null when it is none of them. */
+  /** Index of the party that paid the expenditure; null if an outsider paid it. */
   readonly expenditure_by: number | null;
 }
 
-/** Who bears what, by the place of the party. */
+/** The adjustment; lists are by the index of the party. */
 interface Adjustment {
-  /** All that is made good: the sacrifices and the expenditure. */
+  /** The sum of the sacrifices and the expenditure, which is made good. */
   readonly allowance: bigint;
   /** The sum of the contributory values, each saved value + made good. */
   readonly contributory: bigint;
   /** Shares of the allowance; their sum is the allowance. */
   readonly contributions: readonly bigint[];
-  /** Contribution − what is made good to the party: above 0 it pays, below 0 it receives. */
+  /** Contribution minus the amount made good to the party. A positive net is paid, a negative one received. */
   readonly nets: readonly bigint[];
-  /** What goes to who bore the expenditure and is no party: − expenditure, or 0. With the nets its sum is 0. */
+  /** Net of an outsider that paid the expenditure: minus the expenditure, or 0. Together with the nets the sum is 0. */
   readonly outside: bigint;
 }
 
 /**
- * Adjusts an average by largest remainder. Without any contributory value there is nobody to contribute: that is
- * no average, and the caller refuses it.
+ * Computes the adjustment by largest remainder. The sum of the contributory values must not be 0, which the caller
+ * checks.
  */
 export function adjust({ parties, expenditure, expenditure_by }: Average): Adjustment {
   const values = parties.map(({ saved, sacrificed }) => saved + sacrificed);
@@ -79,20 +78,26 @@ const AverageAnswer = Type.Object(
     allowance_usd: DecimalText,
     expenditure_usd: DecimalText,
     contributory_value_usd: DecimalText,
-    rate: { ...DecimalText, description: 'Allowance by contributory value, rounded to 6 digits.' },
+    rate: {
+      ...DecimalText,
+      description: 'Allowance divided by contributory value, rounded to 6 digits.',
+    },
     parties: Type.Array(
       Type.Object({
         id: Type.String(),
         contributory_value_usd: DecimalText,
         contribution_usd: DecimalText,
         made_good_usd: DecimalText,
-        net_usd: { ...DecimalText, description: 'Above 0 it pays, below 0 it receives.' },
+        net_usd: {
+          ...DecimalText,
+          description: 'A positive net is paid, a negative one received.',
+        },
       }),
     ),
     outside_usd: {
       ...DecimalText,
       description:
-        'What goes to who bore the expenditure and is no party; the nets and it sum to 0.',
+        'Net of an outsider that paid the expenditure. The sum of this and of the nets is 0.',
     },
     does_not_assert: Type.Array(Type.String()),
     verify_url: Type.String({ format: 'uri' }),
@@ -106,18 +111,18 @@ const averageBody = ({ limits }: PluginHost) =>
     {
       peril: Type.String({
         maxLength: limits.string_chars,
-        description: 'What threatened all of them.',
+        description: 'The peril that threatened all parties.',
       }),
       intentional: Type.Boolean({
         description: 'The sacrifice or expenditure was made on purpose.',
       }),
-      reasonable: Type.Boolean({ description: 'It was reasonably made.' }),
+      reasonable: Type.Boolean({ description: 'The sacrifice or expenditure was reasonable.' }),
       parties: Type.Array(
         Type.Object(
           { ...Named.properties, saved_value_usd: UsdInput, sacrificed_usd: UsdInput },
           { additionalProperties: false },
         ),
-        { maxItems: MAX_NAMED, description: 'Two or more: the common adventure.' },
+        { maxItems: MAX_NAMED, description: 'The two or more parties of the common adventure.' },
       ),
       expenditure_usd: Type.Optional({
         ...UsdInput,
@@ -125,7 +130,7 @@ const averageBody = ({ limits }: PluginHost) =>
       }),
       expenditure_by: Type.Optional({
         ...End,
-        description: 'The party that bore the expenditure; without it somebody who is no party.',
+        description: 'The party that paid the expenditure. Without it an outsider paid.',
       }),
     },
     { $id: 'GeneralAverageRequest' },
@@ -139,10 +144,10 @@ export function declareRoute(host: PluginHost): Route {
     method: 'POST',
     path: '/api/v1/orn/declare',
     tag: 'orn',
-    summary: 'Declare a general average: an intentional sacrifice, borne by all whom it saved',
+    summary: 'Declare a general average: divide a sacrifice among all parties that it saved',
     description:
-      'By the York-Antwerp Rules 2016: a contributory value is what was saved and what is made good, the rate is ' +
-      'the allowance by their sum, and nets sum to 0 to the micro-USD. The entry has the result, and commits to ' +
+      'Follows the York-Antwerp Rules 2016. A contributory value is the value saved plus the amount made good, the rate ' +
+      'is the allowance divided by their sum, and the nets sum to 0. The entry has the result, and commits to ' +
       'the peril and the parties.',
     access: 'open',
     idempotent: true,
@@ -183,7 +188,7 @@ export function declareRoute(host: PluginHost): Route {
       await ctx.state.append([{ type: AVERAGE, members, private: { inputs } }]);
     },
     respond(entries, _, { body }) {
-      const entry = onlyEntry(entries);
+      const entry = firstOf(entries);
       return { ok: true, ...averageShown(entry, averageOf(body), body), receipt: entry.receipt };
     },
   });
@@ -202,7 +207,9 @@ function averageOf({ parties, expenditure_usd = 0, expenditure_by }: Request): A
   };
 }
 
-/** Rules A and C: a peril to all, an act on purpose and with reason, a common adventure, and something to share. */
+/**
+ * Checks Rules A and C: a common peril, an intentional and reasonable act, two parties or more, and a value to share.
+ */
 function checkConditions(body: Request, { parties, expenditure }: Average): void {
   const given = parties.reduce((sum, { sacrificed }) => sum + sacrificed, expenditure);
   const value = parties.reduce((sum, { saved, sacrificed }) => sum + saved + sacrificed, 0n);
@@ -211,8 +218,8 @@ function checkConditions(body: Request, { parties, expenditure }: Average): void
     [body.intentional, 'intentional', 'the act was not intentional'],
     [body.reasonable, 'reasonable', 'the act was not reasonable'],
     [parties.length >= 2, 'parties', 'a common adventure has two or more parties'],
-    [given > 0n, 'parties', 'nothing was sacrificed or spent'],
-    [value > 0n, 'parties', 'no party has any value to contribute by'],
+    [given > 0n, 'parties', 'there is neither a sacrifice nor an expenditure'],
+    [value > 0n, 'parties', 'no party has a contributory value'],
   ];
   const unmet = conditions.filter(([met]) => !met);
   const [first] = unmet;
@@ -221,7 +228,7 @@ function checkConditions(body: Request, { parties, expenditure }: Average): void
   throw new ApiError(ornErrors.general_average_conditions_unmet, message, { param: first[1] });
 }
 
-/** An entry as its answer shows it, with the names of the request. */
+/** The answer for an entry, with the names of the request. */
 function averageShown(
   { entry_id, statement, receipt }: AnsweredEntry,
   { parties, expenditure, expenditure_by }: Average,

@@ -1,10 +1,19 @@
-// The orchestration layer: who of a swarm of agents contributed what, who carries a liability, who bears a sacrifice.
-// gateway/API.md §10.4.
+// The orchestration layer, for groups of agents: divides an amount by contribution (sharp.ts), propagates a liability
+// through a graph of tools (backprop-route.ts), and adjusts a general average (general-average.ts). gateway/API.md
+// §10.4.
 
 import { definePlugin, layerRoutes } from '../contract/index.ts';
 import { backpropRoute } from './backprop-route.ts';
 import { declareRoute } from './general-average.ts';
-import { averageType, backpropType, ornErrors, sharpType } from './entries.ts';
+import {
+  averageType,
+  backpropType,
+  earlierTypes,
+  graphType,
+  ornErrors,
+  sharpType,
+} from './entries.ts';
+import { registerRoute } from './graph.ts';
 import { sharpRoute } from './sharp.ts';
 
 /** The plugin `orn`. */
@@ -13,10 +22,11 @@ export default definePlugin({
   name: 'orn',
   title: 'Orchestration risk network',
   errors: ornErrors,
-  types: [sharpType, backpropType, averageType],
+  types: [graphType, sharpType, backpropType, averageType, ...earlierTypes],
   setup: (host) => ({
     routes: [
       ...layerRoutes({ host, file: 'orn.json', base: '/api/v1/orn', tag: 'orn' }),
+      registerRoute(),
       sharpRoute(host),
       backpropRoute(host),
       declareRoute(host),

@@ -1,18 +1,17 @@
-// What the requests and entries of the orchestration layer share: names of agents, parties and nodes, their places, and
-// amounts. Amounts of money and values of games have at most 6 digits behind the point; an amount is divided by weights
-// with the largest remainder (Hamilton) method. gateway/API.md §1.3, §10.4.
+// Schemas and functions that the routes of the orchestration layer share: names of agents, parties and nodes, their
+// indexes ("places"), and amounts. Amounts and values have at most 6 digits after the point; an amount is divided by
+// weights with the largest remainder (Hamilton) method. gateway/API.md §1.3, §10.4.
 
 import { Type } from 'typebox';
 import { ApiError, decimalOf, decimalPattern, MICRO, printDecimal } from '../contract/index.ts';
-import type { AnsweredEntry } from '../contract/index.ts';
 
 /**
- * Parts of `amount` in the proportion of `weights`, whose sum is `whole`, which is not 0. Each is its exact share
- * rounded down, and what is then left goes, a unit each, to the largest remainders; of equal ones to the earlier.
- * A weight of 0 gets 0. Weights may be negative.
+ * Divides `amount` in proportion to `weights`, whose sum `whole` must not be 0. Each part is the exact share rounded
+ * down; the remaining units go, one each, to the largest remainders, and among equal ones to the earlier. A weight of 0
+ * gets 0. Weights may be negative.
  */
 export function apportion(amount: bigint, weights: readonly bigint[], whole: bigint): bigint[] {
-  if (whole === 0n) throw new Error('weights of the sum 0 have no proportion');
+  if (whole === 0n) throw new Error('the sum of the weights is 0');
   const sign = whole < 0n ? -1n : 1n;
   const by = whole * sign;
   const remainders: bigint[] = [];
@@ -40,12 +39,12 @@ export function rounded(value: bigint, by: bigint): bigint {
   return negative ? -half : half;
 }
 
-/** The most agents, parties or nodes of a request. */
+/** Largest number of agents, parties or nodes in a request. */
 export const MAX_NAMED = 256;
-/** The most edges of a request. */
+/** Largest number of edges in a request. */
 export const MAX_EDGES = 4096;
 
-/** One that is named: names are commitments, so they may be free text; a comma would part them in a table. */
+/** A named agent, party or node. Names are commitments, so they may be free text; commas separate names in a table. */
 export const Named = Type.Object(
   { id: Type.String({ pattern: '^[^,]{1,256}$', description: 'A name without commas.' }) },
   { additionalProperties: false },
@@ -54,7 +53,7 @@ export const Named = Type.Object(
 /** An end of an edge. */
 export const End = Type.String({ minLength: 1, maxLength: 256 });
 
-/** The places of names; 400 for a name that stands twice. */
+/** The indexes of names; 400 for a duplicate name. */
 export function placesOf(
   named: readonly { readonly id: string }[],
   param: string,
@@ -71,29 +70,22 @@ export function placesOf(
   return places;
 }
 
-/** The place of a name; 400 for one that is not among them. */
+/** The index of a name; 400 for an unknown name. */
 export function placeOf(places: ReadonlyMap<string, number>, id: string, param: string): number {
   const place = places.get(id);
   if (place !== undefined) return place;
-  throw new ApiError('parameter_invalid', `${param} names ${id}, which is none of the request`, {
+  throw new ApiError('parameter_invalid', `${param} names ${id}, which the request does not list`, {
     param,
   });
-}
-
-/** The entry of a group of one. */
-export function onlyEntry(entries: readonly AnsweredEntry[]): AnsweredEntry {
-  const [entry] = entries;
-  if (entry === undefined) throw new Error('a group has an entry');
-  return entry;
 }
 
 const USD = { whole: 10, fraction: MICRO };
 const VALUE = { ...USD, signed: true };
 const STATED = { whole: 31, fraction: MICRO, signed: true };
 
-const RULE = 'at most 6 digits behind the point and 9,007,199,254 before it';
+const RULE = 'at most 6 digits after the point, up to 9,007,199,254';
 
-/** An amount in USD as a request has it: text, or a number by its shortest decimal. */
+/** An amount in USD in a request: a string, or a number, which is read in its shortest decimal form. */
 export const UsdInput = Type.Unsafe<string | number>({
   type: ['string', 'number'],
   ...{ pattern: decimalPattern(USD), minimum: 0 },
@@ -116,20 +108,20 @@ export const MicroUsd = Type.Integer({
   maximum: Number.MAX_SAFE_INTEGER,
 });
 
-/** A decimal of a request in millionths, a safe integer; 400 `parameter_invalid` for any other. */
+/** Parses a decimal of a request into millionths; 400 `parameter_invalid` if that is not a safe integer. */
 export function millionthsOf(input: string | number, param: string): number {
   const value = Number(decimalOf(input, param, VALUE));
   if (Number.isSafeInteger(value)) return value;
   throw new ApiError('parameter_invalid', `${param} must be a decimal of ${RULE}`, { param });
 }
 
-/** The shortest decimal of so many millionths. */
+/** Formats millionths as the shortest decimal. */
 export const millionthsText = (value: bigint): string => printDecimal(value, MICRO);
 
-/** An amount of a statement, in micro-USD, as text in USD. */
+/** Formats an amount of a statement, in micro-USD, as USD. */
 export const usdText = (micro_usd: unknown): string => millionthsText(BigInt(micro_usd as number));
 
-/** An amount for a statement; 400 `parameter_invalid` for more than a safe integer of micro-USD. */
+/** Converts an amount for a statement; 400 `parameter_invalid` if it exceeds a safe integer of micro-USD. */
 export function statedMicroUsd(micro_usd: bigint, param: string): number {
   const stated = Number(micro_usd);
   if (Number.isSafeInteger(stated)) return stated;

@@ -1,21 +1,21 @@
-// Shapley values as exact fractions: over every coalition, or over sampled permutations. Shapley 1953.
+// Shapley values as exact fractions, over all coalitions or over sampled permutations (Shapley 1953).
 //
-// Pure and deterministic, and free of request types: long computations run in a worker thread. Permutations are drawn
-// from SHAKE128 (FIPS 202) with the Fisher-Yates shuffle, so that anyone can draw them again from the seed.
+// Pure, deterministic and without request types, because long computations run in a worker thread. Permutations are
+// drawn from SHAKE128 (FIPS 202) with the Fisher-Yates shuffle, so a verifier can draw them again from the seed.
 
 import { createHash } from 'node:crypto';
 import { lowest, rangeOf, valuesOf, walkOf, worthOf } from './game.ts';
 import type { Game } from './game.ts';
 
-/** What the source begins with; another rule gets another name. */
+/** Domain separator of the random source; a changed rule needs a new one. */
 const LABEL = 'actlog/orn/sharp/v1';
 const BLOCK_BYTES = 65_536;
 const WORDS = 2 ** 32;
 
 /**
- * Uniform integers below a bound. The source is the blocks SHAKE128(label ‖ u64 seed ‖ u64 number of the block),
- * from 0, of 65,536 bytes each, read as u32 words, all big-endian. A word that is not below the highest multiple of
- * the bound is skipped; of another the remainder counts.
+ * Uniform integers below a bound. The source is the sequence of blocks SHAKE128(label ‖ u64 seed ‖ u64 block number),
+ * numbered from 0, of 65,536 bytes each, read as big-endian u32 words. A word that is not below the largest multiple of
+ * the bound is skipped; otherwise the result is the word modulo the bound.
  */
 export function drawer(seed: number): (below: number) => number {
   const input = Buffer.alloc(LABEL.length + 16);
@@ -42,7 +42,7 @@ export function drawer(seed: number): (below: number) => number {
   };
 }
 
-/** Puts the numbers from 0 in a drawn order: for k from the last place down to 1, changes k with one of 0 to k. */
+/** Fisher-Yates shuffle: for k from the last index down to 1, swaps element k with a drawn element 0 to k. */
 export function shuffle(order: Uint32Array, draw: (below: number) => number): void {
   for (let at = 0; at < order.length; at += 1) order[at] = at;
   for (let k = order.length - 1; k > 0; k -= 1) {
@@ -53,7 +53,7 @@ export function shuffle(order: Uint32Array, draw: (below: number) => number): vo
   }
 }
 
-/** So many sums, each 0 at first. */
+/** An array of exact sums, initially 0. */
 export class Sums {
   readonly #near: Float64Array;
   readonly #far: bigint[];
@@ -63,7 +63,7 @@ export class Sums {
     this.#far = new Array<bigint>(count).fill(0n);
   }
 
-  /** Adds a safe integer to the sum at a place. */
+  /** Adds a safe integer to the sum at an index. */
   add(at: number, value: number): void {
     const near = this.#near[at] ?? 0;
     const sum = near + value;
@@ -80,22 +80,22 @@ export class Sums {
   }
 }
 
-/** Values of all agents: `credits[i] / divisor`, in millionths. The sum is what all are worth more than none. */
+/** The values of all agents, `credits[i] / divisor` in millionths. Their sum is the worth of the game. */
 export interface Shapley {
   readonly credits: readonly bigint[];
   readonly divisor: bigint;
 }
 
-/** What is to be computed: every coalition, or a sample. */
+/** A computation: over all coalitions, or over a sample. */
 export interface ShapleyTask {
   readonly game: Game;
   readonly sample: { readonly seed: number; readonly permutations: number } | null;
 }
 
-/** The most agents whose coalitions are all looked at. */
+/** Largest number of agents for which all coalitions are computed. */
 export const EXACT_AGENTS = 16;
 
-/** The values of a task. */
+/** Computes a task. */
 export function shapleyOf({ game, sample }: ShapleyTask): Shapley {
   return sample === null
     ? exactShapley(game)
@@ -110,8 +110,8 @@ export const threadJobs = {
 
 /**
  * φᵢ = Σ over the coalitions S without i of |S|! (n−|S|−1)! / n! · (v(S ∪ i) − v(S)); the divisor is n!.
- * For each size, the coalitions that i completes are worth A, and those of one agent less without i what is left
- * of all of that size: so each coalition is looked at once.
+ * For each size s, the sum over coalitions with i is accumulated directly, and the sum over coalitions of size s
+ * without i is the sum over all of that size minus those with i. Each coalition is therefore visited once.
  */
 export function exactShapley(game: Game): Shapley {
   const n = game.agents;
@@ -140,7 +140,7 @@ export function exactShapley(game: Game): Shapley {
   return { credits, divisor: factorial[n] ?? 1n };
 }
 
-/** The mean of the marginal contributions along permutations that the seed draws; the divisor is their number. */
+/** The mean marginal contributions over permutations drawn from the seed; the divisor is their number. */
 export function sampledShapley(game: Game, seed: number, permutations: number): Shapley {
   const sums = new Sums(game.agents);
   const order = new Uint32Array(game.agents);
@@ -155,15 +155,17 @@ export function sampledShapley(game: Game, seed: number, permutations: number): 
   return { credits, divisor: BigInt(permutations) };
 }
 
-/** What a sample promises: no agent's share of the worth of all is off by `epsilon`, but with probability `delta`. */
+/**
+ * The guarantee of a sample: with probability 1 - `delta`, no agent's share of the worth is off by `epsilon` or more.
+ */
 export interface Bound {
   readonly epsilon: number;
   readonly delta: number;
 }
 
 /**
- * The permutations that keep the bound, by Hoeffding over the marginal contributions of each agent, and the union
- * over all agents: m ≥ r² ln(2n/δ) / (2 (ε · worth)²). Infinite where the worth is 0.
+ * The number of permutations that guarantees the bound, by Hoeffding's inequality for each agent and the union bound
+ * over all agents: m ≥ r² ln(2n/δ) / (2 (ε · worth)²). Infinite if the worth is 0.
  */
 export function permutationsFor(game: Game, { epsilon, delta }: Bound): number {
   const spread = rangeOf(game) / Math.abs(worthOf(game));

@@ -1,29 +1,29 @@
-// Computes Shapley values: short tasks at once, long ones in order in one worker thread of the process. The number of
-// tasks that wait for the thread is bounded.
+// Computes Shapley values: short tasks immediately, long tasks one by one in a worker thread of the process. The queue
+// of the thread is bounded.
 
 import { ApiError, WorkerPool } from '../contract/index.ts';
 import { shapleyOf, threadJobs } from './shapley.ts';
 import type { Shapley, ShapleyTask } from './shapley.ts';
 
-/** Steps, see `stepsOf`, that hold the event loop up less than a signature does: about a millisecond. */
+/** Tasks of at most this many steps (see `stepsOf`) run on the event loop; they take about a millisecond. */
 const SHORT = 20_000;
-/** Tasks that wait for the thread at a time. */
+/** Largest number of tasks that wait for the thread. */
 const MAX_WAITING = 32;
 
-/** Marginal contributions that a task takes, weighed by the links that each looks at. */
+/** The work of a task: its marginal contributions, weighted by the links that each one visits. */
 export function stepsOf({ game, sample }: ShapleyTask): number {
   const links = game.type === 'edges' ? game.edges.length : 0;
   const walks = sample === null ? 2 ** game.agents : sample.permutations;
   return walks * (game.agents + 2 * links);
 }
 
-/** Nanoseconds of a draw and of a look at a link, as measured; a walk has one of each agent and two of each link. */
+/** Measured nanoseconds of a draw and of visiting a link. A walk draws each agent once and visits each link twice. */
 const DRAW_NS = 60;
 const LINK_NS = 6;
-/** What a request may take before it costs more than 1. */
+/** Computing time that costs 1. */
 const UNIT_NS = 20_000_000;
 
-/** What a task costs, as `RouteDeclaration.cost` counts. Of few agents, all coalitions take less than 1. */
+/** The cost of a task for `RouteDeclaration.cost`. Computing all coalitions of few agents costs less than 1. */
 export function costOf({ game, sample }: ShapleyTask): number {
   if (sample === null) return 1;
   const links = game.type === 'edges' ? game.edges.length : 0;
@@ -31,11 +31,11 @@ export function costOf({ game, sample }: ShapleyTask): number {
   return 1 + (sample.permutations * walk_ns) / UNIT_NS;
 }
 
-/** Computes tasks; a thread starts with the first long one. */
+/** Computes tasks. The thread is started by the first long one. */
 export class SharpPool {
   readonly #workers = new WorkerPool(threadJobs, { name: 'allocation', threads: 1 });
 
-  /** The values of a task; 503 `log_busy` while too many wait. */
+  /** Computes a task; 503 `log_busy` if the queue of the thread is full. */
   async compute(task: ShapleyTask): Promise<Shapley> {
     if (stepsOf(task) <= SHORT) return shapleyOf(task);
     if (this.#workers.waiting >= MAX_WAITING) {

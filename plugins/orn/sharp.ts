@@ -1,14 +1,16 @@
 // SHARP slices: POST /api/v1/orn/sharp divides an amount among agents by Shapley's value. gateway/API.md §10.4, §14.
 //
-// The entry has everything that is needed to compute the slices again from the inputs that it commits to.
+// The entry has all parameters, so that a holder of the committed inputs can compute the slices again.
 
 import { randomInt } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { ApiError, receiptOf, route } from '../contract/index.ts';
-import type { AnsweredEntry, JsonObject, PluginHost, Route } from '../contract/index.ts';
+import { ApiError, atLeastOne, firstOf, receiptOf, route } from '../contract/index.ts';
+import type { AnsweredEntry, Caller, JsonObject, PluginHost, Route } from '../contract/index.ts';
 import { DOES_NOT_ASSERT, SHARP, SharpMembers, sharpType } from './entries.ts';
 import { gameOf, ValueFunction } from './game-request.ts';
+import { GraphId, namedGraph, namesOf, refuseBeside, registeredGraph } from './graph.ts';
+import type { Graph } from './graph.ts';
 import { rangeOf, worthOf } from './game.ts';
 import type { Game } from './game.ts';
 import {
@@ -18,7 +20,6 @@ import {
   millionthsOf,
   millionthsText,
   Named,
-  onlyEntry,
   rounded,
   statedMicroUsd,
   UsdInput,
@@ -28,31 +29,32 @@ import { EXACT_AGENTS, permutationsFor } from './shapley.ts';
 import type { Bound, Shapley, ShapleyTask } from './shapley.ts';
 import { costOf, SharpPool, stepsOf } from './sharp-pool.ts';
 
-/** The most steps of a task: some hundreds of milliseconds in its thread. */
+/** Largest number of steps of a task: some hundred milliseconds in the thread. */
 const MAX_STEPS = 30_000_000;
-/** Seeds that the service draws are below it; a caller's may be any safe integer. */
+/** Seeds drawn by the service are below this; a caller's seed may be any safe integer. */
 const SEEDS = 2 ** 47;
 
-/** What a request says of a sample, where there is one. */
+/** The parameters of a sample. */
 interface SampleRequest {
-  /** Share of the amount that a part may be off, in millionths. */
+  /** Largest error of a part as a share of the amount, in millionths. */
   readonly epsilon: number;
-  /** Probability that one is off more, in millionths. */
+  /** Probability that any part has a larger error, in millionths. */
   readonly delta: number;
-  /** Drawn by the service where the request has none. */
+  /** Drawn by the service if the request has none. */
   readonly seed: number | undefined;
 }
 
-/** A task, and what of it stands in the entry. */
+/** A task and the members that describe it in the entry. */
 interface Slicing {
   readonly task: ShapleyTask;
   readonly sampled: JsonObject;
 }
 
-/** How the game is computed: whole, or by a sample that keeps the bound asked for; 400 where that takes too long. */
+/** Plans the computation: exact, or a sample with the requested bound; 400 if that takes too long. */
 function slicingOf(game: Game, { epsilon, delta, seed }: SampleRequest, amount: bigint): Slicing {
   if (worthOf(game) === 0) {
-    const message = 'all agents together are worth no more than none: there is nothing to part by';
+    const message =
+      'the coalition of all agents has the same value as the empty one, so the amount cannot be divided';
     throw new ApiError('parameter_invalid', message, { param: 'value_function' });
   }
   if (game.agents <= EXACT_AGENTS) return { task: { game, sample: null }, sampled: {} };
@@ -74,7 +76,7 @@ function slicingOf(game: Game, { epsilon, delta, seed }: SampleRequest, amount: 
     sampled: {
       epsilon: millionthsText(BigInt(epsilon)),
       delta: millionthsText(BigInt(delta)),
-      // Rounding a part may take a micro-USD more.
+      // Rounding can change a part by one micro-USD.
       bound_micro_usd: Number((amount * BigInt(epsilon) + 999_999n) / 1_000_000n) + 1,
       range: millionthsText(BigInt(rangeOf(game))),
       seed: sample.seed,
@@ -137,32 +139,45 @@ const sharpBody = ({ limits }: PluginHost) =>
   Type.Object(
     {
       orchestration_id: Type.String({ minLength: 1, maxLength: limits.string_chars }),
-      agents: Type.Array(Named, { minItems: 1, maxItems: MAX_NAMED }),
-      value_function: ValueFunction,
+      graph_id: GraphId,
+      agents: Type.Optional(
+        Type.Array(Named, {
+          ...{ minItems: 1, maxItems: MAX_NAMED },
+          description: 'The default is the nodes of the graph that graph_id names.',
+        }),
+      ),
+      value_function: Type.Optional(
+        Type.Unsafe<Static<typeof ValueFunction>>({
+          ...ValueFunction,
+          description: 'The default is the edges of the graph that graph_id names.',
+        }),
+      ),
       amount_usd: UsdInput,
       epsilon: Type.Optional(
         Type.Number({
           ...{ minimum: 0.001, maximum: 0.5, default: 0.02 },
-          description: 'Above 16 agents: the share of the amount that a part may be off.',
+          description:
+            'For more than 16 agents: the largest error of a part, as a share of the amount.',
         }),
       ),
       delta: Type.Optional(
         Type.Number({
           ...{ minimum: 0.000_001, maximum: 0.5, default: 0.01 },
-          description: 'Above 16 agents: the probability that any part is off more.',
+          description: 'For more than 16 agents: the probability that any part has a larger error.',
         }),
       ),
       seed: Type.Optional(
         Type.Integer({
           ...{ minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
-          description: 'Above 16 agents: of the permutations; drawn by the service when left out.',
+          description:
+            'For more than 16 agents: the seed of the permutations; by default drawn by the service.',
         }),
       ),
     },
-    { $id: 'SharpRequest' },
+    { $id: 'SharpRequest', ...atLeastOne(['agents', 'value_function'], 'graph_id') },
   );
 
-/** One thread for all gateways of the process. */
+/** One worker thread for all gateways of the process. */
 const POOL = new SharpPool();
 
 /** The route of SHARP. */
@@ -171,10 +186,10 @@ export function sharpRoute(host: PluginHost): Route {
     method: 'POST',
     path: '/api/v1/orn/sharp',
     tag: 'orn',
-    summary: 'Part an amount among agents by what each contributed: SHARP slices',
+    summary: 'Divide an amount among agents by their contributions: SHARP slices',
     description:
-      'Shapley’s value of each agent: exact up to 16 agents, above by permutations that the seed draws again, ' +
-      'with the bound that they keep. Parts sum to the amount to the micro-USD. The entry has the result and ' +
+      'Computes the Shapley value of each agent: exactly for up to 16 agents, otherwise from permutations drawn from a ' +
+      'seed, with a stated error bound. The parts sum to the amount, to the micro-USD. The entry has the result and ' +
       'the seed, and commits to the inputs.',
     access: 'open',
     idempotent: true,
@@ -198,40 +213,64 @@ export function sharpRoute(host: PluginHost): Route {
       },
       amount_usd: 100,
     },
-    cost: ({ body }) => costOf(slicingIn(body).slicing.task),
+    cost: async ({ body, caller }) =>
+      costOf(slicingIn(body, await playersOf(host, caller, body)).slicing.task),
     async handle(ctx) {
-      const { orchestration_id, agents, value_function } = ctx.state.body;
-      const { slicing, amount } = slicingIn(ctx.state.body);
-      const members = slicesOf(slicing, await POOL.compute(slicing.task), amount);
-      const inputs = { orchestration_id, agents, value_function };
+      const { body, caller } = ctx.state;
+      const { orchestration_id, graph_id } = body;
+      const players = await playersOf(host, caller, body);
+      const { slicing, amount } = slicingIn(body, players);
+      const slices = slicesOf(slicing, await POOL.compute(slicing.task), amount);
+      const members = { ...slices, ...namedGraph(graph_id) };
+      const inputs = { orchestration_id, ...players };
       await ctx.state.append([{ type: SHARP, members, private: { inputs } }]);
     },
-    respond(entries, _, { body }) {
-      const entry = onlyEntry(entries);
+    respond(entries, disclosures, { body }) {
+      const entry = firstOf(entries);
       const { orchestration_id, agents } = body;
-      return { ok: true, orchestration_id, ...slicesShown(entry, agents), receipt: entry.receipt };
+      const names = namesOf(agents, disclosures, 'agents', entry.statement['agents'] as number);
+      return { ok: true, orchestration_id, ...slicesShown(entry, names), receipt: entry.receipt };
     },
   });
 }
 
 type SharpRequest = Static<ReturnType<typeof sharpBody>>;
 
-/** What a request asks to be computed. */
-function slicingIn(body: SharpRequest): { readonly slicing: Slicing; readonly amount: bigint } {
+/** The agents of a request and their game. */
+interface Players {
+  readonly agents: Graph['nodes'];
+  readonly value_function: Static<typeof ValueFunction>;
+}
+
+async function playersOf(host: PluginHost, caller: Caller, body: SharpRequest): Promise<Players> {
+  const { graph_id, agents, value_function } = body;
+  if (graph_id === undefined) {
+    return { agents: agents ?? [], value_function: value_function ?? { type: 'additive' } };
+  }
+  if (agents !== undefined) refuseBeside('agents');
+  const { nodes, edges } = await registeredGraph(host, caller, graph_id);
+  return { agents: nodes, value_function: value_function ?? { type: 'edges', edges } };
+}
+
+/** The computation that a request asks for. */
+function slicingIn(
+  body: SharpRequest,
+  { agents, value_function }: Players,
+): { readonly slicing: Slicing; readonly amount: bigint } {
   const amount = BigInt(millionthsOf(body.amount_usd, 'amount_usd'));
   const sample = {
     epsilon: millionthsOf(body.epsilon ?? 0.02, 'epsilon'),
     delta: millionthsOf(body.delta ?? 0.01, 'delta'),
     seed: body.seed,
   };
-  const game = gameOf(body.agents, body.value_function);
+  const game = gameOf(agents, value_function);
   return { slicing: slicingOf(game, sample, amount), amount };
 }
 
-/** An entry as its answer shows it, with the names of the request. */
+/** The answer for an entry, with the names of the request. */
 function slicesShown(
   { entry_id, statement, receipt }: AnsweredEntry,
-  agents: readonly { readonly id: string }[],
+  names: readonly string[],
 ): JsonObject {
   const values = statement['shapley_values'] as readonly string[];
   const parts = statement['parts_micro_usd'] as readonly number[];
@@ -242,7 +281,7 @@ function slicesShown(
     method: statement['method'] ?? '',
     amount_usd: usdText(statement['amount_micro_usd']),
     worth: statement['worth'] ?? '',
-    slices: agents.map(({ id }, at) => ({
+    slices: names.map((id, at) => ({
       id,
       shapley_value: values[at] ?? '',
       amount_usd: usdText(parts[at]),

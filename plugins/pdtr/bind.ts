@@ -1,8 +1,8 @@
 // From a bind request to what is logged: the twin, and before it the note that no decision was named.
 // gateway/API.md §1.2, §7.2 to §7.5, §9.2.
 
-import { isDeclared } from '../contract/index.ts';
-import type { Draft, Json, JsonObject, LogView } from '../contract/index.ts';
+import { atomicOf, isDeclared, MICRO } from '../contract/index.ts';
+import type { Atomic, Draft, Json, JsonObject, LogView } from '../contract/index.ts';
 import type { Act, ToldAct } from './act.ts';
 import type { Decision } from './decision.ts';
 import { NOT_SUPPLIED, TWIN } from './entries.ts';
@@ -15,7 +15,7 @@ export interface BindRequest extends ToldAct {
   readonly payment_response?: string;
   readonly entry_id?: string;
   readonly session_id?: string;
-  readonly amount_atomic?: number;
+  readonly amount_atomic?: Atomic;
   readonly currency?: string;
   readonly entity?: string | null;
   readonly surface?: string;
@@ -46,9 +46,6 @@ export interface Binding {
   readonly toll: NonNullable<Draft['toll']>;
 }
 
-/** Decimals of a micro-USD. */
-const MICRO = 6;
-
 /** The group of a bind, for the decision that it rests on. */
 export function bindDrafts(binding: Binding, decision: Decision): readonly Draft[] {
   const twin = twinDraft(binding, decision);
@@ -68,8 +65,8 @@ function twinDraft(binding: Binding, decision: Decision): Draft {
   const { entity, event_at_ms } = request;
   // One attempt has one entry with a surface: the decision, where it names one.
   const surface = decision.surface ? undefined : request.surface;
-  const own = ownMembers(binding, decision);
   const cleared = clearedOf(binding);
+  const own = { ...ownMembers(binding, decision), ...cleared.members };
   return {
     type: TWIN,
     members({ rows, surfaces, group, issued_at_ms }): JsonObject {
@@ -85,7 +82,7 @@ function twinDraft(binding: Binding, decision: Decision): Draft {
       };
     },
     private: hidden(binding, decision),
-    toll: cleared === null ? toll : { cleared_micro_usd: cleared, ...toll },
+    toll: { ...cleared.toll, ...toll },
     ...(event_at_ms === undefined ? {} : { event_at_ms }),
   };
 }
@@ -112,7 +109,7 @@ function ownMembers({ request, payment, act, session_ref, listed }: Binding, dec
     ...(type === undefined ? {} : { decision_type: type }),
     ...(outcome === undefined ? {} : { decision_outcome: outcome }),
     settlement_status: 'claimed',
-    ...(amount_atomic === undefined ? {} : { amount_atomic }),
+    ...(amount_atomic === undefined ? {} : { amount_atomic: atomicOf(amount_atomic) }),
     ...(currency === undefined
       ? {}
       : { currency: listed.currencies.has(currency) ? currency : 'other' }),
@@ -141,12 +138,18 @@ function hidden({ request, payment, act, listed }: Binding, decision: Decision) 
   return values;
 }
 
-/** What counts as cleared, in micro-USD, once a payment is at its end. */
-function clearedOf({ request, act, listed }: Binding): number | null {
+/** What counts as cleared once a payment is at its end: of the toll, or as digits where a toll cannot hold it. */
+function clearedOf({ request, act, listed }: Binding): {
+  readonly toll?: { readonly cleared_micro_usd: number };
+  readonly members?: { readonly large_cleared_micro_usd: string };
+} {
   const { amount_atomic, currency } = request;
-  if (amount_atomic === undefined || currency === undefined || !act.tuple.terminal) return null;
+  if (amount_atomic === undefined || currency === undefined || !act.tuple.terminal) return {};
   const known = listed.currencies.get(currency);
-  if (known?.cleared !== true) return null;
-  const micro = BigInt(amount_atomic) * 10n ** BigInt(Math.max(0, MICRO - known.decimals));
-  return micro > BigInt(Number.MAX_SAFE_INTEGER) ? null : Number(micro);
+  if (known?.cleared !== true) return {};
+  const units = BigInt(amount_atomic) * 10n ** BigInt(MICRO);
+  const micro_usd = atomicOf(units / 10n ** BigInt(known.decimals));
+  return typeof micro_usd === 'number'
+    ? { toll: { cleared_micro_usd: micro_usd } }
+    : { members: { large_cleared_micro_usd: micro_usd } };
 }

@@ -9,7 +9,7 @@ import type { Caller, Json, LogView, RowReader } from '../contract/index.ts';
 /** What the row says. */
 export interface SessionDecision {
   readonly entry_id: string;
-  /** The type of the entry, `gate.decision.v1`. */
+  /** The type of the entry, `gate.decision.v3`. */
   readonly type: string;
   /** As the decision has it: PERMIT, HOLD, DENY or SILENCE. */
   readonly outcome: string;
@@ -45,8 +45,11 @@ export interface Decision {
 /** Entries that decide, and the member that says what. */
 const DECISIONS: ReadonlyMap<string, string> = new Map([
   ['gate.decision.v1', 'outcome'],
+  ['gate.decision.v2', 'outcome'],
+  ['gate.decision.v3', 'outcome'],
   ['carrier.decision.v1', 'decision'],
   ['carrier.decision.v2', 'decision'],
+  ['carrier.decision.v3', 'decision'],
   ['classify.result.v1', 'classification'],
 ]);
 

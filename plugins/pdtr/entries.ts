@@ -3,17 +3,30 @@
 // gateway/API.md §7.3 to §7.5.
 
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import {
   asSchema,
+  AtomicAmount,
   EntityName,
   errorsOf,
   Hex32,
   Identifier,
   Millis,
+  ofEntity,
+  SafeCount,
+  sentenceOf,
   SessionRef,
+  shortName,
   SurfaceName,
 } from '../contract/index.ts';
-import type { EntryType, JsonObject, RowReader, RowWriter, Sequenced } from '../contract/index.ts';
+import type {
+  EntryType,
+  Json,
+  JsonObject,
+  RowReader,
+  RowWriter,
+  Sequenced,
+} from '../contract/index.ts';
 import { PROFILES } from './action-ref.ts';
 
 /** Error codes of this plugin. */
@@ -35,7 +48,9 @@ export const pdtrErrors = errorsOf({
 });
 
 /** Identifier of the entry type of a bind. */
-export const TWIN = 'pdtr.twin.v1';
+export const TWIN = 'pdtr.twin.v2';
+/** Identifier of the entry type of binds of earlier builds. */
+const EARLIER_TWIN = 'pdtr.twin.v1';
 /** Identifier of the entry type that stands where a decision would. */
 export const NOT_SUPPLIED = 'pdtr.decision_not_supplied.v1';
 
@@ -45,47 +60,60 @@ export const PaymentHash = Type.String({ pattern: '^[A-Za-z0-9:_+/=.-]{16,128}$'
 /** Members of an act that a bind may leave to their defaults. */
 export const DEFAULTED = ['agent_id', 'action_type', 'scope', 'timestamp_ms'] as const;
 
-/** What a twin says beside the common members; what the caller wrote is commitments. */
+/** What every twin says beside the common members and its amount; what the caller wrote is commitments. */
+const twinMembers = Type.Object({
+  payment_hash: PaymentHash,
+  payment_hash_form: Type.Enum(['hex', 'base58', 'opaque']),
+  payment_hash_source: Type.Enum(['payment_hash', 'payment_response']),
+  action_ref: { ...Hex32, description: 'Of the profile action-ref-v1-ms.' },
+  /** False where it is the caller's word: not all of the act was told. */
+  action_ref_verified: Type.Boolean(),
+  /** Stands with a claim that was right: by which profile. */
+  action_ref_profile: Type.Optional(Type.Enum([...PROFILES])),
+  action_ref_claimed: Type.Optional(
+    Type.String({ pattern: '^(sha256:|v2:)?[0-9a-f]{64}$', description: 'As claimed.' }),
+  ),
+  settlement_action_ref: Type.String({
+    pattern: '^sha256:[0-9a-f]{64}$',
+    description: 'Of the profile x402-settlement-binding-v0.',
+  }),
+  timestamp_ms: Millis,
+  preimage_defaulted: Type.Array(Type.Enum([...DEFAULTED])),
+  seq: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+  terminal: Type.Boolean(),
+  /** The decision behind the payment: in the log when linked, else as named; none where it cannot stand here. */
+  decision_entry_id: Type.Optional(Type.String({ pattern: `^(${UUID}|[0-9a-f]{64})$` })),
+  decision_linked: Type.Boolean(),
+  decision_source: Type.Enum(['entry_id', 'session', 'not_supplied']),
+  decision_type: Type.Optional(Identifier),
+  decision_outcome: Type.Optional(Identifier),
+  settlement_status: Type.Literal('claimed'),
+  /** Another tenant bound this payment before. */
+  contested: Type.Boolean(),
+  currency: Type.Optional(Identifier),
+  settlement_rail: Type.Optional(Identifier),
+  session_ref: Type.Optional(SessionRef),
+  entity: Type.Optional(EntityName),
+  surface: Type.Optional(SurfaceName),
+  /** Stands with `surface`: whether the manifest in force lists it. */
+  surface_declared: Type.Optional(Type.Boolean()),
+}).properties;
+
+const CLOSED = { additionalProperties: false };
+
+/** What a twin says. */
 export const TwinMembers = Type.Object(
   {
-    payment_hash: PaymentHash,
-    payment_hash_form: Type.Enum(['hex', 'base58', 'opaque']),
-    payment_hash_source: Type.Enum(['payment_hash', 'payment_response']),
-    action_ref: { ...Hex32, description: 'Of the profile action-ref-v1-ms.' },
-    /** False where it is the caller's word: not all of the act was told. */
-    action_ref_verified: Type.Boolean(),
-    /** Stands with a claim that was right: by which profile. */
-    action_ref_profile: Type.Optional(Type.Enum([...PROFILES])),
-    action_ref_claimed: Type.Optional(
-      Type.String({ pattern: '^(sha256:|v2:)?[0-9a-f]{64}$', description: 'As claimed.' }),
+    ...twinMembers,
+    amount_atomic: Type.Optional(AtomicAmount),
+    large_cleared_micro_usd: Type.Optional(
+      Type.String({
+        pattern: '^[1-9][0-9]{15,83}$',
+        description: 'In place of cleared_micro_usd, where that would be above 2^53 - 1.',
+      }),
     ),
-    settlement_action_ref: Type.String({
-      pattern: '^sha256:[0-9a-f]{64}$',
-      description: 'Of the profile x402-settlement-binding-v0.',
-    }),
-    timestamp_ms: Millis,
-    preimage_defaulted: Type.Array(Type.Enum([...DEFAULTED])),
-    seq: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
-    terminal: Type.Boolean(),
-    /** The decision behind the payment: in the log when linked, else as named; none where it cannot stand here. */
-    decision_entry_id: Type.Optional(Type.String({ pattern: `^(${UUID}|[0-9a-f]{64})$` })),
-    decision_linked: Type.Boolean(),
-    decision_source: Type.Enum(['entry_id', 'session', 'not_supplied']),
-    decision_type: Type.Optional(Identifier),
-    decision_outcome: Type.Optional(Identifier),
-    settlement_status: Type.Literal('claimed'),
-    /** Another tenant bound this payment before. */
-    contested: Type.Boolean(),
-    amount_atomic: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
-    currency: Type.Optional(Identifier),
-    settlement_rail: Type.Optional(Identifier),
-    session_ref: Type.Optional(SessionRef),
-    entity: Type.Optional(EntityName),
-    surface: Type.Optional(SurfaceName),
-    /** Stands with `surface`: whether the manifest in force lists it. */
-    surface_declared: Type.Optional(Type.Boolean()),
   },
-  { additionalProperties: false },
+  CLOSED,
 );
 
 const NotSuppliedMembers = Type.Object(
@@ -157,11 +185,35 @@ function project({ index, statement }: Sequenced, rows: RowWriter): void {
   rows.put(laterPayerRow(tenant_ref, payment_hash), bind as JsonObject);
 }
 
-/** `pdtr.twin.v1`. */
+/** Whether an entry type is that of a bind, of this build or an earlier one. */
+export const isTwin = (type: Json | undefined): boolean => type === TWIN || type === EARLIER_TWIN;
+
+const twinSentence = sentenceOf<Omit<Static<typeof TwinMembers>, 'amount_atomic'>>((twin) => {
+  const { payment_hash, decision_linked, decision_entry_id = '', decision_outcome } = twin;
+  const outcome = decision_outcome === undefined ? '' : ` (${shortName(decision_outcome)})`;
+  const decision = decision_linked
+    ? `the decision ${decision_entry_id}${outcome}`
+    : 'no decision of this log';
+  return `The tenant bound the payment ${shortName(payment_hash)} to an act${ofEntity(twin)}, with ${decision} behind it.`;
+});
+
+/** `pdtr.twin.v2`. */
 export const twinType: EntryType = {
   name: TWIN,
   schema: asSchema(TwinMembers),
   keys: [],
+  sentence: twinSentence,
+  project,
+};
+
+/** `pdtr.twin.v1`, of earlier builds, whose amounts are at most 2^53 - 1. */
+export const earlierTwinType: EntryType = {
+  name: EARLIER_TWIN,
+  schema: asSchema(
+    Type.Object({ ...twinMembers, amount_atomic: Type.Optional(SafeCount) }, CLOSED),
+  ),
+  keys: [],
+  sentence: twinSentence,
   project,
   row_form: 2, // since one row holds a payment that one tenant bound once
 };
@@ -171,4 +223,8 @@ export const notSuppliedType: EntryType = {
   name: NOT_SUPPLIED,
   schema: asSchema(NotSuppliedMembers),
   keys: [],
+  sentence: sentenceOf<Static<typeof NotSuppliedMembers>>(
+    ({ action_ref }) =>
+      `The tenant supplied no decision for the act ${shortName(action_ref)} when it bound a payment to it.`,
+  ),
 };

@@ -2,7 +2,7 @@
 // gateway/API.md §7.
 
 import { definePlugin, layerRoutes } from '../contract/index.ts';
-import { notSuppliedType, pdtrErrors, twinType } from './entries.ts';
+import { earlierTwinType, notSuppliedType, pdtrErrors, twinType } from './entries.ts';
 import { settlementRoutes } from './routes.ts';
 import { twinRoute } from './twin.ts';
 
@@ -20,7 +20,7 @@ export default definePlugin({
   name: 'pdtr',
   title: 'Payment-decision twin receipts',
   errors: pdtrErrors,
-  types: [notSuppliedType, twinType],
+  types: [notSuppliedType, twinType, earlierTwinType],
   setup: (host) => ({
     routes: [
       ...layerRoutes({ host, file: 'pdtr.json', base: '/api/v1/pdtr', tag: 'pdtr' }),

@@ -86,8 +86,7 @@ export function requestedPayment({
   readonly payment_response?: string;
 }): Payment {
   if (payment_response !== undefined) return paymentOfResponse(payment_response, payment_hash);
-  if (payment_hash !== undefined) return paymentOf(payment_hash);
-  throw new ApiError('parameter_missing', 'payment_hash is missing', { param: 'payment_hash' });
+  return paymentOf(payment_hash ?? '');
 }
 
 function normalOf(transaction: string): string | null {

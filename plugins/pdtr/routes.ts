@@ -6,6 +6,8 @@ import type { Static } from 'typebox';
 import {
   ActEntity,
   actingEntity,
+  atLeastOne,
+  AtomicInput,
   Millis,
   Nullable,
   route,
@@ -67,7 +69,7 @@ const bindBody = (host: PluginHost) => {
       action_ref: Type.Optional(Text),
       action_type: Type.Optional(Named),
       agent_id: Type.Optional(Named),
-      amount_atomic: Type.Optional(Integer),
+      amount_atomic: Type.Optional(AtomicInput),
       currency: Type.Optional(Named),
       domain: Type.Optional(Named),
       entry_id: Type.Optional({
@@ -84,7 +86,7 @@ const bindBody = (host: PluginHost) => {
       surface: Type.Optional(SurfaceName),
       event_at_ms: Type.Optional(Millis),
     },
-    { $id: 'BindPaymentRequest' },
+    { $id: 'BindPaymentRequest', ...atLeastOne('payment_hash', 'payment_response') },
   );
 };
 

@@ -14,7 +14,7 @@ import type {
 import { preimageBehind } from './act.ts';
 import { DEFAULT_PROFILE } from './action-ref.ts';
 import type { BindRequest } from './bind.ts';
-import { NOT_SUPPLIED, notSuppliedType, TWIN, TwinMembers, twinType } from './entries.ts';
+import { isTwin, NOT_SUPPLIED, notSuppliedType, TwinMembers, twinType } from './entries.ts';
 import { requestedPayment } from './payment.ts';
 
 const Uri = Type.String({ format: 'uri' });
@@ -78,7 +78,7 @@ export function settlementOf(
   disclosures: readonly Readonly<Record<string, Disclosure>>[],
   { body, caller }: RouteRequest<unknown, unknown, BindRequest>,
 ): { settlement: JsonObject; receipt: JsonObject; decision_receipt?: JsonObject } {
-  const place = entries.findIndex(({ statement }) => statement['type'] === TWIN);
+  const place = entries.findIndex(({ statement }) => isTwin(statement['type']));
   const twin = entries[place];
   if (twin === undefined) throw new Error('a bind has a twin');
   const { statement, receipt, entry_id } = twin;

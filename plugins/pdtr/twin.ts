@@ -17,7 +17,7 @@ import {
   verifyReceipt,
 } from '../contract/index.ts';
 import type { Json, JsonObject, LogView, PluginHost, Route } from '../contract/index.ts';
-import { NOT_SUPPLIED, PaymentHash, TWIN, twinType } from './entries.ts';
+import { isTwin, NOT_SUPPLIED, PaymentHash, twinType } from './entries.ts';
 
 const CheckSchema = Type.Object({ name: Type.String(), ok: Type.Boolean(), detail: Type.String() });
 
@@ -72,7 +72,7 @@ export function twinRoute(host: PluginHost): Route {
       for (const log of kinds.flatMap((kind) => host.logs(kind))) {
         const index = log.indexOfEntry(params.entry_id.toLowerCase());
         const statement = index === null ? null : statementAt(log, index);
-        if (index === null || statement?.['type'] !== TWIN) continue;
+        if (index === null || statement === null || !isTwin(statement['type'])) continue;
         ctx.set('Cache-Control', 'no-store');
         ctx.body = await verified(host, log, index, statement);
         return;

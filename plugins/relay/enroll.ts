@@ -8,7 +8,7 @@ import { PARTNER, partnerRow, partnerType, Slug } from './entries.ts';
 import type { PartnerRow } from './entries.ts';
 import type { Links } from './links.ts';
 
-/** A tracked link in an answer. */
+/** Schema of a tracked link. */
 export const TrackedLinkSchema = Type.Object(
   {
     target: Type.String(),
@@ -32,7 +32,7 @@ const Enrolled = Type.Object(
   { $id: 'RelayEnrolled' },
 );
 
-/** The tenant has the slug already, and says nothing new. */
+/** Thrown if the tenant already has the slug and the request has no new contact. */
 class AlreadyEnrolled extends Error {
   readonly row: PartnerRow;
 
@@ -52,8 +52,8 @@ export function enrollRoute(host: PluginHost, links: Links): Route {
     tag: 'relay',
     summary: 'Enroll a partner and get its tracked links',
     description:
-      'The slug is the kebab form of the name and public; name and contact are commitments. Enrolling again ' +
-      'answers the same entry; with a contact it logs the new one.',
+      'The slug is the kebab-case form of the name and is public; name and contact are commitments. Enrolling again ' +
+      'returns the existing entry, except that a new contact is logged.',
     access: 'open',
     idempotent: true,
     body: Type.Object(
@@ -93,7 +93,7 @@ export function enrollRoute(host: PluginHost, links: Links): Route {
               return;
             }
             if (row.anonymous && caller.key_id !== null) return;
-            throw new ApiError('tenant_forbidden', `the slug ${slug} is another tenant's`, {
+            throw new ApiError('tenant_forbidden', `the slug ${slug} belongs to another tenant`, {
               param: 'partner',
             });
           },

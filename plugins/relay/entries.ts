@@ -1,7 +1,7 @@
-// The entry of the relay, by which a partner takes a slug, and what of it is carried into the successor of a closed log.
+// The entry type by which a partner enrolls under a slug, and the state that is carried into a successor log.
 //
-// The partner's name and contact are commitments; the slug is public, as the partner's links are. Visits are counters
-// of the gateway and are not carried.
+// The partner's name and contact are commitments; the slug and the links are public. Visits are counters of the gateway
+// and are not carried.
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
@@ -12,6 +12,8 @@ import {
   eachRow,
   EntryId,
   Millis,
+  sentenceOf,
+  shortName,
   SLUG,
 } from '../contract/index.ts';
 import type {
@@ -32,28 +34,28 @@ export const Slug = Type.String({ pattern: SLUG, maxLength: 64 });
 const PartnerMembers = Type.Object(
   {
     slug: Slug,
-    /** Enrolled without a key: a tenant with one may take the slug over. */
+    /** Present if the partner enrolled without a key; a tenant with a key may take over such a slug. */
     anonymous: Type.Boolean(),
-    /** Of the first enrollment of the slug by this tenant. */
+    /** Time of this tenant's first enrollment of the slug. */
     enrolled_at_ms: Millis,
   },
   { additionalProperties: false },
 );
 
-/** What an enrollment says. */
+/** Members of an enrollment. */
 type Partner = Static<typeof PartnerMembers>;
 
-/** An enrollment in force, as its row has it. */
+/** Row of a partner's newest enrollment. */
 export interface PartnerRow extends Partner, CarriedPlace {
   readonly entry_id: string;
   readonly tenant_ref: string;
 }
 
-/** Prefix of the rows of partners, as the plugin reads it. */
+/** Prefix of the rows of partners, relative to the plugin. */
 export const PARTNERS = 'partner/';
-/** Row of a slug, as `project` and `check` name it. */
+/** Full name of the row of a slug, for `project` and `check`. */
 export const partnerRow = (slug: string): string => `relay/${PARTNERS}${slug}`;
-/** Row of how many slugs are taken, as the plugin reads it. */
+/** Row that counts the enrolled slugs, relative to the plugin. */
 export const TOTAL = 'total';
 
 /** `relay.partner.v1`. */
@@ -61,6 +63,10 @@ export const partnerType: EntryType = {
   name: PARTNER,
   schema: asSchema(PartnerMembers),
   keys: [['relay.partner', 'slug']],
+  sentence: sentenceOf<Partner>(
+    ({ slug, anonymous }) =>
+      `The partner slug ${shortName(slug, 64)} was enrolled${anonymous ? ' without an API key' : ''}.`,
+  ),
   project({ index, entry_id, statement }, rows) {
     const { slug, anonymous, enrolled_at_ms } = statement as unknown as Partner;
     const tenant_ref = statement['tenant_ref'] as string;
@@ -68,7 +74,7 @@ export const partnerType: EntryType = {
   },
 };
 
-/** Gives a slug to a tenant, and counts it where it is new. */
+/** Assigns a slug to a tenant, and counts it if it is new. */
 function enroll(rows: RowWriter, row: PartnerRow): void {
   const key = partnerRow(row.slug);
   if (rows.get(key) === undefined) {
@@ -91,7 +97,7 @@ export const carried = carriedType('relay', {
   }),
 });
 
-/** The `carry` of the relay. */
+/** The `carry` hook of the plugin. */
 export async function* carry(closed: LogView): AsyncGenerator<Carry> {
   for await (const [row, found] of eachRow(closed, PARTNERS)) {
     const partner = found as unknown as PartnerRow;

@@ -1,10 +1,9 @@
-// The partner relay: a slug, tracked links under it, and counts of the visits. gateway/API.md §17.
+// The partner relay: partners enroll under a slug and get tracked links, whose visits are counted. gateway/API.md §17.
 
 import { definePlugin, layerRoutes } from '../contract/index.ts';
 import { carried, carry, partnerType } from './entries.ts';
 import { enrollRoute } from './enroll.ts';
-import { linksOf } from './links.ts';
-import { shownPartner } from './partner.ts';
+import { linksOf, shownPartner } from './links.ts';
 import { relayRoutes } from './routes.ts';
 
 /** The plugin `relay`. */

@@ -1,4 +1,4 @@
-// What the world sees of the relay: the redirects of tracked links, a partner's status, and the whole network.
+// The public routes of the relay: redirects of tracked links, the status of a partner, and totals.
 // gateway/API.md §10.1.
 
 import { Type } from 'typebox';
@@ -6,11 +6,11 @@ import {
   ApiError,
   Count,
   kindOf,
-  limitOf,
+  listRoute,
   LogName,
   Millis,
-  pageLimit,
   route,
+  SLUG,
 } from '../contract/index.ts';
 import type { Kind, PluginHost, Route } from '../contract/index.ts';
 import { TrackedLinkSchema } from './enroll.ts';
@@ -31,24 +31,12 @@ const Status = Type.Object(
   { $id: 'RelayStatus' },
 );
 
-const Network = Type.Object(
-  {
-    schema: Type.Literal('svc-partner-relay-v1'),
-    partners: Count,
-    visits: Count,
-    visits_by_target: Type.Record(Type.String(), Count),
-    page: Type.Array(
-      Type.Object({
-        partner: Slug,
-        enrolled_at_ms: Millis,
-        visits: Count,
-        status_url: Type.String({ format: 'uri' }),
-      }),
-    ),
-    next_cursor: Type.Union([Type.String(), Type.Null()]),
-  },
-  { $id: 'RelayNetwork' },
-);
+const PartnerShown = Type.Object({
+  partner: Slug,
+  enrolled_at_ms: Millis,
+  visits: Count,
+  status_url: Type.String({ format: 'uri' }),
+});
 
 const sum = (counts: readonly number[]): number => counts.reduce((a, b) => a + b, 0);
 
@@ -63,7 +51,9 @@ function partnerOf(host: PluginHost, kind: Kind, slug: string): PartnerRow {
     const row = log.row(PARTNERS + slug) as unknown as PartnerRow | undefined;
     if (row !== undefined) return row;
   }
-  throw new ApiError('resource_missing', 'no such partner is enrolled', { param: 'partner' });
+  throw new ApiError('resource_missing', 'there is no partner with this slug', {
+    param: 'partner',
+  });
 }
 
 function statusRoute(host: PluginHost, links: Links): Route {
@@ -71,7 +61,7 @@ function statusRoute(host: PluginHost, links: Links): Route {
     method: 'GET',
     path: '/go/{partner}/status',
     tag: 'relay',
-    summary: "A partner's links and how often each was followed",
+    summary: "A partner's links and their numbers of visits",
     access: 'read',
     params: Type.Object({ partner: Slug }),
     query: Type.Object({ log: LogName }),
@@ -104,7 +94,8 @@ function redirectRoute(host: PluginHost, links: Links): Route {
     tag: 'relay',
     summary: 'Follow a tracked link',
     description:
-      'Counts the visit, without a trace of the visitor, and redirects to the target, whose footer names the partner.',
+      'Counts the visit without storing anything about the visitor, and redirects to the target. The footer of that ' +
+      'page names the partner.',
     access: 'read',
     params: Type.Object({
       partner: Slug,
@@ -118,55 +109,56 @@ function redirectRoute(host: PluginHost, links: Links): Route {
       const { partner, target } = params;
       const path = links.pathOf(target);
       if (path === undefined) {
-        throw new ApiError('resource_missing', 'no link leads there', { param: 'target' });
+        throw new ApiError('resource_missing', 'there is no link with this target', {
+          param: 'target',
+        });
       }
       const kind = kindOf(query.log, caller);
       partnerOf(host, kind, partner);
-      // A look ahead is no visit.
+      // A prefetch by the browser is not a visit.
       if (ctx.method === 'GET') await links.count(kind, partner, target);
       ctx.set('Cache-Control', 'no-store');
-      // The page shows the partner in its footer.
       ctx.redirect(`${path}${path.includes('?') ? '&' : '?'}partner=${partner}`);
     },
   });
 }
 
 function networkRoute(host: PluginHost, links: Links): Route {
-  return route({
-    method: 'GET',
+  const query = { log: LogName };
+  return listRoute<PartnerRow, typeof query>(host, {
     path: '/api/v1/relay/network',
     tag: 'relay',
     summary: 'Partners of the relay, and visits of all their links',
     access: 'read',
-    query: Type.Object({
-      log: LogName,
-      cursor: Type.Optional({ ...Slug, description: 'The `next_cursor` of the page before.' }),
-      limit: pageLimit(host.limits),
-    }),
-    responses: { 200: { description: 'The network.', schema: Network } },
-    async handle(ctx) {
-      const { query, caller } = ctx.state;
-      const kind = kindOf(query.log, caller);
-      const limit = limitOf(query.limit, host.limits);
-      const log = host.log(kind);
-      const after = query.cursor === undefined ? {} : { after: PARTNERS + query.cursor };
-      const rows = await log.rows(PARTNERS, { limit: limit + 1, ...after });
-      const page = rows.slice(0, limit).map(([, row]) => row as unknown as PartnerRow);
-      const total = log.row(TOTAL) as { readonly partners: number } | undefined;
+    query,
+    ...{ $id: 'RelayNetwork', row: PartnerShown, rows: 'By slug.', former: { data: 'page' } },
+    members: {
+      schema: Type.Literal('svc-partner-relay-v1'),
+      partners: Count,
+      visits: Count,
+      visits_by_target: Type.Record(Type.String(), Count),
+    },
+    places: SLUG,
+    async find({ query: { log }, caller }, { after, limit }) {
+      const start = after === undefined ? {} : { after: PARTNERS + after };
+      const rows = await host.log(kindOf(log, caller)).rows(PARTNERS, { ...start, limit });
+      return rows.map(([, row]) => row as unknown as PartnerRow); // the layer's own projection wrote it
+    },
+    placeOf: ({ slug }) => slug,
+    shown({ slug, enrolled_at_ms }, { query: { log }, caller }) {
+      const kind = kindOf(log, caller);
+      const visits = sum(links.of(kind, slug).map((link) => link.visits));
+      return { partner: slug, enrolled_at_ms, visits, status_url: links.statusUrl(kind, slug) };
+    },
+    beside({ query: { log }, caller }) {
+      const kind = kindOf(log, caller);
+      const total = host.log(kind).row(TOTAL) as { readonly partners: number } | undefined;
       const visits_by_target = links.visits(kind);
-      ctx.set('Cache-Control', 'no-store');
-      ctx.body = {
+      return {
         schema: 'svc-partner-relay-v1',
         partners: total?.partners ?? 0,
         visits: sum(Object.values(visits_by_target)),
         visits_by_target,
-        page: page.map(({ slug, enrolled_at_ms }) => ({
-          partner: slug,
-          enrolled_at_ms,
-          visits: sum(links.of(kind, slug).map(({ visits }) => visits)),
-          status_url: links.statusUrl(kind, slug),
-        })),
-        next_cursor: rows.length > limit ? (page.at(-1)?.slug ?? null) : null,
       };
     },
   });

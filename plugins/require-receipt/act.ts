@@ -4,7 +4,7 @@
 import { Type } from 'typebox';
 import { ApiError, entryTypeOf, receiptOf, route, trustedKeyOf } from '../contract/index.ts';
 import type { Caller, JsonObject, PluginHost, Route } from '../contract/index.ts';
-import gate, { gateErrors, PermitRefused, USE } from '../gate/index.ts';
+import gate, { gateErrors, isPermitRefused, USE } from '../gate/index.ts';
 import { actionOf } from './action.ts';
 import type { Action } from './action.ts';
 import { challengeHeaders, PROOF_HEADER, requiredOf, STANDARD_PATH, STATUS } from './challenge.ts';
@@ -145,7 +145,7 @@ export function actRoute(host: PluginHost): Route {
           { check: use.check },
         );
       } catch (error) {
-        if (!(error instanceof PermitRefused)) throw error;
+        if (!isPermitRefused(error)) throw error;
         if (error.code !== gateErrors.receipt_required.code) throw error;
         throw challenge({ refused: error.reason, message: error.message });
       }

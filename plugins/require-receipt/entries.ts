@@ -3,7 +3,15 @@
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { asSchema, EntryId, Millis } from '../contract/index.ts';
+import {
+  asSchema,
+  EntryId,
+  listed,
+  Millis,
+  plural,
+  sentenceOf,
+  shortName,
+} from '../contract/index.ts';
 import type { EntryType, JsonObject } from '../contract/index.ts';
 
 /** Name of the entry type of an act under a permit. */
@@ -23,7 +31,15 @@ export const ActMembers = Type.Object(
 );
 
 /** `require-receipt.act.v1`. */
-export const actType: EntryType = { name: ACT, schema: asSchema(ActMembers), keys: [] };
+export const actType: EntryType = {
+  name: ACT,
+  schema: asSchema(ActMembers),
+  keys: [],
+  sentence: sentenceOf<Static<typeof ActMembers>>(
+    ({ action_ref, permit_id }) =>
+      `This service did the act ${shortName(action_ref)} under the permit ${permit_id}.`,
+  ),
+};
 
 /** The five checks, in their order. */
 export const CHECKS = [
@@ -69,6 +85,11 @@ export const runType: EntryType = {
   name: RUN,
   schema: asSchema(RunMembers),
   keys: [],
+  sentence: sentenceOf<Static<typeof RunMembers>>(({ checks, conformant }) => {
+    if (conformant) return 'A conformance run of RR-1 passed all five checks.';
+    const missed = CHECKS.filter((id) => checks[id] !== 'passed');
+    return `A conformance run of RR-1 did not pass ${plural(missed.length, 'check')}: ${listed(missed)}.`;
+  }),
   project({ index, statement }, rows) {
     const { checks, conformant, checked_at_ms } = statement;
     const row = { index, checks, conformant, checked_at_ms } as JsonObject;

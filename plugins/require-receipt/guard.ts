@@ -16,7 +16,7 @@ import type { Permit, Refused } from './permit.ts';
 import { checkOptions, option } from './options.ts';
 import type { GuardOptions } from './options.ts';
 import { memoryReplayStore } from './replay.ts';
-import { keysOfLog, LogKeysMissing, trustedKeys } from './trusted-keys.ts';
+import { isLogKeysMissing, keysOfLog, trustedKeys } from './trusted-keys.ts';
 import type { LogKeys } from './trusted-keys.ts';
 
 /** A request as the guard sees it. */
@@ -87,7 +87,7 @@ export function guardOf(options: GuardOptions): Guard {
     try {
       known = await keys.of(pinned.origin, claimedKid(presented));
     } catch (error) {
-      const missing = error instanceof LogKeysMissing;
+      const missing = isLogKeysMissing(error);
       const reason = missing
         ? `the service has a JWKS without a receipt key of ${pinned.origin}, the log that it pins`
         : 'the keys of the log cannot be fetched';

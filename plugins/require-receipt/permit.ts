@@ -18,8 +18,8 @@ import { MAX_AGE_S } from './challenge.ts';
 import type { Issuer } from './challenge.ts';
 import type { Presented, UseSecret } from './header.ts';
 
-/** Name of the entry type that may permit. */
-const DECISION = 'gate.decision.v1';
+/** Names of the entry types that may permit; they differ in the amounts that they hold and in what they rest on. */
+const DECISIONS: readonly unknown[] = [1, 2, 3].map((version) => `gate.decision.v${version}`);
 /** How far the clock of a log may be ahead of the verifier's (log/FORMAT.md §1). */
 const SKEW_MS = 60_000;
 
@@ -151,7 +151,9 @@ type Checked = Refused | null;
 
 function checkDecision(receipt: JsonObject, { tenants }: PermitTrust): Checked {
   const { type, outcome, entry_id, action_ref, issued_at_ms, tenant_ref } = receipt;
-  if (type !== DECISION) return refuse('not_a_permit', `the receipt is not of a ${DECISION}`);
+  if (!DECISIONS.includes(type)) {
+    return refuse('not_a_permit', `the receipt is not of a ${DECISIONS.join(' or ')}`);
+  }
   if (outcome !== 'PERMIT') return refuse('not_a_permit', 'the gate did not permit');
   const whole =
     typeof entry_id === 'string' &&

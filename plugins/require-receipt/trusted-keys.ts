@@ -22,10 +22,17 @@ export interface KeyOptions {
   readonly warn?: (message: string) => void;
 }
 
+const BRAND = Symbol.for('actlog.LogKeysMissing');
+
 /** The JWKS has keys, and none of the log: no receipt of it can be checked until it has. */
 export class LogKeysMissing extends Error {
   override readonly name = 'LogKeysMissing';
+  readonly [BRAND] = true;
 }
+
+/** Whether a thrown value is a `LogKeysMissing`. */
+export const isLogKeysMissing = (thrown: unknown): thrown is LogKeysMissing =>
+  thrown instanceof Error && BRAND in thrown;
 
 /** A key that is revoked is known to be so after this time. */
 const FRESH_MS = 60_000;

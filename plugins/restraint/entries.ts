@@ -2,6 +2,7 @@
 // be destroyed. gateway/API.md §7.7, §7.9.
 
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import {
   asSchema,
   Count,
@@ -10,7 +11,11 @@ import {
   errorsOf,
   Hex32,
   Millis,
+  ofEntity,
+  plural,
+  sentenceOf,
   SessionRef,
+  shortName,
   SurfaceName,
 } from '../contract/index.ts';
 import type { EntryType } from '../contract/index.ts';
@@ -60,7 +65,15 @@ export const RecordMembers = Type.Object(
 );
 
 /** `restraint.record.v1`. */
-export const recordType: EntryType = { name: RECORD, schema: asSchema(RecordMembers), keys: [] };
+export const recordType: EntryType = {
+  name: RECORD,
+  schema: asSchema(RecordMembers),
+  keys: [],
+  sentence: sentenceOf<Static<typeof RecordMembers>>((record) => {
+    const { verdict, strength } = record;
+    return `The tenant states that it refrained from an act${ofEntity(record)}, which was ${verdict}; the restraint is ${strength}.`;
+  }),
+};
 
 /** Name of the entry type of a counterfactual record. */
 export const CCR = 'restraint.ccr.v1';
@@ -91,7 +104,17 @@ export const CcrMembers = Type.Object(
 );
 
 /** `restraint.ccr.v1`; it speaks about an entry and is on no chain. */
-export const ccrType: EntryType = { name: CCR, schema: asSchema(CcrMembers), keys: [] };
+export const ccrType: EntryType = {
+  name: CCR,
+  schema: asSchema(CcrMembers),
+  keys: [],
+  sentence: sentenceOf<Static<typeof CcrMembers>>((record) => {
+    const { basis, subject_entry_id, original, counterfactual } = record;
+    const by = basis === 'replay' ? 'By a replay with changed inputs' : 'By the word of the actor';
+    const [was, would] = [shortName(original), shortName(counterfactual)];
+    return `${by}, the outcome of the entry ${subject_entry_id} would have been ${would}; it was ${was}.`;
+  }),
+};
 
 /** Name of the entry type of a spoliation seal. */
 export const SEAL = 'restraint.seal.v1';
@@ -150,6 +173,11 @@ export const sealType: EntryType = {
   name: SEAL,
   schema: asSchema(SealMembers),
   keys: [],
+  sentence: sentenceOf<Static<typeof SealMembers>>(({ preserved_count, subject_sessions }) => {
+    const sessions = subject_sessions.length;
+    const of = sessions === 0 ? 'the tenant' : plural(sessions, 'session');
+    return `A retention hold was placed on ${plural(preserved_count, 'entry', 'entries')} of ${of}.`;
+  }),
   project({ index, entry_id, statement }, rows) {
     const { from_ms = null, to_ms = null } = statement;
     const subjects = statement['subject_sessions'] as readonly string[];
@@ -177,6 +205,9 @@ export const releaseType: EntryType = {
   name: RELEASE,
   schema: asSchema(ReleaseMembers),
   keys: [],
+  sentence: sentenceOf<Static<typeof ReleaseMembers>>(
+    ({ seal_id }) => `The retention hold of the seal ${seal_id} was released.`,
+  ),
   project({ statement }, rows) {
     const tenant_ref = statement['tenant_ref'] as string;
     const seal_id = statement['seal_id'] as string;

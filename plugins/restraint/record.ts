@@ -73,7 +73,7 @@ export function restraintReceiptRef(preimage: {
 
 /**
  * A restraint, ready to be appended. A gate puts it behind its decision in one group:
- * `[decision, restraintDraft({ cause: CAUSES.DENY, decision: 'gate.decision.v1', … })]`.
+ * `[decision, restraintDraft({ cause: CAUSES.DENY, decision: 'gate.decision.v3', … })]`.
  */
 export function restraintDraft(restraint: Restraint): Draft {
   const { cause, action_ref, timestamp_ms, decision, entity, surface, session_ref } = restraint;

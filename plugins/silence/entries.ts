@@ -1,15 +1,27 @@
-// The entry of a silence receipt: how many entries a session had when nothing more had come. gateway/API.md §7.8, §9.5.
+// The entry type of a silence receipt, which states how many entries a session has up to a time. gateway/API.md §7.8,
+// §9.5.
 
 import { Type } from 'typebox';
-import { asSchema, Count, EntityName, Millis, SessionKey, SurfaceName } from '../contract/index.ts';
+import type { Static } from 'typebox';
+import {
+  asSchema,
+  Count,
+  EntityName,
+  Millis,
+  plural,
+  sentenceOf,
+  SessionKey,
+  SurfaceName,
+  utcOf,
+} from '../contract/index.ts';
 import type { EntryType } from '../contract/index.ts';
 
 /** Name of the entry type. */
 export const RECEIPT = 'silence.receipt.v2';
-/** The type of older entries: their window ends at the map head of their proof, and none is pending. */
+/** Name of the earlier entry type, whose window ends at the map head of its proof, so that it is never pending. */
 export const EARLIER_RECEIPT = 'silence.receipt.v1';
 
-/** What a silence receipt leaves open, as it stands in the entry, and in words. */
+/** `does_not_assert`: the identifiers in the entry and their texts in the answer. */
 export const DOES_NOT_ASSERT = {
   acts_never_logged: 'that nothing happened which was never logged',
   acts_under_other_sessions: 'anything about acts logged under another session, tenant or log',
@@ -19,14 +31,14 @@ export const DOES_NOT_ASSERT = {
 } as const;
 
 /**
- * What heartbeats say of the silence. PENDING: the proof ends before the window does. COVERED: on each declared
- * surface one unbroken run reaches over the silence (log/FORMAT.md §6.7). UNDERSAMPLED: the manifests promise
- * heartbeats and one is missing. UNDECLARED: no manifest promises any for the whole silence. NO_WINDOW: the session has
- * no entry, so no silence began.
+ * Coverage of the silence by heartbeats. PENDING: the proof ends before the window. COVERED: on each declared surface
+ * one unbroken run of heartbeats covers the silence (log/FORMAT.md §6.7). UNDERSAMPLED: the manifests promise
+ * heartbeats, but one is missing. UNDECLARED: no manifest promises heartbeats for the whole silence. NO_WINDOW: the
+ * session has no entry, so that no silence began.
  */
 export const COVERAGES = ['COVERED', 'UNDERSAMPLED', 'UNDECLARED', 'NO_WINDOW', 'PENDING'] as const;
 
-/** Most surfaces that a receipt speaks of. */
+/** Largest number of surfaces in a receipt. */
 export const MAX_SURFACES = 16;
 
 /** Heartbeats of the session's entity from `silent_since_ms` to the end of the proof. */
@@ -38,10 +50,10 @@ const heartbeatsMember = (coverages: readonly string[]) =>
         Type.Object(
           {
             surface: SurfaceName,
-            /** Smallest interval that a manifest of the silence promises. */
+            /** Smallest interval that a manifest in force during the silence promises. */
             interval_ms: Type.Union([Millis, Type.Null()]),
             heartbeats: Count,
-            /** Of the newest heartbeat up to the end. */
+            /** Time of the newest heartbeat up to the end. */
             last_ms: Type.Union([Millis, Type.Null()]),
             run_since_ms: Type.Union([Millis, Type.Null()]),
             coverage: Type.Enum([...coverages]),
@@ -50,7 +62,7 @@ const heartbeatsMember = (coverages: readonly string[]) =>
         ),
         { maxItems: MAX_SURFACES },
       ),
-      /** Of the newest manifest; those beyond the limit are not looked at. */
+      /** Number of surfaces of the newest manifest; those beyond the limit are not checked. */
       surfaces_declared: Count,
     },
     { additionalProperties: false },
@@ -61,7 +73,7 @@ const SURFACE_COVERAGES = ['COVERED', 'UNDERSAMPLED', 'UNDECLARED'];
 const EarlierMembers = Type.Object(
   {
     subject_key: SessionKey,
-    /** Time of the session's first entry; null when it has none. */
+    /** Time of the session's first entry; null if it has none. */
     window_from_ms: Type.Union([Millis, Type.Null()]),
     window_to_ms: Millis,
     entries_in_window: Count,
@@ -78,8 +90,8 @@ const EarlierMembers = Type.Object(
 );
 
 /**
- * The entry speaks about the session's chain and is not on it. `window_to_ms` is when the request arrived. Up to
- * `covered_to_ms`, which is no later, the session had `entries_in_window` entries, the last at `silent_since_ms`.
+ * The entry refers to the chain of the session but is not on it. `window_to_ms` is the time of the request. Up to
+ * `covered_to_ms`, which is not later, the session had `entries_in_window` entries, the last at `silent_since_ms`.
  */
 export const SilenceMembers = Type.Object(
   {
@@ -91,11 +103,24 @@ export const SilenceMembers = Type.Object(
   { additionalProperties: false },
 );
 
-/** `silence.receipt.v2`; context, domain and what else a caller wrote are commitments. */
+const silenceSentence = sentenceOf<
+  Pick<Static<typeof EarlierMembers>, 'entries_in_window' | 'silent_since_ms' | 'window_to_ms'> & {
+    readonly covered_to_ms?: number;
+    readonly coverage: string;
+  }
+>((receipt) => {
+  const { entries_in_window, silent_since_ms, covered_to_ms = receipt.window_to_ms } = receipt;
+  const last = silent_since_ms === null ? '' : `, the last at ${utcOf(silent_since_ms)}`;
+  const entries = plural(entries_in_window, 'entry', 'entries');
+  return `A session had ${entries} up to ${utcOf(covered_to_ms)}${last}; coverage by heartbeats: ${receipt.coverage}.`;
+});
+
+/** `silence.receipt.v2`. Context, domain and other texts of the caller are commitments. */
 export const silenceType: EntryType = {
   name: RECEIPT,
   schema: asSchema(SilenceMembers),
   keys: [],
+  sentence: silenceSentence,
 };
 
 /** `silence.receipt.v1`. */
@@ -103,4 +128,5 @@ export const earlierSilenceType: EntryType = {
   name: EARLIER_RECEIPT,
   schema: asSchema(EarlierMembers),
   keys: [],
+  sentence: silenceSentence,
 };

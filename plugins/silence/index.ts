@@ -1,4 +1,5 @@
-// Silence receipts: proof that a monitored session logged nothing more up to a time. gateway/API.md §7.8.
+// Silence receipts: proof that a session has had no further entry up to a time, and whether heartbeats show that it was
+// monitored. gateway/API.md §7.8.
 
 import { definePlugin } from '../contract/index.ts';
 import { earlierSilenceType, silenceType } from './entries.ts';

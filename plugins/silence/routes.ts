@@ -1,4 +1,5 @@
-// POST /silence-receipt, and the later proof of a pending one. gateway/API.md §7.8.
+// POST /silence-receipt, and GET /silence-receipt/{entry_id} for the later proof of a pending receipt.
+// gateway/API.md §7.8.
 
 import { Type } from 'typebox';
 import {
@@ -42,11 +43,11 @@ import {
 import { completeness, entityNamed, entityOfSession, heartbeatsOf, sessionState } from './rules.ts';
 import type { SessionState } from './rules.ts';
 
-/** The proof of an answer: whole at once, packed behind an Idempotency-Key. */
+/** The proof of an answer: complete for the first answer, packed when stored with an Idempotency-Key. */
 type Kept = Proof & { readonly earlier?: readonly Earlier[] };
 type Proof = { readonly document: JsonObject } | { readonly packed: Json };
 
-/** What an earlier log has of the session: it is not in the numbers of the receipt. */
+/** An earlier log that also has the session. Its entries are not counted in the receipt. */
 type Earlier = Readonly<Record<'log' | 'proof_url', string>> & { readonly entries: number };
 
 const Silence = Type.Object({
@@ -54,7 +55,8 @@ const Silence = Type.Object({
   ...Type.Omit(SilenceMembers, ['subject_key', 'document_sha256', 'does_not_assert']).properties,
   proof_url: Type.String({
     format: 'uri',
-    description: 'The log answers here, with a proof, which entries the session has in the window.',
+    description:
+      'URL at which the log lists the entries of the session in the window, with a proof.',
   }),
   earlier_logs: Type.Optional(
     Type.Array(
@@ -65,15 +67,15 @@ const Silence = Type.Object({
       }),
       {
         description:
-          'Closed logs that have the session too, before the window: the receipt counts none of theirs.',
+          'Closed logs that also have entries of the session, before the window. The receipt does not count those.',
       },
     ),
   ),
 });
 
 const DESCRIBED_PROOF =
-  'A document on the chain of the session, from its last entry up to covered_to_ms; its closing proof counts all ' +
-  'of them. `actlog verify` checks it offline.';
+  'A document on the chain of the session, from its last entry up to covered_to_ms. Its proof states the number of all ' +
+  'entries. `actlog verify` checks it offline.';
 
 const answerMembers = {
   ok: Type.Literal(true),
@@ -93,14 +95,14 @@ function receiptRoute(host: PluginHost): Route {
     method: 'POST',
     path: '/silence-receipt',
     tag: 'silence',
-    summary: 'Receipt for a monitored silence of a session',
+    summary: 'Receipt for the silence of a session',
     description:
-      'States how many entries a session has and since when none has come, with the proof that none is left out, ' +
-      'and whether heartbeats of its entity cover the silence. The window ends when the request arrives. With ' +
-      '`Prefer: wait=N` the service publishes a checkpoint that reaches the end of the window; without it, the proof ' +
-      'reaches to `covered_to_ms`, and a receipt whose proof ends before the window is PENDING: GET ' +
-      '/silence-receipt/{entry_id} has the later proof. The receipt says nothing about what was never logged. It is ' +
-      'of the newest log: for a session that only an earlier one has it is refused.',
+      'States how many entries a session has and when the last one was logged, with the proof that none is left out, ' +
+      'and whether heartbeats of its entity cover the silence. The window ends at the time of the request. With ' +
+      '`Prefer: wait=N` the service publishes a checkpoint that covers the window. Without it the proof reaches up to ' +
+      '`covered_to_ms`, and a receipt whose proof ends before the window is PENDING: GET /silence-receipt/{entry_id} ' +
+      'has the later proof. The receipt does not show that no unlogged act happened. It covers the newest log; the ' +
+      'request is refused if only an earlier log has the session.',
     access: 'open',
     idempotent: true,
     body: Type.Object(
@@ -177,13 +179,13 @@ function receiptRoute(host: PluginHost): Route {
   });
 }
 
-/** Serves the proof of a receipt's window as far as the log has published by now. */
+/** The route that proves the window of a receipt as far as the log has published. */
 function laterRoute(host: PluginHost): Route {
   return route({
     method: 'GET',
     path: '/silence-receipt/{entry_id}',
     tag: 'silence',
-    summary: 'A silence receipt with the proof of its window as of now',
+    summary: 'A silence receipt with the present proof of its window',
     description:
       'Reads the window of the receipt again, up to its end or to the newest checkpoint where that is earlier. A ' +
       'receipt that was PENDING gets its coverage here; `Prefer: wait=N` publishes a checkpoint for it. Only the ' +
@@ -193,7 +195,7 @@ function laterRoute(host: PluginHost): Route {
     params: Type.Object({ entry_id: Type.String({ minLength: 1, maxLength: 100 }) }),
     responses: {
       200: {
-        description: 'The window as it is proved now, beside the receipt.',
+        description: 'The present proof of the window, and the receipt.',
         schema: Type.Object(
           {
             ...answerMembers,
@@ -237,13 +239,13 @@ function laterRoute(host: PluginHost): Route {
   });
 }
 
-/** The time at which a request arrived, by the clock of the log: no acknowledged entry is later. */
+/** The time of a request by the clock of the log, at least that of every acknowledged entry. */
 function arrivedMs(host: PluginHost, log: LogView): number {
   const newest = namedStatement(log, log.size() - 1)['issued_at_ms'] as number;
   return Math.max(host.now(), newest);
 }
 
-/** Waits until the log has published a map head at or after a time; a wait that is too short is no error. */
+/** Waits until the log has published a map head at or after a time, or until `wait_ms` has passed. */
 async function reaches(log: LogView, to_ms: number, wait_ms: number): Promise<void> {
   if (wait_ms === 0) return;
   try {
@@ -253,7 +255,7 @@ async function reaches(log: LogView, to_ms: number, wait_ms: number): Promise<vo
   }
 }
 
-/** Members of the entry that say what the session has. */
+/** Members of the entry about the session's entries. */
 const numbersOf = (session: SessionState, window_to_ms: number) => ({
   window_from_ms: session.first_ms,
   window_to_ms,
@@ -284,10 +286,10 @@ function shownOf(host: PluginHost, log: LogView, members: JsonObject): JsonObjec
 }
 
 /**
- * What earlier logs have of the session.
+ * The earlier logs that have entries of the session.
  *
- * @throws ApiError `parameter_invalid` where the newest has nothing of it and an earlier one has, or may have: a
- * receipt would read as if nothing had ever come
+ * @throws ApiError `parameter_invalid` if the newest log has none and an earlier one has or may have: the receipt would
+ * read as if the session never had an entry
  */
 async function earlierOf(
   host: PluginHost,
@@ -324,7 +326,7 @@ function logOf(host: PluginHost, kind: Kind, { statement }: AnsweredEntry): LogV
   return log;
 }
 
-/** The proof of an answer, byte for byte as it was. */
+/** Restores the proof of an answer, byte for byte. */
 const proofOf = (log: LogView, kept: Kept): Json =>
   'document' in kept ? kept.document : unpackDocument(log, kept.packed, sizeOf(kept.packed));
 

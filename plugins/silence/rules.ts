@@ -1,8 +1,8 @@
-// What a session's chain says up to the newest checkpoint, and whether a recorder was running while the session was
-// silent. gateway/API.md §7.8, §9.4; log/FORMAT.md §6.
+// Reads the state of a session's chain up to the newest checkpoint, and whether heartbeats cover the silence after its
+// last entry. gateway/API.md §7.8, §9.4; log/FORMAT.md §6.
 //
-// Both are read from proofs of the log's own lookup, so that anyone who asks the log the same question finds the same
-// numbers; heartbeats follow the rule that absence documents are checked by.
+// Both are read from the proofs of the log's lookup, so that a caller of the lookup can reproduce the numbers.
+// Heartbeats are judged by the rule of absence documents.
 
 import {
   declares,
@@ -15,10 +15,10 @@ import type { Caller, ChainKey, JsonObject, Link, LogView } from '../contract/in
 import { MAX_SURFACES } from './entries.ts';
 import type { COVERAGES } from './entries.ts';
 
-/** A session's chain up to a time. */
+/** The state of a session's chain up to a time. */
 export interface SessionState {
   readonly key: ChainKey;
-  /** No later than the map head of the checkpoint. */
+  /** At most the time of the map head. */
   readonly to_ms: number;
   readonly checkpoint_size: number;
   readonly count: number;
@@ -38,8 +38,8 @@ type Proof =
   | { readonly type: 'gap'; readonly successor: Opened };
 
 /**
- * Reads the session's chain up to a time, or to the map head of a checkpoint that covers everything acknowledged before
- * the call where that is earlier.
+ * Reads the session's chain up to a time, or up to the map head if that is earlier. The checkpoint covers every entry
+ * acknowledged before the call.
  */
 export async function sessionState(
   log: LogView,
@@ -57,20 +57,20 @@ export async function sessionState(
 }
 
 /**
- * The proof of the silence: what the session has from its last entry to the end of the state, and that it is all. Its closing
- * proof counts the whole chain. A session without entries has none since the log began.
+ * The proof of the silence: a document on the session's chain from its last entry to the end of the state, or from the
+ * beginning of the log if it has no entry. It states the length of the whole chain.
  */
 export const completeness = (
   log: LogView,
   { key, last_ms, to_ms }: SessionState,
 ): Promise<JsonObject> => log.lookup({ key, from_ms: last_ms ?? log.beganMs(), to_ms });
 
-/** How many entries a chain has up to a time, and the last of them. */
+/** The number of entries of a chain up to a time, and the last of them. */
 type ChainCount = Pick<SessionState, 'count' | 'last_index' | 'last_ms'>;
 
-/** Reads a chain's count up to a time that no entry can come before any more. */
+/** Reads the number of entries up to a time. The window up to that time must be closed. */
 async function chainUpTo(log: LogView, key: ChainKey, to_ms: number): Promise<ChainCount> {
-  // The end of the window alone: whatever stands there, its closing proof counts the chain up to it.
+  // A window of one millisecond is enough: its proof states the length of the chain up to its end.
   const end = await log.lookup({ key, from_ms: to_ms, to_ms });
   return countOf(end['proof'] as unknown as Proof, key);
 }
@@ -86,17 +86,17 @@ function linkOn(statement: JsonObject, key: ChainKey): Link {
 function countOf(proof: Proof, key: ChainKey): ChainCount {
   if (proof.type === 'never') return { count: 0, last_index: null, last_ms: null };
   if (proof.type === 'tail') return proof.head;
-  // A newer checkpoint came between: the entry that follows says what stood before it.
+  // The checkpoint is newer than the time; the link of the next entry names the entry before it.
   const { seq, prev_index, prev_ms } = linkOn(statementOf(proof.successor), key);
   return { count: seq, last_index: prev_index, last_ms: prev_ms };
 }
 
 const statementOf = (opened: Opened): JsonObject => JSON.parse(opened.entry) as JsonObject;
 
-/** What heartbeats say of a silence. */
+/** The coverage of a silence by heartbeats. */
 type Coverage = (typeof COVERAGES)[number];
 
-/** Manifests of an entity that one receipt reads. */
+/** Largest number of manifests that a receipt reads. */
 const MAX_MANIFESTS = 1000;
 
 interface Window {
@@ -105,8 +105,7 @@ interface Window {
 }
 
 /**
- * Members of the entry that speak of heartbeats. A proof that ends before the window says of no silence that it is
- * covered, and of none that it is not.
+ * Members of the entry about heartbeats. If the proof ends before the window, the coverage is PENDING.
  *
  * @param window_to_ms the end of the window, which the state may not reach
  */
@@ -195,7 +194,7 @@ async function surfaceIn(
   } as const;
 }
 
-/** A silence is covered where each surface is: an act on any of them may have been the session's. */
+/** A silence is covered only if all surfaces are, because an act on any of them could belong to the session. */
 function worst(found: readonly Coverage[]): Coverage {
   if (found.includes('UNDERSAMPLED')) return 'UNDERSAMPLED';
   return found.includes('UNDECLARED') ? 'UNDECLARED' : 'COVERED';

@@ -1,4 +1,4 @@
-// The stack: eleven layers in their order, and the two flows by which they are attached. Data only.
+// The stack: a catalog of the eleven layers in order and of the two flows that connect them.
 // gateway/API.md §15.
 
 import { definePlugin, layerRoutes } from '../contract/index.ts';

@@ -4,7 +4,7 @@
 import { native } from '../../log/crypto/native.ts';
 import { concat, fromHex, toHex, utf8 } from '../../log/encoding/bytes.ts';
 import { canonical } from '../../log/encoding/canonical.ts';
-import type { Json, JsonObject } from '../../log/encoding/json-types.ts';
+import type { Json, JsonObject } from '../../log/encoding/json.ts';
 import { sameKey } from '../../log/map/key.ts';
 import { leafHash } from '../../log/merkle/hash.ts';
 import { LogError, verifyAbsence } from '../../log/verify.ts';
@@ -138,6 +138,10 @@ function ofReceipts(): Case[] {
   return [
     json('receipt', receipt),
     json('receipt with its place', { ...receipt, log: place }),
+    json('receipt as an answer that ignored members', {
+      ...receipt,
+      ignored: ['session', 'a.0.b'],
+    }),
     json('receipt with its values', { ...receipt, disclosures, log: place }),
     json('receipt with an erased value', {
       ...receipt,

@@ -26,7 +26,16 @@ export interface Answer {
 }
 
 /** Kinds that clients answer with exit 2, since plugins check them. */
-const OF_PLUGINS = ['mandate', 'clearing', 'sealed', 'air', 'air_session', 'cose', 'kit'];
+const OF_PLUGINS = [
+  'mandate',
+  'clearing',
+  'invoice',
+  'sealed',
+  'air',
+  'air_session',
+  'cose',
+  'kit',
+];
 
 /** The verifier of this repository, with one kit. */
 export class Judge {

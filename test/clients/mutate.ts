@@ -5,7 +5,7 @@ import { native } from '../../log/crypto/native.ts';
 import { fromHex, toBase64, toHex, utf8 } from '../../log/encoding/bytes.ts';
 import { canonical } from '../../log/encoding/canonical.ts';
 import { isJsonObject } from '../../log/encoding/json.ts';
-import type { Json, JsonObject } from '../../log/encoding/json-types.ts';
+import type { Json, JsonObject } from '../../log/encoding/json.ts';
 import { leafHash } from '../../log/merkle/hash.ts';
 import { cosignatureMessage } from '../../log/note/note.ts';
 import { CHECKPOINT_KEY, RECEIPT_KEY } from '../support/forge.ts';

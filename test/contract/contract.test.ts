@@ -8,6 +8,16 @@ import { FOUNDRY_BODIES } from '../plugins/foundry/bodies.ts';
 import { GATE_BODIES } from '../plugins/gate/asking.ts';
 import { pluginContract } from '../../tools/plugin-test/index.ts';
 import type { ContractOptions } from '../../tools/plugin-test/index.ts';
+import type { Body, Running } from '../../tools/plugin-test/running.ts';
+
+/** Path parameters of the carrier, of what the bodies below have made. */
+const carrierParams: Record<string, string> = {};
+
+async function enrolled(running: Running, company: string): Promise<Body> {
+  const { json } = await running.post('/carrier/v1/enroll', { company }, { key: running.sandbox });
+  carrierParams['slug'] = json.slug;
+  return json;
+}
 
 /** What the suite needs to know of a plugin beyond its declaration, by name. */
 const OPTIONS: Readonly<Record<string, ContractOptions>> = {
@@ -22,6 +32,44 @@ const OPTIONS: Readonly<Record<string, ContractOptions>> = {
     bodies: { '/api/v1/require-receipt/act': () => Promise.resolve(null) },
   },
   foundry: { bodies: FOUNDRY_BODIES },
+  // The invoice of a month that goes on; test/plugins/clearing/invoice.test.ts has one that is over.
+  clearing: {
+    params: { month: new Date().toISOString().slice(0, 7) },
+    unwritten: ['clearing.invoice.v1'],
+  },
+  compliance: {
+    params: { entity: 'contract' },
+    bodies: {
+      '/compliance/eu-ai-act/article-12/systems/{entity}': async (running) => {
+        const body = { entity: 'contract', surfaces: ['screen'] };
+        await running.post('/api/v1/astl/publish', body, { key: running.sandbox });
+        return null;
+      },
+    },
+  },
+  carrier: {
+    params: carrierParams,
+    bodies: {
+      '/carrier/v1/findings/{entry_id}/resolve': async (running) => {
+        const body = { message: 'We do not hire people over 50.' };
+        const { json } = await running.post('/api/v1/classify', body, { key: running.sandbox });
+        carrierParams['entry_id'] = json.entry_id;
+        return { outcome: 'dismissed', reason: 'the sentence was a quotation' };
+      },
+      '/carrier/v1/insured/{slug}/renew': async (running) => {
+        await enrolled(running, 'Renewed');
+        return {};
+      },
+      '/carrier/v1/insured/{slug}/end': async (running) => {
+        await enrolled(running, 'Ended');
+        return { reason: 'the policy was cancelled' };
+      },
+      '/carrier/v1/mandates/accept': async (running) => {
+        const { mandate_id, acceptance_code } = await enrolled(running, 'Accepted');
+        return { mandate_id, acceptance_code };
+      },
+    },
+  },
   restraint: {
     bodies: {
       '/api/v1/spoliation-seal/release': async (running) => {

@@ -1,5 +1,5 @@
 // Two built-in layers, copied out of the repository as packages of their own, build against the packed tarball with
-// nothing but what it exports, and pass the published suite under node:test.
+// nothing but what it exports, and pass the published suite under node:test. So does a program that uses the client.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -29,6 +29,19 @@ function ran(command: string, args: readonly string[], cwd: string): string {
   assert.equal(status, 0, `${command} ${args.join(' ')}\n${stdout}\n${stderr}`);
   return stdout;
 }
+
+/** A program whose types and imports are those of a user of the client. */
+const PROGRAM = `
+import { Client, ConnectionFailed } from 'actlog/client';
+
+const client = new Client('http://127.0.0.1:1', { retries: 0 });
+const outcomeOf = async (): Promise<'PERMIT' | 'HOLD' | 'DENY' | 'SILENCE'> =>
+  (await client.gate({ action_type: 'payment.release', agent_id: 'agent:treasury' })).outcome;
+await outcomeOf().catch((error: unknown) => {
+  if (!ConnectionFailed.is(error)) throw error;
+  console.log('not reached');
+});
+`;
 
 /** Installs the tarball without a network: its dependencies are those of the repository. */
 function install(tarball: string, folder: string): void {
@@ -83,17 +96,24 @@ describe('layers as packages of their own (skipped until `npm run build` has mad
 
   it('build against the tarball', () => {
     for (const layer of LAYERS) copyLayer(layer, folder);
+    mkdirSync(join(folder, 'program'));
+    writeFileSync(join(folder, 'program/program.mts'), PROGRAM);
     const { compilerOptions } = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8')) as {
       compilerOptions: object;
     };
     const own = { noEmit: false, rootDir: '.', outDir: 'out', types: ['node'] };
-    const include = LAYERS.map((layer) => `${layer}/src`);
+    const include = [...LAYERS.map((layer) => `${layer}/src`), 'program'];
     const config = { compilerOptions: { ...compilerOptions, ...own }, include };
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
     ran(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', folder], folder);
     for (const layer of LAYERS) {
       cpSync(join(folder, 'out', layer, 'src'), join(folder, layer, 'dist'), { recursive: true });
     }
+  });
+
+  it('include a client that is typed and needs nothing else', () => {
+    const said = ran(process.execPath, [join(folder, 'out/program/program.mjs')], folder);
+    assert.equal(said, 'not reached\n');
   });
 
   it('pass the published suite', () => {

@@ -9,6 +9,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { askServer } from '../../gateway/tenants/admin-socket.ts';
+import { preloadArgs } from '../support/child.ts';
 import { freePort } from '../support/free-port.ts';
 import { ChildServer } from './child-server.ts';
 import { checkFolders, Side } from './crash-run.ts';
@@ -30,11 +31,15 @@ export const AIMS = [
 ] as const;
 export type Aim = (typeof AIMS)[number];
 
-const hook = new URL('die-at.ts', import.meta.url).href;
+const hook = new URL('die-at.ts', import.meta.url);
 
 /** Settings that end the process before the n-th operation on a path. */
-const dieAt = (path: string, nth: number, from = ''): Readonly<Record<string, string>> => ({
-  NODE_OPTIONS: `--import tsx --import ${hook}`,
+const dieAt = async (
+  path: string,
+  nth: number,
+  from = '',
+): Promise<Readonly<Record<string, string>>> => ({
+  NODE_OPTIONS: (await preloadArgs(hook)).join(' '),
   DIE_AT: path,
   DIE_NTH: String(nth),
   DIE_FROM: from,
@@ -175,7 +180,7 @@ async function killOpening(target: Target, name: RegExp): Promise<boolean> {
 async function killFirstStart(path: string, nth: number): Promise<boolean> {
   const target = await Target.open();
   try {
-    const first = await target.start(dieAt(path, nth, 'start'));
+    const first = await target.start(await dieAt(path, nth, 'start'));
     await first?.kill();
     const second = await target.start();
     assert.ok(second !== null);
@@ -249,10 +254,10 @@ export async function aimedRun(
           Math.random() < 0.5
             ? target.administer('receipt-key rotate', () => ({ kind: 'live' }))
             : target.administer('purpose-key rotate', () => ({ use: 'webhook', kind: 'live' }));
-        return killServing(target, dieAt('/keys(/|$)', upTo(12)), armed(rotate));
+        return killServing(target, await dieAt('/keys(/|$)', upTo(12)), armed(rotate));
       }
       case 'checkpoint register':
-        return killServing(target, dieAt('/checkpoints(/|$)', upTo(12)), armed());
+        return killServing(target, await dieAt('/checkpoints(/|$)', upTo(12)), armed());
       case 'gateway writes':
       case 'private writes': {
         const folder = aim === 'gateway writes' ? 'gateway' : 'private';

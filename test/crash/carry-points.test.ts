@@ -6,12 +6,12 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { ok, run } from '../gateway/running.ts';
 import type { Running } from '../gateway/running.ts';
 import { Month } from '../plugins/month.ts';
+import { childArgs } from '../support/child.ts';
 
-const child = fileURLToPath(new URL('carry-child.ts', import.meta.url));
+const child = new URL('carry-child.ts', import.meta.url);
 /** Assets of another tenant: more state than one group carries. */
 const ASSETS = 150;
 /** More points than there are; a process that dies at one point for ever would not end. */
@@ -19,7 +19,7 @@ const MOST = 60;
 
 /** Lets the process run until it dies or ends; true when it ended by itself. */
 async function ends(data: string): Promise<boolean> {
-  const process_ = spawn(process.execPath, ['--import', 'tsx', child, data]);
+  const process_ = spawn(process.execPath, [...(await childArgs(child)), data]);
   const [errors, [code, signal]] = await Promise.all([
     text(process_.stderr),
     once(process_, 'exit') as Promise<[number | null, NodeJS.Signals | null]>,

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { programOf } from '../../tools/bench/program.ts';
+import { ACTLOG } from '../support/actlog.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -15,8 +15,6 @@ export interface ServerPlace {
   readonly data: string;
   readonly port: number;
   readonly env?: Readonly<Record<string, string>>;
-  /** The module that is run from source; the command line `actlog serve` unless given. */
-  readonly program?: string;
   /** Called with the process before it says anything. */
   readonly onSpawn?: (child: ChildProcess) => void;
 }
@@ -43,13 +41,9 @@ export class ChildServer {
 
   /** Starts it and waits until it says that it serves; rejects with its output when it ends instead. */
   static async start(place: ServerPlace): Promise<ChildServer> {
-    const { data, port, env = {}, program } = place;
+    const { data, port, env = {} } = place;
     const url = `http://127.0.0.1:${String(port)}`;
-    const args =
-      program === undefined
-        ? [...programOf('tools/actlog').args, 'serve']
-        : ['--import', 'tsx', program];
-    const child = spawn(process.execPath, args, {
+    const child = spawn(process.execPath, [...ACTLOG, 'serve'], {
       cwd: root,
       env: {
         PATH: process.env['PATH'],

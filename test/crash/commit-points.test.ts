@@ -8,7 +8,6 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { native } from '../../log/crypto/native.ts';
 import { fsck } from '../../log/operate/fsck/fsck.ts';
 import { openLog, openThreads } from '../../log/index.ts';
@@ -16,8 +15,9 @@ import { FileRegister } from '../../log/store/register.ts';
 import { verifyCheckpoint, verifyConsistency } from '../../log/verify.ts';
 import { toBase64 } from '../../log/encoding/bytes.ts';
 import { note, NOTE, TENANT } from '../log/write/kept-log.ts';
+import { childArgs } from '../support/child.ts';
 
-const child = fileURLToPath(new URL('point-child.ts', import.meta.url));
+const child = new URL('point-child.ts', import.meta.url);
 
 /** Each point, and the times that it is come to before the process dies there. */
 const POINTS: readonly (readonly [string, readonly number[]])[] = [
@@ -42,7 +42,7 @@ interface Said {
 /** Runs the process until it dies at the point; answers with what it had said by then. */
 async function runUntil(folder: string, point: string, nth: number): Promise<Said> {
   const dying = spawn(process.execPath, [
-    ...['--import', 'tsx', child],
+    ...(await childArgs(child)),
     ...[folder, point, String(nth)],
   ]);
   const [output, errors, [, signal]] = await Promise.all([

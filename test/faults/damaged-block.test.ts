@@ -2,15 +2,15 @@
 // database is damaged at many places, one at a time; what it then answers is compared with what was there.
 
 import assert from 'node:assert/strict';
-import { fork } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { blocksOf } from '../../log/store/tables.ts';
 import { KeptLog, note } from '../log/write/kept-log.ts';
+import { childArgs } from '../support/child.ts';
 import { copyUnnoticed } from '../support/copy-unnoticed.ts';
 import { intoTables } from '../support/into-tables.ts';
 import type { Found, Good, Told } from './damage-reader.ts';
@@ -18,7 +18,7 @@ import type { Found, Good, Told } from './damage-reader.ts';
 /** Places in each file; the last ones of a table are its index and footer. */
 const PLACES = 24;
 
-const program = fileURLToPath(new URL('damage-reader.ts', import.meta.url));
+const program = new URL('damage-reader.ts', import.meta.url);
 const db = (data: string): string => join(data, 'live', '1', 'db');
 
 /** A stopped log over two full tiles; all of it in tables, or all of it in the write-ahead log. */
@@ -49,7 +49,7 @@ class Readers {
 
   /** What a reader says of a data folder; null when that ended it. */
   async read(data: string): Promise<Told | null> {
-    const child = this.#child ?? this.#start();
+    const child = this.#child ?? (await this.#start());
     const told = once(child, 'message').then(([one]) => one as Told);
     const ended = once(child, 'close').then(([, signal]) => ({ signal: signal as string | null }));
     child.send(data);
@@ -61,14 +61,13 @@ class Readers {
     return null;
   }
 
-  #start(): ChildProcess {
+  async #start(): Promise<ChildProcess> {
     this.#said = '';
-    this.#child = fork(program, [this.#goodFile], {
-      execArgv: ['--import', 'tsx', '--no-warnings'],
-      stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
-    });
-    this.#child.stderr?.on('data', (text: Buffer) => (this.#said += text.toString()));
-    return this.#child;
+    const args = ['--no-warnings', ...(await childArgs(program)), this.#goodFile];
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'pipe', 'ipc'] });
+    child.stderr?.on('data', (text: Buffer) => (this.#said += text.toString()));
+    this.#child = child;
+    return child;
   }
 
   async end(): Promise<void> {

@@ -54,7 +54,7 @@ describe('a database that was rolled back', () => {
     withCopy(async ({ kept, db, old }) => {
       await rename(db, `${db}.newest`);
       await rename(old, db);
-      const size = /ends at \d+ entries, .*live-1\.checkpoint knows of \d+/;
+      const size = /has \d+ entries, but .*live-1\.checkpoint has recorded \d+/;
       await assert.rejects(kept.start(), refused(size, /refuses to write/, /actlog restore/));
       // Trying again changes nothing.
       await assert.rejects(kept.start(), refused(size));
@@ -91,7 +91,7 @@ describe('a database that was rolled back', () => {
     'refuses an empty database where a log has been',
     withCopy(async ({ kept, db }) => {
       await rename(db, `${db}.newest`);
-      await assert.rejects(kept.start(), refused(/ends at 0 entries/));
+      await assert.rejects(kept.start(), refused(/has 0 entries/));
       await rm(db, { recursive: true });
       await rename(`${db}.newest`, db);
       await kept.start();

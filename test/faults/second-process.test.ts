@@ -2,16 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { note, withLog } from '../log/write/kept-log.ts';
+import { childArgs } from '../support/child.ts';
 
-const opener = fileURLToPath(new URL('opener.ts', import.meta.url));
+const opener = new URL('opener.ts', import.meta.url);
 
 async function openElsewhere(folder: string): Promise<{ code: string | null; message?: string }> {
   const { stdout } = await promisify(execFile)(process.execPath, [
-    ...['--import', 'tsx'],
-    opener,
+    ...(await childArgs(opener)),
     folder,
   ]);
   return JSON.parse(stdout) as { code: string | null };

@@ -2,7 +2,7 @@
 // gateway/API.md §2.3, §13; log/FORMAT.md §5.
 
 import assert from 'node:assert/strict';
-import { readdir, rm } from 'node:fs/promises';
+import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { succeeded } from '../plugins/succeeded.ts';
 import type { Body } from '../support/body.ts';
@@ -76,7 +76,21 @@ for (const [file, lost] of [
       const size = running.gateway.logs.live.size();
       const refused = await classify(live, 'refused');
       assert.equal(codeOf(refused, 503), 'log_unavailable');
+      assert.match(
+        refused.json.error.message,
+        new RegExp(`reading only.* its ${lost} key is lost`),
+      );
+      assert.match(refused.json.error.message, /does not help: the operator must/);
+      assert.equal(refused.headers.get('retry-after'), null, 'waiting does not help');
       assert.doesNotMatch(refused.text, /\.pem|keys/, 'no folder for the client');
+      const gate = await running.post(
+        '/api/v1/execute-gate',
+        { action_type: 'payment.release', agent_id: 'agent:a', reversibility: 'irreversible' },
+        { key: live },
+      );
+      assert.equal(codeOf(gate, 503), 'log_unavailable');
+      assert.match(gate.json.error.message, /nothing is permitted: .*reading only/);
+      assert.equal(gate.headers.get('retry-after'), null);
       const erasure = await running.ask('DELETE', `/api/v1/disclosures/${String(first.entry_id)}`, {
         key: live,
       });
@@ -106,3 +120,84 @@ for (const [file, lost] of [
     });
   });
 }
+
+describe('a service without a key file that belongs to no log', function () {
+  this.timeout(120_000);
+  let running: Running;
+  let folder: string;
+  let live: string;
+  const again = async (): Promise<void> => {
+    running = await run({ DATA_DIR: running.data });
+  };
+  const purposes = async (): Promise<Body> => {
+    const { keys } = ok(await running.get('/crypto/jwks.json'));
+    return (keys as Body[]).filter(({ purpose }) => purpose !== undefined);
+  };
+
+  before(async () => {
+    running = await run();
+    ({ live } = running);
+    folder = join(running.data, 'keys');
+  });
+  after(() => running.close());
+
+  it('does not start, names each missing file, and makes none in its place', async () => {
+    const published = await purposes();
+    await running.close(true);
+    const others = (await readdir(folder)).filter((name) => !/^(live|sandbox)-/.test(name));
+    assert.ok(others.includes('webhook-secrets.pem') && others.length >= 7, others.join());
+    for (const name of others) {
+      const path = join(folder, name);
+      await rename(path, join(running.data, name));
+      const files = await readdir(folder);
+      await assert.rejects(run({ DATA_DIR: running.data }), (error: Error) => {
+        assert.match(error.message, new RegExp(`key file .*${name} is missing`));
+        assert.match(error.message, /Restore it .*create the empty file .*\.revoked\.pem/);
+        return true;
+      });
+      assert.deepEqual(await readdir(folder), files);
+      await rename(join(running.data, name), path);
+    }
+    await again();
+    assert.deepEqual(await purposes(), published);
+  });
+
+  it('makes a new key where the operator gives the old one up, once for each loss', async () => {
+    const subscribed = ok(
+      await running.post(
+        '/signal/trigger/subscriptions',
+        { url: 'https://hooks.example/a', types: ['trigger.fired'] },
+        { key: live },
+      ),
+    );
+    const published = await purposes();
+    await running.close(true);
+    const names = (await readdir(folder)).filter((name) => !/^(live|sandbox)-/.test(name));
+    for (const name of names) {
+      await rm(join(folder, name));
+      await writeFile(join(folder, name.replace(/pem$/, 'revoked.pem')), '');
+    }
+    await again();
+    const fresh = await purposes();
+    assert.equal(fresh.length, published.length);
+    const old = new Set(published.map(({ kid }: Body) => kid));
+    assert.deepEqual(
+      fresh.filter(({ kid }: Body) => old.has(kid)),
+      [],
+    );
+    const list = ok(await running.get('/signal/trigger/subscriptions', { key: live }));
+    assert.match(
+      JSON.stringify(list),
+      new RegExp(subscribed.subscription.id as string),
+      'listed, not lost',
+    );
+    assert.doesNotMatch(JSON.stringify(list), /hooks\.example/);
+
+    await running.close(true);
+    await rm(join(folder, 'webhook-secrets.pem'));
+    await assert.rejects(run({ DATA_DIR: running.data }), { code: 'key_lost' });
+    await writeFile(join(folder, 'webhook-secrets.revoked.pem'), '');
+    await again();
+    assert.deepEqual(await purposes(), fresh);
+  });
+});

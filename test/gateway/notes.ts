@@ -16,6 +16,7 @@ const noteType: EntryType = {
     additionalProperties: false,
   },
   keys: [['notes.topic', 'topic']],
+  sentence: ({ topic }) => `A note on ${topic as string} was written.`,
   project(entry, rows) {
     rows.put('notes/total', Number(rows.get('notes/total') ?? 0) + 1);
     rows.put(`notes/by-topic/${entry.statement['topic'] as string}`, entry.index);

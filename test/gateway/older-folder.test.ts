@@ -43,6 +43,7 @@ describe('a data folder of an older build', function () {
         await running.get(`/carrier/v1/insured/${ids.slug}/compliance`, { key }),
       );
       assert.equal(mandate_id, ids.mandate_id);
+      assert.equal(ok(await running.get(`/tcb/twin/${ids.twin}`)).entry_id, ids.twin);
       ok(
         await running.post(
           '/api/v1/classify',

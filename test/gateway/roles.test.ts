@@ -18,7 +18,12 @@ const OPERATOR = [
 ];
 
 /** What an insured may call beside what needs no key. */
-const INSURED = ['GET /api/v1/me', 'GET /carrier/v1/insured/{slug}/compliance'];
+const INSURED = [
+  'GET /api/v1/me',
+  'GET /carrier/v1/insured',
+  'GET /carrier/v1/insured/{slug}/compliance',
+  'POST /carrier/v1/mandates/accept',
+];
 
 const nameOf = ({ method, path }: Route): string => `${method} ${path}`;
 

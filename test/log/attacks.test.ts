@@ -4,13 +4,13 @@
 import assert from 'node:assert/strict';
 import { native } from '../../log/crypto/native.ts';
 import { concat, toBase64, toHex, u8 } from '../../log/encoding/bytes.ts';
-import type { Json, JsonObject } from '../../log/encoding/json-types.ts';
+import type { Json, JsonObject } from '../../log/encoding/json.ts';
 import { checkMember, mapLeafHash } from '../../log/map/check.ts';
 import { vhash } from '../../log/map/head.ts';
 import { skey } from '../../log/map/key.ts';
 import { checkInclusion } from '../../log/merkle/check.ts';
 import { policyOf } from '../../log/note/policy.ts';
-import { formatVkey } from '../../log/note/vkey.ts';
+import { formatVkey } from '../../log/note/note.ts';
 import { Replay, Violation } from '../../log/replay/replay.ts';
 import { LogError, verifyAbsence, verifyReceipt } from '../../log/verify.ts';
 import {

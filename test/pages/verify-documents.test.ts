@@ -95,7 +95,7 @@ pagesSuite('/verify', (sight) => {
     assert.equal(await show(page, JSON.stringify(changed)), 'INVALID');
     assert.equal(await outcome(page, 'terms'), 'failed');
     assert.equal(await show(page, JSON.stringify(bundle)), 'UNKNOWN');
-    assert.match((await page.textContent('#result')) ?? '', /whole answer of the enrollment/);
+    assert.match((await page.textContent('#result')) ?? '', /complete answer of the enrollment/);
     calm(page);
     await page.context().close();
   });

@@ -56,8 +56,9 @@ describe('a month with a succession in the middle', function () {
         ...['clear.carried.v1 month', 'clear.carried.v1 ceiling', 'clearing.carried.v1 credit'],
         ...['clearing.carried.v1 order', 'foundry.carried.v2 supply', 'foundry.carried.v2 balance'],
         ...['foundry.carried.v2 trigger', 'foundry.carried.v2 dispute', 'gate.carried.v1 policy'],
-        ...['gate.carried.v1 hold', 'gate.carried.v1 act', 'carrier.carried.v1 mandate'],
+        ...['gate.carried.v1 hold', 'gate.carried.v1 act', 'carrier.carried.v2 mandate'],
         ...['relay.carried.v1 partner', 'succession.carried.v1 claim'],
+        ...['issuer-pays.carried.v1 listing'],
         ...['succession.carried.v1 manifest'],
       ]) {
         assert.ok(kinds.has(kind), `${kind} in log ${String(number)}: ${[...kinds].join(', ')}`);

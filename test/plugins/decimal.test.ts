@@ -4,6 +4,9 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import {
   ApiError,
+  AtomicAmount,
+  AtomicInput,
+  atomicOf,
   DECIMAL,
   decimalText,
   divided,
@@ -72,6 +75,27 @@ describe('exact decimals', () => {
     assert.equal(usdText(12_500_000n), '12.5');
     for (const input of ['-1', '0.0000001', '1000001']) {
       assert.throws(() => microUsdOf(input, 'usd', 10n ** 12n), ApiError);
+    }
+  });
+
+  it('has one form of an amount in atomic units, whichever way it was written', () => {
+    const digits = fc.bigInt({ min: 0n, max: 10n ** 78n - 1n });
+    const patternOf = (schema: object): RegExp =>
+      new RegExp((schema as { readonly pattern: string }).pattern, 'u');
+    fc.assert(
+      fc.property(digits, (amount) => {
+        const large = amount > BigInt(Number.MAX_SAFE_INTEGER);
+        const stated = atomicOf(String(amount));
+        assert.match(String(amount), patternOf(AtomicInput));
+        assert.equal(stated, large ? String(amount) : Number(amount));
+        if (large) assert.match(String(stated), patternOf(AtomicAmount));
+        else assert.equal(atomicOf(Number(amount)), stated);
+      }),
+    );
+    assert.equal(atomicOf('9007199254740991'), Number.MAX_SAFE_INTEGER);
+    assert.equal(atomicOf('9007199254740992'), '9007199254740992');
+    for (const text of ['', '01', '-1', '+1', '1.0', '1e3', '9'.repeat(79)]) {
+      assert.doesNotMatch(text, patternOf(AtomicInput));
     }
   });
 });

@@ -8,6 +8,8 @@ import { POLICY } from './gate/asking.ts';
 import { readingsOf } from './foundry/readings.ts';
 
 const GATE = '/api/v1/execute-gate';
+const LISTINGS = '/api/v1/issuer-pays/listings';
+const LISTING = { issuer: 'Acme', domain: 'acme.example' };
 const USDC = 1_000_000;
 
 /** What one act was answered, as it is compared. */
@@ -78,6 +80,7 @@ export class Month {
     const { entity } = await this.#tell('enroll', enroll, { company: 'Acme' }, this.#carrier);
     await this.#tell('classify', '/api/v1/classify', { message: 'Hello', entity }, this.#carrier);
     await this.#tell('partner', '/api/v1/relay/enroll', { partner: 'Acme Brokers' });
+    await this.#tell('listing', LISTINGS, LISTING);
     await this.#manifest();
     await this.#repeat();
     await this.#erase();
@@ -107,6 +110,8 @@ export class Month {
     await this.#tell('enroll', '/carrier/v1/enroll', { company: 'Acme' }, this.#carrier);
     await this.#tell('partner', '/api/v1/relay/enroll', { partner: 'Acme Brokers' }, this.#rival);
     await this.#tell('partner', '/api/v1/relay/enroll', { partner: 'Acme Brokers' });
+    await this.#tell('listing', LISTINGS, LISTING, this.#rival);
+    await this.#tell('listing', LISTINGS, LISTING);
     await this.#manifest();
     await this.#manifest(this.#rival);
     await this.#repeat();
@@ -161,6 +166,12 @@ export class Month {
       const { json: credits } = await this.running.get('/api/v1/clearing/credits', { key });
       const { granted_micro_usd, drawn_micro_usd, left_usd } = credits;
       this.told.push([`credits of ${who}`, granted_micro_usd, drawn_micro_usd, left_usd]);
+      const month = String(usage.month);
+      const { json: invoice } = await this.running.get(`/api/v1/clearing/invoices/${month}`, {
+        key,
+      });
+      const { status, weeks, fees, net_usd } = invoice;
+      this.told.push([`invoice of ${who}`, status, weeks, fees, invoice.tolls, net_usd]);
     }
     const { json: network } = await this.running.get('/api/v1/clear/network', { key: this.#owner });
     this.told.push(['network', network.tenants, network.acts, network.total_usd]);
@@ -169,7 +180,7 @@ export class Month {
     const { json: first } = await this.running.get(`${GATE}/policy?version=1`, { key });
     this.told.push(['policy', policy.policy_version, policy.policy, first.policy]);
     const { json: holds } = await this.running.get(`${GATE}/holds`, { key });
-    const waiting = holds.holds.map(({ entry_id }: { readonly entry_id: string }) =>
+    const waiting = holds.data.map(({ entry_id }: { readonly entry_id: string }) =>
       this.#nameOf(entry_id),
     );
     this.told.push(['holds', waiting, holds.closed_logs]);
@@ -178,7 +189,9 @@ export class Month {
     const { json: catalog } = await this.running.get('/api/v1/foundry/catalog.json', { key });
     this.told.push(['settlements', catalog.recent_settlements.length]);
     const { json: relay } = await this.running.get('/api/v1/relay/network', { key });
-    this.told.push(['partners', relay.partners, relay.page.length]);
+    this.told.push(['partners', relay.partners, relay.data.length]);
+    const { json: listings } = await this.running.get(LISTINGS, { key });
+    this.told.push(['listings', listings.data.map(({ domain }: Answer['json']) => domain)]);
   }
 
   #nameOf(id: string): string {

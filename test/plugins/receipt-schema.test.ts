@@ -12,11 +12,12 @@ describe('plugins/receipt-schema', () => {
   const type = { name: 'pdtr.a_word.v2', schema: asSchema(members), keys: [] };
 
   it('is named for the type, has its members beside the shared ones, and keeps what is optional', () => {
-    const { $id, required, properties } = receiptOf(type) as unknown as {
+    const { $id, allOf } = receiptOf(type) as unknown as {
       readonly $id: string;
-      readonly required: readonly string[];
-      readonly properties: JsonObject;
+      readonly allOf: readonly { required: readonly string[]; properties: JsonObject }[];
     };
+    const required = allOf.flatMap((part) => part.required);
+    const properties = Object.assign({}, ...allOf.map((part) => part.properties)) as JsonObject;
     assert.equal($id, 'PdtrAWordV2Receipt');
     assert.deepEqual(properties['type'], { type: 'string', const: 'pdtr.a_word.v2' });
     assert.ok(required.includes('signature') && required.includes('of'));

@@ -128,7 +128,7 @@ describe('a question about the time of a closed log', function () {
     assert.equal(receipt.document_sha256, sha256);
     assert.equal(verifyReceipt(receipt, trust(second), { suite: native }).valid, true);
     const ledger = ok(await get('/api/v1/absence/ledger'));
-    const [listed] = ledger.witnesses;
+    const [listed] = ledger.data;
     assert.deepEqual([listed.document_sha256, listed.log_number], [sha256, 1]);
   });
 
@@ -285,7 +285,7 @@ describe('a question about the time of a closed log', function () {
         assert.deepEqual(refusal(answer), [400, 'parameter_invalid', 'from_ms', false]);
       }
       const { message } = (await ask(path, { ...surface, ...both })).json.error;
-      assert.match(message as string, new RegExp(`answers from ${String(began_ms)} on`));
+      assert.match(message as string, new RegExp(`at least ${String(began_ms)}`));
       ok(await ask(path, { ...surface, from_ms: began_ms, to_ms: both.to_ms }));
     }
     assert.equal(verified(second, (await witness(fresh)).witness).verdict, 'ABSENT');

@@ -54,7 +54,7 @@ describe('a log that follows another', function () {
     ]);
     const { live } = running.gateway.logs;
     const twins = Array.from({ length: live.size() }, (_, i) => live.entry(i) ?? '').filter(
-      (text) => text.includes('"pdtr.twin.v1"') && text.includes(hash('a')),
+      (text) => text.includes('"pdtr.twin.v2"') && text.includes(hash('a')),
     );
     assert.deepEqual(twins, []);
     const contested = await post(BIND, { payment_hash: hash('a') }, other);

@@ -9,6 +9,7 @@ import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { run } from '../gateway/running.ts';
+import { ACTLOG } from '../support/actlog.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -18,9 +19,9 @@ const DOCUMENTS: readonly (readonly [document: string, first: string])[] = [
   ['gateway/API.md', '# The HTTP interface'],
 ];
 
-/** `npx actlog` is the sources; `curl` fails where the service answers with an error. */
+/** `npx actlog` is the program of this folder; `curl` fails where the service answers with an error. */
 const PROGRAMS: Readonly<Record<string, string>> = {
-  npx: `shift; exec "${process.execPath}" --import "${import.meta.resolve('tsx')}" "${root}tools/actlog.ts" "$@"`,
+  npx: `shift; exec "${[process.execPath, ...ACTLOG].join('" "')}" "$@"`,
   curl: 'PATH=${PATH#*:} exec curl --fail-with-body "$@"',
 };
 

@@ -7,7 +7,7 @@ import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ESLint, type Linter } from 'eslint';
+import { ESLint, Linter } from 'eslint';
 import ts from 'typescript';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -150,6 +150,18 @@ describe('the house (skipped outside a git clone)', () => {
       const globals = config.rules?.['no-restricted-globals'];
       assert.ok(globals, `${file} is missing in the browserSafe list of eslint.config.js`);
     }
+  });
+
+  it('lets no source file recognise an exported error class by instanceof', async () => {
+    const eslint = new ESLint({ cwd: root });
+    const file = join(root, 'log/index.ts');
+    const { rules } = (await eslint.calculateConfigForFile(file)) as Linter.Config;
+    const code = ['LogError', 'ApiError', 'Unanswerable', 'MirrorMissing', 'TypeError', 'Map']
+      .map((name) => `error instanceof ${name};`)
+      .join('\n');
+    const rule = { 'no-restricted-syntax': rules?.['no-restricted-syntax'] ?? 'off' } as const;
+    const lines = new Linter().verify(code, { rules: rule }).map(({ line }) => line);
+    assert.deepEqual(lines, [1, 2, 3, 4]);
   });
 
   it('has no import circle between files, types included', () => {

@@ -1,5 +1,5 @@
 // A month of one carrier, two insured entities, one agent and one auditor, on a clock that starts 40 days ago: what the
-// carrier owes adds up with the log, and monitor and fsck accept the log at the end. gateway/API.md §8 to §10.
+// carrier is invoiced adds up with the log, and monitor and fsck accept the log at the end. gateway/API.md §8 to §10.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -7,6 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LOG_KINDS } from '../../log/index.ts';
 import { fsck } from '../../log/operate.ts';
+import { trustFromKit } from '../../log/verify.ts';
+import { checkDocument } from '../../plugins/verifiers.ts';
 import { broughtTypes } from '../../tools/brought-types.ts';
 import { commandVerbs } from '../../gateway/host/commands.ts';
 import { Clock, ok, run } from '../gateway/running.ts';
@@ -15,6 +17,7 @@ import { POLICY } from '../plugins/gate/asking.ts';
 import { readingsOf } from '../plugins/foundry/readings.ts';
 import { actlog } from '../support/actlog.ts';
 import type { Body } from '../support/body.ts';
+import { recognised } from '../support/recognised.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -28,6 +31,7 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
   let began_ms: number;
   let carrier: string;
   let operator: string;
+  let finding_id: string;
   before(async () => {
     const clock = new Clock();
     clock.jump(-DAYS * DAY_MS);
@@ -55,6 +59,8 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
       ...{ message, session_id: 'interviews' },
       ...(entity === undefined ? {} : { entity, surface: SURFACE }),
     });
+  const invoiceOf = async (month: string): Promise<Body> =>
+    ok(await running.get(`/api/v1/clearing/invoices/${month}`, { key: carrier }));
   const decision = async (slug: string): Promise<unknown[]> => {
     const path = `/carrier/v1/insured/${slug}/compliance`;
     const { decision: said, reasons } = ok(await running.get(path, { key: carrier }));
@@ -66,8 +72,17 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
       const heartbeat_interval_ms = 2 * DAY_MS;
       await done('/api/v1/astl/publish', { entity, surfaces: [SURFACE], heartbeat_interval_ms });
       const company = entity === 'acme' ? 'Acme Staffing' : 'Beta Lending';
-      const { mandate_id, slug } = await done('/carrier/v1/enroll', { company, entity });
-      assert.ok(typeof mandate_id === 'string' && slug.startsWith(entity));
+      const mandate = await done('/carrier/v1/enroll', { company, entity });
+      const { mandate_id, acceptance_code, slug } = mandate;
+      assert.ok(slug.startsWith(entity));
+      const issued = { tenant: entity, kind: 'live', role: 'insured' } as const;
+      const { key } = await running.gateway.tenants.issue(issued);
+      await done('/carrier/v1/mandates/accept', { mandate_id, acceptance_code }, key);
+      const { data } = ok(await running.get('/carrier/v1/insured', { key }));
+      assert.deepEqual(
+        data.map((one: Body) => [one.mandate_id, one.entity]),
+        [[mandate_id, entity]],
+      );
     }
     await done('/api/v1/execute-gate/policy', POLICY, operator);
   });
@@ -82,7 +97,9 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
 
   it('day 5: a violation of one insured blocks this one and no other', async () => {
     toDay(5);
-    assert.equal(ok(await act('acme', VIOLATION)).classification, 'VIOLATION');
+    const finding = ok(await act('acme', VIOLATION));
+    assert.equal(finding.classification, 'VIOLATION');
+    finding_id = finding.receipt?.entry_id ?? finding.entry_id;
     ok(await act('beta'));
     assert.deepEqual(await decision('acme-staffing'), ['BLOCK', ['open_violation']]);
     assert.deepEqual(await decision('beta-lending'), ['ALLOW', []]);
@@ -174,8 +191,16 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
     assert.equal((await clocks()).incidents[0].state, 'reported');
   });
 
-  it('day 36: the finding has ended, and a fresh act lets the insured bind again', async () => {
-    toDay(36);
+  it('day 31: a human resolves the finding, and a fresh act lets the insured bind again', async () => {
+    toDay(31);
+    const body = { outcome: 'remediated', reason: 'the agent was retrained' };
+    const resolved = await done(`/carrier/v1/findings/${finding_id}/resolve`, body, operator);
+    const path = '/carrier/v1/insured/acme-staffing/compliance';
+    const { resolutions, mandate_accepted } = ok(await running.get(path, { key: carrier }));
+    assert.deepEqual(
+      [mandate_accepted, resolutions.map((one: Body) => one.entry_id)],
+      [true, [resolved.entry_id]],
+    );
     assert.deepEqual(await decision('acme-staffing'), ['BLOCK', ['evidence_missing']]);
     ok(await act('acme'));
     assert.deepEqual(await decision('acme-staffing'), ['ALLOW', []]);
@@ -204,13 +229,15 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
     assert.ok(months.length >= 2);
     let fees_micro_usd = 0n;
     for (const month of months) {
-      const usage = ok(await running.get(`/api/v1/clear/usage?month=${month}`, { key: carrier }));
+      const invoice = await invoiceOf(month);
       const { tolls, fees } = owed.get(`${tenant_ref} ${month}`) ?? { tolls: 0n, fees: 0n };
-      const said = [usage.tolls_micro_usd, usage.fees_micro_usd, usage.total_micro_usd];
+      const said = [invoice.tolls_micro_usd, invoice.fees_micro_usd, invoice.net_micro_usd];
       assert.deepEqual(said.map(String), [tolls, fees, tolls + fees].map(String), month);
+      assert.equal(invoice.credits_micro_usd, '0');
       fees_micro_usd += fees;
     }
     assert.equal(fees_micro_usd, 1_500_000n, 'the fee of the obligation');
+    assert.equal((await invoiceOf(months.at(-1) ?? '')).status, 'open', 'the month goes on');
   });
 
   it('closes its weeks, and proves the net of each to the carrier', async () => {
@@ -219,6 +246,18 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
     const week = String(closed.closed.live[1]);
     const proof = ok(await running.get(`/api/v1/clearing/slots/${week}/proof`, { key: carrier }));
     assert.ok(proof.root ?? proof.slot);
+  });
+
+  it('gives the carrier an invoice that anybody verifies offline', async () => {
+    const month = new Date(began_ms).toISOString().slice(0, 7);
+    const invoice = await invoiceOf(month);
+    assert.equal(invoice.status, 'closed');
+    assert.ok(invoice.slots.length >= 1);
+    const kit = ok(await running.get('/export/offline-verify-kit.json'));
+    const trust = trustFromKit(kit, running.gateway.logs.live.origin);
+    const finding = await checkDocument(recognised(JSON.stringify(invoice)), trust);
+    assert.equal(finding.valid, true, finding.summary);
+    assert.match(finding.summary, new RegExp(`${String(invoice.net_micro_usd)} micro-USD$`));
   });
 
   it('ends with logs that a monitor and fsck accept', async () => {

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { native } from '../../log/crypto/native.ts';
-import type { Json, JsonObject } from '../../log/encoding/json-types.ts';
-import { formatVkey } from '../../log/note/vkey.ts';
+import type { Json, JsonObject } from '../../log/encoding/json.ts';
+import { formatVkey } from '../../log/note/note.ts';
 import { LogError, verifyAbsence } from '../../log/verify.ts';
 import type { AbsenceResult, Question, Trust } from '../../log/verify.ts';
 import { CHECKPOINT_KEY, ENTITY, RECEIPT_KEY, START_MS } from './forge.ts';

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { native } from '../../log/crypto/native.ts';
 import type { Ed25519Jwk } from '../../log/crypto/thumbprint.ts';
-import type { Json, JsonObject } from '../../log/encoding/json-types.ts';
+import type { Json, JsonObject } from '../../log/encoding/json.ts';
 import { policyOf } from '../../log/note/policy.ts';
 import type { AbsenceResult, Question, Trust } from '../../log/verify.ts';
 

@@ -4,8 +4,12 @@ import { spawn } from 'node:child_process';
 import { programOf } from '../../tools/bench/program.ts';
 import type { Body } from './body.ts';
 
+const program = programOf('tools/actlog');
+
 /** What node is given to run it. */
-export const ACTLOG = programOf('tools/actlog').args;
+export const ACTLOG = program.args;
+/** Whether that is the build. */
+export const BUILT = program.built;
 
 /** What a run left. */
 export interface Ran {

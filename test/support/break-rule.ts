@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { native } from '../../log/crypto/native.ts';
-import type { Json, JsonObject } from '../../log/encoding/json-types.ts';
+import type { Json, JsonObject } from '../../log/encoding/json.ts';
 import { RULES } from '../../log/rules/violation.ts';
 import { Replay, Violation } from '../../log/replay/replay.ts';
 import type { Rule } from '../../log/replay/replay.ts';

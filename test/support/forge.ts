@@ -4,7 +4,7 @@
 import { native } from '../../log/crypto/native.ts';
 import { toBase64, toBase64Url, toHex, utf8 } from '../../log/encoding/bytes.ts';
 import { canonical } from '../../log/encoding/canonical.ts';
-import type { Json, JsonObject } from '../../log/encoding/json-types.ts';
+import type { Json, JsonObject } from '../../log/encoding/json.ts';
 import { vhash } from '../../log/map/head.ts';
 import { chainKeys, skey } from '../../log/map/key.ts';
 import { leafHash } from '../../log/merkle/hash.ts';

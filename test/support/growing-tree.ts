@@ -8,7 +8,7 @@ import { RightEdge } from '../../log/merkle/edge.ts';
 import { consistencyPath, rootAt } from '../../log/merkle/prove.ts';
 import { TileHashes } from '../../log/merkle/tile-hashes.ts';
 import { formatAddCheckpoint, signCheckpoint } from '../../log/note/checkpoint.ts';
-import { formatVkey, LOG_KEY } from '../../log/note/vkey.ts';
+import { formatVkey, LOG_KEY } from '../../log/note/note.ts';
 import { seededSigner } from '../log/note/seeded-signer.ts';
 
 /** A tree whose leaves are `<word> <index>`: two words make two trees, that is a fork. */

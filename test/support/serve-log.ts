@@ -5,7 +5,7 @@ import { native } from '../../log/crypto/native.ts';
 import { concat, utf8 } from '../../log/encoding/bytes.ts';
 import { encodeBundle, parseTilePath } from '../../log/merkle/tile.ts';
 import { RightEdge } from '../../log/merkle/edge.ts';
-import { formatVkey, LOG_KEY } from '../../log/note/vkey.ts';
+import { formatVkey, LOG_KEY } from '../../log/note/note.ts';
 import { CHECKPOINT_KEY, type Forge } from './forge.ts';
 import { listening } from './listening.ts';
 import type { Listening } from './listening.ts';

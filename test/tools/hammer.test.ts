@@ -143,7 +143,7 @@ describe('actlog hammer', function () {
       };
     await assert.rejects(
       hammer(server.url, { ...OPTIONS, key: 'svc_live_no' }),
-      expected(2, /not taken: 401/),
+      expected(2, /refused the key: 401/),
     );
     const none = { ...OPTIONS, key: server.live, connections: '0' };
     await assert.rejects(

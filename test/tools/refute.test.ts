@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { native } from '../../log/crypto/native.ts';
 import { toHex, utf8 } from '../../log/encoding/bytes.ts';
-import type { Json, JsonObject } from '../../log/encoding/json-types.ts';
+import type { Json, JsonObject } from '../../log/encoding/json.ts';
 import { leafHash } from '../../log/merkle/hash.ts';
 import { checkConsistency } from '../../log/merkle/check.ts';
 import { consistencyPath } from '../../log/merkle/prove.ts';

@@ -61,7 +61,7 @@ describe('actlog on a stopped data folder', function () {
       await store.close();
       const text = await run('fsck');
       assert.equal(text.code, 1);
-      assert.match(text.stdout, /plugin row: classify\/none: is there, but not by the entries/);
+      assert.match(text.stdout, /plugin row: classify\/none: is derived from no entry/);
       const { code, json } = await run('fsck', '--json', '--log', 'live');
       assert.equal(code, 1);
       assert.equal(json[0].count, 1);

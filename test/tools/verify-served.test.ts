@@ -227,7 +227,7 @@ describe('actlog serve, and what works beside it', function () {
       assert.match(both.stderr, /2 are about .*policy_bind.*, each of another log/);
       const unasked = await run('verify', file, '--kit', kit);
       assert.equal(unasked.code, 2);
-      assert.match(unasked.stderr, /say by --key which you ask about/);
+      assert.match(unasked.stderr, /choose one with --key/);
     });
 
     it('cannot tell without a kit, without a thing, or of what it does not know', async () => {

@@ -3,8 +3,15 @@
 import assert from 'node:assert/strict';
 import { native } from '../../log/crypto/native.ts';
 import { formatAddCheckpoint, openCheckpoint } from '../../log/note/checkpoint.ts';
-import { formatNote, openNote, signatureLine, splitNote } from '../../log/note/note.ts';
-import { COSIGNER_KEY, LOG_KEY, makeVerifier } from '../../log/note/vkey.ts';
+import {
+  formatNote,
+  openNote,
+  signatureLine,
+  splitNote,
+  COSIGNER_KEY,
+  LOG_KEY,
+  makeVerifier,
+} from '../../log/note/note.ts';
 import { seededSigner } from '../log/note/seeded-signer.ts';
 import { GrowingTree } from '../support/growing-tree.ts';
 import { hashOf, NAME, NOW_S, ORIGIN, Served, signer, vkey } from './witness-served.ts';

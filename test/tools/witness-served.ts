@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { native } from '../../log/crypto/native.ts';
-import { COSIGNER_KEY, formatVkey } from '../../log/note/vkey.ts';
+import { COSIGNER_KEY, formatVkey } from '../../log/note/note.ts';
 import { serveWitness } from '../../tools/witness/server.ts';
 import { Witness } from '../../tools/witness/witness.ts';
 import { seededSigner } from '../log/note/seeded-signer.ts';

@@ -2,6 +2,7 @@
 // the memory that streaming it takes. gateway/API.md §12.3.
 
 import { join } from 'node:path';
+import { KeyFiles } from '../../gateway/host/key-files.ts';
 import { PluginKeys } from '../../gateway/host/plugin-keys.ts';
 import { openSignPool } from '../../log/index.ts';
 import { readCatalog } from '../../plugins/index.ts';
@@ -26,7 +27,8 @@ export const exportSession: Bench = {
       const draft = { ...rowDraft({ item: 'i' }), members: { item: 'i', session_ref: SESSION } };
       const group = Array.from({ length: GROUP }, () => draft);
       await inFlight(Math.ceil(entries / GROUP), () => log.append(group), 8);
-      const keys = await PluginKeys.open([exported], join(folder.path, 'keys'), undefined, pool);
+      const files = await KeyFiles.open(join(folder.path, 'keys'));
+      const keys = await PluginKeys.open([exported], files, pool);
       const host = {
         settings: {},
         catalog: readCatalog,

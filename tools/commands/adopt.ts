@@ -6,7 +6,7 @@ import { passphraseOf } from '../../gateway/passphrase.ts';
 import type { Config } from '../../gateway/config.ts';
 import type { Inspected } from '../../gateway/tenants/level-care.ts';
 import type { WitnessNetwork } from '../../gateway/witnesses/witness-network.ts';
-import { LogError, native, openCheckpoint, readKeyFile } from '../../log/index.ts';
+import { isLogError, native, openCheckpoint, readKeyFile } from '../../log/index.ts';
 import type { FileRegister, Register } from '../../log/index.ts';
 import {
   adoptFolder,
@@ -40,14 +40,14 @@ type SignedLog = DataLog & { readonly origin: string; readonly vkey: string };
 /** Declares the command. */
 export function addAdopt(program: Command): void {
   withData(program.command('adopt'))
-    .summary('let a copied or restored data folder go on')
+    .summary('accept a copied or restored data folder')
     .description(
       'A data folder that was copied, restored as a whole, or whose checkpoint register is missing does not start: ' +
         'another copy may have signed more since. This command compares every log with a mirror or with the ' +
         'witnesses of WITNESS_POLICY, catches it up from the mirror, and ties the register to this folder.',
     )
-    .option('--from <mirror>', 'a service or an export folder that has the logs')
-    .option('--accept-risk', 'adopt logs that neither a mirror nor witnesses know')
+    .option('--from <mirror>', 'mirror of the logs: a service or an export folder')
+    .option('--accept-risk', 'adopt logs that neither a mirror nor witnesses confirm')
     .addHelpText(
       'after',
       `
@@ -146,7 +146,7 @@ async function lacksWrites(inspect: () => Promise<Inspected | null>): Promise<bo
     return found !== null && found.problems.length > 0;
   } catch (error) {
     // It is gone, and the register knows of it.
-    if (error instanceof LogError && error.code === 'log_rolled_back') return true;
+    if (isLogError(error) && error.code === 'log_rolled_back') return true;
     throw error;
   }
 }

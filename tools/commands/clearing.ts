@@ -55,7 +55,9 @@ export function addClearing(program: Command): void {
     .summary('close weekly slots and grant windows')
     .description('Weekly slots and windows.');
   withData(clearing.command('close'))
-    .description('Closes the slot of every week that is over; a running server does so by itself.')
+    .description(
+      'Closes the slot of every finished week. A running server does this automatically.',
+    )
     .action(
       acting(EXIT.failed, async (options: DataOptions) =>
         print(await administer(options, 'clearing close')),
@@ -64,7 +66,7 @@ export function addClearing(program: Command): void {
   ofTenant(clearing.command('grant'))
     .description('Credits a tenant with the governed acts of a clearing window that it bought.')
     .requiredOption('--sku <id>', 'clearing_annual or clearing_quarterly')
-    .option('--order <name>', 'what the payment is known by; one order grants once')
+    .option('--order <name>', 'reference of the payment; each order grants only once')
     .action(
       acting(EXIT.failed, async (options: GrantOptions) => {
         const { tenant, kind, sku, order } = options;
@@ -76,7 +78,7 @@ export function addClearing(program: Command): void {
 
 function ofTenant(command: Command): Command {
   return withData(command)
-    .requiredOption('--tenant <name>', 'whose it is')
+    .requiredOption('--tenant <name>', 'tenant that bought it')
     .addOption(kindOption('which log').default('live'));
 }
 

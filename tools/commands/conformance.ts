@@ -26,33 +26,33 @@ export function addConformance(program: Command): void {
     .summary('check that a service requires receipts (RR-1)')
     .description(
       'Runs the five checks of RR-1 against a service: manifest_valid, challenge_on_missing, runs_on_valid, ' +
-        'replay_refused, forged_refused. It does the act that it tries, so try one that does no harm. Valid ' +
+        'replay_refused, forged_refused. It performs the act that it tests, so choose a harmless one. Valid ' +
         'receipts come from a gate whose policy allows the act, or from files.',
     )
     .option(
       '--gate <address>',
-      'service of the gate to get receipts from; with --key, <url> itself unless given',
+      'service whose gate issues the receipts; with --key, defaults to <url>',
     )
     .option(
       '--key <key>',
-      'API key for the gate (ACTLOG_KEY unless given, with --gate or --publish); it is sent nowhere else',
+      'API key for the gate (default: ACTLOG_KEY, with --gate or --publish); it is sent to no other service',
     )
-    .option('--agent <id>', 'agent_id to ask the gate with', 'agent:conformance')
+    .option('--agent <id>', 'agent_id for the request to the gate', 'agent:conformance')
     .option(
       '--receipt <file...>',
       'valid receipts for the act; a second one makes the forgeries fresh',
     )
-    .option('--action <id>', 'action of the manifest; the first that needs a receipt unless given')
+    .option('--action <id>', 'action of the manifest (default: the first that requires a receipt)')
     .option('--path <path>', "path to ask, where the manifest's is a template")
     .option('--body <json>', "body to send; the manifest's example unless given")
     .option('--header <line...>', "header for the service, such as 'Authorization: Bearer …'")
-    .option('--badge <file>', 'where the badge goes when all checks pass')
+    .option('--badge <file>', 'file for the badge, written when all checks pass')
     .option('--publish', 'log the run at the service, as its operator (with --key)')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       `
-Exits 0 when all five pass, 1 when one fails, 2 when that cannot be told.
+Exits 0 when all five pass, 1 when one fails, 2 when this cannot be decided.
 
   actlog conformance https://shop.example --gate https://log.example --key svc_live_…
   actlog conformance $BASE --key $KEY --header "X-API-Key: $KEY" --publish`,

@@ -3,7 +3,15 @@
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Kind } from '../../log/index.ts';
-import { acting, CommandError, EXIT, logsOption, settingsOf, withData } from '../command-line.ts';
+import {
+  acting,
+  CommandError,
+  EXIT,
+  isCommandError,
+  logsOption,
+  settingsOf,
+  withData,
+} from '../command-line.ts';
 import type { DataOptions } from '../command-line.ts';
 import { dataLogs, vkeyOf } from '../data-logs.ts';
 import type { ExportOptions } from '../export/export-log.ts';
@@ -26,15 +34,15 @@ export function addExport(program: Command): void {
     .description(
       'Writes checkpoint, tiles and entry bundles of the logs to log/<kind>/<number>/ of a folder, the paths that ' +
         'the service has, so that any web server can serve them to monitors and verifiers. Everything is computed ' +
-        'again from the entries while it is written. Run again, it goes on where it stopped.',
+        'again from the entries while it is written. If it is run again, it continues where it stopped.',
     )
     .option(
       '--from <address>',
-      'a service, one log of it, or a C2SP prefix; without it the data folder, which nobody may be serving',
+      'a service, one log of it, or a C2SP prefix (default: the data folder, which no server may have open)',
     )
     .addOption(logsOption())
     .option('--vkey <vkey...>', 'verifier keys of the logs, as C2SP writes them; with --from')
-    .option('--kit <file>', 'offline verification kit that has them; with --from')
+    .option('--kit <file>', 'offline verification kit with these keys; with --from')
     .addHelpText(
       'after',
       `
@@ -131,7 +139,7 @@ async function kitOf(target: string, base: URL): Promise<void> {
   try {
     kit = await fetchText(new URL(KIT_PATH, base), MAX_KIT_BYTES);
   } catch (error) {
-    if (!(error instanceof CommandError)) throw error;
+    if (!isCommandError(error)) throw error;
     console.log(`no kit: ${error.message}`);
     return;
   }

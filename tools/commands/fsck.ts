@@ -1,7 +1,7 @@
 // `actlog fsck`: checks the databases of a stopped data folder against their own entries.
 
 import type { Command } from 'commander';
-import { LOG_KINDS, LogError } from '../../log/index.ts';
+import { isLogError, LOG_KINDS } from '../../log/index.ts';
 import { findRegister, isMarked, refusalOf, registerName } from '../../log/operate.ts';
 import type { FsckResult } from '../../log/operate.ts';
 import {
@@ -46,7 +46,7 @@ export function addFsck(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
-      '\nExits 0 when all is as it should be, 1 with differences, 2 when a log does not read far enough to tell; the ' +
+      '\nExits 0 without differences, 1 with differences, 2 when a log cannot be read far enough to decide; the ' +
         'rest is checked all the same. Differences in `plugin row` only are mended by reindex, all others by restore.',
     )
     .action(acting(EXIT.unknown, run));
@@ -65,7 +65,7 @@ async function run(options: FsckCommand): Promise<number> {
       if (!quiet) print(report);
     } catch (error) {
       // One that a server has open: so are all others.
-      if (!(error instanceof LogError) || error.code === 'log_locked') throw error;
+      if (!isLogError(error) || error.code === 'log_locked') throw error;
       const { message } = error;
       unread.push({ kind, number, folder, error: message });
       process.stderr.write(`actlog: ${kind}/${String(number)}: ${message}\n`);
@@ -153,9 +153,9 @@ export function addReindex(program: Command): void {
   withData(program.command('reindex'))
     .summary('rebuild the rows of plugins from the entries')
     .description(
-      'Deletes what plugins have derived from the entries (counts, usage, indexes) and derives it again. For a ' +
-        'plugin whose rules have changed, or after fsck named plugin rows. Interrupted, it starts over; until ' +
-        'it has come to its end the log does not open. Rows of plugins that are not loaded stay.',
+      'Deletes what plugins have derived from the entries (counts, usage, indexes) and derives it again. Use it after a ' +
+        'plugin changed its rules, or after fsck reported plugin rows. After an interruption it starts over; until ' +
+        'it has finished the log does not open. Rows of plugins that are not loaded are kept.',
     )
     .addOption(logsOption())
     .action(

@@ -2,9 +2,9 @@
 
 import type { RecordableHistogram } from 'node:perf_hooks';
 import Table from 'cli-table3';
-import { CommandError, EXIT } from '../command-line.ts';
+import { CommandError, EXIT, isCommandError } from '../command-line.ts';
 import { Auditor } from '../hammer/auditor.ts';
-import { Client, WrongAnswer } from '../hammer/client.ts';
+import { Client, isWrongAnswer } from '../hammer/client.ts';
 import { load } from '../hammer/load.ts';
 import type { Counted } from '../hammer/load.ts';
 
@@ -43,7 +43,7 @@ export async function hammer(url: string, options: HammerOptions): Promise<numbe
     for (const wrong of counted.wrong) process.stderr.write(`wrong answer: ${wrong}\n`);
     return counted.wrong.length === 0 && counted.appends > 0 ? EXIT.ok : EXIT.failed;
   } catch (error) {
-    if (!(error instanceof WrongAnswer)) throw troubleOf(url, error);
+    if (!isWrongAnswer(error)) throw troubleOf(url, error);
     process.stderr.write(`wrong answer: ${error.message}\n`);
     return EXIT.failed;
   } finally {
@@ -55,7 +55,10 @@ export async function hammer(url: string, options: HammerOptions): Promise<numbe
 async function openAuditor(client: Client): Promise<Auditor> {
   const me = await client.get('/api/v1/me');
   if (me.status !== 200) {
-    throw new CommandError(`the key is not taken: ${String(me.status)} ${me.text}`, EXIT.unknown);
+    throw new CommandError(
+      `the service refused the key: ${String(me.status)} ${me.text}`,
+      EXIT.unknown,
+    );
   }
   const { sandbox } = JSON.parse(me.text) as { sandbox?: boolean };
   return Auditor.open(client, sandbox === true ? 'sandbox' : 'live');
@@ -76,7 +79,7 @@ function tableOf(counted: Counted): string {
   row('receipts checked', receipts, read);
   row('idempotent replays checked', replays);
   row('checkpoints checked', checkpoints);
-  row('asked to wait (429, 503)', deferred);
+  row('asked to retry later (429, 503)', deferred);
   row('wrong answers', counted.wrong.length);
   return table.toString();
 }
@@ -106,6 +109,6 @@ function numberOf(name: string, text: string, least: number, most: number): numb
 /** No connection is no wrong answer: nothing was said. */
 function troubleOf(url: string, error: unknown): unknown {
   const { code, message } = error as { code?: string; message: string };
-  if (error instanceof CommandError || code === undefined) return error;
+  if (isCommandError(error) || code === undefined) return error;
   return new CommandError(`${url} does not answer: ${message || code}`, EXIT.trouble);
 }

@@ -1,7 +1,7 @@
 // `actlog keys`: API keys and the receipt keys of the logs. gateway/API.md §2.2, §3.1.
 
 import { Option, type Command } from 'commander';
-import { ROLES } from '../../plugins/contract/index.ts';
+import { ROLES } from '../../plugins/contract/route.ts';
 import { administer, printTable } from '../administer.ts';
 import {
   acting,
@@ -69,13 +69,12 @@ export function addKeys(program: Command): void {
 function addIssue(keys: Command): void {
   withData(keys.command('issue'))
     .description('Issues an API key. Its text is printed once and stored nowhere.')
-    .requiredOption('--tenant <name>', 'who the key is for; a new name makes a new tenant')
+    .requiredOption('--tenant <name>', 'tenant of the key; a new name creates a new tenant')
     .addOption(kindOption('which log the key writes to').default('sandbox'))
-    .addOption(new Option('--role <role>', 'what it may do').choices([...ROLES]).default('carrier'))
-    .option(
-      '--scope <name...>',
-      'names that plugins of yours may ask of a key; nothing of actlog itself does',
+    .addOption(
+      new Option('--role <role>', 'role of the key').choices([...ROLES]).default('carrier'),
     )
+    .option('--scope <name...>', 'scopes for your own plugins; actlog itself does not check them')
     .option('--expires <time>', 'when it ends: 30d, 12h, or a date')
     .option('--json', 'print JSON')
     .action(
@@ -99,9 +98,9 @@ function addFirst(keys: Command): void {
     .description(
       'Makes the keys of a first start, in a data folder whose logs have entries of tenants and whose folder gateway/ ' +
         'is lost, with all API keys, tenants and subscriptions. Restore it from a backup instead if there is one: ' +
-        'tenants that are made again are others in the log. Stop the server before.',
+        'tenants that are created again are different tenants in the log. Stop the server first.',
     )
-    .requiredOption('--new-keys', 'says that the lost keys and tenants are given up')
+    .requiredOption('--new-keys', 'confirm that the lost keys and tenants are given up')
     .option('--json', 'print JSON')
     .action(
       acting(EXIT.failed, async (options: DataOptions & { json?: boolean }) => {
@@ -143,13 +142,13 @@ function addList(keys: Command): void {
 function addChanges(keys: Command): void {
   withData(keys.command('rotate [key_id]'))
     .description(
-      'Issues the successor of an API key; both work during the grace. With --use, makes a new signing key of that ' +
-        'use: the old one stays published for what it has signed.',
+      'Issues the successor of an API key. Both keys work during the grace period. With --use, makes a new signing key of that ' +
+        'use: the old key stays published, so that its signatures remain verifiable.',
     )
-    .option('--grace <span>', 'how long the old API key goes on working', '7d')
+    .option('--grace <span>', 'how long the old API key continues to work', '7d')
     .option(
       '--expires <time>',
-      'when the new API key ends: 30d, 12h, or a date; never unless given',
+      'when the new API key expires: 30d, 12h, or a date (default: never)',
     )
     .addOption(new Option('--use <use>', 'what the signing key is for').choices(USES))
     .addOption(kindOption('whose signing key', '--log'))
@@ -175,8 +174,8 @@ function addChanges(keys: Command): void {
     );
   withData(keys.command('revoke <id>'))
     .description(
-      'Ends an API key for good, at once. With --use, withdraws the signing key with this kid: it is published no ' +
-        'more, and nothing that it signed holds; where it is the one that signs, a new one takes its place.',
+      'Revokes an API key at once and for good. With --use, revokes the signing key with this kid: it is published no ' +
+        'more, and all its signatures become invalid. If it is the current key, a new one replaces it.',
     )
     .addOption(new Option('--use <use>', 'what the signing key is for').choices(USES))
     .addOption(kindOption('whose signing key', '--log'))
@@ -210,8 +209,8 @@ function addReceiptKeys(keys: Command): void {
     );
   withData(keys.command('revoke-receipt <kid>'))
     .description(
-      'Declares a receipt key revoked. Its older entries hold from then on by their inclusion proofs only; ' +
-        'when it is the key in force, a new one takes its place.',
+      'Declares a receipt key revoked. Its older entries are then valid only with their inclusion proofs. ' +
+        'If it is the current key, a new one replaces it.',
     )
     .addOption(kindOption('whose key', '--log').makeOptionMandatory())
     .action(

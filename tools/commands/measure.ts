@@ -24,11 +24,11 @@ export function addMeasures(program: Command): void {
     .command('bench')
     .summary('measure the log against bare baselines')
     .description(
-      'Measures what the log must reach, each figure as a ratio to a bare baseline of the same run. Exits 0 ' +
+      'Measures the required figures, each as a ratio to a bare baseline in the same run. Exits 0 ' +
         'when every figure is met, 1 when not, 2 for a name it does not know.',
     )
-    .option('--only <name>', 'a measurement or figure, or how its name begins')
-    .option('--quick', 'small sizes: shows that it runs, proves nothing')
+    .option('--only <name>', 'a measurement or figure, or a prefix of its name')
+    .option('--quick', 'small sizes: checks that the benchmark runs, the figures mean nothing')
     .option('--json', 'JSON alone, without the table')
     .action(
       acting(EXIT.failed, async (options: BenchCommand) => {
@@ -38,13 +38,13 @@ export function addMeasures(program: Command): void {
     );
   program
     .command('hammer <address>')
-    .summary('put load on a service and hold it to what it said')
+    .summary('put load on a service and check its answers')
     .description(
       'Appends and reads at a rate, and compares every answer with the ones before: receipts, proofs, ' +
         'checkpoints. Exits 0 when every answer was right, 1 when one was wrong.',
     )
-    .requiredOption('--key <key>', 'API key; its kind says which log is hammered')
-    .option('--rate <number>', 'appends a second; 0 is as many as come back', '0')
+    .requiredOption('--key <key>', 'API key; its kind decides which log is used')
+    .option('--rate <number>', 'appends a second; 0: as many as the service answers', '0')
     .option('--connections <number>', 'connections, a quarter of them reading', '16')
     .option('--seconds <number>', 'how long', '10')
     .option('--json', 'print JSON')

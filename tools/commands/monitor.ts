@@ -15,24 +15,36 @@ export function addMonitor(program: Command): void {
         'entry (rules, signatures, links, map roots), compares every checkpoint with those before it and hash tiles ' +
         'with the entries, and follows each log and its successors. The address is a service, one log of it, or a prefix with a checkpoint.',
     )
-    .option('--once', 'one look up to the newest checkpoints, then exit; the clock is not judged')
     .option(
-      '--state <folder>',
-      'where cursors, pinned keys and findings are kept',
-      'actlog-monitor',
+      '--once',
+      'check once up to the newest checkpoints, then exit; checkpoint times are not compared with the clock',
     )
+    .option('--state <folder>', 'folder for cursors, pinned keys and findings', 'actlog-monitor')
     .addOption(logsOption())
     .option('--vkey <vkey...>', 'verifier keys of the logs, as C2SP writes them')
-    .option('--kit <file>', 'offline verification kit that has them; kept earlier, or an address')
-    .option('--interval <span>', 'between two looks', '10s')
+    .option(
+      '--kit <file>',
+      'offline verification kit with these keys: a file kept earlier, or an address',
+    )
+    .option('--interval <span>', 'interval between two checks', '10s')
     .option('--json', 'one JSON object a line')
-    .option('--watch <key...>', 'tell of new entries on these chains, such as \'["session","…"]\'')
-    .option('--webhook <url>', 'post findings, watched entries and lasting trouble to this address')
-    .option('--policy <file>', 'tell when checkpoints lack the quorum of this C2SP tlog-policy')
-    .option('--max-cosignature-age <span>', 'or when that quorum is older than this', '15m')
-    .option('--cosign <name>', 'cosign what is checked, with a key named <name>/map')
-    .option('--cosign-key <file>', 'its key; made on first use, in the state folder unless given')
-    .option('--cosign-serve <host:port>', 'where logs ask for it (tlog-witness)', '127.0.0.1:8091')
+    .option('--watch <key...>', 'report new entries of these chains, such as \'["session","…"]\'')
+    .option(
+      '--webhook <url>',
+      'post findings, watched entries and lasting failures to this address',
+    )
+    .option('--policy <file>', 'report checkpoints without the quorum of this C2SP tlog-policy')
+    .option('--max-cosignature-age <span>', 'also report a quorum that is older than this', '15m')
+    .option('--cosign <name>', 'cosign checked checkpoints, with a key named <name>/map')
+    .option(
+      '--cosign-key <file>',
+      'file of the cosigning key, made on first use (default: in the state folder)',
+    )
+    .option(
+      '--cosign-serve <host:port>',
+      'address to listen on for cosigning requests (tlog-witness)',
+      '127.0.0.1:8091',
+    )
     .addHelpText(
       'after',
       `

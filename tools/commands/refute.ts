@@ -16,7 +16,7 @@ interface RefuteOptions extends TrustOptions {
 export function addRefute(program: Command): void {
   program
     .command('refute <receipt> <document>')
-    .summary('prove by a receipt that an absence document lies')
+    .summary('prove with a receipt that an absence document is false')
     .description(
       'Checks both, and whether the document denies the entry of the receipt: on its chain, in its window, in ' +
         'its tree or one that grew from it. The log has signed both, so together they prove to anybody that it lied.',
@@ -24,16 +24,16 @@ export function addRefute(program: Command): void {
     .option('--kit <file>', 'the offline verification kit to trust')
     .option(
       '--url <address>',
-      'service to fetch missing proofs from, and the kit where none is given',
+      'service to fetch missing proofs from, and the kit unless --kit is given',
     )
-    .option('--proof <file>', 'tlog-proof that came beside the receipt')
+    .option('--proof <file>', 'tlog-proof of the receipt')
     .option('--consistency <file>', 'answer of proof/consistency between the two checkpoints')
     .option('--chain <kind=members...>', 'chain kinds that entry types declare')
-    .option('--out <file>', 'where the proof goes; standard output unless given')
+    .option('--out <file>', 'file for the proof (default: standard output)')
     .addHelpText(
       'after',
       `
-Exits 3 when the lie is proven, 0 when the document does not deny the receipt, 2 when that cannot be told.
+Exits 3 when the contradiction is proven, 0 when the document does not deny the receipt, 2 when this cannot be decided.
 
   actlog refute receipt.json absent.json --kit kit.json --url $BASE > lie.json`,
     )
@@ -43,7 +43,7 @@ Exits 3 when the lie is proven, 0 when the document does not deny the receipt, 2
 async function run(receipt: string, document: string, options: RefuteOptions): Promise<number> {
   const { refute } = await import('../refute/refute.ts');
   const { pathsOf } = await import('../refute/paths.ts');
-  const { LogError, originsOf, parsedOf, recogniseDocuments, Unanswerable } =
+  const { isLogError, isUnanswerable, originsOf, parsedOf, recogniseDocuments } =
     await import('../../plugins/verifiers.ts');
   /** A file that cannot be read proves nothing either way. */
   const recognised = async (file: string): Promise<Shown | undefined> => {
@@ -52,9 +52,8 @@ async function run(receipt: string, document: string, options: RefuteOptions): P
       const documents = recogniseDocuments(bytes);
       return documents.length === 1 ? documents[0] : undefined;
     } catch (error) {
-      if (!(error instanceof LogError || error instanceof Unanswerable)) throw error;
-      const json =
-        error instanceof LogError ? 'INVALID: this is not JSON as receipts have it: ' : '';
+      if (!(isLogError(error) || isUnanswerable(error))) throw error;
+      const json = isLogError(error) ? 'INVALID: this is not JSON as receipts have it: ' : '';
       throw new CommandError(`${file}: ${json}${error.message}`, EXIT.unknown);
     }
   };

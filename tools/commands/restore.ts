@@ -24,13 +24,13 @@ interface RestoreCommand extends DataOptions {
 /** Declares the command. */
 export function addRestore(program: Command): void {
   withData(program.command('restore'))
-    .summary('catch a restored backup up, or open a successor log')
+    .summary('bring a restored backup up to date, or open a successor log')
     .description(
-      'A database that stands behind its checkpoint file does not open: writing on would fork the log. ' +
-        'Stop the server, then either catch it up from a mirror that has the entries since, or open a successor.',
+      'A database that is behind its checkpoint register does not open, because appending to it would fork the log. ' +
+        'Stop the server, then either restore the missing entries from a mirror, or open a successor log.',
     )
     .addOption(kindOption('which log', '--log').makeOptionMandatory())
-    .option('--number <n>', 'its number; the newest unless given')
+    .option('--number <n>', 'number of the log (default: the newest)')
     .option(
       '--from <mirror>',
       'a service, an export folder, or the C2SP prefix of the log: an address or a folder',

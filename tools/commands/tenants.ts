@@ -14,10 +14,10 @@ interface ListedTenant {
 export function addTenants(program: Command): void {
   const tenants = program
     .command('tenants')
-    .summary('list tenants and what logs call them')
+    .summary('list tenants and their references in the logs')
     .description('The tenants of a data folder.');
   withData(tenants.command('list'))
-    .description('Lists the tenants with the names that the logs know them by.')
+    .description('Lists the tenants with their tenant_ref in each log.')
     .option('--json', 'print JSON')
     .action(
       acting(EXIT.failed, async (options: DataOptions & { json?: boolean }) => {
@@ -39,11 +39,11 @@ export function addTenants(program: Command): void {
     );
   const clock = program
     .command('clock')
-    .summary('vouch for the clock after it jumped')
+    .summary('confirm the clock after it jumped')
     .description('The clock that the logs take their times from.');
   withData(clock.command('confirm'))
     .description(
-      'Vouches for the wall clock of a running server after it jumped: appends go on from then on.',
+      'Confirms the wall clock of a running server after it jumped. The logs then take entries again.',
     )
     .action(
       acting(EXIT.failed, async (options: DataOptions) => {

@@ -28,27 +28,27 @@ export function addVerify(program: Command): void {
     .description(
       'Checks a receipt, an answer that holds one, an absence document, an AIR export, a COSE message, a ' +
         'report or exhibit pack, a tlog-proof, the proof of a clearing slot, a checkpoint or a kit: a file, an address, or - for ' +
-        'standard input. What it is shows by its content. Nothing is asked of the service when --kit is a file.',
+        'standard input. The kind of document is recognised by its content. With a file as --kit, no request is sent to the service.',
     )
     .option(
       '--kit <file>',
-      'the offline verification kit to trust; kept from the service, or an address',
+      'the offline verification kit to trust: a file kept earlier, or an address',
     )
-    .option(
-      '--url <address>',
-      'fetch the kit of this service now, and so trust its operator for it',
-    )
+    .option('--url <address>', 'fetch the kit of this service now, and trust its operator for it')
     .option(
       '--policy <file>',
       "witness policy (C2SP tlog-policy) of your own, in place of the kit's",
     )
-    .option('--origin <origin>', 'the log that it must be of, when the kit has several')
-    .option('--proof <file>', 'tlog-proof that came beside a receipt')
-    .option('--receipt <file>', 'receipt or entry that a tlog-proof is of')
+    .option('--origin <origin>', 'origin of the log, if the kit has several')
+    .option('--proof <file>', 'tlog-proof of the receipt')
+    .option('--receipt <file>', 'receipt or entry of the tlog-proof')
     .option('--key <json>', 'absence: the chain you ask about, such as ["session","…"]')
     .option('--from <time>', 'absence: first moment of the window, ms or a date')
     .option('--to <time>', 'absence: last moment of the window')
-    .option('--after <index>', 'absence: of a further page, the last entry of the page before')
+    .option(
+      '--after <index>',
+      'absence: for a further page, the index of the last entry of the previous page',
+    )
     .option('--as-asked', 'absence: take the question from the document, and print it')
     .option('--chain <kind=members...>', 'absence: chain kinds that entry types declare')
     .option('--json', 'print JSON')
@@ -56,18 +56,18 @@ export function addVerify(program: Command): void {
       'after',
       `
 Documents of plugins that the environment variable PLUGINS names are checked by these plugins.
-Exits 0 when everything that is shown holds, 1 when something does not, 2 when that cannot be told.
+Exits 0 when every document is valid, 1 when one is invalid, 2 when this cannot be decided.
 
   curl -s $BASE/export/offline-verify-kit.json > kit.json     once, and keep it
   actlog verify receipt.json --kit kit.json
-  actlog verify "$BASE/r/$ENTRY_ID"                           trusts the operator's kit, and says so
+  actlog verify "$BASE/r/$ENTRY_ID"                           trusts the operator's kit
   actlog verify absent.json --kit kit.json --key '["session","…"]' --from 2026-05-01 --to 2026-05-02`,
     )
     .action(acting(EXIT.unknown, verify));
 }
 
 async function verify(what: string, options: VerifyOptions): Promise<number> {
-  const { isLogError, recogniseDocuments, Unanswerable } =
+  const { isLogError, isUnanswerable, recogniseDocuments } =
     await import('../../plugins/verifiers.ts');
   const { readKit } = await import('../verify/trust.ts');
   const address = /^https?:\/\//.test(what) ? answerAddress(new URL(what)) : null;
@@ -77,7 +77,7 @@ async function verify(what: string, options: VerifyOptions): Promise<number> {
   try {
     documents = recogniseDocuments(bytes, by);
   } catch (error) {
-    if (error instanceof Unanswerable) throw new CommandError(error.message, EXIT.unknown);
+    if (isUnanswerable(error)) throw new CommandError(error.message, EXIT.unknown);
     if (!isLogError(error)) throw error;
     throw new CommandError(`INVALID: this is not JSON as receipts have it: ${error.message}`);
   }
@@ -141,7 +141,7 @@ function askedAbout(
   if (chosen.length === 1 || (chosen.length > 1 && asAsked === true)) return chosen;
   const hint =
     asked === null
-      ? 'say by --key which you ask about'
+      ? 'choose one with --key'
       : chosen.length === 0
         ? `none is about ${asked}`
         : // After a successor log each has a part of the window, and no question of the caller's fits both.
@@ -184,7 +184,7 @@ async function checkOne(
   options: VerifyOptions,
   by: readonly Verifier[],
 ): Promise<number> {
-  const { checkDocument, logOfDocument, originsOf, STRANGE_LOG, Unanswerable } =
+  const { checkDocument, isUnanswerable, logOfDocument, originsOf, STRANGE_LOG, Unanswerable } =
     await import('../../plugins/verifiers.ts');
   const { trustOf } = await import('../verify/trust.ts');
   const { native } = await import('../../log/index.ts');
@@ -218,7 +218,7 @@ async function checkOne(
       options,
     );
   } catch (error) {
-    if (!(error instanceof Unanswerable)) throw error;
+    if (!isUnanswerable(error)) throw error;
     throw new CommandError(`${error.message}${hintOf(error.needs, shown)}`, EXIT.unknown);
   }
 }
@@ -331,7 +331,7 @@ interface VectorsOptions {
 export function addVectors(program: Command): void {
   program
     .command('vectors <file>')
-    .summary('say the verdict on each test vector of a file')
+    .summary('print the verdict on each test vector of a file')
     .description(
       'A file of Ed25519 signatures (an array of {number, key, msg, sig}, hex except the message) or of ' +
         'absence documents (the form of test/vectors/absence.json). One line of JSON for each.',

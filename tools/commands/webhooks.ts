@@ -18,14 +18,14 @@ interface ListedLetter {
 export function addWebhooks(program: Command): void {
   const webhooks = program
     .command('webhooks')
-    .summary('list and replay webhooks that were given up')
+    .summary('list and replay undelivered webhooks')
     .description(
       'Webhooks that were given up after their last attempt, or because their receiver is gone. They are kept for ' +
         '30 days. Works through the server that holds the data folder, or on the folder itself when none runs.',
     );
   withData(webhooks.command('list'))
     .description('Lists them, without their addresses.')
-    .option('--limit <n>', 'at most so many', '1000')
+    .option('--limit <n>', 'maximum number of messages', '1000')
     .option('--json', 'print JSON')
     .action(
       acting(EXIT.failed, async (options: DataOptions & { limit: string; json?: boolean }) => {
@@ -47,7 +47,7 @@ export function addWebhooks(program: Command): void {
     );
   withData(webhooks.command('replay [message]'))
     .description(
-      'Tries a message again from its first attempt on, to everyone for whom it was given up; a subscription that ' +
+      'Sends a message again, with all attempts, to every subscription that did not get it; a subscription that ' +
         'was disabled is enabled again.',
     )
     .option('--all', 'every message')

@@ -7,7 +7,7 @@ import type { Json, JsonObject } from '../../log/index.ts';
 import type { Presented } from '../../plugins/require-receipt/header.ts';
 
 const DERIVED: readonly string[] = [
-  ...['entry_hash', 'permalink', 'verify_url', 'disclosures', 'log'],
+  ...['entry_hash', 'permalink', 'verify_url', 'disclosures', 'log', 'ignored'],
 ];
 
 /** Forgeries of a valid receipt, by what is forged. */

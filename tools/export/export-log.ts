@@ -4,8 +4,8 @@
 
 import {
   equal,
+  isLogError,
   leafHash,
-  LogError,
   native,
   openCheckpoint,
   parseCheckpoint,
@@ -202,7 +202,7 @@ async function checkKept(
   try {
     checkConsistency(native, { from, to, fromRoot, toRoot, path });
   } catch (error) {
-    if (!(error instanceof LogError)) throw error;
+    if (!isLogError(error)) throw error;
     throw new CommandError(
       `the log does not show that it grew from what ${files.folder} has of it. If both notes are signed by ` +
         `its key and "actlog monitor" finds the same, they prove a fork:\n\n${keptNote}\n${note}`,

@@ -11,10 +11,17 @@ export interface Answer {
   readonly retry_after_s: number;
 }
 
+const BRAND = Symbol.for('actlog.WrongAnswer');
+
 /** What a service said that cannot be right. The message has everything that proves it. */
 export class WrongAnswer extends Error {
   override readonly name = 'WrongAnswer';
+  readonly [BRAND] = true;
 }
+
+/** Whether a thrown value is a `WrongAnswer`. */
+export const isWrongAnswer = (thrown: unknown): thrown is WrongAnswer =>
+  thrown instanceof Error && BRAND in thrown;
 
 /** A keep-alive client; rejects with the error of the connection when there is no answer. */
 export class Client {

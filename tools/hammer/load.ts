@@ -5,7 +5,7 @@ import { createHistogram } from 'node:perf_hooks';
 import type { RecordableHistogram } from 'node:perf_hooks';
 import { expect, toldOf } from './auditor.ts';
 import type { Auditor, Told } from './auditor.ts';
-import { WrongAnswer } from './client.ts';
+import { isWrongAnswer, WrongAnswer } from './client.ts';
 import type { Client } from './client.ts';
 
 /** The path that is written to: a classification is the main job. */
@@ -70,7 +70,7 @@ export async function load(
       try {
         await work();
       } catch (error) {
-        if (!(error instanceof WrongAnswer)) throw error;
+        if (!isWrongAnswer(error)) throw error;
         wrong.push(error.message);
       }
     }

@@ -3,7 +3,13 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
-import { MAX_NOTE_BYTES, MirrorMissing, MirrorTrouble, TiledMirror } from './tiled.ts';
+import {
+  isMirrorTrouble,
+  MAX_NOTE_BYTES,
+  MirrorMissing,
+  MirrorTrouble,
+  TiledMirror,
+} from './tiled.ts';
 
 /** How a mirror is read. */
 export interface HttpMirrorOptions {
@@ -97,7 +103,7 @@ export class HttpMirror extends TiledMirror {
         after_ms: 1000 * Number(headers['retry-after'] ?? 0) || 0,
       };
     } catch (error) {
-      if (error instanceof MirrorTrouble) throw error;
+      if (isMirrorTrouble(error)) throw error;
       return { trouble: (error as Error).message, passing: true, after_ms: 0 };
     }
   }

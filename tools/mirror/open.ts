@@ -5,7 +5,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Mirror } from '../../log/operate.ts';
 import { CommandError, EXIT } from '../command-line.ts';
-import { MAX_NOTE_BYTES, MirrorTrouble, TiledMirror } from './tiled.ts';
+import { isMirrorTrouble, MAX_NOTE_BYTES, MirrorTrouble, TiledMirror } from './tiled.ts';
 
 /** A folder that somebody copied a log into. */
 export class FolderMirror extends TiledMirror {
@@ -73,7 +73,7 @@ export async function openMirror(name: string, wanted: Wanted): Promise<OpenMirr
       if (origin === wanted.origin) return mirror;
       seen.push(`${place} is of ${JSON.stringify(origin.slice(0, 100))}`);
     } catch (error) {
-      if (!(error instanceof MirrorTrouble)) throw error;
+      if (!isMirrorTrouble(error)) throw error;
       if (!/has no file|HTTP 404/.test(error.message)) exit = EXIT.failed;
       seen.push(error.message);
     }

@@ -12,13 +12,23 @@ export const MAX_NOTE_BYTES = 256 * 1024;
 const MAX_BUNDLE_BYTES = TILE_WIDTH * (65_535 + 2);
 const MAX_TILE_BYTES = TILE_WIDTH * 32;
 
+const MIRROR_TROUBLE_BRAND = Symbol.for('actlog.MirrorTrouble');
+
 /** A mirror that does not answer, or with something that cannot be what was asked for. Proves nothing. */
 export class MirrorTrouble extends Error {
   override readonly name = 'MirrorTrouble';
+  readonly [MIRROR_TROUBLE_BRAND] = true;
 }
+
+/** Whether a thrown value is a `MirrorTrouble`. */
+export const isMirrorTrouble = (thrown: unknown): thrown is MirrorTrouble =>
+  thrown instanceof Error && MIRROR_TROUBLE_BRAND in thrown;
+
+const MIRROR_MISSING_BRAND = Symbol.for('actlog.MirrorMissing');
 
 /** A tile or a bundle that the mirror says it does not have. */
 export class MirrorMissing extends MirrorTrouble {
+  readonly [MIRROR_MISSING_BRAND] = true;
   /** As C2SP tlog-tiles names it. */
   readonly path: string;
 
@@ -27,6 +37,10 @@ export class MirrorMissing extends MirrorTrouble {
     this.path = path;
   }
 }
+
+/** Whether a thrown value is a `MirrorMissing`. */
+export const isMirrorMissing = (thrown: unknown): thrown is MirrorMissing =>
+  thrown instanceof Error && MIRROR_MISSING_BRAND in thrown;
 
 /** A tile cut to its width. */
 export function tileOf(bytes: Uint8Array, width: number, path: string): Uint8Array {

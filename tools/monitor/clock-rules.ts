@@ -1,7 +1,7 @@
 // The rules that depend on the clock of the monitor (log/FORMAT.md §7): times of map heads and of checkpoints, and
 // whether a checkpoint is cosigned as a policy asks.
 
-import { countQuorum, FORMAT, LogError, native, openCheckpoint } from '../../log/index.ts';
+import { countQuorum, FORMAT, isLogError, native, openCheckpoint } from '../../log/index.ts';
 import { Finding } from './finding.ts';
 import type { Policy } from '../../log/index.ts';
 import { quorumTime } from '../../log/operate.ts';
@@ -93,7 +93,7 @@ export function judgeCosignatures(
     const ages = `${String(age)} ms ago, the limit is ${String(max_age_ms)}`;
     return { problem: 'too_old', detail: `the quorum cosigned ${of} ${ages}` };
   } catch (error) {
-    if (!(error instanceof LogError)) throw error;
+    if (!isLogError(error)) throw error;
     return { problem: 'bad_cosignature', detail: error.message };
   }
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import {
   IDLE_MS,
   isJsonObject,
-  LogError,
+  isLogError,
   makeFolder,
   parseJson,
   removeLeftovers,
@@ -111,7 +111,7 @@ function objectIn(bytes: Uint8Array): JsonObject | null {
     const value = parseJson(bytes, { maxBytes: bytes.length + 1 });
     return isJsonObject(value) ? value : null;
   } catch (error) {
-    if (error instanceof LogError) return null;
+    if (isLogError(error)) return null;
     throw error;
   }
 }

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   checkInclusion,
   equal,
-  LogError,
+  isLogError,
   native,
   TILE_WIDTH,
   toBase64,
@@ -29,7 +29,7 @@ import {
   tileWidth,
 } from '../../log/operate.ts';
 import type { HashReader, Mirror, Violation } from '../../log/operate.ts';
-import { MirrorMissing, MirrorTrouble } from '../mirror/tiled.ts';
+import { isMirrorMissing, isMirrorTrouble, MirrorTrouble } from '../mirror/tiled.ts';
 import { Finding, hiddenEntry, shownEntry } from './finding.ts';
 import type { Evidence, Prefix, ShownEntry } from './finding.ts';
 import type { KeptMirror } from './kept-mirror.ts';
@@ -48,8 +48,11 @@ export interface Reading {
   readonly keys: readonly ReceiptKey[];
 }
 
+const BRAND = Symbol.for('actlog.Torn');
+
 /** Entries that were wrong at a first look and right at a second one: read again before it is a finding. */
 export class Torn extends MirrorTrouble {
+  readonly [BRAND] = true;
   readonly finding: Finding;
 
   constructor(mirror: string, finding: Finding) {
@@ -57,6 +60,10 @@ export class Torn extends MirrorTrouble {
     this.finding = finding;
   }
 }
+
+/** Whether a thrown value is a `Torn`. */
+export const isTorn = (thrown: unknown): thrown is Torn =>
+  thrown instanceof Error && BRAND in thrown;
 
 /** Runs a computation over the tree of a note. */
 type Tree = <T>(compute: (hashes: HashReader) => T) => Promise<T>;
@@ -239,7 +246,7 @@ function signerOf(bytes: Uint8Array, index: number, { head, keys }: Reading): Re
     if (key === undefined) return null;
     return native.verify(publicKeyOfJwk(key.jwk), message, signature) ? key : null;
   } catch (error) {
-    if (error instanceof LogError) return null;
+    if (isLogError(error)) return null;
     throw error;
   }
 }
@@ -353,11 +360,11 @@ class Gathering {
     try {
       return await this.#inTime(attempt);
     } catch (error) {
-      if (error instanceof MirrorTrouble) {
-        this.withheld.push(error instanceof MirrorMissing ? error.path : error.message);
+      if (isMirrorTrouble(error)) {
+        this.withheld.push(isMirrorMissing(error) ? error.path : error.message);
         return null;
       }
-      if (error instanceof LogError) return null;
+      if (isLogError(error)) return null;
       throw error;
     }
   }

@@ -69,9 +69,12 @@ export interface Evidence {
   readonly clock_ms?: number;
 }
 
+const BRAND = Symbol.for('actlog.Finding');
+
 /** A broken rule. */
 export class Finding extends Error {
   override readonly name = 'Finding';
+  readonly [BRAND] = true;
   readonly rule: FindingRule;
   /**
    * `signed`: the log's own signatures prove it to anybody. `observed`: it is what this monitor was
@@ -87,6 +90,10 @@ export class Finding extends Error {
     this.evidence = evidence;
   }
 }
+
+/** Whether a thrown value is a `Finding`. */
+export const isFinding = (thrown: unknown): thrown is Finding =>
+  thrown instanceof Error && BRAND in thrown;
 
 /** An entry for a finding: as text where its bytes are UTF-8, so that its hash can always be computed. */
 export function shownEntry(

@@ -2,16 +2,16 @@
 // checked on threads while the replay goes on and the next bundles are fetched.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { equal, LogError, native, TILE_WIDTH, toBase64, toHex } from '../../log/index.ts';
+import { equal, isLogError, native, TILE_WIDTH, toBase64, toHex } from '../../log/index.ts';
 import type { ReceiptKey } from '../../log/index.ts';
 import {
+  isViolation,
   originParts,
   Replay,
   rootAt,
   SignatureChecks,
   textOfEntry,
   tileWidth,
-  Violation,
 } from '../../log/operate.ts';
 import type {
   Closing,
@@ -20,12 +20,13 @@ import type {
   Predecessor,
   Replayed,
   VerifyPool,
+  Violation,
 } from '../../log/operate.ts';
-import { entriesAhead, MirrorMissing, MirrorTrouble } from '../mirror/tiled.ts';
+import { entriesAhead, isMirrorMissing, isMirrorTrouble, MirrorTrouble } from '../mirror/tiled.ts';
 import { Carried, type EarlierLog, type FindEarlier } from './carried.ts';
 import { judgeDelay, judgeHead, type Polled } from './clock-rules.ts';
 import type { Cursor, CursorFiles } from './cursor.ts';
-import { findingOf, openEntry, prefixFinding, Torn, type Reading } from './evidence.ts';
+import { findingOf, isTorn, openEntry, prefixFinding, type Reading } from './evidence.ts';
 import { Finding, type ShownEntry } from './finding.ts';
 import { KeptMirror } from './kept-mirror.ts';
 import { overLeaves, type LeafHashes } from './leaf-hashes.ts';
@@ -171,7 +172,7 @@ export class Follower implements EarlierLog {
     try {
       return toHex(rootAt(leaves, native, size));
     } catch (error) {
-      if (error instanceof LogError) return null;
+      if (isLogError(error)) return null;
       throw error;
     }
   }
@@ -192,7 +193,7 @@ export class Follower implements EarlierLog {
     const n = Math.floor(index / TILE_WIDTH);
     const bundle = this.#mirror.bundle(n, tileWidth(this.#seen?.size ?? 0, 0, n));
     const entries = await bundle.catch((error: unknown) => {
-      if (error instanceof MirrorTrouble) return [];
+      if (isMirrorTrouble(error)) return [];
       throw error;
     });
     return entries[index % TILE_WIDTH] ?? null;
@@ -308,8 +309,8 @@ export class Follower implements EarlierLog {
       this.#options.notices?.checked();
     } catch (error) {
       // What was taken so far still counts: the next attempt goes on behind it.
-      if (error instanceof MirrorTrouble) throw error;
-      const finding = error instanceof Violation ? await this.#findingOf(error, head) : error;
+      if (isMirrorTrouble(error)) throw error;
+      const finding = isViolation(error) ? await this.#findingOf(error, head) : error;
       this.#options.notices?.dropped();
       this.#leaves.drop();
       this.#carried.drop();
@@ -392,8 +393,8 @@ export class Follower implements EarlierLog {
 
 /** What it comes to when a read goes wrong in the same way each time; null for what may pass. */
 function lastingFinding(error: unknown, { note }: Noted): Finding | null {
-  if (error instanceof Torn) return error.finding;
-  if (!(error instanceof MirrorMissing)) return null;
+  if (isTorn(error)) return error.finding;
+  if (!isMirrorMissing(error)) return null;
   return new Finding('tile_missing', `${error.path} is not served: ${error.message}`, 'observed', {
     notes: [note],
     entries: [],
@@ -420,7 +421,7 @@ async function replayAtRest(options: FollowerOptions, leaves: LeafHashes): Promi
       resumed !== null && resumed.opening !== null && (await leaves.kept()) >= resumed.size;
     if (whole) return resumed;
   } catch (error) {
-    if (!(error instanceof LogError)) throw error;
+    if (!isLogError(error)) throw error;
   }
   return new Replay(replay);
 }

@@ -8,11 +8,11 @@ import { tileWidth } from '../../log/operate.ts';
 import type { VerifyPool } from '../../log/operate.ts';
 import { CommandError, EXIT } from '../command-line.ts';
 import type { HttpMirror } from '../mirror/http.ts';
-import { MirrorMissing, MirrorTrouble } from '../mirror/tiled.ts';
+import { isMirrorMissing, isMirrorTrouble } from '../mirror/tiled.ts';
 import { progress } from '../progress.ts';
 import type { Polled } from './clock-rules.ts';
 import { CursorFiles, type Cursor } from './cursor.ts';
-import { Finding, findingDocument } from './finding.ts';
+import { findingDocument, isFinding } from './finding.ts';
 import { Follower, type End, type LookOptions, type Missing } from './follower.ts';
 import { judgeCosignatures, type Freshness, type Unwitnessed } from './clock-rules.ts';
 import { KeyUses } from './key-uses.ts';
@@ -138,7 +138,7 @@ export class Line {
 
   /** Whether a log that is not closed is not served: it may have been lost. */
   #isGone(log: Followed, error: unknown): boolean {
-    const missing = error instanceof MirrorMissing && error.path === 'checkpoint';
+    const missing = isMirrorMissing(error) && error.path === 'checkpoint';
     return missing && log.follower?.closed === false;
   }
 
@@ -297,11 +297,11 @@ export class Line {
     } catch (error) {
       if (signal.aborted) return 'ok';
       const name = this.#nameOf(log.number);
-      if (error instanceof MirrorTrouble) {
+      if (isMirrorTrouble(error)) {
         report.trouble(name, error.message);
         return 'trouble';
       }
-      if (!(error instanceof Finding)) throw error;
+      if (!isFinding(error)) throw error;
       const { origin = name, vkey = '' } = log.follower ?? {};
       const files = this.#files(log.number);
       const document = findingDocument(error, { origin, vkey }, Date.now());

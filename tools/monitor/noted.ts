@@ -1,7 +1,7 @@
 // A checkpoint with the note that it stands in. A note that the pinned key has not signed proves nothing;
 // one that it has signed, everything. C2SP signed-note, tlog-checkpoint.
 
-import { LogError, native, parseCheckpoint, parseVkey } from '../../log/index.ts';
+import { isLogError, native, parseCheckpoint, parseVkey } from '../../log/index.ts';
 import { openNote } from '../../log/operate.ts';
 import type { Checkpoint } from '../../log/operate.ts';
 import { MirrorTrouble } from '../mirror/tiled.ts';
@@ -22,7 +22,7 @@ export function openNoted(
   try {
     ({ text } = openNote(native, note, [parseVkey(native, vkey)]));
   } catch (error) {
-    if (!(error instanceof LogError)) throw error;
+    if (!isLogError(error)) throw error;
     throw new MirrorTrouble(`${mirror}/checkpoint is not signed by ${origin}: ${error.message}`);
   }
   const evidence = { notes: [note], entries: [] };
@@ -37,7 +37,7 @@ export function openNoted(
     }
     return { ...checkpoint, note };
   } catch (error) {
-    if (!(error instanceof LogError)) throw error;
+    if (!isLogError(error)) throw error;
     throw new Finding('checkpoint_form', error.message, 'signed', evidence);
   }
 }

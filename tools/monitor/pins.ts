@@ -2,9 +2,9 @@
 // first use. Once pinned, it never changes: another key is another log.
 
 import { readFile } from 'node:fs/promises';
-import { isJsonObject, LogError, native, parseJson, parseVkey } from '../../log/index.ts';
+import { isJsonObject, isLogError, native, parseJson, parseVkey } from '../../log/index.ts';
 import type { Json, Kind } from '../../log/index.ts';
-import { CommandError, EXIT } from '../command-line.ts';
+import { CommandError, EXIT, isCommandError } from '../command-line.ts';
 import { fetchText, MAX_KIT_BYTES } from '../fetch-text.ts';
 import { MirrorTrouble } from '../mirror/tiled.ts';
 
@@ -56,7 +56,7 @@ function checked(vkey: string): string {
     parseVkey(native, vkey);
     return vkey;
   } catch (error) {
-    if (!(error instanceof LogError)) throw error;
+    if (!isLogError(error)) throw error;
     throw new CommandError(`--vkey ${vkey}: ${error.message}`, EXIT.unknown);
   }
 }
@@ -66,7 +66,7 @@ async function fetched(url: URL): Promise<string> {
   try {
     return await fetchText(url, MAX_KIT_BYTES);
   } catch (error) {
-    throw error instanceof CommandError ? new MirrorTrouble(error.message) : error;
+    throw isCommandError(error) ? new MirrorTrouble(error.message) : error;
   }
 }
 

@@ -3,7 +3,7 @@
 import { LOG_KINDS } from '../../log/index.ts';
 import type { Kind } from '../../log/index.ts';
 import { CommandError, EXIT } from '../command-line.ts';
-import { MirrorTrouble } from '../mirror/tiled.ts';
+import { isMirrorTrouble } from '../mirror/tiled.ts';
 import { HttpMirror } from '../mirror/http.ts';
 import type { HttpMirrorOptions } from '../mirror/http.ts';
 
@@ -50,7 +50,7 @@ export async function placeOf(
 
 /** Who does not answer is taken for a service, and asked again as one. */
 function silence(error: unknown): null {
-  if (error instanceof MirrorTrouble) return null;
+  if (isMirrorTrouble(error)) return null;
   throw error;
 }
 

@@ -9,7 +9,7 @@ import { randomInt } from 'node:crypto';
 import { equal, native, TILE_WIDTH, toBase64 } from '../../log/index.ts';
 import { HASH_BYTES, rootAt, TILE_HEIGHT, tilePath, tileWidth } from '../../log/operate.ts';
 import type { Mirror } from '../../log/operate.ts';
-import { Finding } from './finding.ts';
+import { Finding, isFinding } from './finding.ts';
 import { overLeaves } from './leaf-hashes.ts';
 import type { LeafHashes } from './leaf-hashes.ts';
 import type { Noted } from './noted.ts';
@@ -61,7 +61,7 @@ export class TileChecks {
       const results = await Promise.allSettled(few.map((place) => this.#compare(place, head)));
       const failed = results.filter((result) => result.status === 'rejected');
       // A wrong tile says more than one that could not be read.
-      const found = failed.find(({ reason }) => reason instanceof Finding) ?? failed[0];
+      const found = failed.find(({ reason }) => isFinding(reason)) ?? failed[0];
       if (found !== undefined) throw found.reason;
     }
     this.#checked = head.size;

@@ -1,6 +1,6 @@
 // Chains that somebody watches: each new entry on one of them is told with its receipt.
 
-import { checkKey, isJsonObject, LogError, parseJson, toHex } from '../../log/index.ts';
+import { checkKey, isJsonObject, isLogError, parseJson, toHex } from '../../log/index.ts';
 import type { ChainKey, Json, JsonObject } from '../../log/index.ts';
 import { KINDS, sameKey } from '../../log/operate.ts';
 import type { Replayed } from '../../log/operate.ts';
@@ -28,7 +28,7 @@ export function watchOf(texts: readonly string[]): readonly ChainKey[] {
         ? checkKey(key, new Map([[kind, members.length - 1]]))
         : checkKey(key);
     } catch (error) {
-      if (!(error instanceof LogError)) throw error;
+      if (!isLogError(error)) throw error;
       const hint = `write a chain key such as '["surface","acme","policy_bind"]'`;
       throw new CommandError(`--watch ${text}: ${error.message}; ${hint}`, EXIT.unknown);
     }

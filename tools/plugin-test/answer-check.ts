@@ -14,9 +14,16 @@ function closed(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(closed);
   const inner = Object.fromEntries(Object.entries(value).map(([name, one]) => [name, closed(one)]));
-  const { type, properties, additionalProperties } = inner;
+  const { allOf, type, properties, additionalProperties } = inner;
+  // The parts of one object: none of them names all members, so they are closed together.
+  if (Array.isArray(allOf) && allOf.length > 1)
+    return { ...inner, allOf: allOf.map(opened), unevaluatedProperties: false };
   // Without a named member it is any object.
   const names = Object.keys(properties ?? {}).length > 0;
   if (type !== 'object' || !names || additionalProperties !== undefined) return inner;
   return { ...inner, additionalProperties: false };
+}
+
+function opened({ additionalProperties: _, ...part }: Readonly<Record<string, unknown>>): object {
+  return part;
 }

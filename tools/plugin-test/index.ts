@@ -13,7 +13,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { commandVerbs } from '../../gateway/host/commands.ts';
 import { ownerOf } from '../../gateway/host/plugin-error.ts';
 import { PROBLEMS } from '../../gateway/http/problems.ts';
-import { carriedName, CONTRACT } from '../../plugins/contract/index.ts';
+import { carriedName, CONTRACT, MAX_SENTENCE } from '../../plugins/contract/index.ts';
 import type { AnyPlugin, JsonObject, Route, Sequenced } from '../../plugins/contract/index.ts';
 import { answerCheck } from './answer-check.ts';
 import { run } from './running.ts';
@@ -174,6 +174,19 @@ function describeServed(plugin: AnyPlugin, options: ContractOptions): void {
       const done = await verbs[name]?.(example as JsonObject);
       assert.deepEqual(JSON.parse(JSON.stringify(done)), done, 'plain JSON');
       running.clock.pass(7 * 86_400_000);
+    }
+  });
+
+  it('says what its entries say in one sentence each', () => {
+    for (const { name, sentence } of plugin.types) {
+      if (sentence === undefined) continue;
+      for (const { statement } of loggedEntries(running, name)) {
+        const text = sentence(statement);
+        assert.ok(text.length <= MAX_SENTENCE, `${name}: ${text}`);
+        assert.match(text, /^[A-Z].*[^.]\.$/u, name);
+        assert.doesNotMatch(text, /undefined|null|NaN|\[object/u, name);
+        assert.equal(running.gateway.sentence(statement), text);
+      }
     }
   });
 

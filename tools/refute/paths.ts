@@ -2,7 +2,7 @@
 // Neither is believed; they lead to signed roots or they do not.
 
 import { readFile } from 'node:fs/promises';
-import { fromBase64, isJsonObject, LogError, parseJson } from '../../log/index.ts';
+import { fromBase64, isJsonObject, isLogError, parseJson } from '../../log/index.ts';
 import type { Json } from '../../log/index.ts';
 import { consistencyPath, inclusionPath, overTiles } from '../../log/operate.ts';
 import { CommandError, EXIT } from '../command-line.ts';
@@ -49,7 +49,7 @@ async function readProof(
       };
     }
   } catch (error) {
-    if (!(error instanceof LogError)) throw error;
+    if (!isLogError(error)) throw error;
   }
   throw new CommandError(`${file} is no answer of proof/consistency`, EXIT.unknown);
 }

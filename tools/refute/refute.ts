@@ -5,6 +5,7 @@ import { equal, isJsonObject, native, parseTlogProof, toBase64 } from '../../log
 import type { JsonObject } from '../../log/index.ts';
 import { checkConsistency } from '../../log/operate.ts';
 import {
+  isLogError,
   LogError,
   objectOf,
   verifyAbsence,
@@ -67,7 +68,7 @@ export async function refute(given: Refuted): Promise<Refutation> {
     const note = claimed as string;
     of = { ...verifyCheckpoint(note, trust, NATIVE), note };
   } catch (error) {
-    if (!(error instanceof LogError)) throw error;
+    if (!isLogError(error)) throw error;
     return unknown(`the document does not hold, so it proves nothing: ${error.message}`);
   }
   const entry = entryOf(receipt, shown.statement);
@@ -125,7 +126,7 @@ async function compare(
   try {
     checkConsistency(native, { ...sizes, fromRoot: older.root, toRoot: newer.root, path });
   } catch (error) {
-    if (!(error instanceof LogError)) throw error;
+    if (!isLogError(error)) throw error;
     return unknown(
       `the consistency proof from ${String(sizes.from)} to ${String(sizes.to)} does not hold: it is a ` +
         'wrong one, or the log has shown two histories, which a monitor proves',

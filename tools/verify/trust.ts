@@ -2,7 +2,7 @@
 // is then said; and a witness policy of the caller's.
 
 import { readFile } from 'node:fs/promises';
-import { isJsonObject, LogError, native, parseJson, parsePolicy } from '../../log/index.ts';
+import { isJsonObject, isLogError, native, parseJson, parsePolicy } from '../../log/index.ts';
 import type { Json, JsonObject } from '../../log/index.ts';
 import { trustFromKit } from '../../log/verify.ts';
 import type { Trust } from '../../log/verify.ts';
@@ -63,7 +63,7 @@ export function kitOf(text: string, source: string): JsonObject {
   try {
     kit = parseJson(text, { maxBytes: MAX_KIT_BYTES, fractions: true });
   } catch (error) {
-    if (!(error instanceof LogError)) throw error;
+    if (!isLogError(error)) throw error;
     why = `: ${error.message}`;
   }
   if (!isJsonObject(kit) || kit['schema'] !== 'svc-offline-verify-kit-v1') {
@@ -78,7 +78,7 @@ export function kitOf(text: string, source: string): JsonObject {
 /** What the kit says of one of its logs, with the caller's policy and chain kinds. */
 export async function trustOf(kit: Kit, origin: string, options: TrustOptions): Promise<Trust> {
   const trust = trustFromKit(kit.kit, origin, { suite: native });
-  const kinds = new Map((options.chain ?? []).map(chainKind));
+  const kinds = new Map([...(trust.kinds ?? []), ...(options.chain ?? []).map(chainKind)]);
   const policy =
     options.policy === undefined
       ? {}
@@ -86,7 +86,7 @@ export async function trustOf(kit: Kit, origin: string, options: TrustOptions): 
           policy: parsePolicy(native, await readFile(options.policy, 'utf8')),
           policy_source: 'caller' as const,
         };
-  return { ...trust, ...policy, ...(kinds.size === 0 ? {} : { kinds }) };
+  return { ...trust, ...policy, kinds };
 }
 
 function chainKind(text: string): [string, number] {

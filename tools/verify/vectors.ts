@@ -2,7 +2,7 @@
 // test/vectors/absence.json. The files are of whoever runs the command; a shape that is none says so.
 
 import { policyOf } from '../../log/operate.ts';
-import { LogError, portable, verifyAbsence, verifySignature } from '../../log/verify.ts';
+import { isLogError, portable, verifyAbsence, verifySignature } from '../../log/verify.ts';
 import type { Question, Trust } from '../../log/verify.ts';
 import { isJsonObject, native } from '../../log/index.ts';
 import type { Json, JsonObject, Suite } from '../../log/index.ts';
@@ -49,7 +49,7 @@ function absenceVerdicts(file: JsonObject, suite: Suite): readonly VectorVerdict
     try {
       return { name, verdict: verifyAbsence(document, asked, trust, { suite }).verdict };
     } catch (error) {
-      if (!(error instanceof LogError)) throw error;
+      if (!isLogError(error)) throw error;
       return { name, refused: error.message };
     }
   });

@@ -5,6 +5,7 @@ import { Level } from 'level';
 import {
   equal,
   fromBase64,
+  isLogError,
   LogError,
   native,
   parseCheckpoint,
@@ -117,7 +118,7 @@ export class Witness {
     try {
       submitted = parseSubmitted(body);
     } catch (error) {
-      if (error instanceof LogError) return refuse(400, error.message);
+      if (isLogError(error)) return refuse(400, error.message);
       throw error;
     }
     const { origin, old, size, note } = submitted;
@@ -127,7 +128,7 @@ export class Witness {
     try {
       openNote(native, note, keys);
     } catch (error) {
-      if (error instanceof LogError) return refuse(403, error.message);
+      if (isLogError(error)) return refuse(403, error.message);
       throw error;
     }
     const refused = await this.#gate?.(submitted, note);
@@ -167,7 +168,7 @@ export class Witness {
     try {
       checkConsistency(native, { from: old, to: size, fromRoot, toRoot: root, path });
     } catch (error) {
-      if (error instanceof LogError) return refuse(422, error.message);
+      if (isLogError(error)) return refuse(422, error.message);
       throw error;
     }
     // Only the log's own lines go on: what others signed was not checked here.
@@ -207,7 +208,7 @@ function parsedKey(vkey: string): Verifier {
   try {
     return parseVkey(native, vkey);
   } catch (cause) {
-    if (!(cause instanceof LogError)) throw cause;
+    if (!isLogError(cause)) throw cause;
     throw new LogError('key_invalid', `${vkey} is no verifier key: ${cause.message}`, { cause });
   }
 }

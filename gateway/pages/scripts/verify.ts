@@ -3,7 +3,8 @@
 import {
   checkDocument,
   isJsonObject,
-  LogError,
+  isLogError,
+  isUnanswerable,
   logOfDocument,
   objectOf,
   originsOf,
@@ -133,8 +134,8 @@ async function resultFor(shown: Shown | Error): Promise<Omit<Shape, 'name'>> {
     }
     return { valid, parts };
   } catch (error) {
-    if (error instanceof Unanswerable) return { valid: null, parts: [undecided(error.message)] };
-    if (!(error instanceof LogError)) throw error;
+    if (isUnanswerable(error)) return { valid: null, parts: [undecided(error.message)] };
+    if (!isLogError(error)) throw error;
     if (error !== shown)
       return { valid: null, parts: [undecided(`this cannot be read: ${error.message}`)] };
     const reason = `this is not JSON as receipts have it: ${error.message}`;

@@ -1,19 +1,19 @@
-// One pass over the entries: the rules by replay, the tree by its tiles, the rows that find an entry,
-// and each note where its size is reached.
+// The pass of fsck over all entries, in order. It replays each entry, derives its rows into a scratch database, and
+// compares tiles, chain rows, leaf hash rows and signed notes with the stored ones.
 
 import { native } from '../../crypto/native.ts';
 import { equal, toHex } from '../../encoding/bytes.ts';
-import { textOfEntry } from '../../replay/reading.ts';
-import { LogError } from '../../errors.ts';
+import { textOfEntry, isViolation } from '../../replay/replay.ts';
+import { isLogError } from '../../errors.ts';
 import type { Entry } from '../../write/integrate.ts';
-import { RightEdge, type DirtyTile } from '../../merkle/edge.ts';
+import { RightEdge } from '../../merkle/edge.ts';
+import type { DirtyTile } from '../../merkle/edge.ts';
 import { HASH_BYTES } from '../../merkle/hash.ts';
 import { TILE_WIDTH, tileWidth } from '../../merkle/tile.ts';
 import { openCheckpoint, parseCheckpoint } from '../../note/checkpoint.ts';
 import type { Checkpoint } from '../../note/checkpoint.ts';
-import { Violation, type Replay } from '../../replay/replay.ts';
-import { HeadTable } from '../../replay/heads.ts';
-import type { SignatureChecks } from '../../replay/replay.ts';
+import type { Replay, SignatureChecks } from '../../replay/replay.ts';
+import { HeadTable } from '../../replay/chains.ts';
 import { leafHashOf } from '../../write/statement.ts';
 import {
   chainRowKey,
@@ -25,10 +25,18 @@ import {
   tileKey,
 } from '../../store/layout.ts';
 import type { Store } from '../../store/store.ts';
-import type { Differences, Part } from './differences.ts';
-import type { Scratch } from './scratch.ts';
+import type { Differences, Part } from './rows.ts';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { applySigned } from '../apply-signed.ts';
+import { LogClock, systemTime } from '../../write/clock.ts';
+import { Core } from '../../write/core.ts';
+import { openFold } from '../../map/fold.ts';
+import { openStore } from '../../store/store.ts';
+import type { EntryType, Kind } from '../../types.ts';
 
-/** What the pass works with. */
+/** The parts that fsck has opened for the pass. */
 export interface PassOptions {
   readonly store: Store;
   readonly size: number;
@@ -36,9 +44,9 @@ export interface PassOptions {
   readonly signatures: SignatureChecks;
   readonly scratch: Scratch;
   readonly differences: Differences;
-  /** Sizes at which the root is kept. */
+  /** Sizes whose roots the pass records. */
   readonly rootsAt: ReadonlySet<number>;
-  /** Without it the signatures of notes are not checked. */
+  /** If undefined, the signatures of notes are not verified. */
   readonly vkey: string | undefined;
   readonly onProgress: (done: number) => void;
 }
@@ -46,15 +54,15 @@ export interface PassOptions {
 /** Entries between two reports of progress. */
 const REPORT = 256;
 
-/** The pass, and what it leaves for the comparisons after it. */
+/** The pass, with the results that later comparisons need. */
 export class EntryPass {
   readonly heads = new HeadTable();
   readonly edge = new RightEdge();
-  /** The root at each size that was asked for and reached. */
+  /** The roots at the sizes of `rootsAt`, as far as the entries reach. */
   readonly roots = new Map<number, Uint8Array>();
-  /** How many chain rows the entries ask for. */
+  /** The number of chain rows that the entries derive. */
   chainRows = 0;
-  /** The first entry from which on rules and derived rows could not be followed. */
+  /** The entry at which replay and derived rows stopped, because it is missing or breaks a rule; else null. */
   stopped: number | null = null;
   readonly #options: PassOptions;
   readonly #partial = new Map<number, DirtyTile>();
@@ -81,7 +89,7 @@ export class EntryPass {
     }
     this.#compareTiles(true);
     while (this.#nextNote !== null) {
-      this.#add('note', `note ${String(this.#nextNote.size)}`, 'stands beyond the entries');
+      this.#add('note', `note ${String(this.#nextNote.size)}`, 'is beyond the last entry');
       await this.#readNote();
     }
     await this.#guard(size, () => signatures.settle());
@@ -108,12 +116,12 @@ export class EntryPass {
     });
   }
 
-  /** A broken rule is a difference like others; what it stands before is not followed any more. */
+  /** Records a violation as a difference and stops the replay; tiles and notes are still compared. */
   async #guard(index: number, check: () => Promise<void>): Promise<void> {
     try {
       await check();
     } catch (error) {
-      if (!(error instanceof Violation)) throw error;
+      if (!isViolation(error)) throw error;
       this.#add('rule', `entry ${String(error.index)}`, `${error.rule}: ${error.detail}`);
       this.stopped ??= Math.min(index, error.index);
     }
@@ -124,7 +132,7 @@ export class EntryPass {
     this.#compareFinding(index, leafHash);
     for (const { skey, link } of moved) {
       const { seq, prev_index, prev_ms } = link;
-      // A chain of one entry has no rows; the second one brings both.
+      // A chain of one entry has no rows; its second entry writes the rows of both.
       if (seq === 1) this.#expectChainRow(skey, prev_ms ?? 0, prev_index ?? 0);
       if (seq > 0) this.#expectChainRow(skey, issued_at_ms, index);
       const head = {
@@ -155,7 +163,7 @@ export class EntryPass {
     }
   }
 
-  /** Full tiles as they fill; partial ones, which go on changing, once the last entry is in. */
+  /** Compares the tiles that have become full; after the last entry, the partial tiles as well. */
   #compareTiles(last: boolean): void {
     for (const tile of this.edge.takeDirty()) {
       if (tile.hashes.length === TILE_WIDTH * HASH_BYTES) this.#compareTile(tile);
@@ -190,8 +198,8 @@ export class EntryPass {
           this.#add('note', where, 'has another root than the entries');
         }
       } catch (error) {
-        if (error instanceof Violation) this.#add('note', where, `${error.rule}: ${error.detail}`);
-        else if (error instanceof LogError) this.#add('note', where, error.message);
+        if (isViolation(error)) this.#add('note', where, `${error.rule}: ${error.detail}`);
+        else if (isLogError(error)) this.#add('note', where, error.message);
         else throw error;
       }
       await this.#readNote();
@@ -213,7 +221,7 @@ export class EntryPass {
         : { size: readIndex(next.value[0]), note: Buffer.from(next.value[1]).toString() };
   }
 
-  /** Stands in for an entry that is gone, so that the tiles after it can still be compared. */
+  /** The leaf hash of a missing entry from its tile, so that later tiles can still be compared. */
   #storedLeaf(index: number): Uint8Array {
     const within = (index % 256) * 32;
     const tile = this.#get(tileKey(0, Math.floor(index / 256)), 'tile', `entry ${String(index)}`);
@@ -221,12 +229,12 @@ export class EntryPass {
     return leaf?.length === 32 ? leaf : new Uint8Array(32);
   }
 
-  /** A damaged block is a difference at this place, not the end of the pass. */
+  /** Reads a row. An unreadable block is recorded as a difference, and the pass continues. */
   #get(key: Uint8Array, part: Part, where: string): Uint8Array | undefined {
     try {
       return this.#options.store.get(key);
     } catch (error) {
-      if (!(error instanceof LogError)) throw error;
+      if (!isLogError(error)) throw error;
       this.#add(part, where, error.message);
       return undefined;
     }
@@ -240,4 +248,56 @@ export class EntryPass {
 function firstDifference(a: Uint8Array, b: Uint8Array): number {
   const at = b.findIndex((byte, i) => a[i] !== byte);
   return at < 0 ? b.length : at;
+}
+
+// The scratch database: the rows of the core and the plugins, derived from the entries a second time.
+
+/** Entries whose rows are written in one batch. */
+const BATCH = 2048;
+
+/** A core over a scratch database, which derives the rows of the entries that it takes. */
+export class Scratch {
+  readonly core: Core;
+  readonly store: Store;
+  readonly #folder: string;
+  #round = 1;
+  #inRound = 0;
+
+  private constructor(folder: string, store: Store, core: Core) {
+    this.#folder = folder;
+    this.store = store;
+    this.core = core;
+  }
+
+  /** Makes the database in a new folder under the temporary folder of the system. `close` removes it. */
+  static async open(kind: Kind, origin: string, types: readonly EntryType[]): Promise<Scratch> {
+    const folder = await mkdtemp(join(tmpdir(), 'actlog-fsck-'));
+    const store = await openStore(folder);
+    const fold = openFold({ threads: false }).trie(origin);
+    const clock = new LogClock(systemTime);
+    return new Scratch(folder, store, new Core({ kind, origin, store, clock, fold, types }));
+  }
+
+  /** Takes the next entry, which the replay has accepted. */
+  async take(bytes: Uint8Array): Promise<Entry> {
+    this.core.begin();
+    const entry = applySigned(this.core, bytes, this.#round);
+    this.#inRound += 1;
+    if (this.#inRound === BATCH) await this.flush();
+    return entry;
+  }
+
+  /** Writes all rows so far to the scratch database. */
+  async flush(): Promise<void> {
+    const { coreRows, pluginRows, position } = this.core;
+    await this.store.write([...coreRows.writes(this.#round), ...pluginRows.writes(this.#round)]);
+    this.core.settle(this.#round, position.size);
+    this.#round += 1;
+    this.#inRound = 0;
+  }
+
+  async close(): Promise<void> {
+    await this.store.close();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
 }

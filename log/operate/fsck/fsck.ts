@@ -1,14 +1,15 @@
-// Checks a log's database without trusting it: everything again from the entries, compared with what is
-// stored. Names each difference and repairs nothing; the log must not be open.
+// fsck: derives everything that a log's database holds from its entries a second time, and compares it with the stored
+// rows. It reports each difference and repairs nothing. The log must not be open.
+//
+// entries.ts is the pass over the entries; rows.ts compares whole key spaces after it.
 
 import { join } from 'node:path';
 import { native } from '../../crypto/native.ts';
 import { openVerifyPool } from '../../crypto/verify-pool.ts';
 import { equal, fromBase64, toHex } from '../../encoding/bytes.ts';
-import { Differences, type Difference } from './differences.ts';
-import { EntryPass } from './entries.ts';
-import { compareHeads, compareRows, findStrays, guarded, rowsOf } from './rows.ts';
-import { Scratch } from './scratch.ts';
+import { Differences, compareHeads, compareRows, findStrays, guarded, rowsOf } from './rows.ts';
+import type { Difference } from './rows.ts';
+import { EntryPass, Scratch } from './entries.ts';
 import { EMPTY_ROOT } from '../../merkle/hash.ts';
 import { Replay, SignatureChecks } from '../../replay/replay.ts';
 import { originParts } from '../../rules/life.ts';
@@ -16,49 +17,50 @@ import { formsIn } from '../../write/row-forms.ts';
 import type { Position } from '../../write/state.ts';
 import { CORE_ROW, ENTRY, entryKey, metaKey, PLUGIN_ROW, readIndex } from '../../store/layout.ts';
 import type { Register } from '../../store/register.ts';
-import { openStore, type Store } from '../../store/store.ts';
+import { openStore } from '../../store/store.ts';
+import type { Store } from '../../store/store.ts';
 import type { EntryType } from '../../types.ts';
-import type { JsonObject } from '../../encoding/json-types.ts';
-import { LogError } from '../../errors.ts';
+import type { JsonObject } from '../../encoding/json.ts';
+import { isLogError } from '../../errors.ts';
 import { parseCheckpoint } from '../../note/checkpoint.ts';
 import { readRemembered } from '../../store/register.ts';
 
-export type { Difference, Part } from './differences.ts';
+export type { Difference, Part } from './rows.ts';
 
-/** What is checked, and against what. */
+/** The database to check, and what it is compared with. */
 export interface FsckOptions {
   /** The log's folder, with `db/` in it. */
   readonly folder: string;
-  /** The checkpoint register and the name of the log in it; absent: they are not compared. */
+  /** The checkpoint register and the name of the log in it. If absent, they are not compared. */
   readonly outside?: { readonly register: Register; readonly name: string };
-  /** Of the checkpoint key; absent: the signatures of the stored notes are not checked. */
+  /** Verifier key of the checkpoint key. If absent, the signatures of the stored notes are not verified. */
   readonly vkey?: string;
-  /** The types that plugins bring: their rows are compared, those of other plugins are not. */
+  /** The entry types of the loaded plugins. The rows of other plugins are not compared. */
   readonly types?: readonly EntryType[];
-  /** Threads that check signatures; 0, as when absent, checks on the calling one. */
+  /** Threads that verify signatures. With 0, the default, the calling thread does. */
   readonly threads?: number;
   readonly onProgress?: (done: number, size: number) => void;
 }
 
 /** What fsck found. */
 export interface FsckResult {
-  /** null for a database without entries. */
+  /** Null for a database without entries. */
   readonly origin: string | null;
   readonly size: number;
-  /** Hex of the root over all entries. */
+  /** The root over all entries, in hex. */
   readonly root: string;
-  /** All differences, of which `differences` lists the first thousand. */
+  /** The number of differences; `differences` lists the first thousand. */
   readonly count: number;
   readonly differences: readonly Difference[];
-  /** What could not be compared, and why. */
+  /** The parts that were not compared, each with the reason. */
   readonly unchecked: readonly string[];
 }
 
 /**
  * Checks one log.
  *
- * @throws LogError `not_found` without a database, `log_locked` while the log is open, `store_corrupt` when a block
- *   of its files does not have its checksum
+ * @throws LogError `not_found` if there is no database, `log_locked` while the log is open, `store_corrupt` if a block
+ *   of its files does not match its checksum
  */
 export async function fsck(options: FsckOptions): Promise<FsckResult> {
   const store = await openStore(join(options.folder, 'db'), { compare: true, existing: true });
@@ -108,7 +110,7 @@ async function check(store: Store, options: FsckOptions): Promise<FsckResult> {
   };
 }
 
-/** What the state row says; without it, what the entries look like. */
+/** The size in the row `state`; without that row, the index after the last stored entry. */
 async function sizeOf(store: Store, differences: Differences): Promise<number> {
   const state = store.get(metaKey('state'));
   if (state !== undefined) {
@@ -160,7 +162,7 @@ async function passOver(
     const unchecked =
       pass.stopped === null
         ? await compareDerived({ store, pass, scratch, types, differences })
-        : [`derived rows: entry ${String(pass.stopped)} stands in the way`];
+        : [`derived rows: the replay stopped at entry ${String(pass.stopped)}`];
     if (vkey === undefined) unchecked.push('signatures of notes: no verifier key was given');
     return { root: pass.edge.root(), roots: pass.roots, unchecked };
   } finally {
@@ -169,9 +171,9 @@ async function passOver(
   }
 }
 
-// Everything that the entries determine (heads, rows of the core and of plugins, position), compared with the database.
+// Comparison of the heads, the rows of the core and the plugins, and the position with those that the entries derive.
 
-/** What is compared, after a pass that nothing stopped. */
+/** The results of a pass that reached the last entry. */
 interface Derived {
   readonly store: Store;
   readonly pass: EntryPass;
@@ -180,7 +182,7 @@ interface Derived {
   readonly differences: Differences;
 }
 
-/** Compares all of it; answers with what could not be. */
+/** Compares all of them, and returns the parts that were not compared. */
 async function compareDerived(derived: Derived): Promise<string[]> {
   const { store, pass, scratch, types, differences } = derived;
   const { heads, chainRows } = pass;
@@ -203,25 +205,25 @@ async function compareDerived(derived: Derived): Promise<string[]> {
 
 function comparePosition({ store, scratch, differences }: Derived): void {
   const state = store.get(metaKey('state'));
-  if (state === undefined) return; // said already
+  if (state === undefined) return; // `sizeOf` reported it
   const stored = JSON.parse(Buffer.from(state).toString()) as JsonObject;
   for (const [name, value] of Object.entries(scratch.core.position)) {
     const [is, should] = [JSON.stringify(stored[name]), JSON.stringify(value)];
-    if (is !== should) differences.add('state', name, `is ${is}, by the entries ${should}`);
+    if (is !== should) differences.add('state', name, `is ${is}, but the entries derive ${should}`);
   }
 }
 
-// The value of the log in the checkpoint register, compared with the tree of the entries.
+// Comparison of the tree with the log's value in the checkpoint register.
 
-/** What the register holds: the heads of its note and of the last receipts. */
+/** The tree heads in the register: of the last note, and of the last acknowledged entries. */
 interface Outside {
   readonly path: string;
-  /** null when it does not hold the log. */
+  /** Null if the register does not have the log. */
   readonly origin: string | null;
   readonly heads: readonly { readonly size: number; readonly root: Uint8Array }[];
 }
 
-/** Reads the value of a log; null, and a difference, when it is none. */
+/** Reads the value of the log. A value that cannot be read is recorded as a difference, and the result is null. */
 async function readOutside(
   register: Register,
   name: string,
@@ -236,13 +238,13 @@ async function readOutside(
     if (note !== null) heads.push(parseCheckpoint(note.slice(0, note.indexOf('\n\n') + 1)));
     return { path, origin, heads };
   } catch (error) {
-    if (!(error instanceof LogError)) throw error;
+    if (!isLogError(error)) throw error;
     differences.add('checkpoint file', path, error.message);
     return null;
   }
 }
 
-/** Compares it with the roots that the pass kept at its sizes. */
+/** Compares the register with the roots that the pass recorded. */
 function compareOutside(
   { path, origin, heads }: Outside,
   log: { readonly origin: string | null; readonly roots: ReadonlyMap<number, Uint8Array> },
@@ -255,13 +257,13 @@ function compareOutside(
     if (log.origin !== null) add('is missing');
     return;
   }
-  if (log.origin !== null && origin !== log.origin) add(`is of ${origin}`);
+  if (log.origin !== null && origin !== log.origin) add(`belongs to ${origin}`);
   const behind = new Set<number>();
   for (const { size, root } of heads) {
     const own = size === 0 ? EMPTY_ROOT : log.roots.get(size);
     if (own === undefined) behind.add(size);
     else if (!equal(own, root)) add(`has another root at size ${String(size)}`);
   }
-  // The note and what was acknowledged are of one size as a rule.
-  for (const size of behind) add(`knows of ${String(size)} entries: the database is behind`);
+  // A set, because the note and the acknowledged entries usually have the same size.
+  for (const size of behind) add(`has recorded ${String(size)} entries: the database is behind`);
 }

@@ -1,12 +1,12 @@
-// Whole key spaces of the database against what the entries derive: heads, core rows, plugin rows, and
-// that nothing stands there beside.
+// Compares whole key spaces of a database with the rows that the entries derive, and finds rows that no entry derives.
+// At the end, the list of differences.
 
 import { isDeepStrictEqual } from 'node:util';
 import { equal, toHex } from '../../encoding/bytes.ts';
-import { LogError } from '../../errors.ts';
+import { isLogError } from '../../errors.ts';
 import { decodeHead, encodeHead } from '../../map/head.ts';
 import { tileWidth } from '../../merkle/tile.ts';
-import type { HeadTable } from '../../replay/heads.ts';
+import type { HeadTable } from '../../replay/chains.ts';
 import {
   ATTACHED_ROW,
   CHAIN,
@@ -24,7 +24,6 @@ import {
   TILE,
 } from '../../store/layout.ts';
 import type { Store } from '../../store/store.ts';
-import type { Differences, Part } from './differences.ts';
 
 type Row = [Uint8Array, Uint8Array];
 
@@ -33,7 +32,7 @@ export async function* rowsOf(store: Store, letter: number): AsyncGenerator<Row>
   yield* store.scan({ gte: Uint8Array.of(letter), lt: Uint8Array.of(letter + 1) });
 }
 
-/** The stored head records are those of the last links. */
+/** Compares the stored head records with the heads that the entries derive. */
 export async function compareHeads(
   store: Store,
   heads: HeadTable,
@@ -48,7 +47,7 @@ export async function compareHeads(
     else {
       seen[slot] = 1;
       if (!equal(value, encodeHead(heads.head(slot)))) {
-        differences.add('head', where, `${headText(value)}, by the entries it is another`);
+        differences.add('head', where, `${headText(value)}, but the entries derive another head`);
       }
     }
   }
@@ -62,13 +61,15 @@ export async function compareHeads(
 function headText(value: Uint8Array): string {
   try {
     const { count, last_index } = decodeHead(value);
-    return `says ${String(count)} entries, the last at ${String(last_index)}`;
+    return `has ${String(count)} entries, the last at ${String(last_index)}`;
   } catch {
     return 'is no head record';
   }
 }
 
-/** Rows of one key space are those of the scratch database; `skip` names rows to leave out. */
+/**
+ * Compares the rows of one key space with those of the scratch database. Rows for which `skip` is true are left out.
+ */
 export async function compareRows(
   letter: number,
   part: Part,
@@ -86,10 +87,10 @@ export async function compareRows(
     const row = (order <= 0 ? a.value : b.value) as Row;
     const name = readRowKey(row[0]);
     if (!skip(name)) {
-      if (order < 0) differences.add(part, name, 'is there, but not by the entries');
+      if (order < 0) differences.add(part, name, 'is derived from no entry');
       else if (order > 0) differences.add(part, name, 'is missing');
       else if (!sameJson((a.value as Row)[1], (b.value as Row)[1])) {
-        differences.add(part, name, 'is another by the entries');
+        differences.add(part, name, 'differs from the row that the entries derive');
       }
     }
     if (order <= 0) a = await theirs.next();
@@ -97,7 +98,7 @@ export async function compareRows(
   }
 }
 
-/** The order of members is that of whoever wrote them, a caller or a parser: it means nothing. */
+/** Whether two rows are the same JSON. The order of members depends on the caller or the parser, and has no meaning. */
 function sameJson(a: Uint8Array, b: Uint8Array): boolean {
   return equal(a, b) || isDeepStrictEqual(jsonOf(a), jsonOf(b));
 }
@@ -112,7 +113,7 @@ function jsonOf(bytes: Uint8Array): unknown {
 
 const compareKeys = (a: Row, b: Row): number => Buffer.compare(a[0], b[0]);
 
-/** Nothing stands in the database that the entries do not ask for. */
+/** Finds rows that no entry derives: by the number of rows, indexes beyond the size, tile widths and unknown keys. */
 export async function findStrays(
   store: Store,
   expected: { readonly size: number; readonly chainRows: number },
@@ -123,7 +124,7 @@ export async function findStrays(
   await count(store, LEAF, size, 'finding row', differences);
   for await (const [key] of rowsOf(store, ENTRY)) {
     if (readIndex(key) >= size) {
-      differences.add('entry', `entry ${String(readIndex(key))}`, 'stands beyond the size');
+      differences.add('entry', `entry ${String(readIndex(key))}`, 'is beyond the size');
     }
   }
   for await (const [key, hashes] of rowsOf(store, TILE)) {
@@ -132,7 +133,7 @@ export async function findStrays(
       differences.add(
         'tile',
         `tile ${String(level)}/${String(n)}`,
-        'has not the width of the size',
+        'has another width than the size requires',
       );
     }
   }
@@ -161,7 +162,7 @@ async function count(
   }
 }
 
-/** Rows between the known prefixes. */
+/** Finds rows whose prefix this version does not have. */
 async function findUnknown(store: Store, differences: Differences): Promise<void> {
   const known = [
     ...[ENTRY, TILE, HEAD, CHAIN, LEAF],
@@ -179,7 +180,7 @@ async function findUnknown(store: Store, differences: Differences): Promise<void
   }
 }
 
-/** Runs a comparison; a damaged block in its way is a difference, not the end. */
+/** Runs a comparison. An unreadable block ends it and is recorded as a difference. */
 export async function guarded(
   part: Part,
   differences: Differences,
@@ -188,7 +189,50 @@ export async function guarded(
   try {
     await compare();
   } catch (error) {
-    if (!(error instanceof LogError)) throw error;
+    if (!isLogError(error)) throw error;
     differences.add(part, 'database', error.message);
+  }
+}
+
+// The list of differences.
+
+/** The part of a data folder that a difference is in. A `finding row` finds an index by the leaf hash. */
+export type Part =
+  | 'entry'
+  | 'rule'
+  | 'tile'
+  | 'head'
+  | 'chain row'
+  | 'finding row'
+  | 'core row'
+  | 'plugin row'
+  | 'note'
+  | 'state'
+  | 'checkpoint file'
+  | 'unknown row';
+
+/** A stored row, file or entry that differs from what the entries derive, or that breaks a rule. */
+export interface Difference {
+  readonly part: Part;
+  /** For example `entry 812`, `tile 0/3`, `head of ["session", …]`. */
+  readonly where: string;
+  readonly detail: string;
+}
+
+/** How many differences are listed; a database with more of them is restored, not repaired by hand. */
+const LISTED = 1000;
+
+/** Counts all differences and lists the first ones. */
+export class Differences {
+  readonly listed: Difference[] = [];
+  #count = 0;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  add(part: Part, where: string, detail: string): void {
+    this.#count += 1;
+    if (this.listed.length < LISTED) this.listed.push({ part, where, detail });
   }
 }

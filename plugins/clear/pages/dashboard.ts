@@ -1,4 +1,4 @@
-// /clear/dashboard: a tenant's months by its own key, which stays in this tab's sessionStorage.
+// /clear/dashboard: shows a tenant's months. The tenant's key is kept in the sessionStorage of the tab.
 
 import uPlot from 'uplot';
 import {
@@ -7,9 +7,9 @@ import {
   busy,
   byId,
   field,
+  isRefused,
   make,
   onSubmit,
-  Refused,
   say,
 } from '../../contract/page.ts';
 
@@ -145,26 +145,26 @@ async function month(key: string, name: string): Promise<void> {
 async function open(key: string): Promise<void> {
   say('Asking …');
   const [history, credits, slots] = await Promise.all([
-    ask<{ months: readonly (Spent & { month: string })[] }>('/api/v1/clear/usage/history', { key }),
+    ask<{ data: readonly (Spent & { month: string })[] }>('/api/v1/clear/usage/history', { key }),
     ask<Credits>('/api/v1/clearing/credits', { key }),
-    ask<{ slots: readonly Slot[] }>('/api/v1/clearing/slots', { key }),
+    ask<{ data: readonly Slot[] }>('/api/v1/clearing/slots', { key }),
   ]);
   sessionStorage.setItem(STORED, key);
   form.reset();
   leave.hidden = false;
   byId('board', HTMLDivElement).hidden = false;
   months.replaceChildren(
-    ...history.months.map(({ month: name }) => make('option', { value: name }, name)),
+    ...history.data.map(({ month: name }) => make('option', { value: name }, name)),
   );
   rows(
     'months',
-    history.months.map(({ month: name, acts, tolls_usd, fees_usd, cleared_usd }) => [
+    history.data.map(({ month: name, acts, tolls_usd, fees_usd, cleared_usd }) => [
       ...[name, acts, money(tolls_usd), money(fees_usd), money(cleared_usd)],
     ]),
   );
   historyChart(
     byId('chart', HTMLDivElement),
-    history.months.toReversed().map((of) => ({ ...of, usd: Number(of.total_usd) })),
+    history.data.toReversed().map((of) => ({ ...of, usd: Number(of.total_usd) })),
   );
   pairs('credits', [
     ['Granted, USD', micro(credits.granted_micro_usd)],
@@ -173,7 +173,7 @@ async function open(key: string): Promise<void> {
   ]);
   rows(
     'slots',
-    slots.slots.map(({ week, acts, sum_cleared_usd }) => [
+    slots.data.map(({ week, acts, sum_cleared_usd }) => [
       ...[week, acts, money(sum_cleared_usd), proofButton(week)],
     ]),
   );
@@ -210,13 +210,13 @@ function forget(): void {
   say('The key is forgotten.');
 }
 
-/** A key that does not hold is not kept, and nothing of the one before stays in sight. */
+/** Forgets an invalid key, and hides the data that an earlier key has loaded. */
 async function tried(key: string): Promise<void> {
   try {
     await open(key);
   } catch (error) {
     forget();
-    if (error instanceof Refused) say(error.message, 'bad-word');
+    if (isRefused(error)) say(error.message, 'bad-word');
     else throw error;
   }
 }
@@ -233,7 +233,7 @@ exported.addEventListener('click', () => {
 });
 if (kept() !== '') void busy([], () => tried(kept()));
 
-// Charts by uPlot in the colours of the page; each repeats the numbers of the table beside it.
+// Charts by uPlot in the colours of the page. Each shows the numbers of the table next to it.
 
 const HEIGHT = 220;
 
@@ -288,7 +288,7 @@ function draw(
   }).observe(place);
 }
 
-/** Months with their USD as a line over their acts as bars. */
+/** A chart of months: USD as a line, acts as bars. */
 function historyChart(
   place: HTMLElement,
   months: readonly { readonly month: string; readonly acts: number; readonly usd: number }[],
@@ -303,7 +303,7 @@ function historyChart(
   );
 }
 
-/** One bar for each name. */
+/** A chart with one bar for each name. */
 function barChart(
   place: HTMLElement,
   bars: readonly (readonly [name: string, value: number])[],

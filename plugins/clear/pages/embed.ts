@@ -1,5 +1,5 @@
-// /clear/embed/…: in a frame of anybody's site. It verifies receipts that the site posts to it, and asks the
-// sandbox by itself; it never takes a key. The messages stand on the page.
+// /clear/embed/…: a page in a frame of any site. It verifies receipts that the site posts to it, and can itself call
+// the sandbox. It never handles a key. The page documents the messages.
 
 import {
   ask,
@@ -16,7 +16,7 @@ import {
 import type { Body, Receipt } from '../../contract/page.ts';
 
 const WAIT_S = 20;
-/** More than any receipt of the log has. */
+/** More characters than any receipt has. */
 const MAX_CHARS = 4_000_000;
 const { vertical = '' } = document.body.dataset;
 const form = byId('try', HTMLFormElement);
@@ -27,7 +27,7 @@ byId('about', HTMLElement).hidden = inFrame;
 const GOOD: ReadonlySet<unknown> = new Set(['PERMIT', 'SAFE']);
 const WAITING: ReadonlySet<unknown> = new Set(['HOLD', 'ERROR', null]);
 
-/** What a receipt decides, as the page and the messages name it. */
+/** The decision of a receipt, as the page and the messages name it. */
 function outcomeOf({ outcome, classification }: Receipt): string | null {
   const word = outcome ?? classification;
   return typeof word === 'string' ? word : null;
@@ -57,7 +57,7 @@ function toParent(message: Body, origin = '*'): void {
 
 addEventListener('message', ({ data, source, origin }: MessageEvent<unknown>) => {
   const message = data as { readonly type?: unknown; readonly receipt?: unknown } | null;
-  // Only the page around this frame may speak; what it says is hostile until it is verified.
+  // Only messages of the parent page are accepted, and their content is untrusted until it is verified.
   if (!inFrame || source !== window.parent || message?.type !== 'actlog.show') return;
   const { receipt } = message;
   if (typeof receipt !== 'object' || receipt === null) return;
@@ -114,7 +114,7 @@ byId('copy', HTMLButtonElement).addEventListener('click', () => {
     },
     () => {
       getSelection()?.selectAllChildren(byId('snippet', HTMLElement));
-      say('Selected: copy it with the keyboard.');
+      say('The text is selected. Copy it with the keyboard.');
     },
   );
 });

@@ -4,9 +4,9 @@ import {
   ask,
   byId,
   field,
+  isRefused,
   make,
   onSubmit,
-  Refused,
   say,
   showReceipt,
 } from '../../contract/page.ts';
@@ -28,7 +28,7 @@ async function statusOf(slug: string): Promise<Status> {
   try {
     return await ask<Status>(path);
   } catch (error) {
-    if (!(error instanceof Refused) || error.status !== 404) throw error;
+    if (!isRefused(error) || error.status !== 404) throw error;
     return ask<Status>(`${path}?log=sandbox`);
   }
 }

@@ -1,5 +1,5 @@
-// The chains of records: one for each session, made from its entries whenever they are asked for. What came before an
-// entry is found from marks that are kept on the way; they are memory only, since the log says everything again.
+// The chains of records, one for each session. They are computed from the entries on request. Intermediate chain hashes
+// ("marks") are cached in memory, so that a record in the middle of a chain does not need the whole chain again.
 
 import { LRUCache } from 'lru-cache';
 import { toHex } from '../../contract/index.ts';
@@ -9,13 +9,13 @@ import type { AirIssuer, AirMapping } from './mapping.ts';
 import { NO_CHAIN, placeRecord } from './record.ts';
 import type { AirPlace } from './record.ts';
 
-/** How many records lie between two marks: what is read again at most. */
+/** Number of records between two marks, which is the most that is computed again for one record. */
 const MARK_EVERY = 512;
 const MAX_MARKS = 50_000;
-/** Entries that are read in one go, before others get their turn. */
+/** Entries read in one call; other requests are served between the calls. */
 const PAGE = 48;
 
-/** A record with its place and its canonical form. */
+/** A record with its place on the chain and its canonical form. */
 export interface PlacedRecord {
   readonly index: number;
   /** The exact text of the entry. */
@@ -25,7 +25,7 @@ export interface PlacedRecord {
   readonly place: AirPlace;
 }
 
-/** The hash before record `seq`, and the index of the entry before it. */
+/** A cached point of a chain: the chain hash before record `seq`, and the index of the entry before it. */
 interface Mark {
   readonly seq: number;
   readonly after: number;
@@ -34,7 +34,7 @@ interface Mark {
 
 const START: Mark = { seq: 0, after: -1, hash: NO_CHAIN };
 
-/** Makes records of one service: the same mapping and issuer for all. */
+/** Makes the records of a service, with its mapping and issuer. */
 export class AirChains {
   readonly #mapping: AirMapping;
   readonly #issuer: (log: LogView) => AirIssuer;
@@ -79,7 +79,8 @@ export class AirChains {
     while (at.seq < end) {
       const limit = Math.min(PAGE, end - at.seq);
       const rows = await log.chain({ key, from_ms: 0, to_ms }, { after: at.after, limit });
-      if (rows.length === 0) throw new Error('a session has fewer entries than its head says');
+      if (rows.length === 0)
+        throw new Error('a session has fewer entries than its chain head states');
       const page: PlacedRecord[] = [];
       for (const { index } of rows) {
         const placed = this.#place(log, index, at.hash, issuer);
@@ -97,7 +98,7 @@ export class AirChains {
     const { entry, statement } = entryAt(log, index);
     const entry_hash = toHex(log.leafHash(index));
     const record = airRecord({ statement, entry_hash }, issuer, this.#mapping);
-    // Members stand in canonical order already.
+    // The members are already in canonical order.
     const canonical = JSON.stringify(record);
     const time = record['action_timestamp_ms'] as number;
     const place = placeRecord(canonical, time, agentOf(statement), prev);
@@ -109,12 +110,12 @@ export class AirChains {
     return marks.findLast((mark) => mark.seq <= seq) ?? START;
   }
 
-  /** The key's name stands in each record, and so in every hash after it. */
+  /** Marks are kept per signing key, because the key's kid is in every record and so in every chain hash. */
   #markName(log: LogView, session_ref: string): string {
     return `${log.origin} ${session_ref} ${this.#issuer(log).operator_pubkey_id}`;
   }
 
-  /** Marks of a session are kept in order, each once. */
+  /** Adds a mark, keeping the marks of a session sorted and unique. */
   #mark(log: LogView, session_ref: string, mark: Mark): void {
     const name = this.#markName(log, session_ref);
     const marks = this.#marks.get(name) ?? [];

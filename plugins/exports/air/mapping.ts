@@ -1,11 +1,11 @@
-// What an AgentInteractionRecord of air-1.0 says of an entry of the log, without its integrity. A pure function of the entry
-// and of catalogs/air.json, so that whoever holds the entry can make the record again and compare.
-// VERIDIC Evidence Envelope v0.1; gateway/API.md §12.3. Browser-safe.
+// Maps an entry of the log to an AgentInteractionRecord of air-1.0, without its `integrity`. The record is a pure
+// function of the entry and of catalogs/air.json, so a verifier with the entry can make it again and compare.
+// VERIDIC Evidence Envelope v0.1; gateway/API.md §12.3. Runs in browsers.
 
 import { canonical, portable, toHex, utf8 } from '../../../log/verify.ts';
 import type { Json, JsonObject, Link } from '../../contract/index.ts';
 
-/** catalogs/air.json: what in an entry stands for what in a record. */
+/** catalogs/air.json: how members of an entry map to those of a record. */
 export interface AirMapping {
   readonly schema_version: string;
   readonly policy_ref: string;
@@ -23,27 +23,29 @@ export interface AirMapping {
   readonly reasoning_members: readonly string[];
 }
 
-/** What a record says that the entry does not. */
+/** Members of a record that do not come from the entry. */
 export interface AirIssuer {
   /** RFC 7638 thumbprint of the key that signs the record. */
   readonly operator_pubkey_id: string;
-  /** ISO 3166-1 alpha-2; ZZ where it is not known. */
+  /** ISO 3166-1 alpha-2; ZZ if unknown. */
   readonly jurisdiction: string;
 }
 
-/** An entry and its leaf hash, hex. */
+/** An entry and its leaf hash in hex. */
 interface AirEntry {
   readonly statement: JsonObject;
   readonly entry_hash: string;
 }
 
-/** Whose chain of records an entry is on: the agent is the session, and an entry without one stands alone. */
+/** The agent whose chain of records has an entry: its session. An entry without a session is a chain by itself. */
 export interface AirAgent {
   readonly agent_id: string;
   readonly sequence_number: number;
 }
 
-/** The agent of an entry: sequence numbers are those of the session's own chain, so they have no gaps. */
+/**
+ * The agent and the sequence number of an entry. The numbers are those of the session's chain, so they have no gaps.
+ */
 export function agentOf(statement: JsonObject): AirAgent {
   const session_ref = statement['session_ref'];
   const links = (statement['links'] ?? []) as unknown as readonly Link[];
@@ -54,8 +56,8 @@ export function agentOf(statement: JsonObject): AirAgent {
 }
 
 /**
- * What the chain hash of a record is the SHA-256 of: content hash, hash before it, u64 time, u32 length of the agent's
- * name and the name.
+ * The input of a record's chain hash, which is its SHA-256: content hash, previous chain hash, u64 time, u32 length of
+ * the agent's name, and the name.
  */
 export function chainInput(
   content_hash: Uint8Array,
@@ -75,8 +77,8 @@ export function chainInput(
 }
 
 /**
- * The record without `integrity`, its members in canonical order at every level: JSON.stringify gives its RFC 8785
- * form.
+ * The record without `integrity`. Its members are in canonical order at every level, so that JSON.stringify gives the
+ * RFC 8785 form.
  */
 export function airRecord(
   { statement, entry_hash }: AirEntry,
@@ -136,7 +138,7 @@ export function airRecord(
   };
 }
 
-/** Actions of regulated kinds need a redaction receipt: without one the entry's own type is the action. */
+/** The action of an entry. Actions of regulated kinds need a redaction receipt; without one the type is the action. */
 function actionOf(type: string, redacted: boolean, mapping: AirMapping): string {
   const { actions, redaction_required, own_actions } = mapping;
   const action = actions[type];
@@ -163,7 +165,9 @@ function committed(
   return name === undefined ? null : (commitments[name] ?? null);
 }
 
-/** The commitment to the input; of an entry that has no one input, SHA-256 over all commitments in canonical form. */
+/**
+ * The commitment to the input. If the entry has no single input, SHA-256 over the canonical form of all commitments.
+ */
 function inputHash(
   commitments: Readonly<Record<string, string>>,
   members: readonly string[],

@@ -1,6 +1,6 @@
 // An AgentInteractionRecord of air-1.0: its schema and its integrity (content hash, chain hash, ES256 over the chain
-// hash). VERIDIC Evidence Envelope v0.1; gateway/API.md §12.3. What a record says of its entry is in mapping.ts, which
-// the verifier makes it again with.
+// hash). VERIDIC Evidence Envelope v0.1; gateway/API.md §12.3. mapping.ts makes the content of a record, also for the
+// verifier.
 
 import { hash } from 'node:crypto';
 import { Type } from 'typebox';
@@ -8,17 +8,17 @@ import { toBase64, toHex } from '../../contract/index.ts';
 import { chainInput } from './mapping.ts';
 import type { AirAgent } from './mapping.ts';
 
-/** What the first record of an agent has before it. */
+/** The previous chain hash of an agent's first record. */
 export const NO_CHAIN: Uint8Array = new Uint8Array(32);
 
-/** A record's place on its agent's chain. */
+/** The place of a record on its agent's chain. */
 export interface AirPlace extends AirAgent {
   readonly content_hash: Uint8Array;
   readonly prev_chain_hash: Uint8Array;
   readonly chain_hash: Uint8Array;
 }
 
-/** SHA-256 over the canonical form of the record without `integrity`. */
+/** Content hash: SHA-256 over the canonical form of the record without `integrity`. */
 const contentHash = (canonicalRecord: string): Uint8Array =>
   hash('sha256', canonicalRecord, 'buffer');
 
@@ -26,7 +26,7 @@ const contentHash = (canonicalRecord: string): Uint8Array =>
 export const chainHash = (...place: Parameters<typeof chainInput>): Uint8Array =>
   hash('sha256', chainInput(...place), 'buffer');
 
-/** The place of a record behind the hash before it. */
+/** The place of a record that follows a previous chain hash. */
 export function placeRecord(
   canonicalRecord: string,
   action_timestamp_ms: number,
@@ -38,7 +38,7 @@ export function placeRecord(
   return { agent_id, sequence_number, content_hash, prev_chain_hash, chain_hash };
 }
 
-/** The member `integrity` as JSON, hashes in hex and the signature in base64, in canonical order. */
+/** The member `integrity` as JSON in canonical order; hashes in hex, the signature in base64. */
 export function integrityText(
   { chain_hash, content_hash, prev_chain_hash, sequence_number }: AirPlace,
   signature: Uint8Array,
@@ -71,7 +71,7 @@ const Redaction = Type.Object({
   timestamp_ms: millis,
 });
 
-/** Members of air-1.0 of which an entry of the log says nothing. */
+/** Members of air-1.0 for which an entry has no value. */
 const unsaid = {
   agent_did: Type.Null(),
   agent_workload_id: Type.Null(),
@@ -118,7 +118,7 @@ export const AirRecord = Type.Object(
   {
     $id: 'AirRecord',
     description:
-      'AgentInteractionRecord of air-1.0, made from the entry alone. The agent is the session; its records are ' +
-      'numbered and chained in the order of the log.',
+      'AgentInteractionRecord of air-1.0, made only from the entry. The agent is the session. Its records are numbered ' +
+      'and chained in the order of the log.',
   },
 );

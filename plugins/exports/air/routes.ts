@@ -1,4 +1,4 @@
-// GET /export/scitt/air/…: records of one entry and of a session.
+// GET /export/scitt/air/…: the records of one entry and of a session.
 // gateway/API.md §12.3, §12.4.
 
 import { Type } from 'typebox';
@@ -44,11 +44,11 @@ const AirExport = Type.Object(
     entry_id: Type.String({ format: 'uuid' }),
     origin: Type.String(),
     record: AirRecord,
-    cose: Type.Object({}, { description: 'The statement as JSON, for reading.' }),
+    cose: Type.Object({}, { description: 'The COSE statement as readable JSON.' }),
     cose_sign1_b64: Type.String({
       description:
-        'COSE_Sign1 over the record without `integrity`, in canonical form. Label 394 holds the RFC 9942 receipt ' +
-        'of the log entry whose leaf hash is `outcome_hash`.',
+        'COSE_Sign1 over the canonical form of the record without `integrity`. Header 394 has the RFC 9942 receipt of ' +
+        'the log entry whose leaf hash is `outcome_hash`.',
     }),
     entry: Type.String({ description: 'The exact text of the entry.' }),
     receipt: described(EntryReceipt, 'Of the entry, with its proof.'),
@@ -69,8 +69,8 @@ const AirSession = Type.Object(
     checkpoint: Type.String(),
     completeness_proof: described(
       LookupDocument,
-      'A document of the log (svc-absence-witness-v1) on the chain of the session at its last moment: ' +
-        '`count` of the head, or `seq` of the successor, is how many entries there are.',
+      'A document of the log (svc-absence-witness-v1) on the chain of the session. The `count` of its head, or the ' +
+        '`seq` of its successor, is the number of entries.',
     ),
     key: AirKey,
     records: Type.Array(
@@ -85,7 +85,7 @@ const AirSession = Type.Object(
   { $id: 'AirSession' },
 );
 
-/** Records that are signed in what a cost of 1 stands for, as measured, and those with proofs and statements. */
+/** Number of records that are made at a cost of 1 (measured), without and with proofs and statements. */
 const SIGNED = 120;
 const PROVEN = 16;
 
@@ -97,10 +97,10 @@ export function airRoutes(service: AirService): readonly Route[] {
       method: 'GET',
       path: '/export/scitt/air/session/{session_id}.json',
       tag: 'exports',
-      summary: 'AIR batch of a session, complete by proof',
+      summary: 'AIR batch of a session, with a proof of completeness',
       description:
-        'The session is the one that the caller’s tenant knows by this name. The answer streams; `proofs=true` ' +
-        'adds the inclusion proof and the signed statement of each entry.',
+        'The session of the tenant with this name. The answer is streamed. `proofs=true` adds the inclusion proof and ' +
+        'the signed statement of each entry.',
       access: 'open',
       whole: true,
       params: Type.Object({
@@ -139,11 +139,16 @@ export function airRoutes(service: AirService): readonly Route[] {
       path: '/export/scitt/air/{entry_id}.json',
       tag: 'exports',
       summary: 'AIR and COSE of an entry',
-      description: 'By entry_id or entry hash. What the entry commits to is never opened here.',
+      description: 'By entry_id or entry hash. The answer has no disclosures of the entry.',
       access: 'read',
       params: Type.Object({ entry_id: EntryOrHash }),
       query: Type.Object({ log: LogOfEntry }),
-      responses: { 200: { description: 'The record, twice signed.', schema: AirExport } },
+      responses: {
+        200: {
+          description: 'The record, and the same record as a COSE statement.',
+          schema: AirExport,
+        },
+      },
       errors: ['resource_missing', 'log_unavailable'],
       async handle(ctx) {
         const { params, query, caller } = ctx.state;

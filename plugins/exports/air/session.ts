@@ -1,5 +1,5 @@
-// A session's records as one JSON document that streams: as many as the session's chain has under one checkpoint,
-// with the proof of that number. gateway/API.md §12.3, §12.4; log/FORMAT.md §3, §6.
+// Streams the records of a session as one JSON document: all entries of the session's chain under one checkpoint, with
+// the proof that none is left out. gateway/API.md §12.3, §12.4; log/FORMAT.md §3, §6.
 
 import { Readable } from 'node:stream';
 import { countOf, toBase64 } from '../../contract/index.ts';
@@ -9,43 +9,43 @@ import type { AirChains, PlacedRecord } from './chains.ts';
 import { integrityText } from './record.ts';
 import { airStatement } from './statement.ts';
 
-/** Pages that are under way at once: one is signed on another thread while the next is read. */
+/** Number of pages that are processed at once: one is signed in a worker thread while the next is read. */
 const PAGES_SIGNING = 2;
-/** Signed statements that are made in one go, before others get their turn. */
+/** Signed statements made in one step; other requests are served between the steps. */
 const PROOFS_AT_ONCE = 6;
 
-/** What a batch is made with. */
+/** The dependencies of a batch. */
 export interface AirService {
   readonly host: PluginHost;
   readonly chains: AirChains;
   readonly receipts: Receipts;
 }
 
-/** A session as of a published checkpoint. */
+/** A session at a published checkpoint. */
 interface SessionChain {
   readonly key: ChainKey;
   readonly session_ref: string;
   readonly count: number;
   readonly size: number;
   readonly checkpoint: string;
-  /** Closes the chain: a document of log/FORMAT.md §6 whose proof says how many entries there are. */
+  /** An absence document (log/FORMAT.md §6) whose proof states how many entries the chain has. */
   readonly completeness_proof: JsonObject;
 }
 
-/** Reads the session's chain under a publication. */
+/** Reads the chain of a session under a publication. */
 export async function sessionChain(
   log: LogView,
   session_ref: string,
   { size, note, map_head_ms }: Published,
 ): Promise<SessionChain> {
   const key: ChainKey = ['session', session_ref];
-  // The last moment alone: whatever stands in it, what closes it counts the chain up to there.
+  // A window of one millisecond is enough: its proof states the length of the whole chain.
   const document = await log.lookup({ key, from_ms: map_head_ms, to_ms: map_head_ms });
   const count = countOf(document, key);
   return { key, session_ref, count, size, checkpoint: note, completeness_proof: document };
 }
 
-/** The batch as a stream of JSON text; `proofs` adds each entry's inclusion proof and signed statement. */
+/** The batch as a stream of JSON text. `proofs` adds the inclusion proof and signed statement of each entry. */
 export function sessionBatch(
   service: AirService,
   log: LogView,
@@ -127,6 +127,6 @@ async function proofText(
   return `"inclusion_proof":${JSON.stringify(path)},"cose_sign1_b64":"${toBase64(cose)}"`;
 }
 
-/** The whole record as JSON: its canonical form with `integrity` at the end. */
+/** The complete record as JSON: its canonical form with `integrity` as the last member. */
 export const recordText = ({ canonical, place }: PlacedRecord, signature: Uint8Array): string =>
   `${canonical.slice(0, -1)},"integrity":${integrityText(place, signature)}}`;

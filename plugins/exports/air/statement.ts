@@ -1,5 +1,6 @@
-// A record as a signed statement: COSE_Sign1 over its canonical form, integrity in the protected header, so that a
-// chain can be checked without payloads, and the receipt of its entry in label 394. VERIDIC Evidence Envelope v0.1; RFC 9052.
+// A record as a signed statement: a COSE_Sign1 over its canonical form. The protected header has the integrity members,
+// so that a chain can be checked without payloads, and header 394 has the receipt of the entry. VERIDIC Evidence
+// Envelope v0.1; RFC 9052.
 
 import {
   algOf,
@@ -17,7 +18,7 @@ import type { PlacedRecord } from './chains.ts';
 /** Content type of the payload: the record without `integrity`, in canonical form. */
 const AIR_TYPE = 'application/air+json';
 
-/** The bytes of the statement; the receipt proves the entry whose leaf hash is the record's `outcome_hash`. */
+/** The bytes of the statement. Its receipt proves the entry whose leaf hash is the record's `outcome_hash`. */
 export async function airStatement(
   { canonical, issued_at_ms, place }: PlacedRecord,
   { signer, iss, receipt }: { signer: PluginSigner; iss: string; receipt: Uint8Array },

@@ -1,11 +1,11 @@
-// The JSON view of a COSE message in an AIR export. gateway/API.md §12.3. Browser-safe.
+// The readable JSON form of a COSE message in an AIR export. gateway/API.md §12.3. Runs in browsers.
 
 import { decodeSign1, HEADER } from '../../../log/cose/portable.ts';
 import type { Cbor, CborMap } from '../../../log/cose/portable.ts';
 import { toBase64, toBase64Url } from '../../../log/verify.ts';
 import type { Json, JsonObject } from '../../../log/verify.ts';
 
-/** A COSE_Sign1 as JSON, for reading: byte strings as base64, kid as base64url. What counts is the bytes. */
+/** A COSE_Sign1 as readable JSON: byte strings in base64, kid in base64url. Only the bytes are authoritative. */
 export function coseView(bytes: Uint8Array): JsonObject {
   const message = decodeSign1(bytes);
   return {

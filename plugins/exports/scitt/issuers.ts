@@ -1,5 +1,5 @@
-// POST /api/v1/scitt/issuers: a tenant registers an issuer's key, or revokes it. The entry is the policy by which
-// statements are registered (RFC 9943): anyone can replay which statements were accepted, and why.
+// POST /api/v1/scitt/issuers: a tenant registers or revokes the key of an issuer. These entries are the registration
+// policy of RFC 9943: a reader of the log can replay which statements were accepted, and why.
 
 import { Type } from 'typebox';
 import {
@@ -47,7 +47,8 @@ const Body = Type.Object(
     ),
     status: Type.Optional(
       Type.Union([Type.Literal('active'), Type.Literal('revoked')], {
-        description: 'active unless given. What was registered before a revocation stays.',
+        description:
+          'The default is active. Statements registered before a revocation remain registered.',
       }),
     ),
   },
@@ -59,7 +60,7 @@ const Answer = Type.Object(
     ok: Type.Literal(true),
     issuer_sha256: Type.String(),
     key_thumbprint: Type.String({
-      description: 'RFC 9679, hex: the kid that statements may name.',
+      description: 'RFC 9679 thumbprint in hex, the kid that statements may name.',
     }),
     status: Type.Enum(['active', 'revoked']),
     receipt: receiptOf(issuerType),
@@ -73,13 +74,13 @@ export function issuerRoute(): Route {
     method: 'POST',
     path: '/api/v1/scitt/issuers',
     tag: 'exports',
-    summary: 'Make the key of an issuer of signed statements known',
+    summary: 'Register or revoke the key of an issuer of signed statements',
     description:
-      'Statements of this issuer, signed with this key, may then be registered by the same tenant at /entries.',
+      'The tenant can then register statements of this issuer, signed with this key, at /entries.',
     access: 'key',
     idempotent: true,
     body: Body,
-    responses: { 200: { description: 'The key stands in the log.', schema: Answer } },
+    responses: { 200: { description: 'The key is in the log.', schema: Answer } },
     example: { issuer: EXAMPLE_ISSUER, key: EXAMPLE_JWK },
     handle: async (ctx) => {
       const { issuer, key, status = 'active' } = ctx.state.body;

@@ -1,8 +1,8 @@
 // The SCITT reference API: POST /entries and GET /entries/{id}, the keys of COSE messages as COSE keys, and consistency
 // receipts between published trees. draft-ietf-scitt-scrapi; RFC 9052 §7, RFC 9290, RFC 9679, RFC 9942, RFC 9943.
 //
-// A registered statement is the entry exports.statement.v1, which names it by its hash. The receipt proves that entry
-// and carries it. Errors are concise problem details in CBOR.
+// Registering a statement appends an entry exports.statement.v1 with the hash of the statement. The receipt proves that
+// entry and includes its text. Errors are concise problem details in CBOR.
 
 import { Type } from 'typebox';
 import {
@@ -43,7 +43,7 @@ const PROBLEM_TYPE = 'application/concise-problem-details+cbor';
 const TITLE = -1;
 const DETAIL = -2;
 
-/** Titles that the reference API names, by the part of the statement that is wrong. */
+/** Titles from the reference API, by the invalid part of the statement. */
 const TITLES: Readonly<Record<string, string>> = {
   alg: 'Bad Signature Algorithm',
   payload: 'Payload Missing',
@@ -51,7 +51,7 @@ const TITLES: Readonly<Record<string, string>> = {
   entry_id: 'Not Found',
 };
 
-/** The problem as it goes out; the code of the error stands under its own name. */
+/** Encodes a problem; it also has the error code as a member. */
 function conciseProblem({ status, code, message, param, request_id }: RouteProblem): {
   type: string;
   body: Uint8Array;
@@ -68,11 +68,11 @@ function conciseProblem({ status, code, message, param, request_id }: RouteProbl
 }
 
 const COSE = 'application/cose';
-/** How many keys of one issuer are tried. */
+/** Largest number of keys of an issuer that are tried. */
 const MAX_KEYS = 20;
 
 const receiptResponse = {
-  description: 'The receipt (RFC 9942); the entry stands in its unprotected header.',
+  description: 'The receipt (RFC 9942), with the entry in its unprotected header.',
   type: COSE,
 };
 const problemResponse = (description: string) => ({ description, type: PROBLEM_TYPE });
@@ -86,14 +86,14 @@ export function entriesRoutes(host: PluginHost, receipts: Receipts): readonly Ro
       tag: 'exports',
       summary: 'Register a signed statement (SCRAPI)',
       description:
-        'A COSE_Sign1 with attached payload and the CWT claims iss and sub, by a key that the tenant has made ' +
-        'known for that issuer (POST /api/v1/scitt/issuers). The unprotected header is not registered. The same ' +
-        'statement again gets the receipt of its first registration.',
+        'The body is a COSE_Sign1 with an attached payload and the CWT claims iss and sub, signed by a key that the ' +
+        'tenant has registered for that issuer (POST /api/v1/scitt/issuers). The unprotected header is not registered. ' +
+        'A statement that is already registered gets the receipt of its first registration.',
       access: 'key',
       bytes: COSE,
       responses: {
         201: receiptResponse,
-        303: { description: 'Registered; the receipt comes at Location after Retry-After.' },
+        303: { description: 'Registered. The receipt will be at Location after Retry-After.' },
         400: problemResponse('Not registered.'),
       },
       example: EXAMPLE_STATEMENT,
@@ -106,13 +106,13 @@ export function entriesRoutes(host: PluginHost, receipts: Receipts): readonly Ro
       path: '/entries/{entry_id}',
       tag: 'exports',
       summary: 'COSE receipt of an entry (SCRAPI)',
-      description: 'Of any entry, by entry_id or entry hash.',
+      description: 'The receipt of any entry, by entry_id or entry hash.',
       access: 'read',
       params: Type.Object({ entry_id: EntryOrHash }),
       query: Type.Object({ log: LogOfEntry }),
       responses: {
         200: receiptResponse,
-        302: { description: 'Not under a checkpoint yet; ask again after Retry-After.' },
+        302: { description: 'No checkpoint covers the entry yet; try again after Retry-After.' },
         404: problemResponse('No such entry.'),
       },
       problem: conciseProblem,
@@ -137,11 +137,11 @@ async function register(host: PluginHost, receipts: Receipts, ctx: RouteContext)
   }
   const key_thumbprint = await signingKey(log, caller, statement);
   const index = log.row(row) ?? (await append(ctx, statement, key_thumbprint, row)) ?? log.row(row);
-  if (typeof index !== 'number') throw new Error('a registered statement has its row');
+  if (typeof index !== 'number') throw new Error('the registered statement has no row');
   await answerReceipt(ctx, log, index, receipts, { done: 201, waiting: 303 });
 }
 
-/** The first registration of a statement, where a closed log has it. */
+/** The first registration of a statement, if it is in a closed log. */
 function registeredBefore(
   host: PluginHost,
   newest: LogView,
@@ -154,7 +154,7 @@ function registeredBefore(
   return null;
 }
 
-/** The thumbprint of the issuer's active key that has signed; `parameter_invalid` when none has. */
+/** The thumbprint of the issuer's active key that made the signature; `parameter_invalid` if there is none. */
 async function signingKey(
   log: LogView,
   caller: Caller,
@@ -168,21 +168,24 @@ async function signingKey(
   }));
   const active = keys.filter(({ row }) => row.status === 'active');
   if (active.length === 0) {
-    throw new ApiError('parameter_invalid', 'the tenant knows no active key of this issuer', {
-      param: 'iss',
-    });
+    throw new ApiError(
+      'parameter_invalid',
+      'the tenant has registered no active key of this issuer',
+      {
+        param: 'iss',
+      },
+    );
   }
-  const signer = active.find(({ row }) => isSignedBy(statement, row));
-  if (signer === undefined) {
-    const message = 'no active key of this issuer has made the signature';
-    throw new ApiError('parameter_invalid', message, { param: 'signature' });
+  for (const { row, thumbprint } of active) {
+    if (await isSignedBy(statement, row)) return thumbprint;
   }
-  return signer.thumbprint;
+  const message = 'the signature is not by an active key of this issuer';
+  throw new ApiError('parameter_invalid', message, { param: 'signature' });
 }
 
 /**
- * Registers, unless another request of the same moment has revoked the key, or registers the same: then the answer is
- * the index of that entry, which may not be durable yet.
+ * Registers a statement, unless a concurrent request has revoked the key. If a concurrent request registers the same
+ * statement, returns the index of its entry, which may not be durable yet.
  */
 async function append(
   ctx: RouteContext,
@@ -222,7 +225,7 @@ async function append(
   }
 }
 
-/** Not a failure: the statement has its entry already. */
+/** Thrown to stop the append if the statement already has an entry. */
 class Registered extends Error {
   override readonly name = 'Registered';
   readonly index: number;
@@ -247,11 +250,11 @@ async function answerReceipt(
   });
   const entry = log.entry(index);
   if (entry === null)
-    throw new ApiError('log_unavailable', 'the log takes no entries at the moment');
+    throw new ApiError('log_unavailable', 'the log accepts no entries at present');
   const { entry_id } = JSON.parse(entry) as { readonly entry_id: string };
   ctx.set('Location', `/entries/${entry_id}${log.kind === 'sandbox' ? '?log=sandbox' : ''}`);
   if (covered === null) {
-    // Durable all the same: who comes back finds the receipt.
+    // The entry is durable, so a later request will find the receipt.
     ctx.set('Retry-After', '5');
     ctx.body = '';
     ctx.remove('Content-Type');
@@ -269,9 +272,9 @@ const CACHE = 'public, max-age=300';
 const KEYS = ['cose', 'air'] as const;
 const Size = Type.String({ pattern: '^[1-9][0-9]{0,14}$' });
 
-/** Keys and consistency. */
+/** The routes of keys and of consistency receipts. */
 export function keyRoutes(host: PluginHost, receipts: Receipts): readonly Route[] {
-  // Asked for each time: a key that was rotated in is there at once.
+  // Read for each request, so that a rotated key appears at once.
   const byKid = () => {
     const keys = LOG_KINDS.flatMap((kind) => KEYS.flatMap((name) => host.signers(kind, name)));
     return new Map(
@@ -284,7 +287,7 @@ export function keyRoutes(host: PluginHost, receipts: Receipts): readonly Route[
       path: '/.well-known/scitt-keys',
       tag: 'exports',
       summary: 'Keys of COSE receipts and statements (COSE_KeySet)',
-      description: 'Of both logs. Older keys stay: what they signed holds.',
+      description: 'The keys of both logs, including retired ones, whose signatures remain valid.',
       access: 'read',
       responses: { 200: { description: 'COSE_KeySet.', type: CBOR } },
       problem: conciseProblem,
@@ -322,16 +325,16 @@ export function keyRoutes(host: PluginHost, receipts: Receipts): readonly Route[
       method: 'GET',
       path: '/export/scitt/consistency',
       tag: 'exports',
-      summary: 'COSE receipt that one published tree begins with another',
+      summary: 'COSE consistency receipt between two published trees',
       access: 'read',
       query: Type.Object({
         from: { ...Size, description: 'The smaller size.' },
-        to: Type.Optional({ ...Size, description: 'The larger one; the newest unless given.' }),
+        to: Type.Optional({ ...Size, description: 'The larger size; the default is the newest.' }),
         log: LogName,
       }),
       responses: {
         200: { description: 'RFC 9942 receipt.', type: 'application/cose' },
-        400: { description: 'No two published sizes.', type: PROBLEM_TYPE },
+        400: { description: 'One of the sizes was not published.', type: PROBLEM_TYPE },
       },
       problem: conciseProblem,
       async handle(ctx) {
@@ -349,7 +352,7 @@ export function keyRoutes(host: PluginHost, receipts: Receipts): readonly Route[
           }
         }
         if (from >= to) {
-          throw new ApiError('parameter_invalid', 'from is not below to', { param: 'from' });
+          throw new ApiError('parameter_invalid', 'from must be less than to', { param: 'from' });
         }
         ctx.set('Content-Type', 'application/cose');
         ctx.body = Buffer.from(await receipts.consistency(log, from, to));

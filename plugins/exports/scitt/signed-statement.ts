@@ -1,5 +1,5 @@
-// A signed statement of a third party, as it came: taken apart, and what registration asks of it. RFC 9052, RFC 9597,
-// RFC 9943 §6. Everything here is the choice of whoever sent it.
+// Parses the signed statement of a third party, and checks what registration requires. RFC 9052, RFC 9597, RFC 9943 §6.
+// All input here is untrusted.
 
 import { createHash } from 'node:crypto';
 import {
@@ -10,6 +10,7 @@ import {
   fromHex,
   HEADER,
   isLogError,
+  native,
   publicJwk,
   toBase64Url,
   toBeSigned,
@@ -25,12 +26,12 @@ const ALGORITHMS: Readonly<Record<number, string>> = {
   [ALG.EdDSA]: 'EdDSA',
   [ALG.Ed25519]: 'Ed25519',
 };
-/** Headers that change what a signature means, and that nothing here understands (RFC 9052 §3.1). */
+/** Critical headers, none of which is supported (RFC 9052 §3.1). */
 const CRIT = 2;
-/** Longest name in a claim, in characters. */
+/** Largest length of a claim, in characters. */
 const MAX_NAME = 512;
 
-/** A statement that may be registered, if its issuer's key says so. */
+/** A well-formed statement, whose signature is not checked yet. */
 export interface SignedStatement {
   readonly message: CoseSign1;
   readonly payload: Uint8Array;
@@ -38,7 +39,7 @@ export interface SignedStatement {
   readonly issuer: string;
   readonly issuer_sha256: string;
   readonly subject: string;
-  /** Media type or CoAP content format, where it has one. */
+  /** Media type or CoAP content format, if it has one. */
   readonly content_type: Json | undefined;
   readonly statement_sha256: string;
   readonly payload_sha256: string;
@@ -47,19 +48,20 @@ export interface SignedStatement {
 const sha256 = (bytes: Uint8Array | string): string =>
   createHash('sha256').update(bytes).digest('hex');
 
-/** The name of an issuer as entries have it. */
+/** The hash of an issuer's name, as in entries. */
 export const issuerHash = (issuer: string): string => sha256(issuer);
 
-/** Takes a statement apart; `parameter_invalid` with the part that is wrong. */
+/** Parses a statement; `parameter_invalid` names the part that is invalid. */
 export function readStatement(bytes: Uint8Array): SignedStatement {
   const message = opened(bytes);
   const { protected: headers, payload } = message;
   const algorithm = ALGORITHMS[headers.get(HEADER.alg) as number];
   if (algorithm === undefined) {
-    throw refused('alg', 'alg is none of ES256 (-7), EdDSA (-8) and Ed25519 (-19)');
+    throw refused('alg', 'alg must be ES256 (-7), EdDSA (-8) or Ed25519 (-19)');
   }
-  if (headers.has(CRIT)) throw refused('crit', 'crit names headers that are not understood here');
-  if (payload === null) throw refused('payload', 'the payload is detached: it must be attached');
+  if (headers.has(CRIT))
+    throw refused('crit', 'crit names headers that this service does not support');
+  if (payload === null) throw refused('payload', 'the payload is detached, but must be attached');
   const claims = headers.get(HEADER.cwt_claims);
   if (!(claims instanceof Map)) {
     throw refused('cwt_claims', 'the protected header has no CWT claims (label 15)');
@@ -94,7 +96,7 @@ function nameOf(value: unknown, claim: string): string {
   throw refused(claim, `claim ${claim} is no text of 1 to ${String(MAX_NAME)} characters`);
 }
 
-/** What cannot stand in a commitment is no content type that anyone could use. */
+/** The content type; refused if it cannot be the value of a commitment. */
 function contentType(value: unknown): Json | undefined {
   if (value === undefined) return undefined;
   if (typeof value === 'number') return value;
@@ -104,10 +106,11 @@ function contentType(value: unknown): Json | undefined {
 const refused = (param: string, message: string): ApiError =>
   new ApiError('parameter_invalid', message, { param });
 
-/** Whether a key of the issuer has signed the statement. */
-export function isSignedBy({ message, payload }: SignedStatement, row: IssuerRow): boolean {
-  const signed = toBeSigned(message.protectedBytes, payload);
-  return verifyCose(jwkOf(row), message.protected.get(HEADER.alg), signed, message.signature);
+/** Whether this key made the signature of the statement. */
+export async function isSignedBy(statement: SignedStatement, row: IssuerRow): Promise<boolean> {
+  const { protected: headers, protectedBytes, signature } = statement.message;
+  const signed = toBeSigned(protectedBytes, statement.payload);
+  return verifyCose(native, jwkOf(row), headers.get(HEADER.alg), signed, signature);
 }
 
 /** The key of a row. */
@@ -118,7 +121,7 @@ function jwkOf({ algorithm, public_key }: IssuerRow): CosePublicJwk {
     : publicJwk({ kty: 'EC', crv: 'P-256', x, y: toBase64Url(fromHex(public_key.slice(64), 32)) });
 }
 
-/** A key as an entry has it: its coordinates in hex. */
+/** The coordinates of a key in hex, as in entries. */
 export function publicKeyHex(jwk: CosePublicJwk): string {
   const hex = (coordinate: string): string => toHex(Buffer.from(coordinate, 'base64url'));
   return jwk.kty === 'OKP' ? hex(jwk.x) : hex(jwk.x) + hex(jwk.y);

@@ -2,13 +2,16 @@
 
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import {
   asSchema,
   canonical,
   Hex32,
   Identifier,
   SafeCount,
+  sentenceOf,
   SessionRef,
+  shortName,
 } from '../../contract/index.ts';
 import type {
   EntryType,
@@ -183,5 +186,9 @@ export const sealType: EntryType = {
   name: SEAL,
   schema: asSchema(SealMembers),
   keys: [],
+  sentence: sentenceOf<Static<typeof SealMembers>>(
+    ({ model, source, outcome }) =>
+      `An exchange with the model ${shortName(model)}, as the ${source} told it, was sealed with the outcome ${outcome}.`,
+  ),
   project,
 };

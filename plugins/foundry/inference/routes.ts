@@ -7,6 +7,7 @@ import { foundryErrors, lastEntry } from '../entries.ts';
 import {
   chunksOf,
   failureOf,
+  PROOF_TRAILER,
   proofOf,
   relay,
   Relay,
@@ -26,6 +27,7 @@ const completionBody = ({ limits }: PluginHost) => {
       model: Text,
       messages: Type.Array(Type.Object({ role: Text }), { minItems: 1 }),
       stream: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
+      stream_options: Type.Optional(Type.Union([Type.Object({}), Type.Null()])),
       session_id: Type.Optional({
         ...Text,
         description: 'Whose chain the exchange goes to; `metadata.session_id` is taken too.',
@@ -66,6 +68,7 @@ interface CompletionRequest {
   readonly model: string;
   readonly messages: readonly object[];
   readonly stream?: boolean | null;
+  readonly stream_options?: { readonly include_usage?: unknown } | null;
   readonly session_id?: string;
   readonly metadata?: object | null;
 }
@@ -79,8 +82,8 @@ export function inferenceRoute(host: PluginHost): Route {
     tag: 'foundry',
     summary: 'Pass a chat completion on, and seal the exchange',
     description:
-      'OpenAI-compatible, whole or as server-sent events; a last chunk without choices brings the proof of a ' +
-      `stream. The model ${SEAL_MODEL} seals the assistant message that the request ends with. However the ` +
+      'OpenAI-compatible, whole or as server-sent events. The last chunk of a stream that has content brings the ' +
+      `proof, and the trailer ${PROOF_TRAILER} repeats it. The model ${SEAL_MODEL} seals the assistant message that the request ends with. However the ` +
       'upstream fails, that is sealed too. The entry commits to request and response, and holds the root of ' +
       'the session’s exchanges.',
     access: 'open',
@@ -151,11 +154,11 @@ async function supplied(
     await seal(host, ctx, body, { outcome: 'completed', response: completion });
     return;
   }
-  const chunks = chunksOf(completion);
+  const chunks = chunksOf(completion, body.stream_options?.include_usage === true);
   const streaming: Streaming = {
     status: 200,
     async chunks(pass) {
-      for (const chunk of chunks) await pass(JSON.stringify(chunk));
+      for (const chunk of chunks) await pass(chunk, JSON.stringify(chunk));
       return { outcome: 'completed', response: chunks };
     },
   };

@@ -1,7 +1,8 @@
 // Seals exchanges with a model, and streams them. gateway/API.md §10.8.
 //
-// A stream sends the chunks as they arrive, then the seal, then its proof and [DONE]. The status line has been sent
-// by then, so an error is sent as an event. HTML Living Standard, server-sent events.
+// A stream sends the chunks as they arrive, but for the last one that has content: it is held back until the exchange
+// is sealed, and brings the proof. The trailer X-Proof repeats it (RFC 9110 §6.5). The status line has been sent by
+// then, so an error is sent as an event. HTML Living Standard, server-sent events.
 
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -18,6 +19,7 @@ import type {
 } from '../../contract/index.ts';
 import { DOES_NOT_ASSERT, rootOf, SEAL, sealed, sessionWith } from './entries.ts';
 import type { Outcome } from './entries.ts';
+import { choicesOf, isFinal } from './upstream.ts';
 import type { Exchange, Streaming } from './upstream.ts';
 
 /** The model that seals what the caller brings. */
@@ -49,23 +51,28 @@ export function suppliedCompletion(messages: readonly JsonObject[], now_ms: numb
   };
 }
 
-/** The chunks of a completion that is there whole. */
-export function chunksOf(completion: JsonObject): JsonObject[] {
+/** The chunks of a completion that is there whole; with `usage` one more, as `stream_options.include_usage` asks. */
+export function chunksOf(completion: JsonObject, usage: boolean): JsonObject[] {
   const { id = '', created = 0, model = '', choices } = completion;
   const [choice] = choices as unknown as readonly [{ message: { content: string } }];
+  const common = { id, object: 'chat.completion.chunk', created, model };
   const chunk = (delta: JsonObject, finish_reason: Json): JsonObject => ({
-    ...{ id, object: 'chat.completion.chunk', created, model },
+    ...common,
     choices: [{ index: 0, delta, finish_reason, logprobs: null }],
+    ...(usage ? { usage: null } : {}),
   });
   const { content } = choice.message;
-  return [chunk({ role: 'assistant', content }, null), chunk({}, 'stop')];
+  const chunks = [chunk({ role: 'assistant', content }, null), chunk({}, 'stop')];
+  return usage
+    ? [...chunks, { ...common, choices: [], usage: completion['usage'] ?? null }]
+    : chunks;
 }
 
-/** A chunk without choices that brings the proof, as `stream_options.include_usage` brings the usage. */
-function proofChunk(chunks: readonly Json[], proof: JsonObject): JsonObject {
-  const last = chunks.findLast(isJsonObject) ?? {};
-  const { id = 'chatcmpl', created = 0, model = '' } = last;
-  return { id, object: 'chat.completion.chunk', created, model, choices: [], ...proof };
+/** A chunk that adds nothing to its choice: it brings the proof of a stream in which no chunk was the last of one. */
+function emptyChunk(chunks: readonly Json[]): JsonObject {
+  const { id = 'chatcmpl', created = 0, model = '' } = chunks.findLast(isJsonObject) ?? {};
+  const choices = [{ index: 0, delta: {}, finish_reason: null, logprobs: null }];
+  return { id, object: 'chat.completion.chunk', created, model, choices };
 }
 
 /** What is sealed of a request. */
@@ -166,6 +173,9 @@ export function failureOf(
   return new ApiError(code, message, { members });
 }
 
+/** The trailer that has the proof of a stream, as JSON. */
+export const PROOF_TRAILER = 'X-Proof';
+
 /** What is written to a connection at a time. */
 const PIECE_BYTES = 16_384;
 
@@ -201,6 +211,7 @@ export async function relay(
   res.setHeader('Content-Type', 'text/event-stream; charset=utf-8');
   res.setHeader('Cache-Control', 'no-store');
   res.setHeader('X-Accel-Buffering', 'no');
+  res.setHeader('Trailer', PROOF_TRAILER);
   res.flushHeaders();
   let gone = res.destroyed;
   const onClose = (): void => {
@@ -224,9 +235,10 @@ export async function relay(
     return write(data);
   };
   try {
-    const last = await sealedEnd(streaming, pass, seal);
-    kept = last.reduce((sum, data) => sum + data.length, 0);
-    for (const data of last) await write(data);
+    const { events, proof } = await sealedEnd(streaming, pass, seal);
+    kept = events.reduce((sum, data) => sum + data.length, 0);
+    for (const data of events) await write(data);
+    res.addTrailers({ [PROOF_TRAILER]: JSON.stringify(proof) });
   } catch (error) {
     const known = isApiError(error) ? error : null;
     await write(
@@ -238,17 +250,45 @@ export async function relay(
   }
 }
 
-/** Passes the chunks on and seals them; answers with the events that end the stream, and keeps nothing else. */
+/** How a stream ends. */
+interface StreamEnd {
+  /** The events that are still to be sent. */
+  readonly events: readonly string[];
+  readonly proof: Json;
+}
+
+/**
+ * Passes the chunks on and seals them. The last chunk of a choice is held back, and what follows it without content,
+ * such as the usage: a chunk with content after it lets them go.
+ */
 async function sealedEnd(
   streaming: Streaming,
   pass: (data: string) => Promise<void>,
   seal: (exchange: Exchange, to: Relay) => Promise<void>,
-): Promise<readonly string[]> {
-  const exchange = await streaming.chunks(pass);
+): Promise<StreamEnd> {
+  let held: string[] = [];
+  const exchange = await streaming.chunks(async (chunk, data) => {
+    if (held.length > 0 && choicesOf(chunk).length === 0) {
+      held.push(data);
+      return;
+    }
+    const free = held;
+    held = isFinal(chunk) ? [data] : [];
+    for (const one of free) await pass(one);
+    if (held.length === 0) await pass(data);
+  });
   const shown = await sealedBy(seal, exchange);
+  const proof = shown['proof'] ?? null;
   const { outcome, status } = exchange;
-  if (outcome !== 'completed') return [eventOf(failureOf(outcome, status, undefined, shown))];
-  return [JSON.stringify(proofChunk(exchange.response as readonly Json[], shown)), '[DONE]'];
+  if (outcome !== 'completed') {
+    return { events: [...held, eventOf(failureOf(outcome, status, undefined, shown))], proof };
+  }
+  const [last, ...behind] = held;
+  const content =
+    last === undefined
+      ? emptyChunk(exchange.response as readonly Json[])
+      : (JSON.parse(last) as JsonObject);
+  return { events: [JSON.stringify({ ...content, ...shown }), ...behind, '[DONE]'], proof };
 }
 
 /** Resolves when the client has read what was written, or is gone. */

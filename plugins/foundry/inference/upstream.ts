@@ -57,10 +57,13 @@ export interface Exchange {
   readonly retry_after?: string;
 }
 
+/** Takes a chunk of a stream: what it says, and its text as it came. */
+export type Pass = (chunk: JsonObject, data: string) => Promise<void>;
+
 /** An answer that streams: `chunks` hands each over as it comes and ends with how it ended. */
 export interface Streaming {
   readonly status: number;
-  chunks(pass: (data: string) => Promise<void>): Promise<Exchange>;
+  chunks(pass: Pass): Promise<Exchange>;
 }
 
 /** The upstream of the settings; null without one. */
@@ -182,11 +185,7 @@ async function whole(answer: Response, patience: Patience): Promise<Exchange> {
   return { outcome: complete ? 'completed' : 'garbled', status, response };
 }
 
-async function streamed(
-  answer: Response,
-  patience: Patience,
-  pass: (data: string) => Promise<void>,
-): Promise<Exchange> {
+async function streamed(answer: Response, patience: Patience, pass: Pass): Promise<Exchange> {
   const { status } = answer;
   // As text: parsed, they take several times as much, for as long as the client takes to read.
   const chunks: string[] = [];
@@ -210,8 +209,8 @@ async function streamed(
       const chunk = parsed(data);
       if (!isJsonObject(chunk)) return cut('garbled');
       chunks.push(data);
-      complete ||= isLast(chunk);
-      await pass(data);
+      complete ||= isFinal(chunk);
+      await pass(chunk, data);
     }
   } catch {
     return ended(patience.outcome('interrupted'));
@@ -222,11 +221,15 @@ async function streamed(
   return ended(patience.outcome(complete ? 'completed' : 'interrupted'));
 }
 
-function isLast(chunk: Json): boolean {
-  const choices = isJsonObject(chunk) ? chunk['choices'] : null;
-  const [choice] = Array.isArray(choices) ? (choices as Json[]) : [];
-  return isJsonObject(choice) && typeof choice['finish_reason'] === 'string';
-}
+/** The choices that a chunk has something of; none in a chunk of usage. */
+export const choicesOf = ({ choices }: JsonObject): readonly Json[] =>
+  Array.isArray(choices) ? (choices as readonly Json[]) : [];
+
+/** Whether a chunk is the last of a choice. */
+export const isFinal = (chunk: JsonObject): boolean =>
+  choicesOf(chunk).some(
+    (choice) => isJsonObject(choice) && typeof choice['finish_reason'] === 'string',
+  );
 
 /** What nests so deep is no completion, and would end the recursions of whoever prints it. */
 const MAX_DEPTH = 128;

@@ -2,6 +2,7 @@
 // dispute. What follows: where a tenant's feed stands. gateway/API.md §10.5; log/FORMAT.md §2.
 
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import {
   ApiError,
   asSchema,
@@ -10,7 +11,10 @@ import {
   Identifier,
   Millis,
   Nullable,
+  plural,
   SafeCount,
+  sentenceOf,
+  shortName,
 } from '../../contract/index.ts';
 import type {
   CarriedPlace,
@@ -214,6 +218,12 @@ export const aggregateType: EntryType = {
   name: AGGREGATE,
   schema: asSchema(AggregateMembers),
   keys: [['foundry.feed', 'feed_id']],
+  sentence: sentenceOf<Omit<Static<typeof AggregateMembers>, 'spread_over'>>(
+    ({ feed_id, readings, state, value }) => {
+      const result = value === null ? '' : `, with the value ${shortName(value)}`;
+      return `The aggregate of ${plural(readings.length, 'reading')} of the feed ${shortName(feed_id)} is ${state}${result}.`;
+    },
+  ),
   project: projectAggregate,
 };
 
@@ -229,5 +239,9 @@ export const resolutionType: EntryType = {
   name: RESOLUTION,
   schema: asSchema(ResolutionMembers),
   keys: [['foundry.feed', 'feed_id']],
+  sentence: sentenceOf<Static<typeof ResolutionMembers>>(
+    ({ feed_id, aggregate_entry_id, value }) =>
+      `The dispute over the aggregate ${aggregate_entry_id} of the feed ${shortName(feed_id)} was resolved with the value ${shortName(value)}.`,
+  ),
   project: projectResolution,
 };

@@ -1,12 +1,21 @@
 // What the action of a settlement brings about, and the release that ends a hold. gateway/API.md §10.6.
 //
-// A settlement states its effect. An effect that is an entry of its own (a notice, a conformity pack, a seal) stands
-// before the settlement in the same group, so that the settlement names it. An action whose request lacks what the
-// effect needs is only recorded.
+// A settlement states its effect. An effect that is an entry (a notice, a conformity pack, a seal, a permit) stands
+// before the settlement in the same group, so that the settlement names it. A seal whose request names no session is
+// only recorded; a permit that cannot be given refuses the call, and the trigger stays ARMED.
 
 import { Type } from 'typebox';
-import { ApiError, before, EntryId, receiptOf, route } from '../../contract/index.ts';
-import type { Caller, Draft, PluginHost, Route, SequencePoint } from '../../contract/index.ts';
+import { ApiError, before, EntryId, isApiError, receiptOf, route } from '../../contract/index.ts';
+import type {
+  ApiErrorCode,
+  Caller,
+  Draft,
+  GroupOptions,
+  PluginHost,
+  Route,
+  SequencePoint,
+} from '../../contract/index.ts';
+import type { GateApi, PermitOrder } from '../../gate/index.ts';
 import type { RestraintApi } from '../../restraint/index.ts';
 import { CONFORMITY, packed, standingPack } from '../conformity.ts';
 import { foundryErrors, lastEntry } from '../entries.ts';
@@ -17,16 +26,28 @@ import type { Decision } from './evaluation.ts';
 /** The category of a regulatory packet whose request names none. */
 const DEFAULT_CATEGORY = 'insurance';
 
+/** The action whose effect is a permit of the gate. */
+const PERMIT_ACTION = 'restraint_permit';
+
 /** What a call to fire says for its effect. */
 export interface EffectRequest {
   readonly trigger_id: string;
   readonly session_id?: string | undefined;
   readonly category_id?: string | undefined;
+  readonly permit?: PermitOrder['act'] | undefined;
+}
+
+/** What other plugins do for an effect. */
+export interface EffectApis {
+  readonly seal: RestraintApi['seal'];
+  readonly givePermit: GateApi['givePermit'];
 }
 
 /** The drafts of an effect, and the members of the settlement behind them. */
 export interface PreparedEffect {
   readonly drafts: readonly Draft[];
+  /** What must hold at the sequence point for the drafts to be appended. */
+  readonly check?: GroupOptions['check'];
   members(decision: Decision, group: SequencePoint['group']): Effect;
 }
 
@@ -52,18 +73,41 @@ export function plainEffect({ action, evaluated, members, ...decision }: Decisio
   }
 }
 
-/** Prepares the effect of an action that is about to fire. */
+/**
+ * Prepares the effect of a call that is about to fire its trigger.
+ *
+ * @throws ApiError where the effect is a permit that cannot be given, and for a `permit` that no effect needs
+ */
 export async function preparedEffect(
   host: PluginHost,
-  seal: RestraintApi['seal'],
+  apis: EffectApis,
   caller: Caller,
-  action: string,
-  { trigger_id, session_id, category_id = DEFAULT_CATEGORY }: EffectRequest,
+  { action, trigger }: Pick<Decision, 'action' | 'trigger'>,
+  request: EffectRequest,
 ): Promise<PreparedEffect> {
+  const { trigger_id, session_id, category_id = DEFAULT_CATEGORY } = request;
   const byEntry = (effect: Effect['effect'], type: string, draft: Draft): PreparedEffect => ({
     drafts: [draft],
     members: (_, group) => ({ effect, effect_entry_id: before(group, type)?.entry_id ?? '' }),
   });
+  if (action === PERMIT_ACTION) {
+    const order = { caller, act: permittedAct(caller, trigger, request), session_id, trigger_id };
+    const { draft, check } = await apis.givePermit(order).catch(rethrownWithin('permit'));
+    return {
+      ...byEntry('permit_given', draft.type, draft),
+      check(at) {
+        try {
+          check(at);
+        } catch (error) {
+          rethrownWithin('permit')(error);
+        }
+      },
+    };
+  }
+  if (request.permit !== undefined) {
+    const message = `the action ${action} gives no permit; ${PERMIT_ACTION} does`;
+    throw new ApiError('parameter_invalid', message, { param: 'permit' });
+  }
   if (action === 'notify_underwriter' || action === 'notify_broker') {
     return byEntry('notified', NOTICE, { type: NOTICE, members: { trigger_id, action } });
   }
@@ -77,11 +121,49 @@ export async function preparedEffect(
   }
   if (action === 'spoliation_pack' && session_id !== undefined) {
     const trigger_event = `trigger ${trigger_id} fired`;
-    const draft = await seal(caller, { trigger_event, session_ids: [session_id] });
+    const draft = await apis.seal(caller, { trigger_event, session_ids: [session_id] });
     return byEntry('seal_made', draft.type, draft);
   }
   return { drafts: [], members: plainEffect };
 }
+
+/**
+ * The act of a permit: that of the request, within the entity and surface that the publication of the trigger names.
+ *
+ * @throws ApiError `role_forbidden`, `parameter_missing`, `parameter_invalid`
+ */
+function permittedAct(
+  { role }: Caller,
+  { bind_hold: scope = {} }: Decision['trigger'],
+  { permit }: EffectRequest,
+): PermitOrder['act'] {
+  if (role !== 'operator' && role !== 'service') {
+    const message = `the action ${PERMIT_ACTION} needs a key of role operator, as the release of a hold does`;
+    throw new ApiError('role_forbidden', message);
+  }
+  if (permit === undefined) {
+    const message = `permit is missing: the action ${PERMIT_ACTION} needs the act that is permitted`;
+    throw new ApiError('parameter_missing', message, { param: 'permit' });
+  }
+  const act = { ...scope, ...permit };
+  for (const name of ['entity', 'surface'] as const) {
+    if (scope[name] === undefined || scope[name] === act[name]) continue;
+    const message = `the trigger was published for the ${name} ${scope[name]}`;
+    throw new ApiError('parameter_invalid', message, { param: `permit.${name}` });
+  }
+  return act;
+}
+
+/** Rethrows an error about this member of the request, or about a member of it. */
+const rethrownWithin =
+  (member: string) =>
+  (error: unknown): never => {
+    if (!isApiError(error)) throw error;
+    const { message, members, headers } = error;
+    const param = error.param === undefined ? member : `${member}.${error.param}`;
+    const options = { param, members, headers, cause: error };
+    throw new ApiError(error.code as ApiErrorCode, message, options); // a code that was declared
+  };
 
 /** POST /api/v1/foundry/trigger/release. */
 export function releaseRoute(host: PluginHost): Route {

@@ -13,7 +13,10 @@ import {
   Identifier,
   Millis,
   Nullable,
+  sentenceOf,
+  shortName,
   SurfaceName,
+  usdOf,
 } from '../../contract/index.ts';
 import type {
   CarriedPlace,
@@ -123,7 +126,7 @@ export const NOTICE = 'foundry.notice.v1';
 /** Identifier of the entry type that ends the effect of a trigger that fired. */
 export const RELEASE = 'foundry.release.v1';
 /** Identifier of the entry type of a trigger that fired. */
-export const SETTLEMENT = 'foundry.settlement.v2';
+export const SETTLEMENT = 'foundry.settlement.v3';
 
 const MicroUsd = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Run = Type.Integer({ minimum: 0, maximum: 1000 });
@@ -187,8 +190,8 @@ export const EvaluationMembers = Type.Object(
   { additionalProperties: false },
 );
 
-/** What a settlement brought about. */
-export const EFFECTS = [
+/** What a settlement of `foundry.settlement.v2` brought about. */
+const EARLIER_EFFECTS = [
   'bind_held',
   'notified',
   'pack_committed',
@@ -198,15 +201,17 @@ export const EFFECTS = [
   'recorded',
 ] as const;
 
-/** The members of a settlement that say what its action brought about. */
-export const EffectMembers = Type.Object({
+/** What a settlement brought about. */
+const EFFECTS = [...EARLIER_EFFECTS, 'permit_given'] as const;
+
+const effectMembers = <E extends string>(effects: readonly E[]) => ({
   effect: {
-    ...Type.Enum([...EFFECTS]),
+    ...Type.Enum([...effects]),
     description: '`recorded`: the settlement names the action, and nothing else follows from it.',
   },
   effect_entry_id: Type.Optional({
     ...EntryId,
-    description: 'The notice, the conformity pack or the seal.',
+    description: 'The notice, the conformity pack, the seal or the permit.',
   }),
   amount_micro_usd: Type.Optional({
     ...MicroUsd,
@@ -223,6 +228,9 @@ export const EffectMembers = Type.Object({
   ),
 });
 
+/** The members of a settlement that say what its action brought about. */
+export const EffectMembers = Type.Object(effectMembers(EFFECTS));
+
 /** The effect of a settlement. */
 export type Effect = Static<typeof EffectMembers>;
 
@@ -237,19 +245,22 @@ const settled = {
   fee_micro_usd: MicroUsd,
 };
 
-/** What a settlement says. */
-export const SettlementMembers = Type.Object(
-  {
-    ...settled,
-    owed_fee_micro_usd: {
-      ...MicroUsd,
-      description:
-        'What the meter adds to the fees of the month: the fee, or 0 where the exposure counts as cleared.',
+const settlementMembers = <E extends string>(effects: readonly E[]) =>
+  Type.Object(
+    {
+      ...settled,
+      owed_fee_micro_usd: {
+        ...MicroUsd,
+        description:
+          'What the meter adds to the fees of the month: the fee, or 0 where the exposure counts as cleared.',
+      },
+      ...effectMembers(effects),
     },
-    ...EffectMembers.properties,
-  },
-  { additionalProperties: false },
-);
+    { additionalProperties: false },
+  );
+
+/** What a settlement says. */
+export const SettlementMembers = settlementMembers(EFFECTS);
 
 const NoticeMembers = Type.Object(
   {
@@ -425,11 +436,26 @@ function projectRelease({ statement }: Sequenced, rows: RowWriter): void {
   rows.put(triggerRow(trigger_id), after as unknown as Json);
 }
 
+/** The comparators as words of a sentence. */
+const COMPARED: Readonly<Record<Condition['comparator'], string>> = {
+  gt: 'above',
+  gte: 'at least',
+  lt: 'below',
+  lte: 'at most',
+  eq: 'equal to',
+};
+
 /** `foundry.trigger.v2`. */
 export const triggerType: EntryType = {
   name: TRIGGER,
   schema: asSchema(TriggerMembers),
   keys: [],
+  sentence: sentenceOf<Pick<Static<typeof TriggerMembers>, 'condition' | 'default_action'>>(
+    ({ condition, default_action }) => {
+      const { metric, comparator, threshold } = condition;
+      return `The tenant armed a trigger with the action ${shortName(default_action)} for when ${shortName(metric)} is ${COMPARED[comparator]} ${shortName(threshold)}.`;
+    },
+  ),
   project: projectTrigger,
 };
 
@@ -438,6 +464,10 @@ export const noticeType: EntryType = {
   name: NOTICE,
   schema: asSchema(NoticeMembers),
   keys: [],
+  sentence: sentenceOf<Static<typeof NoticeMembers>>(({ trigger_id, action }) => {
+    const to = action === 'notify_broker' ? 'broker' : 'underwriter';
+    return `A notice to the ${to} was made for the trigger ${trigger_id}.`;
+  }),
 };
 
 /** `foundry.release.v1`. */
@@ -445,7 +475,17 @@ export const releaseType: EntryType = {
   name: RELEASE,
   schema: asSchema(ReleaseMembers),
   keys: [],
+  sentence: sentenceOf<Static<typeof ReleaseMembers>>(
+    ({ trigger_id }) => `The tenant released the binds that the trigger ${trigger_id} held.`,
+  ),
   project: projectRelease,
+};
+
+const UNMET_WORDS: Readonly<Record<Unmet, string>> = {
+  threshold_not_met: 'the value does not meet its threshold',
+  consecutive_not_reached: 'too few observations in a row have met its threshold',
+  outside_window: 'the observation is outside its window',
+  no_consensus: 'the aggregate is no consensus',
 };
 
 /** `foundry.evaluation.v1`. */
@@ -453,18 +493,31 @@ export const evaluationType: EntryType = {
   name: EVALUATION,
   schema: asSchema(EvaluationMembers),
   keys: [],
+  sentence: sentenceOf<Static<typeof EvaluationMembers>>(
+    ({ trigger_id, reason }) =>
+      `The trigger ${trigger_id} was evaluated and did not fire, because ${UNMET_WORDS[reason]}.`,
+  ),
   project: projectEvaluation,
 };
 
-/** `foundry.settlement.v2`. */
+/** `foundry.settlement.v3`; the entry that is its effect stands before it in its group. */
 export const settlementType: EntryType = {
   name: SETTLEMENT,
   schema: asSchema(SettlementMembers),
   keys: [],
+  sentence: sentenceOf<
+    Pick<Static<typeof SettlementMembers>, 'trigger_id' | 'action' | 'enabled_exposure_micro_usd'>
+  >(
+    ({ trigger_id, action, enabled_exposure_micro_usd }) =>
+      `The trigger ${trigger_id} fired with the action ${shortName(action)} and an enabled exposure of ${usdOf(enabled_exposure_micro_usd)}.`,
+  ),
   project: projectSettlement,
 };
 
-/** Types of earlier releases: a fee was stated and never owed, and an action was recorded without an effect. */
+/**
+ * Types of earlier releases. In v1 of a settlement the fee was stated and never owed, and the action was recorded
+ * without an effect; in v2 no action gave a permit.
+ */
 export const earlierTriggerTypes: readonly EntryType[] = [
   {
     ...triggerType,
@@ -476,15 +529,31 @@ export const earlierTriggerTypes: readonly EntryType[] = [
     name: 'foundry.settlement.v1',
     schema: asSchema(Type.Object(settled, { additionalProperties: false })),
   },
+  {
+    ...settlementType,
+    name: 'foundry.settlement.v2',
+    schema: asSchema(settlementMembers(EARLIER_EFFECTS)),
+  },
 ];
 
 /** The events of triggers. */
 export const triggerEvents: readonly EventRule[] = [
-  { entry: TRIGGER, events: ['trigger.armed'], eventOf: () => 'trigger.armed' },
+  {
+    entry: TRIGGER,
+    events: ['trigger.armed'],
+    when: 'A trigger of the tenant is published.',
+    eventOf: () => 'trigger.armed',
+  },
   {
     entry: NOTICE,
     events: ['trigger.notify_underwriter', 'trigger.notify_broker'],
+    when: 'A trigger of the tenant fires with this notice as its action.',
     eventOf: ({ action }) => `trigger.${action as string}`,
   },
-  { entry: SETTLEMENT, events: ['trigger.fired'], eventOf: () => 'trigger.fired' },
+  {
+    entry: SETTLEMENT,
+    events: ['trigger.fired'],
+    when: 'A trigger of the tenant fires.',
+    eventOf: () => 'trigger.fired',
+  },
 ];

@@ -21,8 +21,11 @@ export interface Firing {
   readonly enabled_exposure_micro_usd?: bigint;
 }
 
+const BRAND = Symbol.for('actlog.Repeated');
+
 /** The call repeats what stands at this place. */
 export class Repeated extends Error {
+  readonly [BRAND] = true;
   readonly place: CarriedPlace;
 
   constructor(place: CarriedPlace) {
@@ -30,6 +33,10 @@ export class Repeated extends Error {
     this.place = place;
   }
 }
+
+/** Whether a thrown value is a `Repeated`. */
+export const isRepeated = (thrown: unknown): thrown is Repeated =>
+  thrown instanceof Error && BRAND in thrown;
 
 /** What is logged of a call. */
 export interface Decision {

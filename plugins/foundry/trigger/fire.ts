@@ -3,20 +3,23 @@
 import { Type } from 'typebox';
 import {
   answerWithPlace,
-  ApiError,
   DecimalInput,
   decimalText,
   EntryId,
   exact,
+  exactlyOne,
   exactOf,
   Identifier,
+  logOfPlace,
   microUsdOf,
   receiptOf,
   route,
+  statementAt,
   usdText,
 } from '../../contract/index.ts';
 import type {
   AnsweredEntry,
+  CarriedPlace,
   Draft,
   Json,
   JsonObject,
@@ -26,11 +29,17 @@ import type {
   RowReader,
   SequencePoint,
 } from '../../contract/index.ts';
-import type { RestraintApi } from '../../restraint/index.ts';
+import {
+  gateErrors,
+  isPolicyMoved,
+  permitAnswer,
+  permitAnswerMembers,
+  permittedAct,
+} from '../../gate/index.ts';
 import { foundryErrors, lastEntry } from '../entries.ts';
 import { withEarlier } from '../oracle/entries.ts';
 import { plainEffect, preparedEffect } from './effects.ts';
-import type { PreparedEffect } from './effects.ts';
+import type { EffectApis, PreparedEffect } from './effects.ts';
 import {
   EffectMembers,
   EVALUATION,
@@ -41,7 +50,7 @@ import {
   settlementType,
 } from './entries.ts';
 import type { Effect, TriggerRow } from './entries.ts';
-import { decide, Repeated } from './evaluation.ts';
+import { decide, isRepeated } from './evaluation.ts';
 import type { Decision, Firing } from './evaluation.ts';
 
 /** One basis point is a ten thousandth. */
@@ -96,6 +105,7 @@ const FireAnswer = Type.Object(
       reason: Type.Union([reason, Type.Null()]),
     }),
     settlement: Type.Optional(SettlementShown),
+    ...permitAnswerMembers,
     receipt: Type.Union([receiptOf(evaluationType), receiptOf(settlementType)]),
   },
   { $id: 'TriggerFired' },
@@ -103,32 +113,41 @@ const FireAnswer = Type.Object(
 
 const Text = Type.String({ minLength: 1, maxLength: 256 });
 
-const FireBody = Type.Object(
-  {
-    trigger_id: EntryId,
-    reading: Type.Optional(
-      Type.Object({ metric: Type.String({ maxLength: 256 }), value: DecimalInput }),
-    ),
-    aggregate_entry_id: Type.Optional(EntryId),
-    action: Type.Optional(Type.String({ maxLength: 256 })),
-    enabled_exposure_usd: Type.Optional(DecimalInput),
-    session_id: Type.Optional({
-      ...Text,
+const fireBody = (host: PluginHost) =>
+  Type.Object(
+    {
+      trigger_id: EntryId,
+      reading: Type.Optional(
+        Type.Object({ metric: Type.String({ maxLength: 256 }), value: DecimalInput }),
+      ),
+      aggregate_entry_id: Type.Optional(EntryId),
+      action: Type.Optional(Type.String({ maxLength: 256 })),
+      enabled_exposure_usd: Type.Optional(DecimalInput),
+      session_id: Type.Optional({
+        ...Text,
+        description:
+          'Of spoliation_pack, which seals it, of regulatory_packet, which reports on it, and of restraint_permit, ' +
+          'whose permit is a decision of it.',
+      }),
+      category_id: Type.Optional({
+        ...Text,
+        description:
+          'Of regulatory_packet: the category of its conformity pack; insurance unless given.',
+      }),
+      permit: Type.Optional(
+        Type.Object(permittedAct(host).properties, {
+          description:
+            'Of restraint_permit, which needs it: the act that is permitted, as POST /api/v1/execute-gate takes it.',
+        }),
+      ),
+    },
+    {
+      $id: 'TriggerFireRequest',
+      ...exactlyOne('reading', 'aggregate_entry_id'),
       description:
-        'Of spoliation_pack, which seals it, and of regulatory_packet, which speaks of it.',
-    }),
-    category_id: Type.Optional({
-      ...Text,
-      description:
-        'Of regulatory_packet: the category of its conformity pack; insurance unless given.',
-    }),
-  },
-  {
-    $id: 'TriggerFireRequest',
-    description:
-      'A reading or an aggregate. enabled_exposure_usd stands in place of the published one, up to the ceiling.',
-  },
-);
+        'A reading or an aggregate. enabled_exposure_usd stands in place of the published one, up to the ceiling.',
+    },
+  );
 
 /** At the sequence point the call comes to something else than when it was made. */
 class OtherDecision extends Error {
@@ -141,7 +160,7 @@ class OtherDecision extends Error {
 }
 
 /** The route that fires triggers. */
-export function fireRoute(host: PluginHost, rate: ClearRate, seal: RestraintApi['seal']): Route {
+export function fireRoute(host: PluginHost, rate: ClearRate, apis: EffectApis): Route {
   return route({
     method: 'POST',
     path: '/api/v1/foundry/trigger/fire',
@@ -149,18 +168,21 @@ export function fireRoute(host: PluginHost, rate: ClearRate, seal: RestraintApi[
     summary: 'Evaluate a trigger, and fire it where its condition is met',
     description:
       'ARMED to FIRED, once, under any concurrency; firing again answers the same settlement. What does not ' +
-      'meet the condition is logged too, and the trigger stays ARMED. An aggregate counts once. The example needs ' +
+      'meet the condition is logged too, and the trigger stays ARMED. An aggregate counts once. The action ' +
+      'restraint_permit needs a key of role operator and answers with the permit. The example needs ' +
       'the trigger_id of an answer of POST /signal/trigger/publish.',
     access: 'open',
     idempotent: true,
-    body: FireBody,
+    body: fireBody(host),
     responses: { 200: { description: 'Fired or not.', schema: FireAnswer } },
     example: {
       trigger_id: '01900000-0000-7000-8000-000000000000',
       reading: { metric: 'incident', value: '1' },
     },
     errors: [
-      ...(['resource_missing', 'tenant_forbidden', foundryErrors.oracle_disputed] as const),
+      ...(['resource_missing', 'tenant_forbidden', 'role_forbidden'] as const),
+      ...([gateErrors.permit_exists, gateErrors.permit_not_given] as const),
+      ...([foundryErrors.oracle_disputed] as const),
       ...([foundryErrors.trigger_already_fired, foundryErrors.trigger_window_closed] as const),
     ],
     async handle(ctx) {
@@ -172,34 +194,44 @@ export function fireRoute(host: PluginHost, rate: ClearRate, seal: RestraintApi[
           try {
             const expected = decision;
             const fires = expected?.evaluated.fires === true;
-            const effect = fires
-              ? await preparedEffect(host, seal, caller, expected.action, body)
-              : null;
+            const effect = fires ? await preparedEffect(host, apis, caller, expected, body) : null;
             const draft = firingDraft(host, caller.kind, rate, firing, expected, effect);
             await ctx.state.append([...(effect?.drafts ?? []), draft], {
-              check({ rows }) {
-                const now = decide(withEarlier(host, caller.kind, rows), firing);
+              check(at) {
+                const now = decide(withEarlier(host, caller.kind, at.rows), firing);
                 if (now.evaluated.fires !== (expected?.evaluated.fires ?? false)) {
                   throw new OtherDecision(now);
                 }
+                effect?.check?.(at);
               },
             });
             return;
           } catch (error) {
+            if (isPolicyMoved(error)) continue;
             if (!(error instanceof OtherDecision)) throw error;
             ({ decision } = error);
           }
         }
       } catch (error) {
-        if (!(error instanceof Repeated)) throw error;
-        await answerWithPlace(ctx, error.place);
+        if (!isRepeated(error)) throw error;
+        const permits = hasPermit(host, caller.kind, error.place) ? 1 : 0;
+        const index = error.place.index - permits;
+        await answerWithPlace(ctx, { ...error.place, index }, permits);
       }
     },
-    respond(entries) {
+    respond(entries, disclosures) {
       const entry = lastEntry(entries);
-      return { ok: true, ...firedOf(entry), receipt: entry.receipt };
+      const permit = permitAnswer(entries, disclosures);
+      return { ok: true, ...firedOf(entry), ...permit, receipt: entry.receipt };
     },
   });
+}
+
+/** Whether the entry at a place is a settlement with a permit, which then is the entry before it. */
+function hasPermit(host: PluginHost, kind: Kind, place: CarriedPlace): boolean {
+  const log = logOfPlace(host.logs(kind), host.log(kind), place);
+  const settlement = log === null ? null : statementAt(log, place.index);
+  return settlement?.['effect'] === 'permit_given';
 }
 
 function firingOf(
@@ -214,12 +246,6 @@ function firingOf(
   now_ms: number,
 ): Firing {
   const { trigger_id, reading, aggregate_entry_id, action, enabled_exposure_usd: usd } = body;
-  if ((reading === undefined) === (aggregate_entry_id === undefined)) {
-    const code = reading === undefined ? 'parameter_missing' : 'parameter_invalid';
-    throw new ApiError(code, 'one of reading and aggregate_entry_id is what is observed', {
-      param: 'reading',
-    });
-  }
   return {
     ...{ trigger_id, tenant_ref, now_ms },
     ...(reading === undefined
@@ -250,7 +276,7 @@ function foreseen(host: PluginHost, kind: Kind, firing: Firing): Decision | null
   try {
     return decide(withEarlier(host, kind, rows), firing);
   } catch (error) {
-    if (error instanceof Repeated) return null;
+    if (isRepeated(error)) return null;
     throw error;
   }
 }

@@ -16,8 +16,8 @@ import { foundryCatalog } from '../catalog.ts';
 import { ConditionMembers, EVENTS } from './entries.ts';
 import { fireRoute, settlementShown, SettlementShown } from './fire.ts';
 import type { ClearRate } from './fire.ts';
-import type { RestraintApi } from '../../restraint/index.ts';
 import { releaseRoute } from './effects.ts';
+import type { EffectApis } from './effects.ts';
 import { ObligationSurface, publishRoute, surfaceOf } from './publish.ts';
 
 const Event = Type.Object(
@@ -44,7 +44,8 @@ function triggerFeedRoute(host: PluginHost): Route {
     ...{ path: '/signal/trigger/feed.json', tag: 'foundry' },
     summary: 'Triggers that were armed and that fired, oldest first',
     description: 'Append-only: a page that was full stays as it is.',
-    ...{ schema: foundryCatalog(host).schema, $id: 'TriggerFeed', rows: 'events', row: Event },
+    ...{ schema: foundryCatalog(host).schema, $id: 'TriggerFeed', row: Event },
+    former: { data: 'events' },
     async indexes(log, limit, after) {
       const start = after === undefined ? {} : { after: EVENTS + String(after).padStart(16, '0') };
       const rows = await log.rows(EVENTS, { ...start, limit });
@@ -71,10 +72,10 @@ function eventOf(log: LogView, index: number): JsonObject {
 }
 
 /** Publish, fire, release, feed. */
-export function triggerRoutes(host: PluginHost, seal: RestraintApi['seal']): readonly Route[] {
+export function triggerRoutes(host: PluginHost, apis: EffectApis): readonly Route[] {
   return [
     publishRoute(host),
-    fireRoute(host, clearRate, seal),
+    fireRoute(host, clearRate, apis),
     releaseRoute(host),
     triggerFeedRoute(host),
   ];

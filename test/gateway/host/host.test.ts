@@ -152,11 +152,11 @@ describe('the plugin host', () => {
     await running.close();
     await assert.rejects(
       run({ PLUGINS: join(folder, 'none.mjs') }),
-      /PLUGINS: .*none\.mjs does not load/,
+      /PLUGINS: .*none\.mjs cannot be loaded/,
     );
     await writeFile(path, 'export default 1;');
     await writeFile(join(folder, 'other.mjs'), 'export default { name: "x" };');
-    await assert.rejects(run({ PLUGINS: join(folder, 'other.mjs') }), /is no plugin/);
+    await assert.rejects(run({ PLUGINS: join(folder, 'other.mjs') }), /is not a plugin/);
     await rm(folder, { recursive: true });
   });
 });

@@ -190,7 +190,7 @@ const FAULTS: readonly (readonly [Plugin, RegExp])[] = [
   [withType({ keys: [['topic', 'topic']] }), /the kind topic of a template does not match notes\./],
   [
     withType({ keys: [['notes.topic', 'title']] }),
-    /the template of notes\.topic names title, which is no member of the schema/,
+    /the template of notes\.topic names title, which is not a member of the schema/,
   ],
   [plugin({ types: [GOOD_TYPE, GOOD_TYPE] }), /type notes\.note\.v1: is declared twice/],
   [
@@ -213,9 +213,9 @@ const FAULTS: readonly (readonly [Plugin, RegExp])[] = [
   ],
   [
     withType({ keys: [], schema: { type: 'object', properties: { log: { type: 'string' } } } }),
-    /no schema has the member log/,
+    /a schema must not have the member log/,
   ],
-  [withType(member({ type: 'objekt' })), /no strict JSON Schema 2020-12: .*must be equal to one/],
+  [withType(member({ type: 'objekt' })), /not a strict JSON Schema 2020-12: .*must be equal to one/],
   [withType(member({ $ref: '#/$defs/none' })), /2020-12: can't resolve reference #\/\$defs\/none/],
   [withType(member({ type: 'string', pattern: '(' })), /type notes\.note\.v1: .*2020-12: .*\(/],
   [withType({ project: {} }), /type notes\.note\.v1: project must be a function/],
@@ -275,8 +275,8 @@ describe('a plugin with a fault', () => {
       await writeFile(path, source);
       return externalPlugins([path]);
     };
-    await assert.rejects(load('null.mjs', 'export default null;'), /null\.mjs is no plugin/);
-    await assert.rejects(load('none.mjs', 'export const a = 1;'), /none\.mjs is no plugin/);
+    await assert.rejects(load('null.mjs', 'export default null;'), /null\.mjs is not a plugin/);
+    await assert.rejects(load('none.mjs', 'export const a = 1;'), /none\.mjs is not a plugin/);
     await assert.rejects(
       load('name.mjs', 'export default { contract: 1, types: [], routes: () => [] };'),
       /PLUGINS: the plugin of .*name\.mjs has no name/,

@@ -4,8 +4,9 @@ import assert from 'node:assert/strict';
 import { chmod, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { KeyFiles } from '../../../gateway/host/key-files.ts';
 import { PluginKeys } from '../../../gateway/host/plugin-keys.ts';
-import { generateKey, verifyCose, writeKeyFile } from '../../../log/index.ts';
+import { generateKey, native, verifyCose, writeKeyFile } from '../../../log/index.ts';
 import { definePlugin } from '../../../plugins/contract/index.ts';
 
 const plugin = definePlugin({
@@ -27,9 +28,11 @@ describe('gateway/host/plugin-keys', () => {
   let folder: string;
   beforeEach(async () => (folder = await mkdtemp(join(tmpdir(), 'actlog-keys-'))));
   afterEach(() => rm(folder, { recursive: true, force: true }));
+  const opened = async (passphrase?: string): Promise<PluginKeys> =>
+    PluginKeys.open([plugin], await KeyFiles.open(folder, { passphrase }));
 
   it('makes a key for each name and kind, in files that only their owner reads', async () => {
-    const keys = await PluginKeys.open([plugin], folder);
+    const keys = await opened();
     const names = await readdir(folder);
     assert.deepEqual(names.sort(), [
       'signing-first-live-1.pem',
@@ -42,39 +45,39 @@ describe('gateway/host/plugin-keys', () => {
   });
 
   it('signs with what it publishes', async () => {
-    const keys = await PluginKeys.open([plugin], folder);
+    const keys = await opened();
     const message = Buffer.from('message');
     for (const [name, alg] of [
       ['first', -7],
       ['second', -19],
     ] as const) {
       const [signer] = keys.signers('signing', name, 'live');
-      assert.ok(verifyCose(signer.jwk, alg, message, await signer.sign(message)));
+      assert.ok(await verifyCose(native, signer.jwk, alg, message, await signer.sign(message)));
       const messages = ['', 'a', 'message'].map((text) => Buffer.from(text));
       const signatures = await signer.signAll(messages);
       assert.equal(signatures.length, messages.length);
       for (const [i, signature] of signatures.entries()) {
-        assert.ok(verifyCose(signer.jwk, alg, messages[i]!, signature));
+        assert.ok(await verifyCose(native, signer.jwk, alg, messages[i]!, signature));
       }
     }
     assert.throws(() => keys.signers('signing', 'third', 'live'), /declares no key third/);
   });
 
   it('keeps them, also encrypted, and signs with the highest number', async () => {
-    const before = await PluginKeys.open([plugin], folder, 'passphrase');
+    const before = await opened('passphrase');
     const [old] = before.signers('signing', 'first', 'live');
     const path = join(folder, 'signing-first-live-10.pem');
     await writeKeyFile(path, generateKey('ES256'), 'passphrase');
-    const after = await PluginKeys.open([plugin], folder, 'passphrase');
+    const after = await opened('passphrase');
     const signers = after.signers('signing', 'first', 'live');
     assert.equal(signers.length, 2);
     assert.notEqual(signers[0].kid, old.kid);
     assert.equal(signers[1]?.kid, old.kid);
-    await assert.rejects(PluginKeys.open([plugin], folder), { code: 'key_invalid' });
+    await assert.rejects(opened(), { code: 'key_invalid' });
   });
 
   it('withdraws a key for good: its successor signs, and its number is not taken again', async () => {
-    const keys = await PluginKeys.open([plugin], folder);
+    const keys = await opened();
     const [stolen] = keys.signers('signing', 'first', 'live');
     const signs = await keys.revoke('signing', 'first', 'live', stolen.kid);
     assert.deepEqual(kidsOf(keys), [signs]);
@@ -84,7 +87,7 @@ describe('gateway/host/plugin-keys', () => {
 
     const third = await keys.rotate('signing', 'first', 'live');
     assert.equal(await keys.revoke('signing', 'first', 'live', signs ?? ''), third);
-    const again = await PluginKeys.open([plugin], folder);
+    const again = await opened();
     assert.deepEqual(kidsOf(again), [third]);
     const fourth = await again.revoke('signing', 'first', 'live', third);
     assert.deepEqual(kidsOf(again), [fourth]);
@@ -98,7 +101,7 @@ describe('gateway/host/plugin-keys', () => {
   });
 
   it('rotates and withdraws keys one after the other', async () => {
-    const keys = await PluginKeys.open([plugin], folder);
+    const keys = await opened();
     const [first = ''] = kidsOf(keys);
     const [second, signs, third] = await Promise.all([
       keys.rotate('signing', 'first', 'live'),
@@ -107,15 +110,15 @@ describe('gateway/host/plugin-keys', () => {
     ]);
     assert.equal(signs, second);
     assert.deepEqual(kidsOf(keys), [third, second]);
-    assert.deepEqual(kidsOf(await PluginKeys.open([plugin], folder)), [third, second]);
+    assert.deepEqual(kidsOf(await opened()), [third, second]);
   });
 
   it('refuses a file that others may read, and a key of another kind', async () => {
-    await PluginKeys.open([plugin], folder);
+    await opened();
     await writeKeyFile(join(folder, 'signing-first-live-2.pem'), generateKey());
-    await assert.rejects(PluginKeys.open([plugin], folder), /has no ES256 key/);
+    await assert.rejects(opened(), /has no ES256 key/);
     await rm(join(folder, 'signing-first-live-2.pem'));
     await chmod(join(folder, 'signing-second-live-1.pem'), 0o644);
-    await assert.rejects(PluginKeys.open([plugin], folder), /mode 0644/);
+    await assert.rejects(opened(), /mode 0644/);
   });
 });

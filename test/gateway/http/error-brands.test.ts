@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { apiError, Problems } from '../../../gateway/http/problems.ts';
 import { isLogError, LogError } from '../../../log/index.ts';
+import { isUnanswerable, Unanswerable } from '../../../log/verify.ts';
 import { ApiError, isApiError } from '../../../plugins/contract/index.ts';
 
 interface ApiErrors {
@@ -10,6 +11,9 @@ interface ApiErrors {
 }
 interface LogErrors {
   readonly LogError: typeof LogError;
+}
+interface FindingErrors {
+  readonly Unanswerable: typeof Unanswerable;
 }
 
 /** A second instance of a module, as a second installed copy would be. */
@@ -33,6 +37,16 @@ describe('errors of another copy of the package', () => {
     assert.equal(thrown instanceof LogError, false, 'the class is another one');
     assert.ok(isLogError(thrown));
     assert.equal(apiError(thrown, new Problems()).code, 'log_busy');
+  });
+
+  it('of a verifier are recognised too', async () => {
+    const { Unanswerable: Other } = (await copyOf(
+      '../../../log/verify/finding.ts',
+    )) as FindingErrors;
+    const thrown = new Other('the kit does not know this log');
+    assert.equal(thrown instanceof Unanswerable, false, 'the class is another one');
+    assert.ok(isUnanswerable(thrown));
+    assert.equal(isLogError(thrown), false);
   });
 
   it('are not every error with the same name', () => {

@@ -17,6 +17,7 @@ const MARKED = /zebra|quagga/i;
 /** What a partner of the relay asks to be known by stands in its public links (gateway/API.md §17). */
 const PUBLIC_NAMES: Readonly<Record<string, readonly string[]>> = {
   'relay.partner.v1': ['slug', 'links'],
+  'issuer-pays.listing.v1': ['slug', 'links'],
 };
 
 /** Routes that take a text as it is and log a commitment to it; others may only know listed names. */

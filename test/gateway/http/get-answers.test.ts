@@ -37,6 +37,11 @@ describe('every GET that answers JSON', function () {
       url: 'https://hooks.example/a',
       types: ['trigger.fired'],
     });
+    const { pack_entry_id } = (await post('/api/v1/conformity/generate', {
+      category_id: 'employment',
+      session_id: SESSION,
+      system: { name: 'Screening assistant', version: '4.1' },
+    })) as { pack_entry_id: string };
     await post('/demo/calls/classify', { message: 'Hello', session_id: SESSION }, {});
     running.clock.pass(WEEK_MS);
     const closed = (await commandVerbs(running.gateway)['clearing close']?.({})) as Body;
@@ -51,8 +56,19 @@ describe('every GET that answers JSON', function () {
       from: '2',
       key: JSON.stringify(subject_key),
     };
+    const month = new Date(running.clock.wall()).toISOString().slice(0, 7);
     params = {
-      '*': { kind: 'live', n: '1', session_id: SESSION, tenant_id, entry_id, week },
+      '*': {
+        kind: 'live',
+        n: '1',
+        session_id: SESSION,
+        tenant_id,
+        entry_id,
+        week,
+        month,
+        entity: 'acme',
+        pack_entry_id,
+      },
       '/tcb/twin/{entry_id}': { entry_id: twin.entry_id as string },
       '/silence-receipt/{entry_id}': { entry_id: silence.entry_id },
       '/api/v1/execute-gate/holds/{hold_id}': { hold_id: held.hold_id as string },

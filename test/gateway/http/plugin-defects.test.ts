@@ -91,7 +91,7 @@ describe('a defect of a plugin', () => {
   });
 
   it('is the envelope where the handler answers nothing', async () => {
-    await defect('/faulty/nothing', /the handler answered nothing/);
+    await defect('/faulty/nothing', /the handler set no answer/);
     assert.equal((await running.ask('HEAD', '/faulty/nothing')).status, 500);
   });
 

@@ -28,6 +28,7 @@ const BODIES: Readonly<Record<string, JsonObject>> = {
   '/api/v1/foundry/trigger/fire': {
     trigger_id: '01a1ff4b-72ad-700a-9eac-ca2181eac64e',
     reading: { metric: 'incidents', value: '1.5' },
+    permit: ACT,
   },
   '/api/v1/oracle/resolve': {
     aggregate_entry_id: '01a1ff4b-72ad-700a-9eac-ca2181eac64e',
@@ -138,7 +139,8 @@ describe('a refused member', function () {
   const keyOf = ({ path }: Route): object =>
     path.startsWith('/demo/') ? {} : { key: running.sandbox };
 
-  const pathOf = ({ path }: Route): string => path.replace(/\{\w+\*?\}/g, 'example');
+  const pathOf = ({ path }: Route): string =>
+    path.replace('{month}', '2026-01').replace(/\{\w+\*?\}/g, 'example');
 
   const expectParam = (answer: Answer, member: readonly string[], what: string): void => {
     const at = `${what} ${member.join('.')} -> ${String(answer.status)} ${answer.text.slice(0, 300)}`;

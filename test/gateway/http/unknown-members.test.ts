@@ -4,6 +4,9 @@
 import assert from 'node:assert/strict';
 import { Type } from 'typebox';
 import { compileUnknown } from '../../../gateway/http/unknown-members.ts';
+import { trustFromKit } from '../../../log/verify.ts';
+import { checkDocument } from '../../../plugins/verifiers.ts';
+import { recognised } from '../../support/recognised.ts';
 import { run } from '../running.ts';
 import type { Running } from '../running.ts';
 
@@ -66,6 +69,32 @@ describe('unknown members of a request', () => {
       { headers, key: running.sandbox },
     );
     assert.ok(!('ignored' in plain.json));
+  });
+
+  it('leave an answer verifiable that is a receipt with a member ignored', async () => {
+    const headers = { prefer: 'wait=10, handling=lenient' };
+    const body = { message, session: 's' };
+    const answer = await running.post('/api/v1/classify', body, { headers, key: running.live });
+    assert.deepEqual(answer.json.ignored, ['session']);
+    const kit = (await running.get('/export/offline-verify-kit.json')).json;
+    const trust = trustFromKit(kit, answer.json.origin as string);
+    const verified = async (text: string): Promise<boolean> =>
+      (await checkDocument(recognised(text), trust)).valid;
+    assert.equal(await verified(answer.text), true);
+    assert.equal(await verified(JSON.stringify({ ...answer.json, others: ['session'] })), false);
+  });
+
+  it('leave the receipt of a permit usable', async () => {
+    const [key, headers] = [running.live, { prefer: 'handling=lenient' }];
+    const rules = [{ id: 'all', effect: 'allow' }];
+    await running.post('/api/v1/execute-gate/policy', { rules }, { key });
+    const act = { action_type: 'payment.release', agent_id: 'agent:a' };
+    const { permit, preimage, receipt } = (await running.post('/api/v1/execute-gate', act, { key }))
+      .json;
+    const { use_secret } = permit;
+    const shown = { ...preimage, use_secret, receipt: { ...receipt, ignored: ['colour'] } };
+    const used = await running.post('/api/v1/execute-gate/permits/use', shown, { key, headers });
+    assert.equal(used.status, 200, used.text);
   });
 
   it('are no matter of pages, log reads, free-form objects and bodies that are relayed', async () => {

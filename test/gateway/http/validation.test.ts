@@ -2,8 +2,9 @@
 
 import assert from 'node:assert/strict';
 import Type from 'typebox';
+import type { TObjectOptions } from 'typebox';
 import { compileSchema } from '../../../gateway/http/validation.ts';
-import { ApiError } from '../../../plugins/contract/index.ts';
+import { ApiError, atLeastOne, exactlyOne, neededBy } from '../../../plugins/contract/index.ts';
 
 const schema = Type.Object({
   message: Type.String(),
@@ -28,6 +29,47 @@ describe('validation', () => {
     assert.deepEqual(failure({ message: '', nested: { 'a/b': [{}] } }), [
       'parameter_missing',
       'nested.a/b.0.id',
+    ]);
+  });
+
+  it('names what a conditional requirement misses, and which members exclude each other', () => {
+    const members = {
+      one: Type.Optional(Type.String()),
+      two: Type.Optional(Type.String()),
+      kind: Type.Optional(Type.Enum(['list', 'none'])),
+      items: Type.Optional(Type.Array(Type.String())),
+    };
+    const said = (options: TObjectOptions, value: unknown): unknown[] => {
+      try {
+        compileSchema(Type.Object(members, options), 'body')(value);
+      } catch (error) {
+        assert.ok(error instanceof ApiError);
+        return [error.code, error.param, error.message];
+      }
+      return [];
+    };
+    const either = exactlyOne('one', 'two');
+    assert.deepEqual(said(either, {}), ['parameter_missing', 'one', 'one or two is missing']);
+    assert.deepEqual(said(either, { one: '1', two: '2' }), [
+      ...['parameter_invalid', 'two'],
+      'one and two are given: one of them is allowed',
+    ]);
+    assert.deepEqual(said(either, { two: '2' }), []);
+    const some = atLeastOne(['one', 'two'], 'kind');
+    assert.deepEqual(said(some, { one: '1' }), [
+      ...['parameter_missing', 'two'],
+      'two or kind is missing',
+    ]);
+    assert.deepEqual(said(some, { one: '1', two: '2', kind: 'none' }), []);
+    const listed = neededBy('kind', { list: ['items'] });
+    assert.deepEqual(said(listed, { kind: 'list' }), [
+      ...['parameter_missing', 'items'],
+      'items is missing',
+    ]);
+    for (const value of [{}, { kind: 'none' }]) assert.deepEqual(said(listed, value), []);
+    assert.deepEqual(said({ dependentRequired: { one: ['two'] } }, { one: '1' }), [
+      ...['parameter_missing', 'two'],
+      'two is missing: one needs it',
     ]);
   });
 

@@ -229,6 +229,7 @@ describe('routes whose work grows with their input', () => {
   const SHORT = [
     'POST /signal/trigger/subscriptions',
     'POST /api/v1/execute-gate/policy',
+    'POST /carrier/v1/enroll',
     'POST /api/v1/astl/publish',
     'POST /standards/absence-ledger/verify',
     'POST /api/v1/orn/declare',

@@ -54,6 +54,26 @@ describe('every request with a body that is answered in JSON', function () {
       const { seal_id } = await post('/api/v1/spoliation-seal', { trigger_event: 'a claim' });
       return { body: { seal_id, reason: 'the matter was settled' } };
     },
+    'POST /carrier/v1/findings/{entry_id}/resolve': async () => {
+      const message = 'We do not hire people over 50.';
+      const { entry_id } = await post('/api/v1/classify', { message });
+      return {
+        path: `/carrier/v1/findings/${String(entry_id)}/resolve`,
+        body: { outcome: 'dismissed', reason: 'the sentence was a quotation' },
+      };
+    },
+    'POST /carrier/v1/insured/{slug}/renew': async () => {
+      const { slug } = await post('/carrier/v1/enroll', { company: 'Renewed' });
+      return { path: `/carrier/v1/insured/${String(slug)}/renew`, body: {} };
+    },
+    'POST /carrier/v1/insured/{slug}/end': async () => {
+      const { slug } = await post('/carrier/v1/enroll', { company: 'Ended' });
+      return { path: `/carrier/v1/insured/${String(slug)}/end`, body: { reason: 'cancelled' } };
+    },
+    'POST /carrier/v1/mandates/accept': async () => {
+      const { mandate_id, acceptance_code } = await post('/carrier/v1/enroll', { company: 'Acme' });
+      return { body: { mandate_id, acceptance_code } };
+    },
     [`POST ${GATE}/policy`]: given(RULES),
     [`POST ${GATE}/holds/{hold_id}`]: async () => {
       const { hold_id } = await post(GATE, HELD);

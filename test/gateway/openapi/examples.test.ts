@@ -109,6 +109,24 @@ describe('the example of a request', function () {
       const members = await FOUNDRY_BODIES['/api/v1/foundry/trigger/release']?.(running);
       return { members: members! };
     },
+    '/carrier/v1/findings/{entry_id}/resolve': async () => {
+      const message = 'We do not hire people over 50.';
+      const { entry_id } = await post('/api/v1/classify', { message });
+      return { path: `/carrier/v1/findings/${String(entry_id)}/resolve` };
+    },
+    '/carrier/v1/insured/{slug}/renew': async () => {
+      const { slug } = await post('/carrier/v1/enroll', { company: 'Renewed' });
+      return { path: `/carrier/v1/insured/${String(slug)}/renew` };
+    },
+    '/carrier/v1/insured/{slug}/end': async () => {
+      const { slug } = await post('/carrier/v1/enroll', { company: 'Ended' });
+      return { path: `/carrier/v1/insured/${String(slug)}/end` };
+    },
+    '/carrier/v1/mandates/accept': async () => {
+      const mandate = await post('/carrier/v1/enroll', { company: 'Accepted' });
+      const { mandate_id, acceptance_code } = mandate;
+      return { members: { mandate_id, acceptance_code } };
+    },
     '/demo/calls/holds/{hold_id}': async () => {
       await post('/demo/calls/policy', {});
       const { hold_id } = await post('/demo/calls/gate', LARGE);

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { run } from '../running.ts';
+import { referred } from './referred.ts';
 import type { Ask, Running } from '../running.ts';
 
 interface Documented {
@@ -35,7 +36,8 @@ describe('content types in the OpenAPI document', () => {
     const [media = ''] = (answer.headers.get('content-type') ?? '').split(';');
     assert.equal(media, type, asked);
     const { responses = {} } = document.paths[declared]?.[method.toLowerCase()] ?? {};
-    const types = Object.keys(responses[String(status)]?.content ?? {});
+    const documented = referred(document, responses[String(status)] ?? {});
+    const types = Object.keys(documented.content ?? {});
     const known = types.map((one) => one.split(';')[0]);
     assert.ok(known.includes(media), `${asked} is ${media}, documented as ${known.join(', ')}`);
   };

@@ -5,9 +5,10 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { Type } from 'typebox';
 import { openApi } from '../../../gateway/openapi/document.ts';
 import { codesOf } from '../../../gateway/openapi/answers.ts';
-import type { JsonObject } from '../../../log/encoding/json-types.ts';
+import type { JsonObject } from '../../../log/encoding/json.ts';
 import { asSchema, errorsOf, route } from '../../../plugins/contract/index.ts';
 import type { Route } from '../../../plugins/contract/index.ts';
+import { referred } from './referred.ts';
 
 const Party = Type.Object({ name: Type.String() }, { $id: 'Party' });
 const Deal = Type.Object(
@@ -71,8 +72,9 @@ describe('gateway/openapi/document', () => {
   });
 
   it('shows each named schema once and refers to it everywhere else', () => {
-    const { components, paths } = made(post);
-    assert.deepEqual(Object.keys(components.schemas).sort(), ['Deal', 'ErrorEnvelope', 'Party']);
+    const { components, paths } = made({ ...post, aliases: [] });
+    // What a schema refers to stands before it.
+    assert.deepEqual(Object.keys(components.schemas), ['Party', 'Deal', 'ErrorEnvelope']);
     assert.equal(JSON.stringify(paths).includes('$id'), false);
     const ref = { $ref: '#/components/schemas/Party' };
     assert.deepEqual((components.schemas['Deal']?.['properties'] as JsonObject)['buyer'], ref);
@@ -88,16 +90,61 @@ describe('gateway/openapi/document', () => {
       types,
     }) as unknown as Document;
     const receipt = components.schemas['DealsDealV1Receipt'];
-    assert.deepEqual((receipt?.['properties'] as JsonObject)['price'], { type: 'integer' });
-    assert.ok((receipt?.['required'] as readonly string[]).includes('price'));
+    const [shared, own] = receipt?.['allOf'] as readonly JsonObject[];
+    assert.deepEqual(shared, { $ref: '#/components/schemas/ReceiptBase' });
+    assert.deepEqual((own?.['properties'] as JsonObject)['price'], { type: 'integer' });
+    assert.deepEqual(own?.['required'], ['type', 'price']);
   });
 
   it('leaves an object open of which it names no member', () => {
     const body = Type.Object({ any: Type.Object({}), some: Type.Object({ a: Type.String() }) });
-    const { paths } = made({ ...post, body });
+    const { paths } = made({ ...post, aliases: [], body });
     const text = JSON.stringify(paths['/api/v1/deals/{deal_id}']?.['post']?.['requestBody']);
     assert.equal(text.match(/"additionalProperties":true/g)?.length, 1);
     assert.match(text, /"any":\{"type":"object","properties":\{\},"additionalProperties":true\}/);
+  });
+
+  it('has what several operations share as components, each once', () => {
+    const { paths, components } = made(post) as unknown as Document & {
+      readonly components: Record<
+        'parameters' | 'responses' | 'schemas',
+        Record<string, JsonObject>
+      >;
+    };
+    const alias = paths['/v1/deals/{deal_id}']?.['post'] ?? {};
+    const declared = paths['/api/v1/deals/{deal_id}']?.['post'] ?? {};
+    const { deal_id } = components.parameters;
+    assert.deepEqual([deal_id?.['in'], deal_id?.['description']], ['path', 'Which deal.']);
+    for (const { parameters, responses } of [alias, declared]) {
+      const [first] = parameters as readonly JsonObject[];
+      assert.deepEqual(first, { $ref: '#/components/parameters/deal_id' });
+      const { $ref } = (responses as Record<string, JsonObject>)['409'] ?? {};
+      assert.equal($ref, '#/components/responses/Error409');
+    }
+    const { description } = components.responses['Error409'] as { readonly description?: string };
+    assert.match(description ?? '', /`deal_closed`/);
+    const long = Type.Object({
+      street: Type.String({ description: 'Where the house of the party stands, with its number.' }),
+      town: Type.String({ description: 'The town that it stands in, as its people write it.' }),
+    });
+    const body = Type.Object({ here: long, away: Type.Object({ homes: Type.Array(long) }) });
+    const { components: shared } = made({ ...post, body });
+    assert.deepEqual(Object.keys(shared.schemas['Here']?.['properties'] ?? {}), ['street', 'town']);
+    assert.equal(JSON.stringify(made({ ...post, body })).split('"street"').length, 3);
+  });
+
+  it('has a union of texts as an enumeration, and a tuple of draft 7 as one of 2020-12', () => {
+    const body = Type.Object({
+      side: Type.Union([Type.Literal('buy'), Type.Literal('sell')], { description: 'Which.' }),
+      pair: Type.Tuple([Type.Literal('side'), Type.String()]),
+    });
+    const text = JSON.stringify(made({ ...post, aliases: [], body }).paths);
+    const side = '"side":{"description":"Which.","type":"string","enum":["buy","sell"]}';
+    assert.ok(text.includes(side), text);
+    assert.match(
+      text,
+      /"prefixItems":\[\{"type":"string","const":"side"\},\{"type":"string"\}\],"items":\{\}/,
+    );
   });
 
   it('every reference in it resolves', () => {
@@ -159,7 +206,9 @@ describe('gateway/openapi/document', () => {
 
   it('says which headers a route reads, and that a GET which appends may wait', () => {
     const headers = Type.Object({ 'X-Deal': Type.Optional(Type.String()) });
-    const written = made({ ...post, headers }).paths['/api/v1/deals/{deal_id}']?.['post'];
+    const written = made({ ...post, aliases: [], headers }).paths['/api/v1/deals/{deal_id}']?.[
+      'post'
+    ];
     const [, deal] = written?.['parameters'] as readonly JsonObject[];
     assert.deepEqual(
       [deal?.['name'], deal?.['in'], deal?.['required']],
@@ -176,9 +225,11 @@ describe('gateway/openapi/document', () => {
       { $id: 'Ask' },
     );
     const responses = { ...post.responses, 409: { description: 'Ask first.', schema } };
-    const { responses: shown } = made({ ...post, responses }).paths['/api/v1/deals/{deal_id}']?.[
-      'post'
-    ] as { responses: Record<string, { description: string; headers: object; content: object }> };
+    const { responses: shown } = made({ ...post, aliases: [], responses }).paths[
+      '/api/v1/deals/{deal_id}'
+    ]?.['post'] as {
+      responses: Record<string, { description: string; headers: object; content: object }>;
+    };
     const answer = shown['409'];
     assert.match(answer?.description ?? '', /^Ask first\..*`deal_closed`/);
     const $ref = '#/components/schemas/Ask';
@@ -194,11 +245,12 @@ describe('gateway/openapi/document', () => {
   });
 
   it('names each error code under its own status', () => {
-    const responses = made(post).paths['/api/v1/deals/{deal_id}']?.['post']?.[
+    const document = made(post);
+    const responses = document.paths['/api/v1/deals/{deal_id}']?.['post']?.[
       'responses'
     ] as JsonObject;
     for (const { code, status } of codesOf(post)) {
-      const answer = responses[String(status)] as JsonObject;
+      const answer = referred(document, responses[String(status)] as JsonObject);
       assert.ok((answer['description'] as string).includes(`\`${code}\``), code);
     }
     assert.equal('428' in responses, false);

@@ -137,6 +137,16 @@ describe('gateway/routes/receipts', () => {
       assert.deepEqual(problem(await served.get('/r/nothing')), expected);
     });
 
+    it('says on its page and in the lists of the log what the entry says, without the message', async () => {
+      const sentence = /The classifier \S+ classified a message in the domain hiring as SAFE\./;
+      const accept = { Accept: 'text/html' };
+      const page = (await served.get(`/r/${id(live)}`, served.live, accept)).bytes.toString();
+      assert.match(page, new RegExp(`<p>${sentence.source}</p>`));
+      assert.match(page, new RegExp(`name="description" content="${sentence.source}"`));
+      const list = (await served.get(`/log?index=${live['index'] as number}`)).bytes.toString();
+      assert.match(list, new RegExp(`<br />${sentence.source}</td>`));
+    });
+
     it('shows disclosures to their tenant only', async () => {
       const own = (await served.get(`/r/${id(live)}`, served.live)).json();
       assert.deepEqual(own['disclosures'], live['disclosures']);

@@ -164,8 +164,8 @@ describe('administration without a server', () => {
     it('trusts no folder that is a link to another', async () => {
       await mkdir(join(folder, 'strange'));
       await symlink(join(folder, 'strange'), dirname(socketPath(data)));
-      await assert.rejects(serveAdmin(data, {}), /no folder of this user/);
-      await assert.rejects(askServer(data, 'status', {}), /no folder of this user/);
+      await assert.rejects(serveAdmin(data, {}), /not a folder of this user/);
+      await assert.rejects(askServer(data, 'status', {}), /not a folder of this user/);
     });
 
     it('trusts no folder of another user', async function () {
@@ -173,8 +173,8 @@ describe('administration without a server', () => {
       if (process.getuid?.() !== 0) this.skip();
       await mkdir(dirname(socketPath(data)));
       await chown(dirname(socketPath(data)), 65_534, 65_534);
-      await assert.rejects(serveAdmin(data, {}), /no folder of this user/);
-      await assert.rejects(askServer(data, 'status', {}), /no folder of this user/);
+      await assert.rejects(serveAdmin(data, {}), /not a folder of this user/);
+      await assert.rejects(askServer(data, 'status', {}), /not a folder of this user/);
     });
   });
 });

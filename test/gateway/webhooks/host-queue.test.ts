@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { HostQueue, PAGE } from '../../../gateway/webhooks/host-queue.ts';
+import { HostQueue, PAGE } from '../../../gateway/webhooks/hosts.ts';
 import { nameOf } from '../../../gateway/webhooks/job.ts';
 import type { Job } from '../../../gateway/webhooks/job.ts';
 
@@ -37,7 +37,7 @@ class Model {
   }
 
   beginPage(): void {
-    if (this.#read !== null || !this.queue.thirsty) return;
+    if (this.#read !== null || !this.queue.mustRead) return;
     this.#ended.clear();
     const after = this.queue.beginPage();
     const names = [...this.disk.keys()].filter((name) => name > after).sort();
@@ -87,7 +87,7 @@ class Model {
       this.beginPage();
       this.endPage();
       this.begin();
-    } while (this.#flying.size > 0 || this.queue.thirsty);
+    } while (this.#flying.size > 0 || this.queue.mustRead);
   }
 }
 
@@ -99,7 +99,7 @@ const event = fc.oneof(
     for (let i = 0; i < count; i += 1) model.begin();
   }),
   fc.boolean().map((again) => (model: Model) => model.end(again)),
-  fc.constant((model: Model) => model.queue.doubt()),
+  fc.constant((model: Model) => model.queue.reread()),
 );
 
 describe('the messages of a host', () => {

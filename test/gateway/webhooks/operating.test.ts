@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import fc from 'fast-check';
 import { adminCall } from '../../support/admin-call.ts';
-import { DELAYS_MS, retryAfterMs, waitAfter } from '../../../gateway/webhooks/schedule.ts';
+import { DELAYS_MS, retryAfterMs, waitAfter } from '../../../gateway/webhooks/delivery.ts';
+import { KeyFiles } from '../../../gateway/host/key-files.ts';
 import { SecretBox } from '../../../gateway/webhooks/secret-box.ts';
 import { startReceiver } from '../egress/receiver.ts';
 import type { Received } from '../egress/receiver.ts';
@@ -140,18 +141,20 @@ describe('the schedule of retries', () => {
 describe('the secret box', () => {
   it('opens what it sealed, in its own place, under its own key', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'actlog-box-'));
+    const opened = async (name: string, passphrase?: string): Promise<SecretBox> =>
+      SecretBox.open(await KeyFiles.open(join(folder, name), { passphrase }));
     try {
-      const box = await SecretBox.open(join(folder, 'a'));
+      const box = await opened('a');
       const sealed = box.seal('one', 'whsec_secret');
       assert.notEqual(box.seal('one', 'whsec_secret'), sealed);
-      assert.equal((await SecretBox.open(join(folder, 'a'))).open('one', sealed), 'whsec_secret');
+      assert.equal((await opened('a')).open('one', sealed), 'whsec_secret');
       assert.equal(box.open('two', sealed), null);
-      assert.equal((await SecretBox.open(join(folder, 'b'))).open('one', sealed), null);
+      assert.equal((await opened('b')).open('one', sealed), null);
       for (const broken of ['', 'AAAA', sealed.slice(0, -4), `A${sealed.slice(1)}`]) {
         if (broken !== sealed) assert.equal(box.open('one', broken), null);
       }
-      await SecretBox.open(join(folder, 'c'), 'a passphrase');
-      await assert.rejects(SecretBox.open(join(folder, 'c')), /needs a passphrase/);
+      await opened('c', 'a passphrase');
+      await assert.rejects(opened('c'), /needs a passphrase/);
     } finally {
       await rm(folder, { recursive: true });
     }

@@ -28,8 +28,7 @@ describe('subscriptions to webhooks', () => {
   afterEach(async () => {
     for (const key of [running.sandbox, other, running.live]) {
       const { json } = await running.get(PATH, { key });
-      for (const { id } of json.subscriptions)
-        await running.ask('DELETE', `${PATH}/${id}`, { key });
+      for (const { id } of json.data) await running.ask('DELETE', `${PATH}/${id}`, { key });
     }
     await receiver.close();
   });
@@ -161,8 +160,7 @@ describe('subscriptions to webhooks', () => {
     const { subscription } = await subscribe();
     receiver.answer((_, res) => res.writeHead(410).end());
     const trigger_id = await arm();
-    const listed = async () =>
-      (await running.get(PATH, { key: running.sandbox })).json.subscriptions;
+    const listed = async () => (await running.get(PATH, { key: running.sandbox })).json.data;
     await until(async () => (await listed())[0].status === 'disabled');
     assert.equal((await listed())[0].disabled_reason, 'gone');
     const { dead } = running.gateway.webhooks;
@@ -204,7 +202,7 @@ describe('subscriptions to webhooks', () => {
   it('belong to the tenant and the log of the key that made them', async () => {
     const { subscription } = await subscribe();
     for (const key of [other, running.live]) {
-      assert.deepEqual((await running.get(PATH, { key })).json.subscriptions, []);
+      assert.deepEqual((await running.get(PATH, { key })).json.data, []);
       const { status } = await running.ask('DELETE', `${PATH}/${subscription.id}`, { key });
       assert.equal(status, 404);
     }
@@ -257,21 +255,21 @@ describe('subscriptions to webhooks', () => {
     );
     const made = answers.filter(({ status }) => status === 200);
     assert.equal(new Set(made.map(({ json }) => json.subscription.id)).size, 20);
-    assert.equal((await running.get(PATH, { key })).json.subscriptions.length, 20);
+    assert.equal((await running.get(PATH, { key })).json.data.length, 20);
   });
 
   it('stay deleted, whatever happens to them at that moment', async () => {
     const { subscriptions } = running.gateway.webhooks;
     const key = running.sandbox;
     const { id } = (await subscribe()).subscription;
-    const [one] = (await running.get(PATH, { key })).json.subscriptions;
+    const [one] = (await running.get(PATH, { key })).json.data;
     assert.equal(one.id, id);
     const caller = { tenant: subscriptions.get(id)?.tenant ?? '', kind: 'sandbox' } as const;
     await Promise.all([subscriptions.delete(caller, id), subscriptions.disable(id, 'gone')]);
-    assert.deepEqual((await running.get(PATH, { key })).json.subscriptions, []);
+    assert.deepEqual((await running.get(PATH, { key })).json.data, []);
     const again = (await subscribe()).subscription.id as string;
     await Promise.all([subscriptions.disable(again, 'gone'), subscriptions.delete(caller, again)]);
-    assert.deepEqual((await running.get(PATH, { key })).json.subscriptions, []);
+    assert.deepEqual((await running.get(PATH, { key })).json.data, []);
   });
 });
 

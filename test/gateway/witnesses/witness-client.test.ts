@@ -116,7 +116,11 @@ describe('witness client: false witnesses', () => {
     ['409 with a larger size', answering(409, '10\n'), /^has cosigned 10 entries, more than/],
     ['409 for what it has', answering(409, '0\n'), /^answered 409 for the size that it names$/],
     ['422', answering(422, ''), /^refused the consistency proof \(422\)$/],
-    ['429', answering(429, '', { 'retry-after': '1' }), /^asked to be left alone \(429\)$/],
+    [
+      '429',
+      answering(429, '', { 'retry-after': '1' }),
+      /^answered that it gets too many requests \(429\)$/,
+    ],
     ['500', answering(500, 'oops'), /^answered 500$/],
     ['a redirect', answering(302, '', { location: 'http://127.0.0.1:1/' }), /cannot be reached/],
     ['an empty 200', answering(200, ''), /^answered no signature line$/],

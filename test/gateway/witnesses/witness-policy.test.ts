@@ -16,7 +16,7 @@ describe('a policy file for this service', () => {
   };
 
   it('must be one', () => {
-    refuses('witness a', /^WITNESS_POLICY is no tlog-policy: line 1: /);
+    refuses('witness a', /^WITNESS_POLICY is not a tlog-policy: line 1: /);
     refuses('', /no quorum line/);
   });
 
@@ -26,9 +26,13 @@ describe('a policy file for this service', () => {
     refuses(`witness a ${key} a.example/w\nquorum a\n`, /no http or https address/);
   });
 
-  it('shows verifiers all but addresses and comments', () => {
+  it('shows verifiers all but comments, and addresses without user and password', () => {
     const text = `# ours\nlog ${new GrowingTree('l.example', 1).vkey}\nwitness  a\t${key} https://u:p@a.example/w \n group g 1 a\nquorum g`;
-    assert.deepEqual(witnessPolicyOf(text).shown, [`witness a ${key}`, 'group g 1 a', 'quorum g']);
+    assert.deepEqual(witnessPolicyOf(text).shown, [
+      `witness a ${key} https://a.example/w`,
+      'group g 1 a',
+      'quorum g',
+    ]);
     assert.deepEqual(witnessPolicyOf(text).vkeys, [key]);
   });
 });

@@ -77,7 +77,7 @@ const TEXT: readonly Lie[] = [
 ];
 
 const MEMBERS: readonly Lie[] = [
-  ...['entry_hash', 'permalink', 'verify_url', 'disclosures', 'log'].map((name) =>
+  ...['entry_hash', 'permalink', 'verify_url', 'disclosures', 'log', 'ignored'].map((name) =>
     set('member_forbidden', `a member ${name}`, { [name]: 'x' }),
   ),
   set('type_form', 'a type in upper case', { type: 'demo.Act.v1' }),

@@ -1,9 +1,9 @@
 // The sample receipts of the draft behind RFC 9942: they parse, and come out again byte for byte.
 
 import assert from 'node:assert/strict';
-import { consistencyOf, decodeCbor, decodeSign1, encodeSign1 } from '../../../log/cose/index.ts';
-import { HEADER, inclusionOf, isReceipt } from '../../../log/cose/index.ts';
-import type { CborMap } from '../../../log/cose/index.ts';
+import { consistencyOf, decodeCbor, decodeSign1, encodeSign1 } from '../../../log/cose/portable.ts';
+import { HEADER, inclusionOf, isReceipt } from '../../../log/cose/portable.ts';
+import type { CborMap } from '../../../log/cose/portable.ts';
 import { sharedVectorBytes } from '../../support/vectors.ts';
 
 describe('the sample receipts of RFC 9942 (skipped without the shared vectors)', () => {

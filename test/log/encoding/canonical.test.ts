@@ -7,7 +7,7 @@ import fc from 'fast-check';
 
 import { fromHex, utf8 } from '../../../log/encoding/bytes.ts';
 import { canonical, isCanonical } from '../../../log/encoding/canonical.ts';
-import type { Json, JsonObject } from '../../../log/encoding/json-types.ts';
+import type { Json, JsonObject } from '../../../log/encoding/json.ts';
 import { parseJson } from '../../../log/encoding/json.ts';
 import { ownVectors, sharedVectors } from '../../support/vectors.ts';
 

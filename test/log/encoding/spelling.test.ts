@@ -1,4 +1,4 @@
-// Tests of log/encoding/spelling.ts.
+// Tests of hex, base64 and decimals in log/encoding/bytes.ts.
 
 import assert from 'node:assert/strict';
 
@@ -11,7 +11,7 @@ import {
   toBase64,
   toBase64Url,
   toHex,
-} from '../../../log/encoding/spelling.ts';
+} from '../../../log/encoding/bytes.ts';
 
 const bytes = fc.uint8Array({ maxLength: 100 });
 const refused = { name: 'LogError', code: 'encoding_invalid' };

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { native } from '../../../log/crypto/native.ts';
 import { toHex } from '../../../log/encoding/bytes.ts';
-import type { JsonObject } from '../../../log/encoding/json-types.ts';
+import type { JsonObject } from '../../../log/encoding/json.ts';
 import {
   chainKeys,
   checkKey,

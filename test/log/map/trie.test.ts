@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { native } from '../../../log/crypto/native.ts';
 import { fromHex, toHex, utf8 } from '../../../log/encoding/bytes.ts';
-import type { JsonObject } from '../../../log/encoding/json-types.ts';
+import type { JsonObject } from '../../../log/encoding/json.ts';
 import { checkMember, checkNonMember } from '../../../log/map/check.ts';
 import { vhash } from '../../../log/map/head.ts';
 import { chainKeys, skey } from '../../../log/map/key.ts';

@@ -12,8 +12,14 @@ import {
   parseCheckpoint,
   signCheckpoint,
 } from '../../../log/note/checkpoint.ts';
-import { formatNote, signatureLine, signCosignature, splitNote } from '../../../log/note/note.ts';
-import { formatVkey, parseVkey } from '../../../log/note/vkey.ts';
+import {
+  formatNote,
+  signatureLine,
+  signCosignature,
+  splitNote,
+  formatVkey,
+  parseVkey,
+} from '../../../log/note/note.ts';
 import { vectors } from '../../support/absence-vectors.ts';
 import { sharedVectors } from '../../support/vectors.ts';
 import { seededSigner } from './seeded-signer.ts';

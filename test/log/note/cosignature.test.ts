@@ -9,8 +9,8 @@ import {
   parseSignatureLine,
   signCosignature,
   verifyCosignature,
+  keyId,
 } from '../../../log/note/note.ts';
-import { keyId } from '../../../log/note/vkey.ts';
 import { seededSigner } from './seeded-signer.ts';
 
 const TEXT = 'example.com/log\n3\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n';

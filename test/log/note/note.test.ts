@@ -13,8 +13,8 @@ import {
   signatureLine,
   signCosignature,
   splitNote,
+  makeVerifier,
 } from '../../../log/note/note.ts';
-import { makeVerifier } from '../../../log/note/vkey.ts';
 import { seededSigner } from './seeded-signer.ts';
 
 const TEXT =

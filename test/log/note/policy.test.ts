@@ -4,10 +4,9 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { native } from '../../../log/crypto/native.ts';
 import { LogError } from '../../../log/errors.ts';
-import { parsePolicy, policyOf } from '../../../log/note/policy.ts';
-import { countQuorum, quorumTime } from '../../../log/note/quorum.ts';
-import type { CosignerName, Policy } from '../../../log/note/quorum.ts';
-import { formatVkey, parseVkey } from '../../../log/note/vkey.ts';
+import { parsePolicy, policyOf, countQuorum, quorumTime } from '../../../log/note/policy.ts';
+import type { CosignerName, Policy } from '../../../log/note/policy.ts';
+import { formatVkey, parseVkey } from '../../../log/note/note.ts';
 import { seededSigner } from './seeded-signer.ts';
 
 const refused = { name: 'LogError', code: 'policy_invalid' };

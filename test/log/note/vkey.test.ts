@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { native } from '../../../log/crypto/native.ts';
 import { portable } from '../../../log/crypto/portable.ts';
 import { LogError } from '../../../log/errors.ts';
-import { formatVkey, isKeyName, parseVkey } from '../../../log/note/vkey.ts';
+import { formatVkey, isKeyName, parseVkey } from '../../../log/note/note.ts';
 import { vectors } from '../../support/absence-vectors.ts';
 
 /** The example of C2SP signed-note. */

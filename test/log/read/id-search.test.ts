@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { entryId } from '../../../log/write/entry-id.ts';
+import { entryId } from '../../../log/write/clock.ts';
 import { LogError } from '../../../log/index.ts';
 import { IdSearch } from '../../../log/read/reader.ts';
 

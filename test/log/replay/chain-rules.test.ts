@@ -1,7 +1,7 @@
 // Rules about links, the entities' owners, heartbeat runs and the head map, each broken. log/FORMAT.md §3, §4.
 
 import { toHex } from '../../../log/encoding/bytes.ts';
-import type { Json, JsonObject } from '../../../log/encoding/json-types.ts';
+import type { Json, JsonObject } from '../../../log/encoding/json.ts';
 import { act, bent, breaksRules, OTHER } from '../../support/break-rule.ts';
 import type { Break, Case } from '../../support/break-rule.ts';
 import type { Forge } from '../../support/forge.ts';

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { native } from '../../../log/crypto/native.ts';
 import { toHex, utf8 } from '../../../log/encoding/bytes.ts';
-import { HeadTable, ROW_BYTES } from '../../../log/replay/heads.ts';
+import { HeadTable, ROW_BYTES } from '../../../log/replay/chains.ts';
 import { GrowingTree } from '../../../log/replay/replay.ts';
 import type { Head } from '../../../log/types.ts';
 import { treeHash } from '../../support/definitions.ts';

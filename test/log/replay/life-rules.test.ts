@@ -1,7 +1,7 @@
 // Rules about the beginning and the end of a log, each broken. log/FORMAT.md §1.
 
 import { native } from '../../../log/crypto/native.ts';
-import type { JsonObject } from '../../../log/encoding/json-types.ts';
+import type { JsonObject } from '../../../log/encoding/json.ts';
 import { Replay } from '../../../log/replay/replay.ts';
 import { breaksRules, refuses } from '../../support/break-rule.ts';
 import type { Case } from '../../support/break-rule.ts';

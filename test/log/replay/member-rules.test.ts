@@ -7,7 +7,7 @@ import type { Case } from '../../support/break-rule.ts';
 import { ACT, Forge, hex64, name43, uuid } from '../../support/forge.ts';
 
 const cases: readonly Case[] = [
-  ...(['entry_hash', 'permalink', 'verify_url', 'disclosures', 'log'] as const).map(
+  ...(['entry_hash', 'permalink', 'verify_url', 'disclosures', 'log', 'ignored'] as const).map(
     (name): Case => ['member_forbidden', name, bent({ [name]: 'x' })],
   ),
   ['type_form', 'no version', bent({ type: 'gate.decision' })],

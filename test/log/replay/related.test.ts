@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { native } from '../../../log/crypto/native.ts';
 import { fromUtf8, utf8 } from '../../../log/encoding/bytes.ts';
-import type { JsonObject } from '../../../log/encoding/json-types.ts';
+import type { JsonObject } from '../../../log/encoding/json.ts';
 import { decodeState, encodeState, Replay, Violation } from '../../../log/replay/replay.ts';
 import { keyEntry, OTHER, rotate } from '../../support/break-rule.ts';
 import type { Break } from '../../support/break-rule.ts';

@@ -1,6 +1,6 @@
 // Rules about the text of an entry, each broken. log/FORMAT.md §2.
 
-import type { Json } from '../../../log/encoding/json-types.ts';
+import type { Json } from '../../../log/encoding/json.ts';
 import { act, breaksRules, garbled } from '../../support/break-rule.ts';
 import type { Case } from '../../support/break-rule.ts';
 import { ACT, seedKey } from '../../support/forge.ts';

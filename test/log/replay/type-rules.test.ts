@@ -1,6 +1,6 @@
 // Rules about built-in and declared types and what may stand in clear, each broken. log/FORMAT.md §2.
 
-import type { Json } from '../../../log/encoding/json-types.ts';
+import type { Json } from '../../../log/encoding/json.ts';
 import { act, breaksRules, refuses } from '../../support/break-rule.ts';
 import type { Break, Case } from '../../support/break-rule.ts';
 import { DECISION, Forge, TENANT } from '../../support/forge.ts';

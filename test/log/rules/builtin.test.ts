@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import type { JsonObject } from '../../../log/encoding/json-types.ts';
+import type { JsonObject } from '../../../log/encoding/json.ts';
 import { BUILTIN_TYPES, checkBuiltin, isBuiltin } from '../../../log/rules/builtin.ts';
 
 const VECTORS = new URL('../../vectors/absence.json', import.meta.url);

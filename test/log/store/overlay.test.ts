@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { Overlay } from '../../../log/store/overlay.ts';
+import { Overlay } from '../../../log/write/rows.ts';
 
 type Model = Map<string, number | null>;
 

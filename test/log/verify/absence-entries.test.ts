@@ -1,7 +1,7 @@
 // The entries that an absence document shows. log/FORMAT.md §6.5.
 
 import assert from 'node:assert/strict';
-import type { Json, JsonObject } from '../../../log/encoding/json-types.ts';
+import type { Json, JsonObject } from '../../../log/encoding/json.ts';
 import {
   check,
   checkAsked,

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { native } from '../../../log/crypto/native.ts';
 import { toHex, utf8 } from '../../../log/encoding/bytes.ts';
 import { canonical } from '../../../log/encoding/canonical.ts';
-import type { JsonObject } from '../../../log/encoding/json-types.ts';
+import type { JsonObject } from '../../../log/encoding/json.ts';
 import { leafHash } from '../../../log/merkle/hash.ts';
 import type { Trust } from '../../../log/verify.ts';
 import { check, documentOf, refuses, trust } from '../../support/absence-documents.ts';
@@ -110,7 +110,7 @@ describe('the members of an absence document', () => {
     const receipt = commit(good);
     check({ ...good, receipt });
     refuses({ ...good, statement: 'x', receipt }, /receipt: receipt is of another document/);
-    refuses({ ...good, receipt: { ...receipt, index: 7 } }, /receipt: receipt does not hold/);
+    refuses({ ...good, receipt: { ...receipt, index: 7 } }, /receipt: receipt is not valid/);
     refuses({ ...good, receipt }, /receipt/, {
       keys: [{ ...trust.keys[0]!, status: 'revoked', revoked_index: 100 }],
     });

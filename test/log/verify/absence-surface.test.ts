@@ -1,7 +1,7 @@
 // Declared surfaces and heartbeat coverage of absence documents. log/FORMAT.md §6.6 to §6.8.
 
 import assert from 'node:assert/strict';
-import type { Json, JsonObject } from '../../../log/encoding/json-types.ts';
+import type { Json, JsonObject } from '../../../log/encoding/json.ts';
 import { check, documentOf, MANIFEST, refuses, SURFACE } from '../../support/absence-documents.ts';
 import { ENTITY, Forge, START_MS, TENANT } from '../../support/forge.ts';
 

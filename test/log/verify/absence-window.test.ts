@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { native } from '../../../log/crypto/native.ts';
-import type { JsonObject } from '../../../log/encoding/json-types.ts';
+import type { JsonObject } from '../../../log/encoding/json.ts';
 import { policyOf } from '../../../log/note/policy.ts';
-import { formatVkey } from '../../../log/note/vkey.ts';
+import { formatVkey } from '../../../log/note/note.ts';
 import type { Question, Trust } from '../../../log/verify.ts';
 import {
   check,

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { native } from '../../../log/crypto/native.ts';
 import { fromUtf8, utf8 } from '../../../log/encoding/bytes.ts';
-import type { Json } from '../../../log/encoding/json-types.ts';
+import type { Json } from '../../../log/encoding/json.ts';
 import { LogError, verifyAbsence } from '../../../log/verify.ts';
 import type { AbsenceResult, Question } from '../../../log/verify.ts';
 import { vectors, vectorTrust } from '../../support/absence-vectors.ts';

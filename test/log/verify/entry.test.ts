@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { native } from '../../../log/crypto/native.ts';
 import { toBase64, utf8 } from '../../../log/encoding/bytes.ts';
 import { canonical } from '../../../log/encoding/canonical.ts';
-import type { JsonObject } from '../../../log/encoding/json-types.ts';
+import type { JsonObject } from '../../../log/encoding/json.ts';
 import { leafHash } from '../../../log/merkle/hash.ts';
 import { MAX_ENTRY_BYTES, readEntry } from '../../../log/verify/entry.ts';
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { native } from '../../../log/crypto/native.ts';
 import { fromBase64, toHex } from '../../../log/encoding/bytes.ts';
-import type { Json, JsonObject } from '../../../log/encoding/json-types.ts';
+import type { Json, JsonObject } from '../../../log/encoding/json.ts';
 import { formatTlogProof } from '../../../log/note/tlog-proof.ts';
 import {
   LogError,

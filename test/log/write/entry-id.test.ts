@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { entryId, nextSeq, seqOf } from '../../../log/write/entry-id.ts';
+import { entryId, nextSeq, seqOf } from '../../../log/write/clock.ts';
 
 const time = fc.integer({ min: 0, max: 2 ** 48 - 1 });
 const counter = fc.integer({ min: 0, max: 2 ** 31 - 1 });

@@ -120,7 +120,10 @@ describe('a log without one of its keys', () => {
       const health = log.health();
       assert.deepEqual([health.lost_key, health.writable, health.closed], [lost_key, false, false]);
       assert.match(health.reason ?? '', /is missing in .*restore --successor/);
-      const refused = { code: 'log_unavailable', message: /read-only/ };
+      const refused = {
+        code: 'log_read_only',
+        message: /for reading only, because the file of its \w+ key is lost/,
+      };
       await assert.rejects(log.append([act(3)]), refused);
       await assert.rejects(log.registerTenant('C'.repeat(21) + 'A', '1'.repeat(64)), refused);
       const files = await readdir(keys());

@@ -16,7 +16,7 @@ describe('placing: members', () => {
     );
   }
 
-  for (const member of ['signature', 'entry_hash', 'permalink', 'disclosures', 'log']) {
+  for (const member of ['signature', 'entry_hash', 'permalink', 'disclosures', 'log', 'ignored']) {
     it(
       `refuses the receipt's ${member}`,
       withLog(async (kept) => {

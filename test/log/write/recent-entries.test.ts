@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { RecentEntries } from '../../../log/write/recent-entries.ts';
-import type { Written } from '../../../log/write/recent-entries.ts';
+import { RecentEntries } from '../../../log/write/core.ts';
+import type { Written } from '../../../log/write/core.ts';
 
 const MOST_ENTRIES = 4096;
 const idOf = (index: number): string => String(index * 2).padStart(12, '0');

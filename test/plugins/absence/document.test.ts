@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { canonical } from '../../../log/encoding/canonical.ts';
-import type { Json, JsonObject } from '../../../log/encoding/json-types.ts';
+import type { Json, JsonObject } from '../../../log/encoding/json.ts';
 import { Wording } from '../../../plugins/absence/document.ts';
 
 /** The value with everything in it frozen. */

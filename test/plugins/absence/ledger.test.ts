@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { native } from '../../../log/crypto/native.ts';
-import { formatVkey } from '../../../log/note/vkey.ts';
+import { formatVkey } from '../../../log/note/note.ts';
 import { seedKey } from '../../support/forge.ts';
 import { ENTITY, problem, serveSurfaces } from '../astl/surfaces.ts';
 import type { Body, Surfaces } from '../astl/surfaces.ts';
@@ -38,15 +38,17 @@ describe('the absence ledger', () => {
     const surfaces = (page: Body) => page.witnesses.map((row: Body) => row.subject_key[2]);
     assert.deepEqual(surfaces(first), ['c', 'b']);
     assert.deepEqual(
-      first.witnesses.map(({ verdict }: Body) => verdict),
+      first.data.map(({ verdict }: Body) => verdict),
       ['ABSENT', 'PRESENT'],
     );
     const { json: second } = await get(`?limit=2&cursor=${String(first.next_cursor)}`);
     assert.deepEqual(surfaces(second), ['a']);
     assert.equal(second.next_cursor, null);
-    assert.equal(first.witnesses[0].document_sha256, witness.receipt.document_sha256);
-    assert.equal(first.witnesses[0].permalink, witness.receipt.permalink);
-    assert.deepEqual((await get('', served.other)).json, { witnesses: [], next_cursor: null });
+    assert.equal(first.data[0].document_sha256, witness.receipt.document_sha256);
+    assert.equal(first.data[0].permalink, witness.receipt.permalink);
+    assert.deepEqual((await get('', served.other)).json, {
+      ...{ data: [], has_more: false, next_cursor: null, witnesses: [] },
+    });
     assert.equal((await served.gateway.get('/api/v1/absence/ledger')).status, 401);
     assert.deepEqual(problem(await get('?limit=0')), [400, 'parameter_invalid', 'limit']);
     assert.deepEqual(problem(await get('?cursor=AAAA')), [400, 'parameter_invalid', 'cursor']);
@@ -169,7 +171,7 @@ describe('the absence ledger', () => {
     }
     const { json } = await verify({ document: elsewhere, question });
     const failed = json.checks.find(({ outcome }: Body) => outcome === 'failed');
-    assert.equal(failed.detail, 'the checkpoint is of no log of this service');
+    assert.equal(failed.detail, 'the checkpoint is not of a log of this service');
   });
 
   it('counts the witnesses of a policy that is given, and refuses one that is none', async () => {

@@ -66,7 +66,7 @@ describe('GET /api/v1/astl/lookup, log.json and verify', () => {
     const page = async (limit: number) => {
       const after = cursor === null ? '' : `&cursor=${cursor}`;
       const { json } = await get(`/api/v1/astl/log.json?limit=${String(limit)}${after}`);
-      seen.push(...json.manifests);
+      seen.push(...json.data);
       cursor = json.next_cursor;
       return json;
     };
@@ -78,12 +78,12 @@ describe('GET /api/v1/astl/lookup, log.json and verify', () => {
       seen.slice(0, 3).map(({ surface_manifest_hash }) => surface_manifest_hash),
       hashes,
     );
-    assert.deepEqual((await page(3)).manifests, [], 'the end is a place to come back to');
+    assert.deepEqual((await page(3)).data, [], 'the end is a place to come back to');
     const { json: later } = await served.publish({ entity: 'late', surfaces: [] });
-    assert.equal((await page(1)).manifests[0].index, later.index);
+    assert.equal((await page(1)).data[0].index, later.index);
     const { json: all } = await get('/api/v1/astl/log.json');
-    assert.deepEqual(all.manifests, seen);
-    assert.equal(all.manifests.at(-1).head_hash, later.head_hash);
+    assert.deepEqual(all.data, seen);
+    assert.equal(all.data.at(-1).head_hash, later.head_hash);
   });
 
   it('bounds pages and refuses cursors that it did not give', async () => {

@@ -127,6 +127,11 @@ describe('POST /api/v1/astl/publish', () => {
     const refused = async (body: object): Promise<unknown> =>
       problem(await served.publish({ entity: ENTITY, ...body }));
     assert.deepEqual(await refused({}), [400, 'parameter_missing', 'surfaces']);
+    const both = { surfaces: ['a'], preset: 'hiring' };
+    assert.deepEqual(await refused(both), [400, 'parameter_invalid', 'preset']);
+    assert.deepEqual(await refused({ surfaces: [], min_detectable_gap_ms: 10 }), [
+      ...[400, 'parameter_missing', 'heartbeat_interval_ms'],
+    ]);
     assert.deepEqual(await refused({ surfaces: ['Policy_bind'] }), [
       ...[400, 'parameter_invalid', 'surfaces.0'],
     ]);

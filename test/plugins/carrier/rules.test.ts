@@ -32,7 +32,7 @@ describe('plugins/carrier: the rules, in their order', () => {
     assert.deepEqual(decided(answer), ['BLOCK', ['not_enrolled']]);
     const { json } = answer;
     assert.deepEqual([json.mandate_id, json.audit, json.audit_url], [null, [], null]);
-    assert.equal(json.receipt.type, 'carrier.decision.v2');
+    assert.equal(json.receipt.type, 'carrier.decision.v3');
     assert.doesNotMatch(carriers.entryText(json.receipt.index), /Nobody/);
     assert.deepEqual(decided(await carriers.bind(key, { company: 'Not There' })), [
       'BLOCK',

@@ -7,10 +7,13 @@ import { resultType, RESULTS } from '../../../plugins/classify/entries.ts';
 
 const HOUR_MS = 3_600_000;
 
-function project(results: readonly { result: string; ms: number }[]): Map<string, Json> {
+function project(
+  results: readonly { result: string; ms: number }[],
+  rule_ids: readonly string[] = [],
+): Map<string, Json> {
   const rows = new Map<string, Json>();
   results.forEach(({ result, ms }, index) => {
-    const statement = { classification: result };
+    const statement = { classification: result, domain: 'hiring', rule_ids };
     const entry: Sequenced = {
       index,
       entry_id: '',
@@ -37,7 +40,8 @@ describe('counts of classifications', () => {
     fc.assert(
       fc.property(fc.array(one, { minLength: 1, maxLength: 100 }), (results) => {
         const rows = project(results);
-        for (const row of rows.values()) {
+        for (const [key, row] of rows) {
+          if (key.startsWith('classify/patterns/')) continue;
           const { attempts, safe, violation, crisis, error } = row as Record<string, number>;
           assert.equal(attempts, safe! + violation! + crisis! + error!);
         }
@@ -55,6 +59,17 @@ describe('counts of classifications', () => {
           results.length,
         );
       }),
+    );
+  });
+
+  it('count a rule once in an act, however often it is named', () => {
+    const rows = project([{ result: 'VIOLATION', ms: 0 }], ['one', 'two', 'one']);
+    assert.deepEqual(
+      [...rows].filter(([key]) => key.startsWith('classify/patterns/')),
+      [
+        ['classify/patterns/1970-W01/hiring/one', 1],
+        ['classify/patterns/1970-W01/hiring/two', 1],
+      ],
     );
   });
 

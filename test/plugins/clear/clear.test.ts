@@ -106,11 +106,13 @@ describe('the clear layer', () => {
     assert.equal(lines[0], 'month,toll,acts,micro_usd,usd');
     const { acts, total_micro_usd, total_usd, month } = await usage();
     assert.equal(lines.at(-1), `${month},total,${acts},${total_micro_usd},${total_usd}`);
-    const history = (await running.get('/api/v1/clear/usage/history?months=3', key())).json;
+    const history = (await running.get('/api/v1/clear/usage/history?limit=3', key())).json;
     assert.deepEqual(
-      history.months.map((one: { acts: number }) => one.acts),
-      [acts, 0, 0],
+      history.data.map((one: { acts: number; month: string }) => [one.month, one.acts]),
+      [[month, acts]],
+      'none from before the log began',
     );
+    assert.equal(history.has_more, false);
     for (const bad of ['2026-13', '2026', 'x']) {
       const answer = await running.get(`/api/v1/clear/usage?month=${bad}`, key());
       assert.deepEqual([answer.status, answer.json.error.param], [400, 'month']);

@@ -89,7 +89,7 @@ describe('usage', () => {
     fc.assert(
       fc.property(fc.array(actArbitrary, { maxLength: 60 }), (acts) => {
         const usage = metered(acts);
-        const sum = (of: (act: Act) => number): string =>
+        const sum = (of: (act: Act) => number | bigint): string =>
           String(acts.reduce((total, act) => total + BigInt(of(act)), 0n));
         assert.equal(usage.acts, acts.length);
         assert.equal(

@@ -8,7 +8,7 @@ import { trustFromKit } from '../../../log/verify.ts';
 import type { Trust } from '../../../log/verify.ts';
 import { verifySlotProof } from '../../../plugins/clearing/verify.ts';
 import { dueOf, leafOf, NO_NET, slotTree } from '../../../plugins/clearing/net.ts';
-import { weekAfter, weekOf, weekWindow, windowOf } from '../../../plugins/clearing/weeks.ts';
+import { weekAfter, weekOf, weekWindow, windowOf } from '../../../plugins/contract/weeks.ts';
 import { Clock, run } from '../../gateway/running.ts';
 import type { Running } from '../../gateway/running.ts';
 
@@ -110,7 +110,7 @@ describe('the clearing layer', () => {
     const closed = closes.flatMap((one) => (one as { closed: { live: string[] } }).closed.live);
     // The gateway looks by itself as well, and may have come first.
     assert.ok(closed.length <= 1, 'once, whoever asks');
-    const { slots } = (await running.get('/api/v1/clearing/slots')).json;
+    const { data: slots } = (await running.get('/api/v1/clearing/slots')).json;
     assert.deepEqual(
       slots.map(({ week }: { week: string }) => week),
       [first],
@@ -125,7 +125,7 @@ describe('the clearing layer', () => {
     await passWeek();
     await passWeek();
     await call('clearing close');
-    const { slots } = (await running.get('/api/v1/clearing/slots')).json;
+    const { data: slots } = (await running.get('/api/v1/clearing/slots')).json;
     const weeks = slots.map(({ week }: { week: string }) => week);
     assert.deepEqual(weeks, [weekAfter(first, 2), weekAfter(first), first]);
     const [empty] = slots;
@@ -140,7 +140,7 @@ describe('the clearing layer', () => {
 
     const page = (await running.get('/api/v1/clearing/slots?limit=2')).json;
     const more = await running.get(`/api/v1/clearing/slots?limit=2&cursor=${page.next_cursor}`);
-    assert.deepEqual([...page.slots, ...more.json.slots], slots);
+    assert.deepEqual([...page.data, ...more.json.data], slots);
     assert.equal(more.json.next_cursor, null);
     assert.equal((await running.get('/api/v1/clearing/slots?cursor=x')).status, 400);
   });

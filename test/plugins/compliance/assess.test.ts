@@ -2,6 +2,7 @@
 // Article 73 by themselves. gateway/API.md §12.1.
 
 import assert from 'node:assert/strict';
+import { commandVerbs } from '../../../gateway/host/commands.ts';
 import compliance from '../../../plugins/compliance/index.ts';
 import { definePlugin } from '../../../plugins/contract/index.ts';
 import type { PluginHost } from '../../../plugins/contract/index.ts';
@@ -37,7 +38,7 @@ describe('what a session evidences', () => {
     await caller.seal({ session_id: 'shared', event_type: 'human_verification' });
     const report = await caller.report('shared');
     const signals = new Map([
-      ['watched', ['type:classify.result.v1']],
+      ['watched', ['type:classify.result']],
       ['12(1)', ['event:incident']],
     ]);
     const { assess } = host.use(compliance);
@@ -46,6 +47,27 @@ describe('what a session evidences', () => {
     assert.deepEqual([found.entries, found.entries_root], [report.entries, report.entries_root]);
     assert.deepEqual([found.status('watched'), found.status('12(1)')], ['met', 'not_evidenced']);
     assert.deepEqual(found.evidence('watched').entry_ids, [entry_id]);
+  });
+
+  it('is the same of every version of a type, and of its actions apart', async () => {
+    const session_id = 'held';
+    const gate = '/api/v1/execute-gate';
+    const key = running.live;
+    ok(await running.post(`${gate}/policy`, { rules: [{ id: 'all', effect: 'hold' }] }, { key }));
+    const oversight = async (): Promise<unknown> =>
+      (await caller.report(session_id)).checklist.find(({ id }: Body) => id === '14')?.status;
+    const hold = async (): Promise<string> => {
+      const act = { action_type: 'wire.send', agent_id: 'agent:one', session_id };
+      return ok(await running.post(gate, act, { key })).hold_id as string;
+    };
+    await hold();
+    assert.equal(await oversight(), 'partial');
+    running.clock.pass(8 * DAY_MS);
+    await commandVerbs(running.gateway)['gate expire']?.({});
+    assert.equal(await oversight(), 'partial', 'a hold that expired is no act of a human');
+    const human = { action: 'release', reason: 'checked' };
+    ok(await running.post(`${gate}/holds/${await hold()}`, human, { key }));
+    assert.equal(await oversight(), 'met');
   });
 
   describe('GET /compliance/eu-ai-act/article-73', () => {

@@ -7,7 +7,11 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { canonical } from '../../../log/index.ts';
 import { readCatalog } from '../../../plugins/contract/index.ts';
-import { PackSchema, ReportSchema } from '../../../plugins/compliance/shapes.ts';
+import {
+  PackSchema,
+  ReportSchema,
+  SystemReportSchema,
+} from '../../../plugins/compliance/shapes.ts';
 import { codeOf } from '../../gateway/http/envelope.ts';
 import { ok, run } from '../../gateway/running.ts';
 import type { Running } from '../../gateway/running.ts';
@@ -145,6 +149,7 @@ describe('the catalogs of compliance', () => {
   it('publish the shapes of the documents as they are served', () => {
     for (const [name, shape] of [
       ['article-12-report', ReportSchema],
+      ['article-12-system-report', SystemReportSchema],
       ['naic-pack', PackSchema],
     ] as const) {
       const { $schema, title, ...published } = readCatalog(
@@ -160,9 +165,12 @@ describe('the catalogs of compliance', () => {
   it('name only signals that an entry can have', () => {
     const law = readCatalog('compliance/article-12.json') as Body;
     const exhibits = (readCatalog('compliance/naic.json') as Body).exhibits;
+    const { conformity } = readCatalog('foundry.json') as Body;
+    const controls = conformity.categories.flatMap((one: Body) => one.risk_controls);
     const signals: string[] = [
       ...law.items.flatMap(({ groups }: Body) => groups.flat()),
       ...exhibits.flatMap(({ rows }: Body) => rows.flatMap((row: Body) => row.signals)),
+      ...controls.flatMap((control: Body) => control.signals),
     ];
     const events = (signal: string): boolean => {
       const [event = '', name] = signal.slice('event:'.length).split('+');
@@ -172,8 +180,10 @@ describe('the catalogs of compliance', () => {
     };
     for (const signal of signals) {
       const known =
-        ['entry', 'policy', 'commitments'].includes(signal) ||
-        /^(type:[a-z-]+\.[a-z_]+\.v1|(classification|outcome|decision):[A-Z]+)$/.test(signal) ||
+        ['entry', 'policy', 'commitments', 'hold'].includes(signal) ||
+        /^(type:[a-z-]+\.[a-z_]+(\+[a-z]+)?|(classification|outcome|decision):[A-Z]+)$/.test(
+          signal,
+        ) ||
         (signal.startsWith('event:') && events(signal)) ||
         law.metadata_names.includes(signal.replace(/^metadata:/, ''));
       assert.ok(known, signal);

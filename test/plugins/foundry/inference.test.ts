@@ -110,7 +110,9 @@ describe('inference', () => {
     let text = '';
     let last: object = {};
     for await (const chunk of stream) {
-      text += chunk.choices[0]?.delta.content ?? '';
+      const [choice] = chunk.choices;
+      assert.ok(choice !== undefined, 'no chunk is without choices unless usage is asked for');
+      text += choice.delta.content ?? '';
       last = chunk;
     }
     assert.equal(text, 'Hello');
@@ -128,18 +130,79 @@ describe('inference', () => {
     });
   });
 
-  it('streams chunk by chunk, the proof before the end', async () => {
-    const { headers, text } = await ask({ stream: true, session_id: 'river' });
-    assert.match(headers.get('content-type') ?? '', /^text\/event-stream/);
-    const all = events(text);
-    assert.equal(all.at(-1), '[DONE]');
-    const { proof, receipt, choices } = JSON.parse(all.at(-2)!);
-    assert.deepEqual([choices, proof.outcome, receipt.streamed], [[], 'completed', true]);
-    const { value } = receipt.disclosures.exchange;
-    assert.deepEqual(
-      value.response,
-      all.slice(0, -2).map((data) => JSON.parse(data) as unknown),
-    );
+  it('takes the proof for no more than a further member, with usage and in the stream helper', async () => {
+    const client = new OpenAI({
+      ...{ apiKey: gateway.sandbox, maxRetries: 0 },
+      baseURL: `${gateway.url}/api/v1/inference`,
+    });
+    for (const [model, total] of [
+      ['up-1', 5],
+      ['svc-seal-1', 0],
+    ] as const) {
+      const messages = [...HELLO, { role: 'assistant' as const, content: 'Hello' }];
+      const stream_options = { include_usage: true };
+      const chunks: { readonly choices: readonly unknown[] }[] = [];
+      const stream = client.chat.completions.stream({ model, messages, stream_options });
+      stream.on('chunk', (chunk) => chunks.push(chunk));
+      const whole = await stream.finalChatCompletion();
+      assert.equal(whole.choices[0]?.message.content, 'Hello');
+      assert.equal(whole.choices[0].finish_reason, 'stop');
+      assert.equal(whole.usage?.total_tokens, total);
+      const without = chunks.filter(({ choices }) => choices.length === 0);
+      assert.deepEqual(without, chunks.slice(-1), 'the chunk of usage alone, and last');
+      assert.deepEqual(
+        chunks.map((chunk) => 'proof' in chunk),
+        chunks.map((_, i) => i === chunks.length - 2),
+      );
+    }
+  });
+
+  it('streams chunk by chunk, the proof in the last one with content', async () => {
+    for (const [model, added] of [
+      ['up-1', 0],
+      ['stream-bare', 1],
+    ] as const) {
+      const { headers, text } = await ask({ model, stream: true, session_id: 'river' });
+      assert.match(headers.get('content-type') ?? '', /^text\/event-stream/);
+      const all = events(text);
+      assert.equal(all.at(-1), '[DONE]');
+      const { proof, receipt, ...content } = JSON.parse(all.at(-2)!);
+      assert.deepEqual([proof.outcome, receipt.streamed], ['completed', true]);
+      assert.equal(content.choices[0].index, 0);
+      const { value } = receipt.disclosures.exchange;
+      const came = [...all.slice(0, -2).map((data) => JSON.parse(data) as unknown), content];
+      assert.deepEqual(value.response, came.slice(0, came.length - added), model);
+    }
+  });
+
+  it('repeats the proof in a trailer, also of a stream that breaks off', async () => {
+    for (const [model, outcome] of [
+      ['up-1', 'completed'],
+      ['stream-dies', 'interrupted'],
+    ] as const) {
+      const answer = await new Promise<{ declared: unknown; text: string; proof: JsonObject }>(
+        (resolve, reject) => {
+          const sent = request(gateway.url + PATH, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json', 'x-api-key': gateway.sandbox },
+          });
+          sent.on('error', reject);
+          sent.on('response', (res) => {
+            let text = '';
+            res.setEncoding('utf8').on('data', (piece: string) => (text += piece));
+            res.on('end', () => {
+              const proof = JSON.parse(res.trailers['x-proof'] ?? 'null') as JsonObject;
+              resolve({ declared: res.headers.trailer, text, proof });
+            });
+          });
+          sent.end(JSON.stringify({ model, messages: HELLO, stream: true }));
+        },
+      );
+      assert.equal(answer.declared, 'X-Proof');
+      assert.equal(answer.proof['outcome'], outcome);
+      const shown = events(answer.text).findLast((data) => data !== '[DONE]');
+      assert.deepEqual(JSON.parse(shown ?? '').proof, answer.proof);
+    }
   });
 
   it('seals each way in which an upstream fails', async () => {

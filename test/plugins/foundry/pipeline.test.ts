@@ -56,8 +56,8 @@ describe('the pipeline', () => {
       'classify.result.v1',
       'foundry.aggregate.v2',
       'foundry.trigger.v2',
-      'foundry.settlement.v2',
-      'foundry.conformity.v1',
+      'foundry.settlement.v3',
+      'foundry.conformity.v2',
       'foundry.custody.v1',
     ]);
     const settlement = json.receipts[3];
@@ -116,7 +116,7 @@ describe('the pipeline', () => {
       assert.equal(steps(answer)[0]?.note, note);
       assert.equal(answer.json.receipts.length, 1);
     }
-    assert.ok(!typesFrom(served.log(), size).includes('foundry.settlement.v2'));
+    assert.ok(!typesFrom(served.log(), size).includes('foundry.settlement.v3'));
   });
 
   it('says that the slot is open, and links what it metered', async () => {

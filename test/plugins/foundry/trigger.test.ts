@@ -37,7 +37,7 @@ describe('triggers', () => {
     const log = served.log();
     const entries = Array.from({ length: log.size() }, (_, i) => log.entry(i) ?? '');
     const own = entries.filter((text) => text.includes(trigger_id));
-    return own.filter((text) => text.includes('"foundry.settlement.v2"')).length;
+    return own.filter((text) => text.includes('"foundry.settlement.v3"')).length;
   };
 
   it('publishes a template as an armed obligation, with its terms in the entry', async () => {
@@ -187,7 +187,7 @@ describe('triggers', () => {
     assert.deepEqual(problem(neither), [400, 'parameter_missing', 'reading']);
     const aggregate_entry_id = await aggregated('both', '1');
     const both = await fire(trigger_id, { aggregate_entry_id, ...read(1) });
-    assert.deepEqual(problem(both), invalid('reading'));
+    assert.deepEqual(problem(both), invalid('aggregate_entry_id'));
     const none = await fire(trigger_id, { aggregate_entry_id: trigger_id });
     assert.deepEqual(problem(none), [404, 'resource_missing', 'aggregate_entry_id']);
     assert.deepEqual((await fire(aggregate_entry_id)).status, 404);
@@ -278,6 +278,26 @@ describe('triggers', () => {
     assert.deepEqual(problem(none), [404, 'resource_missing', 'trigger_id']);
   });
 
+  it('is an input of the decision on a bind, which a counterfactual can change', async () => {
+    const trigger_id = await holding();
+    const act = { action_type: 'policy.bind', agent_id: 'agent:x' };
+    const { json: held } = await post('/api/v1/execute-gate/bind', act);
+    const { json: plain } = await post('/api/v1/execute-gate', act);
+    await release(trigger_id);
+    const replayed = async (entry_id: unknown, changes: object): Promise<unknown[]> => {
+      const { json } = await post('/tcb/counterfactual-replay', { entry_id, changes });
+      return [json.original, json.counterfactual, json.changed, json.ignored_fields];
+    };
+    const [id, other] = [held.decision_entry_id, plain.decision_entry_id];
+    assert.deepEqual(await replayed(id, {}), ['DENY', 'DENY', false, []]);
+    assert.deepEqual(await replayed(id, { amount_atomic: 1 }), ['DENY', 'DENY', false, []]);
+    assert.deepEqual(await replayed(id, { bind_held: false }), ['DENY', 'PERMIT', true, []]);
+    assert.deepEqual(await replayed(other, { bind_held: true }), ['PERMIT', 'DENY', true, []]);
+    const entry_id = held.decision_entry_id as string;
+    const wrong = await post('/tcb/counterfactual-replay', { entry_id, changes: { bind_held: 1 } });
+    assert.deepEqual(problem(wrong), [400, 'parameter_invalid', 'changes.bind_held']);
+  });
+
   it('holds only the binds that its publication names', async () => {
     const trigger_id = await holding({ surface: 'policy_bind' });
     assert.deepEqual(await bind(), ['BLOCK', 'bind_held'], 'an act that names no surface');
@@ -314,7 +334,7 @@ describe('triggers', () => {
     assert.equal(window.from_ms, window.to_ms, 'one observation');
     const packet = await incident({ action: 'regulatory_packet', category_id: 'justice' });
     assert.equal(packet.effect, 'pack_committed');
-    assert.equal(await typeOf(packet.effect_entry_id), 'foundry.conformity.v1');
+    assert.equal(await typeOf(packet.effect_entry_id), 'foundry.conformity.v2');
     const again = await incident({ action: 'regulatory_packet', category_id: 'justice' });
     assert.equal(again.effect_entry_id, packet.effect_entry_id, 'a pack is committed to once');
     await post('/api/v1/classify', { message: 'Hello', session_id: 'sealed-1' });
@@ -334,8 +354,8 @@ describe('triggers', () => {
       (await served.gateway.get(`/signal/trigger/feed.json?log=sandbox&${query}`)).json;
     const all: { event: string; index: number; trigger_id: string }[] = [];
     for (let cursor = ''; ;) {
-      const { events, has_more, next_cursor } = await page(`limit=3${cursor}`);
-      all.push(...(events as typeof all));
+      const { data, has_more, next_cursor } = await page(`limit=3${cursor}`);
+      all.push(...(data as typeof all));
       cursor = `&cursor=${String(next_cursor)}`;
       if (has_more === false) break;
     }
@@ -349,7 +369,7 @@ describe('triggers', () => {
       indexes,
       [...new Set(indexes)].sort((a, b) => a - b),
     );
-    assert.equal((await served.gateway.get('/signal/trigger/feed.json')).json.events.length, 0);
+    assert.equal((await served.gateway.get('/signal/trigger/feed.json')).json.data.length, 0);
     const bad = await served.gateway.get('/signal/trigger/feed.json?cursor=zzz');
     assert.deepEqual(problem(bad), [400, 'parameter_invalid', 'cursor']);
     const catalog = await served.gateway.get('/api/v1/foundry/catalog.json', {

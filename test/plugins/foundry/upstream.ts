@@ -14,8 +14,15 @@ export interface Upstream extends Listening {
 const chunk = (content: string | null, finish_reason: string | null = null): string =>
   JSON.stringify({
     ...{ id: 'chatcmpl-up', object: 'chat.completion.chunk', created: 1, model: 'up-1' },
-    choices: [{ index: 0, delta: content === null ? {} : { content }, finish_reason }],
+    choices: [
+      { index: 0, delta: content === null ? {} : { role: 'assistant', content }, finish_reason },
+    ],
   });
+
+const usage = JSON.stringify({
+  ...{ id: 'chatcmpl-up', object: 'chat.completion.chunk', created: 1, model: 'up-1', choices: [] },
+  usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+});
 
 const completion = (content: string): string =>
   JSON.stringify({
@@ -91,7 +98,10 @@ export async function startUpstream(): Promise<Upstream> {
       return;
     }
     if (body['model'] === 'stream-garbage') res.write('data: {"cut\n\n');
-    res.end(`data: ${chunk(null, 'stop')}\n\ndata: [DONE]\n\n`);
+    if (body['model'] !== 'stream-bare') res.write(`data: ${chunk(null, 'stop')}\n\n`);
+    const options = body['stream_options'] as { readonly include_usage?: boolean } | undefined;
+    if (options?.include_usage === true) res.write(`data: ${usage}\n\n`);
+    res.end('data: [DONE]\n\n');
   };
   const { url, close } = await listening((req, res) => {
     void answer(req, res).catch(() => res.destroy());

@@ -31,7 +31,7 @@ describe('the execute gate', () => {
       [true, 'PERMIT', ['rule:small'], 1],
     );
     const { receipt, permit, preimage } = json;
-    assert.equal(receipt.type, 'gate.decision.v1');
+    assert.equal(receipt.type, 'gate.decision.v3');
     assert.equal(permit.permit_id, receipt.entry_id);
     assert.equal(permit.expires_at_ms - Number(receipt.issued_at_ms), 900_000);
     assert.deepEqual([permit.single_use, permit.max_age_s], [true, 900]);
@@ -227,7 +227,7 @@ describe('the execute gate', () => {
     );
     const decided = Array.from({ length: served.log().size() - before }, (_, i) =>
       entryAt(before + i),
-    ).filter(({ type, amount_atomic }) => type === 'gate.decision.v1' && amount_atomic === 77);
+    ).filter(({ type, amount_atomic }) => type === 'gate.decision.v3' && amount_atomic === 77);
     assert.equal(decided.length, 1);
     const other = await served.ask({ ...body, amount_atomic: 78 }, served.agent, headers);
     assert.deepEqual([other.status, other.json.error.code], [409, 'idempotency_key_reused']);

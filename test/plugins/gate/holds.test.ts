@@ -50,7 +50,7 @@ describe('a hold', () => {
     const before = (await read(hold_id)).json;
     assert.deepEqual([before.state, before.permit], ['held', undefined]);
     const open = await served.running.get(`${GATE}/holds?limit=100`, { key: served.agent });
-    const waiting = open.json.holds.find((one: { entry_id: string }) => one.entry_id === hold_id);
+    const waiting = open.json.data.find((one: { entry_id: string }) => one.entry_id === hold_id);
     for (const receipt of [waiting, before.receipt]) {
       const { agent_id, action_type } = receipt.disclosures.preimage.value;
       assert.deepEqual([agent_id, action_type], [preimage.agent_id, preimage.action_type]);
@@ -63,10 +63,7 @@ describe('a hold', () => {
     );
     assert.equal(after.decision_receipt.entry_id, released.decision_entry_id);
     const left = await served.running.get(`${GATE}/holds?limit=100`, { key: served.agent });
-    assert.equal(
-      JSON.stringify(left.json.holds).includes(`"entry_id":"${String(hold_id)}"`),
-      false,
-    );
+    assert.equal(JSON.stringify(left.json.data).includes(`"entry_id":"${String(hold_id)}"`), false);
     const foreign = await read(hold_id, served.other);
     assert.deepEqual(problem(foreign), [403, 'tenant_forbidden', 'hold_id']);
     assert.deepEqual(problem(await read('none')), [404, 'resource_missing', 'hold_id']);
@@ -77,19 +74,19 @@ describe('a hold', () => {
   it('pages through the open ones', async () => {
     for (let i = 0; i < 3; i++) await held();
     const pages: string[] = [];
-    for (let after = ''; ;) {
-      const { json } = await served.running.get(`${GATE}/holds?limit=1${after}`, {
+    for (let cursor = ''; ;) {
+      const { json } = await served.running.get(`${GATE}/holds?limit=1${cursor}`, {
         key: served.agent,
       });
-      pages.push(...json.holds.map(({ entry_id }: { entry_id: string }) => entry_id));
-      if (json.next === null) break;
-      after = `&after=${String(json.next)}`;
+      pages.push(...json.data.map(({ entry_id }: { entry_id: string }) => entry_id));
+      if (json.has_more === false) break;
+      cursor = `&cursor=${String(json.next_cursor)}`;
     }
     const { json } = await served.running.get(`${GATE}/holds?limit=100`, { key: served.agent });
     assert.ok(pages.length >= 3);
     assert.deepEqual(
       pages,
-      json.holds.map(({ entry_id }: { entry_id: string }) => entry_id),
+      json.data.map(({ entry_id }: { entry_id: string }) => entry_id),
     );
   });
 
@@ -173,7 +170,7 @@ describe('a hold', () => {
     }
     const decided = Array.from({ length: served.log().size() - size }, (_, i) =>
       String(served.log().entry(size + i)),
-    ).filter((text) => text.includes('"type":"gate.decision.v1"'));
+    ).filter((text) => text.includes('"type":"gate.decision.v3"'));
     assert.equal(decided.length, 4, 'the release and the three others');
   });
 

@@ -31,7 +31,7 @@ describe('hostile requests to the gate', () => {
       ['action_ref', [null, 5, {}, '', 'x', 'A'.repeat(64), long]],
       ['entity', [5, '', 'Upper', 'with space', 'é', 'a'.repeat(257)]],
       ['surface', [null, 5, '', 'Upper', '1st', 'a-b', 'a'.repeat(65)]],
-      ['amount_atomic', [null, '5', -1, 0.5, BIG + 1, 1e300]],
+      ['amount_atomic', [null, '', '05', '-1', '9'.repeat(79), -1, 0.5, BIG + 1, 1e300]],
       ['currency', [null, 5, '', {}, long]],
       ['reversibility', [null, 5, '', 'IRREVERSIBLE', 'undoable']],
       ['receipt', [null, 5, '', [], true, long]],

@@ -9,7 +9,7 @@ import type { GateApi } from '../../../plugins/gate/index.ts';
 import { problem } from '../astl/surfaces.ts';
 import { answerCheck } from '../../../tools/plugin-test/answer-check.ts';
 import { Clock, run } from '../../gateway/running.ts';
-import type { Answer } from '../../gateway/running.ts';
+import type { Answer, Body } from '../../gateway/running.ts';
 import { GATE, PAY, POLICY, serveGate } from './asking.ts';
 import type { Asking } from './asking.ts';
 
@@ -30,6 +30,10 @@ const consumer = definePlugin({
     return [];
   },
 });
+
+/** A part of the document, or what it refers to among the components of its kind. */
+const resolved = (part: Body, components: Body): Body =>
+  part.$ref === undefined ? part : components[String(part.$ref).split('/').at(-1) ?? ''];
 
 describe('a permit', () => {
   let served: Asking;
@@ -114,6 +118,18 @@ describe('a permit', () => {
     const anew = (await served.ask(act)).json;
     assert.equal(anew.outcome, 'PERMIT', 'a used permit is no answer');
     assert.notEqual(anew.permit.permit_id, other.permit.permit_id);
+  });
+
+  it('is one of its own for each of several acts that are alike and name no time', async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => served.ask(PAY)));
+    const refs = new Set(answers.map(({ json }) => json.action_ref));
+    assert.equal(refs.size, answers.length);
+    for (const { json } of answers) {
+      assert.equal(json.outcome, 'PERMIT');
+      const { use_secret } = json.permit;
+      const used = await use({ ...json.preimage, receipt: json.decision_entry_id, use_secret });
+      assert.equal(used.status, 200, used.text);
+    }
   });
 
   it('has one winner of many who race', async () => {
@@ -306,11 +322,12 @@ describe('an act that needs a receipt', () => {
     const { paths, components } = (await served.running.get('/openapi.json')).json;
     for (const path of [GATE, `${GATE}/bind`, '/api/v1/require-receipt/act']) {
       const { parameters, responses } = paths[path].post;
+      const named = parameters.map((one: JsonObject) => resolved(one, components.parameters));
       assert.ok(
-        parameters.some((one: JsonObject) => one['in'] === 'header' && one['name'] === 'X-Receipt'),
+        named.some((one: JsonObject) => one['in'] === 'header' && one['name'] === 'X-Receipt'),
         path,
       );
-      const { headers, content } = responses['428'];
+      const { headers, content } = resolved(responses['428'], components.responses);
       assert.ok('Receipt-Required' in headers, path);
       const { $ref } = content['application/json'].schema;
       const name = String($ref).split('/').at(-1) ?? '';

@@ -8,7 +8,7 @@ import { readCatalog } from '../../../plugins/index.ts';
 import { asSchema } from '../../../plugins/contract/index.ts';
 import { decide, matches } from '../../../plugins/gate/rules.ts';
 import type { Act } from '../../../plugins/gate/rules.ts';
-import { JUDGED, policyHash, PolicyMembers } from '../../../plugins/gate/policies.ts';
+import { JUDGED, policyHash, PolicyInput } from '../../../plugins/gate/policies.ts';
 import type { Policy, Rule } from '../../../plugins/gate/policies.ts';
 import { problem } from '../astl/surfaces.ts';
 import { GATE, PAY, POLICY, serveGate } from './asking.ts';
@@ -132,7 +132,7 @@ describe('the grammar of policies', () => {
   it('is published as it is applied, and so are the constants', () => {
     const published = readCatalog('gate/policy.schema.json') as Record<string, unknown>;
     const { $schema: _, title: __, ...schema } = published;
-    assert.deepEqual(schema, asSchema(PolicyMembers));
+    assert.deepEqual(schema, asSchema(PolicyInput));
     const ajv = new Ajv2020({ strict: true, strictTypes: false });
     assert.ok(ajv.validate(published, POLICY));
     const constants = readCatalog('gate/gate.schema.json') as object;
@@ -231,11 +231,11 @@ describe('the policy of a tenant', () => {
     let rules = 0;
     for (let index = 0; index < log.size(); index++) {
       const entry = JSON.parse(log.entry(index) ?? '{}') as Record<string, unknown>;
-      if (entry['type'] === 'gate.policy.v2') {
+      if (entry['type'] === 'gate.policy.v3') {
         version = entry['policy_version'] as number;
         rules = (entry['rules'] as unknown[]).length;
       }
-      if (entry['type'] !== 'gate.decision.v1') continue;
+      if (entry['type'] !== 'gate.decision.v3') continue;
       assert.equal(entry['policy_version'], version);
       assert.equal(entry['outcome'], rules === 0 ? 'SILENCE' : 'PERMIT');
     }

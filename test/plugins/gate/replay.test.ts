@@ -26,6 +26,8 @@ describe('a decision under other inputs', () => {
     assert.deepEqual(await outcomeOf(id, {}), ['PERMIT', 'PERMIT', false]);
     assert.deepEqual(await outcomeOf(id, { amount_atomic: 500 }), ['PERMIT', 'HOLD', true]);
     assert.deepEqual(await outcomeOf(id, { amount_atomic: 5000 }), ['PERMIT', 'DENY', true]);
+    const huge = { amount_atomic: '9'.repeat(78) };
+    assert.deepEqual(await outcomeOf(id, huge), ['PERMIT', 'DENY', true]);
     assert.deepEqual(await outcomeOf(id, { currency: 'EURC' }), ['PERMIT', 'SILENCE', true]);
     assert.deepEqual(await outcomeOf(id, { action_type: 'data.read' }), [
       'PERMIT',
@@ -37,7 +39,7 @@ describe('a decision under other inputs', () => {
     ]);
     assert.deepEqual(await outcomeOf(id, { message: '' }), ['PERMIT', 'SILENCE', true]);
     const { json } = await replay(id, { amount_atomic: 500 });
-    assert.deepEqual([json.receipt.subject_type, json.receipt.toll], ['gate.decision.v1', 'ccr']);
+    assert.deepEqual([json.receipt.subject_type, json.receipt.toll], ['gate.decision.v3', 'ccr']);
   });
 
   it('keeps what is not changed, also what only a disclosure says', async () => {
@@ -87,7 +89,8 @@ describe('a decision under other inputs', () => {
     const cases: readonly [object, string][] = [
       [{ amount_atomic: -1 }, 'amount_atomic'],
       [{ amount_atomic: 0.5 }, 'amount_atomic'],
-      [{ amount_atomic: '5' }, 'amount_atomic'],
+      [{ amount_atomic: '05' }, 'amount_atomic'],
+      [{ amount_atomic: 2 ** 53 }, 'amount_atomic'],
       [{ currency: 5 }, 'currency'],
       [{ action_type: {} }, 'action_type'],
       [{ message: null }, 'message'],

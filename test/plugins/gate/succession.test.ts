@@ -63,11 +63,11 @@ describe('the gate of a log that was opened without what the log before it had',
   });
 
   it('lists the holds of the closed log where it is asked for, and names it where not', async () => {
-    const { holds, closed_logs } = await get(`${GATE}/holds`);
+    const { data: holds, closed_logs } = await get(`${GATE}/holds`);
     assert.deepEqual([holds, closed_logs], [[], ['live/1']]);
     const earlier = await get(`${GATE}/holds?log_number=1`);
     assert.deepEqual(
-      (earlier.holds as Body[]).map((hold) => [hold.entry_id, hold.disclosures.preimage.value]),
+      (earlier.data as Body[]).map((hold) => [hold.entry_id, hold.disclosures.preimage.value]),
       [[held.hold_id, held.preimage]],
     );
     assert.equal('closed_logs' in earlier, false);

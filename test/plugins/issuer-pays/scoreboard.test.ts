@@ -13,7 +13,16 @@ interface Ranking {
   readonly method: string;
   readonly as_of: string;
   readonly evidence: string;
-  readonly entries: readonly { grade: string; self_assigned: boolean }[];
+  readonly entries: readonly {
+    grade: string;
+    self_assigned: boolean;
+    met: boolean | null;
+    detail: string;
+  }[];
+}
+
+interface Met {
+  readonly met: boolean | null;
 }
 
 describe('plugins/issuer-pays', () => {
@@ -45,15 +54,54 @@ describe('plugins/issuer-pays', () => {
     }
   });
 
-  it("says of the operator's own grade that it is its own", async () => {
+  it("computes the operator's own grade from the criteria beside it, and says whose it is", async () => {
     const { json } = await running.get(PATH);
-    assert.equal(json.operator.grade, 'A');
-    assert.equal(json.operator.grade_basis, 'self-assigned');
-    assert.equal(json.operator.self_assigned, true);
-    for (const { entries } of json.rankings as readonly Ranking[])
-      for (const { grade, self_assigned } of entries)
-        assert.deepEqual([grade, self_assigned], ['A', true]);
+    const { operator } = json;
+    const { live_sample, grade } = operator;
+    assert.deepEqual(
+      [operator.claimed_grade, operator.grade_basis, operator.self_assigned],
+      ['A', 'self-assigned', true],
+    );
+    assert.equal(live_sample.entry_id, entry_id);
+    assert.equal(live_sample.met, live_sample.criteria.filter(({ met }: Met) => met).length);
+    assert.equal(grade, live_sample.met >= 7 ? 'A' : 'B');
+    for (const { id, entries } of json.rankings as readonly Ranking[]) {
+      const { met, detail } = live_sample.criteria.find((one: Ranking) => one.id === id);
+      assert.deepEqual(
+        entries.map((row) => [row.grade, row.self_assigned, row.met, row.detail]),
+        [[grade, true, met, detail]],
+      );
+    }
     assert.equal(json.sample, undefined);
+  });
+
+  it('shows no better grade than the live sample does, whatever the operator claims', async () => {
+    // On no chain and without witnesses, six of nine criteria can be met.
+    const { json: bare } = await running.post(
+      '/api/v1/classify',
+      { message: 'on no chain' },
+      { key: running.live },
+    );
+    await settled(running.gateway.logs.live);
+    const { json } = await running.get(`${PATH}?entry_id=${entry_id}`);
+    const { operator, rankings, sample } = json;
+    assert.equal(operator.live_sample.entry_id, bare.entry_id);
+    assert.ok(operator.live_sample.met < 7);
+    assert.deepEqual([operator.claimed_grade, operator.grade], ['A', 'B']);
+    for (const { entries } of rankings as readonly Ranking[]) assert.equal(entries[0]?.grade, 'B');
+    assert.equal(sample.entry_id, entry_id, 'and of the entry that was asked for');
+  });
+
+  it('is not rated while the live log has no entry of a tenant', async () => {
+    const fresh = await run();
+    try {
+      const { json } = await fresh.get(PATH);
+      assert.deepEqual([json.operator.grade, json.operator.live_sample], ['not rated', null]);
+      const { text } = await fresh.get(`${PATH}?format=txt`);
+      assert.match(text, /Operator's grade: not rated/);
+    } finally {
+      await fresh.close();
+    }
   });
 
   it('applies the criteria to an entry, by its id and by its hash', async () => {
@@ -117,7 +165,8 @@ describe('plugins/issuer-pays', () => {
   it('tells the same as text', async () => {
     const { text, headers } = await running.get(`${PATH}?format=txt&entry_id=${entry_id}`);
     assert.match(headers.get('content-type') ?? '', /^text\/plain/);
-    assert.match(text, /Operator's grade: A \(self-assigned\)/);
+    assert.match(text, /Operator's grade: [AB] \(self-assigned; it claims A\)/);
+    assert.match(text, /Live sample [0-9a-f-]{36}: [67] of 9 criteria met/);
     assert.equal(text.match(/Method: /g)?.length, 9);
     assert.match(text, /NOT MET independence/);
   });

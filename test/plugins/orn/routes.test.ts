@@ -63,7 +63,7 @@ describe('the orchestration layer', () => {
       { id: 'c', shapley_value: '1', amount_usd: '0.333333' },
     ]);
     assert.equal(json.sample, undefined);
-    assert.equal(json.receipt.type, 'orn.sharp.v1');
+    assert.equal(json.receipt.type, 'orn.sharp.v2');
     assert.equal(json.receipt.toll, undefined, 'not metered');
   });
 
@@ -221,7 +221,7 @@ describe('the orchestration layer', () => {
     ]);
     const plain = await backprop({ mode: 'plain' });
     assert.equal(plain.json.nodes[0].liability_usd, '5');
-    assert.equal(plain.json.receipt.type, 'orn.backprop.v1');
+    assert.equal(plain.json.receipt.type, 'orn.backprop.v2');
   });
 
   it('refuses a cycle and names it', async () => {

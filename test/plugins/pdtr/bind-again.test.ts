@@ -102,7 +102,7 @@ describe('bind-payment: again', () => {
     );
     assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
     assert.equal(new Set(answers.map(({ json }) => json.settlement.entry_id)).size, 1);
-    const twins = entriesFrom(served.log(), before).filter(({ type }) => type === 'pdtr.twin.v1');
+    const twins = entriesFrom(served.log(), before).filter(({ type }) => type === 'pdtr.twin.v2');
     assert.equal(twins.length, 1);
   });
 

@@ -79,7 +79,7 @@ describe('bind-payment: the decision', () => {
     ]);
     const gated = await gateway.post('/api/v1/execute-gate', { ...GATED, session_id }, { key });
     assert.deepEqual(await linked(), [
-      ...['session', 'gate.decision.v1', 'SILENCE', gated.json.decision_entry_id],
+      ...['session', 'gate.decision.v3', 'SILENCE', gated.json.decision_entry_id],
     ]);
     const checked = await gateway.post(
       '/pas/v1/bind-check',

@@ -38,9 +38,12 @@ describe('bind-payment: refusals', () => {
           ),
         ),
       ...['amount_atomic', 'seq', 'timestamp_ms', 'event_at_ms'].flatMap((name) =>
-        [1.5, -1, 2 ** 53, '1', null].map(
+        [1.5, -1, 2 ** 53, name === 'amount_atomic' ? '9'.repeat(79) : '1', null].map(
           (value) => [{ [name]: value }, 'parameter_invalid', name] as const,
         ),
+      ),
+      ...['', '01', '-1', '1.0', '1e3', ' 1', '0x1'].map(
+        (amount_atomic) => [{ amount_atomic }, 'parameter_invalid', 'amount_atomic'] as const,
       ),
       [{ terminal: 1 }, 'parameter_invalid', 'terminal'],
       [{ entity: 'Acme' }, 'parameter_invalid', 'entity'],

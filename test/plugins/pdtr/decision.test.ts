@@ -10,7 +10,7 @@ import type { Json, SequencePoint } from '../../../plugins/contract/index.ts';
 
 const SESSION = '-'.repeat(43);
 const DECIDED: SessionDecision = {
-  ...{ entry_id: '01890000-0000-7000-8000-000000000001', type: 'gate.decision.v1' },
+  ...{ entry_id: '01890000-0000-7000-8000-000000000001', type: 'gate.decision.v3' },
   ...{ outcome: 'DENY', surface: true },
 };
 const rows = new Map<string, Json>([[sessionDecisionRow(SESSION), DECIDED as unknown as Json]]);
@@ -60,7 +60,7 @@ describe('the decision behind a payment', () => {
     assert.equal(decisionOfSession(sessionDecision(rows, 'x'.repeat(43))), NO_DECISION);
     const [note, twin] = bindDrafts(BINDING, NO_DECISION);
     assert.equal(note?.type, 'pdtr.decision_not_supplied.v1');
-    assert.equal(twin?.type, 'pdtr.twin.v1');
+    assert.equal(twin?.type, 'pdtr.twin.v2');
     assert.doesNotMatch(JSON.stringify(note), /ALLOW|PERMIT/);
   });
 });

@@ -157,7 +157,7 @@ describe('plugins/relay', () => {
     while (cursor !== null) {
       const query: string = cursor === '' ? '' : `&cursor=${cursor}`;
       const { json } = await running.get(`/api/v1/relay/network?limit=2${query}`);
-      slugs.push(...json.page.map(({ partner }: { partner: string }) => partner));
+      slugs.push(...json.data.map(({ partner }: { partner: string }) => partner));
       cursor = json.next_cursor as string | null;
       if (cursor === null) assert.equal(json.partners, slugs.length);
     }

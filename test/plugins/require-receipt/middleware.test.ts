@@ -1,7 +1,7 @@
 // The middleware in services of others: Express, Koa and fetch, with nothing of actlog but a JWKS that is served.
 
 import assert from 'node:assert/strict';
-import type { JsonObject } from '../../../log/encoding/json-types.ts';
+import type { JsonObject } from '../../../log/encoding/json.ts';
 import { parseChallenge } from '../../../plugins/require-receipt/middleware.ts';
 import { encodePresented } from '../../../plugins/require-receipt/header.ts';
 import { TENANT } from '../../support/forge.ts';

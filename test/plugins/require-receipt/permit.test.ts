@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { toBase64Url, utf8 } from '../../../log/encoding/bytes.ts';
-import type { JsonObject } from '../../../log/encoding/json-types.ts';
+import type { JsonObject } from '../../../log/encoding/json.ts';
 import { formatTlogProof } from '../../../log/note/tlog-proof.ts';
 import { fromBase64 } from '../../../log/index.ts';
 import { actionOf, actionRefOf } from '../../../plugins/require-receipt/action.ts';
@@ -66,6 +66,7 @@ describe('a permit', () => {
       assert.equal(bent({ outcome }), 'not_a_permit', outcome);
     }
     assert.equal(bent({ type: 'gate.permit_use.v1' }), 'not_a_permit');
+    assert.equal(bent({ type: 'gate.decision.v1' }), null, 'of an earlier build');
   });
 
   it('is for this action: its type, its hash, and an action_ref of both', () => {

@@ -2,9 +2,9 @@
 
 import { native } from '../../../log/crypto/native.ts';
 import { toHex, utf8 } from '../../../log/encoding/bytes.ts';
-import type { Json, JsonObject } from '../../../log/encoding/json-types.ts';
+import type { Json, JsonObject } from '../../../log/encoding/json.ts';
 import { leafHash } from '../../../log/merkle/hash.ts';
-import { formatVkey } from '../../../log/note/vkey.ts';
+import { formatVkey } from '../../../log/note/note.ts';
 import { actionRefOf } from '../../../plugins/require-receipt/action.ts';
 import type { Action, Preimage } from '../../../plugins/require-receipt/action.ts';
 import { encodePresented } from '../../../plugins/require-receipt/header.ts';
@@ -27,7 +27,9 @@ export class GateLog {
 
   constructor(kind: 'live' | 'sandbox' = 'live') {
     this.#forge = new Forge(`log.example/log/${kind}/1`).open().tenant();
-    this.#forge.declare('gate.decision.v1', { type: 'object' });
+    for (const version of ['v1', 'v2']) {
+      this.#forge.declare(`gate.decision.${version}`, { type: 'object' });
+    }
   }
 
   get origin(): string {
@@ -64,7 +66,7 @@ export class GateLog {
       timestamp_ms: 1_790_000_000_000,
       ...bent.preimage,
     };
-    const { type = 'gate.decision.v1', outcome = 'PERMIT', ...bend } = bent;
+    const { type = 'gate.decision.v3', outcome = 'PERMIT', ...bend } = bent;
     const members = { tenant_ref: TENANT, outcome, action_ref: actionRefOf(preimage) };
     const index = this.#forge.size;
     const text = this.#forge.add(type, members, bend);

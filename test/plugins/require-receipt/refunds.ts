@@ -1,6 +1,6 @@
 // A refund that services of others protect: the log that permits it, the JWKS that they fetch, and requests for it.
 
-import type { Json, JsonObject } from '../../../log/encoding/json-types.ts';
+import type { Json, JsonObject } from '../../../log/encoding/json.ts';
 import type { GuardOptions } from '../../../plugins/require-receipt/middleware.ts';
 import { TENANT } from '../../support/forge.ts';
 import { GateLog } from './permits.ts';

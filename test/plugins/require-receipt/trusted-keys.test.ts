@@ -7,7 +7,7 @@ import {
   requireReceipt,
   trustedKeys,
 } from '../../../plugins/require-receipt/middleware.ts';
-import type { JsonObject } from '../../../log/encoding/json-types.ts';
+import type { JsonObject } from '../../../log/encoding/json.ts';
 import { RECEIPT_KEY } from '../../support/forge.ts';
 import { listening } from '../../support/listening.ts';
 import { expressService, fetchService, koaService, REFUND } from './services.ts';

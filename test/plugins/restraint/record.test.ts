@@ -58,8 +58,8 @@ describe('restraintReceiptRef', () => {
 
 describe('restraintDraft', () => {
   it('names the decision before it in its group', () => {
-    const group = [{ type: 'gate.decision.v1', entry_id: DECISION }];
-    const members = membersOf({ decision: 'gate.decision.v1' }, at(group));
+    const group = [{ type: 'gate.decision.v3', entry_id: DECISION }];
+    const members = membersOf({ decision: 'gate.decision.v3' }, at(group));
     assert.equal(members['decision_id'], DECISION);
     assert.equal(members['deontic_modality'], 'FORBIDDEN');
     assert.equal(members['surface'], undefined);
@@ -75,7 +75,7 @@ describe('restraintDraft', () => {
   });
 
   it('takes no surface behind a decision, and no decision that is not there', () => {
-    assert.throws(() => membersOf({ decision: 'gate.decision.v1', entity: 'a', surface: 'pay' }));
-    assert.throws(() => membersOf({ decision: 'gate.decision.v1' }));
+    assert.throws(() => membersOf({ decision: 'gate.decision.v3', entity: 'a', surface: 'pay' }));
+    assert.throws(() => membersOf({ decision: 'gate.decision.v3' }));
   });
 });

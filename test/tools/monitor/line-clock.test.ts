@@ -2,7 +2,7 @@
 // back.
 
 import assert from 'node:assert/strict';
-import type { JsonObject } from '../../../log/encoding/json-types.ts';
+import type { JsonObject } from '../../../log/encoding/json.ts';
 import type { Polled } from '../../../tools/monitor/clock-rules.ts';
 import { type Outcome } from '../../../tools/monitor/line.ts';
 import { Forge } from '../../support/forge.ts';

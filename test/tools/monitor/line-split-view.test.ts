@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { toHex } from '../../../log/encoding/bytes.ts';
-import type { JsonObject } from '../../../log/encoding/json-types.ts';
+import type { JsonObject } from '../../../log/encoding/json.ts';
 import { ACT, Forge } from '../../support/forge.ts';
 import { Monitor, assertProves, grow } from './monitored.ts';
 

@@ -6,7 +6,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openVerifyPool } from '../../../log/crypto/verify-pool.ts';
-import type { JsonObject } from '../../../log/encoding/json-types.ts';
+import type { JsonObject } from '../../../log/encoding/json.ts';
 import { openEntry, verifyCheckpoint } from '../../../log/verify.ts';
 import type { Polled, Unwitnessed } from '../../../tools/monitor/clock-rules.ts';
 import { Line, type LineOptions, type Outcome } from '../../../tools/monitor/line.ts';

@@ -192,6 +192,6 @@ describe('actlog verify of exports', () => {
     for (const jwk of broken.keys.keys) if (jwk.purpose === 'air') jwk.x = 'AAAA';
     const { valid, summary } = await checkDocument(shown, trust, { kit: broken });
     assert.equal(valid, false);
-    assert.match(summary, /the AIR key of the kit is none/);
+    assert.match(summary, /the AIR key of the kit is invalid/);
   });
 });

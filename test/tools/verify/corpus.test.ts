@@ -10,7 +10,8 @@ import { build } from 'esbuild';
 import { adminCall } from '../../support/admin-call.ts';
 import { native } from '../../../log/index.ts';
 import type { JsonObject } from '../../../log/index.ts';
-import { weekOf, windowOf } from '../../../plugins/clearing/weeks.ts';
+import { monthOf, monthWindow } from '../../../plugins/clear/index.ts';
+import { weekOf, windowOf } from '../../../plugins/contract/weeks.ts';
 import * as verifiers from '../../../plugins/verifiers.ts';
 import { Clock, ok, run } from '../../gateway/running.ts';
 import type { Running } from '../../gateway/running.ts';
@@ -85,7 +86,7 @@ describe('one corpus for the command line and the page', function () {
     const { cose_sign1_b64 } = JSON.parse(air.toString()) as { cose_sign1_b64: string };
     documents.set('cose statement', Buffer.from(cose_sign1_b64, 'base64'));
     await keep('cose receipt', `/entries/${entry_id}`);
-    const week = weekOf(clock.wall());
+    const [week, month] = [weekOf(clock.wall()), monthOf(clock.wall())];
     clock.pass(windowOf(week).to_ms - clock.wall() + 60_000);
     await adminCall(
       running.data,
@@ -94,6 +95,8 @@ describe('one corpus for the command line and the page', function () {
       { LOG_ORIGIN: 'test.example', THREADS: 'off' },
     );
     await keep('clearing', `/api/v1/clearing/slots/${week}/proof`);
+    clock.pass(Math.max(0, monthWindow(month).to_ms + 1000 - clock.wall()));
+    await keep('invoice', `/api/v1/clearing/invoices/${month}`);
     kit = (await running.get('/export/offline-verify-kit.json')).json;
   }
 

@@ -12,6 +12,7 @@ import { ok, run } from '../../gateway/running.ts';
 describe('a pre-dispute bundle', () => {
   let enrolled: Body;
   let other: Body;
+  let renewed: Body;
   let trust: Trust;
 
   before(async () => {
@@ -24,6 +25,8 @@ describe('a pre-dispute bundle', () => {
       };
       enrolled = await enroll('Acme');
       other = await enroll('Beta');
+      const ask = { key: running.live, headers: { Prefer: 'wait=10' } };
+      renewed = ok(await running.post('/carrier/v1/insured/acme/renew', {}, ask));
       const { json: kit } = await running.get('/export/offline-verify-kit.json');
       trust = trustFromKit(kit, enrolled.receipt.origin as string);
     } finally {
@@ -40,7 +43,10 @@ describe('a pre-dispute bundle', () => {
   it('holds offline with the receipt of its mandate', async () => {
     const { valid, checks, summary } = await checked(enrolled);
     assert.equal(valid, true, JSON.stringify(checks));
-    assert.deepEqual(checks.at(-2)?.name, 'terms');
+    assert.deepEqual(
+      checks.slice(-3, -1).map(({ name }) => name),
+      ['terms', 'acceptance code'],
+    );
     assert.match(
       checks.at(-1)?.detail ?? '',
       /^the answer's other members, such as slug, .* bundle$/,
@@ -70,8 +76,22 @@ describe('a pre-dispute bundle', () => {
     );
   });
 
+  it('of a renewal holds with its receipt, and with no other', async () => {
+    const { valid, checks } = await checked(renewed);
+    assert.equal(valid, true, JSON.stringify(checks));
+    const mixed = await checked({ ...renewed, bundle: enrolled.bundle });
+    assert.equal(mixed.summary, 'terms failed: the mandate commits to other terms');
+  });
+
+  it('is refused with another acceptance code', async () => {
+    const { acceptance_code } = other;
+    const { valid, summary } = await checked({ ...enrolled, acceptance_code });
+    assert.equal(valid, false);
+    assert.match(summary, /^acceptance code failed/);
+  });
+
   it('alone is nothing to check', () => {
     const alone = JSON.stringify(enrolled.bundle);
-    assert.throws(() => recognised(alone), /with the receipt of its mandate/);
+    assert.throws(() => recognised(alone), /together with the receipt of its mandate/);
   });
 });

@@ -3,6 +3,7 @@
 
 import {
   isJsonObject,
+  isLogError,
   KIT_SCHEMA,
   kitChange,
   LogError,
@@ -144,7 +145,7 @@ export async function compareWithLast(note: string, trust: Trust, served: boolea
     const seen = `the tree of ${String(before.size)} entries that this browser saw last`;
     return { name, outcome: 'ok', detail: `one log with ${seen}` };
   } catch (error) {
-    if (!(error instanceof LogError)) throw error;
+    if (!isLogError(error)) throw error;
     const detail = `${error.message}: this is not the log that this browser saw before; keep both`;
     return { name, outcome: 'failed', detail };
   }

@@ -122,7 +122,7 @@ describe('fsck', () => {
     const lines = differences.map(({ part, where, detail }) => `${part}: ${where}: ${detail}`);
     assert.ok(lines.includes('entry: entry 3: is missing'));
     assert.ok(lines.some((line) => line.startsWith('tile: tile 0/1: differs')));
-    assert.deepEqual(unchecked, ['derived rows: entry 3 stands in the way']);
+    assert.deepEqual(unchecked, ['derived rows: the replay stopped at entry 3']);
   });
 
   it('names a tile that is not of the entries', async () => {
@@ -140,7 +140,7 @@ describe('fsck', () => {
     );
     assert.deepEqual(lines, [
       'tile: tile 1/0: is missing',
-      'tile: tile 3/0: has not the width of the size',
+      'tile: tile 3/0: has another width than the size requires',
     ]);
   });
 
@@ -155,7 +155,7 @@ describe('fsck', () => {
       ]);
     });
     assert.equal(lines.length, 3);
-    assert.ok(lines.some((line) => line.includes('by the entries it is another')));
+    assert.ok(lines.some((line) => line.includes('the entries derive another head')));
     assert.ok(lines.some((line) => line.includes('belongs to no chain')));
     assert.ok(lines.some((line) => line.includes('is missing')));
   });
@@ -186,10 +186,10 @@ describe('fsck', () => {
       ]),
     );
     assert.deepEqual(lines, [
-      'core row: keys: is another by the entries',
-      'plugin row: demo/case/case-1: is another by the entries',
+      'core row: keys: differs from the row that the entries derive',
+      'plugin row: demo/case/case-1: differs from the row that the entries derive',
       'plugin row: demo/case/case-2: is missing',
-      'plugin row: demo/case/none: is there, but not by the entries',
+      'plugin row: demo/case/none: is derived from no entry',
     ]);
   });
 
@@ -205,7 +205,7 @@ describe('fsck', () => {
     });
     assert.equal(lines.length, 2);
     assert.ok(lines[0]?.startsWith(`note: note ${String(published)}: `));
-    assert.equal(lines[1], `note: note ${String(published + 5)}: stands beyond the entries`);
+    assert.equal(lines[1], `note: note ${String(published + 5)}: is beyond the last entry`);
   });
 
   it('names a state that is not that of the entries, and rows of nothing', async () => {

@@ -413,7 +413,7 @@ func checkReceipt(document *strict.Object, t *trust.Trust) error {
 	}
 	result := receipt.Verify(v, t, "")
 	if !result.Valid {
-		return errors.New("receipt does not hold")
+		return errors.New("receipt is not valid")
 	}
 	sum := strict.HashCanonical(document.Without("receipt"))
 	if result.Statement.Text("document_sha256") != hex.EncodeToString(sum[:]) {

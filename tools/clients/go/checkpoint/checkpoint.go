@@ -42,7 +42,7 @@ func (k *Key) Map() bool { return strings.HasSuffix(k.Name, "/map") }
 func ParseKey(vkey string) (*Key, error) {
 	parts := strings.SplitN(vkey, "+", 3)
 	if len(parts) != 3 {
-		return nil, errors.New("vkey has not three parts")
+		return nil, errors.New("vkey does not have three parts")
 	}
 	raw, err := strict.Base64(parts[2])
 	if err != nil || len(raw) == 0 {
@@ -117,7 +117,7 @@ func Open(text string, origin string, logKey *Key, cosigners []*Key) (*Checkpoin
 		raw, _ := strict.Base64(line.Base64)
 		signature := raw[4:]
 		if !key.verify([]byte(signed), signature) {
-			return nil, fmt.Errorf("signature of %s does not hold", key.Name)
+			return nil, fmt.Errorf("signature of %s is not valid", key.Name)
 		}
 		if key == logKey {
 			fromLog = true
@@ -125,7 +125,7 @@ func Open(text string, origin string, logKey *Key, cosigners []*Key) (*Checkpoin
 		}
 		seconds := binary.BigEndian.Uint64(signature)
 		if seconds == 0 || seconds > strict.MaxInteger {
-			return nil, fmt.Errorf("signature of %s does not hold", key.Name)
+			return nil, fmt.Errorf("signature of %s is not valid", key.Name)
 		}
 		if _, seen := times[key]; !seen {
 			order = append(order, key)
@@ -143,7 +143,7 @@ func Open(text string, origin string, logKey *Key, cosigners []*Key) (*Checkpoin
 		return nil, errors.New("checkpoint is of another origin")
 	}
 	if empty := sha256.Sum256(nil); checkpoint.Size == 0 && !bytes.Equal(checkpoint.Root, empty[:]) {
-		return nil, errors.New("checkpoint of size 0 has not the empty root")
+		return nil, errors.New("checkpoint of size 0 does not have the root of the empty tree")
 	}
 	if !fromLog {
 		return nil, errors.New("checkpoint has no signature of its log")

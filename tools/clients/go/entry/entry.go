@@ -121,7 +121,7 @@ func Open(t *trust.Trust, tree *checkpoint.Checkpoint, opened strict.Value) (*Op
 		return nil, err
 	}
 	if !strict.VerifyEd25519(key.Public, e.Message, e.Signature) {
-		return nil, errors.New("signature of an opened entry does not hold")
+		return nil, errors.New("signature of an opened entry is not valid")
 	}
 	return o, nil
 }

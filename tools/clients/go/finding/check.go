@@ -36,7 +36,7 @@ func (d *Document) check(t *trust.Trust, ask Ask) (*Finding, error) {
 	case "tlog_proof":
 		return d.checkTlogProof(t, ask)
 	}
-	return nil, unanswerable("nothing checks documents of kind %s", d.Kind)
+	return nil, unanswerable("no verifier checks documents of kind %s", d.Kind)
 }
 
 func place(index, size int64) string { return fmt.Sprintf("entry %d of %d", index, size) }

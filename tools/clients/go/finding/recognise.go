@@ -114,12 +114,14 @@ const mandateBundle = "svc-carrier-pre-dispute-v1"
 // pluginSchemas are those of documents that the built-in plugins check.
 var pluginSchemas = map[string]string{
 	mandateBundle:           "a pre-dispute bundle",
+	"svc-clear-invoice-v1":  "an invoice of a month",
 	"svc-clearing-proof-v1": "the proof of a clearing slot",
 	"svc-air-export-v1":     "an AIR export",
 	"svc-air-session-v1":    "the AIR export of a session",
 
-	"svc-article-12-report-v1": "a sealed report",
-	"svc-naic-exhibit-pack-v1": "an exhibit pack",
+	"svc-article-12-report-v1":        "a sealed report",
+	"svc-article-12-system-report-v1": "a sealed report",
+	"svc-naic-exhibit-pack-v1":        "an exhibit pack",
 }
 
 // documentOfPlugin names a document that the built-in plugins check.

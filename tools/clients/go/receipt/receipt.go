@@ -40,7 +40,7 @@ type Result struct {
 }
 
 // derived are the members of a receipt beside the entry.
-var derived = []string{"entry_hash", "permalink", "verify_url", "disclosures", "log"}
+var derived = []string{"entry_hash", "permalink", "verify_url", "disclosures", "log", "ignored"}
 
 const (
 	maxBytes = 4 << 20

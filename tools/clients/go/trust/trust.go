@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"regexp"
 
 	"actlog/verify/checkpoint"
 	"actlog/verify/internal/strict"
@@ -179,8 +180,13 @@ func (k *Kit) Trust(origin string) (*Trust, error) {
 		return nil, err
 	}
 	t := &Trust{Origin: origin, Vkey: vkey, PolicySource: "operator"}
-	if v, _ := k.Object.Get("policy"); v != nil {
-		text, err := k.Object.String("policy", "policy of the kit")
+	// Older kits have one policy for all logs.
+	holder := k.Object
+	if _, ok := log.Get("policy"); ok {
+		holder = log
+	}
+	if v, _ := holder.Get("policy"); v != nil {
+		text, err := holder.String("policy", "policy of the kit")
 		if err != nil {
 			return nil, err
 		}
@@ -197,8 +203,36 @@ func (k *Kit) Trust(origin string) (*Trust, error) {
 			t.Policy = p
 		}
 	}
+	if t.Kinds, err = chainKinds(log); err != nil {
+		return nil, err
+	}
 	t.Keys, err = k.keys(origin)
 	return t, err
+}
+
+// declaredKind matches a chain kind that an entry type declares.
+var declaredKind = regexp.MustCompile(`^[a-z][a-z0-9-]*\.[a-z][a-z0-9_]*$`)
+
+// chainKinds reads the chain kinds of a log with their number of members. Older kits have none.
+func chainKinds(log *strict.Object) (map[string]int, error) {
+	kinds := map[string]int{}
+	value, ok := log.Get("kinds")
+	if !ok || value == nil {
+		return kinds, nil
+	}
+	declared, ok := value.(*strict.Object)
+	if !ok {
+		return nil, errors.New("chain kinds of the log are not an object")
+	}
+	for _, kind := range declared.Names {
+		members, _ := declared.Get(kind)
+		n, ok := members.(int64)
+		if !ok || n < 1 || !declaredKind.MatchString(kind) {
+			return nil, fmt.Errorf("the chain kind %s of the log is none that entry types declare", kind)
+		}
+		kinds[kind] = int(n)
+	}
+	return kinds, nil
 }
 
 // keys reads the receipt keys of a log: those with its origin and without another purpose.

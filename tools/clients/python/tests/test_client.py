@@ -105,8 +105,8 @@ class TestOperations:
         assert answer["witness"]["verdict"] == "UNDECLARED"
         client.request("POST", "/api/v1/astl/publish", body={"entity": "acme", "surfaces": ["offer_extend"]})
         path = "/api/v1/astl/log.json"
-        assert [len(page["manifests"]) for page in client.pages(path, {"limit": 1})] == [1, 1]
-        assert [row["surfaces"] for row in client.rows(path, {"limit": 1}, member="manifests")] == [
+        assert [len(page["data"]) for page in client.pages(path, {"limit": 1})] == [1, 1]
+        assert [row["surfaces"] for row in client.rows(path, {"limit": 1})] == [
             ["policy_bind"],
             ["offer_extend"],
         ]
@@ -147,7 +147,7 @@ class TestOperations:
                 proven = await client.wait_for_proof(receipts[0])
                 key, at = ["trigger", "01a0c451-3ef0-7000-8000-000000000006"], proven["issued_at_ms"]
                 pages = [page async for page in client.chain(key, at - 1, at)]
-                rows = [row async for row in client.rows("/api/v1/astl/log.json", member="manifests")]
+                rows = [row async for row in client.rows("/api/v1/astl/log.json")]
                 return {receipt["entry_id"] for receipt in receipts}, pages[0]["verdict"], rows
 
         ids, verdict, rows = asyncio.run(run())

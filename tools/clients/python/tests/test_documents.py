@@ -118,7 +118,7 @@ class TestNotes:
         assert check(first, second).checks[0].detail == "tree of 7 entries, 2 witnesses, 0 monitors"
         assert not check(first).valid
         forged = one.cosign(names[0], text + " ", 7)
-        assert check(first, second, forged).summary == "signature of witness.example/one does not hold"
+        assert check(first, second, forged).summary == "signature of witness.example/one is not valid"
         assert check(first, second, Signer(0x53).cosign("other.example", text, 1)).valid
         opened = trust.open_tree(log.note(first, second))
         assert trust.policy.quorum_time(opened.cosignatures) == 5
@@ -335,6 +335,21 @@ def test_times():
     assert parse_instant("2026-09-21T14:14:14Z") == 1_790_000_054_000
     assert parse_instant("2026-09-21T16:14:14.5+02:00") == 1_790_000_054_500
     assert parse_instant("1970-01-02") == 86_400_000
+
+
+def test_the_kit_names_the_declared_chain_kinds(log):
+    def kit(kinds):
+        made = log.kit()
+        made["logs"][0]["kinds"] = kinds
+        return made
+
+    assert trust_from_kit(log.kit(), log.origin).kinds == {}
+    assert trust_from_kit(kit({"gate.case": 1}), log.origin).kinds == {"gate.case": 1}
+    for wrong in ([], "x", {"session": 1}, {"a.b": 0}, {"a.b": "1"}, {"a.b": 1.5}, {"a.b": True}):
+        with pytest.raises(Refused, match="chain kind"):
+            trust_from_kit(kit(wrong), log.origin)
+    assert kit_change(log.kit(), kit({"gate.case": 1})) is None
+    assert kit_change(kit({"gate.case": 1}), kit({"gate.case": 2})) == "it changes the chain kind gate.case"
 
 
 def test_the_log_of_the_tests_signs_as_the_vectors_do():

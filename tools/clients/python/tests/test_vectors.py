@@ -22,6 +22,7 @@ from actlog import (
     recognise,
     verify_absence,
 )
+from actlog.cli import main
 from actlog.ed25519 import verify
 from actlog.tree import Head, MapLeaf, root_of, skey_of
 from actlog.vectors import trust_of
@@ -80,6 +81,25 @@ def test_a_document_that_does_not_answer_is_not_invalid():
     declared = Question(["gate.case", "x"], 0, 1)
     with pytest.raises(Unanswerable, match=r"give --chain gate\.case=1 if it has 1 members"):
         check_document(document, trust_of(VECTORS), question=declared)
+
+
+def test_a_document_on_a_chain_kind_of_the_kit_is_checked(log, tmp_path, capsys):
+    document = tmp_path / "absent.json"
+    document.write_text(json.dumps(VECTORS["documents"][3]["doc"]))
+    trusted = trust_of(VECTORS)
+    kit = tmp_path / "kit.json"
+
+    def run(kinds):
+        jwk = {**trusted.keys[0].jwk, "kid": trusted.keys[0].kid, "origin": trusted.origin}
+        logs = [{"origin": trusted.origin, "vkey": trusted.vkey, "kinds": kinds}]
+        kit.write_text(json.dumps({"schema": "svc-offline-verify-kit-v1", "logs": logs, "keys": {"keys": [jwk]}}))
+        code = main([str(document), "--kit", str(kit), "--as-asked", "--key", '["gate.case","x"]'])
+        return code, "".join(capsys.readouterr())
+
+    code, text = run({})
+    assert code == 2 and "give --chain gate.case=1 if it has 1 members" in text
+    code, text = run({"gate.case": 1})
+    assert code == 2 and "does not answer this question" in text
 
 
 def test_tree_and_map_of_the_absence_vectors():

@@ -306,7 +306,6 @@ func (o *options) trust(d *finding.Document, kit *trust.Kit) (*trust.Trust, erro
 	if err != nil {
 		return nil, err
 	}
-	t.Kinds = map[string]int{}
 	for _, chain := range o.chains {
 		parts := chainKind.FindStringSubmatch(chain)
 		if parts == nil {

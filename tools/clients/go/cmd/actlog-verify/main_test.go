@@ -29,6 +29,7 @@ func TestCommand(t *testing.T) {
 		return path
 	}
 	kit := file("kit.json", v.Kit(t))
+	kinds := file("kinds.json", strings.Replace(v.Kit(t), `"logs":[{`, `"logs":[{"kinds":{"gate.case":1},`, 1))
 	absent := file("absent.json", string(v.Documents[3].Bytes()))
 	note := file("note", v.Checkpoints[len(v.Checkpoints)-1])
 	refused := file("refused.json", string(v.Refused[16].Bytes()))
@@ -43,6 +44,8 @@ func TestCommand(t *testing.T) {
 		{[]string{"--kit", kit, absent, "--as-asked", "--to", "1790000504499"}, 0, "the document covers the log time from 2026-09-21T14:21:44.001Z to 2026-09-21T14:21:44.500Z, and shows"},
 		{[]string{"--kit", kit, absent, "--as-asked", "--to", "1790000504501"}, 2, "the document does not answer this question"},
 		{[]string{"--kit", kit, absent, "--as-asked", "--key", `["gate.case","x"]`}, 2, "give --chain gate.case=1 if it has 1 members"},
+		{[]string{"--kit", kinds, absent, "--as-asked", "--key", `["gate.case","x"]`}, 2, "the document does not answer this question"},
+		{[]string{"--kit", kinds, absent, "--as-asked", "--key", `["gate.other","x"]`}, 2, "give --chain gate.other=1 if it has 1 members"},
 		{[]string{note, absent, "--kit", kit, "--as-asked"}, 2, "--as-asked asks about an absence document, and this is a checkpoint"},
 		{[]string{note, "--kit", kit}, 0, "  ok         checkpoint     tree of 20 entries, 2 witnesses, 1 monitors"},
 		{[]string{note, note, "--kit", kit}, 0, note + "\n"},

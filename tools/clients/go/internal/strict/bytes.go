@@ -21,7 +21,7 @@ func Base64URL(text string) ([]byte, error) {
 func decode(encoding *base64.Encoding, text string) ([]byte, error) {
 	// encoding/base64 skips line breaks.
 	if strings.ContainsAny(text, "\r\n") {
-		return nil, errors.New("text has a character that is no digit")
+		return nil, errors.New("text has a character that is not a digit")
 	}
 	decoded, err := encoding.DecodeString(text)
 	if err != nil {
@@ -49,7 +49,7 @@ func Hex(text string, n int) ([]byte, error) {
 	}
 	b, err := hex.DecodeString(text)
 	if err != nil || strings.ToLower(text) != text {
-		return nil, errors.New("text has a character that is no digit")
+		return nil, errors.New("text has a character that is not a digit")
 	}
 	return b, nil
 }

@@ -533,7 +533,7 @@ def _check_receipt(trust: Trust, members: JsonObject) -> None:
         raise Refused("receipt is not an object")
     result = verify_receipt(receipt, trust)
     if not result.valid or result.statement is None:
-        raise Refused("receipt does not hold")
+        raise Refused("receipt is not valid")
     rest = {name: member for name, member in members.items() if name != "receipt"}
     if result.statement.get("document_sha256") != sha256(canonical(rest)).hexdigest():
         raise Refused("receipt is of another document")

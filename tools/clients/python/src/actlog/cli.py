@@ -258,7 +258,8 @@ def _kit_of(text: str, source: str) -> JsonObject:
 
 
 def _trust_of(kit: JsonObject, origin: str, options: argparse.Namespace) -> Trust:
-    trust = replace(trust_from_kit(kit, origin), kinds=dict(_chain_kind(text) for text in options.chain))
+    trust = trust_from_kit(kit, origin)
+    trust = replace(trust, kinds={**trust.kinds, **dict(_chain_kind(text) for text in options.chain)})
     if options.policy is not None:
         trust = replace(trust, policy=parse_policy(_read_text(options.policy)), policy_source="caller")
     return trust

@@ -51,7 +51,7 @@ def from_hex(text: str, length: int) -> bytes:
         raise Refused("hex has an odd number of digits")
     _check_length(utf16_length(text) // 2, length, "hex")
     if not re.fullmatch(r"[0-9a-f]*", text):
-        raise Refused("text has a character that is no digit")
+        raise Refused("text has a character that is not a digit")
     return bytes.fromhex(text)
 
 
@@ -65,12 +65,12 @@ def from_base64(text: str, length: int | None = None) -> bytes:
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise Refused("text has a character that is no digit") from None
+        raise Refused("text has a character that is not a digit") from None
     if to_base64(data) != text:
         raise Refused(
             "base64 has spare bits that are not zero"
             if re.fullmatch(r"[A-Za-z0-9+/]*={0,2}", text)
-            else "text has a character that is no digit"
+            else "text has a character that is not a digit"
         )
     return data
 
@@ -82,7 +82,7 @@ def from_base64url(text: str, length: int | None = None) -> bytes:
         raise Refused("base64url has a digit left over")
     _check_length(units * 3 // 4, length, "base64")
     if not re.fullmatch(r"[A-Za-z0-9_-]*", text):
-        raise Refused("text has a character that is no digit")
+        raise Refused("text has a character that is not a digit")
     data = base64.urlsafe_b64decode(text + "=" * (-units % 4))
     if to_base64url(data) != text:
         raise Refused("base64 has spare bits that are not zero")

@@ -40,7 +40,8 @@ _NO_DOCUMENT = "this is no receipt, absence document, kit, tlog-proof or checkpo
 _STRANGE_KEY = "kid is not a trusted receipt key"
 #: Schemas of documents of plugins.
 _OF_PLUGINS = re.compile(
-    r"svc-(clearing-proof|article-12-report|naic-exhibit-pack|air-export|air-session|carrier-pre-dispute)-v\d+"
+    r"svc-(clear-invoice|clearing-proof|article-12-report|article-12-system-report|naic-exhibit-pack"
+    r"|air-export|air-session|carrier-pre-dispute)-v\d+"
 )
 #: Members of documents that are checked as a whole; no answer has one of them beside its receipt.
 _OF_DOCUMENTS = (
@@ -272,7 +273,7 @@ def check_document(
         part = "its absence document"
         finding = _check_absence(value, trust, question, now_ms)
     else:
-        raise Unanswerable(f"nothing checks documents of kind {document.kind}")
+        raise Unanswerable(f"no verifier checks documents of kind {document.kind}")
     checks = finding.checks + _beside_lines(part, document.beside)
     hint = None if finding.valid else _untold(checks)
     if hint is None:

@@ -26,6 +26,7 @@ from .encoding import (
 )
 from .findings import Finding, finding_of
 from .receipts import Checks, NotShown, verify_receipt
+from .tree import is_declared_kind
 from .trust import KIT_SCHEMA, Policy, Trust, TrustedKey, parse_policy
 
 MAX_KIT_BYTES = 4 * 1024 * 1024
@@ -48,20 +49,33 @@ def origins_of(kit: Mapping[str, Json]) -> list[str]:
 
 
 def trust_from_kit(kit: Mapping[str, Json], origin: str) -> Trust:
-    """What a kit says of one log: its vkey, its receipt keys, and a witness policy that is about it."""
+    """What a kit says of one log: vkey, receipt keys, declared chain kinds, and a witness policy that is about it."""
     if kit.get("schema") != KIT_SCHEMA:
         raise Refused("kit has another schema")
     logs = array(kit.get("logs"), "logs of the kit", _MAX_KEYS)
     log = next((one for one in logs if isinstance(one, dict) and one.get("origin") == origin), None)
     if log is None:
         raise Refused("kit has no such log")
-    policy = _policy_of(kit, origin)
+    policy = _policy_of(log.get("policy", kit.get("policy")), origin)
     vkey = string(log.get("vkey"), "vkey of the log")
-    return Trust(origin, vkey, tuple(_keys_of(kit, origin)), policy, policy_source="operator")
+    kinds = _kinds_of(log.get("kinds"))
+    return Trust(origin, vkey, tuple(_keys_of(kit, origin)), policy, kinds, policy_source="operator")
 
 
-def _policy_of(kit: Mapping[str, Json], origin: str) -> Policy | None:
-    text = kit.get("policy")
+def _kinds_of(kinds: Json | None) -> dict[str, int]:
+    """The chain kinds of a log with their number of members; older kits have none."""
+    if kinds is None:
+        return {}
+    if not isinstance(kinds, dict):
+        raise Refused("chain kinds of the log are not an object")
+    for kind, members in kinds.items():
+        if not is_declared_kind(kind) or not isinstance(members, int) or isinstance(members, bool) or members < 1:
+            raise Refused(f"the chain kind {kind} of the log is none that entry types declare")
+    return {kind: members for kind, members in kinds.items() if isinstance(members, int)}
+
+
+def _policy_of(text: Json | None, origin: str) -> Policy | None:
+    """The policy of a log, or the one that older kits have for all logs; None where it is about other logs."""
     if not isinstance(text, str):
         return None
     policy = parse_policy(text)
@@ -108,6 +122,9 @@ def kit_change(older: Mapping[str, Json], newer: Mapping[str, Json]) -> str | No
         after = trust_from_kit(newer, origin)
         if before.vkey != after.vkey:
             return f"it has another checkpoint key for {origin}"
+        for kind, count in before.kinds.items():
+            if after.kinds.get(kind) != count:
+                return f"it changes the chain kind {kind}"
         for key in before.keys:
             now = next((one for one in after.keys if one.kid == key.kid), None)
             if now is None:

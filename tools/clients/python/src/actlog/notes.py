@@ -60,7 +60,7 @@ def parse_vkey(text: str) -> VerifierKey:
         raise Refused(f"vkey is over {_MAX_VKEY} characters")
     parts = text.split("+", 2)  # base64 may have plus signs of its own
     if len(parts) < 3:
-        raise Refused("vkey has not three parts")
+        raise Refused("vkey does not have three parts")
     name, key_id, encoded = parts
     try:
         data = from_base64(encoded)
@@ -142,7 +142,7 @@ def open_note(note: str, keys: Sequence[VerifierKey]) -> tuple[str, list[Verifie
     """
     for i, key in enumerate(keys):
         if any(other.name == key.name and other.key_id == key.key_id for other in keys[:i]):
-            raise Refused(f"two keys answer for {key.name}")
+            raise Refused(f"two keys of {key.name} have the same key id")
     text, lines = split_note(note)
     verified: dict[VerifierKey, VerifiedSignature] = {}
     for line in lines:
@@ -165,7 +165,7 @@ def _verify_line(key: VerifierKey, text: str, signature: bytes) -> VerifiedSigna
             return VerifiedSignature(key, time_s)
     elif verify(key.public_key, utf8(text), signature):
         return VerifiedSignature(key, None)
-    raise Refused(f"signature of {key.name} does not hold")
+    raise Refused(f"signature of {key.name} is not valid")
 
 
 def verify_cosignature(public_key: bytes, checkpoint: str, cosignature: bytes) -> int | None:
@@ -254,7 +254,7 @@ def open_checkpoint(note: str, *, origin: str, vkey: str, cosigners: Iterable[Ve
     if claimed != origin:
         raise Refused("checkpoint is of another origin")
     if tree.size == 0 and tree.root != EMPTY_ROOT:
-        raise Refused("checkpoint of size 0 has not the empty root")
+        raise Refused("checkpoint of size 0 does not have the root of the empty tree")
     if not any(one.key is log for one in verified):
         raise Refused("checkpoint has no signature of its log")
     cosigned = (Cosigned(one.key.name, one.key.key_id, one.time_s) for one in verified if one.time_s is not None)

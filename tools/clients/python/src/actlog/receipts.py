@@ -38,7 +38,7 @@ MAX_PATH = 53
 _MAX_RECEIPT_BYTES = 4 * 1024 * 1024
 #: A disclosed value is as deep as a request may be, three levels into the receipt.
 _MAX_RECEIPT_DEPTH = 16 + 3
-_DERIVED = ("entry_hash", "permalink", "verify_url", "disclosures", "log")
+_DERIVED = ("entry_hash", "permalink", "verify_url", "disclosures", "log", "ignored")
 
 T = TypeVar("T")
 Outcome = Literal["ok", "failed", "not_shown"]
@@ -111,7 +111,7 @@ def open_entry(trust: Trust, tree: TreeHead, opened: Json) -> OpenedEntry:
     check_inclusion(index=index, size=tree.size, leaf=entry.leaf_hash, path=path, root=tree.root)
     key.check_in_force(index=index, issued_at_ms=ms, included=True)
     if not verify(public_key, entry.message, entry.signature):
-        raise Refused("signature of an opened entry does not hold")
+        raise Refused("signature of an opened entry is not valid")
     return OpenedEntry(index, ms, kind, statement, entry.leaf_hash)
 
 

@@ -101,16 +101,16 @@ def check_consistency(*, old: int, new: int, old_root: bytes, new_root: bytes, p
     if old > new:
         raise Refused(f"from {old} is over to {new}")
     if (old == 0 and old_root != EMPTY_ROOT) or (new == 0 and new_root != EMPTY_ROOT):
-        raise Refused("size 0 has another root")
+        raise Refused("the root of size 0 is not the root of the empty tree")
     if old == new:
         if old_root != new_root:
-            raise Refused("one size has two roots")
+            raise Refused("from and to are the same size and have different roots")
     else:
         _check_hash(old_root, "root of from")
         _check_hash(new_root, "root of to")
     if old in (0, new):
         if path:
-            raise Refused("the path of such sizes is empty")
+            raise Refused("the path from size 0, or between equal sizes, is not empty")
         return
     way = _Way(old - 1, new - 1)
     while way.node % 2 == 1:
@@ -292,5 +292,5 @@ def check_key(key: Json | ChainKey, declared: Mapping[str, int] | None = None) -
             if not test(member):
                 raise Refused(f"member {i + 1} of chain key {kind} is not {rule}")
         if re.search("[\ud800-\udfff]", member) or utf16_length(member) > 0xFFFF:
-            raise Refused(f"member {i + 1} of chain key {kind} is no text of at most 65535 bytes")
+            raise Refused(f"member {i + 1} of chain key {kind} is not a text of at most 65535 bytes")
     return (kind, *members)

@@ -29,7 +29,7 @@ class GateBody(_Act, total=False):
     action_ref: str
     entity: str | None
     surface: str
-    amount_atomic: int
+    amount_atomic: int | str
     currency: str
     reversibility: str
     receipt: dict[str, Any]
@@ -45,7 +45,7 @@ class BindBody(TypedDict, total=False):
     action_ref: str
     action_type: str
     agent_id: str
-    amount_atomic: int
+    amount_atomic: int | str
     currency: str
     domain: str
     entry_id: str

@@ -197,12 +197,10 @@ class Client(_Base):
                 return
             asked["cursor"] = cursor
 
-    def rows(
-        self, path: str, params: Mapping[str, str | int] | None = None, *, member: str | None = None
-    ) -> Iterator[Any]:
-        """The rows of all pages; ``member`` names the list of the page where it has several."""
+    def rows(self, path: str, params: Mapping[str, str | int] | None = None) -> Iterator[Any]:
+        """The rows of all pages of a feed or list."""
         for page in self.pages(path, params):
-            yield from flows.rows_of(page, member)
+            yield from page["data"]
 
     def open_webhook(self, headers: Mapping[str, str], body: str | bytes, *, secret: str | None = None) -> JsonObject:
         """The event of a webhook message that the service signed; raises ``Refused`` for any other."""
@@ -323,12 +321,10 @@ class AsyncClient(_Base):
                 return
             asked["cursor"] = cursor
 
-    async def rows(
-        self, path: str, params: Mapping[str, str | int] | None = None, *, member: str | None = None
-    ) -> AsyncIterator[Any]:
-        """The rows of all pages; ``member`` names the list of the page where it has several."""
+    async def rows(self, path: str, params: Mapping[str, str | int] | None = None) -> AsyncIterator[Any]:
+        """The rows of all pages of a feed or list."""
         async for page in self.pages(path, params):
-            for row in flows.rows_of(page, member):
+            for row in page["data"]:
                 yield row
 
     async def open_webhook(

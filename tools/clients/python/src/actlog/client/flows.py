@@ -370,19 +370,7 @@ def after_of(page: JsonObject) -> int | None:
 
 def next_cursor(page: JsonObject) -> str | None:
     """The cursor of the next page; None at the end. Feeds keep a cursor at their end, for what will come later."""
-    cursor = page.get("next_cursor", page.get("next"))
-    return cursor if isinstance(cursor, str) and page.get("has_more", True) is True else None
-
-
-def rows_of(page: JsonObject, name: str | None) -> list[Any]:
-    """The rows of a page: the member of this name, else ``data``, ``rows``, or the only list."""
-    lists = [member for member in page if isinstance(page[member], list)]
-    for candidate in (name, "data", "rows"):
-        if candidate in lists:
-            return list(page[candidate])
-    if name is None and len(lists) == 1:
-        return list(page[lists[0]])
-    raise ValueError(f"name the member of the page that has the rows: {', '.join(lists) or 'there is no list'}")
+    return page["next_cursor"] if page.get("has_more") is True else None
 
 
 # Checks of answers
