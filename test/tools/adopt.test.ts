@@ -150,7 +150,11 @@ describe('actlog adopt', function () {
       await rm(join(copy, 'folder.json'));
       await rename(copy, `${copy}.restored`);
       copy = `${copy}.restored`;
-      said(await adopt(copy, ['--accept-risk']), 1, /has \d+ entries, but .*state.* has recorded \d+/);
+      said(
+        await adopt(copy, ['--accept-risk']),
+        1,
+        /has \d+ entries, but .*state.* has recorded \d+/,
+      );
       said(await adopt(copy, ['--from', mirror]), 0, /agrees with mirror/);
       assert.equal(await refusalOf({ data: copy }), null);
       assert.match((await refusalOf({ data: other })) ?? '', /is a copy/);

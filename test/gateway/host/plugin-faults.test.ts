@@ -215,7 +215,10 @@ const FAULTS: readonly (readonly [Plugin, RegExp])[] = [
     withType({ keys: [], schema: { type: 'object', properties: { log: { type: 'string' } } } }),
     /a schema must not have the member log/,
   ],
-  [withType(member({ type: 'objekt' })), /not a strict JSON Schema 2020-12: .*must be equal to one/],
+  [
+    withType(member({ type: 'objekt' })),
+    /not a strict JSON Schema 2020-12: .*must be equal to one/,
+  ],
   [withType(member({ $ref: '#/$defs/none' })), /2020-12: can't resolve reference #\/\$defs\/none/],
   [withType(member({ type: 'string', pattern: '(' })), /type notes\.note\.v1: .*2020-12: .*\(/],
   [withType({ project: {} }), /type notes\.note\.v1: project must be a function/],

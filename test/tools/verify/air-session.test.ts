@@ -176,7 +176,10 @@ describe('actlog verify of the export of a session', () => {
     const other = await verified(await forged(3, { classification: 'CRISIS' }));
     assert.match(other.summary, /^chain failed: record 3: the chain of the session ends with/);
     const torn = await verified(await forged(2, {}, { prev_ms: 1 }));
-    assert.match(torn.summary, /^chain failed: record 2: the entry is not at this place of the session/);
+    assert.match(
+      torn.summary,
+      /^chain failed: record 2: the entry is not at this place of the session/,
+    );
   });
 
   it('says of a session without entries that there are none', async () => {
