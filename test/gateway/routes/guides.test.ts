@@ -5,7 +5,7 @@ import { markdown } from '../../../gateway/pages/markdown.ts';
 import { run } from '../running.ts';
 import type { Running } from '../running.ts';
 
-const NAMES = ['api', 'format', 'operating', 'monitoring', 'plugins'];
+const NAMES = ['api', 'format', 'operating', 'monitoring', 'agents', 'plugins'];
 
 describe('/guides', () => {
   let running: Running;
