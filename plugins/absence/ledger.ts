@@ -240,8 +240,8 @@ export function ledgerRoutes(host: PluginHost, wording: Wording): readonly Route
       summary: 'Verify an absence document',
       description:
         'Checks the document against the question in the request, not the one in the document, and with the keys of ' +
-        'the logs of this service. The `statement` of the document is ignored. For a valid answer, replace `document` ' +
-        'and `question` in the example by those of a witness from POST /api/v1/absence/witness.',
+        'the logs of this service. The `statement` of the document is ignored. The example needs a witness from ' +
+        'POST /api/v1/absence/witness in place of `document`, and its question.',
       access: 'read',
       budget: 'read',
       body: VerifyBody,

@@ -81,7 +81,7 @@ export function verifyRoutes(host: PluginHost): readonly Route[] {
       summary: 'Verify a manifest, or the receipt of one',
       description:
         'A body with `signature` is treated as a receipt. Any other body is treated as a manifest, whose hash is ' +
-        'computed and looked up. The manifest of the example must have been published by POST /api/v1/astl/publish.',
+        'computed and looked up. The example needs the same manifest, published by POST /api/v1/astl/publish.',
       query: Type.Object({ log: LogOfEntry }),
       body: Type.Object({}, { $id: 'ManifestOrReceipt', ...atLeastOne(NEEDED, 'signature') }),
       errors: ['log_unavailable'],

@@ -201,27 +201,36 @@ export const decisionType: EntryType = {
   project: projectDecision,
 };
 
-const earlierDecision = (version: 1 | 2, amount: TSchema): EntryType => ({
+const earlierDecision = (
+  version: 1 | 2,
+  members: Readonly<Record<string, TSchema>>,
+): EntryType => ({
   ...decisionType,
   name: `gate.decision.v${String(version)}`,
-  schema: asSchema(
-    Type.Object(
-      {
-        ...decisionMembers,
-        basis: Type.Enum([...EARLIER_BASES]),
-        amount_atomic: Type.Optional(amount),
-      },
-      CLOSED,
-    ),
-  ),
+  schema: asSchema(Type.Object(members, CLOSED)),
 });
 
-/** The types of decisions, newest first. In v2 no trigger gives a permit; in v1 amounts are also at most 2^53 - 1. */
+const earlierBasis = Type.Enum([...EARLIER_BASES]);
+const { outcome, action_ref, timestamp_ms, ...membersAfterBasis } = decisionMembers;
+
+/**
+ * The types of decisions, newest first. In v2 no trigger gives a permit; in v1 amounts are also at most 2^53 - 1. The
+ * order of the members is that of `required` in the declared schema, so it must not change either.
+ */
 export const decisionTypes: readonly EntryType[] = [
   decisionType,
-  earlierDecision(2, AtomicAmount),
+  earlierDecision(2, {
+    ...decisionMembers,
+    basis: earlierBasis,
+    amount_atomic: Type.Optional(AtomicAmount),
+  }),
   {
-    ...earlierDecision(1, SafeCount),
+    ...earlierDecision(1, {
+      ...{ outcome, action_ref, timestamp_ms },
+      basis: earlierBasis,
+      ...membersAfterBasis,
+      amount_atomic: Type.Optional(SafeCount),
+    }),
     watch: followSessions, // it follows the decisions of sessions, whatever their version
     row_form: 3, // since a row names the newest permit of an act, and every decision of a session is followed
   },

@@ -224,8 +224,9 @@ describe('a hold', () => {
     await expire?.({});
     assert.equal((await read(short.hold_id)).json.state, 'held', 'not before its time');
     served.running.clock.pass(3_600_001);
+    const hold = `"hold_id":"${String(short.hold_id)}"`;
     assert.deepEqual(problem(await resolve(short.hold_id)), [409, 'hold_resolved', 'hold_id']);
-    await expire?.({});
+    assert.deepEqual(await expire?.({}), { expired: { live: 0, sandbox: 1 } });
     const ended = (await read(short.hold_id)).json;
     assert.deepEqual(
       [ended.state, ended.outcome, ended.resolution.action],
@@ -235,9 +236,11 @@ describe('a hold', () => {
     assert.deepEqual(decision_receipt.reasons, ['hold_expired']);
     assert.equal(decision_receipt.tenant_ref, short.receipt.tenant_ref);
     assert.equal((await read(long.hold_id)).json.state, 'held', 'its policy gives it seven days');
-    const size = served.log().size();
-    await expire?.({});
-    assert.equal(served.log().size(), size, 'a hold expires once');
+    assert.deepEqual(await expire?.({}), { expired: { live: 0, sandbox: 0 } }, 'once');
+    const resolutions = Array.from({ length: served.log().size() }, (_, index) =>
+      String(served.log().entry(index)),
+    ).filter((text) => text.includes('"type":"gate.hold_resolution.') && text.includes(hold));
+    assert.equal(resolutions.length, 1);
   });
 
   it('with a message is asked about by its id only', async () => {
