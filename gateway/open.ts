@@ -215,6 +215,7 @@ async function open(
   const subscriptions = new Subscriptions(store, box, now);
   const statics = new StaticFiles();
   const frame: PageFrame = {
+    base_url,
     asset: (name) => addressOf(name, statics.get(name)?.sha256),
     menu: () => plugged.menu,
   };

@@ -125,14 +125,20 @@ export function filledPath({ canonical }: CompiledRoute, params: unknown): strin
  * Pages, and links to them, come with parameters that other sites add; log reads are defined by C2SP, which allows any
  * query (gateway/API.md §4.1).
  */
-export function takesAnyQuery({ tag, budget, responses }: Route): boolean {
-  return (
-    tag === 'Pages' ||
-    budget === 'log' ||
-    Object.entries(responses).some(
-      ([status, { type, page }]) => status === '302' || type === HTML || page !== undefined,
-    )
-  );
+export function takesAnyQuery(route: Route): boolean {
+  return isPage(route) || route.budget === 'log' || Object.hasOwn(route.responses, '302');
+}
+
+/** Whether a browser gets a page from the route. */
+export const isPage = ({ tag, responses }: Route): boolean =>
+  tag === 'Pages' ||
+  Object.values(responses).some(({ type, page }) => type === HTML || page !== undefined);
+
+/** Whether a path that no route has lies beside routes of the API: none of its first segment answers with a page. */
+export function isApiPath(routes: readonly Route[], path: string): boolean {
+  const first = path.split('/', 2)[1] ?? '';
+  const beside = routes.filter((route) => route.path.split('/', 2)[1] === first);
+  return beside.length > 0 && !beside.some((route) => isPage(route));
 }
 
 function compileRoute(route: Route): CompiledRoute {

@@ -2,10 +2,11 @@
 // match, authenticate, rate-limit, body and idempotency.
 
 import type { Middleware } from 'koa';
-import { ApiError } from '../../plugins/contract/index.ts';
+import { ApiError, sendPage } from '../../plugins/contract/index.ts';
 import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { AppendingRequest } from './append.ts';
+import { isApiPath, isPage } from './dispatch.ts';
 import { finishBody } from './json-answer.ts';
 import { ownerOf } from '../host/plugin-error.ts';
 import { apiError, envelope, problemHeaders } from './problems.ts';
@@ -28,6 +29,7 @@ const POLICY = [
   "script-src 'self'",
   "style-src 'self'",
   "img-src 'self' data:",
+  "manifest-src 'self'",
   "font-src 'self'",
   "connect-src 'self'",
   "form-action 'self'",
@@ -100,12 +102,12 @@ export async function errors(ctx: RequestContext, next: Next): Promise<void> {
     } catch (defect) {
       // The error has a header or member that cannot be sent, or the route's own error form threw.
       const cause = new Error('an error could not be answered', { cause: defect });
-      answerError(ctx, apiError(cause, problems));
+      answerError(ctx, apiError(cause, problems), undefined, false);
     }
   }
 }
 
-function answerError(ctx: RequestContext, error: ApiError, route?: Route): void {
+function answerError(ctx: RequestContext, error: ApiError, route?: Route, pages = true): void {
   const { request_id, gateway, matched } = ctx.state;
   const status = gateway.problems.statusOf(error.code);
   // Readiness probes ask every few seconds; their 503 is an answer, not a failure.
@@ -120,6 +122,11 @@ function answerError(ctx: RequestContext, error: ApiError, route?: Route): void 
   ctx.remove('ETag');
   ctx.set('Cache-Control', 'no-store');
   const enveloped = envelope(error, status, request_id);
+  if (pages && wantsPage(ctx)) {
+    ctx.vary('Accept');
+    sendPage(ctx, gateway.page('error', { title: titleOf(status), status, ...enveloped.error }));
+    return;
+  }
   const own = route?.problem?.({ status, ...enveloped.error });
   if (own === undefined) {
     ctx.body = JSON.stringify(enveloped);
@@ -128,6 +135,28 @@ function answerError(ctx: RequestContext, error: ApiError, route?: Route): void 
     ctx.body = Buffer.from(own.body);
   }
 }
+
+/**
+ * Whether an error is answered with a page: a GET whose Accept prefers HTML, for a page or for a path that no route of
+ * the API has (gateway/API.md §4.1). All other errors are envelopes.
+ */
+function wantsPage(ctx: RequestContext): boolean {
+  if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return false;
+  const { matched, gateway } = ctx.state;
+  const page = matched === null ? !isApiPath(gateway.routes(), ctx.path) : isPage(matched.route);
+  return page && ctx.accepts('json', 'html') === 'html';
+}
+
+const TITLES: Readonly<Record<number, string>> = {
+  400: 'This address has a mistake in it',
+  401: 'A key is needed',
+  403: 'Not for this key',
+  404: 'There is nothing here',
+  429: 'Too many requests',
+};
+
+const titleOf = (status: number): string =>
+  TITLES[status] ?? (status < 500 ? 'This request was refused' : 'The service could not answer');
 
 const EXPOSED = 'X-Request-Id, Link, RateLimit, RateLimit-Policy, Retry-After';
 

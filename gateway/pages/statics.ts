@@ -13,9 +13,12 @@ export interface StaticFile {
 
 const TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
+  ico: 'image/x-icon',
   js: 'text/javascript; charset=utf-8',
+  png: 'image/png',
   svg: 'image/svg+xml',
   txt: 'text/plain; charset=utf-8',
+  webmanifest: 'application/manifest+json',
 };
 
 /** The root of the package, or dist/ when the gateway runs from there. */

@@ -17,6 +17,10 @@ export interface ViewFrame {
   readonly description?: string;
   /** Client scripts of the page, by their names under `/static/`. */
   readonly scripts?: readonly string[];
+  /** Name of the web app manifest under `/static/`, for a page that can be installed. */
+  readonly manifest?: string;
+  /** Address of the picture in previews of links to the page; the common one unless given. */
+  readonly image?: string;
   /** Style sheets beside the common one, by their names under `/static/`. */
   readonly styles?: readonly string[];
   /** Path of the page, which the menu marks. */
@@ -33,6 +37,8 @@ export type RenderPage = (
 
 /** What the frame of each page asks for when it is rendered. */
 export interface PageFrame {
+  /** Address of the service, without a slash at the end. */
+  readonly base_url: string;
   /** The address of a static file. */
   asset(name: string): string;
   /** The pages of plugins in the menu. */
@@ -62,6 +68,7 @@ export function openViews(frame: PageFrame, folder: URL = OWN): RenderPage {
       ...data,
       ...SHARED,
       asset: (name: string) => frame.asset(name),
+      origin: frame.base_url,
       menu: frame.menu(),
     });
 }

@@ -9,7 +9,7 @@ import { cryptoRoutes } from './crypto.ts';
 import { KIT_TYPES } from './kit-document.ts';
 import { kitRoutes } from './kit.ts';
 import { logRoutes } from './log.ts';
-import { pageRoutes, staticRoutes } from './pages.ts';
+import { pageRoutes, rootFileRoutes, staticRoutes } from './pages.ts';
 import { platformRoutes } from './platform.ts';
 import { proofRoutes } from './proofs.ts';
 import { proofDownloadRoute, receiptRoutes } from './receipts.ts';
@@ -30,6 +30,7 @@ export function gatewayRoutes(gateway: Gateway): readonly Route[] {
     ...platformRoutes(gateway),
     ...subscriptionRoutes(gateway),
     ...pageRoutes(gateway),
+    ...rootFileRoutes(gateway),
     ...staticRoutes(gateway),
   ];
 }

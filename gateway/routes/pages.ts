@@ -62,6 +62,32 @@ const SUMMARIES: Readonly<Record<string, string>> = {
 
 const VERSION = Type.Object({ v: Type.Optional(Type.String({ pattern: '^[0-9a-f]{16}$' })) });
 
+/** Files that browsers look for at the root, and their names under /static/. */
+const AT_ROOT: readonly (readonly [path: string, name: string, summary: string])[] = [
+  ['/sw.js', 'sw-page.js', 'The service worker that keeps /verify for use without a connection'],
+  ['/favicon.ico', 'favicon.ico', 'The icon of the pages'],
+];
+
+/** The files of `AT_ROOT` that this build has. */
+export function rootFileRoutes({ statics }: Gateway): readonly Route[] {
+  return AT_ROOT.flatMap(([path, name, summary]) => {
+    const file = statics.get(name);
+    if (file === undefined) return [];
+    const { bytes, type, sha256 } = file;
+    return route({
+      ...{ method: 'GET', path, tag: 'Pages', summary, access: 'read' },
+      responses: {
+        200: { description: 'The file.', type },
+        304: { description: 'As before.' },
+      },
+      handle(ctx) {
+        ctx.set('Cache-Control', 'no-cache');
+        sendBytes(ctx, bytes, type, `"${sha256}"`);
+      },
+    });
+  });
+}
+
 /** One route for each file under /static/, so that the OpenAPI document lists them. */
 export function staticRoutes({ statics }: Gateway): readonly Route[] {
   return [...statics].map(([name, { bytes, type, sha256 }]) =>

@@ -119,7 +119,11 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
         const scripts = ['verify-page.js'];
         const partner =
           query.partner === undefined ? null : gateway.plugged().partner(query.partner);
-        const data = { title, scripts, here: '/verify', entry_id, log, partner };
+        const manifest = 'verify.webmanifest';
+        const description =
+          'Checks receipts, absence documents and exports of the log in your browser, also offline.';
+        const frame = { title, description, scripts, manifest, here: '/verify' };
+        const data = { ...frame, entry_id, log, partner };
         sendPage(ctx, gateway.page('verify', data));
       },
     }),
@@ -141,13 +145,7 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
         ctx.set('Cache-Control', 'no-store');
         ctx.vary('Accept');
         const asPage = ctx.accepts('json', 'html') === 'html';
-        const find = asPage ? findEntry : entryNamed;
-        const entry = find(gateway, kindsOf(query.log, caller), params.entry_id);
-        if (entry === null) {
-          ctx.status = 404;
-          sendPage(ctx, gateway.page('no-receipt', { title: 'No such receipt', ...params }));
-          return;
-        }
+        const entry = entryNamed(gateway, kindsOf(query.log, caller), params.entry_id);
         const { log, index } = entry;
         const { receipt, place } = await shownReceipt(gateway, entry, caller);
         if (asPage) {

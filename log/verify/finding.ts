@@ -53,6 +53,8 @@ export interface Finding {
    * Set together with `valid: false` if the kit is too old to decide, and no check shows that the document is wrong.
    */
   readonly untold?: true;
+  /** Set for a document of a sandbox log, which proves nothing about real decisions (gateway/API.md §3.3). */
+  readonly sandbox?: true;
   /** The verdict of an absence document; else `VALID` or `INVALID`. */
   readonly verdict: string;
   /** One sentence without its period: what the document proves, or what is wrong with it. */

@@ -52,6 +52,60 @@ pagesSuite('/verify', (sight) => {
     await page.context().close();
   });
 
+  it('forgets the verdict when the input changes, and takes what is dropped anywhere', async () => {
+    const page = await openReady(sight());
+    assert.equal(await verdictAfter(page, () => page.click('#example')), 'VALID');
+    await page.press('#thing', 'End');
+    await page.keyboard.type(' ');
+    assert.equal(await page.locator('#result [data-verdict]').count(), 0);
+    assert.match((await page.textContent('#result')) ?? '', /has changed/);
+    assert.equal(await verdictAfter(page, () => page.click('#changed')), 'INVALID');
+    await page.click('summary');
+    await page.fill('#from', '1');
+    assert.equal(await page.locator('#result [data-verdict]').count(), 0);
+    await page.fill('#from', '');
+    const { json } = await sight().running.post(
+      '/api/v1/restraint',
+      { decision_reason: 'no consent', action_not_taken: 'payment' },
+      { key: sight().running.sandbox, headers: { Prefer: 'wait=20' } },
+    );
+    const dropped = await verdictAfter(page, () =>
+      page.evaluate((text) => {
+        const dataTransfer = new DataTransfer();
+        dataTransfer.items.add(new File([text], 'receipt.json'));
+        document
+          .querySelector('h1')
+          ?.dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }));
+      }, JSON.stringify(json.receipt)),
+    );
+    assert.equal(dropped, 'VALID');
+    assert.match((await page.textContent('#result [data-sandbox]')) ?? '', /SANDBOX.*test log/);
+    assert.equal(await page.locator('#result .verdict.good').count(), 0);
+    await accessible(page);
+    await picture(page, 'verify-sandbox');
+    calm(page);
+    await page.context().close();
+  });
+
+  it('opens without a connection once it was visited', async () => {
+    const first = await openReady(sight());
+    await first.waitForSelector('html[data-kept]');
+    await first.evaluate(async () => {
+      await navigator.serviceWorker.ready;
+    });
+    const manifest = await first.getAttribute('link[rel=manifest]', 'href');
+    assert.equal((await sight().running.get(manifest ?? '')).json.start_url, '/verify');
+    await first.close();
+    const context = sight().browser.contexts().at(-1) ?? (await sight().browser.newContext());
+    await context.setOffline(true);
+    const page = await context.newPage();
+    await page.goto('/verify');
+    await page.waitForSelector('html[data-ready]');
+    assert.match((await page.textContent('[data-kit-state]')) ?? '', /does not answer/);
+    assert.equal(await verdictAfter(page, () => page.click('#example')), 'VALID');
+    await context.close();
+  });
+
   it('says without JavaScript how to check', async () => {
     const page = await sight().open('/verify?entry_id=abc', { javaScriptEnabled: false });
     assert.match((await page.textContent('noscript, main')) ?? '', /actlog verify/);

@@ -32,7 +32,7 @@ describe('actlog serve, and what works beside it', function () {
       assert.match(stdout, / {2}ok +inclusion +entry \d+ of \d+/);
       assert.match(stdout, / {2}not shown +cosignatures/);
       assert.match(stdout, /^VALID: the log signed this entry, and it is in the tree of/m);
-      assert.match(stdout, /^trust: .*kit\.json \(policy_source: operator\)$/m);
+      assert.match(stdout, /^ {2}trust +.*kit\.json \(policy_source: operator\)$/m);
     });
 
     it('refuses a receipt that was changed, and names the check', async () => {

@@ -123,7 +123,8 @@ async function verifyKit(
   const trusts = await Promise.all(origins.map((origin) => trustOf(kit, origin, options)));
   const pinned = options.kit ?? options.url;
   const compared = pinned === undefined ? null : (await readKit(options, address)).kit;
-  return print('kit', await checkKit(kit.kit, trusts, compared), kit, null, options);
+  const about = { kind: 'kit', title: 'an offline verification kit' };
+  return print(about, await checkKit(kit.kit, trusts, compared), kit, null, options);
 }
 
 /** Of a witness about several surfaces, the documents that the question is about; all of them with --as-asked. */
@@ -184,8 +185,9 @@ async function checkOne(
   options: VerifyOptions,
   by: readonly Verifier[],
 ): Promise<number> {
-  const { checkDocument, isUnanswerable, logOfDocument, originsOf, STRANGE_LOG, Unanswerable } =
+  const { checkDocument, isUnanswerable, logOfDocument, originsOf, STRANGE_LOG } =
     await import('../../plugins/verifiers.ts');
+  const { titleOfDocument, Unanswerable } = await import('../../plugins/verifiers.ts');
   const { trustOf } = await import('../verify/trust.ts');
   const { native } = await import('../../log/index.ts');
   try {
@@ -210,13 +212,8 @@ async function checkOne(
       ...(receipt === undefined ? {} : { receipt: await readFile(receipt, 'utf8') }),
       ...(question === undefined ? {} : { question }),
     };
-    return await print(
-      shown.kind,
-      await checkDocument(shown, trust, asked, by),
-      kit,
-      trust,
-      options,
-    );
+    const about = { kind: shown.kind, title: titleOfDocument(shown, by) };
+    return await print(about, await checkDocument(shown, trust, asked, by), kit, trust, options);
   } catch (error) {
     if (!isUnanswerable(error)) throw error;
     throw new CommandError(`${error.message}${hintOf(error.needs, shown)}`, EXIT.unknown);
@@ -289,18 +286,18 @@ function keyOf(text: string): ChainKey {
 }
 
 async function print(
-  kind: string,
+  { kind, title }: { readonly kind: string; readonly title: string },
   finding: Finding,
   kit: Kit,
   trust: Trust | null,
   { json }: VerifyOptions,
 ): Promise<number> {
-  const { valid, untold, checks, summary, facts } = finding;
+  const { valid, untold, sandbox, checks, summary, facts } = finding;
   const exit = valid ? EXIT.ok : untold === true ? EXIT.unknown : EXIT.failed;
   const policy_source = trust?.policy_source ?? 'operator';
   if (json === true) {
     const trusted = { kit: kit.source, fetched: kit.fetched, origin: trust?.origin ?? null };
-    const told = untold === true ? { valid, untold } : { valid };
+    const told = { valid, ...(untold === true ? { untold } : {}), ...(sandbox ? { sandbox } : {}) };
     const result = {
       kind,
       ...told,
@@ -312,16 +309,13 @@ async function print(
     console.log(JSON.stringify(result, null, 2));
     return exit;
   }
-  for (const { name, outcome: came, detail } of checks) {
-    console.log(`  ${WORDS[came].padEnd(9)}  ${name.replaceAll('_', ' ').padEnd(13)}  ${detail}`);
-  }
-  console.log(`\n${valid ? 'VALID' : untold === true ? 'UNKNOWN' : 'INVALID'}: ${summary}`);
-  const fetched = kit.fetched ? ', fetched just now: its operator vouches for itself' : '';
-  console.log(`trust: ${kit.source}${fetched} (policy_source: ${policy_source})`);
+  const { certificate, paintFor } = await import('../verify/certificate.ts');
+  const checked = { finding, title, origin: trust?.origin ?? null, kit: kit.source };
+  const { fetched } = kit;
+  const paint = paintFor(process.stdout, process.env);
+  for (const line of certificate({ ...checked, fetched, policy_source }, paint)) console.log(line);
   return exit;
 }
-
-const WORDS = { ok: 'ok', failed: 'FAILED', not_shown: 'not shown' } as const;
 
 interface VectorsOptions {
   readonly suite: string;

@@ -18,10 +18,9 @@ import {
 } from '../../../plugins/verifiers.ts';
 import type { Question, Shown } from '../../../plugins/verifiers.ts';
 import { byId, make, texts } from '../../../plugins/contract/page.ts';
-import { compareWithLast } from './verify/trust.ts';
 import { lineOf, resultOf, severalOf, undecided } from './verify/result.ts';
 import type { Shape } from './verify/result.ts';
-import { findKit, pin, unpin } from './verify/trust.ts';
+import { compareWithLast, findKit, pin, unpin } from './verify/trust.ts';
 import type { FoundKit } from './verify/trust.ts';
 
 /** What a text area shows of a file; more is checked and not shown. */
@@ -54,7 +53,18 @@ function show(...parts: readonly HTMLElement[]): void {
   result.dataset['run'] = String(++runs);
 }
 
+/** Counts the changes of the input, so that a check of an earlier input shows nothing. */
+let edition = 0;
+
+/** Removes the verdict: it is about an input that has changed. */
+function forget(): void {
+  edition += 1;
+  if (result.childElementCount === 0) return;
+  result.replaceChildren(make('p', { class: 'hint' }, 'The input has changed: verify it again.'));
+}
+
 async function verify(): Promise<void> {
+  const current = ++edition;
   const pieces = files ?? [{ name: '', bytes: new TextEncoder().encode(thing.value) }];
   const read = pieces.flatMap(({ name, bytes }) => readPiece(name, bytes));
   // A kit first: what is shown with it is checked with it.
@@ -64,6 +74,7 @@ async function verify(): Promise<void> {
   for (const { name, shown } of [...kits, ...things]) {
     results.push({ name, ...(await resultFor(shown)) });
   }
+  if (current !== edition) return;
   const told = things.length === 0 ? results.slice(-1) : results.slice(kits.length);
   const [only, ...others] = told;
   show(...(others.length === 0 ? (only?.parts ?? []) : severalOf(told)));
@@ -173,8 +184,10 @@ function askedQuestion(): Question | null {
   }
 }
 
+/** A time as milliseconds or as a date; a time of day without a zone is UTC, as everything that this page shows. */
 function instant(text = ''): number {
-  const ms = /^\d+$/.test(text) ? Number(text) : Date.parse(text);
+  const zoned = /[Tt ]\d/.test(text) && !/(?:[Zz]|[+-]\d\d:?\d\d)$/.test(text) ? `${text}Z` : text;
+  const ms = /^\d+$/.test(text) ? Number(text) : Date.parse(zoned);
   if (Number.isNaN(ms)) throw new Error('no time');
   return ms;
 }
@@ -245,17 +258,59 @@ async function take(chosen: FileList | null | undefined): Promise<void> {
   await verify();
 }
 
+/** An example to check: the receipt of the kit itself, which this browser has also without a connection. */
+async function example(change: (text: string) => string): Promise<void> {
+  const receipt = found.pinned?.kit.receipt ?? null;
+  if (receipt === null) {
+    show(undecided('There is no kit to take an example from: the service does not answer.'));
+    return;
+  }
+  files = null;
+  thing.value = change(JSON.stringify(receipt, null, 2));
+  await verify();
+  result.scrollIntoView({ block: 'nearest' });
+}
+
+/** Changes the last character of the first 64 hex digits, such as those of a hash that the log signed. */
+const changed = (text: string): string =>
+  text.replace(/[0-9a-f]{64}/, (hash) => hash.slice(0, -1) + (hash.endsWith('0') ? '1' : '0'));
+
 form.addEventListener('submit', (event) => {
   event.preventDefault();
   void verify();
 });
-thing.addEventListener('input', () => (files = null));
+form.addEventListener('input', ({ target }) => {
+  if (target === file) return;
+  if (target === thing) files = null;
+  forget();
+});
 file.addEventListener('change', () => void take(file.files).then(() => (file.value = '')));
-form.addEventListener('dragover', (event) => event.preventDefault());
-form.addEventListener('drop', (event) => {
-  if (event.dataTransfer?.files.length === 0) return;
+byId('example', HTMLButtonElement).addEventListener('click', () => void example((text) => text));
+byId('changed', HTMLButtonElement).addEventListener('click', () => void example(changed));
+// Files may be dropped anywhere on the page; the browser would leave it to show them.
+for (const kind of ['dragenter', 'dragover']) {
+  document.addEventListener(kind, (event) => {
+    event.preventDefault();
+    document.documentElement.classList.add('dropping');
+  });
+}
+document.addEventListener('dragleave', ({ relatedTarget }) => {
+  if (relatedTarget === null) document.documentElement.classList.remove('dropping');
+});
+document.addEventListener('drop', (event) => {
   event.preventDefault();
-  void take(event.dataTransfer?.files);
+  document.documentElement.classList.remove('dropping');
+  const { dataTransfer } = event;
+  if (dataTransfer === null) return;
+  if (dataTransfer.files.length > 0) {
+    void take(dataTransfer.files);
+    return;
+  }
+  const text = dataTransfer.getData('text/plain');
+  if (text === '') return;
+  files = null;
+  thing.value = text;
+  void verify();
 });
 byId('unpin', HTMLButtonElement).addEventListener('click', () => {
   unpin();
@@ -268,5 +323,12 @@ async function start(): Promise<void> {
   document.documentElement.dataset['ready'] = 'true';
 }
 
+// Keeps the page for use without a connection. A browser that refuses it shows the page from the service.
+if ('serviceWorker' in navigator) {
+  navigator.serviceWorker.register('/sw.js', { scope: '/verify' }).then(
+    () => (document.documentElement.dataset['kept'] = 'true'),
+    () => undefined,
+  );
+}
 await start();
 await lookUp();

@@ -26,6 +26,26 @@ describe('every answer', () => {
     }
   });
 
+  it('is a page for a browser that asks for a page, and an envelope for everything else', async () => {
+    const browser = { headers: { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
+    for (const path of ['/nothing', '/log?log=lve', '/r/nothing', '/log/lve/1', '/guides/x']) {
+      const { status, headers, text } = await running.get(path, browser);
+      assert.ok(status === 404 || status === 400, path);
+      assert.match(headers.get('content-type') ?? '', /^text\/html/, path);
+      assert.match(headers.get('vary') ?? '', /Accept/, path);
+      assert.match(text, /<h1>[^]*action="\/log"/, path);
+      const plain = await running.get(path);
+      assert.match(plain.headers.get('content-type') ?? '', /^application\/json/, path);
+    }
+    for (const path of ['/api/v1/nothing', '/export/nothing', '/status.json?x=1', '/notes/x']) {
+      const { status, headers } = await running.get(path, browser);
+      assert.ok(status >= 400, path);
+      assert.match(headers.get('content-type') ?? '', /^application\/json/, path);
+    }
+    const written = await running.ask('POST', '/nothing', browser);
+    assert.match(written.headers.get('content-type') ?? '', /^application\/json/);
+  });
+
   it('says 405 with Allow', async () => {
     const answer = await running.ask('DELETE', '/notes/total');
     assert.equal(codeOf(answer, 405), 'method_not_allowed');

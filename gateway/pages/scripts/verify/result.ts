@@ -12,19 +12,28 @@ const WORDS = {
   not_shown: ['Not shown', 'warn-word'],
 } as const;
 
-/** The whole result, to stand in the page. */
+/** What the banner says of a document of a sandbox log. */
+const SANDBOX = ' This document is of a test log. It proves nothing about a real decision.';
+
+const wordsOf = (verdict: string): string =>
+  verdict.slice(0, 1) + verdict.slice(1).toLowerCase().replaceAll('_', ' ');
+
+/** The whole result, as the page shows it. */
 export function resultOf(what: string, finding: Finding): HTMLElement[] {
   const { valid, verdict, summary, checks, not_proven, way, moments, statement } = finding;
-  const tone = valid
-    ? verdict.startsWith('UNDER') || verdict === 'UNDECLARED'
-      ? 'unknown'
-      : 'good'
-    : 'bad';
+  const test = finding.sandbox === true;
+  const weak = test || verdict.startsWith('UNDER') || verdict === 'UNDECLARED';
+  const tone = valid ? (weak ? 'unknown' : 'good') : 'bad';
   const parts = [
     make(
       'div',
-      { class: `verdict ${tone}`, 'data-verdict': verdict },
-      make('h2', {}, verdict.slice(0, 1) + verdict.slice(1).toLowerCase()),
+      {
+        class: `verdict ${tone}`,
+        'data-verdict': verdict,
+        ...(test ? { 'data-sandbox': '' } : {}),
+      },
+      ...(test ? [make('p', { class: 'banner' }, make('strong', {}, 'SANDBOX'), SANDBOX)] : []),
+      make('h2', {}, wordsOf(verdict) + (test ? ', in the sandbox' : '')),
       make('p', {}, sentence(summary)),
       make('p', { class: 'hint' }, `Checked in this browser, as ${what}.`),
     ),
