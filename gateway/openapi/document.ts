@@ -11,6 +11,7 @@ import { parametersOf } from './parameters.ts';
 import { inOrder, SchemaComponents } from './schemas.ts';
 import { share } from './share.ts';
 import { webhookParameters, webhooksOf } from './webhooks.ts';
+import { isVisitorRoute } from '../host/visitors.ts';
 import { rolesOf } from '../http/roles.ts';
 import { compileUnknown } from '../http/unknown-members.ts';
 
@@ -132,7 +133,7 @@ function operation(route: Route, path: string, components: SchemaComponents): Js
     summary: route.summary,
     ...(description === '' ? {} : { description }),
     ...(alias ? { 'x-canonical-path': route.path } : {}),
-    security: needsKey ? keyed : [{}, ...keyed],
+    security: needsKey ? keyed : isVisitorRoute(route) ? [{}] : [{}, ...keyed],
     'x-roles': [...rolesOf(route)],
     ...(parameters.length === 0 ? {} : { parameters }),
     ...requestBody(route, components),

@@ -8,6 +8,7 @@ import { ApiError, pageRoute } from '../../plugins/contract/index.ts';
 import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { openApi } from '../openapi/document.ts';
+import { snippetsOf } from '../openapi/snippets.ts';
 
 /** One operation as the views show it. */
 interface Operation {
@@ -41,14 +42,14 @@ export function docsRoutes(gateway: Gateway): readonly Route[] {
         errors: ['resource_missing'],
       },
       (ctx) => {
-        const { operations, components } = documented();
+        const { operations, document } = documented();
         const operation = operations.find(({ id }) => id === ctx.state.params.operation);
         if (operation === undefined) {
           throw new ApiError('resource_missing', 'there is no such operation', {
             param: 'operation',
           });
         }
-        return gateway.page('operation', operationPage(operation, components, gateway.base_url));
+        return gateway.page('operation', operationPage(operation, document));
       },
     ),
   ];
@@ -56,14 +57,14 @@ export function docsRoutes(gateway: Gateway): readonly Route[] {
 
 interface Documented {
   readonly operations: readonly Operation[];
-  readonly components: JsonObject;
+  readonly document: JsonObject;
 }
 
 /** Reads the OpenAPI document. The routes do not change while the service runs, so this is done once. */
 function documentedBy(gateway: Gateway): Documented {
   const { base_url, types } = gateway;
-  const { paths, components } = openApi({ base_url, routes: gateway.routes(), types });
-  const operations = Object.entries(paths as JsonObject).flatMap(([path, item]) =>
+  const document = openApi({ base_url, routes: gateway.routes(), types });
+  const operations = Object.entries(document['paths'] as JsonObject).flatMap(([path, item]) =>
     Object.entries(item as JsonObject).map(([method, value]) => {
       const declared = value as JsonObject;
       const [tag = ''] = declared['tags'] as readonly string[];
@@ -72,12 +73,13 @@ function documentedBy(gateway: Gateway): Documented {
       return { id: operationId ?? '', method: method.toUpperCase(), ...shown };
     }),
   );
-  return { operations, components: components as JsonObject };
+  return { operations, document };
 }
 
 type View = { readonly title: string } & Readonly<Record<string, unknown>>;
 
-function operationPage({ declared, ...operation }: Operation, all: JsonObject, base: string): View {
+function operationPage({ declared, ...operation }: Operation, document: JsonObject): View {
+  const all = document['components'] as JsonObject;
   const { method, path } = operation;
   const { description, security } = declared;
   const keys = security as readonly JsonObject[];
@@ -103,7 +105,7 @@ function operationPage({ declared, ...operation }: Operation, all: JsonObject, b
     body: body.type === null ? null : body,
     answers,
     schemas: named.map((name) => ({ name, text: pretty(schemas[name] ?? null) })),
-    curl: curlOf(method, `${base}${path}`, body.example),
+    snippets: snippetsOf(document, method.toLowerCase(), path),
   };
 }
 
@@ -162,16 +164,6 @@ function referred(from: readonly Json[], schemas: JsonObject): readonly string[]
   };
   from.forEach((value) => walk(value));
   return [...names];
-}
-
-function curlOf(method: string, url: string, example: string): string {
-  const lines = [`curl -s ${method === 'GET' ? '' : `-X ${method} `}'${url}'`];
-  lines.push(`-H "X-API-Key: $ACTLOG_KEY"`);
-  if (example !== '') {
-    lines.push(`-H 'Content-Type: application/json'`);
-    lines.push(`-d '${JSON.stringify(JSON.parse(example)).replaceAll("'", "'\\''")}'`);
-  }
-  return lines.join(' \\\n  ');
 }
 
 const listOf = (value: Json | undefined): readonly JsonObject[] =>

@@ -34,7 +34,7 @@ export type LogKind = 'live' | 'sandbox';
 /** Settings of a client. */
 export interface ClientOptions {
   /** The API key; without one the client is the anonymous caller. */
-  readonly key?: string;
+  readonly key?: string | undefined;
   /** The offline kit that the caller keeps. Its logs and keys are pinned. */
   readonly kit?: JsonObject;
   /**

@@ -3,7 +3,7 @@
 import type { paths } from './paths.ts';
 
 /** HTTP methods of operations that the client sends. */
-export type Method = 'GET' | 'POST';
+export type Method = 'GET' | 'POST' | 'DELETE';
 
 type MethodKey<M extends Method> = Lowercase<M>;
 

@@ -33,7 +33,7 @@ export type Query = Readonly<Record<string, string | number | boolean | undefine
 
 /** A request of one operation. */
 export interface Sent extends CallOptions {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'DELETE';
   /** The path, with its parameters filled in. */
   readonly path: string;
   readonly query?: Query | undefined;
@@ -61,7 +61,7 @@ export async function send(sending: Sending, sent: Sent): Promise<string> {
   }
   const headers = new Headers({ accept: 'application/json, text/plain;q=0.9' });
   if (sending.key !== undefined) headers.set('x-api-key', sending.key);
-  const isRepeatable = method === 'GET' || path !== WITHOUT_KEY;
+  const isRepeatable = method !== 'POST' || path !== WITHOUT_KEY;
   const init: RequestInit = { method, headers };
   if (method === 'POST') {
     if (isRepeatable) headers.set('idempotency-key', sent.idempotencyKey ?? crypto.randomUUID());
