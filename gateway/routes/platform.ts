@@ -5,7 +5,7 @@ import { hash } from 'node:crypto';
 import { Type } from 'typebox';
 import { toBase64 } from '../../log/index.ts';
 import type { Log } from '../../log/index.ts';
-import { ApiError, route } from '../../plugins/contract/index.ts';
+import { ApiError, ownEntities, route } from '../../plugins/contract/index.ts';
 import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { degradedOf, witnessesOf, statusOf } from './health.ts';
@@ -121,6 +121,10 @@ const KeyMetadata = Type.Object(
       description:
         'The scopes with which the key was issued. They are recorded and not enforced: the role decides what a key ' +
         'may do. A plugin may require a scope.',
+    }),
+    entities: Type.Array(Type.String(), {
+      description:
+        'Entities that the tenant has claimed for itself, by name, two at most: one alone is the default of requests.',
     }),
     verify_url: uri,
   },
@@ -251,8 +255,10 @@ export function platformRoutes(gateway: Gateway): readonly Route[] {
       access: 'key',
       roles: ['carrier', 'insured'],
       responses: { 200: { description: 'The key.', schema: KeyMetadata } },
-      handle(ctx) {
-        const { role, sandbox, tenant, tenant_ref, key_id, scopes } = ctx.state.caller;
+      async handle(ctx) {
+        const { caller } = ctx.state;
+        const { role, sandbox, tenant, tenant_ref, key_id, scopes } = caller;
+        const entities = await ownEntities(gateway.logs[caller.kind], tenant_ref);
         const verify_url = `${base_url}/verify`;
         ctx.set('Cache-Control', 'no-store');
         ctx.body = {
@@ -264,6 +270,7 @@ export function platformRoutes(gateway: Gateway): readonly Route[] {
           tenant_ref,
           key_id,
           scopes,
+          entities,
           verify_url,
         };
       },

@@ -17,7 +17,10 @@ const BEHIND_INSURED = `${INSURED_ENTITY}~`;
  * Up to two of the entities that a tenant claimed for itself, ordered by name. Entities of its insured are left out,
  * because they are never the default of a request.
  */
-export async function ownEntities(log: LogView, tenant_ref: string): Promise<readonly string[]> {
+export async function ownEntities(
+  log: Pick<LogView, 'entitiesOf'>,
+  tenant_ref: string,
+): Promise<readonly string[]> {
   const first = await log.entitiesOf(tenant_ref, 2);
   const own = first.filter((entity) => !entity.startsWith(INSURED_ENTITY));
   if (own.length === first.length) return own;

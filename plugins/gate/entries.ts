@@ -40,6 +40,14 @@ export const gateErrors = errorsOf({
     status: 409,
     sentence: 'The policy of the tenant or a hold of the act prevents the permit.',
   },
+  permit_not_used: {
+    status: 409,
+    sentence: 'The permit was not used, so its act has no result.',
+  },
+  result_exists: {
+    status: 409,
+    sentence: 'The result of the act was logged before.',
+  },
   receipt_required: {
     status: 428,
     sentence: 'The act needs the receipt of a valid, unused permit.',

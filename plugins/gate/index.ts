@@ -25,6 +25,7 @@ import { permitOf, permitRoute, permitUse } from './permit.ts';
 import type { Permit, PermitQuestion, PermitUse } from './permit.ts';
 import { policyRoutes } from './policy-routes.ts';
 import { classifyEvaluator, decisionEvaluator } from './replay.ts';
+import { resultRoutes, resultType, unaskedType } from './results.ts';
 import { gateRoutes } from './routes.ts';
 import type { BindHold } from './routes.ts';
 
@@ -73,7 +74,10 @@ export default definePlugin<GateApi>({
   title: 'Execute gate',
   requires: ['classify', 'restraint', 'pdtr'],
   errors: gateErrors,
-  types: [decisionType, policyType, resolutionType, useType, carried, ...earlierTypes],
+  types: [
+    ...[decisionType, policyType, resolutionType, useType, resultType, unaskedType],
+    ...[carried, ...earlierTypes],
+  ],
   carry,
   settings: Type.Object({
     GATE_TIMEOUT_MS: Type.Optional(
@@ -107,6 +111,7 @@ export default definePlugin<GateApi>({
         ...policyRoutes(host),
         ...holdRoutes(host),
         permitRoute(host),
+        ...resultRoutes(host),
       ],
       jobs: [expiryJob(host)],
       api: {

@@ -115,13 +115,18 @@ export interface PermitUse {
   readonly check: NonNullable<GroupOptions['check']>;
 }
 
+/** A permit that a receipt names, used or not, and the log that has its row. */
+interface NamedPermit {
+  readonly permit: Permit;
+  readonly holder: LogView;
+}
+
 /**
- * The permit that a receipt names, unused and fresh as of now.
+ * The permit that a receipt names, whatever became of it, of a caller that knows its secret.
  *
  * @throws PermitRefused
  */
-export function permitOf(host: PluginHost, question: PermitQuestion): Permit {
-  const newest = host.log(question.kind);
+export function namedPermit(host: PluginHost, question: PermitQuestion): NamedPermit {
   const { log, index } = entryOf(host, question);
   const statement = JSON.parse(log.entry(index) ?? '{}') as JsonObject;
   if (!isDecision(statement['type']) || statement['outcome'] !== 'PERMIT') {
@@ -146,10 +151,20 @@ export function permitOf(host: PluginHost, question: PermitQuestion): Permit {
   if (!opensPermit(statement, question.use_secret ?? disclosedSecret(question.receipt))) {
     throw new PermitRefused('secret');
   }
-  checkUsable((name) => holder.row(name), permit_id, row, host.now());
+  return { permit: { permit_id, ...row }, holder };
+}
+
+/**
+ * The permit that a receipt names, unused and fresh as of now.
+ *
+ * @throws PermitRefused
+ */
+export function permitOf(host: PluginHost, question: PermitQuestion): Permit {
+  const { permit, holder } = namedPermit(host, question);
+  checkUsable((name) => holder.row(name), permit.permit_id, permit, host.now());
   // The log that has it is closed, and its state was not carried: nothing would use the permit up.
-  if (holder !== newest) throw new PermitRefused('foreign_log');
-  return { permit_id, ...row };
+  if (holder !== host.log(question.kind)) throw new PermitRefused('foreign_log');
+  return permit;
 }
 
 /**

@@ -69,6 +69,9 @@ export const actRow = (tenant_ref: string, action_ref: string): string =>
 export const newestPermitRow = (tenant_ref: string, action_ref: string): string =>
   `newest/${tenant_ref}/${action_ref}`;
 
+/** Row of the result of a permitted act, by the entry id of the permit; its value is the entry id of the result. */
+export const resultRow = (permit_id: string): string => `result/${permit_id}`;
+
 /** Reads a row of the gate, as of some point of one log. */
 export type ReadRow = (row: string) => unknown;
 

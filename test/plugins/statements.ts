@@ -237,6 +237,19 @@ export const SAID: readonly (readonly [type: string, members: JsonObject, senten
     `The permit ${ID} was used up by the layer require-receipt.`,
   ],
   [
+    'gate.permit_result.v1',
+    { permit_id: ID, permit_use_id: ID, action_ref: HASH, status: 'completed' },
+    `The tenant states of the act of the permit ${ID}: it was done.`,
+  ],
+  [
+    'gate.unasked.v1',
+    {
+      ...{ action_ref: HASH, timestamp_ms: MS, reason: 'gate_unreachable' },
+      ...{ entity: 'acme', surface: 'policy_bind', surface_declared: true },
+    },
+    'The tenant states that it did an act of entity acme on surface policy_bind without asking the gate, which it could not reach.',
+  ],
+  [
     'absence.witness.v1',
     { ...SUBJECT, verdict: 'ABSENT', checkpoint_size: 9, document_sha256: HASH },
     'A witness found no logged act of entity acme on surface policy_bind from 2026-01-31T08:30:00Z to 2026-01-31T09:30:00Z; verdict ABSENT.',

@@ -78,6 +78,7 @@ describe('gateway/routes/platform', () => {
       sandbox: false,
       tenant_id: 'first',
       scopes: [],
+      entities: [],
       verify_url: 'http://test.example/verify',
     });
     assert.equal((await served.get('/api/v1/me', served.sandbox)).json()['sandbox'], true);
