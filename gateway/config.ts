@@ -65,6 +65,22 @@ export const SETTINGS = {
     'PostgreSQL database that holds the checkpoint register and the lease in place of CHECKPOINT_DIR, so that a cloned data folder cannot fork the log; `postgres://user:password@host/database`, one for each service.',
     /^postgres(ql)?:\/\/\S+$/,
   ),
+  TILES_URL: text(
+    's3 address',
+    '',
+    'Bucket that the logs are published to, `s3://bucket/prefix`: tiles, bundles and checkpoints as static files under `log/<kind>/<number>/`. Region and credentials are those of the `AWS_*` variables and files that the AWS SDK reads.',
+    /^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[A-Za-z0-9!_.*'()-]+)*\/?$/,
+  ),
+  TILES_ENDPOINT: address(
+    '',
+    'Address of an S3-compatible service other than AWS; it is asked with the bucket in the path.',
+  ),
+  TILES_INTERVAL_MS: integer(
+    1000,
+    10,
+    3_600_000,
+    'How often a new checkpoint is looked for and published to TILES_URL.',
+  ),
   WITNESS_POLICY: text(
     'file',
     '',

@@ -3,6 +3,7 @@
 
 import type { Json, Kind, Log, Register } from '../log/index.ts';
 import type { AnyEntryType, Route, Sentence } from '../plugins/contract/index.ts';
+import type { Uploads } from './tiles/uploads.ts';
 import type { Ground } from './ground.ts';
 import type { Problems } from './http/problems.ts';
 import type { PluginKeys } from './host/plugin-keys.ts';
@@ -28,6 +29,10 @@ export interface Gateway extends Ground {
   /** Null without a witness policy. */
   readonly witnesses: WitnessNetwork | null;
   readonly webhooks: Webhooks;
+  /** The uploads to an object store; null without TILES_URL. */
+  readonly uploads: Uploads | null;
+  /** The newest offline verification kit; makes one if there is none. */
+  kit(): Promise<{ readonly bytes: Buffer; readonly etag: string }>;
   /** The results of the scrub. */
   readonly scrub: Scrub;
   /** The files under `/static/`. */

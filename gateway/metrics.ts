@@ -4,6 +4,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Log } from '../log/index.ts';
 import type { Scrub, Scrubbed } from './scrub.ts';
+import type { Uploads, UploadState } from './tiles/uploads.ts';
 import type { WitnessNetwork } from './witnesses/witness-network.ts';
 import type { WitnessHealth } from './witnesses/witnesses.ts';
 import type { WitnessState } from './witnesses/witness-client.ts';
@@ -99,6 +100,48 @@ export function observeScrub(metrics: Metrics, scrub: Scrub): void {
     return (state.finished_at_ms ?? 0) / 1000;
   });
   gauge('damaged_tables', 'Tables that do not hold.', ({ faults }) => faults.length);
+}
+
+/** Adds the uploads to the object store. */
+export function observeUploads(metrics: Metrics, uploads: Uploads): void {
+  const gauge = (name: string, help: string, read: (state: UploadState) => number): void => {
+    new Gauge({
+      name: `actlog_tiles_${name}`,
+      help,
+      labelNames: ['kind', 'number'],
+      registers: [metrics.registry],
+      collect() {
+        for (const state of uploads.states()) {
+          const { kind, number } = state.log;
+          this.set({ kind, number: String(number) }, read(state));
+        }
+      },
+    });
+  };
+  gauge(
+    'published_entries',
+    'Entries under the newest checkpoint in the object store.',
+    (state) => {
+      return state.size;
+    },
+  );
+  gauge('lag_entries', 'Published entries that the object store lacks.', ({ log, size }) => {
+    return Math.max(0, log.published().size - size);
+  });
+  gauge('lag_seconds', 'How long the object store has lacked the newest checkpoint.', (state) => {
+    const { behind_since_ms } = state;
+    return behind_since_ms === null ? 0 : Math.max(0, uploads.now() - behind_since_ms) / 1000;
+  });
+  gauge('failures', 'Uploads that failed since the start; each was tried again.', (state) => {
+    return state.failures;
+  });
+  gauge(
+    'stopped',
+    'Whether uploads stopped because the object store has another history.',
+    (state) => {
+      return state.stopped ? 1 : 0;
+    },
+  );
 }
 
 /** Adds the witnesses of the logs that have some. */

@@ -37,12 +37,20 @@ import { passphraseOf } from './passphrase.ts';
 import { visitorRoutes } from './host/visitors.ts';
 import { KeyFiles } from './host/key-files.ts';
 import { PluginKeys } from './host/plugin-keys.ts';
-import { observeLogs, observeScrub, observeWitnesses, openMetrics } from './metrics.ts';
+import {
+  observeLogs,
+  observeScrub,
+  observeUploads,
+  observeWitnesses,
+  openMetrics,
+} from './metrics.ts';
 import { externalPlugins } from './host/external-plugins.ts';
 import { erasureRoutes } from './routes/erasure.ts';
 import { GATEWAY_TYPES, gatewayRoutes } from './routes/index.ts';
+import { KitCache } from './routes/kit.ts';
 import { Scrub } from './scrub.ts';
 import { StaticFiles } from './pages/statics.ts';
+import { uploadsOf } from './tiles/uploads.ts';
 import { Counters } from './tenants/counters.ts';
 import { Disclosures } from './tenants/disclosures.ts';
 import { finishErasures } from './tenants/erase.ts';
@@ -206,6 +214,13 @@ async function open(
     { now, logger: options.logger },
   );
   observeScrub(metrics, scrub);
+  const uploads = uploadsOf(config, {
+    logs: () => [...served.live, ...served.sandbox],
+    kit: () => gateway.kit(),
+    now,
+    logger: options.logger,
+  });
+  if (uploads !== null) observeUploads(metrics, uploads);
   const declaring = [WEBHOOK_KEYS, ...plugins];
   const keyFiles = await KeyFiles.open(keyFolder, { passphrase, used: store });
   // What is sealed was sealed with this file, also by a release that did not remember key files.
@@ -246,6 +261,8 @@ async function open(
     webhooks,
     metrics,
     scrub,
+    uploads,
+    kit: () => kits.current(),
     logger,
     statics,
     page: openViews(frame),
@@ -265,6 +282,7 @@ async function open(
     types,
     sentence: sentencesOf(types),
   };
+  const kits = new KitCache(gateway, statics.get('verify.js') ?? null);
   await carryOver(gateway, plugins);
   const plugged: Plugged = setUpPlugins(plugins, gateway, sources);
   const own = [...gatewayRoutes(gateway), ...erasureRoutes(gateway), ...plugged.routes];

@@ -56,6 +56,11 @@ export async function startServer(
     closers.push(() => chores.close());
     const scrubbing = startScrub(gateway.scrub, gateway, gateway.config.SCRUB);
     closers.push(() => scrubbing.close());
+    const { uploads } = gateway;
+    if (uploads !== null) {
+      closers.push(() => uploads.close());
+      await uploads.start();
+    }
     gateway.webhooks.start();
     closers.push(() => gateway.webhooks.close());
     const sweeper = setInterval(() => void sweep(gateway, options.logger), SWEEP_MS);

@@ -80,6 +80,9 @@ export { parseVkey } from './note/note.ts';
 export { parsePolicy } from './note/policy.ts';
 export { countQuorum } from './note/policy.ts';
 export type { CosignerName, Policy, PolicyKey } from './note/policy.ts';
+// Publishing a log as static files, to a folder or a bucket.
+export { forked, isTilesRefused, logMirror, TilePublisher } from './operate/tile-publisher.ts';
+export type { PublishedTiles, StoredPartial, TileStore } from './operate/tile-publisher.ts';
 export { checkCurrent } from './store/manifest.ts';
 export { systemReason } from './store/store.ts';
 export { checkTables, tableFaults } from './store/tables.ts';

@@ -22,6 +22,7 @@ export function componentsOf(gateway: Gateway): readonly Component[] {
       fault: gateway.scrub.fault(),
       vital: false,
     },
+    ...(gateway.uploads?.components(gateway.logs) ?? []),
     ...gateway.plugged().status(),
     ...failedPlugins([live, sandbox]),
   ];

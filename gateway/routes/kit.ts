@@ -98,7 +98,6 @@ interface Found extends Committed {
 
 /** The route of the kit. */
 export function kitRoutes(gateway: Gateway): readonly Route[] {
-  const cache = new KitCache(gateway, gateway.statics.get('verify.js') ?? null);
   const kit = route({
     method: 'GET',
     path: '/export/offline-verify-kit.json',
@@ -111,7 +110,7 @@ export function kitRoutes(gateway: Gateway): readonly Route[] {
     },
     errors: ['log_unavailable'],
     async handle(ctx) {
-      const { bytes, etag } = await cache.current();
+      const { bytes, etag } = await gateway.kit();
       ctx.set('Cache-Control', 'no-cache');
       sendBytes(ctx, bytes, 'application/json', etag);
     },
@@ -136,7 +135,7 @@ const NO_ENTRIES: ReadonlySet<string> = new Set([
  * Caches the newest kit. Concurrent requests share one that is being made. The kit leaves out logs without a checkpoint,
  * so that a log that waits for its witnesses does not prevent the verification of the others.
  */
-class KitCache {
+export class KitCache {
   readonly #gateway: Gateway;
   readonly #verifier: StaticFile | null;
   #committed: Found | null = null;

@@ -107,6 +107,13 @@ export class RightEdge {
     return dirty;
   }
 
+  /** Copies of the partial tiles, changed or not. */
+  partialTiles(): DirtyTile[] {
+    return this.#levels.flatMap(({ n, width, hashes }, level) =>
+      width === 0 ? [] : [{ level, n, hashes: hashes.slice(0, width * HASH_BYTES) }],
+    );
+  }
+
   /** An independent copy. Both return the same tiles from their next `takeDirty`. */
   clone(): RightEdge {
     const edge = new RightEdge();

@@ -1,64 +1,26 @@
 // Logs as static files: what is written, how it goes on after a break, and what refuses to be exported.
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { PublishedTiles } from '../../log/index.ts';
 import { parseCheckpoint } from '../../log/note/checkpoint.ts';
 import type { Mirror } from '../../log/operate/mirror.ts';
 import { exportLog } from '../../tools/export/export-log.ts';
-import type { Exported } from '../../tools/export/export-log.ts';
 import { FolderMirror } from '../../tools/mirror/open.ts';
 import { run } from '../gateway/running.ts';
-import { actlog } from '../support/actlog.ts';
+import { actlog, start } from '../support/actlog.ts';
 import { GrowingTree } from '../support/growing-tree.ts';
+import { grown, TREE_ORIGIN, TreeMirror } from '../support/tree-mirror.ts';
 import { act, DEMO_TYPES } from '../support/demo-types.ts';
 import { openTestLog } from '../support/open-test-log.ts';
 import { serveFiles } from '../support/static-server.ts';
 import { TilesReader } from '../support/tiles-reader.ts';
 
-const ORIGIN = 'log.example/log/live/1';
-
-/** A tree as a mirror. */
-class TreeMirror implements Mirror {
-  readonly name = 'the mirror';
-  readonly tree: GrowingTree;
-  readonly #words: string[];
-  /** Bundles from this one on fail, in whatever order they are asked for. */
-  left = Infinity;
-
-  constructor(tree: GrowingTree, words: string[]) {
-    this.tree = tree;
-    this.#words = words;
-  }
-
-  async checkpoint(): Promise<string> {
-    return this.tree.note();
-  }
-
-  async tile(level: number, n: number, width: number): Promise<Uint8Array> {
-    return this.tree.tile(level, n, width);
-  }
-
-  async bundle(n: number, width: number): Promise<readonly Uint8Array[]> {
-    if (n >= this.left) throw new Error('broken off');
-    return Array.from({ length: width }, (_, i) => {
-      const index = n * 256 + i;
-      return Buffer.from(`${this.#words[index]!} ${String(index)}`);
-    });
-  }
-}
-
-/** A tree that grows, and the mirror of it. */
-function grown(...parts: [count: number, word: string][]): TreeMirror {
-  const tree = new GrowingTree(ORIGIN, 51);
-  const words: string[] = [];
-  for (const [count, word] of parts) {
-    tree.grow(count, word);
-    words.push(...new Array<string>(count).fill(word));
-  }
-  return new TreeMirror(tree, words);
-}
+const ORIGIN = TREE_ORIGIN;
 
 /** Every file under a folder with its content in base64. */
 async function filesOf(folder: string): Promise<Map<string, string>> {
@@ -78,7 +40,7 @@ describe('export of one log', () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  const exported = (mirror: Mirror, vkey?: string): Promise<Exported> =>
+  const exported = (mirror: Mirror, vkey?: string): Promise<PublishedTiles> =>
     exportLog({ mirror, folder, ...(vkey === undefined ? {} : { vkey }) });
   const refused = (mirror: Mirror, reason: RegExp, exit = 1, vkey?: string): Promise<void> =>
     assert.rejects(exported(mirror, vkey), (error: Error & { exit?: number }) => {
@@ -168,7 +130,7 @@ describe('export of one log', () => {
     await refused(mirror, /do not lead to the root of its checkpoint of size 600/);
     assert.equal((await filesOf(folder)).has('checkpoint'), false);
     // What was written of it is not believed either.
-    await refused(grown([600, 'leaf']), /export into a new folder/);
+    await refused(grown([600, 'leaf']), /publish to a new folder or prefix/);
   });
 
   it('is refused when the log was forked since: exit 3, with both notes', async () => {
@@ -280,6 +242,47 @@ describe('actlog export', () => {
       await running.close();
     }
   });
+
+  it('follows a service that grows, through an outage; the copy is monitored like the service', async () => {
+    let running = await run();
+    let server = { url: '', close: async () => {} };
+    const { url, port, data, live } = running;
+    const following = start(['export', '--follow', target, '--from', url, '--interval', '50ms']);
+    let told = '';
+    following.stdout.setEncoding('utf8').on('data', (text: string) => (told += text));
+    following.stderr.setEncoding('utf8').on('data', (text: string) => (told += text));
+    const ended = once(following, 'close');
+    try {
+      const copied = async (): Promise<void> => {
+        await running.post('/api/v1/classify', { message: 'a' }, { key: live });
+        const log = running.gateway.logs.live;
+        const { size } = await log.whenPublished(log.size());
+        const file = join(target, 'log/live/1/checkpoint');
+        for (;;) {
+          const note = await readFile(file, 'utf8').catch(() => '');
+          if (Number(note.split('\n')[1] ?? 0) >= size) return;
+          assert.equal(following.exitCode, null, told);
+          await sleep(20);
+        }
+      };
+      await copied();
+      await copied();
+      await running.close(true);
+      while (!/again in \d+ s/.test(told)) await once(following.stderr, 'data');
+      running = await run({ DATA_DIR: data, PORT: String(port) });
+      await copied();
+      following.kill('SIGTERM');
+      assert.deepEqual(await ended, [0, null], told);
+      server = await serveFiles(target);
+      const state = join(folder, 'state');
+      const watched = await actlog(['monitor', server.url, '--once', '--state', state]);
+      assert.equal(watched.code, 0, watched.stdout + watched.stderr);
+    } finally {
+      following.kill('SIGKILL');
+      await server.close();
+      await running.close();
+    }
+  }).timeout(120_000);
 
   it('exits 4 when nobody answers', async () => {
     const nobody = await actlog([

@@ -1,30 +1,11 @@
-// A log as static files: checkpoint, tiles and bundles of its newest checkpoint. Everything is computed
-// again from the entries while it is written, and the checkpoint comes last: a folder that has one is whole.
-// C2SP tlog-tiles; log/FORMAT.md §1.
+// A log as static files of a folder, once or again and again as it grows.
 
-import {
-  equal,
-  isLogError,
-  leafHash,
-  native,
-  openCheckpoint,
-  parseCheckpoint,
-  RightEdge,
-  TILE_WIDTH,
-} from '../../log/index.ts';
-import {
-  checkConsistency,
-  concat,
-  consistencyPath,
-  encodeBundle,
-  overTiles,
-  parseBundle,
-  splitNote,
-  tilePath,
-  tileWidth,
-} from '../../log/operate.ts';
-import type { Checkpoint, Mirror } from '../../log/operate.ts';
-import { CommandError, EXIT } from '../command-line.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isTilesRefused, TilePublisher } from '../../log/index.ts';
+import type { PublishedTiles } from '../../log/index.ts';
+import type { Mirror } from '../../log/operate.ts';
+import { CommandError, EXIT, isCommandError } from '../command-line.ts';
+import { isMirrorTrouble } from '../mirror/tiled.ts';
 import { StaticFiles } from './static-files.ts';
 
 /** What is exported, and where to. */
@@ -35,182 +16,90 @@ export interface ExportOptions {
   /** Without it the signature of the checkpoint is not looked at. */
   readonly vkey?: string;
   readonly onProgress?: (done: number, size: number) => void;
+  readonly now?: () => number;
 }
 
-/** What came of it. */
-export interface Exported {
-  readonly origin: string;
-  readonly size: number;
-  /** Entries that the mirror was asked for; the others were there from an earlier export. */
-  readonly fetched: number;
+/** One log and its folder. */
+export class LogExport {
+  readonly #publisher: TilePublisher;
+  #searched = false;
+
+  constructor({ mirror, folder, vkey, onProgress, now = Date.now }: ExportOptions) {
+    this.#publisher = new TilePublisher({
+      source: mirror,
+      store: new StaticFiles(folder),
+      reread: true,
+      now,
+      ...(vkey === undefined ? {} : { vkey }),
+      ...(onProgress === undefined ? {} : { onProgress }),
+    });
+  }
+
+  /**
+   * Brings the folder up to the newest checkpoint of the mirror. The first step reads and compares what is there; later
+   * ones continue from it.
+   *
+   * @throws CommandError when the entries do not lead to the signed root; with exit 3 and both notes when
+   *   the checkpoint contradicts the one that the folder has
+   */
+  async step(): Promise<PublishedTiles> {
+    try {
+      return await this.#publisher.step();
+    } catch (error) {
+      if (!isTilesRefused(error)) throw error;
+      const exit = { fork: EXIT.violation, behind: EXIT.trouble, foreign: EXIT.failed };
+      throw new CommandError(error.message, { ...exit, unproven: EXIT.failed }[error.code]);
+    }
+  }
+
+  /** Removes partial tiles and bundles whose full one has been there for an hour. */
+  async removeSuperseded(): Promise<void> {
+    if (!this.#searched) await this.#publisher.findPartials();
+    this.#searched = true;
+    await this.#publisher.removeSuperseded();
+  }
 }
 
-/** Bundles that are read ahead. */
-const AHEAD = 4;
+/** Brings a folder up to the newest checkpoint of a mirror; continues where an earlier run stopped. */
+export const exportLog = (options: ExportOptions): Promise<PublishedTiles> =>
+  new LogExport(options).step();
+
+const FIRST_WAIT_MS = 1000;
+const LONGEST_WAIT_MS = 60_000;
+
+/** How a folder follows its source. */
+export interface FollowOptions {
+  readonly interval_ms: number;
+  readonly signal: AbortSignal;
+  /** Told of each failed round, with the time until the next one. */
+  readonly onTrouble: (message: string, wait_ms: number) => void;
+}
 
 /**
- * Brings a folder up to the newest checkpoint of a mirror; goes on where an earlier run broke off.
- *
- * @throws CommandError when the entries do not lead to the signed root; with exit 3 and both notes when
- *   the checkpoint contradicts the one that the folder has
+ * Runs rounds until the signal. A source that does not answer, or is behind the folder, and an error of the file system
+ * are reported and tried again after 1 s, 2 s and so on, up to a minute. Rejects with any other CommandError.
  */
-export async function exportLog(options: ExportOptions): Promise<Exported> {
-  const { mirror, onProgress } = options;
-  const files = new StaticFiles(options.folder);
-  const note = await mirror.checkpoint();
-  const head = headOf(note, mirror.name, options.vkey);
-  await checkKept(files, { head, note, mirror }, options.vkey);
-  const edge = new RightEdge();
-  const tiles = new TileFiles(files);
-  const ahead: Promise<Bundle>[] = [];
-  const count = Math.ceil(head.size / TILE_WIDTH);
-  let fetched = 0;
-  for (let n = 0; n < count; n += 1) {
-    for (let next = n + ahead.length; next < count && ahead.length < AHEAD; next += 1) {
-      const bundle = bundleOf(files, mirror, next, tileWidth(head.size, 0, next));
-      // What fails while an earlier one is worked on is told when its turn comes.
-      bundle.catch(() => undefined);
-      ahead.push(bundle);
-    }
-    const { entries, hashes, fresh } = (await ahead.shift()) ?? noBundle();
-    for (const hash of hashes) edge.append(hash);
-    if (fresh) {
-      fetched += entries.length;
-      await files.write(tilePath('entries', n, entries.length), encodeBundle(entries));
-    }
-    for (const tile of edge.takeDirty()) await tiles.put(tile, fresh);
-    onProgress?.(edge.size, head.size);
-  }
-  if (!equal(edge.root(), head.root)) {
-    const size = String(head.size);
-    throw new CommandError(
-      fetched === head.size
-        ? `the entries of ${mirror.name} do not lead to the root of its checkpoint of size ${size}`
-        : `the entries of ${mirror.name} and the files in ${files.folder} do not lead to the root of the ` +
-            `checkpoint of size ${size}: export into a new folder`,
-    );
-  }
-  await tiles.putPartial();
-  await files.finish('checkpoint', note);
-  return { origin: head.origin, size: head.size, fetched };
-}
-
-interface Bundle {
-  readonly entries: readonly Uint8Array[];
-  readonly hashes: readonly Uint8Array[];
-  /** Of the mirror, not of the folder. */
-  readonly fresh: boolean;
-}
-
-/** A full bundle that is there already counts when its tile is there as well and says the same. */
-async function bundleOf(
-  files: StaticFiles,
-  mirror: Mirror,
-  n: number,
-  width: number,
-): Promise<Bundle> {
-  if (width === TILE_WIDTH) {
-    const [bytes, tile] = await Promise.all([
-      files.read(tilePath('entries', n)),
-      files.read(tilePath(0, n)),
-    ]);
-    const entries = bytes === null ? [] : parsed(bytes);
-    const hashes = entries.map((entry) => leafHash(native, entry));
-    if (tile !== null && hashes.length === TILE_WIDTH && equal(concat(...hashes), tile)) {
-      return { entries, hashes, fresh: false };
-    }
-  }
-  const entries = await mirror.bundle(n, width);
-  return { entries, hashes: entries.map((entry) => leafHash(native, entry)), fresh: true };
-}
-
-/** A file that was damaged is no bundle any more: it is fetched again. */
-function parsed(bytes: Uint8Array): Uint8Array[] {
-  try {
-    return parseBundle(bytes);
-  } catch {
-    return [];
-  }
-}
-
-type Tile = ReturnType<RightEdge['takeDirty']>[number];
-
-/** Writes tiles as they fill; those that stay partial at the end. */
-class TileFiles {
-  readonly #files: StaticFiles;
-  readonly #partial = new Map<number, Tile>();
-
-  constructor(files: StaticFiles) {
-    this.#files = files;
-  }
-
-  async put(tile: Tile, fresh: boolean): Promise<void> {
-    const { level, n, hashes } = tile;
-    if (hashes.length < TILE_WIDTH * 32) {
-      this.#partial.set(level, tile);
-      return;
-    }
-    this.#partial.delete(level);
-    const path = tilePath(level, n);
-    // Leaf tiles of bundles that were there have been compared; those above may be missing or damaged.
-    if (!fresh && level === 0) return;
-    const there = await this.#files.read(path);
-    if (there === null || !equal(there, hashes)) await this.#files.write(path, hashes);
-  }
-
-  async putPartial(): Promise<void> {
-    for (const { level, n, hashes } of this.#partial.values()) {
-      await this.#files.write(tilePath(level, n, hashes.length / 32), hashes);
-    }
-  }
-}
-
-function headOf(note: string, place: string, vkey: string | undefined): Checkpoint {
-  const head = parseCheckpoint(splitNote(note).text);
-  if (vkey === undefined) return head;
-  if (!vkey.startsWith(`${head.origin}+`)) {
-    throw new CommandError(`the checkpoint of ${place} is of ${head.origin}, not of the known log`);
-  }
-  return openCheckpoint(native, note, { origin: head.origin, vkey });
-}
-
-/** An earlier export stands in the folder: the log must have grown from it. */
-async function checkKept(
-  files: StaticFiles,
-  {
-    head,
-    note,
-    mirror,
-  }: { readonly head: Checkpoint; readonly note: string; readonly mirror: Mirror },
-  vkey: string | undefined,
+export async function follow(
+  round: () => Promise<void>,
+  { interval_ms, signal, onTrouble }: FollowOptions,
 ): Promise<void> {
-  const keptNote = (await files.read('checkpoint'))?.toString('utf8');
-  if (keptNote === undefined) return;
-  const kept = headOf(keptNote, files.folder, vkey);
-  if (kept.origin !== head.origin) {
-    throw new CommandError(`${files.folder} has the log ${kept.origin}, not ${head.origin}`);
-  }
-  if (kept.size > head.size) {
-    throw new CommandError(
-      `${files.folder} is at size ${String(kept.size)} already, the mirror only at ${String(head.size)}`,
-      EXIT.trouble,
-    );
-  }
-  const { size: from, root: fromRoot } = kept;
-  const { size: to, root: toRoot } = head;
-  const path = await overTiles(mirror, to, (hashes) => consistencyPath(hashes, from, to));
-  try {
-    checkConsistency(native, { from, to, fromRoot, toRoot, path });
-  } catch (error) {
-    if (!isLogError(error)) throw error;
-    throw new CommandError(
-      `the log does not show that it grew from what ${files.folder} has of it. If both notes are signed by ` +
-        `its key and "actlog monitor" finds the same, they prove a fork:\n\n${keptNote}\n${note}`,
-      EXIT.violation,
-    );
+  const stopped = (): boolean => signal.aborted;
+  for (let failures = 0; !stopped();) {
+    let wait_ms = interval_ms;
+    try {
+      await round();
+      failures = 0;
+    } catch (error) {
+      if (!isPassing(error)) throw error;
+      wait_ms = Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS);
+      failures += 1;
+      if (!stopped()) onTrouble(error.message, wait_ms);
+    }
+    await sleep(wait_ms, undefined, { signal }).catch(() => undefined);
   }
 }
 
-function noBundle(): never {
-  throw new Error('no bundle was read ahead');
-}
+const isPassing = (error: unknown): error is Error =>
+  isMirrorTrouble(error) ||
+  (isCommandError(error) && error.exit === EXIT.trouble) ||
+  (error instanceof Error && 'syscall' in error);
