@@ -1,11 +1,12 @@
-// The suite of the server: node:crypto (OpenSSL). OpenSSL verifies without the cofactor, but accepts keys that are not
-// canonical or of low order, so acceptance.ts checks the encodings first (log/FORMAT.md, Notation). At the end, random
-// bytes in small pieces.
+// The suite of the server: SHA-256 by node:crypto (OpenSSL), and Ed25519 by libsodium, or by OpenSSL where libsodium
+// cannot be loaded. Both verify without the cofactor. They differ in the encodings of keys and signatures that they
+// accept, so acceptance.ts checks those first (log/FORMAT.md, Notation). At the end, random bytes in small pieces.
 
 import { createPublicKey, hash, verify, randomFillSync } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { isAcceptable } from './acceptance.ts';
+import { sodium, type Sodium } from './sodium.ts';
 import type { Suite } from './suite.ts';
 
 /** Cache of imported keys, because importing one costs more than a tenth of a verification. */
@@ -32,7 +33,7 @@ export function digestBytes(
 }
 
 /** SHA-256 and Ed25519 by node:crypto. */
-export const native: Suite = {
+export const openssl: Suite = {
   sha256(bytes, into) {
     // Copying from a string costs a third of getting a Buffer, whose memory is outside the V8 heap.
     return digestBytes(hash('sha256', bytes, 'binary'), into);
@@ -47,6 +48,16 @@ export const native: Suite = {
     }
   },
 };
+
+/** SHA-256 by node:crypto and Ed25519 by libsodium. */
+const withSodium = ({ crypto_sign_verify_detached: holds }: Sodium): Suite => ({
+  sha256: (bytes, into) => openssl.sha256(bytes, into),
+  verify: (publicKey, message, signature) =>
+    isAcceptable(publicKey, signature) && holds(signature, message, publicKey),
+});
+
+/** The suite with the faster library that can be loaded. */
+export const native: Suite = sodium === null ? openssl : withSodium(sodium);
 
 // Random bytes in small pieces. One call to the generator serves hundreds of salts, keys and ids; a call for each would
 // cost as much as the hash that the salt goes into.

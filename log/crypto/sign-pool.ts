@@ -5,6 +5,7 @@ import { sign, type KeyObject } from 'node:crypto';
 import { LogError } from '../errors.ts';
 import { WorkerPool } from '../worker.ts';
 import { isOf } from './keys.ts';
+import { sodium, sodiumSigner } from './sodium.ts';
 
 const SIGNATURE_BYTES = 64;
 
@@ -30,19 +31,19 @@ export function packBatch(messages: readonly Uint8Array[]): Batch {
 export const threadJobs = {
   url: import.meta.url,
   make: () => {
-    const keys = new Map<string, KeyObject>();
+    const signers = new Map<string, SignInto>();
     return {
-      // A KeyObject is passed to the thread as a handle; its bytes are not copied.
+      // A KeyObject is passed to the thread as a handle.
       addKey: {
         run: ({ keyId, key }: { readonly keyId: string; readonly key: KeyObject }) => {
-          keys.set(keyId, key);
+          signers.set(keyId, signerOf(key));
         },
       },
       sign: {
         run: ({ keyId, batch }: { readonly keyId: string; readonly batch: Batch }) => {
-          const key = keys.get(keyId);
-          if (key === undefined) throw unavailable('the signing thread does not have the key');
-          return signBatch(key, batch);
+          const signer = signers.get(keyId);
+          if (signer === undefined) throw unavailable('the signing thread does not have the key');
+          return signBatch(signer, batch);
         },
         takes: ({ batch }: { readonly batch: Batch }) => [batch.bytes.buffer, batch.lengths.buffer],
         gives: (signatures: Uint8Array<ArrayBuffer>) => [signatures.buffer],
@@ -51,14 +52,26 @@ export const threadJobs = {
   },
 };
 
-/** The signatures of a batch by an Ed25519 or ES256 key, 64 bytes each, in its order. */
-function signBatch(key: KeyObject, { bytes, lengths }: Batch): Uint8Array<ArrayBuffer> {
-  const signatures = new Uint8Array(lengths.length * SIGNATURE_BYTES);
-  const digest = key.asymmetricKeyType === 'ec' ? 'sha256' : null;
+/** Writes the signature of a message, 64 bytes, into a buffer. */
+type SignInto = (message: Uint8Array, signature: Uint8Array) => void;
+
+/** A signer by an Ed25519 or ES256 key: by libsodium for Ed25519, else by node:crypto. */
+function signerOf(key: KeyObject): SignInto {
+  const es256 = key.asymmetricKeyType === 'ec';
+  if (!es256 && sodium !== null) return sodiumSigner(sodium, key);
   const signing = { key, dsaEncoding: 'ieee-p1363' } as const;
+  return (message, signature) => {
+    signature.set(sign(es256 ? 'sha256' : null, message, signing));
+  };
+}
+
+/** The signatures of a batch, 64 bytes each, in its order. */
+function signBatch(signInto: SignInto, { bytes, lengths }: Batch): Uint8Array<ArrayBuffer> {
+  const signatures = new Uint8Array(lengths.length * SIGNATURE_BYTES);
   let at = 0;
   for (const [i, length] of lengths.entries()) {
-    signatures.set(sign(digest, bytes.subarray(at, at + length), signing), i * SIGNATURE_BYTES);
+    const signature = signatures.subarray(i * SIGNATURE_BYTES, (i + 1) * SIGNATURE_BYTES);
+    signInto(bytes.subarray(at, at + length), signature);
     at += length;
   }
   return signatures;

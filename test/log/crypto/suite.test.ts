@@ -1,17 +1,19 @@
 // Both suites against C2SP/CCTV's edge cases (log/FORMAT.md, Notation).
 
 import assert from 'node:assert/strict';
-import { generateKeyPairSync, sign } from 'node:crypto';
+import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { Point } from '@noble/ed25519';
 import fc from 'fast-check';
 import { isAcceptable } from '../../../log/crypto/acceptance.ts';
-import { native } from '../../../log/crypto/native.ts';
+import { native, openssl } from '../../../log/crypto/native.ts';
 import { portable } from '../../../log/crypto/portable.ts';
+import { sodium, sodiumSigner } from '../../../log/crypto/sodium.ts';
 import type { Suite } from '../../../log/crypto/suite.ts';
 import { sharedVectors } from '../../support/vectors.ts';
 
 const SUITES: readonly (readonly [string, Suite])[] = [
-  ['native', native],
+  [sodium === null ? 'native, without libsodium' : 'libsodium', native],
+  ['openssl', openssl],
   ['portable', portable],
 ];
 
@@ -155,6 +157,116 @@ describe('ed25519 acceptance rule', () => {
       }),
       { numRuns: 100 },
     );
+  });
+});
+
+/** A generator of numbers below 2^32 that repeats for a seed (mulberry32). */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return (mixed ^ (mixed >>> 14)) >>> 0;
+  };
+}
+
+const scalarOf = (bytes: Uint8Array): bigint =>
+  BigInt(`0x${Buffer.from(bytes).reverse().toString('hex')}`) % L;
+
+const bytesOf = (scalar: bigint): Buffer =>
+  Buffer.from(scalar.toString(16).padStart(64, '0'), 'hex').reverse();
+
+interface Case {
+  readonly key: Uint8Array;
+  readonly message: Uint8Array;
+  readonly signature: Uint8Array;
+}
+
+/** A signature whose A and R have the given components of low order. It holds where these cancel each other. */
+function withTorsion(a: bigint, r: bigint, message: Uint8Array, low: [Point, Point]): Case {
+  const key = Point.BASE.multiply(a).add(low[0]).toBytes();
+  const point = Point.BASE.multiply(r).add(low[1]).toBytes();
+  const digest = createHash('sha512').update(point).update(key).update(message).digest();
+  const s = (r + scalarOf(digest) * a) % L;
+  return { key, message, signature: Buffer.concat([point, bytesOf(s)]) };
+}
+
+describe('libsodium and OpenSSL', () => {
+  const count = Number(process.env['ACTLOG_ODD_SIGNATURES'] ?? 10_000);
+
+  before(function () {
+    // An optional dependency. npm installs it wherever it has a binary for the platform.
+    if (sodium === null) this.skip();
+  });
+
+  it('make the same signatures', () => {
+    if (sodium === null) assert.fail();
+    const { privateKey } = generateKeyPairSync('ed25519');
+    const signInto = sodiumSigner(sodium, privateKey);
+    for (let length = 0; length < 300; length += 7) {
+      const message = new Uint8Array(length).fill(length);
+      const signature = new Uint8Array(64);
+      signInto(message, signature);
+      assert.deepEqual(Buffer.from(signature), sign(null, message, privateKey));
+    }
+  });
+
+  it(`accept the same of ${String(count)} odd signatures`, () => {
+    const next = seeded(20261125);
+    const bytes = (length: number): Buffer =>
+      Buffer.from(Array.from({ length }, () => next() & 255));
+    const order8 = Point.fromHex(
+      'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a',
+    );
+    const low = Array.from({ length: 8 }, (_, i) =>
+      i === 0 ? Point.ZERO : order8.multiply(BigInt(i), false),
+    );
+    const lowPoint = (): Point => low[next() % 8] ?? Point.ZERO;
+    const bases = Array.from({ length: 400 }, (_, i) =>
+      withTorsion(
+        scalarOf(bytes(32)) || 1n,
+        scalarOf(bytes(32)) || 1n,
+        bytes(next() % 200),
+        i % 4 === 0 ? [Point.ZERO, Point.ZERO] : [lowPoint(), lowPoint()],
+      ),
+    );
+    const base = (): Case => bases[next() % bases.length]!;
+    const accepted = { true: 0, false: 0 };
+    for (let i = 0; i < count; i += 1) {
+      const { key, message, signature } = base();
+      const all = Buffer.concat([key, signature, message]);
+      switch (next() % 8) {
+        case 0:
+          break;
+        case 1: // S + L, with or without an overflow of 253 bits
+          bytesOf(scalarOf(signature.subarray(32)) + L).copy(all, 64);
+          break;
+        case 2: // another signature, key or message
+          Buffer.from(base().signature).copy(all, 32);
+          break;
+        case 3:
+          Buffer.from(lowPoint().toBytes()).copy(all, next() % 2 === 0 ? 0 : 32);
+          break;
+        case 4: // y from p up
+          Buffer.alloc(32, 0xff).copy(all, next() % 2 === 0 ? 0 : 32);
+          all[next() % 2 === 0 ? 0 : 32] = 0xe0 + (next() % 32);
+          break;
+        case 5: // S of 0, 1 or L − 1
+          bytesOf([0n, 1n, L - 1n][next() % 3] ?? 0n).copy(all, 64);
+          break;
+        default: {
+          const at = next() % all.length;
+          all[at] = (all[at] ?? 0) ^ (1 << (next() % 8));
+        }
+      }
+      const [k, s, m] = [all.subarray(0, 32), all.subarray(32, 96), all.subarray(96)];
+      const verdict = native.verify(k, m, s);
+      assert.equal(openssl.verify(k, m, s), verdict, all.toString('hex'));
+      accepted[`${verdict}`] += 1;
+    }
+    // Both verdicts occur often enough to tell the libraries apart.
+    assert.ok(accepted.true > count / 50 && accepted.false > count / 2, JSON.stringify(accepted));
   });
 });
 
