@@ -1,6 +1,7 @@
 // The built-in plugins.
 
 import absence from './absence/index.ts';
+import anchors from './anchors/index.ts';
 import astl from './astl/index.ts';
 import carrier from './carrier/index.ts';
 import classify from './classify/index.ts';
@@ -47,5 +48,6 @@ export const PLUGINS: readonly Plugin[] = [
   issuerPays,
   stack,
   exported,
+  anchors,
   demo,
 ];
