@@ -119,7 +119,7 @@ function about(statement: JsonObject, enveloped: boolean): Readonly<Record<strin
     throw invalid(at, `subject is not an array of 1 to ${String(MAX_SUBJECTS)} subjects`);
   }
   const subjects = subject.map((one: Json): Json => {
-    const { name, digest } = (isJsonObject(one) ? one : {}) as JsonObject;
+    const { name, digest } = isJsonObject(one) ? one : {};
     if (!isJsonObject(digest ?? null)) throw invalid(at, 'a subject has no digest');
     return { digest: digest ?? null, ...(typeof name === 'string' ? { name } : {}) };
   });

@@ -27,6 +27,7 @@ const FILLED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '/api/v1/relay/network': { data: 'page' },
   '/signal/trigger/subscriptions': { data: 'subscriptions' },
   '/api/v1/clearing/invoices/{month}/acts': {},
+  '/api/v1/anchors': {},
 };
 
 interface Schema {
@@ -186,6 +187,10 @@ async function fill(running: Running): Promise<void> {
   const from_ms = running.clock.wall();
   for (const template_id of ['ai_model_change', 'bind_gate_hold']) {
     await post('/signal/trigger/publish', { template_id, enabled_exposure_usd: '1' });
+  }
+  for (const digit of ['a', 'b']) {
+    const sha256 = digit.repeat(64);
+    await post('/api/v1/anchors', { sha256, media_type: 'text/plain', entity: null });
   }
   for (const name of ['a', 'b']) {
     const url = `https://hooks.example/${name}`;

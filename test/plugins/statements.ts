@@ -541,6 +541,14 @@ export const SAID: readonly (readonly [type: string, members: JsonObject, senten
     'A pipeline run was stopped; 1 of 9 steps are ok.',
   ],
   [
+    'anchors.anchor.v1',
+    {
+      ...{ kind: 'dsse', digest: HASH, payload_sha256: HASH, envelope_sha256: HASH },
+      ...{ form: 'text', signatures: 1, does_not_assert: [], entity: 'acme' },
+    },
+    `The tenant anchored a DSSE envelope of entity acme by its SHA-256 digest ${SHORT}.`,
+  ],
+  [
     'relay.partner.v1',
     { slug: 'blue-fin', anonymous: true, enrolled_at_ms: MS },
     'The partner slug blue-fin was enrolled without an API key.',

@@ -31,6 +31,7 @@ const TAKING = [
   ...['/api/v1/orn/declare', '/api/v1/oracle/resolve', '/api/v1/custody/attest'],
   ...['/api/v1/conformity/generate', '/api/v1/inference/chat/completions'],
   ...['/api/v1/foundry/pipeline/run', '/api/v1/relay/enroll'],
+  '/api/v1/anchors',
 ];
 
 type Schema = JsonObject;
