@@ -326,7 +326,7 @@ function tellOfLostKey(logger: Logger, log: Log): void {
 
 /**
  * A log that was lost and has a successor (log/FORMAT.md §5) is not served, and its end is in the successor's first
- * entry: it stands behind the register, or neither its checkpoint key nor its verifier key is there.
+ * entry: the database is behind the register, or both its checkpoint key and its verifier key are missing.
  */
 function skipLost(logger: Logger, error: unknown): null {
   const lost = isLogError(error) && ['log_rolled_back', 'key_lost'].includes(error.code);

@@ -20,7 +20,7 @@ import { addMeasures } from './commands/measure.ts';
 import { addVectors, addVerify } from './commands/verify.ts';
 import { addWebhooks } from './commands/webhooks.ts';
 
-/** package.json stands above both `tools/` and `dist/tools/`. */
+/** package.json is in the folder above `tools/`, or above `dist/`. */
 function version(): string {
   for (const path of ['../package.json', '../../package.json']) {
     try {

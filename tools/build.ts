@@ -1,5 +1,5 @@
 // The build: a fresh dist/ that mirrors the source folders, so that a path from one file to another
-// is the same in both, and for browsers dist/static/verify.js, the offline verifier, with kit.js beside it.
+// is the same in both, and for browsers dist/static/verify.js, the offline verifier, and dist/static/kit.js.
 
 import { spawnSync } from 'node:child_process';
 import {

@@ -25,7 +25,7 @@ export class CommandError extends Error {
 export const isCommandError = (thrown: unknown): thrown is CommandError =>
   thrown instanceof Error && BRAND in thrown;
 
-/** Errors that are answers, not defects: they are told in one line. */
+/** Errors that are answers, not defects: they are printed in one line. */
 const EXPECTED = new Set([
   ...['CommandError', 'LogError', 'ConfigError', 'AdminError', 'PluginError', 'MirrorTrouble'],
 ]);
@@ -57,8 +57,8 @@ function isExpected(error: unknown): error is Error {
 
 /**
  * Takes what goes wrong with standard output and standard error, by which no command is cut off, least of all a server.
- * A reader that has seen enough (`| head`) closes the pipe, and the rest is told to nobody. Anything else, such as a
- * full disk, is told once, and the command ends with `failed`.
+ * A reader that has seen enough (`| head`) closes the pipe, and the rest is discarded. Any other error, such as a
+ * full disk, is printed once, and the command ends with `failed`.
  */
 export function withoutReaders(): void {
   let told = false;
@@ -83,7 +83,7 @@ function inWords(error: Error): string {
 /** A key id is a SHA-256 in base64url (RFC 7638), so one in 64 looks like an option. */
 const KID_LIKE_OPTION = /^-[A-Za-z0-9_-]{42}$/;
 
-/** Arguments of `keys` with such key ids last, behind `--`: as they stand they would be unknown options. None is the value of one. */
+/** Arguments of `keys` with such key ids last, after `--`: elsewhere they would be unknown options. None is the value of one. */
 export function withKeyIds(args: readonly string[]): string[] {
   const kids = args.filter((arg) => KID_LIKE_OPTION.test(arg));
   if (args[0] !== 'keys' || kids.length === 0 || args.includes('--')) return [...args];

@@ -44,7 +44,7 @@ export interface SealedLogs {
 
 const LISTED = 1000;
 const SEALED = 'sealed/';
-/** Of an earlier release: the key stands under the entry's id. */
+/** Of an earlier release, which stored the key under the entry's id. */
 const OLDER = 'disclosure/';
 
 class Report {
@@ -108,7 +108,7 @@ export async function inspectDatabases(
   return reports;
 }
 
-/** An erasure may stand in another log of the kind than the text. */
+/** An erasure may be in another log of the kind than the text. */
 async function compareSealed(
   { kind, folders }: Omit<SealedLogs, 'whole'>,
   keys: Inspected | null,
@@ -147,7 +147,7 @@ async function compareSealed(
   }
 }
 
-/** What stands after a prefix in the keys of rows, and their values. */
+/** The keys of rows without a prefix, and their values. */
 async function* rowsUnder(
   store: Store,
   letter: number,

@@ -2,7 +2,7 @@
 
 import { Presets, SingleBar } from 'cli-progress';
 
-/** A bar under way. */
+/** A progress bar. */
 export interface Progress {
   /** How far it is. */
   readonly at: (done: number, total: number) => void;

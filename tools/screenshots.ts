@@ -54,7 +54,7 @@ async function drawIcons(browser: Browser): Promise<void> {
   await writeFile(join(STATIC, 'card.png'), await drawn(browser, card, 1200, 630));
 }
 
-/** The address stands in receipts, so the port must be known before the service starts. */
+/** Receipts hold the address, so the port must be known before the service starts. */
 const data = await mkdtemp(join(tmpdir(), 'actlog-screenshots-'));
 const port = await freePort();
 const base = `http://127.0.0.1:${String(port)}`;

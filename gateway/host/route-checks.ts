@@ -39,7 +39,7 @@ export function checkRoute(plugin: string, declared: Route, codes: ReadonlySet<s
     refuse(`access must be open, key, read or {roles} with some of ${ROLES.join(', ')}`);
   }
   if (route.roles !== undefined && (typeof access === 'object' || !areRoles(route.roles))) {
-    refuse(`roles must be some of ${ROLES.join(', ')}, and stand beside an access that is a word`);
+    refuse(`roles must be some of ${ROLES.join(', ')}, and need an access that is a word`);
   }
   if (budget !== undefined && !BUDGETS.includes(budget)) {
     refuse(`budget must be one of ${BUDGETS.join(', ')}`);

@@ -93,7 +93,7 @@ class Walk {
       const start = this.at;
       if (this.text[start] !== '"') throw this.expected('a member name in double quotes');
       const name = this.string();
-      if (names.has(name)) throw new Fault(start, 'a member name stands twice in one object');
+      if (names.has(name)) throw new Fault(start, 'one object has a member name twice');
       names.add(name);
       if (!this.ends(':')) throw this.expected('a colon');
       this.value(depth + 1);
@@ -124,7 +124,7 @@ class Walk {
     const next = this.text[this.at];
     if (next === undefined) throw new Fault(start, 'a string begins that never ends');
     if (next === '\\') throw new Fault(this.at, 'a backslash begins no escape that JSON has');
-    if (next !== '"') throw new Fault(this.at, 'a control character stands in a string');
+    if (next !== '"') throw new Fault(this.at, 'a string has an unescaped control character');
     this.at++;
     return check(this.text.slice(start, this.at), start) as string;
   }

@@ -184,7 +184,7 @@ export function query(ctx: RequestContext, next: Next): Promise<unknown> {
     const given = { ...ctx.query };
     for (const name of Object.keys(given)) {
       if (typeof given[name] !== 'string') {
-        throw new ApiError('parameter_invalid', `${name} stands more than once`, { param: name });
+        throw new ApiError('parameter_invalid', `${name} is given more than once`, { param: name });
       }
     }
     state.query = given;

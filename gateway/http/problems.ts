@@ -68,7 +68,8 @@ export const PROBLEMS: Readonly<Record<ApiErrorCode, Problem>> = {
     window_not_closed: 'The window ends after the newest checkpoint.',
     retention_hold: 'A retention hold forbids the erasure.',
     idempotency_key_reused: 'The Idempotency-Key was used with another request before.',
-    idempotency_key_in_use: 'The request with this Idempotency-Key is still under way.',
+    idempotency_key_in_use:
+      'The first request with this Idempotency-Key has not been answered yet.',
   }),
   ...at(413, {
     payload_too_large: 'The body is larger than the limit.',

@@ -122,7 +122,7 @@ class Turns {
   async pass(who: string, { res }: RequestContext, next: Next): Promise<unknown> {
     const line = this.#waiting.get(who) ?? { count: 0, last: Promise.resolve() };
     if (line.count >= MAX_IN_LINE) {
-      const message = `${String(MAX_IN_LINE)} heavy requests of this caller are under way or wait`;
+      const message = `${String(MAX_IN_LINE)} heavy requests of this caller are running or waiting`;
       throw new ApiError('rate_limited', message, { headers: { 'Retry-After': '1' } });
     }
     line.count += 1;
@@ -153,7 +153,7 @@ class UnderWay {
   async pass(who: string, { res }: RequestContext, next: Next): Promise<void> {
     const count = this.#counts.get(who) ?? 0;
     if (count >= this.#most) {
-      const message = `${String(this.#most)} such requests are under way already`;
+      const message = `${String(this.#most)} such requests are running already`;
       throw new ApiError('rate_limited', message, { headers: { 'Retry-After': '1' } });
     }
     this.#counts.set(who, count + 1);

@@ -28,7 +28,7 @@ formats.default(ajv);
 /** By their text: many routes take the same query or path, and compiling is most of what a start does. */
 const compiled = new LRUCache<string, ValidateFunction>({ max: 2048 });
 
-/** Compiles a schema for what stands at `place`; throws when it is no strict JSON Schema. */
+/** Compiles the schema of the value at `place`; throws if it is not a strict JSON Schema. */
 export function compileSchema(schema: TSchema, place: string): Validate {
   const whole = anonymous(schema);
   // Each member is checked before requirements that depend on several of them: the first error is then of the member.
@@ -61,7 +61,7 @@ const isConditional = (allOf: unknown): boolean =>
   Array.isArray(allOf) &&
   (allOf as readonly object[]).every((part) => 'if' in part || 'oneOf' in part || 'anyOf' in part);
 
-/** The schema without the names that the OpenAPI document knows it by: one may stand twice in another. */
+/** The schema without the `$id`s of the OpenAPI document, since a schema may contain another one twice. */
 function anonymous(schema: unknown): unknown {
   if (typeof schema !== 'object' || schema === null) return schema;
   if (Array.isArray(schema)) return schema.map(anonymous);
@@ -141,7 +141,7 @@ function branchesOf(errors: readonly ErrorObject[], first: ErrorObject): readonl
   return union < 0 ? [first] : errors.slice(0, union);
 }
 
-/** What could have stood at the place of an error, in words: the values of an enumeration, the types of a union. */
+/** The values that the schema allows where the error is, in words: those of an enumeration, the types of a union. */
 function expected(errors: readonly ErrorObject[], first: ErrorObject): string | null {
   const choices = branchesOf(errors, first).map((branch) =>
     branch.instancePath === first.instancePath ? choicesOf(branch) : null,

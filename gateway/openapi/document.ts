@@ -19,7 +19,7 @@ import { compileUnknown } from '../http/unknown-members.ts';
 export interface OpenApiSource {
   readonly base_url: string;
   readonly routes: readonly Route[];
-  /** Their receipts stand among the schemas, also where no answer names them. */
+  /** The schemas include the receipts of these types, even if no answer refers to them. */
   readonly types?: readonly AnyEntryType[];
   /** Which entries are events of webhooks. */
   readonly events?: readonly EventRule[];

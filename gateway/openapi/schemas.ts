@@ -1,4 +1,4 @@
-// JSON Schemas of routes as OpenAPI 3.1 components: a schema with an `$id` stands once, and is referred to.
+// JSON Schemas of routes as OpenAPI 3.1 components: a schema with an `$id` becomes one component, and `$ref` names it.
 // OpenAPI 3.1.0 §4.8.7 (Components Object), §4.8.24 (Schema Object: JSON Schema 2020-12).
 
 import type { TSchema } from 'typebox';
@@ -13,7 +13,7 @@ const ONE = new Set(['items', 'additionalProperties', 'not', 'if', 'then', 'else
 const LIST = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems']);
 const NAMED = new Set(['properties', 'patternProperties', 'dependentSchemas']);
 
-/** Where a schema stands in another. */
+/** The path of a schema within another one. */
 interface Inside {
   /** The property that it describes. */
   readonly property?: string;
@@ -47,7 +47,7 @@ export class SchemaComponents {
   readonly #schemas = new Map<string, { readonly text: string; schema: Json }>();
 
   /**
-   * The schema as it stands in an operation: named ones, at any depth, as `$ref`.
+   * The schema as an operation shows it: named schemas, at any depth, are replaced by `$ref`.
    * One name for two schemas is a mistake of their authors, and a plain error.
    */
   use(schema: TSchema): JsonObject {
@@ -87,7 +87,7 @@ export class SchemaComponents {
       return;
     }
     const component: { readonly text: string; schema: Json } = { text, schema: null };
-    this.#schemas.set(name, component); // before its members: a schema may stand within itself
+    this.#schemas.set(name, component); // before its members: a schema may contain itself
     component.schema = this.#members(members, [name]);
   }
 }

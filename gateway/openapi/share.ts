@@ -1,4 +1,4 @@
-// What stands in a document more than once becomes a component: parameters, answers of errors, and schemas.
+// Parameters, error responses and schemas that a document repeats become components of it.
 // OpenAPI 3.1.0 §4.8.7 (Components Object), §4.8.23 (Reference Object).
 
 import { isJsonObject } from '../../log/index.ts';
@@ -44,7 +44,7 @@ class Shared {
   }
 }
 
-/** `name`, or with the first number behind it under which nothing stands yet. */
+/** `name`, or `name` with the first number after it that is not in use yet. */
 function freeName(taken: object, name: string): string {
   if (!(name in taken)) return name;
   let count = 2;
@@ -57,7 +57,7 @@ function freeName(taken: object, name: string): string {
  * once. Schemas of a few characters stay where they are.
  */
 class SharedSchemas {
-  /** In how many places a schema stands, its repeats inside a repeated schema not counted. */
+  /** In how many places a schema occurs, without its occurrences inside a schema that is itself repeated. */
   readonly #counts = new Map<string, number>();
   readonly #texts = new WeakMap<JsonObject, string>();
   readonly #names = new Map<string, string>();

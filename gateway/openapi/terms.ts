@@ -1,6 +1,6 @@
 // What members of schemas mean, where the schema itself does not say: catalogs/terms.json.
 //
-// Schemas of entries stand in logs and cannot change, and many members occur in several layers with one meaning. Their
+// Schemas of entries are declared in logs and cannot change, and many members occur in several layers with one meaning. Their
 // descriptions therefore are in one file, and only the OpenAPI document prints them.
 
 import { readCatalog } from '../../plugins/contract/index.ts';

@@ -27,7 +27,7 @@ export const PLACES = [
 ] as const;
 
 const IMMUTABLE = 'public, max-age=31536000, immutable';
-// A partial tile never changes either, but nobody needs it once the tile has grown.
+// A partial tile never changes either, but no client needs it once the tile has grown.
 const SHORT = 'public, max-age=60';
 
 /** The log that a path names. Throws `resource_missing` if there is none. */

@@ -16,7 +16,7 @@ export const FIRST = 'first';
 /** The tenant of the demonstrations. Its name does not match `NAME`, so no key can be issued for it. */
 const VISITORS = 'public.demo';
 
-/** Whether a tenant is shared: its disclosures are not stored, and its callers are told apart by IP address. */
+/** Whether a tenant is shared: its disclosures are not stored, and its callers are distinguished by IP address. */
 export const isShared = (tenant: string): boolean => tenant === PUBLIC || tenant === VISITORS;
 
 const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;

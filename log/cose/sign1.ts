@@ -41,7 +41,7 @@ export const ENTRY_LABEL = 'entry';
 
 /** A message taken apart. */
 export interface CoseSign1 {
-  /** As they stand in the message: the signature is over exactly these. */
+  /** The bytes of the message: the signature covers exactly these. */
   readonly protectedBytes: Uint8Array;
   readonly protected: CborMap;
   readonly unprotected: CborMap;
@@ -69,7 +69,7 @@ export const encodeProtected = (headers: CborMap): Uint8Array =>
 
 /**
  * Takes a message apart. The message itself must be in deterministic encoding; the protected header need not have its
- * keys in order, since it is signed as it stands.
+ * keys in order, since exactly these bytes are signed.
  *
  * @throws LogError `encoding_invalid`
  */
@@ -149,7 +149,7 @@ function coordinate(value: unknown, name: string): string {
   try {
     if (typeof value === 'string') return toBase64Url(fromBase64Url(value, 32));
   } catch {
-    // The same refusal as for what is no text.
+    // The same error as for bytes that are not text.
   }
   throw new LogError('key_invalid', `jwk member ${name} is not 32 bytes in base64url`);
 }

@@ -50,7 +50,7 @@ export function parseJson(text: string | Uint8Array, options: JsonOptions = {}):
   } catch (cause) {
     throw invalid('text is not json', { cause });
   }
-  if (checkStrings(value) !== members) throw invalid('a member name stands twice in one object');
+  if (checkStrings(value) !== members) throw invalid('one object has a member name twice');
   return value;
 }
 

@@ -91,7 +91,7 @@ export function checkNonMember(
     if (equal(foreign.skey, skey)) throw invalid('the foreign leaf is the key itself');
     // (B) A leaf whose key has other first bits is in another part of the map, and proves nothing about this path.
     if (!sharesBits(foreign.skey, skey, siblings.length)) {
-      throw invalid('the foreign leaf does not stand on the path of the key');
+      throw invalid('the foreign leaf is not on the path of the key');
     }
     slot = mapLeafHash(suite, foreign);
   }

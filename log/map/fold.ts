@@ -328,7 +328,7 @@ export function unpackProofs(bytes: Uint8Array): MapProof[] {
     const siblings: (Uint8Array | null)[] = [];
     while (siblings.length < count) {
       const sibling = next();
-      // 32 zero bytes stand for an empty subtree: they are the hash of no node.
+      // 32 zero bytes denote an empty subtree: no node has that hash.
       siblings.push(sibling.every((byte) => byte === 0) ? null : sibling);
     }
     const leaf: MapLeaf | null = hasLeaf ? { skey: next(), vhash: next() } : null;

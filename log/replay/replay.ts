@@ -389,7 +389,7 @@ const RULE_OF: Partial<Record<LogErrorCode, Rule>> = {
 /**
  * Decodes the bytes of an entry. Encoding the text gives the same bytes again.
  *
- * @throws Violation `entry_json` if the bytes are not UTF-8; replacement characters would stand for other bytes than
+ * @throws Violation `entry_json` if the bytes are not UTF-8; replacement characters would represent other bytes than
  *   those that were hashed
  */
 export function textOfEntry(bytes: Uint8Array, index: number): string {

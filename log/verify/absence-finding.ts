@@ -154,7 +154,7 @@ export function absenceWords(
   const about = `${chainOf(question)} ${window} in log ${page.origin}`;
   switch (result.verdict) {
     case 'PRESENT':
-      return `PRESENT: ${entriesOf(result.entries)} shown of ${about}${pageWords(question, page)}. Each is in the log, and none stands between them.`;
+      return `PRESENT: ${entriesOf(result.entries)} shown of ${about}${pageWords(question, page)}. Each is in the log, and the chain has no entry between them.`;
     case 'UNDECLARED':
       return `UNDECLARED: nothing was logged for ${about}: ${reasonOf(result)}. The document does not show that a manifest declared the surface all along, so this is no absence of acts.`;
     case 'UNDERSAMPLED':
@@ -208,7 +208,7 @@ function reasonOf({ proof, covers }: AbsenceResult): string {
     case 'never':
       return 'the log has no entry of it at all';
     case 'tail':
-      return 'its last entry stands before the window';
+      return 'its last entry is before the window';
     case 'gap':
       return 'the entry after the window names one before it as its predecessor, or none';
   }

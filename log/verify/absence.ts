@@ -104,7 +104,7 @@ export function checkAbsence(
   const window = surfaceWindow(own);
   const { declared, coverage } = parsed;
   if (window === null && (declared !== undefined || coverage !== undefined)) {
-    throw refused('step 6: declared and coverage stand only with kind surface');
+    throw refused('step 6: declared and coverage need the kind surface');
   }
   const { empty, heartbeat_interval_ms } = verdictOf(ground, window, parsed);
   const proven = times.length > 0 ? 'PRESENT' : empty;
@@ -225,7 +225,7 @@ function readEntries(
   closing: Closing,
 ): readonly number[] {
   if (document.entries === undefined) {
-    if (document.more !== undefined) throw refused('more stands without entries');
+    if (document.more !== undefined) throw refused('more is given without entries');
     if (after !== undefined) throw refused('a further page has entries');
     return [];
   }
@@ -252,7 +252,7 @@ function readEntries(
   const last = shown.at(-1);
   if (last === undefined) throw refused('entries is empty');
   checkFollows(closing, last.entry, last.link);
-  if (more && closing.type !== 'gap') throw refused('more stands without the next entry');
+  if (more && closing.type !== 'gap') throw refused('more is given without the next entry');
   if (!more && closing.type === 'gap' && closing.successor.ms <= question.to_ms) {
     throw refused('an entry of the window is left out');
   }

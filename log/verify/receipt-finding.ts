@@ -153,7 +153,7 @@ export function checkReceipt(receipt: Json, trust: Trust, asked: Asked): Finding
   const facts = { entry_id, index, origin, ...(size === undefined ? {} : { size }) };
   const summary =
     size === undefined
-      ? 'the log signed this entry; that it is in the log is not shown: there is no proof beside it'
+      ? 'the log signed this entry; without an inclusion proof it is not shown to be in the log'
       : `the log signed this entry, and it is in the tree of ${String(size)} entries`;
   if (!valid || statement === null) return findingOf(checks, summary, { facts });
   return findingOf(checks, summary, {

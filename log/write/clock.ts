@@ -89,7 +89,7 @@ export class LogClock {
       return `is ${String(Math.abs(ahead))} ms ${way} the clocks of the witnesses`;
     }
     if (!this.#ahead(floor) || this.#vouched) return null;
-    return `stands ${String(floor - this.#source.wall())} ms before the log's last entry`;
+    return `is ${String(floor - this.#source.wall())} ms behind the log's last entry`;
   }
 
   #ahead(floor: number): boolean {

@@ -100,7 +100,7 @@ interface Undo<V> {
   readonly before: V | null | undefined;
 }
 
-/** Pending values by key; null stands for a deleted one. Rounds write in the order of their numbers. */
+/** Pending values by key; null means a deleted one. Rounds write in the order of their numbers. */
 export class Overlay<V> {
   /** Oldest first. Rounds in flight are few, so that a read looks through them and a durable one is dropped whole. */
   readonly #layers: Layer<V>[] = [];

@@ -52,7 +52,7 @@ export function statementText(statement: JsonObject, links?: readonly Link[]): S
     const value = statement[name] as Json;
     const own = links !== undefined && name === 'links' ? linksText(links) : scalar(value);
     const member = memberName(name) + (own ?? canonical(value));
-    // entry_id stands before signature and type after it, so both parts have a member.
+    // entry_id is before signature and type is after it, so both parts have a member.
     if (name < 'signature') head += head === '' ? `{${member}` : `,${member}`;
     else tail += `,${member}`;
   }
@@ -93,7 +93,7 @@ const SIGNATURE_END = 0x22; // "
 
 /**
  * The bytes of an entry and their leaf hash, out of the bytes that were signed: `text` says where the signature
- * (base64 of 64 bytes) goes in. One buffer, in which the RFC 6962 tag stands before the entry.
+ * (base64 of 64 bytes) goes in. One buffer, with the RFC 6962 prefix before the entry.
  */
 export function entryBytesOf(
   { head, tail }: StatementText,

@@ -15,7 +15,7 @@ export interface Judged {
 /** Judges a text by the rules of a domain. */
 export type Classifier = (text: string, domain: string) => Judged | Promise<Judged>;
 
-/** A name that may stand in clear (log/FORMAT.md §2). */
+/** A name that an entry may hold as plain text (log/FORMAT.md §2). */
 const NAME = '^[A-Za-z0-9][A-Za-z0-9:._-]{0,255}$';
 
 /** Settings of the plugin; their values are texts, as the environment has them. */
@@ -33,7 +33,7 @@ export const ClassifierSettings = Type.Object({
       title: 'name',
       pattern: NAME,
       default: 'omni-moderation-latest',
-      description: 'Model that the endpoint is asked for; it stands in each statement.',
+      description: 'Model that is requested from the endpoint; each statement names it.',
     }),
   ),
   CLASSIFIER_API_KEY: Type.Optional(
@@ -83,7 +83,7 @@ function hosted(
   const name = new RegExp(NAME, 'u');
   return async (text, domain) => {
     const { model: answered, ...result } = await ask(text, domain);
-    // Its own name for itself is more exact than ours, where it can stand in clear.
+    // The name that the model gives itself is more exact than the configured one, if an entry may hold it.
     const version = name.test(answered) ? answered : model;
     const classifier = { id: 'openai-compatible', version };
     // A domain of the caller's own making is no catalog's: it stays a commitment.

@@ -44,7 +44,7 @@ export interface RouteState<P = unknown, Q = unknown, B = unknown> extends Route
   /**
    * Appends the drafts, and the idempotency record, as one atomic group to the caller's log, and answers 200 with the
    * result of the route's `respond`. A draft without a `tenant_ref` gets that of the caller. A request appends at most
-   * one group, because an Idempotency-Key stands for one group. A refused group appends nothing; the handler may then
+   * one group, because an Idempotency-Key identifies one group. A refused group appends nothing; the handler may then
    * try another one.
    */
   append(drafts: readonly Draft[], options?: GroupOptions): Promise<void>;

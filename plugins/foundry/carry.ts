@@ -1,5 +1,5 @@
 // What of a closed log's foundry goes over into its successor: the books of every asset, every trigger with its run
-// and what it fired, and disputes that are open. Aggregates that nothing holds are read where they stand
+// and what it fired, and disputes that are open. Aggregates that no trigger holds are read from the log that has them
 // (oracle/entries.ts). Counts of the installed base are added over the logs, a pack names its own log, and a session
 // of inference seals is one of its own log: none of these goes over.
 

@@ -217,7 +217,7 @@ export function documentHash(document: JsonObject): string {
   return createHash('sha256').update(canonical(document)).digest('hex');
 }
 
-/** Entries of a session that are read in what a cost of 1 stands for. */
+/** Entries of a session that a request of cost 1 reads. */
 const ENTRIES_IN_ONE = 300;
 
 const Index = Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]);
@@ -416,7 +416,7 @@ class Unchanged extends Error {
   readonly index: number;
 
   constructor(index: number) {
-    super('the pack stands already');
+    super('the log has the pack already');
     this.index = index;
   }
 }
@@ -442,7 +442,7 @@ function packShown(
   };
 }
 
-/** GET of a pack that stands, by the id of its entry. */
+/** GET of an existing pack, by the id of its entry. */
 function packRoute(host: PluginHost): Route {
   return route({
     method: 'GET',

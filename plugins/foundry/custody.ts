@@ -141,7 +141,7 @@ export const HolderRef = Type.String({ pattern: '^holder:[A-Za-z0-9_-]{43}$' });
 const CustodyMembers = Type.Object(
   {
     event_type: Type.Enum([...EVENT_TYPES]),
-    /** `asset:<tenant_ref>:<asset id>`: an asset is its tenant's, and nobody else moves it. */
+    /** `asset:<tenant_ref>:<asset id>`: an asset belongs to its tenant, and no other tenant can move it. */
     asset_ref: Identifier,
     quantity: DecimalText,
     supply_before: DecimalText,
@@ -329,7 +329,7 @@ function checkEvent(request: CustodyRequest, quantity: bigint): void {
   }
 }
 
-/** An asset of the tenant; an id that is no short identifier stands as its hash. */
+/** An asset of the tenant; an id that is not a short identifier is replaced by its hash. */
 function assetRef(caller: Caller, asset_id: string): { clear: boolean; asset_ref: string } {
   const clear = /^[A-Za-z0-9][A-Za-z0-9:._-]{0,127}$/u.test(asset_id);
   const hash = (): string => `sha256:${createHash('sha256').update(asset_id).digest('hex')}`;

@@ -125,7 +125,7 @@ const PipelineMembers = Type.Object(
   { additionalProperties: false },
 );
 
-/** `foundry.pipeline.v2`; it stands behind the entries of its steps, in one group. */
+/** `foundry.pipeline.v2`; it follows the entries of its steps in one group. */
 export const pipelineType: EntryType = {
   name: PIPELINE,
   schema: asSchema(PipelineMembers),
@@ -167,7 +167,7 @@ interface RunRequest {
   readonly custody?: CustodyRequest;
 }
 
-/** What becomes of a step; `type` is that of the entry in the group, `entry_id` of one that stood before. */
+/** What becomes of a step; `type` is that of the entry in the group, `entry_id` of one that was in the log before. */
 interface Planned {
   readonly status: 'ok' | 'skipped' | 'failed';
   readonly note?: (typeof NOTES)[number];
@@ -283,7 +283,7 @@ function settlementDraft(
   };
 }
 
-/** The run's own entry, last of its group: each step by the entry that stands before. */
+/** The run's own entry, last of its group: it names the entry of each step before it. */
 function runDraft(host: PluginHost, plan: ReadonlyMap<Step, Planned>): Draft {
   return {
     type: PIPELINE,

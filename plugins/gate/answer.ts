@@ -30,7 +30,7 @@ export const PermitObject = Type.Object(
     use_secret: Type.Optional(
       described(
         Type.Object({ salt: Type.String(), value: Type.Unknown() }),
-        'Opens what the permit commits to: whoever uses it shows this. Absent once it was erased.',
+        'Opens the commitment of the permit: its user must show this. Absent once it was erased.',
       ),
     ),
   },
@@ -96,7 +96,7 @@ export function decisionAmong(entries: readonly AnsweredEntry[]): AnsweredEntry 
 /** What opens the private values of each entry of a group. */
 export type Disclosures = readonly Readonly<Record<string, Disclosure>>[];
 
-/** What a decision's group says, whatever asked for it, and `more` that this one is told. */
+/** The answer that every caller gets about a decision's group, with the members `more` of this caller. */
 export function decisionAnswer(
   entries: readonly AnsweredEntry[],
   disclosures: Disclosures,

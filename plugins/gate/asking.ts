@@ -27,7 +27,7 @@ export interface GateCatalog {
   readonly hold_ttl_ms: number;
   readonly default_scope: string;
   readonly default_domain: string;
-  /** Currencies that may stand in clear. */
+  /** Currencies that an entry may hold as plain text. */
   readonly currencies: ReadonlySet<string>;
 }
 
@@ -186,7 +186,7 @@ export async function asked(
   return { request, caller, act, preimage, action_ref, session_ref, judged, receipt, use_secret };
 }
 
-/** The preimage of a request's action_ref; the time stands in the entry too, so that an answer can show it. */
+/** The preimage of a request's action_ref; the entry holds the time too, so that an answer can show it. */
 export function preimageOf(
   { action_type, agent_id, scope }: GateRequest,
   { default_scope }: Pick<GateCatalog, 'default_scope'>,

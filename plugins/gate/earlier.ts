@@ -55,7 +55,7 @@ export function logNumbered(host: Logs, kind: Kind, asked: string | undefined): 
   throw new ApiError('parameter_invalid', message, { param: 'log_number' });
 }
 
-/** A hold, the log whose row it is, and the one in which its decision stands. */
+/** A hold, the log that has its row, and the log that has its decision. */
 interface OwnHold {
   readonly log: LogView;
   readonly heldIn: LogView;
@@ -67,7 +67,7 @@ interface OwnHold {
 }
 
 /**
- * A hold of the caller, in whichever log it stands.
+ * A hold of the caller, in any log of the kind.
  *
  * @throws ApiError `resource_missing`, `tenant_forbidden`
  */
@@ -91,12 +91,12 @@ export function ownHold(host: Logs, { kind, tenant_ref }: Caller, hold_id: strin
   throw new ApiError('resource_missing', 'there is no such hold', { param });
 }
 
-/** Refuses what would end a hold of a closed log: `resource_missing`, with where it stands and what to do. */
+/** Refuses what would end a hold of a closed log: `resource_missing`, which names the closed log and what to do. */
 export function checkEndable({ log, hold, closed_log }: OwnHold): void {
   if (closed_log === null) return;
   const place = log.receipt(hold.index)?.['permalink'] as string;
   const message =
-    `the hold stands in ${closed_log}, which is closed, and cannot be ended there (${place}): ` +
+    `the hold is in ${closed_log}, which is closed, and cannot be ended there (${place}): ` +
     'ask the gate about the act again';
   throw new ApiError('resource_missing', message, { param: 'hold_id' });
 }

@@ -241,7 +241,7 @@ interface OpenHold {
   readonly index: number;
 }
 
-/** With what only the tenant may read: nobody can judge an act by its hash. */
+/** With the members that only the tenant may read: a person cannot judge an act by its hash. */
 async function heldReceipt(
   host: PluginHost,
   log: LogView,

@@ -49,7 +49,7 @@ export interface GateApi {
   /**
    * The one use of that permit, for a group of the asking plugin: put `draft` into the group and `check` among its
    * options. Of two that race one wins, the other's group is refused with 409 `permit_used`.
-   * `consumer` is the asking plugin's name and stands in the log.
+   * `consumer` is the name of the calling plugin; the entry holds it.
    *
    * @throws PermitRefused
    */

@@ -88,7 +88,7 @@ export class PermitRefused extends ApiError {
 export const isPermitRefused = (thrown: unknown): thrown is PermitRefused =>
   thrown instanceof Error && BRAND in thrown;
 
-/** A permit as it stands in the log. */
+/** A permit as the log holds it. */
 export interface Permit extends Readonly<PermitRow> {
   /** Entry id of the decision. */
   readonly permit_id: string;
@@ -200,7 +200,7 @@ function checkUsable(read: ReadRow, permit_id: string, permit: PermitRow, now_ms
   if (now_ms > permit.expires_at_ms) throw new PermitRefused('expired');
 }
 
-/** The entry that a receipt is of, in whichever log; whoever changed a byte of it holds no receipt. */
+/** The entry of a receipt, in any log; a receipt with a changed byte is refused. */
 function entryOf(
   host: PluginHost,
   { kind, receipt }: PermitQuestion,
@@ -260,7 +260,7 @@ export function permitRoute(host: PluginHost): Route {
     description:
       'Atomic: of two uses one is answered 200, the other 409. The members are those of the preimage that the ' +
       'permit was answered with, and `use_secret` is that of the permit: a receipt is public, its secret is not. The chain `gate.permit` of the permit then proves that it was used, and once. ' +
-      'The example needs the decision_entry_id of a PERMIT, and its preimage beside it.',
+      'The example needs the decision_entry_id of a PERMIT, and the preimage that came with it.',
     access: 'key',
     idempotent: true,
     body: Type.Object(

@@ -159,7 +159,7 @@ export class OtherPolicy extends Error {
 export const isPolicyMoved = (thrown: unknown): thrown is OtherPolicy =>
   thrown instanceof Error && BRAND in thrown;
 
-/** Where one version of a tenant's policy stands; null where it has no such version. */
+/** The entry of one version of a tenant's policy; null if there is no such version. */
 export function versionAt(
   logs: readonly LogView[],
   tenant_ref: string,

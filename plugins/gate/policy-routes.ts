@@ -191,7 +191,7 @@ function shownAt(log: LogView, index: number): object {
   return { policy_version, policy_sha256, policy: policyAt(log, index), receipt };
 }
 
-/** The policy that stood last in a closed log, where one did. */
+/** The last policy in a closed log, if it has one. */
 function earlier(host: PluginHost, caller: Caller): object {
   const log = logOfEarlierPolicy(host, caller);
   const last = log === null ? null : policyInForce(log, caller.tenant_ref);

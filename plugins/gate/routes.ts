@@ -43,7 +43,7 @@ class StandsAlready extends Error {
   readonly row: ActRow;
 
   constructor(row: ActRow) {
-    super('the act stands in the log');
+    super('the log has the act already');
     this.row = row;
   }
 }

@@ -35,7 +35,7 @@ export interface HoldRow extends CarriedPlace {
   readonly tenant_ref: string;
   readonly action_ref: string;
   readonly state: 'held' | 'released' | 'refused';
-  /** See `inputsOf`; of a hold that was carried, the log that it stands in and the hash of those (carry.ts). */
+  /** See `inputsOf`; of a hold that was carried over, its log and the hash of those (carry.ts). */
   readonly inputs: string | null;
   /** Index of the decision that ended it, in the log that has the row. */
   readonly ended_by: number | null;
@@ -99,8 +99,8 @@ export const gateRow = (rows: RowReader, row: string): JsonObject | undefined =>
   rows.get(`gate/${row}`) as JsonObject | undefined;
 
 /**
- * What a human looked at when they released an act, beside its action_ref; null where part of it is only a
- * commitment, which nobody can compare. The same act asked again is the same only with the same inputs.
+ * What a human saw when they released an act, besides its action_ref; null if part of it is only a
+ * commitment, which cannot be compared. A repeated question is about the same act only if the inputs are equal.
  */
 export function inputsOf(statement: JsonObject): string | null {
   const { amount_atomic, currency, reversibility, entity, surface, session_ref } = statement;

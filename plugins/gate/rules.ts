@@ -75,7 +75,7 @@ export function requiredReceipt(
 
 /**
  * Whether a rule is about an act. A condition on what the act does not say is met for deny and hold, and not met
- * for allow: nobody gets past a limit by not naming the amount.
+ * for allow: a request cannot pass a limit by leaving out the amount.
  */
 export function matches(rule: Rule, act: Act): boolean {
   const unknown = rule.effect !== 'allow';

@@ -1,4 +1,4 @@
-// The use secret of a permit: a receipt is public, so a permit commits to a random value that only its holder is told,
+// The use secret of a permit: a receipt is public, so a permit commits to a random value that only its holder receives,
 // and a use must open the commitment. gateway/API.md §8.2; log/FORMAT.md §2.2.
 
 import { hash } from 'node:crypto';

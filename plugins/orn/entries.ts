@@ -115,7 +115,7 @@ export const SharpMembers = Type.Object({ ...sharpMembers, graph_id }, CLOSED);
 /** Liability carried back through a graph; the commitment `inputs` is `{nodes, edges}`. */
 export const BackpropMembers = Type.Object({ ...backpropMembers, graph_id }, CLOSED);
 
-/** A general average; the commitment `inputs` is `{peril, parties}` with `expenditure_by` where it was told. */
+/** A general average; the commitment `inputs` is `{peril, parties}`, with `expenditure_by` if the request has it. */
 const AverageMembers = Type.Object(
   {
     intentional: Type.Literal(true),

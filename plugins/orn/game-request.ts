@@ -21,7 +21,7 @@ export const VALUE_FUNCTIONS = ['table', 'additive', 'max', 'min', 'threshold', 
 /** Largest number of agents of a table, which has a value for each coalition. */
 const TABLE_AGENTS = 12;
 
-/** The members that each kind needs beside its type. */
+/** The members that each kind needs besides its type. */
 const MEMBERS = {
   table: ['values'],
   additive: ['weights'],

@@ -109,7 +109,7 @@ export async function registeredGraph(
 
 /** Refuses a request that sends what the graph that it names has. */
 export function refuseBeside(param: string): never {
-  const message = `${param} is given beside graph_id, which stands in its place`;
+  const message = `${param} and graph_id are both given; graph_id replaces it`;
   throw new ApiError('parameter_invalid', message, { param });
 }
 

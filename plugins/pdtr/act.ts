@@ -1,4 +1,4 @@
-// The act that a payment is bound to: what the caller told of it, what stands by default, and whether the
+// The act that a payment is bound to: the members that the caller gave, the defaults of the others, and whether the
 // action_ref it claims is right. gateway/API.md §7.1, §7.2.
 
 import { ApiError } from '../contract/index.ts';
@@ -30,7 +30,7 @@ export interface ToldAct {
 export interface Act {
   readonly tuple: ActionTuple;
   readonly defaulted: readonly (typeof DEFAULTED)[number][];
-  /** Of the default profile: what stands on the chain. */
+  /** Of the default profile: the one that names the chain. */
   readonly action_ref: string;
   readonly settlement_action_ref: string;
   readonly claimed: string | null;
@@ -54,7 +54,7 @@ function tupleOf(told: ToldAct, caller: Pick<Caller, 'tenant' | 'key_id'>, now_m
 /**
  * The act of a request.
  *
- * @throws ApiError `action_ref_mismatch` for a claim that no profile bears out though all of the act was told
+ * @throws ApiError `action_ref_mismatch` if the request gives the whole act and no profile yields the claimed value
  */
 export function actOf(told: ToldAct, caller: Caller, now_ms: number): Act {
   const tuple = tupleOf(told, caller, now_ms);
@@ -82,7 +82,7 @@ export function actOf(told: ToldAct, caller: Caller, now_ms: number): Act {
   if (!CLAIM.test(claimed)) {
     throw new ApiError('parameter_invalid', 'action_ref is of no profile', { param: 'action_ref' });
   }
-  // Nobody can recompute what was not told. A bare digest is taken at its word for the default profile's.
+  // Without the whole act the claim cannot be recomputed. A bare digest is taken for that of the default profile.
   const kept = /^[0-9a-f]{64}$/.test(claimed) ? claimed : computed;
   return act(kept, null, false);
 }

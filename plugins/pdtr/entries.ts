@@ -1,4 +1,4 @@
-// The entries of settlement: the twin of a payment and a decision, and the note that nobody named a decision.
+// The entries of settlement: the twin of a payment and a decision, and the note that no decision was named.
 // What follows from them: which act a tenant's payment is bound to, and whether others bound it too.
 // gateway/API.md §7.3 to §7.5.
 
@@ -51,7 +51,7 @@ export const pdtrErrors = errorsOf({
 export const TWIN = 'pdtr.twin.v2';
 /** Identifier of the entry type of binds of earlier builds. */
 const EARLIER_TWIN = 'pdtr.twin.v1';
-/** Identifier of the entry type that stands where a decision would. */
+/** Identifier of the entry type that takes the place of a decision. */
 export const NOT_SUPPLIED = 'pdtr.decision_not_supplied.v1';
 
 const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
@@ -66,7 +66,7 @@ const twinMembers = Type.Object({
   payment_hash_form: Type.Enum(['hex', 'base58', 'opaque']),
   payment_hash_source: Type.Enum(['payment_hash', 'payment_response']),
   action_ref: { ...Hex32, description: 'Of the profile action-ref-v1-ms.' },
-  /** False where it is the caller's word: not all of the act was told. */
+  /** False if it is only the caller's claim, because the request did not give the whole act. */
   action_ref_verified: Type.Boolean(),
   /** Stands with a claim that was right: by which profile. */
   action_ref_profile: Type.Optional(Type.Enum([...PROFILES])),
@@ -81,7 +81,7 @@ const twinMembers = Type.Object({
   preimage_defaulted: Type.Array(Type.Enum([...DEFAULTED])),
   seq: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
   terminal: Type.Boolean(),
-  /** The decision behind the payment: in the log when linked, else as named; none where it cannot stand here. */
+  /** The decision behind the payment: in the log if linked, else as named; none if an entry cannot hold the name. */
   decision_entry_id: Type.Optional(Type.String({ pattern: `^(${UUID}|[0-9a-f]{64})$` })),
   decision_linked: Type.Boolean(),
   decision_source: Type.Enum(['entry_id', 'session', 'not_supplied']),

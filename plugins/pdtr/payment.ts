@@ -53,8 +53,8 @@ export function paymentOf(spelling: string): Payment {
 }
 
 /**
- * The payment of a PAYMENT-RESPONSE header: SHA-256 over its decoded bytes. A payment_hash beside it names the
- * same payment, by that digest or by its transaction, and then stands.
+ * The payment of a PAYMENT-RESPONSE header: SHA-256 over its decoded bytes. A payment_hash in the same request names the
+ * same payment, by that digest or by its transaction, and then takes precedence.
  *
  * @throws ApiError `parameter_invalid`, `invalid_payment_hash`
  */
@@ -105,7 +105,7 @@ function decoded(header: string): Uint8Array {
   }
 }
 
-/** Transaction, network and payer, as the header says them; nobody asks a chain. */
+/** Transaction, network and payer as the header names them; the service does not query a chain. */
 function settledIn(bytes: Uint8Array): JsonObject {
   let value;
   try {

@@ -28,7 +28,7 @@ import type { Standing } from './standing.ts';
 import { verifyActionRef } from './verify-action-ref.ts';
 import { pdtrErrors } from './entries.ts';
 
-/** The bind stands already. */
+/** The log has the bind already. */
 class AlreadyBound extends Error {
   readonly standing: Standing;
 

@@ -95,7 +95,7 @@ export function settlementOf(
     profile: DEFAULT_PROFILE,
     ...(profile === undefined ? {} : { action_ref_profile: profile }),
     preimage: preimageOf(statement, opened, body, caller),
-    // A name that cannot stand in the log is what the twin's own bind wrote, not what this request asks.
+    // If the log cannot hold the name, the twin keeps the one that its own bind wrote.
     decision_entry_id: statement['decision_entry_id'] ?? opened?.['entry_id']?.value ?? null,
     ...Object.fromEntries(own.map((name) => [name, statement[name] ?? null])),
   };
@@ -107,7 +107,7 @@ export function settlementOf(
   };
 }
 
-/** From the disclosure; from the request where that was never kept; null for a claim that nobody recomputed. */
+/** From the disclosure; from the request where that was never kept; null for a claim that was not recomputed. */
 function preimageOf(
   statement: JsonObject,
   disclosed: Readonly<Record<string, Disclosure>> | undefined,

@@ -1,4 +1,4 @@
-// What stands of a tenant's payment at the sequence point: nothing, the same bind, or another one. Here and
+// The binds of a tenant's payment at the sequence point: none, the same one, or another one. Here and
 // nowhere else it is decided that a payment is bound once. gateway/API.md §7.4.
 
 import { ApiError } from '../contract/index.ts';
@@ -16,7 +16,7 @@ interface Bind {
   readonly told: ToldAct;
 }
 
-/** A bind that stands, and the log that has it: null is the newest, by its rows at the sequence point. */
+/** An existing bind, and the log that has it: null is the newest, by its rows at the sequence point. */
 export interface Standing {
   readonly index: number;
   readonly log: LogView | null;
@@ -106,7 +106,7 @@ function booksOf(rows: RowReader, earlier: readonly LogView[]): readonly Books[]
 function repeats({ act, told }: Bind, row: BoundRow): boolean {
   if (act.claimed !== null && row.claimed !== null && act.claimed !== row.claimed) return false;
   if (act.action_ref === row.action_ref) return true;
-  // A claim that nobody can recompute is only ever itself.
+  // A claim that cannot be recomputed is equal only to itself.
   if (!act.verified) return act.claimed === row.claimed;
   const { agent_id, action_type, scope, timestamp_ms } = told;
   const members = [agent_id, action_type, scope, timestamp_ms];

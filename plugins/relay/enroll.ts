@@ -1,5 +1,5 @@
 // POST /api/v1/relay/enroll. gateway/API.md §14. A slug is one tenant's; one that was
-// taken without a key yields to a tenant with one, so that nobody can sit on a partner's name.
+// taken without a key yields to a tenant with one, so that a caller without a key cannot block a partner's name.
 
 import { Type } from 'typebox';
 import { answerWithPlace, ApiError, receiptOf, route, slugOf } from '../contract/index.ts';

@@ -4,7 +4,7 @@
 import { canonical, portable, toHex, utf8 } from '../../log/verify.ts';
 import type { Json, JsonObject } from '../../log/verify.ts';
 
-/** What names an action: as it may stand in a header, a policy and the log. */
+/** The name of an action, in a form that a header, a policy and the log can hold. */
 export const ACTION_TYPE = /^[A-Za-z0-9][A-Za-z0-9:._-]{0,127}$/;
 
 /** A request as far as a permit binds it. */
@@ -24,7 +24,7 @@ export interface Action {
   readonly action_type: string;
   /** `sha256:` and hex over JCS of `canonical_action`; the `scope` to ask the gate for. */
   readonly action_hash: string;
-  /** Fields stand by their hash, so that a challenge is short and repeats nobody's data. */
+  /** Fields are replaced by their hash, so that a challenge is short and repeats no personal data. */
   readonly canonical_action: JsonObject;
 }
 

@@ -127,7 +127,7 @@ export function adaptersOf(admit: (request: GuardedRequest) => Promise<Admission
   };
 }
 
-/** A body that nobody has parsed cannot be bound: then a permit for one act would permit any other of its path. */
+/** Without a parsed body a permit cannot be bound to it, and would permit every other act of its path. */
 function wholeBody(body: unknown, header: (name: string) => string): Json | undefined {
   const length = header('Content-Length');
   const there = header('Transfer-Encoding') !== '' || (length !== '' && length !== '0');
@@ -142,7 +142,7 @@ function wholeBody(body: unknown, header: (name: string) => string): Json | unde
   );
 }
 
-/** The body as its bytes are: a fetch handler parses it as it likes. */
+/** The bytes of the body; a fetch handler parses them itself. */
 async function bodyDigest(request: Request): Promise<Json | undefined> {
   const bytes = new Uint8Array(await request.arrayBuffer());
   if (bytes.length === 0) return undefined;

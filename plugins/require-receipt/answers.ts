@@ -1,4 +1,4 @@
-// The answers that end a guarded request: challenge, replay, and what cannot be told. Portable.
+// The answers that end a guarded request: challenge, replay, and unavailable. Runs in every JavaScript runtime.
 // gateway/API.md §4.1, §8.2.
 
 import type { JsonObject } from '../../log/verify.ts';
@@ -32,7 +32,7 @@ export function notHolder(message: string): GuardAnswer {
   return answer(403, { code: 'permit_secret_invalid', message, param: PROOF_HEADER });
 }
 
-/** 503: it cannot be told, so nothing is permitted. */
+/** 503: the guard cannot decide, so it permits nothing. */
 export function unavailable(reason: string): GuardAnswer {
   const error = { code: 'upstream_error', message: `${reason}: nothing is permitted meanwhile` };
   return answer(503, error, { 'Retry-After': '5' });

@@ -45,7 +45,7 @@ export function documentRoutes(host: PluginHost): readonly Route[] {
       tag: 'require-receipt',
       summary: 'The standard: receipt required (RR-1)',
       access: 'read',
-      description: 'A page for browsers; Markdown for whoever does not ask for HTML first.',
+      description: 'A page for browsers; Markdown for clients that do not prefer HTML.',
       responses: { 200: { description: 'The text.', type: MARKDOWN, page: HTML } },
       handle(ctx) {
         ctx.set('Cache-Control', CACHE);

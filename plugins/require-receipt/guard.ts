@@ -105,7 +105,7 @@ export function guardOf(options: GuardOptions): Guard {
       const first = await replay.use(permit.id, permit.expires_at_ms, permit);
       return first ? { permit } : { answer: used() };
     } catch {
-      return { answer: unavailable('it cannot be told whether the receipt was used') };
+      return { answer: unavailable('the guard cannot find out whether the receipt was used') };
     }
   };
   const declared: DeclaredAction[] = [];

@@ -1,5 +1,5 @@
 // The value of X-Receipt: base64url of `{"receipt", "preimage"?, "use_secret"?, "tlog_proof"?}`, or of a receipt alone. Portable.
-// Everything that is read here was chosen by whoever wants to act. gateway/API.md §8.2.
+// The caller chose everything that is read here. gateway/API.md §8.2.
 
 import {
   canonical,

@@ -90,7 +90,7 @@ export function verifyPermit(
   now_ms: number,
 ): PermitResult {
   const { receipt, preimage } = presented;
-  // What costs nothing stands first: none of it is believed before the signature holds.
+  // The cheap checks come first; their results count only if the signature verifies.
   if (receipt['origin'] !== trust.origin) {
     return receipt['sandbox'] === true && !trust.origin.includes('/log/sandbox/')
       ? refuse('sandbox_receipt', 'the receipt is of a sandbox log')

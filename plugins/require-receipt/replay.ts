@@ -11,7 +11,7 @@ import type { Permit } from './permit.ts';
  */
 export interface ReplayStore {
   /**
-   * True for the first call with this id, false ever after, whoever asks and however many at once. It may
+   * True for the first call with this id and false for every later one, also when calls are concurrent. It may
    * forget the id at `expires_at_ms` (milliseconds of UTC), never before. A throw refuses the act.
    */
   use(id: string, expires_at_ms: number, permit: Permit): boolean | Promise<boolean>;

@@ -78,7 +78,7 @@ export function trustedKeys(source: KeySource, options: KeyOptions = {}): Truste
   let fetched_ms = -Infinity;
   let trouble: unknown;
   let pending: Promise<void> | null = null;
-  /** Asks again, or waits for whoever is asking; not more often than the cooldown, however it went. */
+  /** Fetches again, or waits for a fetch in flight; at most once per cooldown, whether it succeeded or not. */
   const refetch = async (): Promise<unknown> => {
     if (pending === null && performance.now() - asked_ms < COOLDOWN_MS) return trouble;
     asked_ms = performance.now();
@@ -100,7 +100,7 @@ export function trustedKeys(source: KeySource, options: KeyOptions = {}): Truste
     return trouble;
   };
   const jwks = (): JsonObject => (remote.jwks() ?? { keys: [] }) as unknown as JsonObject;
-  /** Logs whose operator was told. */
+  /** Logs for which a warning was written. */
   const told = new Set<string>();
   const known = (origin: string): LogKeys => {
     try {

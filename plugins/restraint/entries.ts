@@ -34,7 +34,7 @@ const MODALITIES = ['OMISSIBLE', 'FORBIDDEN', 'OBLIGATORY_REFRAIN'] as const;
 /** One of the modalities. */
 export type Modality = (typeof MODALITIES)[number];
 
-/** What a restraint leaves open, as it stands in the entry, and in words. */
+/** What a restraint leaves open, as the entry names it and in words. */
 export const RECORD_DOES_NOT_ASSERT = {
   act_not_done_elsewhere: 'that the act was not done by other means or by somebody else',
   act_not_done_later: 'that the act was not done afterwards',
@@ -46,7 +46,7 @@ export const RECORD_DOES_NOT_ASSERT = {
 export const RecordMembers = Type.Object(
   {
     action_ref: Hex32,
-    /** Entry id of the decision that stands behind it; its own where none does. */
+    /** Entry id of the decision that it follows from; its own if there is none. */
     decision_id: EntryId,
     verdict: Type.Enum(['denied', 'deferred']),
     reason_code: Type.Enum(['decision_outcome_not_allow', 'missing_decision_binding_ref']),
@@ -196,7 +196,7 @@ const ReleaseMembers = Type.Object(
   { additionalProperties: false },
 );
 
-/** Row of a release whose seal stands in a log before this one, as the plugin reads it. */
+/** Row of a release whose seal is in an earlier log, as the plugin reads it. */
 export const releasedHold = (tenant_ref: string, seal_id: string): string =>
   `released/${tenant_ref}/${seal_id}`;
 

@@ -43,7 +43,7 @@ export interface Restraint {
   /** The time in the preimage of `action_ref`. */
   readonly timestamp_ms: number;
   /**
-   * The entry type of the decision that stands behind it, of which one stands before it in its group. Then
+   * The entry type of the decision that it follows from; such an entry precedes it in its group. Then
    * the decision is the attempt, and the restraint has no surface. Without one it is its own decision.
    */
   readonly decision?: string;
@@ -89,7 +89,8 @@ export function restraintDraft(restraint: Restraint): Draft {
         decision === undefined
           ? entry_id
           : group.findLast(({ type }) => type === decision)?.entry_id;
-      if (decision_id === undefined) throw new Error(`no ${String(decision)} stands before`);
+      if (decision_id === undefined)
+        throw new Error(`no ${String(decision)} precedes it in the group`);
       const preimage = { action_ref, decision_id, verdict, reason_code, timestamp_ms };
       return {
         ...preimage,

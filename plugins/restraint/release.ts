@@ -153,7 +153,7 @@ export function releaseRoute(host: PluginHost): Route {
   });
 }
 
-/** The seal, in whichever log it stands: a duty to preserve ends also after its log was closed. */
+/** The seal, in any log of the kind: a duty to preserve can end after its log was closed. */
 function sealAt(
   host: PluginHost,
   kind: Kind,

@@ -30,7 +30,7 @@ export interface Evaluator {
 /** Evaluators by entry type. */
 export type Evaluators = Map<string, Evaluator>;
 
-/** A restraint's own: its modality and its strength follow from what was told. */
+/** A restraint's own: its modality and its strength follow from the request. */
 export const RESTRAINT_EVALUATOR: Evaluator = {
   inputs: ['capability_proof', 'opportunity_context'],
   original: (statement) => outcome(statement['deontic_modality'], statement['strength']),

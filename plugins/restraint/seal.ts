@@ -1,4 +1,4 @@
-// POST /api/v1/spoliation-seal: what stood in the log when a duty to preserve arose, and a hold on destroying what
+// POST /api/v1/spoliation-seal: the state of the log when a duty to preserve arose, and a hold on destroying what
 // belongs to it. FRCP 37(e); gateway/API.md §7.9.
 
 import { createHash } from 'node:crypto';

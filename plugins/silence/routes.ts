@@ -189,7 +189,7 @@ function laterRoute(host: PluginHost): Route {
     description:
       'Reads the window of the receipt again, up to its end or to the newest checkpoint where that is earlier. A ' +
       'receipt that was PENDING gets its coverage here; `Prefer: wait=N` publishes a checkpoint for it. Only the ' +
-      'entry is signed: the numbers beside it are those of the proof. A window that its log did not reach before it ' +
+      'entry is signed: the numbers next to it are those of the proof. A window that its log did not reach before it ' +
       'was closed stays PENDING.',
     access: 'read',
     params: Type.Object({ entry_id: Type.String({ minLength: 1, maxLength: 100 }) }),

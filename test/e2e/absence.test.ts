@@ -115,7 +115,7 @@ describe('absence, end to end', function () {
       'over',
       /VALID: PRESENT: 2 entries[^]*( {2}ok +entry +\d+, logged \S+Z: classify\.result\.v1 [0-9a-f-]{36}\n){2}/,
     ],
-    ['after', /VALID: ABSENT: .* its last entry stands before the window/],
+    ['after', /VALID: ABSENT: .* its last entry is before the window/],
     ['silent', /VALID: UNDERSAMPLED: .* no entry of it at all.* so this is no absence of acts/],
     ['too-early', /VALID: UNDECLARED: .* does not show that a manifest declared the surface/],
   ];

@@ -143,7 +143,7 @@ describe('the foundry, end to end, killed between the steps', function () {
     assert.equal(layers.length, 11);
   });
 
-  it('has lost nothing: every receipt verifies without the server, and stands in the log', async () => {
+  it('has lost nothing: every receipt verifies without the server, and is in the log', async () => {
     const kit = await ask('/export/offline-verify-kit.json');
     const trust = trustFromKit(kit, 'log.example/log/live/1');
     for (const [name, receipt] of receipts) {
@@ -153,7 +153,7 @@ describe('the foundry, end to end, killed between the steps', function () {
     }
   });
 
-  it('has told the receiver of both events, in order, signed for the public library', async () => {
+  it('delivers both events in order, with signatures that the public library accepts', async () => {
     const fired = `msg_${receipts.get('settlement').entry_id as string}`;
     const all = await until(() => {
       const { received } = receiver;

@@ -171,7 +171,7 @@ describe('a hostile client', function () {
     assert.equal(await post(body), 400);
   });
 
-  it('gets 4xx or a closed socket for what is no HTTP', async () => {
+  it('gets 4xx or a closed socket for bytes that are not HTTP', async () => {
     const garbage: (string | Buffer)[] = [
       'GET\r\n\r\n',
       'GET / HTTP/9.9\r\n\r\n',
@@ -195,7 +195,7 @@ describe('a hostile client', function () {
     );
   });
 
-  it('that never finishes its headers, or its body, is let go', async () => {
+  it('that never finishes its headers or its body is disconnected', async () => {
     const to = await freePort();
     const env = { HEADERS_TIMEOUT_MS: '1500', REQUEST_TIMEOUT_MS: '2500' };
     const hasty = await ChildServer.start({ data: join(data, 'hasty'), port: to, env });

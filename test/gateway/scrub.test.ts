@@ -84,14 +84,14 @@ describe('gateway/scrub', () => {
     });
   }
 
-  it('reads no faster than its rate, and ends at once when it is told to', async () => {
+  it('reads no faster than its rate, and ends at once when it is aborted', async () => {
     const folder = join(running.data, LOG);
     const logger = pino({ level: 'silent' });
     const scrub = new Scrub(() => [{ name: 'slow', folder }], { now: Date.now, logger }, 1);
     const stopped = new AbortController();
     const run = scrub.run(stopped.signal);
-    const turn = new Promise<'under way'>((resolve) => setImmediate(resolve, 'under way'));
-    assert.equal(await Promise.race([run, turn]), 'under way');
+    const turn = new Promise<'running'>((resolve) => setImmediate(resolve, 'running'));
+    assert.equal(await Promise.race([run, turn]), 'running');
     stopped.abort();
     await run;
     assert.equal(scrub.states()[0]?.finished_at_ms, null);

@@ -76,7 +76,7 @@ describe('a gateway', () => {
     await rm(parent, { recursive: true });
   });
 
-  it('issues no key where a route stands in the way of a first start, and shows them at the next', async () => {
+  it('issues no key if an invalid route ends the first start, and shows the keys at the next one', async () => {
     const parent = await mkdtemp(join(tmpdir(), 'actlog-'));
     const env = { DATA_DIR: join(parent, 'data') };
     const twice = [twin('one'), twin('two')];

@@ -110,7 +110,7 @@ describe('a monitor and an independent liar', function () {
     }
   });
 
-  it('accuses nobody of what an unknown key has signed, or of silence', async () => {
+  it('does not accuse a log of what an unknown key signed, or of silence', async () => {
     const [first] = HONEST;
     first?.steps[0]?.(host);
     host.interfere = (path) => (path.endsWith('checkpoint') ? Buffer.from('x\n1\nAA==\n\n') : null);

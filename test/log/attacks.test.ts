@@ -314,7 +314,7 @@ describe('attacks on absence', () => {
     assert.equal(check(before(ACT_AT - 1)).proof, 'gap');
   });
 
-  it('26: an entry whose body is struck out, so that its chains cannot be told', () => {
+  it('26: an entry without its body, so that its chains are unknown', () => {
     const log = new Forge().usual();
     log.add('gate.decision.v1', ACT, {
       text: (text) => text.replace('PERMIT', 'on hold'),

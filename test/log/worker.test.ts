@@ -64,7 +64,7 @@ describe('worker pool', () => {
     assert.deepEqual(await reversed, Uint8Array.of(3, 2, 1));
   });
 
-  it('runs what a thread is told before later calls', async () => {
+  it('runs a message to a thread before later calls', async () => {
     const pool = poolOf({ prepared: 100 });
     pool.tell('tell', 1);
     pool.tell('tell', 2);

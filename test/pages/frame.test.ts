@@ -5,7 +5,7 @@ import { accessible, calm, fits, pagesSuite, picture, validHtml } from './browse
 
 pagesSuite('the frame of the pages', (sight) => {
   for (const path of ['/', '/status']) {
-    it(`${path} is valid, accessible and asks nobody else, in light and dark`, async () => {
+    it(`${path} is valid, accessible and loads nothing from other hosts, in light and dark`, async () => {
       for (const colorScheme of ['light', 'dark'] as const) {
         const page = await sight().open(path, { colorScheme });
         await accessible(page);

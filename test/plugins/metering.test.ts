@@ -79,7 +79,7 @@ describe('tolls', () => {
     }
   });
 
-  it('never stand on a read or a verification, and say why where no act has them', () => {
+  it('never apply to a read or a verification, and say why if no act has them', () => {
     for (const [toll, { metered, acts, note }] of Object.entries(metering)) {
       for (const one of acts) assert.match(one, /^POST (?!.*(verify|lookup|proof|export))/, toll);
       if (!metered) assert.ok(note !== undefined, toll);

@@ -54,7 +54,7 @@ describe('actlog adopt', function () {
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  it('asks for the risk to be accepted where nobody confirms the logs, and moves the register', async () => {
+  it('asks for the risk to be accepted if no other party confirms the logs, and moves the register', async () => {
     await cp(data, copy, { recursive: true });
     await assert.rejects(opening(copy), { code: 'data_not_adopted' });
     said(await adopt(copy), 1, /is a copy.*compared with nothing.*--accept-risk/s);

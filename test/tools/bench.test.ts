@@ -110,7 +110,7 @@ describe('bench output', () => {
     ]);
   });
 
-  it('is empty for a name that nobody has', async () => {
+  it('is empty for an unknown name', async () => {
     const told: unknown[] = [];
     const figures = await runBenches(
       { quick: true, only: 'no-such' },

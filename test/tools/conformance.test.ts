@@ -61,7 +61,7 @@ describe('actlog conformance', () => {
     assert.deepEqual(outcomes(ran.json), ALL);
   });
 
-  it('shows a key of the environment to nobody that was not named as gate', async () => {
+  it('sends a key of the environment only to the named gate', async () => {
     const asked: IncomingHttpHeaders[] = [];
     const service = await careless(() => true, {}, asked);
     const ran = await actlog(['conformance', service.url], {

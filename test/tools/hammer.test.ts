@@ -132,7 +132,7 @@ describe('actlog hammer', function () {
     });
   }
 
-  it('says what it cannot do: a wrong key, a wrong number, nobody there', async () => {
+  it('names its error: a wrong key, a wrong number, no service', async () => {
     const expected =
       (exit: number, words: RegExp) =>
       (error: unknown): boolean => {

@@ -71,7 +71,7 @@ describe('actlog monitor', () => {
     assert.equal(second.code, 3, 'it holds');
   });
 
-  it('exits 4 when nobody answers', async () => {
+  it('exits 4 if the service does not answer', async () => {
     server.put(new Forge().usual());
     server.interfere = () => 404;
     const { code, stderr } = await monitor('--once');

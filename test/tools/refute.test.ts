@@ -97,7 +97,7 @@ describe('a refutation', () => {
     assertContradicts(proof);
   });
 
-  it('is proven under a later checkpoint with the consistency proof, and not told without', async () => {
+  it('is proven under a later checkpoint with the consistency proof, and undecided without it', async () => {
     const { log, document, index } = lyingLog();
     log.add('gate.decision.v1', ACT);
     log.mapHead();
@@ -221,7 +221,7 @@ describe('a refutation', () => {
     assert.equal((await run(receipt, document)).outcome, 'proven');
   });
 
-  it('is not told by what does not hold', async () => {
+  it('is undecided with a document or receipt that does not verify', async () => {
     const { log, document, index } = lyingLog();
     const receipt = receiptOf(log, index);
     for (const [one, other] of [

@@ -10,7 +10,7 @@ import { actlog, start, type Ran } from '../support/actlog.ts';
 import { freePort } from '../support/free-port.ts';
 import { Served } from './served.ts';
 
-describe('actlog serve, and what works beside it', function () {
+describe('actlog serve, and commands against a running service', function () {
   this.timeout(240_000);
   let served: Served;
   before(async () => {

@@ -7,7 +7,7 @@ import { actlog, type Ran } from '../support/actlog.ts';
 
 import { Served } from './served.ts';
 
-describe('actlog serve, and what works beside it', function () {
+describe('actlog verify on documents of a running service', function () {
   this.timeout(240_000);
   let served: Served;
   before(async () => {

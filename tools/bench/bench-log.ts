@@ -1,4 +1,4 @@
-// Logs for measurements: real ones, with declared types whose entries stand on chains as a measurement wants.
+// Logs for measurements: real ones, with declared types whose entries are on the chains that a measurement needs.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { openLog, openThreads } from '../../log/index.ts';
 import type { Draft, EntryType, JsonObject, Log, OpenLogOptions } from '../../log/index.ts';
 
-/** Appends that are under way at once. */
+/** Concurrent appends. */
 const IN_FLIGHT = 256;
 
 /** Length of a statement, in bytes. */
 export const STATEMENT_BYTES = 600;
 
-/** Chains that one entry of the wide type stands on, the most that a format 1 entry may. */
+/** Chains of one entry of the wide type: the maximum of format 1. */
 export const WIDE_LINKS = 8;
 
 /** Keys of each kind that odd drafts come back to. */

@@ -111,7 +111,7 @@ async function start(
   };
 }
 
-/** A port of this machine that nobody has just now. */
+/** A free port of this machine. */
 export async function freePort(): Promise<number> {
   const probe = createServer();
   probe.listen(0, '127.0.0.1');

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 /** How a figure is read: a plain ratio, or a unit of its own. */
 export type Unit = 'ratio' | 'ms' | 's' | 'KB' | 'MB';
 
-/** What a figure stands for and what it must reach. */
+/** What a figure measures, and the value that it must reach. */
 export interface Target {
   /** `<bench>.<figure>`. */
   readonly name: string;

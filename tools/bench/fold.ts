@@ -72,7 +72,7 @@ function dirtyOf(known: Uint8Array, turn: number): Uint8Array {
   return dirty;
 }
 
-/** Milliseconds of the longest turn of the loop while the work is under way, and of the whole. */
+/** Milliseconds of the longest turn of the event loop during the work, and of the work. */
 async function longestTurn(work: () => Promise<void>): Promise<{ longest: number; whole: number }> {
   let longest = 0;
   let going = true;

@@ -1,5 +1,5 @@
 // What agents wait for: an execute-gate that permits, one entry; a payment bound to the decision behind it, one;
-// and one bound to an act alone, two: the note that nobody named a decision stands before it.
+// and one bound to an act alone, two: the note that no decision was named precedes it.
 
 import { postBench } from './post.ts';
 import type { Pair } from './post.ts';

@@ -1,5 +1,5 @@
 // Webhooks to one host: how fast a queue drains that a restart found on disk, and what a request pays for it that
-// its event is queued and delivered beside it.
+// its event is queued and delivered at the same time.
 
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -18,7 +18,7 @@ export interface Row {
   readonly tag: string;
 }
 
-/** A line of a set as it stands in its file. */
+/** A line of the file of a set. */
 export type Line = Readonly<Record<string, string>>;
 
 /** A number from 0 to 255 that depends on the text alone. */
@@ -26,7 +26,7 @@ export function draw(key: string): number {
   return createHash('sha256').update(key).digest()[0] ?? 0;
 }
 
-/** How a text is named where it may not stand: the first 16 hex digits of its SHA-256. */
+/** The name of a text that may not be shown: the first 16 hex digits of its SHA-256. */
 export function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }

@@ -63,7 +63,7 @@ export function bareTables(words: readonly string[]): EngineTables {
 
 /**
  * Words of at least `least` training texts: the engine then knows them from misspelt ones. The commonest first, so that
- * what most texts ask of the tables stands close together in memory.
+ * the rows that most texts need are close together in memory.
  */
 export function vocabularyOf(rows: readonly Row[], least: number): string[] {
   const { vocabulary } = bareTables([]);

@@ -3,13 +3,13 @@ import { logistic } from '../../plugins/classify/engine/arithmetic.ts';
 
 /** One text as the learner sees it. Targets and weights are by model; weight 0 leaves a model untouched. */
 export interface Sample {
-  /** Row numbers, repeated as often as the feature stands in the text. */
+  /** Row numbers, repeated as often as the feature occurs in the text. */
   readonly rows: Int32Array;
   readonly targets: readonly number[];
   readonly weights: readonly number[];
 }
 
-/** What the learner is told. */
+/** The parameters of the learner. */
 export interface LearnOptions {
   readonly bits: number;
   readonly models: number;
@@ -122,7 +122,7 @@ function learnOnce(
 
 /**
  * A factor for each weight: the root of the log-count ratio of its feature (Wang & Manning 2012, NB-SVM) over the mean root, so
- * that what stands in both labels alike is learnt slowly. 1 for the models that are not to be scaled. Rounded, so that the last
+ * that features which both labels have equally are learnt slowly. 1 for the models that are not to be scaled. Rounded, so that the last
  * bit of a logarithm decides nothing.
  */
 export function tellingScales(samples: readonly Sample[], options: LearnOptions): Float32Array {

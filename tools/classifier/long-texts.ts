@@ -57,7 +57,7 @@ export function piecesOf(texts: readonly string[], words: number): string[] {
 
 const sentencesOf = (text: string): string[] => text.split(/(?<=[.!?\n])\s+/);
 
-/** How the engine reads long texts of no trade; the breaches are sentences that it finds when they stand alone. */
+/** How the engine reads long texts of no trade; the breaches are sentences that it finds when they are alone. */
 export function longFigures(
   engine: Engine,
   texts: readonly string[],

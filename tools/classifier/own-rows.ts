@@ -97,7 +97,7 @@ export function unseenRows(folder: string): Row[] {
   );
 }
 
-/** Sentences of a grammar: in every training, never measured on, and none that is, holds or stands in a text that is held out. */
+/** Sentences of a grammar: in every training, never measured on, and none that equals, contains or is part of a held-out text. */
 function made(
   folder: string,
   { file, domain, count, weight }: (typeof GRAMMARS)[number],
@@ -195,7 +195,7 @@ function expand(frame: string, slots: Grammar['slots'], random: () => number): s
   });
 }
 
-/** Capital first, a full stop where none stands. */
+/** With a capital first letter and a full stop at the end. */
 function sentence(text: string): string {
   const whole = text.replaceAll(
     /(^|[.?!] )([a-z])/g,

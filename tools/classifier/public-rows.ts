@@ -145,7 +145,7 @@ function madlibs(file: string): Row[] {
   }));
 }
 
-/** Contexts once each, with the sternest split they stand in; responses that offend the user teach violation a little. */
+/** Contexts once each, with the sternest split that has them; responses that offend the user teach violation a little. */
 function diaSafety(file: string): Row[] {
   const all = lines(file);
   const splits = new Map<string, 'train' | 'val' | 'test'>();

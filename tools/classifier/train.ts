@@ -19,7 +19,7 @@ import {
 } from './fit.ts';
 
 const OWN_SETS = fileURLToPath(new URL('data', import.meta.url));
-/** A word must stand in this many training texts to be known. */
+/** A word must occur in this many training texts to be known. */
 const LEAST_TEXTS = 2;
 
 function main(argument: string | undefined): number {

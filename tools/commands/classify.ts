@@ -8,7 +8,7 @@ const DEFAULT_DOMAIN = 'hiring';
 
 /**
  * Answers every line with `{classification, violation_milli, crisis_milli, rule_ids, classifier}`; a line that is not such an
- * object is an ERROR with its `reason`. Stops when nobody reads the answers. Resolves to the exit code: 0, or 1 when any
+ * object is an ERROR with its `reason`. Stops when standard output is closed. Resolves to the exit code: 0, or 1 when any
  * line could not be read.
  */
 export async function classify(

@@ -29,7 +29,7 @@ interface ExportCommand extends DataOptions {
   readonly kit?: string;
 }
 
-/** Where the kit of a service stands, there and in the export. */
+/** Path of the kit, at the service and in the export. */
 const KIT_PATH = 'export/offline-verify-kit.json';
 /** How often it is fetched again with --follow. */
 const KIT_MS = 60_000;

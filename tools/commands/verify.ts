@@ -259,7 +259,7 @@ function questionOf(options: VerifyOptions, document: Json): Question | undefine
   const own = parsed(document)['question'] as unknown as Question | undefined;
   if (own === undefined) return undefined;
   return {
-    ...own, // what the caller did ask stands
+    ...own, // what the caller asked takes precedence
     ...(key === undefined ? {} : { key: keyOf(key) }),
     ...(from === undefined ? {} : { from_ms: parseInstant(from) }),
     ...(to === undefined ? {} : { to_ms: parseInstant(to) }),

@@ -25,7 +25,7 @@ export interface Asking {
 /**
  * One request, no redirects.
  *
- * @throws CommandError (exit 2) when there is no answer: then nothing can be told
+ * @throws CommandError (exit 2) if there is no answer, since then nothing can be checked
  */
 export async function ask(url: URL, { method, headers = {}, body }: Asking): Promise<Told> {
   const failed = (reason: string): CommandError =>

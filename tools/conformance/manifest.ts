@@ -35,7 +35,7 @@ export function faultOf(value: Json | undefined): string | null {
   const { actions } = value as unknown as Manifest;
   const ids = actions.map(({ id }) => id);
   const twice = ids.find((id, i) => ids.indexOf(id) !== i);
-  if (twice !== undefined) return `the id ${JSON.stringify(twice)} stands twice`;
+  if (twice !== undefined) return `the id ${JSON.stringify(twice)} occurs twice`;
   return requiring(value).length > 0 ? null : 'no action over http needs a receipt';
 }
 

@@ -1,4 +1,4 @@
-// The database of a log that nobody serves at the moment, read like any other mirror of it.
+// The database of a log that no service has open, read like any other mirror of it.
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -92,7 +92,7 @@ export class Auditor {
     }
   }
 
-  /** The receipt is there, unchanged, verifies, and stands in the tree. */
+  /** The receipt is served unchanged, verifies, and is in the tree. */
   async checkReceipt(told: Told): Promise<void> {
     const query = this.#kind === 'sandbox' ? '?log=sandbox' : '';
     const answer = await this.#client.get(`/r/${told.entry_id}${query}`);
@@ -161,7 +161,7 @@ function parsed(text: string): JsonObject {
   return value;
 }
 
-/** A receipt but for where it stands, which is not known at first. */
+/** A receipt without its proof, which is not known at first. */
 function withoutPlace(receipt: JsonObject): string {
   const { log: _log, ...rest } = receipt;
   return canonical(rest);

@@ -6,7 +6,7 @@ import { Agent, request } from 'undici';
 export interface Answer {
   readonly status: number;
   readonly text: string;
-  /** The answer stands for an earlier one with the same idempotency key. */
+  /** The answer repeats an earlier one with the same idempotency key. */
   readonly replayed: boolean;
   readonly retry_after_s: number;
 }

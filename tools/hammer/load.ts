@@ -1,5 +1,5 @@
 // Writers and readers on one service: the writers append at a rate, the readers hold the log to what the
-// writers were told.
+// writers received.
 
 import { createHistogram } from 'node:perf_hooks';
 import type { RecordableHistogram } from 'node:perf_hooks';

@@ -4,7 +4,7 @@
 export class Bell {
   #wake: () => void = () => undefined;
 
-  /** Ends the pause under way, if there is one. */
+  /** Ends the current pause, if there is one. */
   readonly ring = (): void => {
     this.#wake();
   };

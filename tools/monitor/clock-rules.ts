@@ -85,7 +85,7 @@ export function judgeCosignatures(
     const of = `the checkpoint of ${String(size)} entries`;
     const time_s = quorumTime(policy, cosignatures);
     if (time_s === null || !countQuorum(policy, cosignatures)) {
-      const names = cosignatures.map(({ name }) => name).join(', ') || 'nobody of the policy';
+      const names = cosignatures.map(({ name }) => name).join(', ') || 'no witness of the policy';
       return { problem: 'no_quorum', detail: `${of} is cosigned by ${names}: no quorum` };
     }
     const age = now_ms - time_s * 1000;

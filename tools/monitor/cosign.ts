@@ -51,7 +51,7 @@ export async function openCosigner(options: CosignOptions): Promise<Cosigner> {
   checkMemory(keyFile, folder);
   const { verified, onAnotherRoot, wait_ms = WAIT_MS } = options;
   const gate = async (head: Checkpoint, note: string): Promise<WitnessAnswer | null> => {
-    // Three lines and no more: what stood behind them would be signed unseen.
+    // Exactly three lines: further ones would be signed without having been checked.
     if (!note.startsWith(`${formatCheckpoint(head)}\n`)) {
       return refuse(422, 'the checkpoint has extension lines');
     }

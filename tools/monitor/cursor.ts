@@ -16,7 +16,7 @@ import type { JsonObject } from '../../log/index.ts';
 import { CommandError, EXIT } from '../command-line.ts';
 import { LeafHashes } from './leaf-hashes.ts';
 
-/** Where a monitor stands. */
+/** How far a monitor has checked a log. */
 export interface Cursor {
   readonly schema: 'actlog-monitor-cursor-v1';
   readonly origin: string;

@@ -68,7 +68,7 @@ export const isTorn = (thrown: unknown): thrown is Torn =>
 /** Runs a computation over the tree of a note. */
 type Tree = <T>(compute: (hashes: HashReader) => T) => Promise<T>;
 
-/** A server that answers slowly does not keep a finding from being reported: what is not read by then is withheld. */
+/** A slow server does not keep a finding from being reported: what has not been read by then counts as withheld. */
 const GATHERING_MS = 60_000;
 /** More bundles than this are fetched only where the hash tiles are of no use. */
 const FEW_BUNDLES = 16;
@@ -118,7 +118,7 @@ export async function prefixFinding(reading: Reading & { readonly before: Noted 
   });
 }
 
-/** An entry under a note, out of a tree whose leaf hashes are all at hand. */
+/** An entry under a note, from a tree whose leaf hashes are all in memory. */
 export async function openEntry(reading: Reading, index: number): Promise<ShownEntry> {
   const gathering = new Gathering(reading, reading.head.size, null);
   const tree = (await gathering.asReplayed()) ?? (await gathering.elsewhere());
@@ -289,7 +289,7 @@ class Gathering {
     const known = read.length / HASH_BYTES;
     const first = Math.floor(known / TILE_WIDTH);
     const far = Math.ceil(head.size / TILE_WIDTH) - first > FEW_BUNDLES;
-    // Cheaper, and as good: the tiles prove that what was replayed stands in the tree.
+    // Cheaper, and equally strong: the tiles prove that the replayed entries are in the tree.
     if (far) {
       const tiles = await this.#overTiles();
       if (tiles !== null && (await this.#has(tiles, read))) return tiles;

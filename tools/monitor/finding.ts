@@ -23,7 +23,7 @@ export type FindingRule =
   | 'checkpoint_late'
   | 'merge_delay';
 
-/** An entry as it is shown; the bytes stand in base64 where they are not UTF-8. */
+/** An entry as it is shown; its bytes are in base64 if they are not UTF-8. */
 export interface ShownEntry {
   readonly index: number;
   readonly entry?: string;
@@ -78,7 +78,7 @@ export class Finding extends Error {
   readonly rule: FindingRule;
   /**
    * `signed`: the log's own signatures prove it to anybody. `observed`: it is what this monitor was
-   * given, and when; nobody else can check that.
+   * given, and when; another party cannot check that.
    */
   readonly proof: 'signed' | 'observed';
   readonly evidence: Evidence;
@@ -107,7 +107,7 @@ export function shownEntry(
   return { index, ...own, ...(path === undefined ? {} : { path: path.map(base64) }) };
 }
 
-/** An entry that nobody hands out any more: the hash that the tree has at its index. */
+/** An entry that is no longer served: the hash that the tree has at its index. */
 export function hiddenEntry(
   index: number,
   leafHash: Uint8Array,

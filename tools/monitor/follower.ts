@@ -158,7 +158,7 @@ export class Follower implements EarlierLog {
     return this.#replay.keys();
   }
 
-  /** Where the log stood at the newest checkpoint that was checked; what a successor must name. */
+  /** The tree head of the newest checkpoint that was checked; a successor must name it. */
   end(): End | null {
     if (this.#seen === null) return null;
     const { origin, size, root, note } = this.#seen;

@@ -20,7 +20,7 @@ export class KeyUses {
   readonly #uses = new Map<string, Use[]>();
   readonly #onReuse: (log: Follower, text: string) => void;
 
-  /** `onReuse` is told of a key that a successor goes on with, which is allowed. */
+  /** `onReuse` is called with a key that a successor continues to use, which is allowed. */
   constructor(onReuse: (log: Follower, text: string) => void = () => undefined) {
     this.#onReuse = onReuse;
   }

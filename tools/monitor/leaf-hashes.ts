@@ -37,7 +37,7 @@ export class LeafHashes {
     this.#count = 0;
   }
 
-  /** Writes what was taken, at its place; a crash before the note is kept leaves hashes that nobody reads. */
+  /** Writes what was taken, at its place; a crash before the note is stored leaves hashes that are not read. */
   async keep(): Promise<void> {
     if (this.#count === 0) return;
     await mkdir(dirname(this.#path), { recursive: true });
@@ -114,7 +114,7 @@ export function prefixOf(hashes: HashReader, from: number, to: number): Prefix {
   };
 }
 
-/** Subtrees over leaf hashes that stand one after the other. */
+/** Subtrees over consecutive leaf hashes. */
 export function overLeaves(bytes: Uint8Array): HashReader {
   return {
     subtree(height, index) {

@@ -1,5 +1,5 @@
 // Follows every log of one kind for as long as the monitor runs: a log that has ended or was given up is looked at
-// again at each turn, beside its successors, so that it can neither grow nor be rewritten unseen.
+// again at each turn, together with its successors, so that it can neither grow nor be rewritten unnoticed.
 
 import { readdir } from 'node:fs/promises';
 import { isJsonObject, parseJson } from '../../log/index.ts';
@@ -168,7 +168,7 @@ export class Line {
     return this.#outcome(after, () => comparePair(older, newer));
   }
 
-  /** Findings that nobody has looked at yet: while one is there, nothing is read. */
+  /** Findings that no operator has acknowledged: while there is one, nothing is read. */
   async #held(): Promise<boolean> {
     const { state, report } = this.#options;
     const names = await readdir(state).catch(() => []);

@@ -1,4 +1,4 @@
-// A checkpoint with the note that it stands in. A note that the pinned key has not signed proves nothing;
+// A checkpoint with the note that contains it. A note that the pinned key has not signed proves nothing;
 // one that it has signed, everything. C2SP signed-note, tlog-checkpoint.
 
 import { isLogError, native, parseCheckpoint, parseVkey } from '../../log/index.ts';
@@ -12,7 +12,7 @@ export interface Noted extends Checkpoint {
   readonly note: string;
 }
 
-/** Opens a note; `Finding` when the log has signed what is no checkpoint of it, else `MirrorTrouble`. */
+/** Opens a note; `Finding` if the log signed a text that is not a checkpoint of it, else `MirrorTrouble`. */
 export function openNoted(
   note: string,
   { origin, vkey }: { readonly origin: string; readonly vkey: string },

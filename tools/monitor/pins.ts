@@ -23,7 +23,7 @@ export interface Pin {
   readonly source: string;
 }
 
-/** Finds the key of the log of a kind and number; null when nobody names one. */
+/** Finds the key of the log of a kind and number; null if there is none. */
 export async function findPin(
   options: PinOptions,
   base: URL | null,

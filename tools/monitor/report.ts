@@ -30,7 +30,7 @@ interface Shown {
   readonly withheld?: readonly string[];
 }
 
-/** An entry as it stands, or what is known of one that is no text or was withheld. */
+/** The text of an entry, or what is known of one that is not text or was withheld. */
 function textOf({ index, entry, entry_base64, leaf_hash }: ShownEntry): string {
   if (entry !== undefined) return entry;
   const which = `entry ${String(index)}`;
@@ -67,7 +67,7 @@ export function textReport(every: boolean): Report {
         log,
         proof === 'signed'
           ? 'the log has signed what proves it:'
-          : 'this is what it served, which nobody else can check:',
+          : 'this is what it served, which another party cannot check:',
       );
       for (const note of notes) console.log(`\n${note.trimEnd()}`);
       for (const shown of entries) console.log(`\n${textOf(shown)}`);

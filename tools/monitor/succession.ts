@@ -14,7 +14,7 @@ interface Contradiction {
 }
 
 /**
- * Compares a log with the one that follows it. Nothing is known of an end that nobody has seen: a log that is not
+ * Compares a log with the one that follows it. Nothing is known of an end that the monitor has not seen: a log that is not
  * closed was lost, and may end before the size that its successor names, but not behind it.
  *
  * @throws Finding

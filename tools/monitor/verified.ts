@@ -1,4 +1,4 @@
-// The tree heads that a monitor has checked every rule up to, and who waits for one. Only what stands here
+// The tree heads that a monitor has checked every rule up to, and the callers that wait for one. Only what is listed here
 // is cosigned under a name in /map. log/FORMAT.md §5.
 
 import { LRUCache } from 'lru-cache';
@@ -35,7 +35,7 @@ export class Verified {
     for (const wake of this.#waiting) wake();
   }
 
-  /** How a head stands, once it is reached or `wait_ms` have gone by. */
+  /** The state of a head once the monitor has reached it, or after `wait_ms`. */
   async standing(head: Checkpoint, wait_ms: number): Promise<Standing> {
     const known = this.#known(head);
     if (known !== 'not_reached' || this.#waiting.size >= MOST_WAITING) return known;

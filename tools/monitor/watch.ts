@@ -1,4 +1,4 @@
-// Chains that somebody watches: each new entry on one of them is told with its receipt.
+// Watched chains: each new entry on one of them is reported with its receipt.
 
 import { checkKey, isJsonObject, isLogError, parseJson, toHex } from '../../log/index.ts';
 import type { ChainKey, Json, JsonObject } from '../../log/index.ts';
@@ -35,7 +35,7 @@ export function watchOf(texts: readonly string[]): readonly ChainKey[] {
   });
 }
 
-/** The entry when it stands on one of the chains; its links are checked already. */
+/** The entry if it is on one of the chains; its links were checked before. */
 export function watchedIn(
   keys: readonly ChainKey[],
   { index, leafHash, statement }: Replayed,

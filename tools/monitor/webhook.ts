@@ -120,7 +120,7 @@ export class Webhook {
 
 // A report that also goes to a webhook: findings at once, trouble when it lasts.
 
-/** Trouble that has lasted for so long is told, once. */
+/** Trouble that has lasted this long is reported once. */
 const LASTING_MS = 300_000;
 
 /** Says everything to `report`, and posts what somebody has to look at. */

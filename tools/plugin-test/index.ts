@@ -30,7 +30,7 @@ export interface ContractOptions {
   /** Values for path parameters of routes, by name. */
   readonly params?: Readonly<Record<string, string>>;
   /**
-   * Bodies of routes whose request names an entry that stands already, by path; made while the gateway runs. Null
+   * Bodies of routes whose request names an existing entry, by path; made while the gateway runs. Null
    * where a path or header has to name it: tests of the plugin's own ask that route.
    */
   readonly bodies?: Readonly<Record<string, (running: Running) => Promise<object | null>>>;

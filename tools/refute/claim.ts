@@ -45,7 +45,7 @@ export function whyNotDenied(document: JsonObject, entry: Shown): string | null 
     return 'the document shows the entry itself';
   }
   if (document['more'] === true && entry.index >= nextOf(document)) {
-    return 'the document is one page of several, and the entry would stand on a later one';
+    return 'the document is one page of several, and the entry would be on a later one';
   }
   return null;
 }

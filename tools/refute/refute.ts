@@ -1,4 +1,4 @@
-// Refutes an absence document by a receipt: the entry stands in the tree that the document is about, or in a
+// Refutes an absence document by a receipt: the entry is in the tree that the document is about, or in a
 // later one that grew from it, and the document says that there is none. log/FORMAT.md §6, last paragraph.
 
 import { equal, isJsonObject, native, parseTlogProof, toBase64 } from '../../log/index.ts';
@@ -22,9 +22,9 @@ export interface Refuted {
   readonly tlogProof?: string;
   readonly document: JsonObject;
   readonly trust: Trust;
-  /** The path between two sizes, from whoever has it; null when nobody does. */
+  /** The consistency proof between two sizes, from any source; null if none has it. */
   consistency(from: number, to: number): Promise<readonly Uint8Array[] | null>;
-  /** The path of an entry under a size; null when nobody has it. */
+  /** The inclusion proof of an entry at a size; null if no source has it. */
   inclusion(index: number, size: number): Promise<readonly Uint8Array[] | null>;
 }
 
@@ -33,7 +33,7 @@ export type Refutation =
   | { readonly outcome: 'proven'; readonly reason: string; readonly proof: JsonObject }
   | { readonly outcome: 'not_denied' | 'unknown'; readonly reason: string };
 
-/** A tree head with the note that it stands in. */
+/** A tree head with the note that contains it. */
 interface Head extends TreeHead {
   readonly note: string;
 }
@@ -85,7 +85,7 @@ export async function refute(given: Refuted): Promise<Refutation> {
 
 type ProofOf = (contradiction: string, reason: string, more: JsonObject) => JsonObject;
 
-/** Whether the entry stands in the document's tree, or in one that it and the document's have in common. */
+/** Whether the entry is in the document's tree, or in a tree that both extend or are part of. */
 async function compare(
   given: Refuted,
   entry: Shown,
@@ -118,7 +118,7 @@ async function compare(
   const sizes = { from: older.size, to: newer.size };
   if (path === null) {
     return unknown(
-      `the receipt stands in a tree of ${String(own.size)} entries and the document in one of ` +
+      `the receipt is from a tree of ${String(own.size)} entries and the document in one of ` +
         `${String(of.size)}: whether they are of one log needs the consistency proof from ` +
         `${String(sizes.from)} to ${String(sizes.to)} (--consistency FILE or --url)`,
     );
@@ -140,7 +140,7 @@ function proven(entry: Shown, of: Head, proof: ProofOf, more: JsonObject): Refut
     entry.index < of.size
       ? 'in the tree of that very document'
       : 'in a tree that grew from its own';
-  const reason = `entry ${String(entry.index)} stands on the chain, in the window, and ${where}`;
+  const reason = `entry ${String(entry.index)} is on the chain, in the window, and ${where}`;
   return { outcome: 'proven', reason, proof: proof('left_out', reason, more) };
 }
 

@@ -66,8 +66,8 @@ export async function checkKit(
   await lines.run('receipt', () => committed(kit, trustFor));
   return lines.finding(
     pinned === null
-      ? 'the kit agrees with itself and stands in the log; it still is its operator who gave it to you'
-      : 'the kit agrees with itself and with the pinned one, and stands in the log',
+      ? 'the kit agrees with itself and is in the log; but its operator gave it to you'
+      : 'the kit agrees with itself and with the pinned one, and is in the log',
     { facts: { logs: trusts.map(({ origin }) => origin) } },
   );
 }

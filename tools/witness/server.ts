@@ -9,7 +9,7 @@ import type { Witness } from './witness.ts';
 const MAX_BODY_BYTES = 16 * 1024;
 const MONITORED = /^\/([0-9a-f]{64})\/checkpoint$/;
 
-/** A listening server; `close` lets requests under way finish. */
+/** A listening server; `close` lets requests in flight finish. */
 export async function serveWitness(
   witness: Witness,
   at: { readonly host: string; readonly port: number },

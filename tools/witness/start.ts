@@ -39,7 +39,7 @@ export async function startWitness(start: WitnessStart): Promise<void> {
   const folder = join(data, 'cosigned');
   const keyFile = join(data, 'cosigner.pem');
   checkMemory(keyFile, folder);
-  // The database before the key, so that a key never stands without its memory.
+  // The database before the key, so that a key never exists without its record of what it cosigned.
   const witness = await openWitness({ vkeys: start.log, folder }, name, keyFile);
   const server = await serveWitness(witness.witness, { host, port });
   process.stdout.write(

@@ -85,7 +85,7 @@ export class Witness {
     this.#gate = gate;
   }
 
-  /** @throws LogError `key_invalid` for what is no verifier key of a log, `log_locked` */
+  /** @throws LogError `key_invalid` if it is not the verifier key of a log, `log_locked` */
   static async open(options: {
     readonly name: string;
     readonly signer: Signer;

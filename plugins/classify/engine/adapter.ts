@@ -15,7 +15,7 @@ interface AdapterOptions {
   readonly fetch: typeof fetch;
 }
 
-/** The answer of a hosted model. It is not reproducible: `model` stands in the statement in place of weights. */
+/** The answer of a hosted model. It is not reproducible: the statement names `model` instead of weights. */
 interface RemoteClassified extends Classified {
   readonly model: string;
 }

@@ -1,6 +1,6 @@
 // What hides a word: digits for letters, stars, stretched letters. Tables and pure steps of vocabulary.ts.
 
-/** Characters that stand for letters. */
+/** Characters that are written in place of letters. */
 export const LEET = new Map<string, string>([
   ['0', 'o'],
   ['1', 'i'],

@@ -20,7 +20,7 @@ interface CompiledRules {
   readonly patterns: ReadonlyMap<string, Pattern>;
 }
 
-/** Where the tables stand in each set of rules. */
+/** The offset of each table in each set of rules. */
 export const GENERAL = 0;
 export const OWN = 1;
 export const CRISIS = 2;

@@ -14,7 +14,7 @@ export interface Sink {
   word(id: number, word: string, hash: number, state: number, company: number): void;
   /** A telling class in a state, in a sentence's company. */
   telling(cls: number, state: number, company: number): void;
-  /** Every pair of the telling classes that stand in the text, in their order. */
+  /** Every pair of the telling classes that occur in the text, in their order. */
   pairs(present: readonly number[]): void;
 }
 

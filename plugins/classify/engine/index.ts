@@ -11,7 +11,7 @@ import { hitsOf, strongest } from './text-hits.ts';
 /** Texts over this many bytes of UTF-8 are not read. */
 export const LONGEST_TEXT_BYTES = 32_768;
 
-/** The verdict; `ERROR` is said whenever nothing could be said, and never stands for safety. */
+/** The verdict. `ERROR` means that there is none; it never means SAFE. */
 export type Classification = 'SAFE' | 'VIOLATION' | 'CRISIS' | 'ERROR';
 
 /** What the classifier found. Scores are thousandths; `score_milli` is how sure it is of `classification`. */

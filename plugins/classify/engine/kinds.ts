@@ -7,7 +7,7 @@ export const GROUP = 1;
 export const SLUR = 2;
 export const YOU = 4;
 export const FIRST = 8;
-/** Hostile and kind words: the shape of a sentence is who it names and what stands beside. */
+/** Hostile and kind words. The shape of a sentence is whom it names, and the words next to the name. */
 export const HOSTILE = 16;
 export const KIND = 32;
 /** Words that are an attack by themselves; without one the model must be surer. */

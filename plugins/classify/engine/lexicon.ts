@@ -84,7 +84,7 @@ export class Lexicon {
       const own = (this.#single[id] ??= []);
       for (const cls of this.#stems.classesOf(word)) if (!own.includes(cls)) own.push(cls);
       for (const cls of own) often(cls, oftenness(id));
-      // A phrase stands in about one of twenty places of its first word.
+      // About one of twenty occurrences of its first word begins a phrase.
       for (const { cls } of this.#phrases.startingWith(id)) often(cls, oftenness(id) / 20);
     });
     this.#phrases.seal();

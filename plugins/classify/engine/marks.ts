@@ -1,4 +1,4 @@
-// Marks where each class of words stands in a text. All in rows of numbers, kept from text to text.
+// Marks where each class of words occurs in a text. All in rows of numbers, kept from text to text.
 import type { Phrases } from './phrases.ts';
 import type { Stems } from './stems.ts';
 import { SENTENCE } from './word-ends.ts';
@@ -18,11 +18,11 @@ export interface Sentence extends Window {
 }
 
 /**
- * Where classes stand. Lives until the next text is marked: the rows are reused, and may be longer than the text, since making
+ * Where classes occur. Valid until the next text is marked: the rows are reused, and may be longer than the text, since making
  * them anew takes longer than filling them.
  */
 export interface Marks {
-  /** For each token where its classes stand in `lists`. */
+  /** For each token the offset of its classes in `lists`. */
   readonly places: Int32Array;
   /** Lists of classes: how many numbers follow, then class id and length in tokens for each. */
   readonly lists: Int32Array;
@@ -30,7 +30,7 @@ export interface Marks {
   readonly bits: Int32Array;
   /** For each token, what its classes are to scope and models. */
   readonly kinds: Int32Array;
-  /** For each class id the bits of the sentences that it stands in: eight, so far ones share a bit. 0 when it stands nowhere. */
+  /** For each class id the bits of the sentences in which it occurs: eight, so distant ones share a bit. 0 if it does not occur. */
   readonly present: Uint8Array;
   /** The same for each vocabulary id. */
   readonly words: Uint8Array;
@@ -70,7 +70,7 @@ export class Marker {
   #lists: Int32Array;
   /** Where those of the text begin. */
   readonly #end: number;
-  /** For each vocabulary word where its list stands: words of the same classes share one. */
+  /** For each vocabulary word the offset of its list: words of the same classes share one. */
   readonly #placeOf: Uint16Array;
   /** The other rows of the text that was marked last. */
   #places = new Int32Array(0);
@@ -170,7 +170,7 @@ export class Marker {
     return { places, lists: this.#lists, bits, kinds, present, words, sentences, known };
   }
 
-  /** Writes the list of a word with phrases behind it at `end`; says where it ends, `end` when no phrase stands there. */
+  /** Writes the list of a word with phrases behind it at `end`; returns where it ends, which is `end` if no phrase begins there. */
   #withPhrases(
     place: number,
     found: number,

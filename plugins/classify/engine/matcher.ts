@@ -1,5 +1,5 @@
 // Runs patterns over windows of a text as sets of reachable positions: no backtracking, time = pattern length x window length.
-// The patterns stand in one row of numbers: a text asks for a dozen of them, and as objects they would lie all over the memory.
+// All patterns are in one array of numbers: a text needs a dozen of them, and as objects they would be scattered over the heap.
 import { bitOf } from './marks.ts';
 import type { Marks } from './marks.ts';
 import { GAP, MATCH, START } from './patterns.ts';
@@ -26,7 +26,7 @@ export class Matcher {
   readonly #written: number[] = [];
   readonly #places = new Map<Pattern, number>();
   #row = new Int32Array(0);
-  /** The sets of words and classes, apart from the steps so that the steps of a pattern stand together; each is filed once. */
+  /** The sets of words and classes, apart from the steps so that the steps of a pattern are contiguous; each is stored once. */
   readonly #writtenSets: number[] = [];
   readonly #setPlaces = new Map<string, number>();
   #sets = new Int32Array(0);
@@ -77,7 +77,7 @@ export class Matcher {
     this.#lo = 0;
     this.#hi = last;
     let at = place + 1;
-    // Most texts have few of the words a match begins with: what stands before the first of them need not be looked at.
+    // Most texts have few of the words with which a match begins: the text before the first of them is skipped.
     if (((row[at] ?? 0) & (KIND | OPTIONAL)) === MATCH) {
       this.#lo = this.#seek(at, tokens, marks, from, last);
       if (this.#lo === last) return undefined;

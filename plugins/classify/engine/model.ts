@@ -87,7 +87,7 @@ export class Model {
     const request =
       ((begin & REQUEST) !== 0 && tokens.words.length <= LONGEST_REQUEST) ||
       (tokens.questions.length > 0 && (begin & QUESTION) !== 0 && short);
-    // "I'm such an idiot" is aimed at nobody else.
+    // "I'm such an idiot" is aimed at the speaker.
     const atSelf = namesSpeaker(analysis) && (said & PERSON) === 0;
     const harsh =
       ((said & HARSH) !== 0 && !atSelf) ||

@@ -1,4 +1,4 @@
-// What patterns cannot do without, in one row of numbers: read for every rule whose key word stands in a text, so it must be
+// The classes that each pattern requires, in one array of numbers: read for every rule whose key word occurs in a text, so it must be
 // close together in memory.
 import type { Marks } from './marks.ts';
 import type { Pattern, Step } from './patterns.ts';

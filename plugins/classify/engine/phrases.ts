@@ -82,7 +82,7 @@ export class Phrases {
   }
 
   /**
-   * Puts class and length of each phrase that stands at `at` in the words up to `last`, of those at `place`, behind one another
+   * Writes class and length of each phrase that begins at `at` in the words up to `last`, of those at `place`, one after another
    * into `into`; says where they end.
    */
   matches(

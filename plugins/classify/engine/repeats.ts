@@ -27,7 +27,7 @@ export function withoutRepeats(text: string, tokens: Tokens): string | undefined
     if (repeats.length === 0) times = new Map();
     for (const k of repeats) {
       const start = tokens.starts[k] ?? 0;
-      // Words that were cut out of one stand at one place, and go together with the last of them.
+      // Words that were split off one word have the same place, and are dropped together with the last of them.
       if (start < copied || (k + 1 < n && tokens.starts[k + 1] === start)) continue;
       kept = (kept ?? '') + text.slice(copied, start);
       copied = k + 1 < n ? (tokens.starts[k + 1] ?? 0) : text.length;

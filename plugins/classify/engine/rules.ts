@@ -71,7 +71,7 @@ function fileLists(
   return at;
 }
 
-/** One rule as it stands in the catalog. */
+/** One rule of the catalog. */
 export interface RuleSource {
   readonly id: string;
   /** How sure the rule is, in thousandths; 500 and more decides alone. 0 is a guard for the models: it never speaks. */
@@ -104,7 +104,7 @@ export interface Hit {
 
 interface Rule {
   readonly id: string;
-  /** Which of the tables it stands in. */
+  /** The table that holds it. */
   readonly table: number;
   readonly milli: number;
   readonly mask: number;
@@ -280,7 +280,7 @@ export class RuleSet {
     }
   }
 
-  /** Whether the rule speaks where its pattern stands. */
+  /** Whether the rule applies where its pattern occurs. */
   #take({ rule, pattern }: Entry, span: Window, text: Text, window: Sentence, hits: Hits): boolean {
     if (rule.milli === 0 || this.#silent(rule, span, text, window)) {
       if (rule.milli === 0 || rule.milli >= GRAVE) hits.silenced[rule.table] = true;

@@ -1,4 +1,4 @@
-// A long text is read in stretches, each like a text of its own, and the worst counts: what stands far away must neither hide a
+// A long text is read in stretches, each like a text of its own, and the worst counts: distant sentences must neither hide a
 // sentence nor lend it a meaning. gateway/API.md §6.1.
 import type { Analysis } from './analysis.ts';
 import type { Marks } from './marks.ts';
@@ -7,7 +7,7 @@ import type { Tokens } from './tokens.ts';
 
 /** Up to so many words a text is read as one: what was learnt from is no longer, and its sentences explain each other. */
 const LONGEST_WHOLE = 90;
-/** After so many words a stretch ends with its sentence. By itself a sentence shows what stands in it, among others what they mean. */
+/** After so many words a stretch ends with its sentence. A sentence alone shows its words; among others, their meaning. */
 const SCALES = [12, LONGEST_WHOLE];
 
 /**
@@ -49,7 +49,7 @@ function stretch(
 }
 
 function tokensIn(tokens: Tokens, start: number, end: number): Tokens {
-  // A mark belongs to the word it stands behind, or to the first.
+  // A mark belongs to the word before it, or to the first word.
   const within = (places: readonly number[], behind: 0 | 1): number[] =>
     places
       .slice(start === 0 ? 0 : firstFrom(places, start + behind), firstFrom(places, end + behind))
@@ -67,7 +67,7 @@ function tokensIn(tokens: Tokens, start: number, end: number): Tokens {
   };
 }
 
-/** Where the first of rising numbers stands that is `least` or more; by halves, for every stretch asks. */
+/** Index of the first of ascending numbers that is at least `least`, by binary search, since every stretch asks. */
 function firstFrom(rising: readonly number[], least: number): number {
   let from = 0;
   let to = rising.length;

@@ -1,5 +1,5 @@
 // Sums the weights of features. What the tables fix beforehand (known words, classes, pairs of classes) is summed as they load and
-// read from small rows afterwards: the table of weights is too large to be near at hand, and the commonest words stand in few
+// read from small rows afterwards: the table of weights is too large for the cache, and the commonest words occupy few
 // rows. Features are noted as they come and summed in one go, for then their places in memory are fetched side by side.
 import {
   classPair,
@@ -16,7 +16,7 @@ import { hashWord } from './vocabulary.ts';
 
 /** Weights in a row of the table, one for each model. */
 export const WIDTH = 3;
-/** Words said, denied or someone else's; who stands in the sentence, as three bits. */
+/** Words said, denied or someone else's; the persons in the sentence, as three bits. */
 const STATES = 3;
 const COMPANIES = 8;
 /** Rows of a word: said and denied. Each begins with the number of its features, then come the sums in each company. */

@@ -26,9 +26,9 @@ interface Rows {
 /** The words of one text. The rows live until the next text is cut: making them anew takes longer than filling them. */
 export interface Tokens extends Rows {
   readonly words: string[];
-  /** True where the word stands between quotation marks; empty when none does, and no longer than to the last that does. */
+  /** True if the word is between quotation marks; no longer than up to the last such word, and empty if there is none. */
   readonly quoted: boolean[];
-  /** Before which word each mark stands. */
+  /** The word after each mark. */
   exclamations: readonly number[];
   questions: readonly number[];
   /** Words that had to be undisguised. */

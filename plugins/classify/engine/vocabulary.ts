@@ -2,7 +2,7 @@
 
 import { LEET, MASKED, outlines, runsOf, sameLetters, SHORT } from './disguises.ts';
 
-/** What one written word stands for. */
+/** The words that one written word means. */
 interface Spelling {
   readonly words: readonly string[];
   /** The ids of the words, -1 for one that is unknown. */
@@ -28,9 +28,9 @@ export class Vocabulary {
   readonly #shortened = new Map<string, string>();
   #sealed = false;
   readonly #remembered = new Map<string, Spelling>();
-  /** Ids plus one of the words that stand for themselves, by the hash that `plainId` is given. */
+  /** Ids plus one of the words that mean themselves, by the hash that `plainId` is given. */
   #slots = new Uint16Array(0);
-  /** The same for the commonest words only, one a slot: small enough to stay near at hand, and nearly always the answer. */
+  /** The same for the commonest words only, one a slot: small enough to stay in the cache, and nearly always the answer. */
   readonly #common = new Uint16Array(COMMON_SLOTS);
   /** The letters of those words, one behind the other, and by id where they begin. */
   #letters = new Uint8Array(0);
@@ -254,7 +254,7 @@ export class Vocabulary {
     return best;
   }
 
-  /** One letter dropped, added, changed or two swapped in a strong word; the first letter must stand. */
+  /** One letter dropped, added, changed or two swapped in a strong word; the first letter must be unchanged. */
   #misspelt(word: string): string | undefined {
     if (word.length < 5 || word.length > 14 || !/^[a-z]+$/.test(word)) return undefined;
     const dropped = this.#shortened.get(word);

@@ -36,7 +36,7 @@ export function endsPlainWord(code: number): boolean {
   return code === 0x20 || code === 0x2c || code === 0x2e || code === 0x0a || code === 0x3f;
 }
 
-/** Symbols that stand for letters count inside a word; so do the apostrophe and the mask `*`. */
+/** Symbols that are written in place of letters count inside a word; so do the apostrophe and the mask `*`. */
 export function wordEnd(codes: Uint16Array, n: number, from: number): number {
   let i = from + 1;
   while (i < n) {
@@ -62,7 +62,7 @@ export function wordEnd(codes: Uint16Array, n: number, from: number): number {
   return i;
 }
 
-/** The end of "k i l l" or "k.i.l.l" beginning at `from`, or 0 when fewer than three letters stand apart. */
+/** The end of "k i l l" or "k.i.l.l" beginning at `from`, or 0 if fewer than three letters are spaced. */
 export function letterRun(codes: Uint16Array, n: number, from: number): number {
   const separator = from + 1 < n ? codes[from + 1] : 0;
   if (separator !== 0x20 && separator !== 0x2e && separator !== 0x2d && separator !== 0x5f)

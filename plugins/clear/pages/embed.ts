@@ -84,7 +84,7 @@ async function asked(): Promise<Receipt> {
   return (await ask(path, { body, wait: WAIT_S }))['receipt'] as Receipt;
 }
 
-/** The classification; where it stands against the act, that the act was not done is logged first. */
+/** The classification. If it is against the act, the restraint is logged first. */
 async function hired(act: string): Promise<Receipt> {
   const body = { message: field(form, 'message'), domain: 'hiring', session_id };
   const judged = await ask<Receipt>('/demo/calls/classify', { body, wait: WAIT_S });

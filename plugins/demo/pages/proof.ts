@@ -18,9 +18,15 @@ for (const sample of form.querySelectorAll<HTMLButtonElement>('[data-sample]')) 
 }
 
 const TOLD: Readonly<Record<string, readonly [string, string]>> = {
-  SAFE: ['good', 'Nothing in the message stands against it; the receipt says by which classifier.'],
+  SAFE: [
+    'good',
+    'The classifier found nothing against the message; the receipt names the classifier.',
+  ],
   VIOLATION: ['bad', 'It is not to be done, and that it was not done has a receipt of its own.'],
-  CRISIS: ['bad', 'A crisis outranks everything else: help stands above, the reply was withheld.'],
+  CRISIS: [
+    'bad',
+    'A crisis outranks everything else: help is shown above, and the reply was withheld.',
+  ],
   ERROR: ['unknown', 'The message could not be judged, and what cannot be judged is never SAFE.'],
 };
 

@@ -143,7 +143,7 @@ const SealMembers = Type.Object(
   {
     session_ref: Type.Optional(SessionRef),
     source: Type.Enum(['upstream', 'caller']),
-    /** `other` where its name cannot stand here. */
+    /** `other` if an entry cannot hold its name. */
     model: Identifier,
     streamed: Type.Boolean(),
     outcome: Type.Enum([...OUTCOMES]),

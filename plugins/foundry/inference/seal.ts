@@ -151,7 +151,7 @@ const ENDINGS: Readonly<Record<Exclude<Outcome, 'completed'>, string>> = {
   client_gone: 'the client left before the answer was whole',
 };
 
-/** The error of an exchange that is no answer; its seal stands beside it. */
+/** The error of an exchange that failed; it carries the seal of the exchange. */
 export function failureOf(
   outcome: Exclude<Outcome, 'completed'>,
   status: number | undefined,
@@ -219,7 +219,7 @@ export async function relay(
     left();
   };
   res.once('close', onClose);
-  // A write to a connection that is just breaking is an error event, and nobody else listens.
+  // A write to a connection that is being closed emits `error`; without this listener the process would end.
   res.on('error', onClose);
   let kept = 0;
   ctx.state.holds(() => kept);

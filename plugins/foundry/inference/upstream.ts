@@ -231,10 +231,10 @@ export const isFinal = (chunk: JsonObject): boolean =>
     (choice) => isJsonObject(choice) && typeof choice['finish_reason'] === 'string',
   );
 
-/** What nests so deep is no completion, and would end the recursions of whoever prints it. */
+/** A value that is nested deeper is not a completion, and would overflow the stack of code that prints it. */
 const MAX_DEPTH = 128;
 
-/** Null for what is no JSON. */
+/** Null if the text is not JSON. */
 function parsed(text: string): Json {
   try {
     const value = JSON.parse(text) as Json;

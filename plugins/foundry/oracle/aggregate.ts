@@ -106,7 +106,7 @@ interface Judged extends Reading {
   readonly standing: (typeof STANDINGS)[number];
 }
 
-/** What the rules decide by, as it stands in the statement. */
+/** The members of the statement by which the rules decide. */
 interface Thresholds {
   readonly min_readings: number;
   readonly min_survivors: number;

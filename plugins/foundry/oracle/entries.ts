@@ -1,5 +1,5 @@
 // The entries of the oracle: an aggregate with everything it was computed from, and the resolution of a
-// dispute. What follows: where a tenant's feed stands. gateway/API.md §10.5; log/FORMAT.md §2.
+// dispute. Their row: the latest state of a tenant's feed. gateway/API.md §10.5; log/FORMAT.md §2.
 
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
@@ -124,7 +124,7 @@ export const aggregateRow = (entry_id: string): string => `foundry/aggregate/${e
 export const feedRow = (tenant_ref: string, feed_id: string): string =>
   `foundry/feed/${tenant_ref}/${feed_id}`;
 
-/** Whether an aggregate is disputed, and nobody has resolved it. */
+/** Whether an aggregate has a dispute that is not resolved. */
 export const isOpenDispute = ({ state, resolved }: AggregateRow): boolean =>
   state === 'DISPUTED' && resolved === null;
 

@@ -57,7 +57,7 @@ export const ReadingsInput = Type.Array(
 /** Body of POST /api/v1/oracle/aggregate. */
 const AggregateBody = Type.Object(
   {
-    feed_id: { ...Identifier, description: 'An identifier; it stands in the log in clear.' },
+    feed_id: { ...Identifier, description: 'An identifier; the log holds it as plain text.' },
     readings: ReadingsInput,
     max_age_ms: Type.Optional(
       Type.Integer({
@@ -165,7 +165,7 @@ const ResolutionAnswer = Type.Object(
   { $id: 'OracleResolution' },
 );
 
-/** The resolution stands already. */
+/** The log has the resolution already. */
 class AlreadyResolved extends Error {
   readonly place: CarriedPlace;
 

@@ -63,7 +63,7 @@ export interface Observed {
   readonly observed_at_ms: number;
 }
 
-/** What an observation makes of the run that stood before it. */
+/** The run after an observation, from the run before it. */
 export interface Evaluated {
   readonly met: boolean;
   readonly reason: Unmet | null;
@@ -391,7 +391,7 @@ function observed(row: TriggerRow, { index, statement }: Sequenced, rows: RowRea
   return { run_ms: reason === 'outside_window' ? row.run_ms : run, newest };
 }
 
-/** Where an aggregate stands; -1 for one of a log that was closed before. */
+/** Index of an aggregate; -1 if it is in an earlier, closed log. */
 function aggregateIndex(rows: RowReader, entry_id: string): number {
   const row = rows.get(`foundry/aggregate/${entry_id}`) as CarriedPlace | undefined;
   return row === undefined || row.log_number !== undefined ? -1 : row.index;
@@ -459,7 +459,7 @@ export const triggerType: EntryType = {
   project: projectTrigger,
 };
 
-/** `foundry.notice.v1`; it stands before the settlement in its group. */
+/** `foundry.notice.v1`; it precedes the settlement in its group. */
 export const noticeType: EntryType = {
   name: NOTICE,
   schema: asSchema(NoticeMembers),
@@ -500,7 +500,7 @@ export const evaluationType: EntryType = {
   project: projectEvaluation,
 };
 
-/** `foundry.settlement.v3`; the entry that is its effect stands before it in its group. */
+/** `foundry.settlement.v3`; the entry that is its effect precedes it in its group. */
 export const settlementType: EntryType = {
   name: SETTLEMENT,
   schema: asSchema(SettlementMembers),

@@ -23,13 +23,13 @@ export interface Firing {
 
 const BRAND = Symbol.for('actlog.Repeated');
 
-/** The call repeats what stands at this place. */
+/** Where the result is that this call repeats. */
 export class Repeated extends Error {
   readonly [BRAND] = true;
   readonly place: CarriedPlace;
 
   constructor(place: CarriedPlace) {
-    super('the call repeats what stands already');
+    super('the call repeats an earlier one');
     this.place = place;
   }
 }

@@ -145,7 +145,7 @@ const fireBody = (host: PluginHost) =>
       $id: 'TriggerFireRequest',
       ...exactlyOne('reading', 'aggregate_entry_id'),
       description:
-        'A reading or an aggregate. enabled_exposure_usd stands in place of the published one, up to the ceiling.',
+        'A reading or an aggregate. enabled_exposure_usd replaces the published one, up to the ceiling.',
     },
   );
 
@@ -267,7 +267,7 @@ function firingOf(
 }
 
 /**
- * What the call comes to by the rows on disk; null where it repeats what stands. That is for the sequence point
+ * What the call comes to by the rows on disk; null if it repeats an earlier call. That is for the sequence point
  * to say: a row may be on disk a moment before its entry is acknowledged.
  */
 function foreseen(host: PluginHost, kind: Kind, firing: Firing): Decision | null {

@@ -34,7 +34,7 @@ export const ObligationSurface = Type.Object(
 
 const ClearName = {
   ...Identifier,
-  description: 'An identifier; it stands in the log in clear.',
+  description: 'An identifier; the log holds it as plain text.',
 };
 
 /** Body of a publication; the pipeline makes one of its own. */

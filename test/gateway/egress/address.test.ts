@@ -24,7 +24,7 @@ const NEITHER = [
 ];
 
 describe('public addresses', () => {
-  it('are told from all others, in every spelling', () => {
+  it('are recognised in every spelling', () => {
     for (const address of PUBLIC) assert.equal(mayConnect(address, []), true, address);
     for (const address of PRIVATE) assert.equal(mayConnect(address, []), false, address);
     assert.equal(mayConnect('::ffff:8.8.8.8', []), true);
@@ -35,7 +35,7 @@ describe('public addresses', () => {
     for (const address of NEITHER) assert.equal(mayConnect(address, all), false, address);
   });
 
-  it('are joined by the networks that the operator allows, and by nothing beside them', () => {
+  it('include the networks that the operator allows, and no others', () => {
     const networks = [parseNetwork('127.0.0.2/32'), parseNetwork('fd00:1::/32')];
     for (const address of ['127.0.0.2', '::ffff:127.0.0.2', 'fd00:1::5']) {
       assert.equal(mayConnect(address, networks), true, address);

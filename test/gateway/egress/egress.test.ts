@@ -58,7 +58,7 @@ describe('the egress guard', () => {
     assert.equal(last.headers['x-test'], '1');
   });
 
-  it('judges what stands in an address: scheme, credentials, port, literal', () => {
+  it('checks the parts of a URL: scheme, credentials, port, literal address', () => {
     const strict = egress({ allow_http: false });
     const loose = egress();
     for (const url of [
@@ -82,7 +82,7 @@ describe('the egress guard', () => {
     }
   });
 
-  it('does not connect to a private literal, whoever asks', async () => {
+  it('does not connect to a private literal address for any caller', async () => {
     await refused(egress().post(inside.url(), {}, ''));
     await refused(egress().post(`http://[::1]:${String(inside.port)}/`, {}, ''));
   });

@@ -125,7 +125,7 @@ describe('the plugin host', () => {
     await running.close();
   });
 
-  it('reads catalogs and tolls, and nothing beside them', async () => {
+  it('reads catalogs and tolls, and no other files', async () => {
     let host: PluginHost | undefined;
     const running = await run(
       {},

@@ -255,7 +255,7 @@ describe('a plugin with a fault', () => {
     }
   });
 
-  it('is told who has its path already', async () => {
+  it('gets an error that names the plugin which has its path', async () => {
     const taken = withRoute({ path: '/health' });
     await assert.rejects(run({}, { plugins: [taken] }), {
       name: 'PluginError',
@@ -263,7 +263,7 @@ describe('a plugin with a fault', () => {
     });
   });
 
-  it('is told whose command it would replace', async () => {
+  it('gets an error that names the owner of the command that it would replace', async () => {
     const one = plugin({ name: 'keys', commands: () => [{ ...GOOD_COMMAND, name: 'keys list' }] });
     await assert.rejects(run({}, { plugins: [one] }), {
       name: 'PluginError',

@@ -20,7 +20,7 @@ describe('every answer', () => {
     for (const id of ids) assert.match(String(id), /^req_[0-9A-Za-z]{24}$/);
   });
 
-  it('is an envelope for a path that nobody declares', async () => {
+  it('is an envelope for a path that no route declares', async () => {
     for (const path of ['/nothing', '/notes/total/', '/Notes/total', '/%', '/%2e%2e/x']) {
       assert.equal(codeOf(await running.get(path), 404), 'route_not_found');
     }

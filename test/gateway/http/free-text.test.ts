@@ -184,7 +184,7 @@ describe('free text of callers', function () {
     return { 'X-Receipt': Buffer.from(presented).toString('base64url') };
   }
 
-  it('reaches every route that appends, and stands in no entry', async () => {
+  it('is sent to every route that appends, and is in no entry', async () => {
     const took = new Set<string>();
     for (const route of routes()) {
       const example = await exampleOf(route);

@@ -105,7 +105,7 @@ describe('every declared route', function () {
     await range.volley(shots);
   });
 
-  it('refuses a key that does not hold, wherever it stands', async () => {
+  it('refuses an invalid key in every place of a request', async () => {
     const almost = `${stranger.slice(0, -1)}${stranger.endsWith('a') ? 'b' : 'a'}`;
     const bad = [
       '',

@@ -10,7 +10,7 @@ const members = fc.dictionary(fc.string({ unit: 'grapheme', maxLength: 4 }), fc.
 });
 
 describe('the JSON of an answer', () => {
-  it('is that of the runtime where nothing stands as text', () => {
+  it('equals JSON.stringify for values without pre-rendered text', () => {
     fc.assert(
       fc.property(members, (answer) => {
         assert.equal(printAnswer(answer), JSON.stringify(answer));
@@ -28,7 +28,7 @@ describe('the JSON of an answer', () => {
     assert.equal(printAnswer({ a: undefined }), '{}');
   });
 
-  it('takes over a text wherever it stands, with the members beside it', () => {
+  it('inserts a pre-rendered text at any depth, together with the other members', () => {
     const some = members.filter((made) => Object.keys(made).length > 0);
     fc.assert(
       fc.property(some, members, members, (own, more, others) => {

@@ -138,7 +138,7 @@ describe('a listening gateway', () => {
     assert.match(answers, /^HTTP\/1\.1 200 [^]*HTTP\/1\.1 431 [^]*"parameter_invalid"/);
   });
 
-  it('reads every header, however many stand before it', async () => {
+  it('reads every header, regardless of how many precede it', async () => {
     const many = Array.from({ length: 2500 }, () => 'a:').join('\r\n');
     const request = `GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${many}\r\n`;
     assert.match(await talk(running.port, `${request}\r\n`), /^HTTP\/1\.1 200 /);
@@ -189,7 +189,7 @@ describe('a listening gateway', () => {
     assert.doesNotMatch(answer, /^HTTP\/1\.1 [25]/);
   });
 
-  it('lets go who takes nothing of an answer, and waits with who waits for one', async () => {
+  it('closes sockets of clients that do not read an answer, and keeps those of clients that wait for one', async () => {
     const { plugin, ended } = streaming();
     const one = await run({ SEND_TIMEOUT_MS: '300' }, { plugins: [plugin] });
     const patient = one.get('/patient');

@@ -94,7 +94,7 @@ describe('problems', () => {
     assert.equal((error.cause as Error).cause, thrown);
   });
 
-  it('writes the envelope of the interface, with members beside it', () => {
+  it('writes the error envelope, with extra members next to the error', () => {
     const error = new ApiError(errors.receipt_required, 'bring one', {
       param: 'receipt',
       members: { required: { a: 1 } },

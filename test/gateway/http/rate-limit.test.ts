@@ -128,7 +128,7 @@ describe('rate limits', () => {
     assert.equal((await running.get(path, { headers: from('203.0.113.2') })).status, 429);
   });
 
-  it('believes only as many proxies as it is told of', async () => {
+  it('trusts only the configured number of proxies', async () => {
     const spoofed = () =>
       running.get('/notes/total', {
         headers: from(`10.0.0.${String(Math.random())}, 203.0.113.9`),
@@ -136,7 +136,7 @@ describe('rate limits', () => {
     assert.deepEqual(await statuses(4, spoofed), [200, 200, 200, 429]);
   });
 
-  it('are those of the peer for what is not an address, however it is spelled', async () => {
+  it('are those of the peer if the header holds something other than an address', async () => {
     let spelling = 0;
     const forms = [
       () => `unknown${String((spelling += 1))}`,
@@ -243,7 +243,7 @@ describe('requests whose work has no bound', () => {
     await until(async () => ((await ask(2, '192.0.2.3')).status === 200 ? true : null));
   });
 
-  it('end with the connection of an answer that stood behind another one in it', async () => {
+  it('end with the connection, also for a pipelined request that waits for its turn', async () => {
     const { hostname, port } = new URL(running.url);
     const socket = connect(Number(port), hostname);
     for (const [number] of holds.entries()) {

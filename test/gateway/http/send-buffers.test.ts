@@ -24,7 +24,7 @@ function stalled(port: number, text: string): Socket {
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 
-describe('answers that nobody reads', () => {
+describe('answers that the client does not read', () => {
   let server: Server;
   let port: number;
   let buffers: SendBuffers;
@@ -90,8 +90,8 @@ describe('answers that nobody reads', () => {
   });
 });
 
-describe('streams that nobody reads', () => {
-  it('are ended, and what they hold is let go', async () => {
+describe('streams that the client does not read', () => {
+  it('are ended, and their buffers are freed', async () => {
     const running = await run({
       SEND_BUFFER_BYTES: '1048576',
       // Nothing but the bound ends them.

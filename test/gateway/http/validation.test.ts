@@ -80,7 +80,7 @@ describe('validation', () => {
       assert.deepEqual(failure(value), ['parameter_invalid', undefined]);
   });
 
-  it('says what could have stood there, and which member is one too many', () => {
+  it('names the allowed values, and the member that is not allowed', () => {
     const Rule = Type.Object(
       {
         effect: Type.Enum(['allow', 'deny', 'hold']),

@@ -146,7 +146,7 @@ describe('the example of a request', function () {
     },
   };
 
-  it('stands in the OpenAPI document, of every operation that takes JSON', async () => {
+  it('is in the OpenAPI document for every operation that takes JSON', async () => {
     const { paths } = (await running.get('/openapi.json')).json as {
       readonly paths: Record<string, Record<string, { readonly requestBody?: JsonObject }>>;
     };

@@ -161,7 +161,7 @@ describe('gateway/openapi/document', () => {
     }
   });
 
-  it('shows the page that an answer can also be beside its schema', () => {
+  it('lists text/html beside JSON if an answer can also be a page', () => {
     const schema = Type.Object({ ok: Type.Boolean() });
     const both = {
       ...get,

@@ -49,7 +49,7 @@ describe('gateway/routes/log', () => {
 
   after(() => served.close());
 
-  it('serves the newest checkpoint, which nobody may keep', async () => {
+  it('serves the newest checkpoint with no-store', async () => {
     const answer = await served.get('/log/live/1/checkpoint');
     assert.equal(answer.headers.get('cache-control'), 'no-cache');
     assert.equal(answer.headers.get('access-control-allow-origin'), '*');

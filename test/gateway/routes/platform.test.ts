@@ -176,7 +176,7 @@ describe('gateway/routes/platform: the clock', () => {
     await served.close(true);
     clock.pass(-3_600_000);
     served = await serve({ DATA_DIR: served.data }, { clock });
-    const why = "takes no entries: the clock stands n ms before the log's last entry";
+    const why = "takes no entries: the clock is n ms behind the log's last entry";
     assert.deepEqual(await health(), ['degraded', CLOCK_PARTS, [why, why]]);
     for (const log of Object.values(served.gateway.logs)) log.operator.confirmClock();
     assert.deepEqual(await health(), ['ok', [], []]);

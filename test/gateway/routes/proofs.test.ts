@@ -185,7 +185,7 @@ describe('gateway/routes/proofs', () => {
       );
     });
 
-    it('proves that nothing stands on a chain nobody used', async () => {
+    it('proves that an unused chain has no entry', async () => {
       const document = (await lookup(['session', 'A'.repeat(43)])).json();
       assert.equal(verdict(document), 'ABSENT');
     });
@@ -201,7 +201,7 @@ describe('gateway/routes/proofs', () => {
       assert.ok(entries.length < receipts.length);
     });
 
-    it('refuses what is no question, naming the parameter', async () => {
+    it('refuses an invalid question and names the parameter', async () => {
       const key = sessionKey();
       const cases: [Json, string, string, string][] = [
         [['nothing', 'x'], '', 'parameter_invalid', 'key'],

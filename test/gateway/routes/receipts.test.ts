@@ -91,7 +91,7 @@ describe('gateway/routes/receipts', () => {
       assert.equal((await find(id(live), served.sandbox, '&log=live')).json()['found'], true);
     });
 
-    it('shows disclosures to the tenant whose entry it is, and to nobody else', async () => {
+    it('shows disclosures only to the tenant that made the entry', async () => {
       const { tenants } = served.gateway;
       const own = (await find(id(live), served.live)).json();
       const { message } = shown(own)['disclosures'] as { message: { value: string } };

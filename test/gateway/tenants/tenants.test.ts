@@ -61,7 +61,7 @@ describe('tenants', () => {
     assert.doesNotMatch(JSON.stringify(tenants.tenants()), /[0-9a-f]{64}/);
   });
 
-  it('survive a reopening with their keys, whose text stands nowhere on disk', async () => {
+  it('survive a reopening with their keys, whose text is not on disk', async () => {
     const { key } = await tenants.issue({
       tenant: 'acme',
       kind: 'live',

@@ -156,7 +156,7 @@ describe('subscriptions to webhooks', () => {
     for (const one of receiver.received) assert.ok(await signedByJwks(running.url, one));
   });
 
-  it('are disabled by a 410, told of nothing then, and enabled by a replay', async () => {
+  it('are disabled by a 410, receive nothing then, and are enabled by a replay', async () => {
     const { subscription } = await subscribe();
     receiver.answer((_, res) => res.writeHead(410).end());
     const trigger_id = await arm();
@@ -220,7 +220,7 @@ describe('subscriptions to webhooks', () => {
     );
   });
 
-  it('are refused for what cannot be reached or told, and beyond a number', async () => {
+  it('are refused for unreachable URLs, unknown events, and beyond the limit', async () => {
     const bad = async (order: object, code: string, param: string) => {
       const body = { url: receiver.url(), types: TRIGGERS, ...order };
       const { status, json } = await running.post(PATH, body, { key: running.sandbox });

@@ -54,7 +54,7 @@ describe('webhooks of classifications', () => {
     assert.ok(!received.body.includes('token'), 'so is the address');
   });
 
-  it('are signed by nobody else: another byte, another time, another id', async () => {
+  it('do not verify with another byte, another time or another id', async () => {
     await classify({ ...CRISIS, webhook_url: receiver.url() });
     const [received] = await receiver.whenReceived(1);
     assert.ok(received);
@@ -78,7 +78,7 @@ describe('webhooks of classifications', () => {
     assert.equal(new Set(keys.map((key: { x: string }) => key.x)).size, keys.length);
   });
 
-  it('are not sent for SAFE, nor when nobody asks', async () => {
+  it('are not sent for SAFE, nor without a subscription', async () => {
     await classify({ ...SAFE, webhook_url: receiver.url('/safe') });
     await classify(CRISIS);
     await classify({ message: '', webhook_url: receiver.url('/error') });

@@ -32,7 +32,7 @@ describe('witness client: a real witness', () => {
   });
   afterEach(() => witness.close());
 
-  it('cosigns size after size, without being told twice what it has', async () => {
+  it('cosigns size after size, and is sent no proof for a size that it has', async () => {
     const client = clientOf(`${witness.url}/`);
     for (const more of [0, 1, 255, 300]) {
       const offer = tree.grow(more).offer();

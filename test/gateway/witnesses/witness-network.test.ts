@@ -202,7 +202,7 @@ describe('a gateway with witnesses', () => {
     assert.equal(JSON.stringify(health).includes('127.0.0.1'), false, 'no hosts in public');
   });
 
-  it('fails open only when told to, and says so', async () => {
+  it('fails open only if configured to, and says so', async () => {
     await stopWitness(0);
     await stopWitness(1);
     const { gateway, get } = await start([], { WITNESS_FAIL_OPEN: 'on' });

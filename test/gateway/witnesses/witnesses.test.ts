@@ -51,7 +51,7 @@ describe('witnesses of a log', () => {
     ['bce', false],
     ['abcde', false],
   ] as const) {
-    it(`of two groups, without ${down || 'nobody'}: ${met ? 'published' : 'not published'}`, async () => {
+    it(`of two groups, without ${down || 'none'}: ${met ? 'published' : 'not published'}`, async () => {
       network.down(...(down as Iterable<Name>));
       const witnesses = network.witnesses(network.policy(NESTED, ...NAMES));
       const cosigned = await witnesses.cosign(tree.offer());
@@ -65,7 +65,7 @@ describe('witnesses of a log', () => {
     });
   }
 
-  it('fail open, when told to, with what came, and say that the quorum is missing', async () => {
+  it('fail open, if configured to, with the cosignatures that came, and say that the quorum is missing', async () => {
     network.down('b', 'c');
     const policy = network.policy('group q 2 a b c\nquorum q', 'a', 'b', 'c');
     const witnesses = network.witnesses(policy, true);

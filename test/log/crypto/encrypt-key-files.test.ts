@@ -80,7 +80,7 @@ describe('encryptKeyFiles', () => {
     assert.deepEqual(await readFile(join(folder, 'a.pem')), before);
   });
 
-  it('leaves alone what is no key file, and a folder that is not there', async () => {
+  it('ignores files that are not key files, and a missing folder', async () => {
     await writeFile(join(folder, 'open.pem'), '-----BEGIN PRIVATE KEY-----', { mode: 0o644 });
     await writeFile(join(folder, 'note.txt'), '-----BEGIN PRIVATE KEY-----', { mode: 0o600 });
     assert.deepEqual(await encryptKeyFiles(folder, 'open sesame'), []);

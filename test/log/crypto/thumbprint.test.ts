@@ -14,7 +14,7 @@ const JWK = {
 const KID = 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k';
 
 describe('thumbprint', () => {
-  it('is that of RFC 8037 A.3 in both suites, whatever stands beside', () => {
+  it('is that of RFC 8037 A.3 in both suites, whatever other members the key has', () => {
     assert.equal(thumbprint(native, JWK), KID);
     assert.equal(thumbprint(portable, { use: 'sig', ...JWK, kid: 'x' }), KID);
   });

@@ -28,7 +28,7 @@ for (const threads of [0, 1, 3]) {
       assert.deepEqual([...(await pool.verifyAll(list))], holds);
     });
 
-    it('keeps batches apart that are under way at once', async () => {
+    it('keeps concurrent batches apart', async () => {
       const batches = [checks(1), checks(20), checks(2), checks(0), checks(33)];
       const answers = await Promise.all(batches.map(({ list }) => pool.verifyAll(list)));
       assert.deepEqual(
@@ -40,7 +40,7 @@ for (const threads of [0, 1, 3]) {
 }
 
 describe('verify pool', () => {
-  it('rejects what is under way and what comes later once it is closed', async () => {
+  it('rejects jobs in flight and later jobs once it is closed', async () => {
     const pool = openVerifyPool({ threads: 1 });
     const flying = pool.verifyAll(checks(5).list);
     const rejected = assert.rejects(flying, { code: 'log_unavailable' });

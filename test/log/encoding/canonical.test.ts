@@ -88,7 +88,7 @@ describe('log/encoding/canonical', () => {
     assert.equal(canonical(parseJson('{"b":1,"__proto__":2}')), '{"__proto__":2,"b":1}');
   });
 
-  it('refuses what is no JSON value', () => {
+  it('refuses values that are not JSON', () => {
     const hole: unknown[] = [1];
     hole[2] = 3;
     const circle: unknown[] = [];

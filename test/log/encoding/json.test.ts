@@ -129,7 +129,7 @@ describe('log/encoding/json', () => {
     fc.assert(fc.property(edited, options, agrees), { numRuns: 5000 });
   });
 
-  it('refuses names that stand twice, however they are spelt', () => {
+  it('refuses repeated names, also with escapes', () => {
     for (const s of [
       '{"a":1,"a":1}',
       '{"a":1,"\\u0061":2}',
@@ -157,7 +157,7 @@ describe('log/encoding/json', () => {
     }
   });
 
-  it('counts depth from the outermost container, and stands nesting of any depth', () => {
+  it('counts depth from the outermost container, and survives nesting of any depth', () => {
     const nested = (n: number) => '['.repeat(n) + ']'.repeat(n);
     assert.equal(JSON.stringify(parseJson(nested(16))), nested(16));
     assert.throws(() => parseJson(nested(17)), { ...refused, message: /16/ });

@@ -195,7 +195,7 @@ for (const threads of [true, false]) {
       assert.deepEqual(await host.trie('again').load(join(folder, 'map')), { covered: 2, root });
     });
 
-    it('waits with closing for what is under way', async () => {
+    it('waits with closing for work in flight', async () => {
       const own = openFold({ threads });
       const fold = own.trie('live');
       fold.apply(updates(0, 9000));

@@ -153,7 +153,7 @@ describe('map/key: chainKeys', () => {
     n: 1,
   };
 
-  it('stands in the order of the table, then of the templates', () => {
+  it('is in the order of the table, then of the templates', () => {
     const kinds = chainKeys(everything, [
       ['gate.second', 'b', 'a'],
       ['gate.first', 'a'],
@@ -190,7 +190,7 @@ describe('map/key: chainKeys', () => {
     assert.deepEqual(chainKeys({ type: 'gate.x.v1', a: 'x', n: 1 }, templates), []);
   });
 
-  it('lets a repeated key stand once', () => {
+  it('lists a repeated key once', () => {
     const keys = chainKeys({ type: 'gate.x.v1', a: 'x', b: 'x' }, [
       ['gate.k', 'a'],
       ['gate.k', 'b'],

@@ -36,7 +36,7 @@ describe('log/merkle/tile-hashes: one tile', () => {
     assert.deepEqual(layers.root, oracle.root(3));
   });
 
-  it('refuses what is no tile', () => {
+  it('refuses invalid tiles', () => {
     for (const length of [0, 31, 33, 257 * 32]) {
       assert.throws(() => tileLayers(new Uint8Array(length)), RangeError);
     }

@@ -185,7 +185,7 @@ describe('opening a checkpoint', () => {
   const witness = seededSigner(3);
   const witnessVkey = formatVkey(native, 'w.example', 4, witness.publicKey);
 
-  it('needs the signature of the log, whoever else signed', () => {
+  it('needs the signature of the log, whatever other signatures it has', () => {
     const alone = formatNote(text, [signCosignature(native, witness, 'w.example', text, 9)]);
     const keys = { origin: ORIGIN, vkey, cosigners: [witnessVkey] };
     assert.throws(() => openCheckpoint(native, alone, keys), refused);

@@ -62,7 +62,7 @@ describe('reindex', () => {
     assert.deepEqual(await found(), []);
   });
 
-  it('stands in the way of the log until an interrupted one has been repeated', async () => {
+  it('keeps the log closed until an interrupted one has been repeated', async () => {
     await change(put(metaKey('reindex'), Buffer.from('1')), write(row('demo/last'), null));
     const open = (): Promise<TestLog> => openTestLog({ data: test.data, types: DEMO_TYPES });
     await assert.rejects(open(), { code: 'store_corrupt', message: /actlog reindex/ });
@@ -112,7 +112,7 @@ describe('reindex', () => {
       await fresh.close();
     });
 
-    it('is told of by fsck where the record of them is damaged', async () => {
+    it('is reported by fsck if the record of them is damaged', async () => {
       await change(put(metaKey('rows'), Buffer.from('{"demo.act.v1":"2"}')));
       const [difference, ...more] = await found();
       assert.deepEqual(difference, {

@@ -32,7 +32,7 @@ function searching(ids: readonly string[], stored: readonly string[] = ids) {
 }
 
 describe('search of ids', () => {
-  it('finds each id where it stands, and nothing in between, as the log grows', () => {
+  it('finds each id at its index, and no id in between, as the log grows', () => {
     fc.assert(
       fc.property(steps, fc.infiniteStream(fc.nat()), (list, random) => {
         const ids = idsOf(list);

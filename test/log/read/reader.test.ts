@@ -122,7 +122,7 @@ describe('reader: a log of some hundred entries', () => {
     }
   });
 
-  it('answers with nothing for what is no place', async () => {
+  it('answers null for an invalid index', async () => {
     for (const bad of [...NO_PLACES, kept.log.size()]) {
       assert.equal(kept.log.entry(bad), null);
       assert.equal(kept.log.checkpointAt(bad), null);

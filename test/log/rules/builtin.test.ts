@@ -166,7 +166,7 @@ describe('surfaces/builtin', () => {
     }
   });
 
-  it('covers exactly what stands before a map head', () => {
+  it('covers exactly the entries before a map head', () => {
     refuses('log.map_head.v1', { covered: 8 });
     refuses('log.map_head.v1', { prev_map_head: 9 });
   });
@@ -217,7 +217,7 @@ describe('surfaces/declaration', () => {
     }
   });
 
-  it('has no member that stands around a statement', () => {
+  it('has no member of the envelope of a statement', () => {
     refuses('log.entry_type.v1', { schema: { properties: { permalink: {} } }, keys: [] });
   });
 });

@@ -121,7 +121,7 @@ describe('the journals of a database', () => {
     await refused(db, /damaged record at byte \d+/);
   });
 
-  it('may lose a write that nobody waited for, before others of that kind', async () => {
+  it('may lose an unsynced write, if only unsynced writes follow it', async () => {
     await store.write([put(row('a', 1), Buffer.alloc(10))], { sync: false });
     const before = (await stat(await journalOf(live))).size;
     await store.write([put(row('a', 2), Buffer.alloc(10))], { sync: false });

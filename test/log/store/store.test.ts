@@ -85,7 +85,7 @@ describe('store', () => {
     );
   });
 
-  it('copies what stood when the copy began, whatever is written meanwhile', async () => {
+  it('copies the rows as of the begin of the copy, also during later writes', async () => {
     await store.write(
       Array.from({ length: 3000 }, (_, i) => put(key(`x${String(i)}`), key('old'))),
     );

@@ -58,7 +58,7 @@ describe('entries of an absence document', () => {
     const page = { proof: gap(7), more: true };
     assert.equal(check(present(0, log.ms, [4, 6], page)).entries, 2);
     refuses(present(0, log.ms, [4, 6], { ...page, proof: gap(8) }), /step 5/);
-    refuses(present(0, log.ms, [4, 6, 7, 8, 9], { more: true }), /step 5: more stands without/);
+    refuses(present(0, log.ms, [4, 6, 7, 8, 9], { more: true }), /step 5: more is given without/);
   });
 
   it('begin a further page with the entry after the one that the caller names', () => {

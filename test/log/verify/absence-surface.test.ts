@@ -128,7 +128,7 @@ describe('declared and coverage of an absence document', () => {
     assert.equal(check(shown(START_MS + 7999, 'UNDECLARED')).verdict, 'UNDECLARED');
   });
 
-  it('need a heartbeat that names the surface whose chain it stands on', () => {
+  it('need a heartbeat that names the surface of its chain', () => {
     for (const statement of [{ entity: 'other' }, { surface: 'offer_extend' }]) {
       const other = new Forge().usual();
       other.manifest(beats);

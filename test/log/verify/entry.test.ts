@@ -26,13 +26,13 @@ function checkRead(statement: JsonObject): void {
 }
 
 describe('log/verify/entry', () => {
-  it('takes the signature out of the text, wherever it stands', () => {
+  it('removes the signature from the text at any position', () => {
     const name = fc.constantFrom('a', 'links', 'signature_', 'type', 'z', '1', '\u00e4');
     const value = fc.oneof(fc.nat(9), fc.constant(signature), fc.constant('\u{1f600}"\\'));
     fc.assert(fc.property(fc.dictionary(name, value), checkRead));
   });
 
-  it('takes out none that stands deeper within, or in a string', () => {
+  it('removes none that is nested deeper, or in a string', () => {
     const inner = { signature, z: 1 };
     const quoted = JSON.stringify(inner);
     for (const statement of [

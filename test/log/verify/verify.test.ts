@@ -164,7 +164,7 @@ describe('trustFromKit', () => {
     assert.equal(trustFromKit({ ...kit, policy: null }, vectors.origin, suite).policy, undefined);
   });
 
-  it('refuses what is no kit of the log', () => {
+  it('refuses anything that is not a kit of the log', () => {
     const bad: readonly (readonly [Json, string])[] = [
       ['{', 'json_invalid'],
       [[], 'document_invalid'],

@@ -66,7 +66,7 @@ describe('clock', () => {
     const { time, clock } = clockAt();
     const last = START + 3_600_000;
     assert.equal(clock.doubt(START), null);
-    assert.equal(clock.doubt(last), "stands 3600000 ms before the log's last entry");
+    assert.equal(clock.doubt(last), "is 3600000 ms behind the log's last entry");
     clock.confirm();
     assert.deepEqual([clock.doubt(START), clock.doubt(last)], [null, null]);
     assert.equal(clock.next(last), last);

@@ -145,7 +145,7 @@ describe('a log without one of its keys', () => {
       await again.stop();
     });
 
-    it(`has a successor, and is read beside it (${lost_key} key)`, async () => {
+    it(`has a successor, and stays readable next to it (${lost_key} key)`, async () => {
       const path = await nameOf(part);
       await rename(path, `${path}.away`);
       const succession = await succeed();

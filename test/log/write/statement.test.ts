@@ -82,7 +82,7 @@ describe('statement: texts', () => {
     assert.throws(() => statementText({ links: [broken], type: 'a.b.v1' }, [broken]), LogError);
   });
 
-  it('refuse what only receipts have, and what is no JSON', () => {
+  it('refuse members that only receipts have, and values that are not JSON', () => {
     for (const bad of [
       { signature: 'x' },
       { disclosures: {} },

@@ -92,7 +92,7 @@ describe('the absence ledger', () => {
     assert.ok((await served.gateway.get(path)).json.steps.length > 0);
   });
 
-  it('tells a watched absence from one that nobody promised to watch', async () => {
+  it('distinguishes a watched absence from one without a declaration', async () => {
     const { clock } = served.gateway;
     const entity = 'watched';
     await served.publish({ entity, surfaces: ['a'], heartbeat_interval_ms: 60_000 });

@@ -101,7 +101,7 @@ describe('POST /api/v1/absence/witness', () => {
     assert.match((await ask(busy)).witness.statement, /2 entries were logged/);
   });
 
-  it('is a receipt: its entry commits to the document and stands beside the chain', async () => {
+  it('is a receipt: its entry commits to the document and is not on the chain itself', async () => {
     const before = await served.log().chain({
       ...{ key: ['surface', ENTITY, 'policy_bind'], from_ms: 0, to_ms: quiet.to_ms },
     });

@@ -25,7 +25,7 @@ describe('POST /api/v1/astl/publish', () => {
   });
   after(() => served.close());
 
-  it('claims an entity that nobody owns and publishes its manifest', async () => {
+  it('claims an entity without an owner and publishes its manifest', async () => {
     const answer = await served.publish({
       ...{ entity: ENTITY, preset: 'hiring' },
       ...{ heartbeat_interval_ms: 60_000, min_detectable_gap_ms: 120_000 },

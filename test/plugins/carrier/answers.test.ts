@@ -38,7 +38,7 @@ describe('plugins/carrier: an answer', () => {
     }
   });
 
-  it('stands on the chain of its mandate, which the log proves whole', async () => {
+  it('is on the chain of its mandate, which the log proves complete', async () => {
     const key = await carriers.newKey();
     const { json: enrolled } = await carriers.enroll(key, 'Chained');
     for (const action of ['', '?action=bind', '?action=renewal'])

@@ -14,7 +14,7 @@ describe('plugins/carrier POST /carrier/v1/enroll', () => {
   });
   after(() => carriers.close());
 
-  it('gives a mandate and the bundle that both sides keep, and names nobody in the log', async () => {
+  it('returns a mandate and the bundle that both parties keep, and writes no name into the log', async () => {
     const key = await carriers.newKey();
     const { status, json, text } = await carriers.enroll(key, 'Ácme Zebra & Söhne', {
       domain: 'zebra',

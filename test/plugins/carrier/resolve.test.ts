@@ -137,7 +137,7 @@ describe('plugins/carrier POST /carrier/v1/findings/{entry_id}/resolve', () => {
     assert.deepEqual(await said(), [['open_violation'], [fourth.entry_id]]);
   });
 
-  it('counts for the carrier that resolved it, and is nobody else’s to make', async () => {
+  it('counts for the carrier that resolved it, and no other carrier can make it', async () => {
     const [one, two, insured, stranger] = await Promise.all(
       [1, 2, 3, 4].map(() => carriers.newKey()),
     );

@@ -25,7 +25,7 @@ describe('plugins/carrier: the rules, in their order', () => {
     );
   });
 
-  it('block whom nobody enrolled, with 200 and a signed receipt', async () => {
+  it('block an insured that is not enrolled, with 200 and a signed receipt', async () => {
     const key = await carriers.newKey();
     await carriers.classify(key, HARMLESS);
     const answer = await carriers.comply(key, 'Nobody%20Known');
@@ -163,7 +163,7 @@ describe('plugins/carrier: the rules, in their order', () => {
     assert.equal(codeOf(refused, 403), 'tenant_forbidden');
   });
 
-  it('look at the entity that was enrolled, whoever it belongs to', async () => {
+  it('look at the entity that was enrolled, whichever tenant owns it', async () => {
     const [carrier, insured] = [await carriers.newKey(), await carriers.newKey()];
     const entity = 'insured-party';
     const surfaces = ['chat'];

@@ -86,7 +86,7 @@ describe('a gateway with CLASSIFIER_URL', () => {
     });
   }
 
-  it('refuses to start on a model name that could not stand in a statement', async () => {
+  it('refuses to start with a model name that a statement could not hold', async () => {
     await assert.rejects(
       run({ CLASSIFIER_URL: 'https://judge.example/v1', CLASSIFIER_MODEL: 'org/model' }),
       ConfigError,

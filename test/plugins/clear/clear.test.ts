@@ -99,7 +99,7 @@ describe('the clear layer', () => {
     assert.deepEqual([growth.acts, growth.fees_micro_usd], [1, '1']);
   });
 
-  it('answers months as CSV and as a history, and refuses what is no month', async () => {
+  it('answers months as CSV and as a history, and refuses an invalid month', async () => {
     const csv = await running.get('/api/v1/clear/usage?format=csv', key());
     assert.match(csv.headers.get('content-type') ?? '', /^text\/csv/);
     const lines = csv.text.trimEnd().split('\r\n');

@@ -32,7 +32,7 @@ describe('what a session evidences', () => {
   });
   after(() => running.close());
 
-  it('is told to other plugins by the rules of the report', async () => {
+  it('gives other plugins the result of the rules of the report', async () => {
     const { entry_id } = await caller.classify('shared');
     await caller.seal({ session_id: 'shared', event_type: 'model_change' });
     await caller.seal({ session_id: 'shared', event_type: 'human_verification' });

@@ -245,7 +245,7 @@ describe('GET /export/scitt/air', () => {
     checkIntegrity(json.record, airKey(json.origin));
   });
 
-  it('stands alone where an entry has no session', async () => {
+  it('is a record of its own if an entry has no session', async () => {
     const { entry_id } = await classify(undefined);
     const { record } = (await air(entry_id)).json;
     assert.equal(record.agent_id, `entry:${String(entry_id)}`);

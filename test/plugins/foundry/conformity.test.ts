@@ -57,7 +57,7 @@ describe('conformity packs', () => {
     assert.ok(!JSON.stringify(json.pack).includes('"met"'));
   });
 
-  it('rests on the session that it names, and is committed to once while that stands still', async () => {
+  it('evaluates the session that it names, and appends one entry until the session changes', async () => {
     const ask = { category_id: 'employment', session_id: 'interview' };
     const empty = await generate(ask);
     assert.equal(empty.json.pack.article_12.evidence.status, 'not_evidenced');

@@ -119,7 +119,7 @@ describe('custody', () => {
     assert.equal((await parity({ asset_id, quantity }))[3], 'supply_exceeded');
   });
 
-  it('refuses what is no event', async () => {
+  it('refuses an invalid event', async () => {
     const of = async (body: object) => problem(await attest(body));
     const invalid = (param: string) => [400, 'parameter_invalid', param];
     assert.deepEqual(await of({ event_type: 'lend' }), invalid('event_type'));

@@ -286,7 +286,7 @@ describe('inference', () => {
     assert.deepEqual(problem(answer).slice(0, 2), [401, 'api_key_missing']);
   });
 
-  it('refuses what is no request', async () => {
+  it('refuses an invalid request', async () => {
     const of = async (body: object) => problem(await ask(body));
     assert.deepEqual(await of({ messages: [] }), [400, 'parameter_invalid', 'messages']);
     assert.deepEqual(await of({ messages: 'hi' }), [400, 'parameter_invalid', 'messages']);

@@ -43,7 +43,7 @@ describe('the oracle', () => {
     assert.equal((await ask({}, served.gateway.live)).json.receipt.sandbox, false);
   });
 
-  it('refuses what is no reading', async () => {
+  it('refuses an invalid reading', async () => {
     const bad = async (readings: unknown) => problem(await ask({ readings }));
     const of = (more: object) => [...readingsOf('1', '1'), { ...reading(2, '1'), ...more }];
     const invalid = (param: string) => [400, 'parameter_invalid', param];

@@ -247,7 +247,7 @@ describe('a permit of a trigger', function () {
     assert.deepEqual(problem(foreign), [403, 'tenant_forbidden', 'trigger_id']);
   });
 
-  it('is given to nobody without a policy', async () => {
+  it('is not issued without a policy', async () => {
     const issued = await running.gateway.tenants.issue({
       ...{ tenant: 'rival', kind: 'live', role: 'operator' },
     });

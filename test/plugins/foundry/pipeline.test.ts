@@ -75,7 +75,7 @@ describe('the pipeline', () => {
     assert.equal(again.json.settlement.settlement_entry_id, settlement.entry_id, 'fired already');
   });
 
-  it('skips what nobody asked for, and a settlement that is not due', async () => {
+  it('skips steps that the request does not name, and a settlement that is not due', async () => {
     const answer = await run({ readings: readingsOf('0.5') });
     assert.equal(statuses(answer), 'osoosssoo');
     assert.equal(steps(answer)[4]?.note, 'condition_not_met');

@@ -158,7 +158,7 @@ describe('triggers', () => {
     served.gateway.clock.pass(ms);
   }
 
-  it('is fired by nobody but its tenant', async () => {
+  it('is fired only by its tenant', async () => {
     const trigger_id = await armed();
     const foreign = await fire(trigger_id, {}, served.other);
     assert.deepEqual(problem(foreign), [403, 'tenant_forbidden', 'trigger_id']);

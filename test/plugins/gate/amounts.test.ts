@@ -30,7 +30,7 @@ describe('amounts at the gate', () => {
     return json;
   };
 
-  it('are compared with limits exactly, and stand in the decision as digits', async () => {
+  it('are compared with limits exactly, and are digits in the decision', async () => {
     const { json: put } = await served.post(`${GATE}/policy`, policy(String(HUNDRED)));
     assert.equal(put.receipt.type, 'gate.policy.v3');
     assert.equal(put.policy.rules[0].amount.at_most, String(HUNDRED));

@@ -110,7 +110,7 @@ describe('a hold', () => {
     );
   });
 
-  it('ends once, whoever races', async () => {
+  it('ends once, also under concurrent requests', async () => {
     const { hold_id } = await held();
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, i) =>

@@ -79,7 +79,7 @@ describe('a permit', () => {
     assert.equal(used.status, 200, 'derived members aside');
   });
 
-  it('is used by its holder only: whoever lacks the use secret is refused', async () => {
+  it('is used by its holder only: a caller without the use secret is refused', async () => {
     const { receipt, preimage, permit } = await served.permit();
     const { disclosures: _, ...bare } = receipt;
     const shown = (await served.running.get(`/r/${String(receipt.entry_id)}?log=sandbox`)).json;

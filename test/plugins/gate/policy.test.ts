@@ -150,7 +150,7 @@ describe('the policy of a tenant', () => {
   const put = (body: object, key?: string) => served.post(`${GATE}/policy`, body, key);
   const read = (key: string, query = '') => served.running.get(`${GATE}/policy${query}`, { key });
 
-  it('stands in the log in clear, numbered, with its hash', async () => {
+  it('is in the log as plain text, numbered, with its hash', async () => {
     const { json } = await read(served.agent);
     assert.deepEqual([json.policy_version, json.policy], [1, POLICY]);
     assert.equal(json.policy_sha256, policyHash(POLICY as Policy));
@@ -173,7 +173,7 @@ describe('the policy of a tenant', () => {
     ]);
   });
 
-  it('is put by an operator, read by the tenant, and nobody else has it', async () => {
+  it('is put by an operator and read only by the tenant', async () => {
     assert.deepEqual(problem(await put(POLICY, served.agent)).slice(0, 2), [403, 'role_forbidden']);
     const none = (await read(served.other)).json;
     assert.deepEqual([none.policy_version, none.policy, none.receipt], [0, null, null]);
@@ -183,7 +183,7 @@ describe('the policy of a tenant', () => {
     assert.deepEqual([status, json.error.code], [401, 'api_key_missing']);
   });
 
-  it('refuses what is no policy, and names it', async () => {
+  it('refuses an invalid policy, and names what is wrong', async () => {
     const rule = { id: 'x', effect: 'allow' };
     const cases: readonly [object, string][] = [
       [{}, 'rules'],
@@ -222,7 +222,7 @@ describe('the policy of a tenant', () => {
     assert.equal(typo.status, 400, 'a condition that nobody knows is never left out of account');
   });
 
-  it('decides by the one that is in force where the decision stands', async () => {
+  it('decides by the one that is in force at the index of the decision', async () => {
     const flips = Array.from({ length: 12 }, (_, i) => put(i % 2 === 0 ? { rules: [] } : POLICY));
     const asks = Array.from({ length: 24 }, () => served.ask(PAY));
     await Promise.all([...flips, ...asks]);

@@ -42,7 +42,7 @@ describe('a decision under other inputs', () => {
     assert.deepEqual([json.receipt.subject_type, json.receipt.toll], ['gate.decision.v3', 'ccr']);
   });
 
-  it('keeps what is not changed, also what only a disclosure says', async () => {
+  it('keeps members that are not changed, also those that only a disclosure has', async () => {
     const { decision_entry_id: id } = await served.permit({ currency: 'Seashells' });
     assert.deepEqual(await outcomeOf(id, { amount_atomic: 500 }), ['SILENCE', 'SILENCE', false]);
     assert.deepEqual(await outcomeOf(id, { currency: 'USDC' }), ['SILENCE', 'PERMIT', true]);

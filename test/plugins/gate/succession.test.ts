@@ -41,7 +41,7 @@ describe('the gate of a log that was opened without what the log before it had',
   });
   after(() => running.close());
 
-  it('is silent, and says that the policy stands in the closed log', async () => {
+  it('is silent, and says that the policy is in the closed log', async () => {
     const answer = await post(GATE, PAY);
     assert.equal(answer.outcome, 'SILENCE');
     assert.deepEqual(answer.reasons, ['no_policy', 'policy_in_closed_log']);
@@ -76,13 +76,13 @@ describe('the gate of a log that was opened without what the log before it had',
     assert.deepEqual(problem(unknown), [400, 'parameter_invalid', 'log_number']);
   });
 
-  it('ends no hold of the closed log, and says where it stands', async () => {
+  it('ends no hold of the closed log, and names that log', async () => {
     const path = `${GATE}/holds/${String(held.hold_id)}`;
     const size = running.gateway.logs.live.size();
     const refused = await running.post(path, RELEASE, { key });
     assert.deepEqual(problem(refused), [404, 'resource_missing', 'hold_id']);
     const { message } = refused.json.error as { message: string };
-    assert.match(message, /stands in live\/1, which is closed.*ask the gate about the act again$/);
+    assert.match(message, /is in live\/1, which is closed.*ask the gate about the act again$/);
     assert.ok(message.includes(`/r/${String(held.hold_id)}`), message);
     assert.equal(running.gateway.logs.live.size(), size);
     const shown = await get(path);

@@ -68,7 +68,7 @@ describe('listings', () => {
     assert.notEqual(theirs.listing_id, listing_id);
   });
 
-  it('stand beside the nine rankings, ungraded, and in pages by their slugs', async () => {
+  it('are shown next to the nine rankings, ungraded, and in pages by their slugs', async () => {
     for (const issuer of ['Addax', 'Bongo', 'Civet']) {
       ok(await list({ issuer, domain: `${issuer.toLowerCase()}.example` }));
     }

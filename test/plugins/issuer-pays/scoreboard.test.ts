@@ -54,7 +54,7 @@ describe('plugins/issuer-pays', () => {
     }
   });
 
-  it("computes the operator's own grade from the criteria beside it, and says whose it is", async () => {
+  it("computes the operator's own grade from the criteria that it shows, and says whose it is", async () => {
     const { json } = await running.get(PATH);
     const { operator } = json;
     const { live_sample, grade } = operator;

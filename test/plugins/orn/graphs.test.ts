@@ -128,7 +128,7 @@ describe('graphs of orchestrations', () => {
     assert.equal(allocations(), before, 'nothing is logged');
   });
 
-  it('stand in place of what they hold, and one of the two must be there', async () => {
+  it('replace the values that they hold, and one of the two is required', async () => {
     const refusal = async (route: string, body: object): Promise<unknown[]> => {
       const answer = await post(route, body);
       return [codeOf(answer, 400), answer.json.error.param];
@@ -145,7 +145,7 @@ describe('graphs of orchestrations', () => {
     ]);
   });
 
-  it('need a key, names that stand once, and edges between them', async () => {
+  it('need a key, unique names, and edges between them', async () => {
     const { status } = await post('register', { nodes, edges }, { key: undefined });
     assert.equal(status, 401);
     const refusal = async (body: object): Promise<unknown> => {

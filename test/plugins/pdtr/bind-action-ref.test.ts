@@ -40,7 +40,7 @@ describe('bind-payment: the action_ref', () => {
     assert.equal(answer.json.computed['action-ref-v1-ms'], defaultActionRef(TUPLE));
   });
 
-  it('keeps an action_ref as claimed when not all of the act was told', async () => {
+  it('keeps an action_ref as claimed if the request does not give the whole act', async () => {
     const payment_hash = fresh();
     const action_ref = 'ab'.repeat(32);
     const settlement = await served.bound({ payment_hash, action_ref });

@@ -65,7 +65,7 @@ describe('bind-payment: again', () => {
     assert.deepEqual(problem(past), [409, 'payment_already_bound', 'payment_hash']);
   });
 
-  it('is contested from the second tenant on, and public blocks nobody', async () => {
+  it('is contested from the second tenant on, and the public tenant blocks no other', async () => {
     const payment_hash = fresh();
     const open = await served.bind({ payment_hash }, { key: null });
     assert.equal(open.json.settlement.preimage.agent_id, 'anonymous');

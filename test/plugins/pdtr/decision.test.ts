@@ -36,7 +36,7 @@ const BINDING = {
 } as unknown as Binding;
 
 describe('the decision behind a payment', () => {
-  it("is the session's newest, as it stands, and has the surface that it names", () => {
+  it("is the session's newest, unchanged, and has the surface that it names", () => {
     const decision = decisionOfSession(sessionDecision(rows, SESSION));
     assert.deepEqual(
       [decision.source, decision.linked, decision.outcome],

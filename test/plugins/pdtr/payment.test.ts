@@ -32,7 +32,7 @@ describe('payment_hash', () => {
     }
   });
 
-  it('is base58 and opaque as they stand', () => {
+  it('is base58 or opaque, unchanged', () => {
     const solana =
       '5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW';
     assert.deepEqual([paymentOf(solana).payment_hash, paymentOf(solana).form], [solana, 'base58']);
@@ -78,7 +78,7 @@ describe('payment_response', () => {
     });
   });
 
-  it('agrees with the payment_hash beside it, which then stands', () => {
+  it('agrees with the payment_hash of the same request, which then takes precedence', () => {
     assert.equal(paymentOfResponse(HEADER, `0x${DIGEST}`).payment_hash, DIGEST);
     const { transaction } = decodePaymentResponseHeader(HEADER);
     assert.equal(paymentOfResponse(HEADER, transaction).payment_hash, transaction.slice(2));
@@ -111,7 +111,7 @@ describe('payment_response', () => {
     }
   });
 
-  it('may stand for the payment_hash', () => {
+  it('may replace the payment_hash', () => {
     assert.equal(requestedPayment({ payment_response: HEADER }).payment_hash, DIGEST);
   });
 });

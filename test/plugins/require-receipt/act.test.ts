@@ -73,7 +73,7 @@ describe('require-receipt', () => {
     return json.required.refused;
   };
 
-  it('challenges whoever comes without a receipt', async () => {
+  it('challenges a request without a receipt', async () => {
     for (const key of [undefined, running.live, running.sandbox]) {
       const { status, headers, json } = await act(key);
       assert.equal(status, 428);
@@ -168,7 +168,7 @@ describe('require-receipt', () => {
     assert.equal((await act(running.live, receipt)).status, 200, 'refusals have used nothing up');
   });
 
-  it('refuses forgeries and what is no receipt', async () => {
+  it('refuses forgeries and documents that are not receipts', async () => {
     const presented = readHeader(receiptHeader(await permit(running.live)));
     assert.ok(presented);
     const signature = Buffer.alloc(64, 7).toString('base64');

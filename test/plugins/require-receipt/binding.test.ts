@@ -51,7 +51,7 @@ describe('actlog/require-receipt: binding', () => {
     }
   });
 
-  it('refuses to bind a body that nobody has parsed', async () => {
+  it('refuses to bind a body that was not parsed', async () => {
     const url = `${service.url}/unparsed`;
     assert.equal((await post(url, BODY)).status, 500);
     assert.equal((await post(url, undefined)).status, 428);
@@ -85,7 +85,7 @@ describe('actlog/require-receipt: binding', () => {
     }
   });
 
-  it('binds what it is told to, and nothing else of the body', async () => {
+  it('binds the configured members, and nothing else of the body', async () => {
     const receipts = requireReceipt({ ...keys.options(), jwks: log.jwks() });
     const refund = receipts.protect(REFUND).fetch(
       () => Response.json({ ok: true }),

@@ -81,7 +81,7 @@ describe('actlog/require-receipt: the guard', () => {
     bad({ service: 'log.example' }, /^service must/);
   });
 
-  it('stands on nothing of node and nothing of the server', async () => {
+  it('imports nothing of Node.js and nothing of the server', async () => {
     const { metafile } = await build({
       entryPoints: [
         fileURLToPath(new URL('../../../plugins/require-receipt/middleware.ts', import.meta.url)),

@@ -127,7 +127,7 @@ describe('a permit', () => {
     assert.equal(of({ use: 'enc' }), 'key_unknown');
   });
 
-  it('stands in the log', () => {
+  it('is in the log', () => {
     assert.equal(bent({ unproven: true }), 'proof_missing');
     const { receipt, preimage } = log.permit(action);
     const other = log.permit(action).receipt['log'] as JsonObject;

@@ -65,7 +65,7 @@ describe('restraintDraft', () => {
     assert.equal(members['surface'], undefined);
   });
 
-  it('is its own decision where none stands behind it, and then it is the attempt', () => {
+  it('is its own decision if no other precedes it, and then it is the attempt', () => {
     const members = membersOf({ cause: CAUSES.HOLD, entity: 'acme', surface: 'pay' });
     assert.equal(members['decision_id'], OWN);
     assert.deepEqual(

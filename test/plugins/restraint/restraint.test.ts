@@ -156,7 +156,7 @@ describe('restraint', () => {
     assert.deepEqual(problem(ccr), [400, 'parameter_invalid', 'entry_id']);
   });
 
-  it('re-evaluates a restraint by what it was told', async () => {
+  it('re-evaluates a restraint from the recorded request', async () => {
     const { json } = await refrain({});
     const replay = async (changes: object): Promise<unknown[]> => {
       const body = { entry_id: json.receipt.entry_id, changes };

@@ -25,7 +25,7 @@ describe('the twin of a text', () => {
     assert.equal(pronounTwin('The theory of ushers, there and here.'), null);
   });
 
-  it('stands beside its training text at half of the weight, and beside no other', () => {
+  it('is added to its training text at half of the weight, and to no other text', () => {
     const row: Row = {
       ...{ set: 'own', text: 'Hire her.', domain: 'hiring', targets: [0, 0, 0] },
       ...{ weights: [1, 8, 3], split: 'train', fold: 1, tag: '' },

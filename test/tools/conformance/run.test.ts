@@ -47,7 +47,7 @@ describe('conformance', () => {
     assert.equal(run.conformant, false);
   });
 
-  it('fails on a service that takes what nobody has signed', async () => {
+  it('fails on a service that accepts an unsigned receipt', async () => {
     const used = new Set<unknown>();
     const run = await runOn(
       await careless(({ receipt }) => {

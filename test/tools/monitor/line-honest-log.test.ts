@@ -104,7 +104,7 @@ describe('a monitor of an honest log', () => {
     assert.equal(monitor.told.looks.at(-1)?.size, 3);
   });
 
-  it('follows a lost one to its successor, and says what nobody can see any more', async () => {
+  it('follows a lost one to its successor, and says what can no longer be checked', async () => {
     const first = new Forge().usual();
     monitor.server.put(first);
     const lost = grow(first, 1);

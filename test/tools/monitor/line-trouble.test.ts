@@ -14,7 +14,7 @@ describe('a monitor of silence and noise', () => {
   });
   afterEach(() => monitor.close());
 
-  it('calls it trouble when nobody answers, and goes on when somebody does', async () => {
+  it('reports trouble if the service does not answer, and continues when it does', async () => {
     const forge = new Forge().usual();
     monitor.server.put(forge);
     monitor.server.interfere = () => 503;
@@ -67,7 +67,7 @@ describe('a monitor of silence and noise', () => {
     await assert.rejects(monitor.look(), { name: 'CommandError', message: /is pinned to/ });
   });
 
-  it('asks for a key when nobody names one', async () => {
+  it('asks for a key if neither the caller nor the kit names one', async () => {
     monitor.server.put(new Forge('log.example/log/live/7').usual());
     await assert.rejects(monitor.look(), { message: /nothing says which key live\/1 signs with/ });
   });

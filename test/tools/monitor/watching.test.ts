@@ -28,7 +28,7 @@ import { forgeVkey, serveLogs } from '../../support/serve-log.ts';
 describe('a watched chain', () => {
   const pool = openVerifyPool({ threads: 0 });
 
-  it('is told of each new entry, once, with a receipt that holds', async () => {
+  it('reports each new entry once, with a receipt that verifies', async () => {
     const server = await serveLogs();
     const state = await mkdtemp(join(tmpdir(), 'actlog-watch-'));
     const told: Watched[] = [];

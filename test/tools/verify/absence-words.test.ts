@@ -23,7 +23,7 @@ describe('the words about an absence', () => {
     return words;
   };
 
-  it('tell a watched surface from one that nobody promised to watch', async () => {
+  it('distinguish a watched surface from one without a declaration', async () => {
     const watched = await wordsOf('absent-never-with-coverage');
     assert.match(watched, /the heartbeats that were promised, one in 30000 ms, cover the window/);
     const unwatched = await wordsOf('absent-gap-no-heartbeat-declared');

@@ -64,7 +64,7 @@ describe('a document on a declared chain kind', function () {
     assert.match(stdout, /VALID: ABSENT/);
   });
 
-  it('cannot be told with a kit that lacks the kind, unless the caller names it', async () => {
+  it('cannot be decided with a kit that lacks the kind, unless the caller names it', async () => {
     for (const kinds of [undefined, {}, { 'clearing.other': 1 }]) {
       const { code, stdout, stderr } = await verify(withKinds(kinds));
       assert.equal(code, 2, stdout);

@@ -10,7 +10,7 @@ const failed = (name: string, detail: string): Line => ({ name, outcome: 'failed
 const STRANGE = failed('signature', 'kid is not a trusted receipt key');
 
 describe('a thing by a key that the kit does not have', () => {
-  it('is told neither good nor bad, with the hint that a newer kit may know it', async () => {
+  it('is reported as undecided, with the hint that a newer kit may know it', async () => {
     const [vector] = vectors.documents;
     assert.ok(vector !== undefined);
     const question = questionOf(vector.doc);

@@ -392,7 +392,7 @@ function filled(path: string, parameters: InputParts['path'] = {}): string {
   });
 }
 
-/** The member `log` of a receipt with its inclusion proof, its own or that of the tlog-proof beside it; null without. */
+/** The member `log` of a receipt with its inclusion proof, its own or that of the accompanying tlog-proof; null without one. */
 function placeOf(found: JsonObject, tlogProof: Json | undefined): JsonObject | null {
   const own = objectOf(found.log);
   if (own.inclusion_proof !== undefined) return own;

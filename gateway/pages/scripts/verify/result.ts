@@ -1,5 +1,5 @@
 // Shows a finding: the verdict in words, each check, the pictures, what is not proven, and what the log signed.
-// Everything shown is text, whatever stands in it.
+// Everything is inserted as text, never as HTML.
 
 import type { Finding, Json, Line } from '../../../../log/verify.ts';
 import { make } from '../../../../plugins/contract/page.ts';

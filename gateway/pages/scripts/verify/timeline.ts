@@ -10,7 +10,7 @@ const WIDTH = 340;
 const ROW = 54;
 const AXIS = 22;
 
-/** The picture; the same stands below it as a list for those who do not see it. */
+/** The picture; the list below it says the same to readers who do not see it. */
 export function timeline(moments: readonly Moment[], empty: boolean): HTMLElement {
   const height = moments.length * ROW;
   const yOf = (i: number): number => i * ROW + ROW / 2;
@@ -48,8 +48,8 @@ export function timeline(moments: readonly Moment[], empty: boolean): HTMLElemen
     }),
   );
   const words = empty
-    ? 'No entry of the chain stands in the window.'
-    : 'Entries stand in the window.';
+    ? 'The chain has no entry in the window.'
+    : 'The chain has entries in the window.';
   return make(
     'figure',
     {},

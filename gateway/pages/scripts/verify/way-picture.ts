@@ -18,7 +18,7 @@ interface Node_ {
   readonly role: 'leaf' | 'node' | 'sibling' | 'root';
 }
 
-/** The picture, with a place below it where an opened hash stands. */
+/** The picture, and below it a place for the hash that the reader opens. */
 export function wayPicture({ index, size, leaf, steps }: Way): HTMLElement {
   const opened = make('output', { class: 'opened' }, 'Choose a hash to see all of it.');
   const height = steps.length * LEVEL + BOX.height + 16;
@@ -30,7 +30,7 @@ export function wayPicture({ index, size, leaf, steps }: Way): HTMLElement {
     'aria-label': title,
   });
   const yOf = (level: number): number => height - 8 - BOX.height - level * LEVEL;
-  // The leaf stands on the side that it has in its pair, so that the sibling stands on the other one.
+  // The leaf is drawn on its own side of the pair, and its sibling on the other side.
   const xOf = (left: boolean): number => (left ? 4 : WIDTH - 4 - BOX.width);
   const nodes: Node_[] = [];
   const lines: SVGElement[] = [];

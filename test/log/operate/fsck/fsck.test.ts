@@ -115,7 +115,7 @@ describe('fsck', () => {
     assert.ok(lines.some((line) => line.startsWith('tile: tile 0/0: differs')));
   });
 
-  it('names a missing entry, and still compares what stands behind it', async () => {
+  it('names a missing entry, and still compares the entries after it', async () => {
     const { differences, unchecked } = await damaged((store) =>
       store.write([write(entryKey(3), null), put(tileKey(0, 1), utf8('short'))]),
     );
@@ -229,7 +229,7 @@ describe('fsck', () => {
     await register.advance('live-1', await register.read('live-1'), to);
   }
 
-  it('says that a database stands behind its checkpoint file', async () => {
+  it('says that a database is behind its checkpoint file', async () => {
     await forward({
       origin,
       note: null,
@@ -240,7 +240,7 @@ describe('fsck', () => {
     assert.match(differences[0]?.detail ?? '', /the database is behind/);
   });
 
-  it('says once that a database stands behind its checkpoint file in note and receipts', async () => {
+  it('says once that a database is behind its checkpoint file in note and receipts', async () => {
     const db = join(copy, 'live', '1', 'db');
     for (const name of await readdir(db)) await rm(join(db, name), { recursive: true });
     await assert.rejects(check(), { code: 'not_found' });

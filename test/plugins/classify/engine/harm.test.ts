@@ -75,7 +75,7 @@ describe('requests for harm', () => {
     }
   });
 
-  it('are told from lawful ones in the same words', () => {
+  it('are distinguished from lawful ones in the same words', () => {
     for (const text of LAWFUL) assert.deepEqual(harmRules(text), [], text);
   });
 

@@ -54,7 +54,7 @@ function expected(tables: readonly (readonly string[])[], text: readonly string[
 }
 
 describe('classes of words', () => {
-  it('stand where their words, stems and phrases do, text after text', () => {
+  it('are marked where their words, stems and phrases occur, text after text', () => {
     fc.assert(
       fc.property(classes, texts, (tables, several) => {
         const vocabulary = new Vocabulary(new Map());

@@ -45,7 +45,7 @@ describe('repetition', () => {
       assert.equal(shortened(text), undefined, text.slice(0, 60));
   });
 
-  it('hides nothing that stands between', () => {
+  it('hides nothing between the repeats', () => {
     const filler = 'lorem ipsum dolor sit amet '.repeat(60);
     const threat = 'I will come to your house and kill you tonight.';
     assert.ok(shortened(`${filler}${threat} ${filler}`)?.includes(threat.toLowerCase()));

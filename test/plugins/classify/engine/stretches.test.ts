@@ -76,7 +76,7 @@ describe('long texts', () => {
     );
   });
 
-  it('finds a breach wherever it stands in a long text, and says where', () => {
+  it('finds a breach at any place of a long text, and says where', () => {
     const sentences = pages(LAWFUL, 8);
     assert.equal(engine.classify(sentences.join(' '), 'general').classification, 'SAFE');
     for (const at of [0, 1, 37, 79, 80]) {

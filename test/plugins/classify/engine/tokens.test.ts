@@ -30,7 +30,7 @@ describe('normalising and cutting', () => {
     assert.deepEqual(cut('Привет мир'), ['привет', 'мир']);
   });
 
-  it('reads a known word alike whatever stands behind it', () => {
+  it('reads a known word alike whatever follows it', () => {
     // A space ends a word at once; before an apostrophe the text is read letter by letter.
     for (const word of vocabulary.words) {
       assert.deepEqual(cut(`so ${word} so`), cut(`so ${word}' so`));

@@ -301,7 +301,7 @@ func (g *ground) readEntries(q *Question, document *strict.Object, c *closing, r
 	more, hasMore := document.Get("more")
 	if !ok {
 		if hasMore {
-			return errors.New("more stands without entries")
+			return errors.New("more is given without entries")
 		}
 		if q.After != nil {
 			return errors.New("a further page has entries")
@@ -351,7 +351,7 @@ func (g *ground) readEntries(q *Question, document *strict.Object, c *closing, r
 		return err
 	}
 	if hasMore && c.kind != "gap" {
-		return errors.New("more stands without the next entry")
+		return errors.New("more is given without the next entry")
 	}
 	if !hasMore && c.kind == "gap" && c.successor.MS <= q.ToMS {
 		return errors.New("an entry of the window is left out")
@@ -367,7 +367,7 @@ func (g *ground) judge(q *Question, document *strict.Object, r *Result) (empty s
 	coverage, hasCoverage := document.Get("coverage")
 	isSurface := q.Key[0] == "surface"
 	if !isSurface && (hasDeclared || hasCoverage) {
-		return "", errors.New("step 6: declared and coverage stand only with kind surface")
+		return "", errors.New("step 6: declared and coverage need the kind surface")
 	}
 	var d declaration
 	if hasDeclared {

@@ -105,7 +105,7 @@ func (g *ground) checkNever(key []string, proof *strict.Object) error {
 		list, _ := siblings.([]strict.Value)
 		for d := 0; d < len(list) && d < 256; d++ {
 			if bit(other, d) != bit(skey, d) {
-				return errors.New("the foreign leaf does not stand on the path of the key")
+				return errors.New("the foreign leaf is not on the path of the key")
 			}
 		}
 		slot = hashPair(2, other, vhash)

@@ -69,7 +69,7 @@ func (d *Document) checkReceipt(t *trust.Trust, tlogProof string) *Finding {
 		}
 		f.Facts.Set(name, v)
 	}
-	f.Summary = "the log signed this entry; that it is in the log is not shown: there is no proof beside it"
+	f.Summary = "the log signed this entry; without an inclusion proof it is not shown to be in the log"
 	if result.Size > 0 {
 		f.Facts.Set("size", result.Size)
 		f.Summary = fmt.Sprintf("the log signed this entry, and it is in the tree of %d entries", result.Size)
@@ -291,7 +291,7 @@ func absenceWords(q *absence.Question, r *absence.Result, origin string) string 
 	about := fmt.Sprintf("%s from %s to %s of log time in log %s", chain, timeWords(q.FromMS), timeWords(q.ToMS), origin)
 	reason := map[string]string{
 		"never": "the log has no entry of it at all",
-		"tail":  "its last entry stands before the window",
+		"tail":  "its last entry is before the window",
 		"gap":   "the entry after the window names one before it as its predecessor, or none",
 	}[r.Proof]
 	if r.Covers != nil {
@@ -311,7 +311,7 @@ func absenceWords(q *absence.Question, r *absence.Result, origin string) string 
 		if r.More {
 			pages += ", and more of it follow on further pages"
 		}
-		return fmt.Sprintf("PRESENT: %s shown of %s%s. Each is in the log, and none stands between them.", count, about, pages)
+		return fmt.Sprintf("PRESENT: %s shown of %s%s. Each is in the log, and the chain has no entry between them.", count, about, pages)
 	case absence.Undeclared:
 		return fmt.Sprintf("UNDECLARED: nothing was logged for %s: %s. The document does not show that a manifest declared the surface all along, so this is no absence of acts.", about, reason)
 	case absence.Undersampled:

@@ -79,7 +79,7 @@ func CheckKit(kit *trust.Kit) (*Finding, error) {
 	}
 	run("receipt", func() (string, error) { return checkCommitted(kit, trusts) })
 	if f.Valid {
-		f.Summary = "the kit agrees with itself and stands in the log; it still is its operator who gave it to you"
+		f.Summary = "the kit agrees with itself and is in the log; but its operator gave it to you"
 	}
 	return f, nil
 }

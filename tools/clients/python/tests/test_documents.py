@@ -324,7 +324,7 @@ def test_batch_mode(log):
     answers = [json.loads(line) for line in sink.getvalue().splitlines()]
     assert [answer["exit"] for answer in answers] == [0, 0, 1, 2, 0]
     assert answers[0]["checks"][4] == ["inclusion", "ok", "entry 3 of 7"]
-    assert answers[2]["error"] == "a member name stands twice in one object"
+    assert answers[2]["error"] == "one object has a member name twice"
 
 
 def test_times():

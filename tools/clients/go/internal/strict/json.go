@@ -180,7 +180,7 @@ func (p *parser) object(depth int) (Value, error) {
 			return nil, err
 		}
 		if o.Has(name) {
-			return nil, errors.New("a member name stands twice in one object")
+			return nil, errors.New("one object has a member name twice")
 		}
 		o.Set(name, v)
 		if p.take('}') {

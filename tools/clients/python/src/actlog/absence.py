@@ -373,7 +373,7 @@ def _read_entries(ground: _Ground, window: _Window, members: JsonObject, closing
     """The entries of the window, oldest first and without a gap."""
     if "entries" not in members:
         if "more" in members:
-            raise Refused("more stands without entries")
+            raise Refused("more is given without entries")
         if window.after is not None:
             raise Refused("a further page has entries")
         return []
@@ -397,7 +397,7 @@ def _read_entries(ground: _Ground, window: _Window, members: JsonObject, closing
         raise Refused("entries is empty")
     _check_closed_by(closing, *shown[-1])
     if more and not isinstance(closing, _Gap):
-        raise Refused("more stands without the next entry")
+        raise Refused("more is given without the next entry")
     if not more and isinstance(closing, _Gap) and closing.successor.ms <= window.to_ms:
         raise Refused("an entry of the window is left out")
     return [entry for entry, _ in shown]
@@ -413,7 +413,7 @@ def _verdict_of(ground: _Ground, window: _Window, members: JsonObject) -> tuple[
     """
     if window.key[0] != "surface":
         if "declared" in members or "coverage" in members:
-            raise Refused("step 6: declared and coverage stand only with kind surface")
+            raise Refused("step 6: declared and coverage need the kind surface")
         return "ABSENT", None
     declared, interval_ms = False, None
     if "declared" in members:

@@ -178,7 +178,7 @@ def parse_json(text: str, *, fractions: bool = False, max_depth: int = MAX_DEPTH
     if "\\u" in text:
         _check_strings(value)
     if repeated:
-        raise JsonInvalid("a member name stands twice in one object")
+        raise JsonInvalid("one object has a member name twice")
     return value
 
 

@@ -314,7 +314,7 @@ def _single(name: str, check: Callable[[], _Held]) -> Finding:
 def _check_receipt(receipt: Json, trust: Trust, tlog_proof: str | None) -> Finding:
     result = verify_receipt(receipt, trust, tlog_proof=tlog_proof)
     facts: JsonObject = {"entry_id": result.entry_id, "index": result.index, "origin": result.origin}
-    summary = "the log signed this entry; that it is in the log is not shown: there is no proof beside it"
+    summary = "the log signed this entry; without an inclusion proof it is not shown to be in the log"
     if result.size is not None:
         facts["size"] = result.size
         summary = f"the log signed this entry, and it is in the tree of {result.size} entries"
@@ -490,7 +490,7 @@ def absence_words(question: JsonObject, result: AbsenceResult, origin: str) -> s
         page = f", after entry {question['after']}" if "after" in question else ""
         if result.more:
             page += ", and more of it follow on further pages"
-        return f"PRESENT: {shown} shown of {about}{page}. Each is in the log, and none stands between them."
+        return f"PRESENT: {shown} shown of {about}{page}. Each is in the log, and the chain has no entry between them."
     nothing = f"{result.verdict}: nothing was logged for {about}: {_reason(result)}."
     if result.verdict == "UNDECLARED":
         return (
@@ -521,7 +521,7 @@ def _reason(result: AbsenceResult) -> str:
 
 _REASONS = {
     "never": "the log has no entry of it at all",
-    "tail": "its last entry stands before the window",
+    "tail": "its last entry is before the window",
     "gap": "the entry after the window names one before it as its predecessor, or none",
 }
 

@@ -178,9 +178,9 @@ def check_kit(kit: JsonObject, trusts: Sequence[Trust], pinned: JsonObject | Non
         said = NotShown(f"{exports} of AIR exports and COSE messages, which this verifier does not check")
         checks.run("export_vector", lambda: said)
     checks.run("receipt", lambda: _committed(kit, trust_for))
-    words = "the kit agrees with itself and stands in the log; it still is its operator who gave it to you"
+    words = "the kit agrees with itself and is in the log; but its operator gave it to you"
     if pinned is not None:
-        words = "the kit agrees with itself and with the pinned one, and stands in the log"
+        words = "the kit agrees with itself and with the pinned one, and is in the log"
     return finding_of(checks.all, words, {"logs": [trust.origin for trust in trusts]})
 
 

@@ -195,7 +195,7 @@ def check_non_member(*, root: bytes, skey: bytes, siblings: Sequence[str], forei
         if foreign.skey == skey:
             raise Refused("the foreign leaf is the key itself")
         if any(_bit(foreign.skey, d) != _bit(skey, d) for d in range(len(siblings))):
-            raise Refused("the foreign leaf does not stand on the path of the key")
+            raise Refused("the foreign leaf is not on the path of the key")
         place = foreign.hash()
     # The path follows the bits of the key that was asked for, never those of the foreign leaf.
     _check_map_root(place, skey, siblings, root)
