@@ -51,8 +51,10 @@ function compileSchema(schema: JsonObject): ValidateFunction {
 /**
  * Throws `entry_invalid` with the reason for a type that a log would not declare, and for members that the log itself
  * sets.
+ *
+ * @param compile whether to compile the schema, which takes some milliseconds; a log also does so before it declares a type
  */
-export function checkEntryType({ name, schema, keys }: EntryType): void {
+export function checkEntryType({ name, schema, keys }: EntryType, compile = true): void {
   checkDeclaration({ name, schema, keys });
   const members = Object.keys((schema['properties'] ?? {}) as JsonObject);
   const common = members.find((member) => COMMON_MEMBERS.has(member));
@@ -62,7 +64,7 @@ export function checkEntryType({ name, schema, keys }: EntryType): void {
       `its schema names the member ${common}, which the log sets`,
     );
   }
-  compileSchema(schema);
+  if (compile) compileSchema(schema);
 }
 
 /** The plugin that a type or kind belongs to: its name up to the first dot. */
@@ -112,18 +114,21 @@ export class Declarations {
     for (const { keys } of this.#declared.values()) this.#takeKinds(keys);
   }
 
-  /** Applies a `log.entry_type.v1` entry. */
+  /** Applies a `log.entry_type.v1` entry, which `check` accepted when it was appended. */
   apply(statement: JsonObject): void {
     const name = statement['name'] as string;
     const keys = statement['keys'] as unknown as readonly (readonly string[])[];
     const schema = statement['schema'] as JsonObject;
-    const validate = compileSchema(schema);
+    let compiled: ValidateFunction | undefined;
     this.#journal.push(name);
     this.#statements.set(name, statement);
     this.#declared.set(name, {
       name,
       keys,
-      validate,
+      // At the first use: a log that is opened has dozens of types, and compiling all is a third of the time.
+      get validate() {
+        return (compiled ??= compileSchema(schema));
+      },
       clearText: clearTextOf(schema),
       project: this.#brought.get(name)?.project,
       watch: this.#brought.get(name)?.watch,
@@ -163,12 +168,16 @@ export class Declarations {
     );
   }
 
-  /** Throws `type_conflict` for a declaration that contradicts an earlier one. */
-  check({ name, keys }: JsonObject): void {
+  /**
+   * Throws `entry_invalid` for a declaration whose schema is not a strict JSON Schema 2020-12, and `type_conflict` for
+   * one that contradicts an earlier one.
+   */
+  check({ name, keys, schema }: JsonObject): void {
     if (this.#statements.has(name as string)) {
       throw new LogError('type_conflict', `type ${name as string} is declared already`);
     }
     this.#checkKinds(keys as unknown as readonly (readonly string[])[]);
+    compileSchema(schema as JsonObject);
   }
 
   #checkKinds(keys: readonly (readonly string[])[]): void {

@@ -22,6 +22,7 @@ export const NODE_ARGS: readonly string[] = [
   '--heap-growing-percent=100',
 ];
 
+const root = fileURLToPath(new URL('../..', import.meta.url));
 const FOLDERS = ['log', 'plugins', 'gateway', 'tools'];
 
 /** Chooses how a module of this project runs, for example `tools/actlog`; coverage is counted on the source. */
@@ -29,20 +30,23 @@ export function programOf(module: string): Program {
   if (!import.meta.url.endsWith('.ts')) {
     return { args: [fileURLToPath(new URL(`../../${module}.js`, import.meta.url))], built: true };
   }
-  const root = fileURLToPath(new URL('../..', import.meta.url));
-  const built = join(root, 'dist', `${module}.js`);
-  if (process.env.NODE_V8_COVERAGE === undefined && existsSync(built)) {
-    const newest = Math.max(...FOLDERS.flatMap(timesIn(root)));
-    if (statSync(built).mtimeMs >= newest) return { args: [built], built: true };
+  const built = buildOf(module);
+  if (process.env.NODE_V8_COVERAGE === undefined && built !== null) {
+    return { args: [built], built: true };
   }
   // By its address: it may be run in another folder. A module that tsx loads for a `require` has no other resolver.
   const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
   return { args: ['--import', tsx, join(root, `${module}.ts`)], built: false };
 }
 
-const timesIn =
-  (root: string) =>
-  (folder: string): number[] =>
-    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-      .filter((path) => path.endsWith('.ts'))
-      .map((path) => statSync(join(root, folder, path)).mtimeMs);
+/** The built file of a module; null if it is missing or older than a source file. */
+export function buildOf(module: string): string | null {
+  const built = join(root, 'dist', `${module}.js`);
+  if (!existsSync(built)) return null;
+  return statSync(built).mtimeMs >= Math.max(...FOLDERS.flatMap(timesIn)) ? built : null;
+}
+
+const timesIn = (folder: string): number[] =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((path) => /\.(?:ts|eta|css)$/.test(path))
+    .map((path) => statSync(join(root, folder, path)).mtimeMs);
