@@ -31,6 +31,7 @@ import { openEgress } from './egress/egress.ts';
 import type { Resolve } from './egress/egress.ts';
 import type { Gateway } from './gateway.ts';
 import { orderPlugins, setUpPlugins } from './host/host.ts';
+import { pluginSettings } from './host/plugin-settings.ts';
 import { Problems } from './http/problems.ts';
 import type { Plugged } from './host/plugged.ts';
 import { passphraseOf } from './passphrase.ts';
@@ -225,7 +226,8 @@ async function open(
   const keyFiles = await KeyFiles.open(keyFolder, { passphrase, used: store });
   // What is sealed was sealed with this file, also by a release that did not remember key files.
   if (store.subscriptions.size > 0) await keyFiles.remember([WEBHOOK_SECRETS]);
-  const keys = await PluginKeys.open(declaring, keyFiles, threads.sign);
+  const settings = pluginSettings(plugins, sources);
+  const keys = await PluginKeys.open(declaring, keyFiles, threads.sign, settings);
   const box = await SecretBox.open(keyFiles);
   const subscriptions = new Subscriptions(store, box, now);
   const statics = new StaticFiles();
@@ -284,7 +286,7 @@ async function open(
   };
   const kits = new KitCache(gateway, statics.get('verify.js') ?? null);
   await carryOver(gateway, plugins);
-  const plugged: Plugged = setUpPlugins(plugins, gateway, sources);
+  const plugged: Plugged = setUpPlugins(plugins, gateway, settings);
   const own = [...gatewayRoutes(gateway), ...erasureRoutes(gateway), ...plugged.routes];
   routes.push(...own, ...visitorRoutes(own, plugged.visitorRoutes));
   await finishErasures(gateway);

@@ -12,7 +12,6 @@ import type {
   PluginHost,
   Setup,
 } from '../../plugins/contract/index.ts';
-import type { ConfigSources } from '../config.ts';
 import { adapted } from './contract-1.ts';
 import type { Gateway } from '../gateway.ts';
 import type { RenderPage } from '../pages/views.ts';
@@ -21,7 +20,7 @@ import { joinSetups } from './plugged.ts';
 import type { Plugged } from './plugged.ts';
 import { checkPlugin, checkSetup } from './plugin-checks.ts';
 import { asked, own, PluginError } from './plugin-error.ts';
-import { pluginSettings } from './plugin-settings.ts';
+import type { PluginSettings } from './plugin-settings.ts';
 
 export { PluginError } from './plugin-error.ts';
 
@@ -74,10 +73,9 @@ export function orderPlugins(plugins: readonly AnyPlugin[]): readonly Plugin[] {
 export function setUpPlugins(
   plugins: readonly AnyPlugin[],
   gateway: Gateway,
-  sources: ConfigSources,
+  settings: PluginSettings,
 ): Plugged {
   const ordered = orderPlugins(plugins);
-  const settings = pluginSettings(ordered, sources);
   const setups = new Map<string, Setup>();
   const pages = new Map<string, RenderPage>();
   for (const plugin of ordered) {

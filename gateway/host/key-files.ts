@@ -79,10 +79,14 @@ export class KeyFiles {
     return { inUse, ended };
   }
 
-  /** @throws LogError `key_invalid`: see `readKeyFile` */
-  async read(name: string, algorithm: KeyAlgorithm): Promise<FoundKey> {
+  /**
+   * Reads a key, of one algorithm or of any.
+   *
+   * @throws LogError `key_invalid`: see `readKeyFile`
+   */
+  async read(name: string, algorithm?: KeyAlgorithm): Promise<FoundKey> {
     const path = this.#path(name, PEM);
-    const key = await readKeyFile(path, this.#passphrase, algorithm);
+    const key = await readKeyFile(path, this.#passphrase, algorithm ?? ['ES256', 'Ed25519']);
     return { key, since_ms: (await stat(path)).mtimeMs };
   }
 

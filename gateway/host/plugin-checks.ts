@@ -73,6 +73,11 @@ export function checkPlugin(plugin: AnyPlugin): void {
     if (!ALGORITHMS.includes(key?.algorithm ?? '')) {
       refuse(`the key ${String(key?.name)} must have the algorithm ${ALGORITHMS.join(' or ')}`);
     }
+    const setting = key?.algorithm_setting;
+    const { properties = {} } = (plugin.settings ?? {}) as { readonly properties?: object };
+    if (setting !== undefined && !Object.hasOwn(properties, setting)) {
+      refuse(`the key ${String(key?.name)} names the setting ${setting}, which is none of its own`);
+    }
   }
   if (plugin.errors !== undefined) checkErrors(name, plugin.errors);
   if (plugin.verifiers !== undefined) checkVerifiers(name, plugin.verifiers);

@@ -6,10 +6,19 @@
 import { createPublicKey, sign } from 'node:crypto';
 import { promisify } from 'node:util';
 import { calculateJwkThumbprint } from 'jose';
-import { LOG_KINDS, openSignPool, publicJwk, Turns } from '../../log/index.ts';
+import {
+  coseThumbprint,
+  LOG_KINDS,
+  native,
+  openSignPool,
+  publicJwk,
+  toBase64Url,
+  Turns,
+} from '../../log/index.ts';
 import type { KeyAlgorithm, Kind, SignPool } from '../../log/index.ts';
 import type { Plugin, PluginSigner } from '../../plugins/contract/index.ts';
 import type { KeyFiles } from './key-files.ts';
+import type { PluginSettings } from './plugin-settings.ts';
 
 const signing = promisify(sign);
 
@@ -20,6 +29,10 @@ export interface PluginKey {
   readonly kind: Kind;
   readonly algorithm: KeyAlgorithm;
   readonly jwks: boolean;
+  /** Whether it signs COSE messages. */
+  readonly cose: boolean;
+  /** Whether keys of one name may be of different algorithms, since a setting chooses that of new ones. */
+  readonly mixed: boolean;
   readonly signer: PluginSigner;
   /** The name of its file without `.pem`. */
   readonly file: string;
@@ -46,8 +59,9 @@ export class PluginKeys {
 
   /**
    * Reads the files of the declared keys, `<plugin>-<name>-<kind>-<number>.pem`. Makes a key where there is none yet,
-   * and where the newest was given up.
+   * where the newest was given up, and where the newest is not of the algorithm that the settings of the plugin name.
    *
+   * @param settings of each plugin, by its name
    * @param pool signs batches; without it, they are signed on the calling thread
    * @throws LogError `key_lost` if a file that was in use is missing
    */
@@ -55,9 +69,16 @@ export class PluginKeys {
     plugins: readonly Pick<Plugin, 'name' | 'keys'>[],
     files: KeyFiles,
     pool: SignPool = openSignPool({ threads: false }),
+    settings: PluginSettings = new Map(),
   ): Promise<PluginKeys> {
     const all = plugins.flatMap(({ name: plugin, keys = [] }) =>
-      keys.flatMap((declared) => LOG_KINDS.map((kind) => ({ ...declared, plugin, kind }))),
+      keys.flatMap((declared) => {
+        const chosen = settings.get(plugin)?.[declared.algorithm_setting ?? ''];
+        const algorithm = (chosen ?? declared.algorithm) as KeyAlgorithm;
+        const cose = declared.cose ?? !declared.jwks;
+        const mixed = declared.algorithm_setting !== undefined;
+        return LOG_KINDS.map((kind) => ({ ...declared, algorithm, cose, mixed, plugin, kind }));
+      }),
     );
     // Before any key is made: a start that ends because of a missing file leaves the folder as it was.
     for (const key of all) await numbersOf(files, key);
@@ -68,7 +89,14 @@ export class PluginKeys {
         await files.make(fileOf(key, next), key.algorithm);
         inUse.push(next);
       }
-      for (const number of inUse) keys.push(await readKey(files, pool, fileOf(key, number), key));
+      const read: PluginKey[] = [];
+      for (const number of inUse) read.push(await readKey(files, pool, fileOf(key, number), key));
+      if (read.at(-1)?.algorithm !== key.algorithm) {
+        const { next: another } = await numbersOf(files, key);
+        await files.make(fileOf(key, another), key.algorithm);
+        read.push(await readKey(files, pool, fileOf(key, another), key));
+      }
+      keys.push(...read);
     }
     await files.remember(keys.map(({ file }) => file));
     return new PluginKeys(files, pool, keys);
@@ -153,6 +181,12 @@ export class PluginKeys {
   }
 }
 
+/** What `readKey` needs of a declaration, or of another key of the same name. */
+type Declared = Pick<
+  PluginKey,
+  'plugin' | 'name' | 'kind' | 'algorithm' | 'jwks' | 'cose' | 'mixed'
+>;
+
 const NUMBER = /^[1-9][0-9]{0,8}$/;
 
 /** What the name of a key file has, but for the number. */
@@ -178,17 +212,12 @@ async function readKey(
   files: KeyFiles,
   pool: SignPool,
   file: string,
-  {
-    plugin,
-    name,
-    kind,
-    algorithm,
-    jwks,
-  }: Pick<PluginKey, 'plugin' | 'name' | 'kind' | 'algorithm' | 'jwks'>,
+  { plugin, name, kind, jwks, cose, mixed, ...declared }: Declared,
 ): Promise<PluginKey> {
-  const { key, since_ms } = await files.read(file, algorithm);
+  const { key, since_ms } = await files.read(file, mixed ? undefined : declared.algorithm);
   const jwk = publicJwk(createPublicKey(key).export({ format: 'jwk' }));
-  const kid = await calculateJwkThumbprint(jwk);
+  const kid = jwks ? await calculateJwkThumbprint(jwk) : toBase64Url(coseThumbprint(native, jwk));
+  const algorithm = jwk.kty === 'EC' ? 'ES256' : 'Ed25519';
   const digest = algorithm === 'ES256' ? 'sha256' : null;
   const signer: PluginSigner = {
     kid,
@@ -205,5 +234,5 @@ async function readKey(
       return pool.signAll(kid, messages);
     },
   };
-  return { plugin, name, kind, algorithm, jwks, signer, file, since_ms };
+  return { plugin, name, kind, algorithm, jwks, cose, mixed, signer, file, since_ms };
 }

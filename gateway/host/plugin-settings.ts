@@ -26,11 +26,11 @@ interface SettingsSchema {
 const membersOf = (plugin: Plugin) =>
   Object.entries((plugin.settings as SettingsSchema | undefined)?.properties ?? {});
 
-/** The settings of each plugin by its name. Throws `ConfigError`. */
-export function pluginSettings(
-  plugins: readonly Plugin[],
-  sources: ConfigSources,
-): ReadonlyMap<string, Readonly<Record<string, unknown>>> {
+/** The settings of each plugin by its name. */
+export type PluginSettings = ReadonlyMap<string, Readonly<Record<string, unknown>>>;
+
+/** Reads the settings of each plugin. Throws `ConfigError`. */
+export function pluginSettings(plugins: readonly Plugin[], sources: ConfigSources): PluginSettings {
   const settings = new Map<string, Record<string, unknown>>();
   const declared = new Set<string>();
   for (const plugin of plugins) {

@@ -92,9 +92,14 @@ function checkType(type: string | undefined, encoding: string | undefined): void
   );
 }
 
-function checkBytes(type: string | undefined, wanted: string, bytes: Buffer): void {
-  if (mediaType(type) !== wanted) {
-    throw new ApiError('unsupported_media_type', `the body must be ${wanted}`);
+function checkBytes(
+  type: string | undefined,
+  wanted: string | readonly string[],
+  bytes: Buffer,
+): void {
+  const types = [wanted].flat();
+  if (!types.includes(mediaType(type) ?? '')) {
+    throw new ApiError('unsupported_media_type', `the body must be ${types.join(' or ')}`);
   }
   if (bytes.length === 0) throw new ApiError('body_required', 'this request needs a body');
 }

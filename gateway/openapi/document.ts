@@ -171,8 +171,10 @@ function operationId(method: string, path: string): string {
 }
 
 function requestBody(route: Route, components: SchemaComponents): JsonObject {
-  if (route.bytes !== undefined)
-    return { requestBody: { required: true, content: { [route.bytes]: {} } } };
+  if (route.bytes !== undefined) {
+    const content = Object.fromEntries([route.bytes].flat().map((type) => [type, {}]));
+    return { requestBody: { required: true, content } };
+  }
   if (route.body === undefined) return {};
   const content = {
     schema: closed(components.use(route.body), route.body),

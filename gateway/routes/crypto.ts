@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { route } from '../../plugins/contract/index.ts';
 import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
-import { jwks, keyInForce, seconds, spkiPem } from './keys.ts';
+import { coseKeys, jwks, keyInForce, seconds, spkiPem } from './keys.ts';
 import { Jwks, kindName } from './schemas.ts';
 
 const PublicKey = Type.Object(
@@ -24,7 +24,7 @@ const TAG = 'Crypto';
 /** A new key is published a minute before its first use, so answers may be cached that long. */
 const CACHE = 'public, max-age=60';
 
-/** /crypto/public-key and /crypto/jwks.json. */
+/** /crypto/public-key, /crypto/jwks.json and /.well-known/jwks.json. */
 export function cryptoRoutes(gateway: Gateway): readonly Route[] {
   return [
     route({
@@ -64,6 +64,20 @@ export function cryptoRoutes(gateway: Gateway): readonly Route[] {
       handle(ctx) {
         ctx.set('Cache-Control', CACHE);
         ctx.body = jwks(gateway);
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/.well-known/jwks.json',
+      tag: TAG,
+      summary: 'All public keys (JWKS)',
+      description:
+        'The keys of /crypto/jwks.json, and those of COSE messages, under the RFC 9679 thumbprint that messages name.',
+      access: 'read',
+      responses: { 200: { description: 'RFC 7517.', schema: Jwks } },
+      handle(ctx) {
+        ctx.set('Cache-Control', CACHE);
+        ctx.body = { keys: [...jwks(gateway).keys, ...coseKeys(gateway)] };
       },
     }),
   ];

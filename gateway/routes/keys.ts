@@ -3,6 +3,7 @@
 
 import { createPublicKey } from 'node:crypto';
 import type { Static } from 'typebox';
+import { coseThumbprint, native, publicJwk, toBase64Url } from '../../log/index.ts';
 import type { Log, ReceiptKey } from '../../log/index.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Jwk, PurposeJwk } from './schemas.ts';
@@ -27,22 +28,30 @@ export function jwks(gateway: Gateway): { readonly keys: readonly PublishedJwk[]
 }
 
 /** The keys with which plugins and webhooks sign, each with its purpose and the origin of the newest log of its kind. */
-export function purposeKeys({
-  keys,
-  logs,
-}: Gateway): { readonly jwk: Static<typeof PurposeJwk>; readonly jwks: boolean }[] {
-  return keys.all().map(({ name, kind, algorithm, jwks, signer }) => ({
-    jwks,
+export function purposeKeys({ keys, logs }: Gateway): {
+  readonly jwk: Static<typeof PurposeJwk>;
+  readonly jwks: boolean;
+  readonly cose: boolean;
+}[] {
+  return keys.all().map((key) => ({
+    jwks: key.jwks,
+    cose: key.cose,
     jwk: {
-      ...signer.jwk,
-      kid: signer.kid,
+      ...key.signer.jwk,
+      kid: key.signer.kid,
       use: 'sig',
-      alg: algorithm === 'ES256' ? 'ES256' : 'EdDSA',
-      purpose: name,
-      origin: logs[kind].origin,
+      alg: key.algorithm === 'ES256' ? 'ES256' : 'EdDSA',
+      purpose: key.name,
+      origin: logs[key.kind].origin,
     },
   }));
 }
+
+/** The keys of COSE messages, each under the name that messages have in label 4: its RFC 9679 thumbprint. */
+export const coseKeys = (gateway: Gateway): readonly Static<typeof PurposeJwk>[] =>
+  purposeKeys(gateway)
+    .filter(({ cose }) => cose)
+    .map(({ jwk }) => ({ ...jwk, kid: toBase64Url(coseThumbprint(native, publicJwk(jwk))) }));
 
 /** All served logs: the live ones, then the sandbox ones, each oldest first. */
 export function allLogs({ served }: Gateway): readonly Log[] {

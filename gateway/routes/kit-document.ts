@@ -7,7 +7,7 @@ import type { Json, JsonObject, Log } from '../../log/index.ts';
 import { receiptOf, sentenceOf, shortName } from '../../plugins/contract/index.ts';
 import type { EntryType } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
-import { jwks, purposeKeys, publishedLogs } from './keys.ts';
+import { coseKeys, jwks, publishedLogs } from './keys.ts';
 import type { StaticFile } from '../pages/statics.ts';
 import { placeOf, tlogProofOf } from './receipt-answer.ts';
 
@@ -61,7 +61,7 @@ const VERIFY_STEPS: readonly string[] = [
     '["Signature1", protected, h\'\', payload]. A receipt (RFC 9942) has no payload: it is the root to which the ' +
     'path in label 396 leads from the leaf hash of the entry (the unprotected label "entry", or the one that is shown ' +
     'beside it), ' +
-    'and its key is that of cose_keys with its origin.',
+    'and its key is that of cose_keys with this kid and its origin.',
   'An AIR record is made from its entry alone. content_hash is SHA-256 over its RFC 8785 form without integrity; ' +
     'chain_hash is SHA-256 over content_hash, prev_chain_hash, action_timestamp_ms as u64, the length of agent_id ' +
     'as u32 and agent_id; signature is ES256 over chain_hash, r and s in 64 bytes, by the key of keys with the ' +
@@ -77,11 +77,7 @@ export function kitFoundation(gateway: Gateway, verifier: StaticFile | null): Js
   return {
     issuer: base_url,
     keys: jwks(gateway),
-    cose_keys: {
-      keys: purposeKeys(gateway)
-        .filter(({ jwks: listed }) => !listed)
-        .map(({ jwk }) => jwk),
-    },
+    cose_keys: { keys: coseKeys(gateway) },
     policies: publishedLogs(gateway).map((log) => policyOf(gateway, log)),
     vkeys: publishedLogs(gateway).map(({ vkey }) => vkey),
     kinds: publishedLogs(gateway).map(kindsOf),

@@ -27,7 +27,11 @@ const Kit = Type.Object(
     keys: Jwks,
     cose_keys: Type.Object(
       { keys: Type.Array(PurposeJwk) },
-      { description: 'Keys of COSE receipts; none of them signs anything else.' },
+      {
+        description:
+          'Keys of COSE messages, by purpose: receipts (`cose`) and AIR statements (`air`). Each kid is the RFC 9679 ' +
+          'thumbprint that messages have in label 4.',
+      },
     ),
     logs: Type.Array(
       Type.Object({

@@ -26,6 +26,7 @@ import {
   CLAIM,
   ENTRY_LABEL,
   HEADER,
+  RECEIPT_PROFILE,
   decodeSign1,
   toBeSigned,
   withoutUnprotected,
@@ -110,7 +111,12 @@ async function checkAirStatement(
     const read = parsedOf(fromUtf8(message.payload ?? new Uint8Array()));
     const named = /^[0-9a-f]{64}$/.exec(textOf(read.outcome_hash))?.[0] ?? '';
     const leaf = Uint8Array.from(named.match(/../g) ?? [], (pair) => parseInt(pair, 16));
-    const { detail, way } = await checkPlace(receiptsIn(message)[0], leaf, trust, asked);
+    const [receipt] = receiptsIn(message);
+    const entry = receipt?.unprotected.get(ENTRY_LABEL);
+    if (entry instanceof Uint8Array && !equal(leafHashOf(suiteOf(asked), utf8Of(entry)), leaf)) {
+      return refuse('the receipt carries another entry than that of outcome_hash');
+    }
+    const { detail, way } = await checkPlace(receipt, leaf, trust, asked);
     return [detail, { statement: read, way }];
   });
   const found = { ...record, not_proven: COSE_NOT_PROVEN };
@@ -148,10 +154,12 @@ async function receiptLines(
 /** The text of the entry that a receipt carries, or that the caller gave; undefined if there is none. */
 function entryOf(receipt: CoseSign1, { receipt: given }: Asked): string | undefined {
   const entry = receipt.unprotected.get(ENTRY_LABEL);
-  if (entry instanceof Uint8Array) return new TextDecoder().decode(entry);
+  if (entry instanceof Uint8Array) return utf8Of(entry);
   const text = given?.trim();
   return text === '' ? undefined : text;
 }
+
+const utf8Of = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 
 async function checkPlace(
   receipt: CoseSign1 | undefined,
@@ -176,6 +184,8 @@ export async function checkCoseReceipt(
   asked: Asked,
 ): Promise<Way> {
   if (receipt === undefined) return refuse('label 394 has no receipt');
+  const typ = receipt.protected.get(HEADER.typ) ?? RECEIPT_PROFILE;
+  if (typ !== RECEIPT_PROFILE) return refuse('the receipt is of another profile');
   const suite = suiteOf(asked);
   const { index, size, path, signed } = openInclusion(suite, receipt, leafHash);
   await checkSigned(receipt, signed, 'cose', trust, asked);

@@ -13,7 +13,15 @@ export { bytesOf, decodeCbor, encodeCbor, listOf, mapOf } from './cbor.ts';
 export type { Cbor, CborKey, CborMap } from './cbor.ts';
 export { algOf, coseKey, coseThumbprint, publicJwk } from './sign1.ts';
 export type { CosePublicJwk, OkpJwk, P256Jwk } from './sign1.ts';
-export { ALG, CLAIM, ENTRY_LABEL, HEADER, PROOF, RFC9162_SHA256 } from './sign1.ts';
+export {
+  ALG,
+  CLAIM,
+  ENTRY_LABEL,
+  HEADER,
+  PROOF,
+  RECEIPT_PROFILE,
+  RFC9162_SHA256,
+} from './sign1.ts';
 export {
   consistencyHeader,
   consistencyOf,

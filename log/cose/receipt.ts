@@ -7,7 +7,15 @@ import { LogError } from '../errors.ts';
 import { checkConsistency, rootOfInclusion } from '../merkle/check.ts';
 import { bytesOf, countOf, decodeCbor, encodeCbor, listOf, mapOf } from './cbor.ts';
 import type { Cbor, CborMap } from './cbor.ts';
-import { CLAIM, HEADER, PROOF, RFC9162_SHA256, encodeProtected, toBeSigned } from './sign1.ts';
+import {
+  CLAIM,
+  HEADER,
+  PROOF,
+  RECEIPT_PROFILE,
+  RFC9162_SHA256,
+  encodeProtected,
+  toBeSigned,
+} from './sign1.ts';
 import type { CoseSign1 } from './sign1.ts';
 
 /** The key that signs receipts, the service and the log. */
@@ -47,6 +55,7 @@ export function receiptHeader({ alg, kid, iss, sub }: ReceiptSigner): Uint8Array
           [CLAIM.sub, sub],
         ]),
       ],
+      [HEADER.typ, RECEIPT_PROFILE],
       [HEADER.vds, RFC9162_SHA256],
     ]),
   );

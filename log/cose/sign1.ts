@@ -16,6 +16,7 @@ export const HEADER = {
   content_type: 3,
   kid: 4,
   cwt_claims: 15,
+  typ: 16,
   receipts: 394,
   vds: 395,
   vdp: 396,
@@ -29,6 +30,9 @@ export const ALG = { ES256: -7, EdDSA: -8, Ed25519: -19 } as const;
 
 /** The only verifiable data structure: an RFC 9162 tree over SHA-256. */
 export const RFC9162_SHA256 = 1;
+
+/** `typ` (RFC 9596) of a receipt of an entry of this log: the profile of log/FORMAT.md §5.6. */
+export const RECEIPT_PROFILE = 'application/vnd.actlog.receipt+cose';
 
 /** Proof types of `vdp`. */
 export const PROOF = { inclusion: -1, consistency: -2 } as const;
@@ -161,12 +165,15 @@ export const algOf = ({ kty }: CosePublicJwk): number => (kty === 'EC' ? ALG.ES2
 export const coseThumbprint = (suite: Suite, jwk: CosePublicJwk): Uint8Array =>
   suite.sha256(encodeCbor(required(jwk)));
 
-/** The COSE_Key of a public key, with its name and algorithm. */
+/**
+ * The COSE_Key of a public key, with its name. A key on P-256 also names ES256; one on Ed25519 names no algorithm, since
+ * libraries that do not know −19 refuse to load a key that does.
+ */
 export function coseKey(suite: Suite, jwk: CosePublicJwk): CborMap {
   return new Map<number, Cbor>([
     ...required(jwk),
     [KEY.kid, coseThumbprint(suite, jwk)],
-    [KEY.alg, algOf(jwk)],
+    ...(jwk.kty === 'EC' ? [[KEY.alg, ALG.ES256] as const] : []),
   ]);
 }
 

@@ -166,12 +166,12 @@ const isUnfinished = (pem: Buffer): boolean =>
  *
  * @throws LogError `key_invalid` if other users may read or write the file, if the passphrase is wrong or missing, or
  *   if
- *   the file has no key of the algorithm. Errors of the file system, such as ENOENT, are rethrown.
+ *   the file has no key of the algorithm, or of one of them. Errors of the file system, such as ENOENT, are rethrown.
  */
 export async function readKeyFile(
   path: string,
   passphrase?: string,
-  algorithm: KeyAlgorithm = 'Ed25519',
+  algorithm: KeyAlgorithm | readonly KeyAlgorithm[] = 'Ed25519',
 ): Promise<KeyObject> {
   const pem = await readPem(path);
   let key: KeyObject;
@@ -190,8 +190,9 @@ export async function readKeyFile(
   } finally {
     pem.fill(0);
   }
-  if (!isOf(key, algorithm)) {
-    throw new LogError('key_invalid', `key file ${path} has no ${algorithm} key`);
+  const algorithms = typeof algorithm === 'string' ? [algorithm] : algorithm;
+  if (!algorithms.some((one) => isOf(key, one))) {
+    throw new LogError('key_invalid', `key file ${path} has no ${algorithms.join(' or ')} key`);
   }
   return key;
 }

@@ -78,21 +78,23 @@ export function kitChange(older: JsonObject, newer: JsonObject): string | null {
     }
   }
   const now = purposeKeys(newer);
-  for (const [name, key] of purposeKeys(older)) {
-    if (now.get(name) !== key) return `it has no such ${name}`;
+  for (const [key, name] of purposeKeys(older)) {
+    if (!now.has(key)) return `it has no such ${name}`;
   }
   return null;
 }
 
-/** The keys for other purposes than receipts, such as AIR and COSE, by purpose, log and kid. */
+/** The keys for other purposes than receipts, such as AIR and COSE: how to name them, by purpose, log and key. */
 function purposeKeys({ keys, cose_keys }: JsonObject): Map<string, string> {
-  const all = [keys, cose_keys].flatMap((set) => objectsOf(objectOf(set).keys));
+  const all = Object.entries({ keys, cose_keys }).flatMap(([set, value]) =>
+    objectsOf(objectOf(value).keys).map((key) => ({ ...key, set })),
+  ) as readonly JsonObject[];
   return new Map(
     all
       .filter(({ purpose }) => purpose !== undefined)
-      .map(({ purpose, origin, kid, kty, crv, x, y }) => [
+      .map(({ set, purpose, origin, kid, kty, crv, x, y }) => [
+        [set, purpose, origin, kty, crv, x, y].map(textOf).join(' '),
         `key for ${textOf(purpose)} of ${textOf(origin)}: ${textOf(kid)}`,
-        [kty, crv, x, y].map(textOf).join(' '),
       ]),
   );
 }

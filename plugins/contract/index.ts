@@ -92,6 +92,7 @@ export {
   consistencyHeader,
   coseKey,
   coseThumbprint,
+  RECEIPT_PROFILE,
   decodeSign1,
   encodeCbor,
   encodeProtected,

@@ -318,14 +318,25 @@ export interface EventRule {
 export interface KeyDeclaration {
   /** The name for `host.signers`, and the published purpose of the key, for example `air`. */
   readonly name: string;
+  /** Of new keys. */
   readonly algorithm: KeyAlgorithm;
-  /** Whether /crypto/jwks.json lists it, with its `purpose`. */
+  /**
+   * A setting of the plugin that overrides `algorithm`. If the newest key is of another algorithm, the start makes a key
+   * of this one, which signs from then on; older keys stay published.
+   */
+  readonly algorithm_setting?: string;
+  /**
+   * Whether /crypto/jwks.json lists the key, with its `purpose`. A key that it does not list is for COSE messages: the
+   * kit has it in `cose_keys`.
+   */
   readonly jwks: boolean;
+  /** A key of the JWKS that also signs COSE messages, so that `cose_keys` has it too. */
+  readonly cose?: boolean;
 }
 
 /** A signing key of a plugin. It does not expose the private key. */
 export interface PluginSigner {
-  /** RFC 7638 thumbprint. */
+  /** RFC 7638 thumbprint; of a key that the JWKS does not list, the RFC 9679 thumbprint in base64url. */
   readonly kid: string;
   readonly jwk: CosePublicJwk;
   /** A signature of 64 bytes: Ed25519, or r and s of ES256. Made in a worker thread. */

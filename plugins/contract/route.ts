@@ -158,8 +158,11 @@ export interface RouteDeclaration<
   readonly body?: B;
   /** Request headers that the handler reads, for the OpenAPI document: a TypeBox object by header name, unchecked. */
   readonly headers?: TSchema;
-  /** Content type of a body that is not JSON. The handler gets it as a Uint8Array; `example` is the body in base64. */
-  readonly bytes?: string;
+  /**
+   * Content type of a body that is not JSON, or several of them, the usual one first. The handler gets the body as a
+   * Uint8Array; `example` is the body in base64.
+   */
+  readonly bytes?: string | readonly string[];
   /** Writes the errors of a route whose standard has its own error format; by default the error envelope is used. */
   problem?(problem: RouteProblem): { readonly type: string; readonly body: Uint8Array };
   /** False if an absent body means `{}`; true by default. */

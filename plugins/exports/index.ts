@@ -46,10 +46,16 @@ export default definePlugin({
           'Jurisdiction in AIR exports, ISO 3166-1 alpha-2. The default is `ZZ` (unknown).',
       }),
     ),
+    COSE_RECEIPT_ALG: Type.Union([Type.Literal('ES256'), Type.Literal('Ed25519')], {
+      default: 'ES256',
+      description:
+        'Algorithm of new COSE receipts: `ES256` (−7), which every COSE library reads, or `Ed25519` (−19, RFC 9864). ' +
+        'After a change the start makes a new key.',
+    }),
   }),
   keys: [
-    { name: 'air', algorithm: 'ES256', jwks: true },
-    { name: 'cose', algorithm: 'Ed25519', jwks: false },
+    { name: 'air', algorithm: 'ES256', jwks: true, cose: true },
+    { name: 'cose', algorithm: 'ES256', algorithm_setting: 'COSE_RECEIPT_ALG', jwks: false },
   ],
   verifiers: [airVerifier, airSessionVerifier],
   types: [issuerType, statementType, carried],

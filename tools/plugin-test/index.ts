@@ -212,7 +212,8 @@ function postBytes(
   path: string,
   { bytes = '', example }: Route,
 ): Promise<Answer> {
-  const headers = { 'Content-Type': bytes };
+  const [type = ''] = [bytes].flat();
+  const headers = { 'Content-Type': type };
   const body = Buffer.from(example as string, 'base64');
   return running.ask('POST', path, { key: running.sandbox, headers, bytes: body });
 }

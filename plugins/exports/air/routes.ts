@@ -180,7 +180,7 @@ export async function airExport(
   const cose = await airStatement(placed, {
     signer,
     iss: host.url(''),
-    receipt: await receipts.inclusion(log, index, size),
+    receipt: await receipts.inclusion(log, index, size, placed.entry),
   });
   const inclusion_proof = log.inclusion(index, size).map(toBase64);
   return {

@@ -121,7 +121,7 @@ async function proofText(
   size: number,
 ): Promise<string> {
   const [signer] = host.signers(log.kind, 'air');
-  const receipt = await receipts.inclusion(log, placed.index, size);
+  const receipt = await receipts.inclusion(log, placed.index, size, placed.entry);
   const cose = await airStatement(placed, { signer, iss: host.url(''), receipt });
   const path = log.inclusion(placed.index, size).map(toBase64);
   return `"inclusion_proof":${JSON.stringify(path)},"cose_sign1_b64":"${toBase64(cose)}"`;

@@ -19,11 +19,13 @@ import {
   LogName,
   LogOfEntry,
   native,
+  RECEIPT_PROFILE,
   route,
   toBase64Url,
 } from '../../contract/index.ts';
 import type {
   Caller,
+  Cbor,
   LogView,
   PluginHost,
   Route,
@@ -68,12 +70,16 @@ function conciseProblem({ status, code, message, param, request_id }: RouteProbl
 }
 
 const COSE = 'application/cose';
+/** RFC 9943 registers these beside the general type that the reference API uses. */
+const STATEMENT_TYPES = [COSE, 'application/scitt-statement+cose'];
+const RECEIPT_TYPE = 'application/scitt-receipt+cose';
 /** Largest number of keys of an issuer that are tried. */
 const MAX_KEYS = 20;
 
 const receiptResponse = {
   description: 'The receipt (RFC 9942), with the entry in its unprotected header.',
   type: COSE,
+  formats: [RECEIPT_TYPE],
 };
 const problemResponse = (description: string) => ({ description, type: PROBLEM_TYPE });
 
@@ -90,7 +96,7 @@ export function entriesRoutes(host: PluginHost, receipts: Receipts): readonly Ro
         'tenant has registered for that issuer (POST /api/v1/scitt/issuers). The unprotected header is not registered. ' +
         'A statement that is already registered gets the receipt of its first registration.',
       access: 'key',
-      bytes: COSE,
+      bytes: STATEMENT_TYPES,
       responses: {
         201: receiptResponse,
         303: { description: 'Registered. The receipt will be at Location after Retry-After.' },
@@ -237,7 +243,7 @@ class Registered extends Error {
 }
 
 async function answerReceipt(
-  ctx: Pick<RouteContext, 'status' | 'body' | 'set' | 'remove'>,
+  ctx: Pick<RouteContext, 'status' | 'body' | 'set' | 'remove' | 'accepts' | 'vary'>,
   log: LogView,
   index: number,
   receipts: Receipts,
@@ -263,7 +269,9 @@ async function answerReceipt(
   }
   const bytes = await receipts.inclusion(log, index, covered.size, entry);
   ctx.status = status.done;
-  ctx.set('Content-Type', COSE);
+  ctx.vary('Accept');
+  const type = ctx.accepts(COSE, RECEIPT_TYPE);
+  ctx.set('Content-Type', type === RECEIPT_TYPE ? RECEIPT_TYPE : COSE);
   ctx.body = Buffer.from(bytes);
 }
 
@@ -295,6 +303,34 @@ export function keyRoutes(host: PluginHost, receipts: Receipts): readonly Route[
         ctx.set('Cache-Control', CACHE);
         ctx.set('Content-Type', CBOR);
         ctx.body = Buffer.from(encodeCbor([...byKid().values()]));
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/.well-known/transparency-configuration',
+      tag: 'exports',
+      summary: 'Where statements are registered and keys are found (CBOR)',
+      description:
+        'The document of drafts of the reference API before scitt-keys, for clients that begin with it: a map with ' +
+        '`issuer`, `jwks_uri` (also as `jwksUri`), `registration_endpoint`, `scitt_keys`, ' +
+        '`supported_signature_algorithms` and `receipt_profile`, the `typ` of receipts.',
+      access: 'read',
+      responses: { 200: { description: 'The configuration.', type: CBOR } },
+      problem: conciseProblem,
+      handle(ctx) {
+        ctx.set('Cache-Control', CACHE);
+        ctx.set('Content-Type', CBOR);
+        const jwks = host.url('/.well-known/jwks.json');
+        const configuration = new Map<string, Cbor>([
+          ['issuer', host.url('')],
+          ['jwks_uri', jwks],
+          ['jwksUri', jwks],
+          ['registration_endpoint', host.url('/entries')],
+          ['scitt_keys', host.url('/.well-known/scitt-keys')],
+          ['supported_signature_algorithms', ['ES256', 'Ed25519']],
+          ['receipt_profile', RECEIPT_PROFILE],
+        ]);
+        ctx.body = Buffer.from(encodeCbor(configuration));
       },
     }),
     route({

@@ -64,7 +64,8 @@ const gateway = {
 
 /** What a start does with declarations, up to the paths. */
 function start(one: Plugin): void {
-  new Dispatch(setUpPlugins(orderPlugins([one]), gateway, readConfig({})).routes);
+  const ordered = orderPlugins([one]);
+  new Dispatch(setUpPlugins(ordered, gateway, pluginSettings(ordered, readConfig({}))).routes);
 }
 
 const body = Type.Object({});

@@ -148,8 +148,10 @@ describe('GET /export/scitt/air', () => {
       .all()
       .find(({ name, kind }) => name === 'cose' && kind === 'live')!;
     const key = createPublicKey({ key: { ...signer.jwk }, format: 'jwk' });
-    assert.equal(receipt.protected.get(1), -19);
-    assert.ok(verify(null, sigStructure(receipt.protectedBytes, root), key, receipt.signature));
+    assert.deepEqual(Buffer.from(receipt.unprotected.get('entry') as Uint8Array), entry);
+    assert.equal(receipt.protected.get(1), -7);
+    const signed = sigStructure(receipt.protectedBytes, root);
+    assert.ok(verify('sha256', signed, { key, dsaEncoding: 'ieee-p1363' }, receipt.signature));
   }
 
   it('shows the same as JSON', async () => {

@@ -4,8 +4,12 @@ import assert from 'node:assert/strict';
 import { createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { decode, encode, Tag } from 'cbor2';
+import { native } from '../../../log/index.ts';
+import { trustFromKit } from '../../../log/verify.ts';
+import { checkDocument } from '../../../plugins/verifiers.ts';
 import { run } from '../../gateway/running.ts';
-import type { Running } from '../../gateway/running.ts';
+import type { Body, Running } from '../../gateway/running.ts';
+import { recognised } from '../../support/recognised.ts';
 import { rootFrom, sha256, sigStructure, taken } from './taken.ts';
 
 interface Bytes {
@@ -100,9 +104,11 @@ describe('SCRAPI', () => {
     assert.equal(headers.get('content-type'), 'application/cbor');
     const key = decode<Map<number, Uint8Array>>(bytes, { preferMap: true });
     assert.deepEqual(key.get(2), kid);
-    const x = Buffer.from(key.get(-2)!).toString('base64url');
-    return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
+    const [x, y] = [-2, -3].map((label) => Buffer.from(key.get(label)!).toString('base64url'));
+    return createPublicKey({ key: { kty: 'EC', crv: 'P-256', x, y } as never, format: 'jwk' });
   }
+
+  const es256 = (key: KeyObject) => ({ key, dsaEncoding: 'ieee-p1363' as const });
 
   async function checkReceipt(bytes: Uint8Array) {
     const receipt = taken(bytes);
@@ -111,7 +117,10 @@ describe('SCRAPI', () => {
     const [size, index, path] = decode<[number, number, Uint8Array[]]>(proofs.get(-1)![0]!);
     const root = rootFrom(sha256('\0', entry), index, size, path);
     const key = await keyOf(receipt.protected.get(4) as Uint8Array);
-    assert.ok(verify(null, sigStructure(receipt.protectedBytes, root), key, receipt.signature));
+    const signed = sigStructure(receipt.protectedBytes, root);
+    assert.equal(receipt.protected.get(1), -7);
+    assert.equal(receipt.protected.get(16), 'application/vnd.actlog.receipt+cose');
+    assert.ok(verify('sha256', signed, es256(key), receipt.signature));
     return { entry: JSON.parse(Buffer.from(entry).toString()), size, index };
   }
 
@@ -267,11 +276,39 @@ describe('SCRAPI', () => {
   it('lists the keys of both logs as a COSE_KeySet', async () => {
     const { bytes } = await fetchBytes('/.well-known/scitt-keys');
     const keys = decode<Map<number, unknown>[]>(bytes, { preferMap: true });
-    assert.deepEqual(keys.map((key) => key.get(3)).sort(), [-19, -19, -7, -7].sort());
+    assert.deepEqual(keys.map((key) => key.get(3)).sort(), [-7, -7, -7, -7]);
     assert.equal(
       new Set(keys.map((key) => Buffer.from(key.get(2) as Uint8Array).toString('hex'))).size,
       4,
     );
+  });
+
+  it('names each key in the kit and in the JWKS as messages do', async () => {
+    const { bytes } = await fetchBytes('/.well-known/scitt-keys');
+    const kids = decode<Map<number, Uint8Array>[]>(bytes, { preferMap: true }).map((key) =>
+      Buffer.from(key.get(2)!).toString('base64url'),
+    );
+    const { cose_keys } = (await running.get('/export/offline-verify-kit.json')).json;
+    assert.deepEqual(cose_keys.keys.map(({ kid }: Body) => kid).sort(), kids.toSorted());
+    const { keys } = (await running.get('/.well-known/jwks.json')).json;
+    for (const kid of kids) assert.ok(keys.some((key: Body) => key.kid === kid));
+  });
+
+  it('takes and gives the media types of RFC 9943', async () => {
+    const type = 'application/scitt-statement+cose';
+    const { headers } = await register(statement('typed'), type);
+    const path = headers.get('location') ?? '';
+    const receipt = 'application/scitt-receipt+cose';
+    const typed = await fetchBytes(path, { headers: { Accept: receipt } });
+    assert.equal(typed.headers.get('content-type'), receipt);
+    assert.equal((await fetchBytes(path)).headers.get('content-type'), 'application/cose');
+  });
+
+  it('has the configuration of earlier drafts', async () => {
+    const { bytes } = await fetchBytes('/.well-known/transparency-configuration');
+    const map = decode<Map<string, unknown>>(bytes, { preferMap: true });
+    assert.equal(map.get('issuer'), 'http://test.example');
+    assert.equal(map.get('registration_endpoint'), 'http://test.example/entries');
   });
 
   it('proves that a published tree begins with an older one', async () => {
@@ -287,11 +324,40 @@ describe('SCRAPI', () => {
     assert.ok(path.length > 0);
     const key = await keyOf(receipt.protected.get(4) as Uint8Array);
     const root = live.rootAt(to);
-    assert.ok(verify(null, sigStructure(receipt.protectedBytes, root), key, receipt.signature));
+    const signed = sigStructure(receipt.protectedBytes, root);
+    assert.ok(verify('sha256', signed, es256(key), receipt.signature));
     assert.equal(
       problem(await fetchBytes(`/export/scitt/consistency?from=${to}&to=${to}`)).status,
       400,
     );
     assert.equal(problem(await fetchBytes('/export/scitt/consistency?from=1')).param, 'from');
+  });
+});
+
+describe('COSE_RECEIPT_ALG', () => {
+  it('makes the next start sign with another algorithm, and keeps what was signed', async () => {
+    const first = await run();
+    const receiptOf = async (running: Running, entry_id: string) => {
+      const answer = await fetch(`${running.url}/entries/${entry_id}`);
+      return new Uint8Array(await answer.arrayBuffer());
+    };
+    const asked = { key: first.live, headers: { Prefer: 'wait=10' } };
+    const { entry_id } = (await first.post('/api/v1/classify', { message: 'one' }, asked)).json;
+    const old = await receiptOf(first, entry_id);
+    await first.close(true);
+    const second = await run({ DATA_DIR: first.data, COSE_RECEIPT_ALG: 'Ed25519' });
+    try {
+      const now = await receiptOf(second, entry_id);
+      const algorithms = [old, now].map((bytes) => taken(bytes).protected.get(1));
+      assert.deepEqual(algorithms, [-7, -19]);
+      const kit = (await second.get('/export/offline-verify-kit.json')).json;
+      const trust = trustFromKit(kit, second.gateway.logs.live.origin, { suite: native });
+      for (const bytes of [old, now]) {
+        const { valid, checks } = await checkDocument(recognised(bytes), trust, { kit });
+        assert.equal(valid, true, JSON.stringify(checks));
+      }
+    } finally {
+      await second.close();
+    }
   });
 });

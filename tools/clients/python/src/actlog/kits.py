@@ -132,22 +132,21 @@ def kit_change(older: Mapping[str, Json], newer: Mapping[str, Json]) -> str | No
             if key.status == "revoked" and now.status != "revoked":
                 return "it takes back a revocation"
     present = _purpose_keys(newer)
-    for name, members in _purpose_keys(older).items():
-        if present.get(name) != members:
+    for key, name in _purpose_keys(older).items():
+        if key not in present:
             return f"it has no such {name}"
     return None
 
 
-def _purpose_keys(kit: Mapping[str, Json]) -> dict[str, list[str]]:
-    """The keys of other purposes than receipts, each under its purpose, log and name."""
+def _purpose_keys(kit: Mapping[str, Json]) -> dict[tuple[str, ...], str]:
+    """The keys of other purposes than receipts: how to name them, by purpose, log and key."""
     found = {}
     for name in ("keys", "cose_keys"):
         for key in objects_of(object_of(kit.get(name)).get("keys")):
             if "purpose" in key:
                 purpose, origin, kid = (text_of(key.get(one)) for one in ("purpose", "origin", "kid"))
-                found[f"key for {purpose} of {origin}: {kid}"] = [
-                    text_of(key.get(one)) for one in ("kty", "crv", "x", "y")
-                ]
+                members = tuple(text_of(key.get(one)) for one in ("kty", "crv", "x", "y"))
+                found[(name, purpose, origin, *members)] = f"key for {purpose} of {origin}: {kid}"
     return found
 
 
