@@ -103,8 +103,17 @@ const VerifyBody = Type.Object(
 
 const Verified = Type.Object(
   {
-    valid: Type.Boolean(),
+    valid: Type.Union([Type.Boolean(), Type.Null()], {
+      description:
+        'Whether the document holds and answers the question. Null where it holds and answers another question: that ' +
+        'is neither a proof nor a sign of forgery.',
+    }),
     verdict: Type.Union([Type.Enum([...VERDICTS]), Type.Null()]),
+    covers: Type.Union([Type.Object({ from_ms: Millis, to_ms: Millis }), Type.Null()], {
+      description:
+        'The window of the document where it is wider than that of the question; else null. The verdict is about the ' +
+        'window of the question.',
+    }),
     witnessed: Count,
     map_verified: Count,
     lag_ms: Type.Union([Type.Integer(), Type.Null()]),
@@ -239,8 +248,8 @@ export function ledgerRoutes(host: PluginHost, wording: Wording): readonly Route
       tag: 'absence',
       summary: 'Verify an absence document',
       description:
-        'Checks the document against the question in the request, not the one in the document, and with the keys of ' +
-        'the logs of this service. The `statement` of the document is ignored. The example needs a witness from ' +
+        'Checks the document for its own question, with the keys of the logs of this service, and whether it answers ' +
+        'the question of the request: the same one, or one about a part of its window. The `statement` of the document is ignored. The example needs a witness from ' +
         'POST /api/v1/absence/witness in place of `document`, and its question.',
       access: 'read',
       budget: 'read',
@@ -286,7 +295,7 @@ async function verifiedEntry(
   const answer = verifiedDocument(host, { document, question });
   return {
     ...answer,
-    valid: answer.valid && answer.verdict === verdict,
+    valid: answer.valid === true && answer.verdict === verdict,
     entry: {
       entry_id: entry['entry_id'] as string,
       verdict,
@@ -313,7 +322,10 @@ function verifiedDocument(
     return { ...shared, ...answerOf(result), checks: checksOf(null, members) };
   } catch (error) {
     if (!isLogError(error)) throw error;
-    if (error.code !== 'document_invalid' && error.code !== 'question_unanswered') throw error;
+    if (error.code === 'question_unanswered') {
+      return { ...shared, ...REFUSED, valid: null, checks: unanswered(checksOf(null, members)) };
+    }
+    if (error.code !== 'document_invalid') throw error;
     const foreign = log === null && error.message.startsWith('step 1:');
     const failure = foreign
       ? 'step 1: the checkpoint is not of a log of this service'
@@ -329,6 +341,7 @@ type Finding = Omit<VerifiedAnswer, 'origin' | 'policy_source' | 'checks'>;
 const REFUSED: Finding = {
   valid: false,
   verdict: null,
+  covers: null,
   witnessed: 0,
   map_verified: 0,
   lag_ms: null,
@@ -339,8 +352,9 @@ const REFUSED: Finding = {
 
 function answerOf(result: AbsenceResult): Finding {
   const { verdict, witnessed, map_verified, lag_ms, as_of_ms } = result;
-  const { entries, heartbeat_interval_ms } = result;
-  const shown = { verdict, witnessed, map_verified, lag_ms, as_of_ms };
+  const { entries, heartbeat_interval_ms, covers } = result;
+  const window = covers === undefined ? null : { from_ms: covers.from_ms, to_ms: covers.to_ms };
+  const shown = { verdict, covers: window, witnessed, map_verified, lag_ms, as_of_ms };
   return { valid: true, ...shown, entries, heartbeat_interval_ms };
 }
 
@@ -379,6 +393,12 @@ const ABOUT: Readonly<Record<string, string>> = {
   'step 7': 'coverage',
   receipt: 'receipt',
 };
+
+/** The checks of a valid document that answers another question: all but that of the question. */
+const unanswered = (checks: VerifiedAnswer['checks']): VerifiedAnswer['checks'] =>
+  checks.map((one) =>
+    one.name === 'step 0' ? { ...one, outcome: 'failed', detail: 'another question' } : one,
+  );
 
 /** Each step with its outcome. `failure` begins with the name of the step that failed; later steps are not reached. */
 function checksOf(failure: string | null, members: JsonObject): VerifiedAnswer['checks'] {

@@ -1,18 +1,19 @@
 // GET /compliance/eu-ai-act/article-73: the incidents of a session and their due dates. gateway/API.md §12.1.
 
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import {
   Count,
+  listRoute,
   LogNumber,
   Millis,
-  route,
   sessionCost,
   sessionLog,
   SessionRef,
 } from '../contract/index.ts';
-import type { PluginHost, Route } from '../contract/index.ts';
+import type { Caller, PluginHost, Route } from '../contract/index.ts';
 import { ARTICLE_12 } from './catalogs.ts';
-import { clocksOf, MAX_INCIDENTS } from './checklist.ts';
+import { clocksOf } from './checklist.ts';
 import { REPORT_SELECTORS } from './documents.ts';
 import { DEFAULT_SESSION } from './event.ts';
 import { ENTRIES_PER_COST, readChain } from './session.ts';
@@ -20,33 +21,31 @@ import { ClocksSchema, IncidentSchema } from './shapes.ts';
 
 const STATES = ['reported', 'reported_late', 'open', 'overdue'] as const;
 
-const ClockAnswer = Type.Object(
+const ClockRow = Type.Object(
   {
-    regulation: Type.String(),
-    article: Type.Literal('73'),
-    session_ref: SessionRef,
-    as_of_ms: { ...Millis, description: 'Log time up to which the session was read.' },
-    now_ms: { ...Millis, description: 'The time at which the clocks were read.' },
-    incident_count: Count,
-    overdue_count: Count,
-    incidents: Type.Array(
-      Type.Object({
-        ...IncidentSchema.properties,
-        due_ms: {
-          ...Type.Integer(),
-          description:
-            'Due time by the clock that applies; the earliest one if the kind is unknown.',
-        },
-        remaining_ms: Type.Integer({ description: 'Time until it is due; negative if overdue.' }),
-        state: Type.Enum([...STATES]),
-      }),
-      { description: `Oldest first, at most ${String(MAX_INCIDENTS)}.` },
-    ),
-    incident_clocks: ClocksSchema,
-    does_not_assert: Type.Array(Type.String()),
+    ...IncidentSchema.properties,
+    due_ms: {
+      ...Type.Integer(),
+      description: 'Due time by the clock that applies; the earliest one if the kind is unknown.',
+    },
+    remaining_ms: Type.Integer({ description: 'Time until it is due; negative if overdue.' }),
+    state: Type.Enum([...STATES]),
   },
-  { $id: 'Article73Clock' },
+  { $id: 'Article73Incident' },
 );
+type Row = Static<typeof ClockRow>;
+
+const members = {
+  regulation: Type.String(),
+  article: Type.Literal('73'),
+  session_ref: SessionRef,
+  as_of_ms: { ...Millis, description: 'Log time up to which the session was read.' },
+  now_ms: { ...Millis, description: 'The time at which the clocks were read.' },
+  incident_count: Count,
+  overdue_count: Count,
+  incident_clocks: ClocksSchema,
+  does_not_assert: Type.Array(Type.String()),
+};
 
 const DOES_NOT_ASSERT = [
   'that an event is a serious incident in the sense of Article 3(49), or that no other one happened',
@@ -54,11 +53,27 @@ const DOES_NOT_ASSERT = [
   'that a report reached an authority: the log has the event that says so',
 ];
 
+/** The clocks of a session as one request reads them. */
+interface Reading {
+  readonly session_ref: string;
+  readonly as_of_ms: number;
+  readonly now_ms: number;
+  readonly rows: readonly Row[];
+}
+
 /** The route of the clocks. */
 export function clockRoute(host: PluginHost): Route {
   const Name = Type.String({ minLength: 1, maxLength: host.limits.string_chars });
-  return route({
-    method: 'GET',
+  const query = {
+    session_id: Type.Optional({ ...Name, description: `The default is \`${DEFAULT_SESSION}\`.` }),
+    open: Type.Optional(
+      Type.Enum(['true', 'false'], { description: '`true`: only incidents without a report.' }),
+    ),
+    log_number: LogNumber,
+  };
+  // The session is read once for a request: the counts beside a page are of the reading that has its rows.
+  const readings = new WeakMap<object, Reading>();
+  return listRoute<Row, typeof query>(host, {
     path: '/compliance/eu-ai-act/article-73',
     tag: 'compliance',
     summary:
@@ -70,45 +85,61 @@ export function clockRoute(host: PluginHost): Route {
     access: 'open',
     budget: 'write',
     whole: true,
-    query: Type.Object({
-      session_id: Type.Optional({ ...Name, description: `The default is \`${DEFAULT_SESSION}\`.` }),
-      open: Type.Optional(
-        Type.Enum(['true', 'false'], { description: '`true`: only incidents without a report.' }),
-      ),
-      log_number: LogNumber,
-    }),
-    responses: { 200: { description: 'The clocks.', schema: ClockAnswer } },
+    query,
+    $id: 'Article73Clock',
+    row: ClockRow,
+    rows: 'Incidents, oldest first.',
+    members,
     errors: ['log_unavailable', 'log_busy'],
-    cost: ({ query, caller }) =>
-      sessionCost(host, caller, query.session_id ?? DEFAULT_SESSION, ENTRIES_PER_COST),
-    async handle(ctx) {
-      const { caller, query } = ctx.state;
-      const { session_id = DEFAULT_SESSION, log_number } = query;
-      const { log, session_ref } = await sessionLog(host, caller, session_id, log_number);
-      const { tally, to_ms } = await readChain(log, ['session', session_ref], REPORT_SELECTORS);
-      const now_ms = host.now();
-      const all = clocksOf(ARTICLE_12, tally).map(({ incident, due_ms }) => {
-        const { reported_entry_id, reported_in_time } = incident;
-        const isOver = now_ms > due_ms;
-        const reported = reported_in_time ? 'reported' : 'reported_late';
-        const waiting = isOver ? 'overdue' : 'open';
-        const state: (typeof STATES)[number] = reported_entry_id === null ? waiting : reported;
-        return { ...incident, due_ms, remaining_ms: due_ms - now_ms, state };
-      });
-      const unreported = all.filter(({ reported_entry_id }) => reported_entry_id === null);
-      ctx.set('Cache-Control', 'no-store');
-      ctx.body = {
+    places: '^[0-9a-f-]{36}$',
+    cost: ({ query: { session_id = DEFAULT_SESSION }, caller }) =>
+      sessionCost(host, caller, session_id, ENTRIES_PER_COST),
+    async find(request, { after, limit }) {
+      const reading = await read(host, request);
+      readings.set(request, reading);
+      const { rows } = reading;
+      // Which incidents are open may change between two pages, their order does not.
+      const from = after === undefined ? 0 : rows.findIndex((row) => row.entry_id === after) + 1;
+      const behind = after !== undefined && from === 0 ? [] : rows.slice(from);
+      return behind.filter((row) => request.query.open !== 'true' || isOpen(row)).slice(0, limit);
+    },
+    placeOf: ({ entry_id }) => entry_id,
+    shown: (row) => row,
+    beside(request) {
+      const reading = readings.get(request);
+      if (reading === undefined) throw new Error('a page is found before what is beside it');
+      const { rows, session_ref, as_of_ms, now_ms } = reading;
+      return {
         regulation: ARTICLE_12.regulation['id'],
         article: '73',
-        session_ref,
-        as_of_ms: to_ms,
-        now_ms,
-        incident_count: all.length,
-        overdue_count: all.filter(({ state }) => state === 'overdue').length,
-        incidents: (query.open === 'true' ? unreported : all).slice(0, MAX_INCIDENTS),
+        ...{ session_ref, as_of_ms, now_ms },
+        incident_count: rows.length,
+        overdue_count: rows.filter(({ state }) => state === 'overdue').length,
         incident_clocks: ARTICLE_12.incident_clocks,
         does_not_assert: DOES_NOT_ASSERT,
       };
     },
   });
+}
+
+const isOpen = ({ reported_entry_id }: Row): boolean => reported_entry_id === null;
+
+interface Asking {
+  readonly caller: Caller;
+  readonly query: { readonly session_id?: string; readonly log_number?: string };
+}
+
+async function read(host: PluginHost, { caller, query }: Asking): Promise<Reading> {
+  const { session_id = DEFAULT_SESSION, log_number } = query;
+  const { log, session_ref } = await sessionLog(host, caller, session_id, log_number);
+  const { tally, to_ms } = await readChain(log, ['session', session_ref], REPORT_SELECTORS);
+  const now_ms = host.now();
+  const rows = clocksOf(ARTICLE_12, tally).map(({ incident, due_ms }): Row => {
+    const { reported_entry_id, reported_in_time } = incident;
+    const reported = reported_in_time ? 'reported' : 'reported_late';
+    const waiting = now_ms > due_ms ? 'overdue' : 'open';
+    const state = reported_entry_id === null ? waiting : reported;
+    return { ...incident, due_ms, remaining_ms: due_ms - now_ms, state };
+  });
+  return { session_ref, as_of_ms: to_ms, now_ms, rows };
 }

@@ -62,7 +62,7 @@ export interface FormerNames {
  */
 export interface ListDeclaration<T, Q extends TProperties, P extends TProperties> extends Pick<
   RouteDeclaration,
-  'path' | 'tag' | 'summary' | 'description' | 'access' | 'errors'
+  'path' | 'tag' | 'summary' | 'description' | 'access' | 'errors' | 'budget' | 'whole'
 > {
   /** Name of the page's schema in the OpenAPI document. */
   readonly $id: string;
@@ -84,7 +84,9 @@ export interface ListDeclaration<T, Q extends TProperties, P extends TProperties
   placeOf(found: T): string;
   /** Renders a row. */
   shown(found: T, request: ListRequest<Q, P>): object | Promise<object>;
-  /** The values of `members`. */
+  /** What a page counts in the rate limit; see `cost` of a route. */
+  cost?(request: ListRequest<Q, P>): number | Promise<number>;
+  /** The values of `members`. It is called after `find`, with the same request. */
   beside?(request: ListRequest<Q, P>): object | Promise<object>;
 }
 
@@ -100,7 +102,7 @@ export function listRoute<
   Q extends TProperties = TProperties,
   P extends TProperties = TProperties,
 >({ limits }: { readonly limits: PageLimits }, list: ListDeclaration<T, Q, P>): Route {
-  const { path, tag, summary, description, access, errors, former = {} } = list;
+  const { path, tag, summary, description, access, errors, budget, whole, former = {} } = list;
   const names = { limit: former.limit ?? 'limit', cursor: former.cursor ?? 'cursor' };
   const Cursor = Type.Optional(
     Type.String({ maxLength: 1024, description: 'The `next_cursor` of the page before.' }),
@@ -110,6 +112,14 @@ export function listRoute<
     ...{ method: 'GET', path, tag, summary, access },
     ...(description === undefined ? {} : { description }),
     ...(errors === undefined ? {} : { errors }),
+    ...(budget === undefined ? {} : { budget }),
+    ...(whole === undefined ? {} : { whole }),
+    ...(list.cost === undefined
+      ? {}
+      : {
+          // The query has passed the schemas of Q and P.
+          cost: (request) => list.cost?.(request as unknown as ListRequest<Q, P>) ?? 1,
+        }),
     ...(list.params === undefined ? {} : { params: Type.Object(list.params) }),
     query: Type.Object({
       ...list.query,

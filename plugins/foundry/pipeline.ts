@@ -10,6 +10,8 @@ import classify from '../classify/index.ts';
 import { RESULT, resultDraft } from '../classify/index.ts';
 import type { Judged } from '../classify/index.ts';
 import {
+  ActEntity,
+  actingEntity,
   asSchema,
   before,
   DecimalInput,
@@ -160,6 +162,7 @@ const FEED = 'pipeline';
 /** A run after its schema. */
 interface RunRequest {
   readonly message: string;
+  readonly entity?: string | null;
   readonly readings: AggregateRequest['readings'];
   readonly template_id: string;
   readonly enabled_exposure_usd?: string | number;
@@ -197,7 +200,9 @@ async function runDrafts(
   const pack = category_id === undefined ? null : await packed(host, caller, { category_id });
   const attested = custody === undefined ? null : custodyDraft(host, caller, custody);
 
-  const drafts: Draft[] = [resultDraft({ message }, caller, judged, host.toll('classify'))];
+  const entity = await actingEntity(host.log(caller.kind), caller, request);
+  const act = { message, entity };
+  const drafts: Draft[] = [resultDraft(act, caller, judged, host.toll('classify'))];
   const plan = new Map<Step, Planned>();
   const { classification } = judged.result;
   if (classification !== 'SAFE') {
@@ -354,6 +359,7 @@ export function pipelineRoute(host: PluginHost): Route {
     body: Type.Object(
       {
         message: Type.String({ minLength: 1, maxLength: host.limits.message_bytes }),
+        entity: ActEntity,
         readings: ReadingsInput,
         template_id: Type.String({ maxLength: 256 }),
         enabled_exposure_usd: Type.Optional(DecimalInput),

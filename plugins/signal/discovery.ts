@@ -30,6 +30,9 @@ const Discovery = Type.Object(
         url: Type.String({ format: 'uri' }),
         toll: Type.String(),
         toll_usd: Type.Number(),
+        metered: Type.Boolean({
+          description: 'Whether an act of this resource is charged with it.',
+        }),
       }),
     ),
   },
@@ -43,16 +46,22 @@ interface Resources {
   readonly instructions: string;
 }
 
+interface Metering {
+  readonly metering: Readonly<Record<string, { readonly metered: boolean }>>;
+}
+
 /** The route of discovery. */
 export function discoveryRoute(host: PluginHost): Route {
   const file = host.catalog('x402.json') as unknown as Resources;
   const { schema, version, instructions } = file;
   const proofs = host.settings['X402_OWNERSHIP_PROOFS'] as string | undefined;
+  const { metering } = host.catalog('tolls.json') as unknown as Metering;
   const tolls = file.resources.map(({ method, path, toll }) => ({
     method,
     url: host.url(path),
     toll,
     toll_usd: host.toll(toll).micro_usd / 1_000_000,
+    metered: metering[toll]?.metered ?? false,
   }));
   const document = {
     version,

@@ -184,11 +184,11 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
       );
     toDay(30);
     assert.deepEqual(
-      (await clocks()).incidents.map((one: Body) => [one.entry_id, one.applies, one.state]),
+      (await clocks()).data.map((one: Body) => [one.entry_id, one.applies, one.state]),
       [[incident.entry_id, 'due_15d', 'open']],
     );
     await seal({ event_type: 'incident_reported', decision_entry_id: incident.entry_id });
-    assert.equal((await clocks()).incidents[0].state, 'reported');
+    assert.equal((await clocks()).data[0].state, 'reported');
   });
 
   it('day 31: a human resolves the finding, and a fresh act lets the insured bind again', async () => {

@@ -82,7 +82,7 @@ export function inferenceRoute(host: PluginHost): Route {
     tag: 'foundry',
     summary: 'Pass a chat completion on, and seal the exchange',
     description:
-      'OpenAI-compatible, whole or as server-sent events. The last chunk of a stream that has content brings the ' +
+      'OpenAI-compatible, whole or as server-sent events. The last chunk of a stream with `choices` brings the ' +
       `proof, and the trailer ${PROOF_TRAILER} repeats it. The model ${SEAL_MODEL} seals the assistant message that the request ends with. However the ` +
       'upstream fails, that is sealed too. The entry commits to request and response, and holds the root of ' +
       'the session’s exchanges.',

@@ -1,6 +1,6 @@
 // Seals exchanges with a model, and streams them. gateway/API.md §10.8.
 //
-// A stream sends the chunks as they arrive, but for the last one that has content: it is held back until the exchange
+// A stream sends the chunks as they arrive, but for the last one with `choices`: it is held back until the exchange
 // is sealed, and brings the proof. The trailer X-Proof repeats it (RFC 9110 §6.5). The status line has been sent by
 // then, so an error is sent as an event. HTML Living Standard, server-sent events.
 
@@ -258,8 +258,8 @@ interface StreamEnd {
 }
 
 /**
- * Passes the chunks on and seals them. The last chunk of a choice is held back, and what follows it without content,
- * such as the usage: a chunk with content after it lets them go.
+ * Passes the chunks on and seals them. The last chunk with choices is held back, and what follows it without choices,
+ * such as the usage: a chunk with choices after it lets them go.
  */
 async function sealedEnd(
   streaming: Streaming,

@@ -115,15 +115,35 @@ describe('the absence ledger', () => {
     );
   });
 
-  it('refuses a document of another question, and names the step', async () => {
-    const question = { ...witness.question, from_ms: witness.question.from_ms - 1 };
-    const { status, json } = await verify({ document: witness, question });
-    assert.deepEqual([status, json.valid, json.verdict], [200, false, null]);
-    assert.equal(json.heartbeat_interval_ms, null);
-    const seen = outcomes(json);
+  it('does not call a document invalid that answers another question', async () => {
+    const { from_ms, to_ms, key } = witness.question;
+    for (const question of [
+      { key, from_ms: from_ms - 1, to_ms },
+      { key, from_ms, to_ms: to_ms + 1 },
+      { key: [...key.slice(0, 2), 'other'], from_ms, to_ms },
+    ]) {
+      const { status, json } = await verify({ document: witness, question });
+      assert.deepEqual([status, json.valid, json.verdict, json.covers], [200, null, null, null]);
+      assert.equal(json.heartbeat_interval_ms, null);
+      const seen = outcomes(json);
+      assert.deepEqual(
+        [seen['document'], seen['step 0'], seen['step 1'], seen['step 8']],
+        ['ok', 'failed', 'ok', 'ok'],
+      );
+      const forged = await verify({ document: { ...witness, verdict: 'PRESENT' }, question });
+      assert.equal(forged.json.valid, false, 'a document that does not hold is invalid');
+    }
+  });
+
+  it('answers about a part of the window, and says which window the document covers', async () => {
+    const { key, from_ms, to_ms } = witness.question;
+    const whole = await verify({ document: witness, question: witness.question });
+    assert.equal(whole.json.covers, null);
+    const question = { key, from_ms: to_ms, to_ms };
+    const { json } = await verify({ document: witness, question });
     assert.deepEqual(
-      [seen['document'], seen['step 0'], seen['step 1']],
-      [...['ok', 'failed', 'not_reached']],
+      [json.valid, json.verdict, json.entries, json.covers],
+      [true, 'ABSENT', 0, { from_ms, to_ms }],
     );
   });
 

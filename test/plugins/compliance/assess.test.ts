@@ -92,25 +92,39 @@ describe('what a session evidences', () => {
       const answer = await clocks(`session_id=${session_id}`);
       assert.deepEqual([answer.incident_count, answer.overdue_count], [3, 1]);
       assert.deepEqual(
-        answer.incidents.map((one: Body) => [one.entry_id, one.applies, one.state]),
+        answer.data.map((one: Body) => [one.entry_id, one.applies, one.state]),
         [
           [death.entry_id, 'due_10d', 'open'],
           [outage.entry_id, 'due_2d', 'reported'],
           [unsaid.entry_id, null, 'overdue'],
         ],
       );
-      const [first] = answer.incidents;
+      const [first] = answer.data;
       assert.equal(first.due_ms, Number(death.receipt.issued_at_ms) + 10 * DAY_MS);
       assert.equal(first.remaining_ms, first.due_ms - answer.now_ms);
       const open = await clocks(`session_id=${session_id}&open=true`);
       assert.deepEqual(
-        open.incidents.map((one: Body) => one.entry_id),
+        open.data.map((one: Body) => one.entry_id),
         [death.entry_id, unsaid.entry_id],
+      );
+      const first_page = await clocks(`session_id=${session_id}&open=true&limit=1`);
+      assert.deepEqual([first_page.has_more, first_page.incident_count], [true, 3]);
+      // The incident of the cursor is reported between the pages.
+      await caller.seal({
+        ...{ session_id, event_type: 'incident_reported' },
+        decision_entry_id: death.entry_id,
+      });
+      const rest = await clocks(
+        `session_id=${session_id}&open=true&cursor=${String(first_page.next_cursor)}`,
+      );
+      assert.deepEqual(
+        [rest.data.map((one: Body) => one.entry_id), rest.has_more],
+        [[unsaid.entry_id], false],
       );
     });
 
     it('has none for a session without incidents, and refuses another word than true or false', async () => {
-      assert.deepEqual((await clocks('session_id=none')).incidents, []);
+      assert.deepEqual((await clocks('session_id=none')).data, []);
       const refused = await running.get('/compliance/eu-ai-act/article-73?open=maybe');
       assert.equal(codeOf(refused, 400), 'parameter_invalid');
     });

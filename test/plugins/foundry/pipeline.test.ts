@@ -119,6 +119,32 @@ describe('the pipeline', () => {
     assert.ok(!typesFrom(served.log(), size).includes('foundry.settlement.v3'));
   });
 
+  it('classifies for an entity, which a tenant with several must name', async () => {
+    const { key } = await served.gateway.gateway.tenants.issue({
+      ...{ tenant: 'several', kind: 'sandbox' },
+    });
+    const post = (body: object): Promise<Answer> =>
+      served.gateway.post(
+        '/api/v1/foundry/pipeline/run',
+        {
+          message: 'Reject all applicants over 50, they are too old',
+          readings: readingsOf('1'),
+          template_id: 'incident_sealed',
+          ...body,
+        },
+        { key },
+      );
+    const publish = (entity: string): Promise<Answer> =>
+      served.gateway.post('/api/v1/astl/publish', { entity, surfaces: ['a'] }, { key });
+    assert.equal((await publish('one-of-two')).status, 200);
+    const only = (await post({})).json.receipts[0];
+    assert.equal(only.entity, 'one-of-two');
+    assert.equal((await publish('two-of-two')).status, 200);
+    assert.deepEqual(problem(await post({})), [400, 'parameter_missing', 'entity']);
+    assert.equal((await post({ entity: 'two-of-two' })).json.receipts[0].entity, 'two-of-two');
+    assert.equal((await post({ entity: null })).json.receipts[0].entity, undefined);
+  });
+
   it('says that the slot is open, and links what it metered', async () => {
     const answer = await run();
     assert.equal(answer.json.outcome, 'PASS');

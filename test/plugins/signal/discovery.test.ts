@@ -26,6 +26,19 @@ describe('plugins/signal', () => {
       assert.equal(new URL(url).origin, 'http://test.example');
       assert.equal(json.tolls[at].url, url);
       assert.equal(json.tolls[at].toll_usd, tolls_usd[json.tolls[at].toll as string]);
+      assert.equal(json.tolls[at].metered, true);
+    }
+  });
+
+  it('says of each fee of the layer whether it is metered, and by which acts', async () => {
+    const routes = running.gateway.routes().map(({ method, path }) => `${method} ${path}`);
+    for (const path of ['/signal/signal-catalog.json', '/api/v1/stack/catalog']) {
+      const { fees, signal_fees = fees, metering } = (await running.get(path)).json;
+      const { platform_annual, mandate_overage } = metering;
+      assert.deepEqual(Object.keys(signal_fees), ['platform_annual_usd', 'mandate_overage_usd']);
+      assert.deepEqual([platform_annual.metered, platform_annual.acts], [false, []]);
+      assert.deepEqual([mandate_overage.metered, mandate_overage.acts.length], [true, 2]);
+      for (const act of mandate_overage.acts) assert.ok(routes.includes(act as string), act);
     }
   });
 
