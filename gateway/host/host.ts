@@ -160,6 +160,7 @@ function hostFor(
       const shown = partner === undefined ? null : gateway.plugged().partner(partner);
       return render(view, { ...data, partner: shown });
     },
+    sentence: (statement) => gateway.sentence(statement),
     now: () => gateway.now(),
     url: (path) => `${gateway.base_url}${path}`,
   };

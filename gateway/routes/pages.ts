@@ -1,11 +1,11 @@
 // The gateway's own pages. They work without JavaScript where possible, and load nothing from other hosts.
 
 import { Type } from 'typebox';
-import { toHex } from '../../log/index.ts';
 import type { Log } from '../../log/index.ts';
-import { pageRoute, route } from '../../plugins/contract/index.ts';
-import type { Route } from '../../plugins/contract/index.ts';
+import { HTML, pageRoute, route } from '../../plugins/contract/index.ts';
+import type { Route, RouteResponse } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
+import { isPage } from '../http/dispatch.ts';
 import { docsRoutes } from './docs.ts';
 import { guideRoutes } from './guides.ts';
 import { statusOf } from './health.ts';
@@ -24,6 +24,13 @@ export function pageRoutes(gateway: Gateway): readonly Route[] {
         here: '/',
         base_url: gateway.base_url,
         logs: [gateway.logs.live, gateway.logs.sandbox].map((log) => logFacts(gateway, log)),
+        pages: gateway
+          .routes()
+          .filter(
+            (one) => one.method === 'GET' && isPage(one) && Object.hasOwn(one.responses, '200'),
+          )
+          .filter(({ path, responses }) => !path.includes('{') && isHtml(responses[200]))
+          .map(({ path, summary }) => ({ path, summary })),
       }),
     ),
     pageRoute({ path: '/status', summary: 'The state of the service as a page' }, (ctx) => {
@@ -42,13 +49,17 @@ export function pageRoutes(gateway: Gateway): readonly Route[] {
   ];
 }
 
+const isHtml = (answer: RouteResponse | undefined): boolean =>
+  answer?.type === HTML || answer?.page === HTML;
+
 function logFacts({ base_url }: Gateway, log: Log): object {
-  const { size, root, published_at_ms } = log.published();
+  const { size, note, published_at_ms } = log.published();
   return {
     name: log.kind === 'live' ? 'The log' : 'The sandbox log',
     origin: log.origin,
     size,
-    root: toHex(root),
+    // Base64, as in the signed note.
+    root: note.split('\n', 3)[2],
     published_at: new Date(published_at_ms).toISOString(),
     checkpoint_url: `${base_url}/log/${log.kind}/${String(log.number)}/checkpoint`,
   };

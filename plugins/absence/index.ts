@@ -5,6 +5,7 @@ import { definePlugin, layerRoutes } from '../contract/index.ts';
 import { Wording } from './document.ts';
 import { earlierWitnessType, reportType, witnessType } from './entries.ts';
 import { ledgerRoutes } from './ledger.ts';
+import { askRoutes } from './ask.ts';
 import { sessionRoute } from './sessions.ts';
 import { spoliationRoute } from './spoliation.ts';
 import { witnessRoute } from './witness.ts';
@@ -25,7 +26,9 @@ export default definePlugin({
         ...ledgerRoutes(host, wording),
         spoliationRoute(host),
         sessionRoute(host),
+        ...askRoutes(host, wording),
       ],
+      menu: [{ path: '/ask', name: 'Ask', lead: 'Did something happen, or not?' }],
     };
   },
 });

@@ -63,7 +63,8 @@ const DocumentSchema = Type.Object(
   { $id: 'AbsenceDocument' },
 );
 
-const WitnessAnswer = Type.Object(
+/** The answer of the witness, and of the document without a receipt. */
+export const WitnessAnswer = Type.Object(
   {
     ok: Type.Literal(true),
     witness: Type.Optional(DocumentSchema),

@@ -67,6 +67,8 @@ export interface PluginHost {
    * The template gets `data` as `it`. All values that it outputs are escaped.
    */
   page(view: string, data: PageData): string;
+  /** What an entry says, in one sentence, by its statement without disclosures. */
+  sentence(statement: JsonObject): string;
   /** Wall-clock time in milliseconds; tests control it. */
   now(): number;
   /** The absolute URL of a path of this service: `url('/verify')`. */
@@ -122,6 +124,8 @@ export interface PageData extends Readonly<Record<string, unknown>> {
 export interface MenuItem {
   readonly path: string;
   readonly name: string;
+  /** The question that the page answers; the home page shows it as a button. */
+  readonly lead?: string;
 }
 
 /**

@@ -18,7 +18,7 @@ export default definePlugin({
     return {
       pages: demoPages(host),
       pageFolder: new URL('./pages/', import.meta.url),
-      menu: [{ path: '/demo/hero', name: 'Demo' }],
+      menu: [{ path: '/demo/hero', name: 'Demo', lead: 'See it work' }],
       visitorRoutes: demoCalls(policy),
     };
   },

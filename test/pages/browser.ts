@@ -27,7 +27,11 @@ export interface Sight {
 }
 
 /** A suite about pages; the body gets what its tests look at, once it runs. */
-export function pagesSuite(title: string, body: (sight: () => Sight) => void): void {
+export function pagesSuite(
+  title: string,
+  body: (sight: () => Sight) => void,
+  options: Parameters<typeof run>[1] = {},
+): void {
   const without = whyNot();
   const suffix = without === null ? '' : ` (skipped: ${without})`;
   describe(`${title}${suffix}`, function () {
@@ -42,7 +46,8 @@ export function pagesSuite(title: string, body: (sight: () => Sight) => void): v
       // The address stands in every page, so the port must be known before the service starts.
       const port = await freePort();
       const base = `http://127.0.0.1:${String(port)}`;
-      const running = await run({ PORT: String(port), HOST: '127.0.0.1', BASE_URL: base });
+      const env = { PORT: String(port), HOST: '127.0.0.1', BASE_URL: base };
+      const running = await run(env, options);
       const browser = await chromium.launch({
         executablePath: PROGRAM,
         args: ['--no-sandbox', '--disable-dev-shm-usage'],
@@ -152,6 +157,42 @@ export async function fits(page: Page): Promise<void> {
     return scrollWidth - clientWidth;
   });
   assert.ok(wide <= 0, `${String(wide)} px wider than the window`);
+}
+
+/** The two widths and the two colour schemes in which pages are looked at. */
+export const LOOKS = [
+  { width: 1280, colorScheme: 'light' },
+  { width: 1280, colorScheme: 'dark' },
+  { width: 390, colorScheme: 'light' },
+  { width: 390, colorScheme: 'dark' },
+] as const;
+
+/** Looks at a page in every width and colour scheme: nothing is too wide, axe finds nothing, and a picture is kept. */
+export async function look(page: Page, name: string): Promise<void> {
+  const size = page.viewportSize();
+  for (const { width, colorScheme } of LOOKS) {
+    await page.setViewportSize({ width, height: width === 390 ? 844 : 900 });
+    await page.emulateMedia({ colorScheme });
+    await fits(page);
+    // Colours differ by scheme, and sizes by width: each is looked at once.
+    if ((width === 1280) === (colorScheme === 'light')) await accessible(page);
+    await picture(page, `${name}-${String(width)}-${colorScheme}`);
+  }
+  await page.emulateMedia({ colorScheme: null });
+  if (size !== null) await page.setViewportSize(size);
+}
+
+/** Moves the focus with the tabulator key, as a person without a mouse does, to the first element that matches. */
+export async function tabTo(page: Page, selector: string, steps = 80): Promise<void> {
+  for (let i = 0; i < steps; i += 1) {
+    await page.keyboard.press('Tab');
+    const there = await page.evaluate(
+      (wanted) => document.activeElement?.matches(wanted) ?? false,
+      selector,
+    );
+    if (there) return;
+  }
+  assert.fail(`${selector} was not reached in ${String(steps)} steps`);
 }
 
 /** Writes a picture to an ignored folder. */

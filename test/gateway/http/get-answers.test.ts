@@ -86,6 +86,10 @@ describe('every GET that answers JSON', function () {
       '/receipt/lookup': { entry_id },
       '/verify': { entry_id },
       '/api/v1/astl/lookup': { entity: 'acme' },
+      '/api/v1/absence/document': {
+        ...{ entity: 'acme', surface: 'policy_bind' },
+        ...{ from_ms: '1', to_ms: '1790000000000' },
+      },
       '/api/v1/astl/verify': {
         surface_manifest_hash: published.surface_manifest_hash as string,
       },
