@@ -2,7 +2,7 @@
 // down.
 
 import type { Json, Kind, Log, Register } from '../log/index.ts';
-import type { AnyEntryType, Route, Sentence } from '../plugins/contract/index.ts';
+import type { AnyEntryType, Reasons, Route, Sentence } from '../plugins/contract/index.ts';
 import type { Uploads } from './tiles/uploads.ts';
 import type { Ground } from './ground.ts';
 import type { Problems } from './http/problems.ts';
@@ -12,6 +12,7 @@ import type { Counters } from './tenants/counters.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
 import type { StaticFiles } from './pages/statics.ts';
 import type { Scrub } from './scrub.ts';
+import type { SearchIndex } from './search.ts';
 import type { Tenants } from './tenants/tenants.ts';
 import type { RenderPage } from './pages/views.ts';
 import type { WitnessNetwork } from './witnesses/witness-network.ts';
@@ -33,6 +34,8 @@ export interface Gateway extends Ground {
   readonly uploads: Uploads | null;
   /** The newest offline verification kit; makes one if there is none. */
   kit(): Promise<{ readonly bytes: Buffer; readonly etag: string }>;
+  /** Finds entries by type, entity, outcome and rule. */
+  readonly search: SearchIndex;
   /** The results of the scrub. */
   readonly scrub: Scrub;
   /** The files under `/static/`. */
@@ -57,4 +60,6 @@ export interface Gateway extends Ground {
   readonly types: readonly AnyEntryType[];
   /** What an entry says, by its statement without disclosures. */
   readonly sentence: Sentence;
+  /** Why the outcome of an entry is what it is, in words. */
+  readonly reasons: Reasons;
 }

@@ -21,7 +21,7 @@ import {
 } from '../log/index.ts';
 import type { Kind, Log, Threads, TimeSource } from '../log/index.ts';
 import { PLUGINS, readCatalog } from '../plugins/index.ts';
-import { sentencesOf } from '../plugins/contract/index.ts';
+import { reasonsOf, sentencesOf } from '../plugins/contract/index.ts';
 import type { AnyPlugin, Json, Route } from '../plugins/contract/index.ts';
 import { carryOver } from './carry.ts';
 import { registerPlace } from './config.ts';
@@ -50,6 +50,7 @@ import { erasureRoutes } from './routes/erasure.ts';
 import { GATEWAY_TYPES, gatewayRoutes } from './routes/index.ts';
 import { KitCache } from './routes/kit.ts';
 import { Scrub } from './scrub.ts';
+import { SearchIndex } from './search.ts';
 import { StaticFiles } from './pages/statics.ts';
 import { uploadsOf } from './tiles/uploads.ts';
 import { Counters } from './tenants/counters.ts';
@@ -188,6 +189,12 @@ async function open(
   const logs = { live: newest(served.live), sandbox: newest(served.sandbox) };
   for (const log of Object.values(logs)) await log.declare(types);
 
+  const search = await SearchIndex.open(
+    join(config.DATA_DIR, 'search'),
+    [...served.live, ...served.sandbox],
+    options.logger,
+  );
+  closers.push(() => search.close());
   const egress = openEgress({
     allow_http: config.EGRESS_ALLOW_HTTP === 'on',
     networks: config.EGRESS_NETWORKS.map(parseNetwork),
@@ -262,6 +269,7 @@ async function open(
     egress,
     webhooks,
     metrics,
+    search,
     scrub,
     uploads,
     kit: () => kits.current(),
@@ -283,6 +291,7 @@ async function open(
     problems: new Problems(plugins.flatMap(({ errors = {} }) => Object.values(errors))),
     types,
     sentence: sentencesOf(types),
+    reasons: reasonsOf(types),
   };
   const kits = new KitCache(gateway, statics.get('verify.js') ?? null);
   await carryOver(gateway, plugins);

@@ -61,6 +61,8 @@ export async function startServer(
       closers.push(() => uploads.close());
       await uploads.start();
     }
+    const searching = gateway.search.start(gateway);
+    closers.push(() => searching.close());
     gateway.webhooks.start();
     closers.push(() => gateway.webhooks.close());
     const sweeper = setInterval(() => void sweep(gateway, options.logger), SWEEP_MS);

@@ -12,7 +12,7 @@ import { logRoutes } from './log.ts';
 import { pageRoutes, rootFileRoutes, staticRoutes } from './pages.ts';
 import { platformRoutes } from './platform.ts';
 import { proofRoutes } from './proofs.ts';
-import { proofDownloadRoute, receiptRoutes } from './receipts.ts';
+import { badgeRoute, proofDownloadRoute, receiptRoutes } from './receipts.ts';
 import { subscriptionRoutes } from './subscriptions.ts';
 
 /** The entry types that the gateway itself appends. Every log declares them in addition to those of the plugins. */
@@ -25,6 +25,7 @@ export function gatewayRoutes(gateway: Gateway): readonly Route[] {
     ...proofRoutes(gateway),
     ...receiptRoutes(gateway),
     proofDownloadRoute(gateway),
+    badgeRoute(gateway),
     ...cryptoRoutes(gateway),
     ...kitRoutes(gateway),
     ...platformRoutes(gateway),

@@ -1,18 +1,21 @@
-// The page /log: the newest checkpoints, and entries by index, by chain or by type. It is rendered on the server, so it
-// works without JavaScript; the script only reloads it. log/FORMAT.md §3, §4, §5.
+// The page /log: one search for entries by id, hash, index, chain, entity, type, outcome, rule and time, and the newest
+// checkpoints. It is rendered on the server, so it works without JavaScript; the script only reloads it.
+// log/FORMAT.md §3, §4, §5.
 
 import { Type } from 'typebox';
-import { parseJson, readEntry } from '../../log/index.ts';
-import type { ChainKey, JsonObject, Log } from '../../log/index.ts';
-import { pageRoute } from '../../plugins/contract/index.ts';
+import { parseJson } from '../../log/index.ts';
+import type { ChainKey, Log } from '../../log/index.ts';
+import { ApiError, entryName, HTML, route, sendPage } from '../../plugins/contract/index.ts';
 import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
+import { FACETS, firstSince, outcomeOf, statementAt } from '../search.ts';
+import type { Facet } from '../search.ts';
+import { checkpointsOf, curveOf } from './log-checkpoints.ts';
+import { findEntry } from './receipt-answer.ts';
 import { integerText, kindName } from './schemas.ts';
 
 /** Entries of a page. */
 const PAGE = 25;
-/** How many entries one request reads in search of a type. */
-const REACH = 2000;
 
 /** One line of the list. */
 interface Row {
@@ -20,6 +23,7 @@ interface Row {
   readonly type: string;
   readonly entry_id: string;
   readonly issued_at: string;
+  readonly outcome: string | null;
   /** The entry in one sentence. */
   readonly sentence: string;
 }
@@ -33,92 +37,179 @@ interface Listing {
   readonly fault: string | null;
 }
 
+const text = (maxLength: number, description: string) =>
+  Type.Optional(Type.String({ maxLength, description }));
+
+const LogQuery = {
+  q: text(4096, 'What to look for; the answer redirects to what it was understood as.'),
+  index: text(20, 'One entry.'),
+  key: text(4096, 'A chain, as JSON: `["entity","acme"]`.'),
+  type: text(256, 'Entries of a type.'),
+  entity: text(256, 'Entries of an entity.'),
+  outcome: text(256, 'Entries with this outcome, decision, verdict or classification.'),
+  rule: text(256, 'Entries that name this rule or reason.'),
+  from: text(
+    40,
+    'Entries since this time, such as `2026-05-01T15:00`; UTC unless it has an offset.',
+  ),
+  to: text(40, 'Entries until this time.'),
+  before: Type.Optional(integerText('Entries below this index, newest first.')),
+  after: Type.Optional(integerText('Entries of a chain after this index.')),
+};
+
+/** The parameters that were given and are not empty. */
+type Asked = { readonly [name in keyof typeof LogQuery]?: string };
+
 /** The page. */
 export function logPageRoute(gateway: Gateway): Route {
-  return pageRoute(
-    {
-      path: '/log',
-      summary: 'The log, to browse',
-      query: Type.Object({
-        log: Type.Optional(kindName('Which log; live unless given.')),
-        index: Type.Optional(Type.String({ maxLength: 20, description: 'One entry.' })),
-        key: Type.Optional(
-          Type.String({ maxLength: 4096, description: 'A chain, as JSON: `["entity","acme"]`.' }),
-        ),
-        type: Type.Optional(Type.String({ maxLength: 256, description: 'Entries of a type.' })),
-        before: Type.Optional(integerText('Entries below this index, newest first.')),
-        after: Type.Optional(integerText('Entries of a chain after this index.')),
-      }),
+  return route({
+    ...{ method: 'GET', path: '/log', tag: 'Pages', access: 'read' },
+    summary: 'The log, to search and to browse',
+    query: Type.Object({
+      log: Type.Optional(kindName('Which log; live unless given.')),
+      ...LogQuery,
+    }),
+    responses: {
+      200: { description: 'The page.', type: HTML },
+      302: { description: 'To the receipt or the list that `q` means.' },
     },
-    async (ctx) => {
-      const { query } = ctx.state;
-      const log = gateway.logs[query.log ?? 'live'];
-      const newest = log.published();
-      const checkpoints = checkpointsOf(log);
-      const { indexes, ...listing } = await listingOf(log, query);
-      const plain = Object.keys(query).every((name) => name === 'log');
+    async handle(ctx) {
+      const { log: kind = 'live', ...query } = ctx.state.query;
+      const asked = Object.fromEntries(
+        Object.entries(query).filter(([name, value]) => name in LogQuery && value !== ''),
+      ) as Asked;
+      const log = gateway.logs[kind];
       ctx.set('Cache-Control', 'no-store');
-      return gateway.page('log', {
-        title: log.kind === 'live' ? 'The log' : 'The sandbox log',
-        here: '/log',
-        scripts: plain ? ['log-page.js'] : [],
-        kind: log.kind,
-        base: `/log/${log.kind}/${String(log.number)}`,
-        origin: log.origin,
-        vkey: log.vkey,
-        size: newest.size,
-        note: newest.note,
-        published_at: new Date(newest.published_at_ms).toISOString(),
-        checkpoints,
-        curve: curveOf(checkpoints),
-        asked: query,
-        listing: { ...listing, rows: indexes.map((index) => rowOf(gateway, log, index)) },
-      });
+      if (asked.q !== undefined) {
+        const { q, ...others } = asked;
+        const meant = await meaningOf(gateway, log, q.trim());
+        if (meant !== null) {
+          ctx.redirect(typeof meant === 'string' ? meant : addressOf(log, { ...others, ...meant }));
+          ctx.body = '';
+          return;
+        }
+      }
+      sendPage(ctx, gateway.page('log', await pageOf(gateway, log, asked)));
     },
+  });
+}
+
+async function pageOf(gateway: Gateway, log: Log, asked: Asked) {
+  const newest = log.published();
+  const checkpoints = checkpointsOf(log);
+  const { indexes, ...listing } = await listingOf(gateway, log, asked);
+  const { search } = gateway;
+  const chosen = FACETS.flatMap((facet) => {
+    const value = asked[facet];
+    return value === undefined ? [] : [{ facet, value, without: without(log, asked, facet) }];
+  });
+  return {
+    title: log.kind === 'live' ? 'The log' : 'The sandbox log',
+    here: '/log',
+    scripts: Object.keys(asked).length === 0 ? ['log-page.js'] : [],
+    kind: log.kind,
+    base: `/log/${log.kind}/${String(log.number)}`,
+    number: log.number,
+    origin: log.origin,
+    vkey: log.vkey,
+    size: newest.size,
+    note: newest.note,
+    published_at: new Date(newest.published_at_ms).toISOString(),
+    checkpoints,
+    curve: curveOf(checkpoints),
+    asked,
+    chosen,
+    outcomes: (await search.values(log, 'outcome')).map((value) => ({
+      value,
+      chosen: asked.outcome === value,
+      href:
+        asked.outcome === value
+          ? without(log, asked, 'outcome')
+          : addressOf(log, { ...listed(asked), outcome: value }),
+    })),
+    types: await search.values(log, 'type'),
+    listing: { ...listing, rows: indexes.map((index) => rowOf(gateway, log, index)) },
+    behind: newest.size - search.indexed(log),
+  };
+}
+
+/** The filters of a list, without its place. */
+function listed({ type, entity, outcome, rule, from, to }: Asked): Asked {
+  return JSON.parse(JSON.stringify({ type, entity, outcome, rule, from, to })) as Asked;
+}
+
+function without(log: Log, asked: Asked, facet: Facet): string {
+  const rest = Object.entries(listed(asked)).filter(([name]) => name !== facet);
+  return addressOf(log, Object.fromEntries(rest));
+}
+
+/** What a search means: the address of a receipt, or members of a query. Null if nothing of the log is named so. */
+async function meaningOf(gateway: Gateway, log: Log, q: string): Promise<string | Asked | null> {
+  const name = entryName(q);
+  if (name !== null) {
+    const other = log.kind === 'live' ? ('sandbox' as const) : ('live' as const);
+    const found = findEntry(gateway, [log.kind, other], name);
+    if (found === null) return null;
+    const kind = found.log.kind === 'sandbox' ? '?log=sandbox' : '';
+    return `/r/${name}${kind}`;
+  }
+  if (/^\d{1,16}$/.test(q)) return { index: q };
+  if (q.startsWith('[')) return { key: q };
+  const words = q.split(/\s+/).map((word) => word.split(/:(.*)/s, 2) as [string, string?]);
+  const named = words.filter(
+    ([facet, value]) => (FACETS as readonly string[]).includes(facet) && (value ?? '') !== '',
   );
+  if (named.length > 0 && named.length === words.length) return Object.fromEntries(named) as Asked;
+  for (const facet of ['entity', 'type', 'outcome', 'rule'] as const) {
+    const value = facet === 'outcome' ? q.toUpperCase() : q;
+    const query = { facets: { [facet]: value }, before: Infinity, from: 0, limit: 1 };
+    if ((await gateway.search.search(log, query)).indexes.length > 0) return { [facet]: value };
+  }
+  return null;
 }
 
-interface LogQuery {
-  readonly index?: string;
-  readonly key?: string;
-  readonly type?: string;
-  readonly before?: string;
-  readonly after?: string;
+async function listingOf(gateway: Gateway, log: Log, asked: Asked): Promise<Listing> {
+  const { q, index, key, after } = asked;
+  const none = (title: string, fault: string): Listing => ({
+    title,
+    indexes: [],
+    next: null,
+    fault,
+  });
+  if (q !== undefined) {
+    return none(
+      'Nothing found',
+      'This log has no entry id, hash, entity, type, outcome or rule of this name. It may be in the other log.',
+    );
+  }
+  if (index !== undefined) {
+    const known = /^\d{1,16}$/.test(index) && Number(index) < log.published().size;
+    if (!known) return none(`Entry ${index}`, 'No published entry has this index.');
+    return { title: `Entry ${index}`, indexes: [Number(index)], next: null, fault: null };
+  }
+  if (key !== undefined) return chainOf(log, key, numberOf(after));
+  try {
+    return await entriesOf(gateway, log, asked);
+  } catch (error) {
+    if (!(error instanceof Error) || !('code' in error)) throw error;
+    return none('Entries', `${error.message.slice(0, 1).toUpperCase()}${error.message.slice(1)}.`);
+  }
 }
 
-async function listingOf(
-  log: Log,
-  { index, key, type, before, after }: LogQuery,
-): Promise<Listing> {
-  if (index !== undefined && index !== '') return oneEntry(log, index);
-  if (key !== undefined && key !== '') return chainOf(log, key, numberOf(after));
-  const { size } = log.published();
-  const start = Math.min(size, numberOf(before) ?? size);
-  return entriesOfType(log, type === '' ? undefined : type, start);
-}
+const numberOf = (written: string | undefined): number | undefined =>
+  written === undefined ? undefined : Number(written);
 
-const numberOf = (text: string | undefined): number | undefined =>
-  text === undefined ? undefined : Number(text);
-
-function oneEntry(log: Log, text: string): Listing {
-  const index = Number(text);
-  const title = `Entry ${text}`;
-  const known = /^\d{1,16}$/.test(text) && index < log.published().size;
-  if (known) return { title, indexes: [index], next: null, fault: null };
-  return { title, indexes: [], next: null, fault: 'No published entry has this index.' };
-}
-
-async function chainOf(log: Log, text: string, after: number | undefined): Promise<Listing> {
-  const title = `Chain ${text}`;
+async function chainOf(log: Log, written: string, after: number | undefined): Promise<Listing> {
+  const title = `Chain ${written}`;
   const from_ms = 0;
   const to_ms = log.published().map_head_ms;
   try {
-    const key = parseJson(text) as unknown as ChainKey;
+    const key = parseJson(written) as unknown as ChainKey;
     const page = { limit: PAGE, ...(after === undefined ? {} : { after }) };
     const found = await log.chain({ key, from_ms, to_ms }, page);
     const indexes = found.map(({ index }) => index);
     const last = indexes.length === PAGE ? indexes.at(-1) : undefined;
-    const next = last === undefined ? null : queryOf(log, { key: text, after: last });
+    const next = last === undefined ? null : addressOf(log, { key: written, after: String(last) });
     return { title, indexes, next, fault: null };
   } catch (error) {
     if (!(error instanceof Error) || !('code' in error)) throw error;
@@ -127,32 +218,44 @@ async function chainOf(log: Log, text: string, after: number | undefined): Promi
   }
 }
 
-/** Entries of a type, newest first. One request reads at most `REACH` entries. */
-function entriesOfType(log: Log, type: string | undefined, start: number): Listing {
-  const indexes: number[] = [];
-  const end = Math.max(0, start - REACH);
-  let index = start - 1;
-  for (; index >= end && indexes.length < PAGE; index--) {
-    if (type === undefined || statementAt(log, index)['type'] === type) indexes.push(index);
-  }
-  const rest = { ...(type === undefined ? {} : { type }), before: index + 1 };
+/** Entries with all the facets that are asked for, newest first. */
+async function entriesOf({ search }: Gateway, log: Log, asked: Asked): Promise<Listing> {
+  const { size } = log.published();
+  const facets = Object.fromEntries(
+    FACETS.flatMap((facet) => (asked[facet] === undefined ? [] : [[facet, asked[facet]]])),
+  ) as Partial<Record<Facet, string>>;
+  const from = asked.from === undefined ? 0 : firstSince(log, instantOf(asked.from, 'from'));
+  const end = asked.to === undefined ? size : firstSince(log, instantOf(asked.to, 'to') + 1);
+  const before = Math.min(end, numberOf(asked.before) ?? size);
+  const found = await search.search(log, { facets, before, from, limit: PAGE });
+  const next =
+    found.before === null
+      ? null
+      : addressOf(log, { ...listed(asked), before: String(found.before) });
+  const filtered = Object.keys(listed(asked)).length > 0;
   return {
-    title: type === undefined ? 'Newest entries' : `Entries of type ${type}`,
-    indexes,
-    next: index < 0 ? null : queryOf(log, rest),
+    title: filtered ? 'Found entries, newest first' : 'Newest entries',
+    indexes: found.indexes,
+    next,
     fault: null,
   };
 }
 
-function queryOf({ kind }: Log, members: Readonly<Record<string, string | number>>): string {
-  const query = new URLSearchParams({ log: kind });
-  for (const [name, value] of Object.entries(members)) query.set(name, String(value));
-  return `/log?${query.toString()}`;
+/** The milliseconds of a date or time, UTC unless it has an offset. */
+function instantOf(written: string, param: string): number {
+  const zoned = /T.*(?:Z|[+-]\d\d:\d\d)$/i.test(written) || !written.includes('T');
+  const ms = Date.parse(zoned ? written : `${written}Z`);
+  if (Number.isFinite(ms)) return ms;
+  throw new ApiError('parameter_invalid', `${param} is no time such as 2026-05-01T15:00`, {
+    param,
+  });
 }
 
-/** The statement of an entry below the published size. */
-const statementAt = (log: Log, index: number): JsonObject =>
-  readEntry(log.entry(index) ?? '').statement;
+function addressOf({ kind }: Log, members: Asked): string {
+  const query = new URLSearchParams({ log: kind });
+  for (const [name, value] of Object.entries(members)) query.set(name, value);
+  return `/log?${query.toString()}`;
+}
 
 function rowOf(gateway: Gateway, log: Log, index: number): Row {
   const statement = statementAt(log, index);
@@ -162,73 +265,7 @@ function rowOf(gateway: Gateway, log: Log, index: number): Row {
     type: type as string,
     entry_id: entry_id as string,
     issued_at: new Date(issued_at_ms as number).toISOString(),
+    outcome: outcomeOf(statement),
     sentence: gateway.sentence(statement),
   };
-}
-
-/** How many checkpoints the page shows. */
-const SHOWN = 24;
-
-/** One published checkpoint. */
-interface PastCheckpoint {
-  readonly size: number;
-  readonly ms: number;
-  readonly at: string;
-  /** Base64, as in the note. */
-  readonly root: string;
-  /** The names of its cosigners. */
-  readonly cosigners: readonly string[];
-  /** The size of the checkpoint before it; null if it is the first. */
-  readonly previous: number | null;
-}
-
-/** The newest checkpoints, newest first. Each ends with a map head entry, which names the map head before it. */
-function checkpointsOf(log: Log): PastCheckpoint[] {
-  const found: PastCheckpoint[] = [];
-  let size = log.published().size;
-  while (size > 0 && found.length < SHOWN) {
-    const note = log.published().size === size ? log.published().note : log.checkpointAt(size);
-    const { issued_at_ms, prev_map_head } = parseJson(log.entry(size - 1) ?? '{}') as unknown as {
-      readonly issued_at_ms: number;
-      readonly prev_map_head: number | null;
-    };
-    const previous = prev_map_head === null ? null : prev_map_head + 1;
-    // A crash can leave a map head that no checkpoint was published for. It has no note.
-    if (note !== null) {
-      found.push({
-        size,
-        ms: issued_at_ms,
-        at: new Date(issued_at_ms).toISOString(),
-        root: note.split('\n', 3)[2] ?? '',
-        cosigners: cosignersOf(note),
-        previous,
-      });
-    }
-    size = previous ?? 0;
-  }
-  return found;
-}
-
-/** The names on the signature lines of a note, without the first line, which is the log's own. */
-function cosignersOf(note: string): string[] {
-  const lines = note.split('\n').filter((line) => line.startsWith('— '));
-  return lines.slice(1).map((line) => line.split(' ', 2)[1] ?? '');
-}
-
-/** The points of a step line in a box of 100 by 30, oldest first; empty for fewer than two checkpoints. */
-function curveOf(checkpoints: readonly PastCheckpoint[]): string {
-  const [newest] = checkpoints;
-  const oldest = checkpoints.at(-1);
-  if (newest === undefined || oldest === undefined || newest === oldest) return '';
-  const span = Math.max(1, newest.ms - oldest.ms);
-  const growth = Math.max(1, newest.size - oldest.size);
-  let last = '0,30';
-  const points = checkpoints.toReversed().flatMap(({ ms, size }) => {
-    const x = (((ms - oldest.ms) / span) * 100).toFixed(2);
-    const y = (30 - ((size - oldest.size) / growth) * 30).toFixed(2);
-    const corner = `${x},${last.split(',', 2)[1] ?? '30'}`;
-    last = `${x},${y}`;
-    return [corner, last];
-  });
-  return points.join(' ');
 }

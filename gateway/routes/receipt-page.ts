@@ -3,8 +3,11 @@
 
 import { renderSVG } from 'uqr';
 import type { Json, JsonObject, Log } from '../../log/index.ts';
+import { outcomeOf, rulesOf } from '../search.ts';
 import { checkReceipt } from './receipt-answer.ts';
-import type { Place } from './receipt-answer.ts';
+import type { CheckedReceipt, Place } from './receipt-answer.ts';
+import { badgeSvg, badgeWords } from './receipt-badge.ts';
+import type { Badge } from './receipt-badge.ts';
 
 /** Members that the page shows separately, not in its list of members. */
 const SEPARATE = new Set([
@@ -12,20 +15,35 @@ const SEPARATE = new Set([
   ...['entry_hash', 'permalink', 'verify_url', 'log', 'commitments', 'disclosures', 'links'],
 ]);
 
-/** The data of the view. `sentence` describes the entry, on the page and in previews of links to it. */
+/** What an entry says, in words: its sentence, and why its outcome is what it is. */
+export interface EntryWords {
+  readonly sentence: string;
+  readonly reasons: readonly string[];
+}
+
+/** The data of the view. The sentence describes the entry, on the page and in previews of links to it. */
 export function receiptPage(
   log: Log,
   receipt: JsonObject,
   place: Place | null,
-  sentence: string,
+  { sentence, reasons }: EntryWords,
 ): { readonly title: string } & Readonly<Record<string, unknown>> {
   const { type, entry_id, index, issued_at_ms, kid, permalink } = receipt as Record<string, string>;
   const { checks } = checkReceipt(log, receipt, place);
+  const badge = badgeOf(log, receipt, checks);
   const query = log.kind === 'sandbox' ? '?log=sandbox' : '';
   return {
     title: `Receipt ${entry_id ?? ''}`,
     description: sentence,
+    scripts: ['receipt-page.js'],
     sentence,
+    outcome: outcomeOf(receipt),
+    reasons: reasons.length > 0 ? reasons : rulesOf(receipt).map(ruleWords),
+    entity: receipt['entity'],
+    surface: receipt['surface'],
+    badge_words: `actlog: ${badgeWords(badge)}`,
+    badge_path: `/r/${entry_id ?? ''}/badge.svg${query}`,
+    badge_url: new URL(`/r/${entry_id ?? ''}/badge.svg${query}`, permalink).href,
     receipt,
     type,
     entry_id,
@@ -51,6 +69,26 @@ export function receiptPage(
     code: renderSVG(permalink ?? '', { border: 2, pixelSize: 4 }),
   };
 }
+
+/** A rule or a reason code in words, with its code: `no wires (no-wires)`. */
+const ruleWords = (rule: string): string => {
+  const words = rule.replace(/[._:-]+/g, ' ');
+  return words === rule ? rule : `${words} (${rule})`;
+};
+
+function badgeOf(log: Log, receipt: JsonObject, checks: CheckedReceipt['checks']): Badge {
+  return {
+    signed: checks.signature_valid,
+    included: checks.inclusion_valid,
+    sandbox: log.kind === 'sandbox',
+    index: receipt['index'] as number,
+    outcome: outcomeOf(receipt),
+  };
+}
+
+/** The badge of a receipt as SVG. */
+export const receiptBadge = (log: Log, receipt: JsonObject, place: Place | null): string =>
+  badgeSvg(badgeOf(log, receipt, checkReceipt(log, receipt, place).checks));
 
 const textOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value));
 

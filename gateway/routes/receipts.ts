@@ -24,7 +24,7 @@ import {
   placeOf,
   tlogProofOf,
 } from './receipt-answer.ts';
-import { receiptPage } from './receipt-page.ts';
+import { receiptBadge, receiptPage } from './receipt-page.ts';
 import { Note } from './schemas.ts';
 
 const TAG = 'Receipts';
@@ -96,6 +96,15 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
       query: Type.Object({
         entry_id: Type.Optional(Type.String({ maxLength: 512, description: 'Or the entry hash.' })),
         log: LogOfEntry,
+        key: Type.Optional(
+          Type.String({
+            maxLength: 4096,
+            description: 'A chain, as JSON: the page checks its list.',
+          }),
+        ),
+        n: Type.Optional(
+          Type.String({ pattern: '^[1-9][0-9]{0,8}$', description: 'Number of its log.' }),
+        ),
         partner: Type.Optional(
           Type.String({ maxLength: 64, description: 'Slug of the partner whose link led here.' }),
         ),
@@ -151,8 +160,11 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
         if (asPage) {
           // The sentence is made from the entry, because the receipt may contain disclosures.
           const { statement } = readEntry(log.entry(index) ?? '');
-          const sentence = gateway.sentence(statement);
-          sendPage(ctx, gateway.page('receipt', receiptPage(log, receipt, place, sentence)));
+          const words = {
+            sentence: gateway.sentence(statement),
+            reasons: gateway.reasons(statement),
+          };
+          sendPage(ctx, gateway.page('receipt', receiptPage(log, receipt, place, words)));
           return;
         }
         ctx.body =
@@ -160,6 +172,33 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
       },
     }),
   ];
+}
+
+/** GET /r/{entry_id}/badge.svg: the state and the outcome of a receipt as a picture, to link to it. */
+export function badgeRoute(gateway: Gateway): Route {
+  return route({
+    method: 'GET',
+    path: '/r/{entry_id}/badge.svg',
+    tag: TAG,
+    summary: 'The badge of a receipt',
+    description:
+      'Whether the entry is signed and in the log, and its outcome, as an SVG of 20 pixels.',
+    access: 'read',
+    params: Type.Object({ entry_id: EntryOrHash }),
+    query: Type.Object({ log: LogOfEntry }),
+    responses: { 200: { description: 'The badge.', type: 'image/svg+xml' } },
+    errors: ['resource_missing'],
+    async handle(ctx) {
+      const { params, query, caller } = ctx.state;
+      const entry = entryNamed(gateway, kindsOf(query.log, caller), params.entry_id);
+      const { log, index } = entry;
+      const receipt = gateway.receipt(log, index);
+      if (receipt === null) throw new Error(`entry ${String(index)} has no receipt`);
+      ctx.set('Cache-Control', 'public, max-age=300');
+      ctx.set('Content-Type', 'image/svg+xml');
+      ctx.body = receiptBadge(log, receipt, await placeOf(log, index));
+    },
+  });
 }
 
 /** The answer of /receipt/lookup. */

@@ -215,8 +215,8 @@ async function pageOf(
     }
     const asked = {
       ...{
-        entity: name('entity', entity, EntityName),
-        surface: name('surface', surface, SurfaceName),
+        entity: name('entity', entity, ENTITY),
+        surface: name('surface', surface, SURFACE),
       },
       ...{ from_ms: instantOf(from, tz, 'from'), to_ms: instantOf(to, tz, 'to'), tz },
     };
@@ -232,9 +232,14 @@ async function pageOf(
   }
 }
 
-function name(param: string, written: string, { pattern = '' }: { pattern?: string }): string {
+const patternOf = (schema: object): RegExp =>
+  new RegExp((schema as { readonly pattern: string }).pattern);
+const ENTITY = patternOf(EntityName);
+const SURFACE = patternOf(SurfaceName);
+
+function name(param: string, written: string, pattern: RegExp): string {
   const lower = written.trim();
-  if (new RegExp(pattern).test(lower)) return lower;
+  if (pattern.test(lower)) return lower;
   throw new ApiError(
     'parameter_invalid',
     `${param} is not a name of the log: small letters, digits and . _ : -`,

@@ -17,7 +17,7 @@ import {
   SessionRef,
   utcOf,
 } from '../contract/index.ts';
-import type { EntryType } from '../contract/index.ts';
+import type { EntryType, Reasons } from '../contract/index.ts';
 import { findings, FINDINGS, projectResolution } from './findings.ts';
 import {
   ACTIONS,
@@ -208,6 +208,10 @@ const REASON_WORDS: Readonly<Record<Reason, string>> = {
   evidence_missing: 'evidence is missing',
 };
 
+/** Each reason of a decision as a clause. */
+const decisionReasons: Reasons = ({ reasons }) =>
+  (reasons as readonly Reason[]).map((reason) => REASON_WORDS[reason]);
+
 const decisionSentence = sentenceOf<Decision>(({ decision, action, reasons }) => {
   const because = listed(reasons.map((reason) => REASON_WORDS[reason]));
   return `The carrier gate answered ${decision} to a ${action}${because && `, because ${because}`}.`;
@@ -219,6 +223,7 @@ export const decisionType: EntryType = {
   schema: asSchema(decisionMembers(REASONS, PARTS, accepted)),
   keys,
   sentence: decisionSentence,
+  reasons: decisionReasons,
 };
 
 const ResolutionMembers = Type.Object(
@@ -262,6 +267,7 @@ export const earlierTypes: readonly EntryType[] = [
     schema: asSchema(decisionMembers(EARLIER_REASONS, EARLIER_PARTS, {})),
     keys,
     sentence: decisionSentence,
+    reasons: decisionReasons,
   },
   {
     name: 'carrier.decision.v1',
@@ -274,6 +280,7 @@ export const earlierTypes: readonly EntryType[] = [
     ),
     keys,
     sentence: decisionSentence,
+    reasons: decisionReasons,
     watch: findings,
     row_form: 2, // since each finding has a row
   },

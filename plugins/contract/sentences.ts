@@ -18,10 +18,15 @@ export interface EntryType extends LoggedType {
    * commitments.
    */
   readonly sentence: Sentence;
+  /** Why the outcome of an entry is what it is: clauses for its page, such as `the hold expired`. Pure. */
+  readonly reasons?: Reasons;
 }
 
+/** The reasons of an entry's outcome in words, derived only from its statement. */
+export type Reasons = (statement: JsonObject) => readonly string[];
+
 /** An entry type that a host accepts. One without a sentence gets a general one, made of `type` and `entity`. */
-export type AnyEntryType = LoggedType & Partial<Pick<EntryType, 'sentence'>>;
+export type AnyEntryType = LoggedType & Partial<Pick<EntryType, 'sentence' | 'reasons'>>;
 
 /** Reserved members of a statement (log/FORMAT.md §3.1). */
 interface Reserved {
@@ -66,6 +71,20 @@ export function sentencesOf(types: readonly AnyEntryType[]): Sentence {
       // A defect in a plugin's sentence must not break the receipt page.
     }
     return generalSentence(statement);
+  };
+}
+
+/** The reasons of entries of these types; none for an entry whose type has none, or whose function throws. */
+export function reasonsOf(types: readonly AnyEntryType[]): Reasons {
+  const byName = new Map(types.map(({ name, reasons }) => [name, reasons]));
+  return (statement) => {
+    try {
+      const reasons = byName.get(statement['type'] as string)?.(statement) ?? [];
+      return reasons.every((reason) => reason.length <= MAX_SENTENCE) ? reasons : [];
+    } catch {
+      // As above.
+      return [];
+    }
   };
 }
 

@@ -21,7 +21,7 @@ import {
   shortName,
   SurfaceName,
 } from '../contract/index.ts';
-import type { EntryType, Json, JsonObject } from '../contract/index.ts';
+import type { EntryType, Json, JsonObject, Reasons } from '../contract/index.ts';
 import { PolicyMembers, PolicyMembersV1, PolicyMembersV2 } from './policies.ts';
 import { followSessions, projectDecision, projectPolicy, projectUse } from './rows.ts';
 
@@ -192,6 +192,12 @@ function reasonOf(reason: string, policy_version: number): string {
   return `rule ${shortName(rule)} of policy version ${policy_version} matched`;
 }
 
+/** Each reason of a decision as a clause. */
+const decisionReasons: Reasons = (statement) => {
+  const { reasons, policy_version } = statement as unknown as Static<typeof DecisionMembers>;
+  return reasons.map((reason) => reasonOf(reason, policy_version));
+};
+
 const decisionSentence = sentenceOf<Omit<Static<typeof DecisionMembers>, 'amount_atomic'>>(
   (decision) => {
     const { outcome, reasons } = decision;
@@ -206,6 +212,7 @@ export const decisionType: EntryType = {
   schema: asSchema(DecisionMembers),
   keys: [],
   sentence: decisionSentence,
+  reasons: decisionReasons,
   project: projectDecision,
 };
 

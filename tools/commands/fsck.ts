@@ -1,5 +1,7 @@
 // `actlog fsck`: checks the databases of a stopped data folder against their own entries.
 
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import { isLogError, LOG_KINDS } from '../../log/index.ts';
 import { findRegister, isMarked, refusalOf, registerName } from '../../log/operate.ts';
@@ -163,6 +165,8 @@ export function addReindex(program: Command): void {
         const { reindex } = await import('../../log/operate.ts');
         const { config } = await settingsOf(options);
         const types = await broughtTypes(config);
+        // The next start makes the search index anew.
+        await rm(join(config.DATA_DIR, 'search'), { recursive: true, force: true });
         for (const { kind, number, folder } of await dataLogs(config, options.log)) {
           const name = `${kind}/${String(number)}`;
           const bar = progress(name);

@@ -224,6 +224,11 @@ function showTrust(): void {
 
 async function lookUp(): Promise<void> {
   const { searchParams } = new URL(location.href);
+  const chain = searchParams.get('key');
+  if (chain !== null && chain !== '') {
+    await lookUpChain(chain, searchParams.get('log') ?? 'live', searchParams.get('n') ?? '1');
+    return;
+  }
   const entry_id = searchParams.get('entry_id');
   if (entry_id === null || entry_id === '') return;
   const query = new URLSearchParams({ entry_id });
@@ -236,6 +241,20 @@ async function lookUp(): Promise<void> {
     thing.value = JSON.stringify(await answer.json(), null, 2);
   } catch {
     show(undecided('The service does not answer. Drop the receipt here instead.'));
+    return;
+  }
+  await verify();
+}
+
+/** Fetches the list of a chain with the proof that it is complete, and checks it. */
+async function lookUpChain(key: string, kind: string, number: string): Promise<void> {
+  const place = `/log/${encodeURIComponent(kind)}/${encodeURIComponent(number)}`;
+  try {
+    const answer = await fetch(`${place}/proof/lookup?${new URLSearchParams({ key }).toString()}`);
+    if (!answer.ok) throw new Error(String(answer.status));
+    thing.value = JSON.stringify(await answer.json(), null, 2);
+  } catch {
+    show(undecided('The service gave no proof about this chain. Drop a document here instead.'));
     return;
   }
   await verify();

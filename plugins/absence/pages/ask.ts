@@ -25,7 +25,7 @@ function say(text: string, style: string): void {
 }
 
 const objectOf = (value: Json | undefined): JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
 
 /** Whether the question of a document lies in the question of the page. */
 function isAsked(question: JsonObject, asked: DOMStringMap): boolean {
@@ -45,10 +45,11 @@ async function check(place: HTMLElement): Promise<void> {
   const verdicts: string[] = [];
   for (const one of documents) {
     const shown = objectOf(one);
+    const { checkpoint } = shown;
     const question = objectOf(shown.question);
     if (!isAsked(question, asked)) throw new Error('the document answers another question');
     const { key, from_ms, to_ms } = question as unknown as Parameters<typeof verifyAbsence>[1];
-    const [origin = ''] = String(shown.checkpoint).split('\n', 1);
+    const [origin = ''] = (typeof checkpoint === 'string' ? checkpoint : '').split('\n', 1);
     const { verdict } = verifyAbsence(one, { key, from_ms, to_ms }, await trustIn(origin));
     verdicts.push(verdict);
   }
@@ -61,7 +62,7 @@ async function check(place: HTMLElement): Promise<void> {
   place.dataset['checked'] = 'true';
 }
 
-if (answer !== null && answer.dataset['document'] !== undefined) {
+if (answer?.dataset['document'] !== undefined) {
   const place = answer;
   const path = answer.dataset['document'];
   check(place).catch((error: unknown) => {

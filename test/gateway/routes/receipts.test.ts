@@ -141,10 +141,10 @@ describe('gateway/routes/receipts', () => {
       const sentence = /The classifier \S+ classified a message in the domain hiring as SAFE\./;
       const accept = { Accept: 'text/html' };
       const page = (await served.get(`/r/${id(live)}`, served.live, accept)).bytes.toString();
-      assert.match(page, new RegExp(`<p>${sentence.source}</p>`));
+      assert.match(page, new RegExp(`<p class="large">${sentence.source}</p>`));
       assert.match(page, new RegExp(`name="description" content="${sentence.source}"`));
       const list = (await served.get(`/log?index=${live['index'] as number}`)).bytes.toString();
-      assert.match(list, new RegExp(`<br />${sentence.source}</td>`));
+      assert.match(list, new RegExp(`<br />${sentence.source}</div></td>`));
     });
 
     it('shows disclosures to their tenant only', async () => {

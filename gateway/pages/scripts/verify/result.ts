@@ -1,7 +1,8 @@
 // Shows a finding: the verdict in words, each check, the pictures, what is not proven, and what the log signed.
 // Everything is inserted as text, never as HTML.
 
-import type { Finding, Json, Line } from '../../../../log/verify.ts';
+import { objectsOf, textOf, timeWords } from '../../../../log/verify.ts';
+import type { Finding, Json, JsonObject, Line } from '../../../../log/verify.ts';
 import { make } from '../../../../plugins/contract/page.ts';
 import { timeline } from './timeline.ts';
 import { wayPicture } from './way-picture.ts';
@@ -37,8 +38,13 @@ export function resultOf(what: string, finding: Finding): HTMLElement[] {
       make('p', {}, sentence(summary)),
       make('p', { class: 'hint' }, `Checked in this browser, as ${what}.`),
     ),
-    section('What was checked', make('ul', { class: 'checks' }, ...checks.map(lineOf))),
+    section(
+      'What was checked',
+      make('ul', { class: 'checks' }, ...checks.filter(isNoEntry).map(lineOf)),
+    ),
   ];
+  const entries = objectsOf(finding.facts.shown);
+  if (valid && entries.length > 0) parts.push(entryList(entries, test));
   if (moments !== undefined) {
     parts.push(section('The window', timeline(moments, verdict !== 'PRESENT')));
   }
@@ -51,6 +57,27 @@ export function resultOf(what: string, finding: Finding): HTMLElement[] {
     parts.push(section('What the log signed', facts(statement)));
   }
   return parts;
+}
+
+/** The entries of a document have a list of their own. */
+const isNoEntry = ({ name }: Line): boolean => name !== 'entry';
+
+/** Shown open up to this number of entries. */
+const FEW = 10;
+
+/** The entries that a document shows, each with a link to its receipt on this service. */
+function entryList(entries: readonly JsonObject[], sandbox: boolean): HTMLElement {
+  const items = entries.map(({ index, type, entry_id, issued_at_ms }) => {
+    const name = typeof entry_id === 'string' ? entry_id : '';
+    const href = `/r/${encodeURIComponent(name)}${sandbox ? '?log=sandbox' : ''}`;
+    const link = make('a', { href }, `Entry ${String(Number(index))}`);
+    const about = `${textOf(type)}, logged ${timeWords(Number(issued_at_ms))}`;
+    return make('li', {}, link, make('span', {}, about));
+  });
+  const list = make('ol', { class: 'acts' }, ...items);
+  const count = `${String(entries.length)} ${entries.length === 1 ? 'entry' : 'entries'}`;
+  const open = entries.length > FEW ? {} : { open: '' };
+  return make('details', open, make('summary', {}, `${count} of the chain`), list);
 }
 
 /** One line more, for a check that came later. */

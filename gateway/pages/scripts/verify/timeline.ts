@@ -10,8 +10,26 @@ const WIDTH = 340;
 const ROW = 54;
 const AXIS = 22;
 
+/** Entries at each end of the window that are drawn, where there are more than twice as many. */
+const ENDS = 4;
+
+/** The moments, without those entries in the middle that would make the picture longer than a page. */
+function shortened(moments: readonly Moment[]): readonly Moment[] {
+  const entries = moments.filter(({ kind }) => kind === 'entry');
+  if (entries.length <= 2 * ENDS + 1) return moments;
+  const left = new Set(entries.slice(ENDS + 1, -ENDS));
+  const [first] = entries.slice(ENDS, ENDS + 1);
+  return moments.flatMap((moment) => {
+    if (left.has(moment)) return [];
+    if (moment !== first) return [moment];
+    const { index: _, ...more } = moment;
+    return [{ ...more, label: `${String(left.size + 1)} more entries from here on` }];
+  });
+}
+
 /** The picture; the list below it says the same to readers who do not see it. */
-export function timeline(moments: readonly Moment[], empty: boolean): HTMLElement {
+export function timeline(all: readonly Moment[], empty: boolean): HTMLElement {
+  const moments = shortened(all);
   const height = moments.length * ROW;
   const yOf = (i: number): number => i * ROW + ROW / 2;
   const opens = moments.findIndex(({ kind }) => kind === 'opens');
