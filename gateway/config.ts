@@ -199,6 +199,10 @@ export const SETTINGS = {
   WEBHOOK_CONNECTIONS: integer(8, 1, 64, 'Concurrent webhook requests to one host.'),
   THREADS: oneOf(['on', 'off'], 'Signing, map folding and sealing in their own threads.'),
   PLUGINS: list('Plugins beside the built-in ones: paths or package names.'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: address(
+    '',
+    'OTLP receiver (http) of a span for each request, at `/v1/traces` below it. Other `OTEL_*` variables, such as those of the sampler and of headers, hold too.',
+  ),
   LOG_LEVEL: oneOf(
     ['info', 'trace', 'debug', 'warn', 'error', 'fatal', 'silent'],
     'Lowest level of the messages that are written to standard output.',

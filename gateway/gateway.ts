@@ -13,6 +13,7 @@ import type { Webhooks } from './webhooks/webhooks.ts';
 import type { StaticFiles } from './pages/statics.ts';
 import type { Scrub } from './scrub.ts';
 import type { SearchIndex } from './search.ts';
+import type { Tracing } from './tracing.ts';
 import type { Tenants } from './tenants/tenants.ts';
 import type { RenderPage } from './pages/views.ts';
 import type { WitnessNetwork } from './witnesses/witness-network.ts';
@@ -30,6 +31,8 @@ export interface Gateway extends Ground {
   /** Null without a witness policy. */
   readonly witnesses: WitnessNetwork | null;
   readonly webhooks: Webhooks;
+  /** Where spans of requests go; null without OTEL_EXPORTER_OTLP_ENDPOINT. */
+  readonly tracing: Tracing | null;
   /** The uploads to an object store; null without TILES_URL. */
   readonly uploads: Uploads | null;
   /** The newest offline verification kit; makes one if there is none. */

@@ -4,16 +4,28 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Log } from '../log/index.ts';
 import type { Scrub, Scrubbed } from './scrub.ts';
+import type { QueueDepth } from './webhooks/depth.ts';
 import type { Uploads, UploadState } from './tiles/uploads.ts';
 import type { WitnessNetwork } from './witnesses/witness-network.ts';
 import type { WitnessHealth } from './witnesses/witnesses.ts';
 import type { WitnessState } from './witnesses/witness-client.ts';
+
+/** Buckets of what waits for a disk, in seconds. */
+const WRITES = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 /** The registry and what requests write to it. */
 export interface Metrics {
   readonly registry: Registry;
   /** Counts one answered request; `route` is a declared path, never one that a client made up. */
   request(route: string, method: string, status: number, seconds: number): void;
+  /** Measures one group of a request from its append until it is durable. */
+  append(kind: string, seconds: number): void;
+  /** Measures one synced batch of a log's database. */
+  commit(kind: string, seconds: number): void;
+  /** Measures one fsync of the probe file in the data folder. */
+  fsync(seconds: number): void;
+  /** Counts one run of a job of a plugin. */
+  job(name: string, succeeded: boolean): void;
   /** Counts one attempt to deliver a webhook by how it ended. */
   webhook(type: string, end: string): void;
 }
@@ -35,10 +47,40 @@ export function openMetrics(): Metrics {
     labelNames: ['event', 'end'],
     registers: [registry],
   });
+  const appends = new Histogram({
+    name: 'actlog_append_duration_seconds',
+    help: 'Time from the append of a request until its entries are durable.',
+    labelNames: ['kind'],
+    buckets: WRITES,
+    registers: [registry],
+  });
+  const commits = new Histogram({
+    name: 'actlog_commit_duration_seconds',
+    help: 'Time of one synced batch of the database of a log, which holds one or more rounds.',
+    labelNames: ['kind'],
+    buckets: WRITES,
+    registers: [registry],
+  });
+  const fsyncs = new Histogram({
+    name: 'actlog_fsync_duration_seconds',
+    help: 'Time of an fsync of a 4 KiB file in the data folder, measured every 15 s.',
+    buckets: WRITES,
+    registers: [registry],
+  });
+  const jobs = new Counter({
+    name: 'actlog_job_runs_total',
+    help: 'Runs of the jobs of plugins, by job and by how they ended: ok or failed.',
+    labelNames: ['job', 'end'],
+    registers: [registry],
+  });
   // Finding the labels of a histogram costs more than counting; what is found once is kept.
   const series = new Map<string, Histogram.Internal<'route' | 'method' | 'status'>>();
   return {
     registry,
+    append: (kind, seconds) => appends.observe({ kind }, seconds),
+    commit: (kind, seconds) => commits.observe({ kind }, seconds),
+    fsync: (seconds) => fsyncs.observe(seconds),
+    job: (job, succeeded) => jobs.inc({ job, end: succeeded ? 'ok' : 'failed' }),
     webhook: (event, end) => webhooks.inc({ event, end }),
     request(route, method, status, seconds) {
       const name = `${route} ${method} ${String(status)}`;
@@ -53,7 +95,7 @@ export function openMetrics(): Metrics {
 }
 
 /** Adds the state of the logs, which is read at each scrape. */
-export function observeLogs(metrics: Metrics, logs: readonly Log[]): void {
+export function observeLogs(metrics: Metrics, logs: readonly Log[], now: () => number): void {
   const gauge = (name: string, help: string, read: (log: Log) => number): void => {
     new Gauge({
       name: `actlog_log_${name}`,
@@ -72,6 +114,9 @@ export function observeLogs(metrics: Metrics, logs: readonly Log[]): void {
     'Acknowledged entries under no checkpoint.',
     (log) => log.health().waiting,
   );
+  gauge('checkpoint_age_seconds', 'Age of the newest checkpoint.', (log) => {
+    return Math.max(0, now() - log.published().published_at_ms) / 1000;
+  });
   gauge('keys', 'Keys in the head map.', (log) => log.health().keys_in_map);
   gauge(
     'clock_offset_ms',
@@ -82,7 +127,7 @@ export function observeLogs(metrics: Metrics, logs: readonly Log[]): void {
 }
 
 /** Adds the results of the scrub, by database. */
-export function observeScrub(metrics: Metrics, scrub: Scrub): void {
+export function observeScrub(metrics: Metrics, scrub: Pick<Scrub, 'states'>): void {
   const gauge = (name: string, help: string, read: (state: Scrubbed) => number): void => {
     new Gauge({
       name: `actlog_scrub_${name}`,
@@ -102,8 +147,37 @@ export function observeScrub(metrics: Metrics, scrub: Scrub): void {
   gauge('damaged_tables', 'Tables that do not hold.', ({ faults }) => faults.length);
 }
 
+/** Adds the webhook queues. `read` counts their rows at each scrape. */
+export function observeWebhooks(
+  metrics: Metrics,
+  read: () => Promise<readonly QueueDepth[]>,
+): void {
+  // The gauges of one scrape share one reading.
+  let reading: Promise<readonly QueueDepth[]> | null = null;
+  const depths = (): Promise<readonly QueueDepth[]> => {
+    reading ??= read().finally(() => (reading = null));
+    return reading;
+  };
+  const gauge = (name: string, help: string, of: (depth: QueueDepth) => number): void => {
+    new Gauge({
+      name: `actlog_webhook_${name}`,
+      help,
+      labelNames: ['kind'],
+      registers: [metrics.registry],
+      async collect() {
+        for (const depth of await depths()) this.set({ kind: depth.kind }, of(depth));
+      },
+    });
+  };
+  gauge('waiting_messages', 'Messages to deliver, counted up to 10,000.', (depth) => depth.waiting);
+  gauge('oldest_seconds', 'Age of the oldest message that waits.', (depth) => {
+    return depth.oldest_seconds;
+  });
+  gauge('dead_messages', 'Messages that were given up, counted up to 10,000.', ({ dead }) => dead);
+}
+
 /** Adds the uploads to the object store. */
-export function observeUploads(metrics: Metrics, uploads: Uploads): void {
+export function observeUploads(metrics: Metrics, uploads: Pick<Uploads, 'states' | 'now'>): void {
   const gauge = (name: string, help: string, read: (state: UploadState) => number): void => {
     new Gauge({
       name: `actlog_tiles_${name}`,
@@ -148,7 +222,7 @@ export function observeUploads(metrics: Metrics, uploads: Uploads): void {
 export function observeWitnesses(
   metrics: Metrics,
   logs: readonly Log[],
-  network: WitnessNetwork,
+  network: Pick<WitnessNetwork, 'health'>,
 ): void {
   const registers = [metrics.registry];
   const health = (log: Log) => network.health(log);

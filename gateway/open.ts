@@ -27,6 +27,7 @@ import { carryOver } from './carry.ts';
 import { registerPlace } from './config.ts';
 import type { Config, ConfigSources } from './config.ts';
 import { parseNetwork } from './egress/address.ts';
+import { observeDisk, timedStore } from './disk.ts';
 import { openEgress } from './egress/egress.ts';
 import type { Resolve } from './egress/egress.ts';
 import type { Gateway } from './gateway.ts';
@@ -42,6 +43,7 @@ import {
   observeLogs,
   observeScrub,
   observeUploads,
+  observeWebhooks,
   observeWitnesses,
   openMetrics,
 } from './metrics.ts';
@@ -51,6 +53,7 @@ import { GATEWAY_TYPES, gatewayRoutes } from './routes/index.ts';
 import { KitCache } from './routes/kit.ts';
 import { Scrub } from './scrub.ts';
 import { SearchIndex } from './search.ts';
+import type { ScrubbedDatabase } from './scrub.ts';
 import { StaticFiles } from './pages/statics.ts';
 import { uploadsOf } from './tiles/uploads.ts';
 import { Counters } from './tenants/counters.ts';
@@ -59,8 +62,10 @@ import { finishErasures } from './tenants/erase.ts';
 import { openGatewayStore } from './tenants/store.ts';
 import type { GatewayStore } from './tenants/store.ts';
 import { Tenants } from './tenants/tenants.ts';
+import { openTracing } from './tracing.ts';
 import { SecretBox, WEBHOOK_SECRETS } from './webhooks/secret-box.ts';
 import { Subscriptions } from './webhooks/subscriptions.ts';
+import { queueDepth } from './webhooks/depth.ts';
 import { WEBHOOK_KEYS, Webhooks } from './webhooks/webhooks.ts';
 import { openViews } from './pages/views.ts';
 import type { PageFrame } from './pages/views.ts';
@@ -153,6 +158,7 @@ async function open(
   closers.push(() => threads.close());
 
   const base_url = baseUrl(config);
+  const metrics = openMetrics();
   const types = [...GATEWAY_TYPES, ...plugins.flatMap((plugin) => plugin.types)];
   const served = { live: [] as Log[], sandbox: [] as Log[] };
   for (const kind of LOG_KINDS) {
@@ -165,6 +171,7 @@ async function open(
         number,
         has_successor: number !== there.at(-1),
         types,
+        store: timedStore(metrics, kind),
         ...(witnesses === null ? {} : { cosign: witnesses.cosign(kind, number) }),
         judgeClock: (offer, last_ms) => {
           const ahead_ms = now() - last_ms;
@@ -203,25 +210,29 @@ async function open(
     ...(options.resolve === undefined ? {} : { resolve: options.resolve }),
   });
   closers.push(() => egress.close());
-  const metrics = openMetrics();
-  observeLogs(metrics, Object.values(logs));
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: receiver } = config;
+  const tracing = receiver === '' ? null : await openTracing(receiver, options.logger);
+  if (tracing !== null) closers.push(() => tracing.close());
+  observeLogs(metrics, Object.values(logs), now);
   if (witnesses !== null) observeWitnesses(metrics, Object.values(logs), witnesses);
-  const scrub = new Scrub(
-    () => {
-      const folder = (name: string) => ({ name, folder: join(config.DATA_DIR, name) });
-      const ofLogs = [...served.live, ...served.sandbox].map((log) => ({
-        ...folder(join(log.kind, String(log.number), 'db')),
-        damaged: () => log.health().damaged,
-      }));
-      return [
-        ...ofLogs,
-        { ...folder('gateway'), damaged: store.damaged },
-        { ...folder('private'), damaged: () => disclosures.damaged },
-      ];
-    },
-    { now, logger: options.logger },
-  );
+  const databases = (): readonly ScrubbedDatabase[] => {
+    const folder = (name: string) => ({ name, folder: join(config.DATA_DIR, name) });
+    const ofLogs = [...served.live, ...served.sandbox].map((log) => ({
+      ...folder(join(log.kind, String(log.number), 'db')),
+      damaged: () => log.health().damaged,
+    }));
+    return [
+      ...ofLogs,
+      { ...folder('gateway'), damaged: store.damaged },
+      { ...folder('private'), damaged: () => disclosures.damaged },
+    ];
+  };
+  const scrub = new Scrub(databases, { now, logger: options.logger });
   observeScrub(metrics, scrub);
+  observeDisk(metrics, config.DATA_DIR, databases);
+  observeWebhooks(metrics, () =>
+    Promise.all(Object.values(logs).map((log) => queueDepth(log, now()))),
+  );
   const uploads = uploadsOf(config, {
     logs: () => [...served.live, ...served.sandbox],
     kit: () => gateway.kit(),
@@ -271,6 +282,7 @@ async function open(
     metrics,
     search,
     scrub,
+    tracing,
     uploads,
     kit: () => kits.current(),
     logger,

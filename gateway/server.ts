@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { buildApp } from './app.ts';
 import { commandVerbs, startChores } from './host/commands.ts';
+import { startFsyncProbe } from './disk.ts';
 import type { ConfigSources } from './config.ts';
 import type { Gateway } from './gateway.ts';
 import { sweepRecords } from './http/idempotency-store.ts';
@@ -63,6 +64,8 @@ export async function startServer(
     }
     const searching = gateway.search.start(gateway);
     closers.push(() => searching.close());
+    const probe = startFsyncProbe(gateway.metrics, gateway.config.DATA_DIR, gateway);
+    closers.push(() => probe.close());
     gateway.webhooks.start();
     closers.push(() => gateway.webhooks.close());
     const sweeper = setInterval(() => void sweep(gateway, options.logger), SWEEP_MS);

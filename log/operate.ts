@@ -21,10 +21,10 @@ export {
   knownRegisters,
   refusalOf,
 } from './store/data-folder.ts';
-export { DraftRegister } from './store/register.ts';
-export { readRemembered, registerName } from './store/register.ts';
 export { openStore } from './store/store.ts';
 export type { Store } from './store/store.ts';
+export { DraftRegister } from './store/register.ts';
+export { readRemembered, registerName } from './store/register.ts';
 export {
   ATTACHED_ROW,
   entryKey,

@@ -1,9 +1,10 @@
-// `npm run readme`: writes the tables that the documents take from the code. tools/OPERATING.md has the settings;
+// `npm run readme`: writes the tables that the documents take from the code. tools/OPERATING.md has the settings and the metrics;
 // gateway/API.md has the error codes, the bodies, the paths and the catalogs. Each table is between two marks.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { format } from 'prettier';
 import { configTable } from '../gateway/config.ts';
+import { metricTable } from '../gateway/metric-table.ts';
 import { pluginSettingRows } from '../gateway/host/plugin-settings.ts';
 import { rolesOf } from '../gateway/http/roles.ts';
 import { PROBLEMS, typeOf } from '../gateway/http/problems.ts';
@@ -21,6 +22,7 @@ export async function generatedDocuments(): Promise<Readonly<Record<string, stri
   return {
     'tools/OPERATING.md': await filled('tools/OPERATING.md', {
       settings: configTable(pluginSettingRows(PLUGINS)),
+      metrics: metricTable(),
     }),
     'gateway/API.md': await filled('gateway/API.md', {
       errors: errorTable(),

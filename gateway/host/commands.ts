@@ -59,7 +59,9 @@ export function startChores(gateway: Gateway, logger: Logger): { close(): Promis
     return every(gateway, every_ms, stopped.signal, async () => {
       try {
         await performed(gateway, command, {});
+        gateway.metrics.job(name, true);
       } catch (err) {
+        gateway.metrics.job(name, false);
         // A failed job is repeated at its next time.
         logger.warn({ err, command: name }, 'a command was put off');
       }

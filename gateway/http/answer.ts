@@ -56,6 +56,7 @@ export async function answer(
   kept?: unknown,
 ): Promise<void> {
   const { state } = ctx;
+  state.answered = { origin: log.origin, entries };
   const proofs = state.wait_ms > 0 ? await proofsOf(ctx, log, entries) : null;
   const receipts = entries.map(
     (entry, i) =>

@@ -61,6 +61,7 @@ async function appendAndAnswer(
   const kept = state.claim === null ? undefined : keep?.later();
   let entries: readonly Appended[];
   let acknowledged = false;
+  const started = performance.now();
   try {
     entries = await log.append(group, {
       attach: (placed, disclosures) => {
@@ -78,6 +79,7 @@ async function appendAndAnswer(
       ...options,
     });
     acknowledged = true;
+    gateway.metrics.append(log.kind, (performance.now() - started) / 1000);
   } catch (error) {
     // A refused group leaves nothing, so the handler may append another. After a failed write it is unknown whether the
     // group was written, and a second append could duplicate it.

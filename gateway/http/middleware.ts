@@ -62,7 +62,7 @@ export function securityHeaders(list: readonly Header[]): Middleware {
 }
 
 /**
- * Writes one log line and one measurement for each answer. The line names route, status, tenant and key id; it never
+ * Writes one log line, one measurement and, if traces are on, one span for each answer. The line names route, status, tenant and key id; it never
  * has keys, bodies or query strings.
  */
 export async function accessLog(ctx: RequestContext, next: Next): Promise<void> {
@@ -72,6 +72,15 @@ export async function accessLog(ctx: RequestContext, next: Next): Promise<void> 
   const ms = performance.now() - state.started;
   const route = matched?.canonical ?? 'none';
   gateway.metrics.request(route, ctx.method, ctx.status, ms / 1000);
+  gateway.tracing?.request({
+    method: ctx.method,
+    route,
+    status: ctx.status,
+    request_id,
+    started_ms: state.started,
+    headers: ctx.headers,
+    answered: state.answered,
+  });
   if (!gateway.logger.isLevelEnabled('info')) return;
   const caller = matched === null ? null : (state.caller as typeof state.caller | undefined);
   gateway.logger.info(

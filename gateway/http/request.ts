@@ -5,6 +5,7 @@ import type { ParameterizedContext } from 'koa';
 import type { Draft } from '../../log/index.ts';
 import type { Caller, GroupOptions, LogView, RouteState } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
+import type { AnsweredEntries } from '../tracing.ts';
 import { base62 } from '../tenants/base62.ts';
 import type { CompiledRoute } from './dispatch.ts';
 import type { IdempotencyClaim } from './idempotency-store.ts';
@@ -40,6 +41,8 @@ export abstract class RequestState implements RouteState {
   wait_ms = 0;
   /** idempotency */
   claim: IdempotencyClaim | null = null;
+  /** answer: the entries that the request was answered with. */
+  answered: AnsweredEntries | null = null;
   /** Set by the first append, to detect a second one. */
   appended = false;
 

@@ -7,6 +7,7 @@ import Type from 'typebox';
 import { adminCall } from '../../support/admin-call.ts';
 import { startChores } from '../../../gateway/host/commands.ts';
 import type { Gateway } from '../../../gateway/gateway.ts';
+import { openMetrics } from '../../../gateway/metrics.ts';
 import { AdminError } from '../../../gateway/tenants/tenants.ts';
 import { ApiError, command, definePlugin, job } from '../../../plugins/contract/index.ts';
 import type { EarlierPlugin } from '../../../plugins/contract/index.ts';
@@ -120,6 +121,7 @@ describe('jobs', () => {
     const gateway = {
       plugged: () => ({ jobs: [reminder] }),
       uptimeMs: () => Date.now(),
+      metrics: openMetrics(),
     } as unknown as Gateway;
     const chores = startChores(gateway, pino({ level: 'silent' }));
     const settled = async (): Promise<void> => {
