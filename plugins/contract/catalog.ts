@@ -83,7 +83,6 @@ function catalogRoute(layer: Layer): Route {
       200: {
         description: `${served['schema'] as string}.`,
         schema: Type.Object({ ...memberShapes([served]), ...shared, ...currentMembers }),
-        example: served,
       },
     },
     async handle(ctx) {
