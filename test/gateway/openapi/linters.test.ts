@@ -44,7 +44,10 @@ describe('the OpenAPI document of the service', function () {
     const zipped = await fetch(url, { headers: { 'accept-encoding': 'gzip' } });
     assert.equal(zipped.headers.get('content-encoding'), 'gzip');
     assert.equal(zipped.headers.get('vary'), 'Accept-Encoding');
-    assert.ok(Number(zipped.headers.get('content-length')) < 110_000, zipped.headers.get('content-length') ?? '');
+    assert.ok(
+      Number(zipped.headers.get('content-length')) < 110_000,
+      zipped.headers.get('content-length') ?? '',
+    );
     assert.equal(await zipped.text(), text);
     const plain = await fetch(url, { headers: { 'accept-encoding': 'identity' } });
     assert.equal(plain.headers.get('content-encoding'), null);
