@@ -15,6 +15,7 @@ import foundry from './foundry/index.ts';
 import nap from './nap/index.ts';
 import issuerPays from './issuer-pays/index.ts';
 import gate from './gate/index.ts';
+import otlp from './otlp/index.ts';
 import orn from './orn/index.ts';
 import pdtr from './pdtr/index.ts';
 import relay from './relay/index.ts';
@@ -49,5 +50,6 @@ export const PLUGINS: readonly Plugin[] = [
   stack,
   exported,
   anchors,
+  otlp,
   demo,
 ];

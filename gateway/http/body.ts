@@ -1,10 +1,12 @@
 // The body of a POST: JSON only unless its route takes bytes, strict, bounded before it is read. gateway/API.md §1.3, §4.2, §4.3.
 
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
 import { parse as parseContentType } from 'content-type';
 import getRawBody from 'raw-body';
 import { isLogError, parseJson } from '../../log/index.ts';
 import { ApiError } from '../../plugins/contract/index.ts';
-import type { Json } from '../../plugins/contract/index.ts';
+import type { Json, Route } from '../../plugins/contract/index.ts';
 import { jsonFault } from './json-fault.ts';
 import type { Next, RequestContext } from './request.ts';
 import { checkUnknown } from './unknown-members.ts';
@@ -13,23 +15,24 @@ import { checkUnknown } from './unknown-members.ts';
 export async function body(ctx: RequestContext, next: Next): Promise<void> {
   const { matched } = ctx.state;
   if (matched !== null && matched.route.method !== 'GET') {
-    const bytes = await read(ctx);
+    const { route } = matched;
+    const limit = route.max_bytes ?? ctx.state.gateway.config.MAX_BODY_BYTES;
+    const bytes = await decoded(ctx, route, await read(ctx, limit), limit);
     ctx.state.body_bytes = bytes.length;
     if (matched.body !== null) {
-      const value = jsonOf(ctx, bytes, matched.route.bodyRequired ?? true);
+      const value = jsonOf(ctx, bytes, route.bodyRequired ?? true);
       checkUnknown(ctx, matched.unknownBody, value, 'body');
       matched.body(value);
       ctx.state.body = value;
-    } else if (matched.route.bytes !== undefined) {
-      checkBytes(ctx.req.headers['content-type'], matched.route.bytes, bytes);
+    } else if (route.bytes !== undefined) {
+      checkBytes(ctx.req.headers['content-type'], route.bytes, bytes);
       ctx.state.body = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
     }
   }
   await next();
 }
 
-async function read(ctx: RequestContext): Promise<Buffer> {
-  const limit = ctx.state.gateway.config.MAX_BODY_BYTES;
+async function read(ctx: RequestContext, limit: number): Promise<Buffer> {
   const { req } = ctx;
   const announced = req.headers['content-length'];
   if (announced !== undefined && Number(announced) > limit) throw tooLarge(limit);
@@ -50,6 +53,29 @@ async function read(ctx: RequestContext): Promise<Buffer> {
       headers: { Connection: 'close' },
       cause: error,
     });
+  }
+}
+
+const decompress = promisify(gunzip);
+
+/** The body of a route that takes bytes, without its Content-Encoding. A JSON body must have none (`checkType`). */
+async function decoded(
+  ctx: RequestContext,
+  route: Route,
+  bytes: Buffer,
+  limit: number,
+): Promise<Buffer> {
+  const encoding = (ctx.req.headers['content-encoding'] ?? 'identity').toLowerCase();
+  if (route.bytes === undefined || encoding === 'identity') return bytes;
+  if (route.gzip !== true || !['gzip', 'x-gzip'].includes(encoding)) {
+    const taken = route.gzip === true ? 'gzip' : 'no Content-Encoding';
+    throw new ApiError('unsupported_media_type', `the body may have ${taken}, not ${encoding}`);
+  }
+  try {
+    return await decompress(bytes, { maxOutputLength: limit });
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(limit);
+    throw new ApiError('parameter_invalid', 'the body is not gzip', { cause });
   }
 }
 
@@ -104,7 +130,8 @@ function checkBytes(
   if (bytes.length === 0) throw new ApiError('body_required', 'this request needs a body');
 }
 
-function mediaType(header: string | undefined): string | null {
+/** The media type of a Content-Type, in lower case and without parameters; null for a header that has none. */
+export function mediaType(header: string | undefined): string | null {
   try {
     return header === undefined ? null : parseContentType(header).type;
   } catch {

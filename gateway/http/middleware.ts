@@ -6,6 +6,7 @@ import { ApiError, sendPage } from '../../plugins/contract/index.ts';
 import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { AppendingRequest } from './append.ts';
+import { mediaType } from './body.ts';
 import { isApiPath, isPage } from './dispatch.ts';
 import { finishBody } from './json-answer.ts';
 import { ownerOf } from '../host/plugin-error.ts';
@@ -136,7 +137,8 @@ function answerError(ctx: RequestContext, error: ApiError, route?: Route, pages 
     sendPage(ctx, gateway.page('error', { title: titleOf(status), status, ...enveloped.error }));
     return;
   }
-  const own = route?.problem?.({ status, ...enveloped.error });
+  const media_type = mediaType(ctx.req.headers['content-type']);
+  const own = route?.problem?.({ status, ...enveloped.error, media_type });
   if (own === undefined) {
     ctx.body = JSON.stringify(enveloped);
   } else {

@@ -161,8 +161,13 @@ export function errorResponses(route: Route): Record<string, DocumentedAnswer> {
 /** The envelope, or the form of the route's own standard: which that is, only the form itself can say. */
 function contentOf(route: Route, status: number, [code = '']: readonly string[]): JsonObject {
   const sample = { status, code, message: '', request_id: `req_${'0'.repeat(24)}` };
-  const own = route.problem?.(sample);
-  return own === undefined
-    ? { 'application/json': { schema: { $ref: '#/components/schemas/ErrorEnvelope' } } }
-    : { [own.type]: {} };
+  if (route.problem === undefined)
+    return { 'application/json': { schema: { $ref: '#/components/schemas/ErrorEnvelope' } } };
+  const types = [route.bytes ?? null].flat();
+  return Object.fromEntries(
+    types.flatMap((media_type) => {
+      const own = route.problem?.({ ...sample, media_type });
+      return own === undefined ? [] : [[own.type, {}]];
+    }),
+  );
 }

@@ -2,7 +2,7 @@
 // OpenAPI 3.1.0; gateway/API.md §13, §20.
 
 import type { TSchema } from 'typebox';
-import type { JsonObject } from '../../log/index.ts';
+import type { Json, JsonObject } from '../../log/index.ts';
 import { receiptOf } from '../../plugins/contract/index.ts';
 import type { AnyEntryType, EventRule, Route } from '../../plugins/contract/index.ts';
 import { errorResponses, sharedComponents } from './answers.ts';
@@ -170,11 +170,20 @@ function operationId(method: string, path: string): string {
   return [method.toLowerCase(), ...words].join('_');
 }
 
+/** The content types of a body of bytes. An example in JSON is shown as what it is. */
+function bytesContent({ bytes = [], example }: Route): JsonObject {
+  const types = [bytes].flat().map((type, i): [string, JsonObject] => {
+    if (type !== 'application/json') return [type, {}];
+    const text = i === 0 && typeof example === 'string' ? Buffer.from(example, 'base64') : null;
+    const shown = text === null ? {} : { example: JSON.parse(text.toString()) as Json };
+    return [type, { schema: { type: 'object' }, ...shown }];
+  });
+  return Object.fromEntries(types);
+}
+
 function requestBody(route: Route, components: SchemaComponents): JsonObject {
-  if (route.bytes !== undefined) {
-    const content = Object.fromEntries([route.bytes].flat().map((type) => [type, {}]));
-    return { requestBody: { required: true, content } };
-  }
+  if (route.bytes !== undefined)
+    return { requestBody: { required: true, content: bytesContent(route) } };
   if (route.body === undefined) return {};
   const content = {
     schema: closed(components.use(route.body), route.body),

@@ -101,6 +101,8 @@ export interface RouteProblem {
   readonly message: string;
   readonly param?: string | undefined;
   readonly request_id: string;
+  /** Media type of the request's body, in lower case; null if it has none. */
+  readonly media_type: string | null;
 }
 
 /** The input of a route's `cost` function. */
@@ -160,9 +162,13 @@ export interface RouteDeclaration<
   readonly headers?: TSchema;
   /**
    * Content type of a body that is not JSON, or several of them, the usual one first. The handler gets the body as a
-   * Uint8Array; `example` is the body in base64.
+   * Uint8Array; `example` is a body of the first type in base64.
    */
   readonly bytes?: string | readonly string[];
+  /** A body of `bytes` may be compressed with gzip. The handler gets it decompressed. */
+  readonly gzip?: boolean;
+  /** Largest body, as received and decompressed; the setting MAX_BODY_BYTES unless given. */
+  readonly max_bytes?: number;
   /** Writes the errors of a route whose standard has its own error format; by default the error envelope is used. */
   problem?(problem: RouteProblem): { readonly type: string; readonly body: Uint8Array };
   /** False if an absent body means `{}`; true by default. */

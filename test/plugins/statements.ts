@@ -541,6 +541,14 @@ export const SAID: readonly (readonly [type: string, members: JsonObject, senten
     'A pipeline run was stopped; 1 of 9 steps are ok.',
   ],
   [
+    'otlp.span.v1',
+    {
+      ...{ operation: 'chat', status: 'ok', start_ms: MS, end_ms: MS, session_ref: SESSION },
+      ...{ span_ref: HASH, does_not_assert: [], entity: 'acme' },
+    },
+    'The tenant reported a span of entity acme of the operation chat with the status ok.',
+  ],
+  [
     'anchors.anchor.v1',
     {
       ...{ kind: 'dsse', digest: HASH, payload_sha256: HASH, envelope_sha256: HASH },

@@ -210,7 +210,7 @@ function describeServed(plugin: AnyPlugin, options: ContractOptions): void {
 function postBytes(
   running: Running,
   path: string,
-  { bytes = '', example }: Route,
+  { bytes = [], example }: Route,
 ): Promise<Answer> {
   const [type = ''] = [bytes].flat();
   const headers = { 'Content-Type': type };
