@@ -91,7 +91,8 @@ export function observeDisk(
 }
 
 async function folderBytes(folder: string): Promise<number> {
-  const names = await readdir(folder);
+  // A database that a cluster keeps elsewhere has no folder.
+  const names = await readdir(folder).catch(() => []);
   // LevelDB deletes files while they are listed.
   const sizeOf = (name: string) => stat(join(folder, name)).catch(() => ({ size: 0 }));
   const files = await Promise.all(names.map(sizeOf));
