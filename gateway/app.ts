@@ -5,6 +5,7 @@ import type { Middleware } from 'koa';
 import { Dispatch } from './http/dispatch.ts';
 import type { Gateway } from './gateway.ts';
 import { authenticate } from './http/authenticate.ts';
+import { batches, lineBody } from './http/batch.ts';
 import { body } from './http/body.ts';
 import { compress } from './http/compress.ts';
 import { idempotency } from './http/idempotency.ts';
@@ -32,6 +33,8 @@ export function buildApp(gateway: Gateway): Koa {
   });
   const headers = securityHeaderList(gateway.base_url.startsWith('https:'));
   const limits = rateLimits(config);
+  const once = idempotency();
+  const line = [errors, limits.request, prefer, lineBody, limits.work, once, handle];
   const order = [
     requestId(gateway),
     securityHeaders(headers),
@@ -45,8 +48,9 @@ export function buildApp(gateway: Gateway): Koa {
     prefer,
     query,
     body,
+    batches(line),
     limits.work,
-    idempotency(),
+    once,
     handle,
   ];
   for (const middleware of order) app.use(middleware as Middleware);

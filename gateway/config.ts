@@ -123,6 +123,7 @@ export const SETTINGS = {
     'Concurrent answers over a whole session for each key, or for each IP address without a key.',
   ),
   MAX_BODY_BYTES: integer(262_144, 1024, 16_777_216, 'Largest request body.'),
+  MAX_BATCH_BYTES: integer(8_388_608, 1024, 67_108_864, 'Largest request body of a batch.'),
   MAX_MESSAGE_BYTES: integer(
     32_768,
     16,

@@ -49,6 +49,7 @@ import {
 } from './metrics.ts';
 import { externalPlugins } from './host/external-plugins.ts';
 import { erasureRoutes } from './routes/erasure.ts';
+import { batchRoute } from './http/batch-route.ts';
 import { GATEWAY_TYPES, gatewayRoutes } from './routes/index.ts';
 import { KitCache } from './routes/kit.ts';
 import { Scrub } from './scrub.ts';
@@ -308,7 +309,10 @@ async function open(
   const kits = new KitCache(gateway, statics.get('verify.js') ?? null);
   await carryOver(gateway, plugins);
   const plugged: Plugged = setUpPlugins(plugins, gateway, settings);
-  const own = [...gatewayRoutes(gateway), ...erasureRoutes(gateway), ...plugged.routes];
+  const single = [...gatewayRoutes(gateway), ...erasureRoutes(gateway), ...plugged.routes];
+  const own = single.flatMap((route) =>
+    route.batch === true ? [route, batchRoute(route, config.MAX_BATCH_BYTES)] : [route],
+  );
   routes.push(...own, ...visitorRoutes(own, plugged.visitorRoutes));
   await finishErasures(gateway);
   return { gateway, store, stop: () => (stopping = true) };

@@ -67,6 +67,9 @@ export function checkRoute(plugin: string, declared: Route, codes: ReadonlySet<s
     }
     if (route.body === undefined) refuse('is idempotent and needs a body schema');
   }
+  if (route.batch === true && (route.idempotent !== true || method !== 'POST')) {
+    refuse('batch needs the method POST and idempotent');
+  }
   checkSchemas(route, refuse);
   const names = parametersOf(path);
   for (const alias of listOf(plugin, `aliases of route ${path}`, aliases)) {

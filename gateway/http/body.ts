@@ -20,16 +20,21 @@ export async function body(ctx: RequestContext, next: Next): Promise<void> {
     const bytes = await decoded(ctx, route, await read(ctx, limit), limit);
     ctx.state.body_bytes = bytes.length;
     if (matched.body !== null) {
-      const value = jsonOf(ctx, bytes, route.bodyRequired ?? true);
-      checkUnknown(ctx, matched.unknownBody, value, 'body');
-      matched.body(value);
-      ctx.state.body = value;
+      acceptBody(ctx, jsonOf(ctx, bytes, route.bodyRequired ?? true));
     } else if (route.bytes !== undefined) {
       checkBytes(ctx.req.headers['content-type'], route.bytes, bytes);
       ctx.state.body = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
     }
   }
   await next();
+}
+
+/** Checks a JSON body against the route's schema, and sets `state.body`. */
+export function acceptBody(ctx: RequestContext, value: Json): void {
+  const { matched } = ctx.state;
+  checkUnknown(ctx, matched?.unknownBody ?? null, value, 'body');
+  matched?.body?.(value);
+  ctx.state.body = value;
 }
 
 async function read(ctx: RequestContext, limit: number): Promise<Buffer> {
@@ -91,22 +96,29 @@ function jsonOf(ctx: RequestContext, bytes: Buffer, required: boolean): Json {
     return {};
   }
   checkType(ctx.req.headers['content-type'], ctx.req.headers['content-encoding']);
+  return readJson(ctx, bytes, 'body');
+}
+
+/** Strict JSON. `place` names what the bytes are in messages. */
+export function readJson(ctx: RequestContext, bytes: Buffer, place: 'body' | 'line'): Json {
   const maxDepth = ctx.state.gateway.config.MAX_JSON_DEPTH;
   try {
     return parseJson(bytes, { fractions: true, maxDepth });
   } catch (error) {
     if (!isLogError(error)) throw error;
-    throw new ApiError('invalid_json', refusal(bytes, maxDepth) ?? error.message, { cause: error });
+    throw new ApiError('invalid_json', refusal(bytes, maxDepth, place) ?? error.message, {
+      cause: error,
+    });
   }
 }
 
 /** The first fault of the body and its place, without any of its text. */
-function refusal(bytes: Buffer, maxDepth: number): string | null {
+function refusal(bytes: Buffer, maxDepth: number, what: string): string | null {
   const fault = jsonFault(bytes, maxDepth);
   if (fault === null) return null;
   const { reason, line, column, offset } = fault;
   const place = `line ${String(line)}, column ${String(column)} (byte offset ${String(offset)})`;
-  return `the body is not valid strict JSON: ${reason}, at ${place}`;
+  return `the ${what} is not valid strict JSON: ${reason}, at ${place}`;
 }
 
 function checkType(type: string | undefined, encoding: string | undefined): void {

@@ -5,6 +5,7 @@ import { Router } from '@koa/router';
 import { HTML } from '../../plugins/contract/index.ts';
 import type { Role, Route } from '../../plugins/contract/index.ts';
 import { ownerOf, PluginError } from '../host/plugin-error.ts';
+import type { BatchRoute } from './batch-route.ts';
 import { rolesOf } from './roles.ts';
 import { compileUnknown } from './unknown-members.ts';
 import type { FindUnknown } from './unknown-members.ts';
@@ -30,6 +31,8 @@ export interface CompiledRoute {
   /** Unknown members of the query and of the body; null where they are allowed. */
   readonly unknownQuery: FindUnknown | null;
   readonly unknownBody: FindUnknown | null;
+  /** The route of each line of a batch; null for other routes. */
+  readonly lines: CompiledRoute | null;
 }
 
 /** The routes of a path, by method. */
@@ -141,6 +144,8 @@ export function isApiPath(routes: readonly Route[], path: string): boolean {
   return beside.length > 0 && !beside.some((route) => isPage(route));
 }
 
+const isBatch = (route: Route): route is BatchRoute => 'lineOf' in route;
+
 function compileRoute(route: Route): CompiledRoute {
   const validator = (schema: Route['body'], place: string): Validate | null =>
     schema === undefined ? null : compileSchema(schema, place);
@@ -158,5 +163,6 @@ function compileRoute(route: Route): CompiledRoute {
       ? null
       : compileUnknown(route.query ?? { type: 'object', additionalProperties: false }),
     unknownBody: route.body === undefined ? null : compileUnknown(route.body),
+    lines: isBatch(route) ? compileRoute(route.lineOf) : null,
   };
 }

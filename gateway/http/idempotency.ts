@@ -15,7 +15,8 @@ export function idempotency() {
   const inFlight = new Set<string>();
   return async (ctx: RequestContext, next: Next): Promise<void> => {
     const { state } = ctx;
-    const header = ctx.req.headers['idempotency-key'];
+    const { line } = state;
+    const header = line === null ? ctx.req.headers['idempotency-key'] : line.idempotency_key;
     if (state.matched?.route.idempotent !== true || header === undefined) {
       await next();
       return;

@@ -73,6 +73,8 @@ export function rateLimits(config: Config): RateLimits {
       if (counted === null) return next();
       const { limit, who } = counted;
       const route = ctx.state.matched?.route;
+      // The batch itself was counted as its first line.
+      if (ctx.state.line?.first === true) return next();
       await take(ctx, counted, typeof route?.cost === 'number' ? route.cost : 1);
       if (route?.whole === true) return underWay.pass(`${limit.name} ${who}`, ctx, next);
       return next();
@@ -119,9 +121,10 @@ async function take(
 class Turns {
   readonly #waiting = new Map<string, { count: number; last: Promise<unknown> }>();
 
-  async pass(who: string, { res }: RequestContext, next: Next): Promise<unknown> {
+  async pass(who: string, { res, state }: RequestContext, next: Next): Promise<unknown> {
     const line = this.#waiting.get(who) ?? { count: 0, last: Promise.resolve() };
-    if (line.count >= MAX_IN_LINE) {
+    // The lines of a batch wait within it: its size bounds them.
+    if (line.count >= MAX_IN_LINE && state.line === null) {
       const message = `${String(MAX_IN_LINE)} heavy requests of this caller are running or waiting`;
       throw new ApiError('rate_limited', message, { headers: { 'Retry-After': '1' } });
     }

@@ -16,6 +16,15 @@ export type RequestContext = ParameterizedContext<RequestState>;
 /** The next middleware. */
 export type Next = () => Promise<unknown>;
 
+/** One line of a batch as a request: its number, its text, and the Idempotency-Key that it names. */
+export interface Line {
+  /** From 1, counting empty lines. */
+  readonly number: number;
+  readonly bytes: Buffer;
+  readonly first: boolean;
+  idempotency_key: string | undefined;
+}
+
 const NOTHING = Object.freeze({});
 
 /** The state of a request; each field is set by the middleware that its comment names. */
@@ -39,6 +48,8 @@ export abstract class RequestState implements RouteState {
   ignored: string[] = [];
   /** prefer: how long an append waits for its checkpoint; 0 is not at all. */
   wait_ms = 0;
+  /** batch: the line that is this request; null for a request of its own. */
+  line: Line | null = null;
   /** idempotency */
   claim: IdempotencyClaim | null = null;
   /** answer: the entries that the request was answered with. */

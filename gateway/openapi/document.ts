@@ -12,6 +12,7 @@ import { inOrder, SchemaComponents } from './schemas.ts';
 import { share } from './share.ts';
 import { webhookParameters, webhooksOf } from './webhooks.ts';
 import { isVisitorRoute } from '../host/visitors.ts';
+import { NDJSON } from '../http/batch-route.ts';
 import { rolesOf } from '../http/roles.ts';
 import { compileUnknown } from '../http/unknown-members.ts';
 
@@ -170,11 +171,12 @@ function operationId(method: string, path: string): string {
   return [method.toLowerCase(), ...words].join('_');
 }
 
-/** The content types of a body of bytes. An example in JSON is shown as what it is. */
+/** The content types of a body of bytes. An example in JSON or in lines of JSON is shown as what it is. */
 function bytesContent({ bytes = [], example }: Route): JsonObject {
   const types = [bytes].flat().map((type, i): [string, JsonObject] => {
-    if (type !== 'application/json') return [type, {}];
     const text = i === 0 && typeof example === 'string' ? Buffer.from(example, 'base64') : null;
+    if (type === NDJSON && text !== null) return [type, { example: text.toString() }];
+    if (type !== 'application/json') return [type, {}];
     const shown = text === null ? {} : { example: JSON.parse(text.toString()) as Json };
     return [type, { schema: { type: 'object' }, ...shown }];
   });

@@ -170,10 +170,12 @@ function curl(shown: Shown): string {
   if (keyed) lines.push('-H "X-API-Key: $ACTLOG_KEY"');
   if (body !== null) {
     lines.push(`-H 'Content-Type: ${body.type}'`);
+    const inline =
+      typeof body.example === 'string' ? body.example : JSON.stringify(body.example ?? {});
     lines.push(
-      body.type === 'application/json'
-        ? `-d '${JSON.stringify(body.example ?? {}).replaceAll("'", "'\\''")}'`
-        : `--data-binary @${fileOf(body.type)}`,
+      isFile(body)
+        ? `--data-binary @${fileOf(body.type)}`
+        : `${body.type === 'application/json' ? '-d' : '--data-binary'} '${inline.trimEnd().replaceAll("'", "'\\''")}'`,
     );
   }
   return lines.join(' \\\n  ');
@@ -181,6 +183,10 @@ function curl(shown: Shown): string {
 
 /** In double quotes if the shell has to expand a variable in it. Neither addresses nor values have quotes. */
 const quoted = (text: string): string => (text.includes('$') ? `"${text}"` : `'${text}'`);
+
+/** Whether the reader has the body in a file: it is neither JSON nor a text that the document shows. */
+const isFile = (body: Shown['body']): boolean =>
+  body !== null && body.type !== 'application/json' && typeof body.example !== 'string';
 
 /** Name of the file with a body that is not JSON. */
 const fileOf = (type: string): string => `request.${type.split(/[/+]/).at(-1) ?? 'bin'}`;
@@ -234,15 +240,15 @@ function fetchInTypeScript(shown: Shown): string {
       : [
           body.type === 'application/json'
             ? `body: JSON.stringify(${literal(body.example ?? {}, TYPESCRIPT, 1)})`
-            : `body: await readFile('${fileOf(body.type)}')`,
+            : isFile(body)
+              ? `body: await readFile('${fileOf(body.type)}')`
+              : `body: ${literal(body.example ?? '', TYPESCRIPT, 1)}`,
         ]),
     ...(answer === null ? [`redirect: 'manual'`] : []),
   ];
   const written = init.length === 0 ? '' : `, {\n${init.map((one) => `  ${one},\n`).join('')}}`;
   return [
-    ...(body === null || body.type === 'application/json'
-      ? []
-      : [`import { readFile } from 'node:fs/promises';`, '']),
+    ...(isFile(body) ? [`import { readFile } from 'node:fs/promises';`, ''] : []),
     ...(query.length === 0
       ? [`const response = await fetch(${address}${written});`]
       : [
@@ -301,12 +307,14 @@ function httpxInPython(shown: Shown): string {
       : [
           body.type === 'application/json'
             ? `json=${literal(body.example ?? {}, PYTHON, 1)}`
-            : `content=Path("${fileOf(body.type)}").read_bytes()`,
+            : isFile(body)
+              ? `content=Path("${fileOf(body.type)}").read_bytes()`
+              : `content=${literal(body.example ?? '', PYTHON, 1)}`,
         ]),
   ];
   const imports = [
     ...(keyed ? ['import os'] : []),
-    ...(body === null || body.type === 'application/json' ? [] : ['from pathlib import Path']),
+    ...(isFile(body) ? ['from pathlib import Path'] : []),
   ];
   return [
     ...imports,

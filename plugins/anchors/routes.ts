@@ -148,6 +148,7 @@ function anchorRoute(host: PluginHost): Route {
       'is checked: its own tools do that.',
     access: 'key',
     idempotent: true,
+    batch: true,
     body: bodyOf(host),
     responses: { 200: { description: 'The document is anchored.', schema: AnchorAnswer } },
     errors: ['parameter_missing', 'tenant_forbidden'],

@@ -243,6 +243,7 @@ function heartbeatRoute(host: PluginHost): Route {
       '60000. `acts_total` is the number of acts on the surface since its recorder started.',
     access: 'key',
     idempotent: true,
+    batch: true,
     body: Type.Object(
       {
         entity: Type.Optional({

@@ -57,6 +57,7 @@ export function classifyRoutes(host: PluginHost, classifier: Classifier): readon
         'Every result is an entry of the log, signed and durable before it is answered.',
       access: 'key',
       idempotent: true,
+      batch: true,
       flat: true,
       body: Body,
       responses: { 200: { description: 'The receipt.', schema: ClassifyReceipt } },

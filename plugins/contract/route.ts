@@ -161,6 +161,11 @@ export interface RouteDeclaration<
   /** Request headers that the handler reads, for the OpenAPI document: a TypeBox object by header name, unchecked. */
   readonly headers?: TSchema;
   /**
+   * The route also answers `POST <path>/batch`, whose body has one request in each line (gateway/API.md §4.5). It needs
+   * `idempotent`.
+   */
+  readonly batch?: boolean;
+  /**
    * Content type of a body that is not JSON, or several of them, the usual one first. The handler gets the body as a
    * Uint8Array; `example` is a body of the first type in base64.
    */

@@ -74,6 +74,7 @@ export function gateRoutes(
     tag: 'gate',
     access: 'open',
     idempotent: true,
+    batch: true,
     body: gateBody(host),
     cost: ({ body }: { readonly body: GateRequest }) => textCost(body.message),
     headers: ReceiptHeader,

@@ -105,6 +105,7 @@ export function settlementRoutes(host: PluginHost): readonly Route[] {
     tag: 'pdtr',
     access: 'open',
     idempotent: true,
+    batch: true,
     body: bindBody(host),
     errors: [
       ...([

@@ -157,6 +157,7 @@ export function restraintRoutes(host: PluginHost): readonly Route[] {
     tag: 'restraint',
     access: 'open',
     idempotent: true,
+    batch: true,
     body: Body,
     errors: ['tenant_forbidden'],
     example: EXAMPLE,
