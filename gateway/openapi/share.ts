@@ -80,7 +80,7 @@ class SharedSchemas {
 
   /**
    * The schema, or the reference to its component. Generators of clients need a name for each object that is a choice,
-   * so these become components however often they stand there.
+   * so these become components however often they occur there.
    */
   replace(schema: Json, owner: string, property?: string, choice = false): Json {
     if (!isJsonObject(schema) || '$ref' in schema) return schema;

@@ -348,7 +348,7 @@ interface Language {
   readonly words: Readonly<Record<'true' | 'false' | 'null', string>>;
   /** Keys of objects that need no quotes. */
   readonly plainKey: RegExp;
-  /** Whether texts stand in single quotes where nothing in them has to be escaped. */
+  /** Whether texts are in single quotes if nothing in them has to be escaped. */
   readonly singleQuotes: boolean;
   /** Whether objects on one line have spaces inside their braces. */
   readonly spaced: boolean;

@@ -20,7 +20,7 @@ export interface AnchorRequest {
   readonly media_type?: string;
 }
 
-/** What of a document stands in clear, and what the entry commits to. */
+/** The members of a document that the entry holds as plain text, and those that it commits to. */
 export interface Reading {
   readonly members: Anchored;
   readonly hidden: Readonly<Record<string, Json>>;

@@ -24,7 +24,7 @@ export function logOfEarlierPolicy(host: Logs, { kind, tenant_ref }: Caller): Lo
   return has(host.log(kind)) ? null : (closedLogs(host, kind).find(has) ?? null);
 }
 
-/** The verdict for an act; a tenant that put its policy in a closed log is told that it must be put again. */
+/** The verdict for an act; a tenant that put its policy in a closed log gets the note that it must be put again. */
 export function told(host: Logs, caller: Caller, verdict: Verdict): Verdict {
   const { outcome, reasons } = verdict;
   if (!reasons.includes('no_policy') || logOfEarlierPolicy(host, caller) === null) return verdict;

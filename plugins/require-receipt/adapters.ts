@@ -43,9 +43,9 @@ export interface ExpressResponseLike {
 
 /** A protected action in each shape. */
 export interface Protected {
-  /** Koa middleware; stands behind the body parser. */
+  /** Koa middleware; comes after the body parser. */
   koa(fields?: Fields<unknown>): (ctx: KoaLike, next: () => Promise<unknown>) => Promise<void>;
-  /** Express middleware; stands behind the body parser. */
+  /** Express middleware; comes after the body parser. */
   express(
     fields?: Fields<ExpressRequestLike>,
   ): (

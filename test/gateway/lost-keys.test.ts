@@ -99,7 +99,7 @@ for (const [file, lost] of [
       ok(await classify(sandbox, 'sandbox'));
     });
 
-    it('goes on with a successor, beside which the old log is read', async () => {
+    it('continues with a successor, and the old log stays readable', async () => {
       running = await succeeded(running);
       const [old, next] = running.gateway.served.live;
       assert.deepEqual([old?.number, next?.number], [1, 2]);

@@ -51,7 +51,7 @@ describe('gateway/scrub', () => {
   });
 
   for (const database of [LOG, 'gateway']) {
-    it(`names a table of ${database} that does not hold, until it does again`, async () => {
+    it(`names a damaged table of ${database} until it is repaired`, async () => {
       const table = await bend(database);
       await running.gateway.scrub.run();
       const health = ok(await running.get('/health'));

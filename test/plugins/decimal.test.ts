@@ -50,7 +50,7 @@ describe('exact decimals', () => {
     );
   });
 
-  it('refuses what the grammar cannot hold', () => {
+  it('refuses values outside the grammar', () => {
     const bad = ['NaN', 'Infinity', '', '1.', '.5', '01', '1e3', '+1', ' 1', '0x1', '1,5'];
     for (const input of [...bad, 1e40, 1e-30, 5e-324, Number.MAX_VALUE]) {
       assert.throws(

@@ -600,7 +600,7 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
     assert.equal(latest.window.week, closed.closed.live.at(-1));
   });
 
-  it('gives the carrier an invoice that anybody verifies offline', async () => {
+  it('gives the carrier an invoice that verifies offline', async () => {
     const invoice = await invoiceOf(MONTH);
     assert.equal(invoice.status, 'closed');
     assert.deepEqual(

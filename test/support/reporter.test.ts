@@ -106,7 +106,7 @@ describe('the closing line', () => {
     assert.match(flaky[1] ?? '', /2-flaky-end\.mjs: end "after all" hook/);
   });
 
-  it('believes no try that left tests out or did not end well', async () => {
+  it('ignores a second try that left out tests or did not end regularly', async () => {
     const { code, closing, flaky, tries } = await run(['shy', 'lost']);
     assert.deepEqual([code, closing, flaky, tries], [2, ['0 passed, 2 failed'], [], 2]);
   });

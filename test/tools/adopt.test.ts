@@ -100,7 +100,7 @@ describe('actlog adopt', function () {
     said(await adopt(copy, ['--from', kept]), 1, /kept.* have different roots .* forked/);
   });
 
-  it('asks the witnesses, who know when there was more', async () => {
+  it('asks the witnesses, which know if there were more entries', async () => {
     const witness = await realWitness('witness.example/one', 90, [vkey]);
     try {
       const policy = join(folder, 'policy');

@@ -11,7 +11,7 @@ import { withKeyIds } from '../../tools/command-line.ts';
 describe('command line', () => {
   const KID = '-eXf-4LOSQODQ7hVQGt21xt32qIbIcDFTuFcguKFYeQ';
 
-  it('takes a key id that begins like an option for what it is', () => {
+  it('accepts a key id that begins like an option', () => {
     assert.equal(KID.length, 43);
     assert.deepEqual(withKeyIds(['keys', 'revoke-receipt', KID, '--log', 'live']), [
       ...['keys', 'revoke-receipt', '--log', 'live', '--', KID],

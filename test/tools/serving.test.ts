@@ -151,7 +151,7 @@ describe('actlog serve, and commands against a running service', function () {
       assert.ok(!kids.includes(json.kid));
     });
 
-    it('vouches for the clock', async () => {
+    it('confirms the clock', async () => {
       assert.equal((await beside('clock', 'confirm')).code, 0);
     });
   });

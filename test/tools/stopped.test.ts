@@ -102,7 +102,7 @@ describe('actlog on a stopped data folder', function () {
       assert.equal((await run('fsck')).code, 0);
     });
 
-    it('keeps off data that is in use', async () => {
+    it('refuses data that another process uses', async () => {
       assertSaid(await run('reindex'), 1, /another process has the data/);
     });
   });

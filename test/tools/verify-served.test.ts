@@ -50,7 +50,7 @@ describe('actlog verify on documents of a running service', function () {
       );
     });
 
-    it('fetches receipt and kit when it is given an address, and says whom that trusts', async () => {
+    it('fetches receipt and kit from an address, and says whom the check then trusts', async () => {
       const { receipt } = JSON.parse(await readFile(await served.silence('s-3'), 'utf8'));
       const { code, stdout } = await run('verify', `${served.url}/r/${receipt.entry_id}`);
       assert.equal(code, 0, stdout);

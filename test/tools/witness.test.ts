@@ -60,7 +60,7 @@ describe('witness: serving', () => {
     assert.equal(status, 413);
   });
 
-  it('goes on after a client that leaves in the middle', async () => {
+  it('continues after a client that disconnects during a request', async () => {
     const { port, hostname } = new URL(served.url);
     await new Promise<void>((resolve) => {
       const socket = connect(Number(port), hostname, () => {

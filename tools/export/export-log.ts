@@ -11,7 +11,7 @@ import { StaticFiles } from './static-files.ts';
 /** What is exported, and where to. */
 export interface ExportOptions {
   readonly mirror: Mirror;
-  /** The prefix of the log: `checkpoint` and `tile/` stand in it. */
+  /** The prefix of the log, below which `checkpoint` and `tile/` are. */
   readonly folder: string;
   /** Without it the signature of the checkpoint is not looked at. */
   readonly vkey?: string;

@@ -147,7 +147,7 @@ describe('the egress guard', () => {
     assert.ok(sent < 100_000_000, `${String(sent)} bytes had been sent`);
   });
 
-  it('cuts off who never answers, and who trickles', async () => {
+  it('ends connections to receivers that do not answer, or answer too slowly', async () => {
     outside.answer(() => undefined);
     await assert.rejects(egress({ timeout_ms: 100 }).post(outside.url(), {}, ''));
     outside.answer((_, res) => {

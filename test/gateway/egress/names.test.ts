@@ -59,7 +59,7 @@ describe('names that come with requests', () => {
     await assert.rejects(names.resolve('bare.example'), { code: 'ENODATA' });
   });
 
-  it('hold up no other, however many are never answered', async () => {
+  it('delay no other lookup, however many are not answered', async () => {
     const slow = Array.from({ length: 100 }, (_, i) => names.resolve(`slow${String(i)}.example`));
     let ended = 0;
     const ends = slow.map((one) => one.catch(() => (ended += 1)));

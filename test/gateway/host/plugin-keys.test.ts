@@ -76,7 +76,7 @@ describe('gateway/host/plugin-keys', () => {
     await assert.rejects(opened(), { code: 'key_invalid' });
   });
 
-  it('withdraws a key for good: its successor signs, and its number is not taken again', async () => {
+  it('withdraws a key permanently: its successor signs, and its number is not used again', async () => {
     const keys = await opened();
     const [stolen] = keys.signers('signing', 'first', 'live');
     const signs = await keys.revoke('signing', 'first', 'live', stolen.kid);

@@ -174,7 +174,7 @@ describe('a body', () => {
     assert.equal((await send('{"text":"x"}')).status, 200);
   });
 
-  it('that asks first hears 100 Continue, or the refusal', async () => {
+  it('with Expect gets 100 Continue, or the refusal', async () => {
     const ask = (length: number): Socket => {
       const socket = connect(running.port, '127.0.0.1');
       socket.write(

@@ -121,7 +121,7 @@ describe('idempotency', () => {
     assert.equal(second.text, first.text);
   });
 
-  it('counts the address of who writes without a key, and keeps none of its disclosures', async () => {
+  it('identifies a caller without a key by its address, and stores none of its disclosures', async () => {
     const from = (ip: string) =>
       running.post(
         '/notes/a',

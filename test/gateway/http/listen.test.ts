@@ -166,7 +166,7 @@ describe('a listening gateway', () => {
     assert.match(answer, /^HTTP\/1\.1 200 /);
   });
 
-  it('says Continue to whom it may, before the body', async () => {
+  it('sends 100 Continue to clients that may, before the body', async () => {
     for (const [version, continues] of [
       ['1.1', true],
       ['1.0', false],

@@ -232,7 +232,7 @@ describe('requests whose work has no bound', () => {
     await until(async () => ((await ask(2, '192.0.2.1')).status === 200 ? true : null));
   });
 
-  it('count while they are worked on, also for who has left', async () => {
+  it('count while they run, also after the client has disconnected', async () => {
     const leaving = new AbortController();
     const held = holds.map((_, number) => ask(number, '192.0.2.3', leaving.signal));
     await Promise.all(holds.map(({ entered }) => entered));

@@ -138,7 +138,7 @@ describe('gateway/routes/kit', () => {
     assert.equal(commitments(), 3);
   });
 
-  it('says 304 to who has it', async () => {
+  it('answers 304 to a client that has it', async () => {
     const etag = (await served.get(PATH)).headers.get('etag') ?? '';
     assert.equal((await served.get(PATH, undefined, { 'If-None-Match': etag })).status, 304);
   });

@@ -49,7 +49,7 @@ describe('gateway/routes/log', () => {
 
   after(() => served.close());
 
-  it('serves the newest checkpoint with no-store', async () => {
+  it('serves the newest checkpoint with no-cache', async () => {
     const answer = await served.get('/log/live/1/checkpoint');
     assert.equal(answer.headers.get('cache-control'), 'no-cache');
     assert.equal(answer.headers.get('access-control-allow-origin'), '*');
@@ -144,7 +144,7 @@ describe('gateway/routes/log', () => {
     assert.match(sandbox, /^test\.example\/log\/sandbox\/1\n/);
   });
 
-  it('says 304 to who has the bytes', async () => {
+  it('answers 304 to a client that has the bytes', async () => {
     for (const path of ['checkpoint', 'tile/0/000', 'tile/entries/000.p/2']) {
       const first = await served.get(`/log/live/1/${path}`);
       const etag = first.headers.get('etag') ?? '';

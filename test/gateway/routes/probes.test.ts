@@ -43,7 +43,7 @@ describe('gateway/routes/probes', () => {
     }
   });
 
-  it('are not ready while the service stops, which goes on serving for SHUTDOWN_DELAY_MS', async () => {
+  it('are not ready while the service stops; it keeps serving for SHUTDOWN_DELAY_MS', async () => {
     const running = await run({ SHUTDOWN_DELAY_MS: '1500' });
     const closing = running.close();
     try {

@@ -30,7 +30,7 @@ describe('GET /r/{entry_id}/tlog-proof', () => {
     }
   });
 
-  it('has none of an entry that is not there', async () => {
+  it('answers 404 for an unknown entry', async () => {
     assert.equal(codeOf(await running.get('/r/nothing/tlog-proof'), 404), 'resource_missing');
   });
 });

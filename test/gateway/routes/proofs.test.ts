@@ -240,7 +240,7 @@ describe('gateway/routes/proofs', () => {
       assert.equal(verdict(document), 'PRESENT');
     });
 
-    it('closes the window for who comes back', async () => {
+    it('closes the window at a later request', async () => {
       const more = `&to_ms=${String(log.published().map_head_ms + 1)}`;
       const next = log.whenPublished(log.published().size + 1);
       const first = await lookup(sessionKey(), more);

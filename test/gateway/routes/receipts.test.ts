@@ -131,7 +131,7 @@ describe('gateway/routes/receipts', () => {
       assert.equal(sandbox['permalink'], `http://test.example/r/${id(sandbox)}?log=sandbox`);
     });
 
-    it('is 404 where there is no such entry', async () => {
+    it('is 404 for an unknown entry', async () => {
       const expected = { status: 404, code: 'resource_missing', param: 'entry_id' };
       assert.deepEqual(problem(await served.get(`/r/${id(sandbox)}?log=live`)), expected);
       assert.deepEqual(problem(await served.get('/r/nothing')), expected);
@@ -156,7 +156,7 @@ describe('gateway/routes/receipts', () => {
 
   // Last: it ends the key that the others were signed with.
   describe('keys that ended', () => {
-    it('says of a retired and of a revoked key what it is, and that older entries hold', async () => {
+    it('describes retired and revoked keys, and says that older entries stay valid', async () => {
       const log = served.gateway.logs.live;
       const kid = live['kid'] as string;
       const status = async (): Promise<unknown> => (await find(id(live))).json()['checks'];

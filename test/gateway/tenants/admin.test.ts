@@ -96,7 +96,7 @@ describe('administration of a running gateway', () => {
     );
   });
 
-  it('ignores who sends nonsense to its socket', async () => {
+  it('ignores invalid messages on its socket', async () => {
     const socket = connect(socketPath(running.data));
     const answer = new Promise<string>((resolve) => {
       socket.setEncoding('utf8');

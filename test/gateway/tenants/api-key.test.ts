@@ -45,7 +45,7 @@ describe('API keys', () => {
     );
   });
 
-  it('hold until they expire or are revoked; revoked is said first', () => {
+  it('are valid until they expire or are revoked; revoked is reported first', () => {
     const hash = record.sha256;
     assert.equal(judge(record, hash, 1e15), null);
     assert.equal(judge({ ...record, expires_at_ms: 10 }, hash, 9), null);

@@ -104,7 +104,7 @@ describe('the erasure of disclosures', () => {
     assert.equal((await lookup(entry_id)).receipt.disclosures.message.value, MESSAGE);
   });
 
-  it('goes on once an operator of the tenant has released the hold, and only then', async () => {
+  it('is possible only after an operator of the tenant has released the hold', async () => {
     const { entry_id } = await classify('released');
     const { json: sealed } = await sealSession('released');
     const path = '/api/v1/spoliation-seal/release';
@@ -130,7 +130,7 @@ describe('the erasure of disclosures', () => {
     assert.equal((await erase(entry_id)).status, 200);
   });
 
-  it('never passes a hold that comes at the same moment', async () => {
+  it('never passes a concurrent hold', async () => {
     for (let round = 0; round < 8; round += 1) {
       const session = `race-${String(round)}`;
       const { entry_id } = await classify(session);

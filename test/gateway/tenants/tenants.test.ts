@@ -116,7 +116,7 @@ describe('tenants', () => {
     assert.equal('form' in rotated, false);
   });
 
-  it('cannot take the public name, or one that is no name', async () => {
+  it('cannot have the name public, or an invalid name', async () => {
     for (const tenant of [PUBLIC, '', 'A', 'a b', '-a', 'x'.repeat(64)]) {
       await assert.rejects(tenants.issue({ tenant, kind: 'live' }), AdminError, tenant);
     }
@@ -178,7 +178,7 @@ describe('tenants', () => {
     assert.equal(standing(other.key), 'api_key_revoked');
   });
 
-  it('revoke a key at once and for good', async () => {
+  it('revoke a key at once and permanently', async () => {
     const { key, key_id } = await tenants.issue({ tenant: 'acme', kind: 'live' });
     const revoked = await tenants.revoke(key_id);
     now += 5;

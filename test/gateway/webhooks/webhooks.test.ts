@@ -96,7 +96,7 @@ describe('webhooks of classifications', () => {
     assert.deepEqual(paths.sort(), ['/first', '/second']);
   });
 
-  it('do not hold a request up, however slow the receiver is', async () => {
+  it('do not delay a request, however slow the receiver is', async () => {
     const release: (() => void)[] = [];
     receiver.answer((_, res) => release.push(() => res.writeHead(204).end()));
     // More than may be under way: none of the answers below waits for any of them.
@@ -154,7 +154,7 @@ describe('webhooks of classifications', () => {
     await receiver.whenReceived(2);
   });
 
-  it('are given up at once for who answers 410, and for the next to the same address', async () => {
+  it('are given up at once after a 410, also the next ones to the same address', async () => {
     receiver.answer((_, res) => res.writeHead(410).end());
     const first = await classify({ ...CRISIS, webhook_url: receiver.url('/gone') });
     await until(async () => (await deadLetters(first.entry_id)).length === 1);

@@ -62,7 +62,7 @@ describe('encryptKeyFiles', () => {
     assert.deepEqual(await encryptKeyFiles(folder, 'open sesame'), []);
   });
 
-  it('is read by OpenSSL (skipped where there is no openssl)', async function () {
+  it('is read by OpenSSL (skipped without openssl)', async function () {
     const path = join(folder, 'a.pem');
     const key = generateKey('ES256');
     await writeKeyFile(path, key, 'open sesame');

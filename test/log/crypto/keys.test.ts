@@ -119,7 +119,7 @@ describe('key files', () => {
     });
   }
 
-  it('are refused when they hold something else', async () => {
+  it('are refused if they contain something else', async () => {
     const p256 = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
     const publicPem = createPublicKey(generateKey()).export({ type: 'spki', format: 'pem' });
     const wrong = [

@@ -188,7 +188,7 @@ describe('log/encoding/json', () => {
     }
   });
 
-  it('says of what looks like a number and is none that it is no JSON', () => {
+  it('refuses tokens that look like numbers but are not JSON', () => {
     for (const s of ['-', '--1', '{"a":-}', '<!doctype html><meta name="x-y">', '1-2']) {
       assert.throws(() => parseJson(s, { fractions: true }), { message: 'text is not json' }, s);
     }

@@ -39,11 +39,11 @@ const refuses = (call: () => void): void => {
 };
 
 describe('map/check: honest proofs', () => {
-  it('hold for every key', () => {
+  it('verify for every key', () => {
     for (const skey of KEYS) member(skey, naiveProof(MAP, skey).siblings);
   });
 
-  it('hold for an empty slot and for a foreign leaf', () => {
+  it('verify for an empty slot and for a foreign leaf', () => {
     const empty = naiveProof(MAP, keyAt('01'));
     assert.equal(empty.leaf, null);
     absent(keyAt('01'), empty.siblings);
@@ -52,7 +52,7 @@ describe('map/check: honest proofs', () => {
     absent(keyAt('100', 'other'), foreign.siblings, foreign.leaf);
   });
 
-  it('hold in the empty map and in a map of one', () => {
+  it('verify in the empty map and in a map of one', () => {
     absent(keyAt('0'), [], undefined, emptyMap());
     const skey = keyAt('1');
     const leaf = { skey, vhash: valueOf(skey) };
@@ -61,7 +61,7 @@ describe('map/check: honest proofs', () => {
     absent(keyAt('0'), [], leaf, root);
   });
 
-  it('hold for exactly one of presence and absence, whatever the map', () => {
+  it('verify for exactly one of presence and absence in every map', () => {
     const keys = fc.uniqueArray(fc.nat(40), { maxLength: 25 });
     fc.assert(
       fc.property(keys, fc.nat(40), (numbers, n) => {

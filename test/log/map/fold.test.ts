@@ -71,7 +71,7 @@ for (const threads of [true, false]) {
       assert.deepEqual((await fold.cut()).root, trieOf(updates(1, 2)).root());
     });
 
-    it('refuses updates that are no multiple of 64 bytes', async () => {
+    it('refuses updates that are not a multiple of 64 bytes', async () => {
       const fold = host.trie('live');
       assert.throws(() => {
         fold.apply(new Uint8Array(65));

@@ -38,7 +38,7 @@ describe('map/snapshot', () => {
   }
 
   for (const keys of [0, 1, 2, 3, 100, 20_000]) {
-    it(`gives back a map of ${String(keys)} keys, which then goes on as before`, async () => {
+    it(`restores a map of ${String(keys)} keys, which then continues as before`, async () => {
       const { trie, id, root } = await saved(keys);
       const loaded = loadSnapshot(path);
       assert.ok(loaded !== null);
@@ -101,7 +101,7 @@ describe('map/snapshot', () => {
     );
   });
 
-  it('is none when it is cut short or goes on too long', async () => {
+  it('is refused if it is truncated or too long', async () => {
     await saved(50);
     const bytes = readFileSync(path);
     for (const length of [0, 1, 127, 128, bytes.length - 1]) {

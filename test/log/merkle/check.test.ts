@@ -110,7 +110,7 @@ describe('log/merkle/check', () => {
     );
   });
 
-  it('refuses numbers that are no index or size, and hashes that are not 32 bytes', () => {
+  it('refuses invalid indexes and sizes, and hashes that are not 32 bytes', () => {
     const [leafHash] = leaves;
     if (leafHash === undefined) throw new Error('no leaf');
     const claim = { index: 0, size: 1, leafHash, path: [], root: leafHash };

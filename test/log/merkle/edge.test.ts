@@ -98,7 +98,7 @@ describe('log/merkle/edge', () => {
     );
   });
 
-  it('goes on the same after a restore', () => {
+  it('continues identically after a restore', () => {
     const sizes = [0, 1, 255, 256, 257, 511, 512, 600, LARGE - 3];
     for (const size of sizes) {
       const before = size === LARGE - 3 ? large.clone() : new RightEdge();

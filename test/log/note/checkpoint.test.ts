@@ -166,7 +166,7 @@ describe('checkpoint text', () => {
     });
   }
 
-  it('is not written from what it could not hold', () => {
+  it('is not written from values that it cannot represent', () => {
     for (const checkpoint of [
       { origin: 'a b', size: 1, root: ROOT },
       { origin: ORIGIN, size: -1, root: ROOT },

@@ -61,7 +61,7 @@ describe('tlog-proof@v1', () => {
     });
   }
 
-  it('is not written from what it could not hold', () => {
+  it('is not written from values that it cannot represent', () => {
     assert.throws(() => formatTlogProof({ ...PROOF, index: -1 }), refused);
     assert.throws(() => formatTlogProof({ ...PROOF, path: [hash.subarray(1)] }), refused);
     const path = Array.from({ length: 64 }, () => hash);

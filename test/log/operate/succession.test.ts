@@ -50,7 +50,7 @@ describe('succession', () => {
       start_ms: first.time.wall() + 1000,
     });
 
-  it('closes a log for good and opens the next one after its last checkpoint', async () => {
+  it('closes a log permanently and opens the next one after its last checkpoint', async () => {
     await first.stop();
     const { origin, predecessor, orderly } = await succeed();
     assert.equal(origin, 'log.example/log/live/2');
@@ -113,7 +113,7 @@ describe('succession', () => {
     /** Port 9 is nobody's. */
     const NOBODY = 'http://127.0.0.1:9';
 
-    it('publishes no end that it did not cosign, and goes on when asked again', async () => {
+    it('publishes no end without its cosignature, and continues when it is run again', async () => {
       const { vkey } = first.log;
       const before = first.log.published().size;
       await first.stop();

@@ -122,7 +122,7 @@ describe('reader: a log of some hundred entries', () => {
     }
   });
 
-  it('answers null for an invalid index', async () => {
+  it('answers null or out_of_range for an invalid index', async () => {
     for (const bad of [...NO_PLACES, kept.log.size()]) {
       assert.equal(kept.log.entry(bad), null);
       assert.equal(kept.log.checkpointAt(bad), null);

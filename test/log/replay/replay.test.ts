@@ -116,7 +116,7 @@ describe('replay', () => {
     assert.equal(replayed(new Forge('log.example/log/sandbox/1').usual().texts).size, 6);
   });
 
-  it('goes on from its state at every size as if it had never stopped', () => {
+  it('continues from its state at every size as if it had never stopped', () => {
     const { texts } = rich();
     let replay = new Replay({ suite: native });
     for (const text of texts) {

@@ -21,7 +21,7 @@ describe('subject_key in clear', () => {
     assert.ok(accepted(['surface', 'acme', 'tool_invoke']));
   });
 
-  it('may not hold anything else', () => {
+  it('may hold nothing else', () => {
     assert.equal(accepted(['session', '-free text']), false);
     assert.equal(accepted(['session', `-${'a'.repeat(41)}A`, 'free text']), false);
     assert.equal(accepted(['free text']), false);

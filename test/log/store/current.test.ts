@@ -109,7 +109,7 @@ describe('a database without a good CURRENT', () => {
     assert.match(said, /has lost MANIFEST-000099.*nothing was touched: move the folder away/);
   });
 
-  it('is refused where there is no MANIFEST at all, with a backup as all that helps', async () => {
+  it('is refused without any MANIFEST, with the advice to restore a backup', async () => {
     for (const name of await readdir(folder)) {
       if (name.startsWith('MANIFEST')) await rm(join(folder, name));
     }

@@ -162,7 +162,7 @@ describe('data folder', () => {
     assert.ok((await readdir(checkpoints)).includes('folder.checkpoint'));
   });
 
-  it('goes on with a move that a crash ended', async () => {
+  it('completes a move that a crash interrupted', async () => {
     await use();
     const kept = await asBefore();
     await rm(kept, { recursive: true });

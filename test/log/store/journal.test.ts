@@ -54,7 +54,7 @@ describe('the journals of a database', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('hold where nothing was changed, closed or killed', async () => {
+  it('verify if nothing was changed, after a close or a kill', async () => {
     await taken(await left('killed'));
     await taken(await left('closed'));
     await taken(join(folder, 'none'));

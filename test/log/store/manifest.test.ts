@@ -69,7 +69,7 @@ describe('the MANIFEST of a database', () => {
 
   for (const compression of [false, true]) {
     const how = compression ? 'compressed' : 'plain';
-    it(`lists the ${how} tables that LevelDB has, also while it is open, and all of them hold`, async () => {
+    it(`lists the ${how} tables that LevelDB has, also while it is open, and all of them verify`, async () => {
       await fill(compression);
       for (let start = 0; start < 3; start += 1) {
         const db = await open(folder, compression);

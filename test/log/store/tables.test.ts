@@ -45,7 +45,7 @@ describe('tables of a database', () => {
     await writeFile(path(name), bent);
   };
 
-  it('hold where nothing was changed, block after block up to the lists of them', async () => {
+  it('verify if nothing was changed, all blocks and their indexes', async () => {
     await checkTables(folder);
     const blocks = [...blocksOf(bytes)].sort((a, b) => a.offset - b.offset);
     assert.ok(blocks.length > 3, 'several blocks');
@@ -55,7 +55,7 @@ describe('tables of a database', () => {
     }
   });
 
-  it('do not hold with a byte changed, and the file and the place are named', async () => {
+  it('fail with a changed byte, and the error names file and offset', async () => {
     for (let at = 0; at < bytes.length; at += at < bytes.length - 100 ? 29 : 1) {
       await bend(at);
       const error = await checkTables(folder).then(
@@ -76,7 +76,7 @@ describe('tables of a database', () => {
     }
   });
 
-  it('do not hold when a file ends early', async () => {
+  it('fail if a file is truncated', async () => {
     for (const length of [0, 1, 47, 48, bytes.length - 1]) {
       await writeFile(path(name), bytes.subarray(0, length));
       await assert.rejects(checkTables(folder), code('store_corrupt'), String(length));

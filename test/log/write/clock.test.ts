@@ -24,7 +24,7 @@ describe('clock', () => {
     assert.equal(clock.drift(), 0);
   });
 
-  it('bears a jump up to its tolerance, and not one millisecond more, both ways', () => {
+  it('tolerates a jump up to its limit, and not one millisecond more, in both directions', () => {
     for (const sign of [1, -1]) {
       const { time, clock } = clockAt();
       time.jump(START + sign * CLOCK_TOLERANCE_MS);
@@ -49,7 +49,7 @@ describe('clock', () => {
     assert.throws(() => clock.next(START + CLOCK_TOLERANCE_MS + 1), untrusted);
   });
 
-  it('goes on from the last time once the operator vouches for it, until the clock has caught up', () => {
+  it('continues from the last time once the operator confirms it, until the clock has caught up', () => {
     const { time, clock } = clockAt();
     const last = START + 3_600_000;
     assert.throws(() => clock.next(last), untrusted);
@@ -62,7 +62,7 @@ describe('clock', () => {
     assert.throws(() => clock.next(last + CLOCK_TOLERANCE_MS + 1), untrusted);
   });
 
-  it('says before it is asked for a time why there will be none, and takes no word back by that', () => {
+  it('says in advance why it will give no time, which does not withdraw a confirmation', () => {
     const { time, clock } = clockAt();
     const last = START + 3_600_000;
     assert.equal(clock.doubt(START), null);
@@ -74,7 +74,7 @@ describe('clock', () => {
     assert.equal(clock.doubt(last), 'moved by -61000 ms');
   });
 
-  it('needs a new word for a new jump', () => {
+  it('needs a new confirmation for a new jump', () => {
     const { time, clock } = clockAt();
     time.jump(START + 3_600_000);
     assert.throws(() => clock.next(0), untrusted);

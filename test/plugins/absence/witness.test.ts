@@ -85,7 +85,7 @@ describe('POST /api/v1/absence/witness', () => {
     for (const document of json.witnesses) verified(document);
   });
 
-  it('says in plain words what was seen, by whom, and what it does not say', async () => {
+  it('says in plain words what was observed, by whom, and what it does not assert', async () => {
     const { witness } = await ask(quiet);
     const { statement, does_not_assert } = witness;
     assert.match(

@@ -175,7 +175,7 @@ describe('POST /api/v1/astl/heartbeat', () => {
     );
   });
 
-  it('goes on with a run while it comes in time with the same interval, and begins one else', async () => {
+  it('continues a run while it arrives in time with the same interval, and begins a new one otherwise', async () => {
     const beat = async (interval_ms?: number) => {
       const named = interval_ms === undefined ? {} : { interval_ms };
       const { json } = await served.beat({ entity: ENTITY, surface: 'run', ...named });

@@ -68,7 +68,7 @@ describe('the clear layer', () => {
     assert.notEqual((await usage()).cleared_micro_usd, cleared_micro_usd);
   });
 
-  it('keeps the sandbox and the tenant of who has no key apart', async () => {
+  it('keeps the sandbox and the tenant of callers without a key apart', async () => {
     await classify(running.sandbox);
     const sandbox = await running.get('/api/v1/clear/usage', { key: running.sandbox });
     assert.equal(sandbox.json.acts, 1);
@@ -154,7 +154,7 @@ describe('the clear layer', () => {
     assert.equal((await running.get('/api/v1/clear/exposure', key())).json.tier, 'starter');
   });
 
-  it('refuses an act over the ceiling, in words that help, and goes on when it is raised', async () => {
+  it('refuses an act over the ceiling with a helpful message, and accepts it when the ceiling is raised', async () => {
     const acts = Number((await usage()).acts);
     const ceiling = (args: object) =>
       adminCall(running.data, 'clear ceiling', { tenant: 'first', kind: 'live', ...args }, env);

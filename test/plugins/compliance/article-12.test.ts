@@ -124,7 +124,7 @@ describe('Article 12', () => {
       assert.equal(third.entries, 2);
     });
 
-    it('is sealed once for many who ask at a time', async () => {
+    it('is sealed once for concurrent requests', async () => {
       await caller.classify('crowd');
       const answers = await Promise.all(Array.from({ length: 12 }, () => caller.report('crowd')));
       assert.equal(new Set(answers.map(({ receipt }) => receipt.entry_id)).size, 1);

@@ -172,7 +172,7 @@ describe('weighted_trimmed_mean_v1', () => {
     assert.equal(at(51_284).state, 'DISPUTED');
   });
 
-  it('counts neither what is stale nor what comes from the future', () => {
+  it('counts neither stale readings nor readings from the future', () => {
     const [a, b, c, d] = readings([5, 5, 5, 900]);
     const limit = d!.max_age_ms;
     const of = (observed_at_ms: number) =>

@@ -110,7 +110,7 @@ describe('custody', () => {
     assert.equal(answers.filter(({ json }) => json.parity.holds === true).length, 10);
   });
 
-  it('holds what a statement can hold, and no more', async () => {
+  it('accepts amounts that a statement can hold, and no larger ones', async () => {
     const asset_id = 'huge';
     const quantity = '9'.repeat(31);
     assert.deepEqual(await parity({ asset_id, event_type: 'tokenize', quantity }), [

@@ -281,7 +281,7 @@ describe('inference', () => {
     assert.deepEqual(problem(stream).slice(0, 2), [400, 'invalid_idempotency_key']);
   });
 
-  it('does not spend the operator’s upstream on who has no key', async () => {
+  it('does not use the operator’s upstream for callers without a key', async () => {
     const answer = await gateway.post(PATH, { model: 'up-1', messages: HELLO });
     assert.deepEqual(problem(answer).slice(0, 2), [401, 'api_key_missing']);
   });
@@ -328,7 +328,7 @@ describe('inference without an upstream, or with one that hangs', () => {
     }
   });
 
-  it('refuses to start with an upstream that is no address', async () => {
+  it('refuses to start with an upstream that is not a URL', async () => {
     for (const INFERENCE_UPSTREAM_URL of ['ftp://x/v1', 'http://u:p@x/v1', 'not a url']) {
       await assert.rejects(run({ INFERENCE_UPSTREAM_URL }), /INFERENCE_UPSTREAM_URL/);
     }

@@ -94,7 +94,7 @@ describe('the pipeline', () => {
     assert.equal(statuses(await run()), 'osooossoo');
   });
 
-  it('stops where the books do not hold, and knows a pack that did not change', async () => {
+  it('stops at a failed custody check, and recognises an unchanged pack', async () => {
     const custody = { event_type: 'burn', asset_id: 'nothing', quantity: '1' };
     const answer = await run({ custody, category_id: 'employment' });
     assert.equal(statuses(answer), 'osoooofss');

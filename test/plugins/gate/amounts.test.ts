@@ -74,7 +74,7 @@ describe('amounts at the gate', () => {
     assert.deepEqual(problem(nothing), [400, 'parameter_invalid', 'rules.0.amount']);
   });
 
-  it('go over from a hold to the permit that a human gives, and are the same act again', async () => {
+  it('pass from a hold to the permit that a human gives, and identify the same act', async () => {
     await served.post(`${GATE}/policy`, policy(100));
     const amount_atomic = String(HUNDRED);
     const held = await ask(amount_atomic);

@@ -101,7 +101,7 @@ describe('the execute gate', () => {
     assert.equal(await outcomeOf({ currency: 'USDC' }), 'DENY');
   });
 
-  it('is silent to who has no policy, with and without a key', async () => {
+  it('is SILENT for a caller without a policy, with and without a key', async () => {
     for (const key of [served.other, null]) {
       const { json } = await served.ask(PAY, key);
       assert.deepEqual(
@@ -178,7 +178,7 @@ describe('the execute gate', () => {
     assert.equal(twin.json.valid, true, twin.text);
   });
 
-  it('answers with receipts that anybody can verify', async () => {
+  it('answers with receipts that verify offline', async () => {
     const headers = { Prefer: 'wait=20' };
     const { json } = await served.ask({ ...PAY, amount_atomic: 500 }, served.agent, headers);
     const log = served.log();

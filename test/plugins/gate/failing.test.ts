@@ -60,7 +60,7 @@ describe('a gate whose classifier fails', () => {
     }
   });
 
-  it('goes on where there is nothing to classify', async () => {
+  it('decides without a classification if there is no text', async () => {
     reply = () => undefined;
     assert.equal((await served.ask(PAY)).json.outcome, 'PERMIT');
   });

@@ -124,7 +124,7 @@ describe('a hold', () => {
     assert.deepEqual(problem(await resolve(hold_id)), [409, 'hold_resolved', 'hold_id']);
   });
 
-  it('is ended by an operator of its tenant, who says why', async () => {
+  it('is ended by an operator of its tenant, with a reason', async () => {
     const { hold_id } = await held();
     const agent = await resolve(hold_id, RELEASE, served.agent);
     assert.deepEqual([agent.status, agent.json.error.code], [403, 'role_forbidden']);
@@ -151,7 +151,7 @@ describe('a hold', () => {
     assert.equal((await resolve(hold_id)).status, 200);
   });
 
-  it('answers the same act asked again: as the hold, then as its permit, then anew', async () => {
+  it('answers a repeated act with the hold, then with its permit, then with a new decision', async () => {
     const first = await held();
     const act = { ...LARGE, ...first.preimage };
     const size = served.log().size();

@@ -45,7 +45,7 @@ describe('a permit', () => {
   const use = (body: object, key = served.other): Promise<Answer> => served.post(USE, body, key);
   const useOf = ({ preimage, receipt }: Answer['json']): object => ({ ...preimage, receipt });
 
-  it('is used up by who knows the act, once, and its chain proves so', async () => {
+  it('can be used once, by a caller that knows the act, and its chain proves the use', async () => {
     const permitted = await served.permit();
     const { status, json } = await use(useOf(permitted));
     assert.equal(status, 200);
@@ -132,7 +132,7 @@ describe('a permit', () => {
     }
   });
 
-  it('has one winner of many who race', async () => {
+  it('is used by one of many concurrent requests', async () => {
     const permitted = await served.permit();
     const answers = await Promise.all(Array.from({ length: 20 }, () => use(useOf(permitted))));
     const won = answers.filter(({ status }) => status === 200);

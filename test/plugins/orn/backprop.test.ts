@@ -82,7 +82,7 @@ describe('backprop', () => {
     assert.deepEqual(forth.retained.slice(0, 4), [60n, 30n, 0n, 0n]);
   });
 
-  it('finds a cycle exactly where there is no order', () => {
+  it('finds a cycle exactly if there is no topological order', () => {
     fc.assert(
       fc.property(any, (edges) => {
         const cycle = cycleOf(NODES, edges);

@@ -63,7 +63,7 @@ describe('bind-payment: refusals', () => {
     assert.equal(surrogate.status, 400);
   });
 
-  it('takes hostile text for what it is', async () => {
+  it('treats hostile text as text', async () => {
     for (const text of ['\u0000', '\u202e', '__proto__', '𝕫', '\u{10ffff}', "';--", '\ufeff']) {
       const settlement = await served.bound({
         payment_hash: fresh(),

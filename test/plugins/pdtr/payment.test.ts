@@ -88,7 +88,7 @@ describe('payment_response', () => {
     );
   });
 
-  it('is refused where nothing was settled, or it is no such header', () => {
+  it('is refused if nothing was settled, or if the header is malformed', () => {
     const good = { success: true, transaction: 'tx', network: 'eip155:1' };
     const wrong = [
       base64({ ...good, success: false }),

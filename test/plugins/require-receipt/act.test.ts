@@ -96,7 +96,7 @@ describe('require-receipt', () => {
     }
   });
 
-  it('acts for the holder of a permit only, who opens its use secret', async () => {
+  it('acts only for the holder of a permit, with the opening of its use secret', async () => {
     const presented = readHeader(receiptHeader(await permit(running.live)));
     assert.ok(presented?.use_secret !== undefined);
     const { use_secret, ...public_ } = presented;

@@ -14,7 +14,7 @@ describe('actlog/require-receipt: the guard', () => {
   });
   after(() => keys.close());
 
-  it('says at the start what could not hold, by the name of the option', () => {
+  it('reports invalid options at the start, by name', () => {
     const bad = (change: object, told: RegExp): void => {
       assert.throws(() => requireReceipt({ ...keys.options(), ...change }), {
         name: 'TypeError',

@@ -91,7 +91,7 @@ describe('a permit', () => {
     assert.notEqual(said(renamed), null);
   });
 
-  it('is of a tenant whose gate is believed', () => {
+  it('is of a trusted tenant', () => {
     const presented = log.permit(action);
     assert.equal(said(presented, { tenants: ['AAAAAAAAAAAAAAAAAAAAAA'] }), 'tenant_not_accepted');
     assert.equal(said(presented, { tenants: 'any' }), null);

@@ -102,7 +102,7 @@ describe('POST /silence-receipt', () => {
     );
   });
 
-  it('signs what it says, about the chain and not on it', async () => {
+  it('is an entry about the chain, and not on it', async () => {
     await classify('spoken');
     const { json } = await silence('spoken');
     const statement = JSON.parse(running.gateway.logs.live.entry(json.receipt.index) ?? '');

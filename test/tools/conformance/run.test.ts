@@ -97,7 +97,7 @@ describe('conformance', () => {
     assert.equal(silent.conformant, false);
   });
 
-  it('fails where there is no manifest, and tells where there is no service', async () => {
+  it('fails without a manifest, and says if there is no service', async () => {
     const run = await runOn(await listening((_request, response) => response.writeHead(404).end()));
     assert.equal(outcomes(run)['manifest_valid'], 'failed');
     const gone = await listening((_request, response) => response.end());

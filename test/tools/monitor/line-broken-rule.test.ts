@@ -28,7 +28,7 @@ describe('a monitor of a log that breaks a rule', () => {
     assertProves(document, [5, 6]);
   });
 
-  it('shows a signature that does not hold, which only the threads find', async () => {
+  it('reports an invalid signature, which only the worker threads find', async () => {
     const forge = new Forge().usual();
     forge.add('gate.decision.v1', ACT, {
       text: (text) => text.replace(/"signature":"..../, '"signature":"AAAA'),

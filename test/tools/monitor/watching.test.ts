@@ -184,7 +184,7 @@ describe('a webhook', () => {
     assert.equal(got[0]?.headers['webhook-signature'], undefined);
   });
 
-  it('does not hold the end up for a receiver that never answers', async () => {
+  it('ends without waiting for a receiver that does not answer', async () => {
     statuses = [0];
     const webhook = open();
     webhook.send('monitor.violation', {});
@@ -192,7 +192,7 @@ describe('a webhook', () => {
     assert.equal(troubles.length, 1);
   });
 
-  it('hears of forks, violations, watched entries, and of trouble once it lasts', () => {
+  it('receives forks, violations, watched entries, and trouble once it lasts', () => {
     const sent: string[] = [];
     let now = 0;
     const said: string[] = [];

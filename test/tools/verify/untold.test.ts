@@ -28,7 +28,7 @@ describe('a thing by a key that the kit does not have', () => {
     assert.deepEqual([known.valid, known.untold], [false, undefined]);
   });
 
-  it('is bad all the same when anything else is', () => {
+  it('is invalid if any other check fails', () => {
     const other = failed('entry_hash', 'entry_hash is not the hash of the entry');
     const ok: Line = { name: 'origin', outcome: 'ok', detail: '' };
     assert.match(untold([ok, STRANGE]) ?? '', /newer kit/);
