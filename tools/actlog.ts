@@ -13,6 +13,7 @@ import { addExport } from './commands/export.ts';
 import { addFsck, addReindex } from './commands/fsck.ts';
 import { addKeys } from './commands/keys.ts';
 import { addMonitor, addWitness } from './commands/monitor.ts';
+import { addMcp } from './commands/mcp.ts';
 import { addRefute } from './commands/refute.ts';
 import { addServe } from './commands/serve.ts';
 import { addTenants } from './commands/tenants.ts';
@@ -55,7 +56,7 @@ for (const add of [
   ...[addServe, addKeys, addTenants, addClearing],
   ...[addVerify, addVectors, addRefute, addMonitor, addWitness, addConformance],
   ...[addFsck, addReindex, addBackup, addRestore, addAdopt, addExport],
-  ...[addWebhooks, addMeasures],
+  ...[addWebhooks, addMeasures, addMcp],
 ]) {
   add(program);
 }
