@@ -63,8 +63,7 @@ export class Bucket {
     this.#signal = signal;
     this.#client = new sdk.S3Client({
       // Stores other than AWS may know no region and no virtual host for each bucket.
-      ...(endpoint === '' ? {} : { endpoint, forcePathStyle: true }),
-      region: process.env['AWS_REGION'] ?? process.env['AWS_DEFAULT_REGION'] ?? 'us-east-1',
+      ...(endpoint === '' ? {} : { endpoint, forcePathStyle: true, region: regionOr('us-east-1') }),
       // Checksums that other stores refuse are not sent unless an operation demands them.
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
@@ -280,6 +279,10 @@ class BucketStore implements TileStore {
     return this.#bucket.key(`${this.#place}/${path}`);
   }
 }
+
+/** For AWS itself, the SDK finds the region, in its files too. */
+const regionOr = (fallback: string): string =>
+  process.env['AWS_REGION'] ?? process.env['AWS_DEFAULT_REGION'] ?? fallback;
 
 const statusOf = (error: unknown): number =>
   (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode ?? 0;

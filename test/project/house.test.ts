@@ -85,6 +85,12 @@ describe('the house (skipped outside a git clone)', () => {
     assert.deepEqual(headless, []);
   });
 
+  it('loads the clients of PostgreSQL, S3 and OpenTelemetry only when they are asked for', () => {
+    const eager = /^import (?!type\b).* from '(?:pg|@aws-sdk\/|@opentelemetry\/)/;
+    const shipped = sources.filter((file) => /^(?:log|gateway|plugins|tools)\//.test(file));
+    assert.deepEqual(linesWith(shipped, eager), []);
+  });
+
   it('has no file of more than 600 lines', () => {
     const lines = (file: string): number => read(file).trimEnd().split('\n').length;
     const long = sources.filter((file) => lines(file) > 600);
