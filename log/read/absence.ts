@@ -30,13 +30,15 @@ export async function absence(
   const declaring = manifestsOf(core, visible, entity, surface, question);
   declaring.catch(() => undefined);
   const found = await finding;
-  if (found.verdict === 'PRESENT') return found;
+  // A complete document also answers about parts of its window without entries, by manifests and heartbeat (§6.9).
+  const isPresent = found.verdict === 'PRESENT';
+  if (isPresent && found.more !== undefined) return found;
   const manifests = await declaring;
   if (manifests === null) return found;
   const { declared, spans } = manifests;
   // Assigned and not spread: a spread costs a microsecond for each document.
-  const as = (verdict: string, more: JsonObject = {}): JsonObject =>
-    Object.assign({}, found, { declared, verdict }, more);
+  const as = (empty: string, more: JsonObject = {}): JsonObject =>
+    Object.assign({}, found, { declared, verdict: isPresent ? 'PRESENT' : empty }, more);
   if (!declares(spans, question)) return as('UNDECLARED');
   const interval_ms = smallestInterval(spans);
   if (interval_ms === null) return as('ABSENT');

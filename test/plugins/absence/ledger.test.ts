@@ -147,6 +147,34 @@ describe('the absence ledger', () => {
     );
   });
 
+  it('answers about a part without entries by a document that has some', async () => {
+    const { clock } = served.gateway;
+    const entity = 'partly-quiet';
+    await served.publish({ entity, surfaces: ['a'], heartbeat_interval_ms: 60_000 });
+    clock.pass(100);
+    const from_ms = clock.wall();
+    await served.beat({ entity, surface: 'a' });
+    clock.pass(1000);
+    const quiet_ms = clock.wall();
+    clock.pass(1000);
+    const acted = await served.act('a', entity);
+    assert.equal(acted.status, 200, acted.text);
+    clock.pass(1000);
+    const window = { from_ms, to_ms: clock.wall() };
+    const { json: answer } = await served.witness({ entity, surface: 'a', ...window });
+    assert.equal(answer.witness.verdict, 'PRESENT');
+    const { key } = answer.witness.question;
+    const about = async (to_ms: number) => {
+      const { json } = await verify({
+        document: answer.witness,
+        question: { key, from_ms, to_ms },
+      });
+      return [json.valid, json.verdict, json.entries, json.heartbeat_interval_ms];
+    };
+    assert.deepEqual(await about(quiet_ms), [true, 'ABSENT', 0, 60_000]);
+    assert.deepEqual(await about(window.to_ms - 1), [true, 'PRESENT', 1, 60_000]);
+  });
+
   it('refuses altered, foreign and formless documents', async () => {
     const { question } = witness;
     const failed = async (document: unknown) => {
