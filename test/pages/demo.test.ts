@@ -159,7 +159,7 @@ pagesSuite('the demonstrations', (sight: () => Sight) => {
     await page.fill('#slug', 'nobody');
     // The browser itself tells of the 404s that the page asks about.
     await page.click('#lookup button');
-    await done(page, /no such partner/);
+    await done(page, /no partner with this slug/);
     await page.context().close();
   });
 });
