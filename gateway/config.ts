@@ -86,6 +86,10 @@ export const SETTINGS = {
     '',
     'C2SP tlog-policy file: witnesses, groups and the quorum that a checkpoint needs to be published, of the logs that it names or of all.',
   ),
+  CHECKPOINT_ML_DSA: oneOf(
+    ['off', 'on'],
+    'Sign checkpoints with ML-DSA-44 as well, beside Ed25519. The key follows from the checkpoint key.',
+  ),
   WITNESS_FAIL_OPEN: oneOf(
     ['off', 'on'],
     'Publish checkpoints without the quorum rather than not at all; health says so.',

@@ -173,7 +173,7 @@ async function open(
         has_successor: number !== there.at(-1),
         types,
         store: timedStore(metrics, kind),
-        ...(witnesses === null ? {} : { cosign: witnesses.cosign(kind, number) }),
+        ...(witnesses === null ? {} : { cosign: witnesses.cosign(kind, number, threads.notes) }),
         judgeClock: (offer, last_ms) => {
           const ahead_ms = now() - last_ms;
           if (ahead_ms > LONG_STOP_MS) {
@@ -402,6 +402,7 @@ function logOptions(config: Config, base_url: string, time: TimeSource, threads:
     origin_base: config.LOG_ORIGIN === '' ? new URL(base_url).host : config.LOG_ORIGIN,
     origin_fixed: config.LOG_ORIGIN !== '',
     checkpoint_interval_ms: config.CHECKPOINT_INTERVAL_MS,
+    ml_dsa: config.CHECKPOINT_ML_DSA === 'on',
     time,
     threads,
     ...(passphrase === undefined ? {} : { passphrase }),

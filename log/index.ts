@@ -76,6 +76,7 @@ export { formatTlogProof, parseTlogProof } from './note/tlog-proof.ts';
 export { isMapCosigner, openCheckpoint, parseCheckpoint } from './note/checkpoint.ts';
 export { formatAddCheckpoint } from './note/checkpoint.ts';
 export type { Cosigned } from './note/checkpoint.ts';
+export { NotePool } from './note/note-pool.ts';
 export { parseVkey } from './note/note.ts';
 export { parsePolicy } from './note/policy.ts';
 export { countQuorum } from './note/policy.ts';

@@ -96,6 +96,10 @@ export class OpenLog extends Reader implements Log {
     return this.#engine.vkey;
   }
 
+  get vkey_ml_dsa(): string | null {
+    return this.#engine.vkey_ml_dsa;
+  }
+
   receiptKeys(): readonly ReceiptKey[] {
     return this.#engine.core.keys.all();
   }

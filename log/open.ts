@@ -1,5 +1,6 @@
 // Opens the logs of a data folder: the places of their files and the threads that they share.
 
+import { NotePool } from './note/note-pool.ts';
 import { join } from 'node:path';
 import { LogClock, systemTime, type TimeSource } from './write/clock.ts';
 import { openSignPool, type SignPool } from './crypto/sign-pool.ts';
@@ -17,6 +18,7 @@ import type { EntryType, Kind, Log } from './types.ts';
 export interface Threads {
   readonly sign: SignPool;
   readonly fold: FoldHost;
+  readonly notes: NotePool;
   close(): Promise<void>;
 }
 
@@ -57,6 +59,8 @@ export interface OpenLogOptions {
   readonly store?: (folder: string) => Promise<Store>;
   /** Asks witnesses for cosignatures. Without it, every signed checkpoint is published at once. */
   readonly cosign?: Cosign;
+  /** Whether checkpoints are signed with ML-DSA-44 as well. */
+  readonly ml_dsa?: boolean;
   /** Compares the wall clock with an independent clock; see `EngineOptions`. */
   readonly judgeClock?: EngineOptions['judgeClock'];
 }
@@ -66,10 +70,13 @@ export function openThreads(options: { readonly inline?: boolean } = {}): Thread
   const threads = options.inline !== true;
   const sign = openSignPool({ threads });
   const fold = openFold({ threads });
+  const notes = new NotePool({ threads });
   return {
     sign,
     fold,
+    notes,
     close: async () => {
+      await notes.close();
       await sign.close();
       await fold.close();
     },
@@ -123,6 +130,7 @@ export async function openLog(options: OpenLogOptions): Promise<Log> {
       fold: threads.fold,
       ...(options.store === undefined ? {} : { store: options.store }),
       ...(options.cosign === undefined ? {} : { cosign: options.cosign }),
+      ...(options.ml_dsa === true ? { ml_dsa: threads.notes } : {}),
       ...(options.judgeClock === undefined ? {} : { judgeClock: options.judgeClock }),
       onClosed: closeOwn,
     });

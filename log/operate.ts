@@ -67,7 +67,7 @@ export type { AddCheckpoint } from './note/checkpoint.ts';
 export { signCosignature } from './note/note.ts';
 export { policyOf } from './note/policy.ts';
 export { quorumTime } from './note/policy.ts';
-export { COSIGNER_KEY, formatVkey, isKeyName, LOG_KEY } from './note/note.ts';
+export { COSIGNER_KEY, formatVkey, isKeyName, LOG_KEY, ML_DSA_KEY } from './note/note.ts';
 export type { Verifier } from './note/note.ts';
 export { Signer } from './crypto/keys.ts';
 export { publicKeyOfJwk } from './crypto/thumbprint.ts';

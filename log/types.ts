@@ -265,6 +265,8 @@ export interface Log {
   readonly origin: string;
   /** Verifier key of the checkpoint key (C2SP signed-note). */
   readonly vkey: string;
+  /** Verifier key of the ML-DSA-44 key that signs checkpoints as well; null unless the log has one. */
+  readonly vkey_ml_dsa: string | null;
   receiptKeys(): readonly ReceiptKey[];
   /** The chain kinds that the log's entry types declare, each with its number of members. */
   chainKinds(): ReadonlyMap<string, number>;

@@ -79,7 +79,7 @@ export function kitFoundation(gateway: Gateway, verifier: StaticFile | null): Js
     keys: jwks(gateway),
     cose_keys: { keys: coseKeys(gateway) },
     policies: publishedLogs(gateway).map((log) => policyOf(gateway, log)),
-    vkeys: publishedLogs(gateway).map(({ vkey }) => vkey),
+    vkeys: publishedLogs(gateway).map(({ vkey, vkey_ml_dsa }) => [vkey, vkey_ml_dsa]),
     kinds: publishedLogs(gateway).map(kindsOf),
     witnesses: gateway.witnesses?.vkeys.slice() ?? [],
     verifier:
@@ -103,8 +103,10 @@ export async function kitDocument(gateway: Gateway, foundation: JsonObject): Pro
     ...about,
     logs: publishedLogs(gateway).map((log) => {
       const { origin, vkey } = log;
+      const second = log.vkey_ml_dsa === null ? {} : { vkey_ml_dsa: log.vkey_ml_dsa };
       const checkpoint = log.published().note;
-      return { origin, vkey, checkpoint, policy: policyOf(gateway, log), kinds: kindsOf(log) };
+      const own = { origin, vkey, ...second, checkpoint };
+      return { ...own, policy: policyOf(gateway, log), kinds: kindsOf(log) };
     }),
     algorithms: ALGORITHMS,
     verify_steps: VERIFY_STEPS,

@@ -37,6 +37,11 @@ const Kit = Type.Object(
       Type.Object({
         origin: Type.String(),
         vkey: Type.String(),
+        vkey_ml_dsa: Type.Optional(
+          Type.String({
+            description: 'Its ML-DSA-44 key, if checkpoints have a second signature.',
+          }),
+        ),
         checkpoint: Note,
         policy: Type.String({
           description:

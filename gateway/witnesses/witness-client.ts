@@ -2,11 +2,13 @@
 // client asks again from that size. Witnesses that follow an earlier text of the specification answer 403 for an
 // unknown log and 409 without a size for a different root; the client accepts both.
 
-import { FORMAT, formatAddCheckpoint, native, openCheckpoint } from '../../log/index.ts';
-import type { Offer, PolicyKey } from '../../log/index.ts';
+import { FORMAT, formatAddCheckpoint, NotePool } from '../../log/index.ts';
+import type { Cosigned, Offer, PolicyKey } from '../../log/index.ts';
 
 /** The longest answer that is read. */
 const MAX_ANSWER_BYTES = 16 * 1024;
+/** The most lines of an answer that are tried one by one. */
+const MAX_LINES = 4;
 /** Requests for one checkpoint: the first, and one after each 409 that names another size. */
 const ATTEMPTS = 3;
 
@@ -29,7 +31,18 @@ export interface AskOptions {
   readonly timeout_ms: number;
   /** The wall clock of the log. */
   now(): number;
+  /** Verifies cosignatures; the calling thread does so unless given. */
+  readonly notes?: NotePool;
 }
+
+/** A cosignature that a witness gave. */
+export interface Given {
+  readonly line: string;
+  readonly cosigned: Cosigned;
+}
+
+/** Verifies on the calling thread. */
+const INLINE = new NotePool({ threads: false });
 
 /** Asks one witness of a policy, one request at a time. */
 export class WitnessClient {
@@ -60,19 +73,19 @@ export class WitnessClient {
   }
 
   /**
-   * Returns the cosignature line for an offer; null if the witness did not give a valid one in time. Offers that come
+   * Returns the cosignature of an offer; null if the witness did not give a valid one in time. Offers that come
    * during a request wait for its answer. Then only the newest of them is asked; the others get null.
    */
-  cosign(offer: Offer): Promise<string | null> {
+  cosign(offer: Offer): Promise<Given | null> {
     this.#newest = offer;
     const answer = this.#asking.then(() => (this.#newest === offer ? this.#cosign(offer) : null));
     this.#asking = answer;
     return answer;
   }
 
-  async #cosign(offer: Offer): Promise<string | null> {
+  async #cosign(offer: Offer): Promise<Given | null> {
     try {
-      const line = await this.#ask(offer);
+      const given = await this.#ask(offer);
       this.#known = offer.size;
       this.#state = {
         ...this.#state,
@@ -80,14 +93,14 @@ export class WitnessClient {
         cosigned_at_ms: this.#options.now(),
         problem: null,
       };
-      return line;
+      return given;
     } catch (error) {
       this.#state = { ...this.#state, problem: reasonOf(error) };
       return null;
     }
   }
 
-  async #ask(offer: Offer): Promise<string> {
+  async #ask(offer: Offer): Promise<Given> {
     const signal = AbortSignal.timeout(this.#options.timeout_ms);
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
       const old = Math.min(this.#known, offer.size);
@@ -112,30 +125,31 @@ export class WitnessClient {
     throw new Error('its size kept changing');
   }
 
-  /** Returns the one valid cosignature line of the witness's key. All other lines of its answer are dropped. */
-  #checked(offer: Offer, answer: string): string {
+  /** Returns the newest valid cosignature by the witness's key. All other lines of its answer are dropped. */
+  async #checked(offer: Offer, answer: string): Promise<Given> {
     if (!answer.endsWith('\n')) throw new Error('answered no signature line');
     const { verifier } = this.#key;
     const keys = { origin: offer.origin, vkey: offer.vkey, cosigners: [verifier] };
-    const [newest] = openCheckpoint(native, offer.note + answer, keys).cosignatures;
+    const notes = this.#options.notes ?? INLINE;
+    // The whole answer first: a line of the key that is not valid refuses all of it.
+    const [newest] = await notes.cosignatures(offer.note + answer, keys);
     if (newest === undefined) throw new Error('answered without a cosignature of its key');
     // Verifiers compare the time of a cosignature, so a wrong one would make it useless to them.
     this.#ahead_ms = this.#options.now() - newest.time_s * 1000;
     if (Math.abs(this.#ahead_ms) > FORMAT.skew_ms) {
       throw new Error('its clock is more than a minute away from ours');
     }
-    const line = answer
+    const lines = answer
       .slice(0, -1)
       .split('\n')
       .filter((candidate) => candidate.startsWith(`\u2014 ${verifier.name} `))
-      .map((candidate) => `${candidate}\n`)
-      .find((candidate) => {
-        // A line by another key of the same name yields no cosignature.
-        const { cosignatures } = openCheckpoint(native, offer.note + candidate, keys);
-        return cosignatures[0]?.time_s === newest.time_s;
-      });
-    if (line === undefined) throw new Error('answered without a cosignature of its key');
-    return line;
+      .map((candidate) => `${candidate}\n`);
+    for (const line of lines.slice(0, MAX_LINES)) {
+      // A line by another key of the same name yields no cosignature.
+      const [cosigned] = await notes.cosignatures(offer.note + line, keys);
+      if (cosigned?.time_s === newest.time_s) return { line, cosigned };
+    }
+    throw new Error('answered without a cosignature of its key');
   }
 }
 

@@ -5,7 +5,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { equal, native, parseVkey } from '../../log/index.ts';
-import type { Cosign, Kind, Log, Offer } from '../../log/index.ts';
+import type { Cosign, Kind, Log, NotePool, Offer } from '../../log/index.ts';
 import { ConfigError } from '../config.ts';
 import type { Config } from '../config.ts';
 import { readWitnessPolicy } from './witness-policy.ts';
@@ -61,12 +61,13 @@ export class WitnessNetwork {
    * The hook for the publisher of a log that is being opened. Whether the policy covers the log is decided at each
    * offer, because the log's key is not known earlier.
    */
-  cosign(kind: Kind, number: number): Cosign {
+  cosign(kind: Kind, number: number, notes?: NotePool): Cosign {
     const { WITNESS_TIMEOUT_MS, WITNESS_FAIL_OPEN } = this.#config;
     const witnesses = new Witnesses(this.#file, {
       timeout_ms: WITNESS_TIMEOUT_MS,
       fail_open: WITNESS_FAIL_OPEN === 'on',
       now: this.#now,
+      ...(notes === undefined ? {} : { notes }),
     });
     this.#logs.set(nameOf(kind, number), witnesses);
     return async (offer) => {

@@ -5,10 +5,10 @@
 // after the checkpoint is published, so monitors are asked then, and their lines are added to the published note.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { countQuorum, isMapCosigner, native, openCheckpoint } from '../../log/index.ts';
-import type { Cosign, Cosigned, CosignedNote, Offer } from '../../log/index.ts';
+import { countQuorum, isMapCosigner } from '../../log/index.ts';
+import type { Cosign, CosignedNote, Offer } from '../../log/index.ts';
 import { WitnessClient } from './witness-client.ts';
-import type { AskOptions, WitnessState } from './witness-client.ts';
+import type { AskOptions, Given, WitnessState } from './witness-client.ts';
 import type { WitnessPolicy } from './witness-policy.ts';
 
 const GRACE_MS = 200;
@@ -71,21 +71,21 @@ export class Witnesses {
 
   /** The hook that the log's publisher calls. */
   readonly cosign: Cosign = async (offer) => {
-    const lines: string[] = [];
+    const came: Given[] = [];
     const over = new AbortController();
     let enough: () => void = () => undefined;
     const quorum = new Promise<void>((resolve) => {
       enough = resolve;
     });
     const count = (): void => {
-      if (countQuorum(this.#policy, this.#cosigners(offer, lines))) enough();
+      if (countQuorum(this.#policy, came.map(cosignedOf))) enough();
     };
     count();
     const all = Promise.all(
       this.#clients.map(async (client) => {
-        const line = await client.cosign(offer);
-        if (line === null) return;
-        lines.push(line);
+        const given = await client.cosign(offer);
+        if (given === null) return;
+        came.push(given);
         count();
       }),
     );
@@ -98,37 +98,35 @@ export class Witnesses {
       over.abort();
       for (const wait of [late, grace]) wait.catch(() => undefined);
     }
-    const note = this.#noteOf(offer, [...lines]);
+    const given = [...came];
+    const note = this.#noteOf(offer, given);
     if (note === null || this.#monitors.length === 0) return note;
-    return { ...note, later: () => this.#later(offer, note) };
+    return { ...note, later: () => this.#later(offer, note, given) };
   };
 
   /** The published note with the lines of the monitors added; null if none cosigned. */
-  async #later(offer: Offer, { note }: CosignedNote): Promise<CosignedNote | null> {
-    const lines = await Promise.all(this.#monitors.map((client) => client.cosign(offer)));
-    const came = lines.filter((line) => line !== null);
+  async #later(
+    offer: Offer,
+    { note }: CosignedNote,
+    before: readonly Given[],
+  ): Promise<CosignedNote | null> {
+    const given = await Promise.all(this.#monitors.map((client) => client.cosign(offer)));
+    const came = given.filter((one) => one !== null);
     if (came.length === 0) return null;
-    const shown = note + came.join('');
-    const cosigners = this.#cosigners({ ...offer, note: shown }, []);
-    return { note: shown, cosignatures: cosigners.filter(({ map }) => !map).length };
+    return { note: note + linesOf(came), cosignatures: witnessesIn([...before, ...came]) };
   }
 
-  #noteOf(offer: Offer, lines: readonly string[]): CosignedNote | null {
-    const cosigners = this.#cosigners(offer, lines);
-    this.#met = countQuorum(this.#policy, cosigners);
+  #noteOf(offer: Offer, given: readonly Given[]): CosignedNote | null {
+    this.#met = countQuorum(this.#policy, given.map(cosignedOf));
     if (!this.#met && !this.#options.fail_open) return null;
-    return {
-      note: offer.note + lines.join(''),
-      cosignatures: cosigners.filter(({ map }) => !map).length,
-    };
-  }
-
-  #cosigners({ origin, vkey, note }: Offer, lines: readonly string[]): readonly Cosigned[] {
-    const cosigners = this.#policy.witnesses.map(({ verifier }) => verifier);
-    const keys = { origin, vkey, cosigners };
-    return openCheckpoint(native, note + lines.join(''), keys).cosignatures;
+    return { note: offer.note + linesOf(given), cosignatures: witnessesIn(given) };
   }
 }
+
+const cosignedOf = ({ cosigned }: Given): Given['cosigned'] => cosigned;
+const linesOf = (given: readonly Given[]): string => given.map(({ line }) => line).join('');
+const witnessesIn = (given: readonly Given[]): number =>
+  given.filter(({ cosigned }) => !cosigned.map).length;
 
 function quorumOf(met: boolean | null): WitnessHealth['quorum'] {
   if (met === null) return 'pending';

@@ -13,6 +13,7 @@ import {
   isKeyName,
   LOG_KEY,
   makeVerifier,
+  ML_DSA_KEY,
 } from './note.ts';
 import type { NoteSigner, Verifier } from './note.ts';
 
@@ -83,7 +84,7 @@ export function signCheckpoint(suite: Suite, signer: NoteSigner, checkpoint: Che
  * missing, but those that are there must be valid; the caller decides whether they are enough (`countQuorum`).
  *
  * @throws LogError `note_invalid`; `key_invalid` if `vkey` is not a log key of the origin, or a cosigner key is not of
- *   type 4 or is given twice
+ *   type 4 or 6 or is given twice
  */
 export function openCheckpoint(
   suite: Suite,
@@ -111,7 +112,8 @@ export function openCheckpoint(
   }
   const cosignatures: Cosigned[] = [];
   for (const { verifier, time_s } of verified) {
-    if (time_s === undefined) continue;
+    // Time 0 says that there is none, as under a log's own checkpoint; a witness must not answer with it.
+    if (time_s === undefined || time_s === 0) continue;
     const { name, key_id } = verifier;
     cosignatures.push({ name, key_id, time_s, map: isMapCosigner(name) });
   }
@@ -123,8 +125,8 @@ export function openCheckpoint(
 function checkCosigners(log: Verifier, cosigners: readonly Verifier[]): void {
   const seen = [log.publicKey];
   for (const { name, type, publicKey } of cosigners) {
-    if (type !== COSIGNER_KEY) {
-      throw new LogError('key_invalid', `${name} is not a cosigner key (type 4)`);
+    if (type !== COSIGNER_KEY && type !== ML_DSA_KEY) {
+      throw new LogError('key_invalid', `${name} is not a cosigner key (type 4 or 6)`);
     }
     if (seen.some((other) => equal(other, publicKey))) {
       throw new LogError('key_invalid', `the key of ${name} has another name as well`);

@@ -5,6 +5,7 @@
 import {
   concat,
   fromBase64,
+  parseDecimal,
   readU32,
   readU64,
   toBase64,
@@ -14,12 +15,16 @@ import {
   u8,
 } from '../encoding/bytes.ts';
 import { LogError } from '../errors.ts';
+import { ML_DSA_KEY_BYTES, ML_DSA_SIGNATURE_BYTES, verifyMlDsa } from '../crypto/ml-dsa.ts';
 import type { Suite } from '../crypto/suite.ts';
 
 /** A verified signature by a key that the caller trusts. */
 export interface VerifiedSignature {
   readonly verifier: Verifier;
-  /** The signature without the key id: 64 bytes, or 72 bytes for a cosignature, which begins with its time. */
+  /**
+   * The signature without the key id: 64 bytes, or for a cosignature its time in 8 bytes and a signature of 64 bytes
+   * (Ed25519) or 2,420 bytes (ML-DSA-44).
+   */
   readonly signature: Uint8Array;
   /** The time of a cosignature, in seconds. */
   readonly time_s?: number;
@@ -110,7 +115,10 @@ function verifyLine(
   text: string,
   signature: Uint8Array,
 ): VerifiedSignature {
-  if (verifier.type === COSIGNER_KEY) {
+  if (verifier.type === ML_DSA_KEY) {
+    const time_s = verifyMlDsaCosignature(verifier, text, signature);
+    if (time_s !== null) return { verifier, signature, time_s };
+  } else if (verifier.type === COSIGNER_KEY) {
     const time_s = verifyCosignature(suite, verifier.publicKey, text, signature);
     if (time_s !== null) return { verifier, signature, time_s };
   } else if (suite.verify(verifier.publicKey, utf8(text), signature)) {
@@ -244,15 +252,77 @@ export function verifyCosignature(
   return suite.verify(publicKey, message, cosignature.subarray(TIME_BYTES)) ? time_s : null;
 }
 
+/** The most bytes of the name of a cosigner or of an origin that an ML-DSA-44 cosignature can be about. */
+const MAX_SUBTREE_NAME = 255;
+const SUBTREE_LABEL = 'subtree/v1\n\0';
+
+/**
+ * The bytes that an ML-DSA-44 key signs for a checkpoint: the tree from 0 to its size. They do not contain extension
+ * lines, so a checkpoint with such lines is refused.
+ *
+ * @param checkpoint the note text: origin, size and root
+ * @throws LogError `note_invalid` for a text that is not of three lines, and for names over 255 bytes
+ */
+export function mlDsaMessage(name: string, checkpoint: string, time_s: number): Uint8Array {
+  const [origin = '', decimal = '', root = '', end, ...rest] = checkpoint.split('\n');
+  const size = parseDecimal(decimal);
+  if (end !== '' || rest.length > 0 || size === null) {
+    throw invalid('an ML-DSA-44 cosignature is of a checkpoint with exactly three lines');
+  }
+  const names = [utf8(name), utf8(origin)];
+  if (names.some(({ length }) => length < 1 || length > MAX_SUBTREE_NAME)) {
+    throw invalid('a name is over 255 bytes, the limit of ML-DSA-44 cosignatures');
+  }
+  const [cosigner, of] = names.map((bytes) => concat(u8(bytes.length), bytes)) as [
+    Uint8Array,
+    Uint8Array,
+  ];
+  const label = utf8(SUBTREE_LABEL);
+  return concat(label, cosigner, u64(time_s), of, u64(0), u64(size), fromBase64(root, 32));
+}
+
+/** The time of an ML-DSA-44 cosignature in seconds, 0 for one without a time; null if it is not valid. */
+export function verifyMlDsaCosignature(
+  { name, publicKey }: Pick<Verifier, 'name' | 'publicKey'>,
+  checkpoint: string,
+  cosignature: Uint8Array,
+): number | null {
+  if (cosignature.length !== TIME_BYTES + ML_DSA_SIGNATURE_BYTES) return null;
+  try {
+    const time_s = readU64(cosignature, 0);
+    const message = mlDsaMessage(name, checkpoint, time_s);
+    return verifyMlDsa(publicKey, message, cosignature.subarray(TIME_BYTES)) ? time_s : null;
+  } catch {
+    return null; // a time over 2^53 − 1 seconds, or a text that no such key signs
+  }
+}
+
+/** The signature line of an ML-DSA-44 key: of a witness, or of a log with the time 0. */
+export function mlDsaLine(
+  suite: Suite,
+  name: string,
+  publicKey: Uint8Array,
+  time_s: number,
+  signature: Uint8Array,
+): string {
+  const { key_id } = makeVerifier(suite, name, ML_DSA_KEY, publicKey);
+  return signatureLine(name, key_id, concat(u64(time_s), signature));
+}
+
 // Verifier keys `<name>+<8 hex key id>+<base64(type ‖ public key)>`. C2SP signed-note.
 
-/** The type byte of a key: 1 signs the note text with Ed25519; 4 makes cosignatures with a time (cosignature/v1). */
-export type KeyType = 1 | 4;
+/**
+ * The type byte of a key: 1 signs the note text with Ed25519; 4 makes cosignatures with a time (cosignature/v1); 6 makes
+ * ML-DSA-44 cosignatures, also those of a log under its own checkpoints.
+ */
+export type KeyType = 1 | 4 | 6;
 
 /** The type of a log's checkpoint key. */
 export const LOG_KEY = 1;
-/** The type of the key of a witness or monitor. */
+/** The type of the Ed25519 key of a witness or monitor. */
 export const COSIGNER_KEY = 4;
+/** The type of an ML-DSA-44 key. */
+export const ML_DSA_KEY = 6;
 
 /** A parsed verifier key. A signature line is by this key if it has its name and key id. */
 export interface Verifier {
@@ -260,11 +330,12 @@ export interface Verifier {
   /** First four bytes, big-endian, of SHA-256(name ‖ LF ‖ type ‖ public key). */
   readonly key_id: number;
   readonly type: KeyType;
-  /** 32 bytes. */
+  /** 32 bytes, or 1,312 of type 6. */
   readonly publicKey: Uint8Array;
 }
 
-const MAX_VKEY_LENGTH = 1024;
+/** Fits a key of type 6, whose base64 has 1,752 characters, with a name of 255 bytes. */
+const MAX_VKEY_LENGTH = 2560;
 // A note must not contain U+0000 to U+001F except newlines, and lone surrogates have no UTF-8.
 const NOT_IN_NAMES = /[^ -\u{10ffff}]|[\p{White_Space}\p{Surrogate}+]/u;
 
@@ -278,7 +349,7 @@ export function keyId(suite: Suite, name: string, type: KeyType, publicKey: Uint
   return readU32(suite.sha256(concat(utf8(`${name}\n`), Uint8Array.of(type), publicKey)));
 }
 
-/** Makes a verifier from its parts; throws `key_invalid` for a bad name or a key that does not have 32 bytes. */
+/** Makes a verifier from its parts; throws `key_invalid` for a bad name or a key of another length. */
 export function makeVerifier(
   suite: Suite,
   name: string,
@@ -286,8 +357,10 @@ export function makeVerifier(
   publicKey: Uint8Array,
 ): Verifier {
   if (!isKeyName(name)) throw new LogError('key_invalid', 'key name is empty or has a space or +');
-  if (publicKey.length !== 32) {
-    throw new LogError('key_invalid', `public key is ${String(publicKey.length)} bytes, not 32`);
+  const length = type === ML_DSA_KEY ? ML_DSA_KEY_BYTES : 32;
+  if (publicKey.length !== length) {
+    const has = `public key is ${String(publicKey.length)} bytes, not ${String(length)}`;
+    throw new LogError('key_invalid', has);
   }
   return { name, key_id: keyId(suite, name, type, publicKey), type, publicKey };
 }
@@ -304,7 +377,7 @@ export function formatVkey(
 }
 
 /**
- * Parses a verifier key of type 1 or 4.
+ * Parses a verifier key of type 1, 4 or 6.
  *
  * @throws LogError `key_invalid`, also if the key id does not match the name and the key
  */
@@ -318,8 +391,8 @@ export function parseVkey(suite: Suite, text: string): Verifier {
   if (first < 0 || second < 0) throw new LogError('key_invalid', 'vkey does not have three parts');
   const key = decodeKey(text.slice(second + 1));
   const [type] = key;
-  if (type !== LOG_KEY && type !== COSIGNER_KEY) {
-    throw new LogError('key_invalid', `vkey has type ${String(type)}, known are 1 and 4`);
+  if (type !== LOG_KEY && type !== COSIGNER_KEY && type !== ML_DSA_KEY) {
+    throw new LogError('key_invalid', `vkey has type ${String(type)}, known are 1, 4 and 6`);
   }
   const verifier = makeVerifier(suite, text.slice(0, first), type, key.slice(1));
   if (text.slice(first + 1, second) !== formatKeyId(verifier.key_id)) {

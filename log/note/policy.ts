@@ -5,7 +5,7 @@ import { equal, parseDecimal } from '../encoding/bytes.ts';
 import { isLogError, LogError } from '../errors.ts';
 import type { Suite } from '../crypto/suite.ts';
 import { isMapCosigner } from './checkpoint.ts';
-import { COSIGNER_KEY, LOG_KEY, parseVkey } from './note.ts';
+import { COSIGNER_KEY, LOG_KEY, ML_DSA_KEY, parseVkey } from './note.ts';
 import type { KeyType, Verifier } from './note.ts';
 
 const MAX_POLICY_LENGTH = 262_144;
@@ -77,7 +77,7 @@ class PolicyParser {
 
   #log([vkey, url, ...rest]: readonly string[]): void {
     if (vkey === undefined || rest.length > 0) throw invalid('log takes a vkey and a url');
-    const verifier = this.#newKey(vkey, LOG_KEY, this.#logs);
+    const verifier = this.#newKey(vkey, [LOG_KEY], this.#logs);
     this.#logs.push({ name: verifier.name, verifier, ...(url === undefined ? {} : { url }) });
   }
 
@@ -85,7 +85,7 @@ class PolicyParser {
     if (name === undefined || vkey === undefined || rest.length > 0) {
       throw invalid('witness takes a name, a vkey and a url');
     }
-    const verifier = this.#newKey(vkey, COSIGNER_KEY, this.#witnesses);
+    const verifier = this.#newKey(vkey, [COSIGNER_KEY, ML_DSA_KEY], this.#witnesses);
     const witness = { name, verifier, ...(url === undefined ? {} : { url }) };
     this.#define(name, { witness });
     this.#witnesses.push(witness);
@@ -132,9 +132,9 @@ class PolicyParser {
     this.#named.set(name, quorum);
   }
 
-  #newKey(vkey: string, type: KeyType, others: readonly PolicyKey[]): Verifier {
+  #newKey(vkey: string, types: readonly KeyType[], others: readonly PolicyKey[]): Verifier {
     const verifier = parseVkey(this.#suite, vkey);
-    if (verifier.type !== type) throw invalid(`vkey is not of type ${String(type)}`);
+    if (!types.includes(verifier.type)) throw invalid(`vkey is not of type ${types.join(' or ')}`);
     if (others.length >= MAX_NAMES) throw invalid(`policy has over ${String(MAX_NAMES)} of these`);
     const { publicKey } = verifier;
     const all = [...this.#logs, ...this.#witnesses];

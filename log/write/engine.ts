@@ -17,6 +17,7 @@ import { lastVisible, newestNote, noteText, ownNote } from './last-note.ts';
 import type { FoldHost } from '../map/fold.ts';
 import { consistencyPath, rootAt } from '../merkle/prove.ts';
 import { parseCheckpoint } from '../note/checkpoint.ts';
+import { formatVkey, ML_DSA_KEY } from '../note/note.ts';
 import { Publisher, type Offer, type PublisherOptions, type Visible } from './publisher.ts';
 import { readOnlyOf, verifierKeyOf, type ReadOnly } from './read-only.ts';
 import { checkPredecessor } from '../rules/life.ts';
@@ -65,6 +66,7 @@ export interface EngineOptions {
   /** Opens the database. Tests pass one that fails on purpose. */
   readonly store?: (folder: string) => Promise<Store>;
   readonly cosign?: PublisherOptions['cosign'];
+  readonly ml_dsa?: PublisherOptions['ml_dsa'];
   /**
    * Asked at each start of a log that has published, before anything is appended: by how many milliseconds the wall
    * clock is ahead of an independent one; null when that is unknown. `last_ms` is the time of the last entry.
@@ -80,6 +82,8 @@ export interface Engine {
   readonly core: Core;
   readonly keyring: Keyring;
   readonly vkey: string;
+  /** Verifier key of its ML-DSA-44 key; null unless it signs with one. */
+  readonly vkey_ml_dsa: string | null;
   /** Why the log is read-only; null when it takes entries. */
   readonly read_only: ReadOnly | null;
   readonly sequencer: Sequencer;
@@ -186,6 +190,7 @@ async function startOn(store: Store, options: EngineOptions): Promise<Engine> {
       held,
       signed: newestNote(remembered, visible),
       ...(options.cosign === undefined ? {} : { cosign: options.cosign }),
+      ...(options.ml_dsa === undefined ? {} : { ml_dsa: options.ml_dsa }),
       onVisible: (next, before) => {
         engine.folded = { version: next.version, keys: next.keys };
         options.onVisible?.(next, before);
@@ -204,6 +209,10 @@ async function startOn(store: Store, options: EngineOptions): Promise<Engine> {
     core,
     keyring,
     vkey,
+    vkey_ml_dsa:
+      options.ml_dsa === undefined || read_only !== null
+        ? null
+        : formatVkey(native, origin, ML_DSA_KEY, keyring.mlDsa().publicKey),
     read_only,
     sequencer,
     publisher,

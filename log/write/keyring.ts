@@ -11,6 +11,7 @@ import {
   Signer,
   writeKeyFile,
 } from '../crypto/keys.ts';
+import { mlDsaPublicKey } from '../crypto/ml-dsa.ts';
 import type { SignPool } from '../crypto/sign-pool.ts';
 import { makeFolder } from '../store/durable-file.ts';
 import { LogError } from '../errors.ts';
@@ -118,6 +119,16 @@ export class Keyring {
       );
     }
     return this.#checkpoint;
+  }
+
+  /**
+   * The seed and public key of the log's ML-DSA-44 key. It follows from the checkpoint key, so it is lost, restored and
+   * replaced together with that key. Ed25519 hashes its seed, so whoever computes the Ed25519 scalar from the public
+   * key, as a quantum computer could, does not have the seed that this key follows from.
+   */
+  mlDsa(): { readonly seed: Uint8Array; readonly publicKey: Uint8Array } {
+    const seed = this.checkpoint().derive('actlog checkpoint key ML-DSA-44 v1');
+    return { seed, publicKey: mlDsaPublicKey(seed) };
   }
 
   #addReceipt(signer: Signer, key: ReturnType<typeof generateKey>): void {

@@ -7,7 +7,10 @@ import { toBase64 } from '../encoding/bytes.ts';
 import type { Keyring } from './keyring.ts';
 import { isLogError } from '../errors.ts';
 import { consistencyPath, rootAt } from '../merkle/prove.ts';
-import { signCheckpoint } from '../note/checkpoint.ts';
+import { formatCheckpoint, signCheckpoint } from '../note/checkpoint.ts';
+import type { Checkpoint } from '../note/checkpoint.ts';
+import type { NotePool } from '../note/note-pool.ts';
+import { mlDsaLine, mlDsaMessage } from '../note/note.ts';
 import type { Sequencer } from './sequencer.ts';
 import { noteKey } from '../store/layout.ts';
 import type { Register } from '../store/register.ts';
@@ -68,6 +71,8 @@ export interface PublisherOptions {
   /** The newest note that may have left the process before this start. */
   readonly signed: string | null;
   readonly cosign?: Cosign;
+  /** Signs checkpoints with ML-DSA-44 as well. */
+  readonly ml_dsa?: Pick<NotePool, 'sign'>;
   /** Called after each published checkpoint, with the previous one. */
   readonly onVisible: (visible: Visible, before: Visible) => void;
   readonly onFailure: (error: unknown) => void;
@@ -97,6 +102,7 @@ export class Publisher {
   #acknowledged = { size: 0, root: '' };
   readonly #acknowledgeTimer: NodeJS.Timeout | null;
   #held: Remembered;
+  #mlDsa: ReturnType<Keyring['mlDsa']> | null = null;
   #turn: Promise<unknown> = Promise.resolve();
   #stopped: boolean;
 
@@ -247,12 +253,26 @@ export class Publisher {
     if (this.#offered !== null) core.fold.release(this.#offered.version);
     const size = index + 1;
     const root = rootAt(core.tiles, native, size);
-    const note = signCheckpoint(native, this.#keyring.checkpoint(), { origin, size, root });
+    const note =
+      signCheckpoint(native, this.#keyring.checkpoint(), { origin, size, root }) +
+      (await this.#mlDsaLine({ origin, size, root }));
     // 2. The note is in the register. After a crash here, the next start finds it there and publishes it.
     this.#signed = note;
     await this.#remember(size, root);
     this.#offered = { size, root, note, map_head_ms: issued_at_ms, version, keys };
     return this.#offered;
+  }
+
+  /** The second signature line of a checkpoint; empty unless the log signs with ML-DSA-44 as well. */
+  async #mlDsaLine(checkpoint: Checkpoint): Promise<string> {
+    const { ml_dsa } = this.#options;
+    if (ml_dsa === undefined) return '';
+    this.#mlDsa ??= this.#keyring.mlDsa();
+    const { seed, publicKey } = this.#mlDsa;
+    const { origin } = checkpoint;
+    // Time 0: the key of a log states no time (C2SP tlog-cosignature).
+    const message = mlDsaMessage(origin, formatCheckpoint(checkpoint), 0);
+    return mlDsaLine(native, origin, publicKey, 0, await ml_dsa.sign(seed, message));
   }
 
   /** Appends a map head, except to a closed log whose last map head was written before a crash. */

@@ -38,6 +38,16 @@ describe('witness: serving', () => {
     assert.equal((await fetch(url, { method: 'HEAD' })).status, 200);
   });
 
+  it('takes a note with 16 signatures of 5 kB', async () => {
+    const line = (i: number): string => {
+      const bytes = Buffer.concat([Buffer.from([1, 2, 3, i]), Buffer.alloc(5000, i)]);
+      return `\u2014 other.example/${String(i)} ${bytes.toString('base64')}\n`;
+    };
+    const others = Array.from({ length: 15 }, (_, i) => line(i)).join('');
+    const [status] = await served.answer(tree.request(5) + others);
+    assert.equal(status, 200);
+  });
+
   it('has nothing else', async () => {
     const get = await fetch(`${served.url}/add-checkpoint`);
     assert.equal(get.status, 405);
@@ -45,8 +55,8 @@ describe('witness: serving', () => {
     assert.equal((await fetch(served.url)).status, 404);
   });
 
-  it('cuts off a body over 16 KiB: 413', async () => {
-    const response = await served.post('old 0\n'.padEnd(16 * 1024 + 1, 'x'));
+  it('cuts off a body over 128 KiB: 413', async () => {
+    const response = await served.post('old 0\n'.padEnd(128 * 1024 + 1, 'x'));
     assert.equal(response.status, 413);
     const status = await new Promise<number | undefined>((resolve, reject) => {
       const sent = request(`${served.url}/add-checkpoint`, { method: 'POST' }, (answer) => {
@@ -55,7 +65,7 @@ describe('witness: serving', () => {
       });
       sent.on('error', reject);
       // Chunked, and never ended.
-      sent.write('y'.repeat(20_000));
+      sent.write('y'.repeat(140_000));
     });
     assert.equal(status, 413);
   });

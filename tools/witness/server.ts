@@ -6,7 +6,8 @@ import getRawBody from 'raw-body';
 import type { Witness } from './witness.ts';
 
 /** What a request may hold (as deployed witnesses have it). */
-const MAX_BODY_BYTES = 16 * 1024;
+/** Fits a note with 16 signatures of 5 kB each, in base64 (C2SP signed-note), and a proof of 63 lines. */
+const MAX_BODY_BYTES = 128 * 1024;
 const MONITORED = /^\/([0-9a-f]{64})\/checkpoint$/;
 
 /** A listening server; `close` lets requests in flight finish. */

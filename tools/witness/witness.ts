@@ -19,6 +19,7 @@ import {
   EMPTY_ROOT,
   formatNote,
   LOG_KEY,
+  ML_DSA_KEY,
   openNote,
   parseAddCheckpoint,
   signatureLine,
@@ -200,7 +201,8 @@ function byOrigin(vkeys: readonly string[]): Map<string, readonly Verifier[]> {
 
 function logKey(vkey: string): Verifier {
   const key = parsedKey(vkey);
-  if (key.type !== LOG_KEY) throw new LogError('key_invalid', `${key.name} is no key of a log`);
+  if (key.type !== LOG_KEY && key.type !== ML_DSA_KEY)
+    throw new LogError('key_invalid', `${key.name} is no key of a log`);
   return key;
 }
 

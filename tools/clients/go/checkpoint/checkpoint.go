@@ -24,6 +24,7 @@ import (
 const (
 	LogKey      = 1
 	CosignerKey = 4
+	MLDSAKey    = 6
 )
 
 // A Key is a verifier key of a log or of a cosigner.
@@ -48,8 +49,11 @@ func ParseKey(vkey string) (*Key, error) {
 	if err != nil || len(raw) == 0 {
 		return nil, errors.New("vkey does not end in base64")
 	}
+	if raw[0] == MLDSAKey {
+		return parseMLDSA(vkey, parts[0], raw)
+	}
 	if raw[0] != LogKey && raw[0] != CosignerKey {
-		return nil, fmt.Errorf("vkey has type %d, known are 1 and 4", raw[0])
+		return nil, fmt.Errorf("vkey has type %d, known are 1, 4 and 6", raw[0])
 	}
 	var verifier note.Verifier
 	if raw[0] == LogKey {
@@ -124,7 +128,8 @@ func Open(text string, origin string, logKey *Key, cosigners []*Key) (*Checkpoin
 			continue
 		}
 		seconds := binary.BigEndian.Uint64(signature)
-		if seconds == 0 || seconds > strict.MaxInteger {
+		// Time 0 says that there is none. Only ML-DSA-44 cosignatures may have it, and it does not count.
+		if (seconds == 0 && key.Type != MLDSAKey) || seconds > strict.MaxInteger {
 			return nil, fmt.Errorf("signature of %s is not valid", key.Name)
 		}
 		if _, seen := times[key]; !seen {
@@ -149,6 +154,9 @@ func Open(text string, origin string, logKey *Key, cosigners []*Key) (*Checkpoin
 		return nil, errors.New("checkpoint has no signature of its log")
 	}
 	for _, key := range order {
+		if times[key] == 0 {
+			continue
+		}
 		checkpoint.Cosignatures = append(checkpoint.Cosignatures, Cosignature{key, times[key]})
 	}
 	return checkpoint, nil

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -88,7 +89,7 @@ func (p *parser) line(keyword string, items []string) error {
 		if len(items) < 2 || len(items) > 3 {
 			return errors.New("witness takes a name, a vkey and a url")
 		}
-		key, err := p.key(items[1], checkpoint.CosignerKey)
+		key, err := p.key(items[1], checkpoint.CosignerKey, checkpoint.MLDSAKey)
 		p.policy.Witnesses = append(p.policy.Witnesses, key)
 		if err != nil {
 			return err
@@ -168,13 +169,13 @@ func (p *parser) define(name string, g *group) error {
 
 // key reads a verifier key that the policy does not have yet: a cosignature does not name its cosigner, so one key
 // under two names would count twice.
-func (p *parser) key(vkey string, kind byte) (*checkpoint.Key, error) {
+func (p *parser) key(vkey string, kinds ...byte) (*checkpoint.Key, error) {
 	key, err := checkpoint.ParseKey(vkey)
 	if err != nil {
 		return nil, err
 	}
-	if key.Type != kind {
-		return nil, fmt.Errorf("vkey is not of type %d", kind)
+	if !slices.Contains(kinds, key.Type) {
+		return nil, fmt.Errorf("vkey is not of type %d", kinds[0])
 	}
 	all := append(append([]*checkpoint.Key(nil), p.policy.Logs...), p.policy.Witnesses...)
 	if len(all) >= 2*maxNames {

@@ -132,8 +132,8 @@ def kit_change(older: Mapping[str, Json], newer: Mapping[str, Json]) -> str | No
             if key.status == "revoked" and now.status != "revoked":
                 return "it takes back a revocation"
     present = _purpose_keys(newer)
-    for key, name in _purpose_keys(older).items():
-        if key not in present:
+    for identity, name in _purpose_keys(older).items():
+        if identity not in present:
             return f"it has no such {name}"
     return None
 

@@ -10,6 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PublicKey
+
 from .ed25519 import verify
 from .encoding import MAX_INTEGER, Refused, from_base64, utf8, utf16_length
 from .tree import EMPTY_ROOT
@@ -18,8 +21,13 @@ from .tree import EMPTY_ROOT
 LOG_KEY = 1
 #: Type of a witness's or monitor's key: a timestamped Ed25519 cosignature.
 COSIGNER_KEY = 4
+#: Type of an ML-DSA-44 key of a witness or monitor, or of a log's second signature.
+ML_DSA_KEY = 6
 
-_MAX_VKEY = 1024
+_ML_DSA_KEY_BYTES = 1312
+_ML_DSA_SIGNATURE_BYTES = 2420
+_MAX_SUBTREE_NAME = 255
+_MAX_VKEY = 2560
 _MAX_NOTE_BYTES = 1_000_000
 _MAX_SIGNATURES = 100
 _MAX_PROOF_PATH = 63
@@ -55,7 +63,7 @@ class VerifierKey:
 
 
 def parse_vkey(text: str) -> VerifierKey:
-    """Reads ``<name>+<key id>+<base64(type, public key)>`` of type 1 or 4."""
+    """Reads ``<name>+<key id>+<base64(type, public key)>`` of type 1, 4 or 6."""
     if utf16_length(text) > _MAX_VKEY:
         raise Refused(f"vkey is over {_MAX_VKEY} characters")
     parts = text.split("+", 2)  # base64 may have plus signs of its own
@@ -67,12 +75,13 @@ def parse_vkey(text: str) -> VerifierKey:
     except Refused:
         raise Refused("vkey does not end in base64") from None
     kind = data[0] if data else None
-    if kind not in (LOG_KEY, COSIGNER_KEY):
-        raise Refused(f"vkey has type {'undefined' if kind is None else kind}, known are 1 and 4")
+    if kind not in (LOG_KEY, COSIGNER_KEY, ML_DSA_KEY):
+        raise Refused(f"vkey has type {'undefined' if kind is None else kind}, known are 1, 4 and 6")
     if not is_key_name(name):
         raise Refused("key name is empty or has a space or +")
-    if len(data) != 33:
-        raise Refused(f"public key is {len(data) - 1} bytes, not 32")
+    length = _ML_DSA_KEY_BYTES if kind == ML_DSA_KEY else 32
+    if len(data) - 1 != length:
+        raise Refused(f"public key is {len(data) - 1} bytes, not {length}")
     expected = sha256(utf8(f"{name}\n") + data).digest()[:4]
     if key_id != expected.hex():
         raise Refused("vkey has the key id of another name or key")
@@ -159,7 +168,11 @@ def open_note(note: str, keys: Sequence[VerifierKey]) -> tuple[str, list[Verifie
 
 
 def _verify_line(key: VerifierKey, text: str, signature: bytes) -> VerifiedSignature:
-    if key.type == COSIGNER_KEY:
+    if key.type == ML_DSA_KEY:
+        time_s = verify_ml_dsa(key, text, signature)
+        if time_s is not None:
+            return VerifiedSignature(key, time_s)
+    elif key.type == COSIGNER_KEY:
         time_s = verify_cosignature(key.public_key, text, signature)
         if time_s is not None:
             return VerifiedSignature(key, time_s)
@@ -177,6 +190,30 @@ def verify_cosignature(public_key: bytes, checkpoint: str, cosignature: bytes) -
         return None
     message = utf8(f"cosignature/v1\ntime {time_s}\n{checkpoint}")
     return time_s if verify(public_key, message, cosignature[8:]) else None
+
+
+def verify_ml_dsa(key: VerifierKey, checkpoint: str, cosignature: bytes) -> int | None:
+    """The time of a good ML-DSA-44 cosignature, ``u64 time`` and 2420 bytes; 0 for one without; None for a bad one."""
+    if len(cosignature) != 8 + _ML_DSA_SIGNATURE_BYTES:
+        return None
+    time_s = int.from_bytes(cosignature[:8], "big")
+    if time_s > MAX_INTEGER:
+        return None
+    try:
+        origin, tree = parse_checkpoint(checkpoint)
+    except Refused:
+        return None
+    names = (utf8(key.name), utf8(origin))
+    if any(len(name) > _MAX_SUBTREE_NAME for name in names):
+        return None
+    cosigner, of = (bytes([len(name)]) + name for name in names)
+    span = (0).to_bytes(8, "big") + tree.size.to_bytes(8, "big")
+    message = b"subtree/v1\n\0" + cosigner + cosignature[:8] + of + span + tree.root
+    try:
+        MLDSA44PublicKey.from_public_bytes(key.public_key).verify(cosignature[8:], message)
+    except (InvalidSignature, ValueError):
+        return None
+    return time_s
 
 
 # Checkpoints
@@ -243,8 +280,8 @@ def open_checkpoint(note: str, *, origin: str, vkey: str, cosigners: Iterable[Ve
         raise Refused("vkey is not a log key with the name of the origin")
     keys = [log]
     for key in cosigners:
-        if key.type != COSIGNER_KEY:
-            raise Refused(f"{key.name} is not a cosigner key (type 4)")
+        if key.type not in (COSIGNER_KEY, ML_DSA_KEY):
+            raise Refused(f"{key.name} is not a cosigner key (type 4 or 6)")
         # A cosignature does not name its cosigner: a key under two names would count twice.
         if any(other.public_key == key.public_key for other in keys):
             raise Refused(f"the key of {key.name} has another name as well")
@@ -257,7 +294,8 @@ def open_checkpoint(note: str, *, origin: str, vkey: str, cosigners: Iterable[Ve
         raise Refused("checkpoint of size 0 does not have the root of the empty tree")
     if not any(one.key is log for one in verified):
         raise Refused("checkpoint has no signature of its log")
-    cosigned = (Cosigned(one.key.name, one.key.key_id, one.time_s) for one in verified if one.time_s is not None)
+    # Time 0 says that there is none; a witness must not answer with it.
+    cosigned = (Cosigned(one.key.name, one.key.key_id, one.time_s) for one in verified if one.time_s)
     return OpenedCheckpoint(origin, tree, tuple(cosigned))
 
 

@@ -16,6 +16,7 @@ from .encoding import JsonObject, Refused, from_base64url, utf16_length
 from .notes import (
     COSIGNER_KEY,
     LOG_KEY,
+    ML_DSA_KEY,
     Cosigned,
     OpenedCheckpoint,
     VerifierKey,
@@ -110,11 +111,11 @@ class _PolicyReader:
         if keyword == "log":
             if not 1 <= len(items) <= 2:
                 raise Refused("log takes a vkey and a url")
-            self.logs.append(self._key(items[0], LOG_KEY, self.logs))
+            self.logs.append(self._key(items[0], (LOG_KEY,), self.logs))
         elif keyword == "witness":
             if not 2 <= len(items) <= 3:
                 raise Refused("witness takes a name, a vkey and a url")
-            key = self._key(items[1], COSIGNER_KEY, self.witnesses)
+            key = self._key(items[1], (COSIGNER_KEY, ML_DSA_KEY), self.witnesses)
             self._define(items[0], Witness(key))
             self.witnesses.append(key)
         elif keyword == "group":
@@ -165,10 +166,10 @@ class _PolicyReader:
             raise Refused("a name is defined already")
         self.named[name] = quorum
 
-    def _key(self, vkey: str, kind: int, others: Sequence[VerifierKey]) -> VerifierKey:
+    def _key(self, vkey: str, kinds: Sequence[int], others: Sequence[VerifierKey]) -> VerifierKey:
         key = parse_vkey(vkey)
-        if key.type != kind:
-            raise Refused(f"vkey is not of type {kind}")
+        if key.type not in kinds:
+            raise Refused(f"vkey is not of type {' or '.join(map(str, kinds))}")
         if len(others) >= _MAX_NAMES:
             raise Refused(f"policy has over {_MAX_NAMES} of these")
         if any(other.public_key == key.public_key for other in (*self.logs, *self.witnesses)):

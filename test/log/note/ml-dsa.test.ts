@@ -1,0 +1,79 @@
+// ML-DSA-44 keys, cosignatures and log signatures, by the vectors that the verifiers in Go and Python read too.
+// C2SP tlog-cosignature, type 06; FIPS 204.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { native } from '../../../log/crypto/native.ts';
+import { openCheckpoint } from '../../../log/note/checkpoint.ts';
+import { mlDsaMessage, openNote, parseVkey, splitNote } from '../../../log/note/note.ts';
+import { NotePool } from '../../../log/note/note-pool.ts';
+import { countQuorum, parsePolicy } from '../../../log/note/policy.ts';
+
+interface Vectors {
+  readonly torchwood: { readonly vkey: string; readonly note: string };
+  readonly checkpoint: Readonly<
+    Record<
+      'origin' | 'log' | 'log_ml_dsa' | 'witness' | 'witness_ml_dsa' | 'note' | 'policy',
+      string
+    >
+  > & { readonly times: readonly number[] };
+}
+
+const { torchwood, checkpoint } = JSON.parse(
+  readFileSync(new URL('../../vectors/ml-dsa.json', import.meta.url), 'utf8'),
+) as Vectors;
+const keys = {
+  origin: checkpoint.origin,
+  vkey: checkpoint.log,
+  cosigners: [checkpoint.witness, checkpoint.witness_ml_dsa, checkpoint.log_ml_dsa],
+};
+
+/** The note with one character of the base64 of a line replaced. */
+function broken(note: string, line: number): string {
+  const lines = note.split('\n');
+  const at = lines.length - 2 - line;
+  const text = lines[at] ?? '';
+  const other = text.at(-8) === 'A' ? 'B' : 'A';
+  lines[at] = `${text.slice(0, -8)}${other}${text.slice(-7)}`;
+  return lines.join('\n');
+}
+
+describe('ML-DSA-44 signatures of checkpoints', () => {
+  it('are those of torchwood', () => {
+    const verifier = parseVkey(native, torchwood.vkey);
+    const { verified } = openNote(native, torchwood.note, [verifier]);
+    assert.equal(verified[0]?.time_s, 0);
+    const { text } = splitNote(torchwood.note);
+    assert.throws(() => openNote(native, broken(torchwood.note, 0), [verifier]), /not valid/);
+    assert.throws(() => mlDsaMessage(verifier.name, `${text}extension\n`, 0), /three lines/);
+    assert.throws(() => mlDsaMessage('n'.repeat(256), text, 0), /255/);
+  });
+
+  it('count beside Ed25519, and not where they have no time', () => {
+    const { cosignatures } = openCheckpoint(native, checkpoint.note, keys);
+    assert.deepEqual(
+      cosignatures.map(({ time_s }) => time_s),
+      checkpoint.times,
+    );
+    const policy = parsePolicy(native, checkpoint.policy);
+    assert.ok(countQuorum(policy, cosignatures.slice(1)));
+    assert.ok(!countQuorum(policy, []));
+  });
+
+  it('that are not valid refuse the note', () => {
+    for (const line of [0, 2]) {
+      assert.throws(() => openCheckpoint(native, broken(checkpoint.note, line), keys), /not valid/);
+    }
+  });
+
+  it('are verified in a thread', async () => {
+    const pool = new NotePool({ threads: true });
+    try {
+      const parsed = keys.cosigners.map((vkey) => parseVkey(native, vkey));
+      const found = await pool.cosignatures(checkpoint.note, { ...keys, cosigners: parsed });
+      assert.equal(found.length, 2);
+    } finally {
+      await pool.close();
+    }
+  });
+});
