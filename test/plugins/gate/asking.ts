@@ -1,8 +1,8 @@
 // A running gateway with a policy, and the acts that the gate's tests ask about.
 
 import type { Kind, Log } from '../../../log/index.ts';
-import type { AnyPlugin } from '../../../plugins/contract/index.ts';
-import { run } from '../../gateway/running.ts';
+import type { AnyPlugin, Json } from '../../../plugins/contract/index.ts';
+import { ok, run } from '../../gateway/running.ts';
 import type { Answer, Running } from '../../gateway/running.ts';
 import type { ContractOptions } from '../../../tools/plugin-test/index.ts';
 import { replayed } from '../astl/surfaces.ts';
@@ -99,14 +99,23 @@ export async function serveGate(
 
 /** For the contract suite: what its examples cannot say, by path. */
 export const GATE_BODIES: NonNullable<ContractOptions['bodies']> = {
-  async [`${GATE}/permits/use`](running) {
-    const { sandbox: key } = running;
-    await running.post(`${GATE}/policy`, POLICY, { key });
-    const { json } = await running.post(GATE, PAY, { key });
-    return {
-      ...json.preimage,
-      receipt: json.decision_entry_id,
-      use_secret: json.permit.use_secret,
-    };
+  [`${GATE}/permits/use`]: (running) => permitted(running),
+  async [`${GATE}/permits/result`](running) {
+    const use = await permitted(running);
+    ok(await running.post(`${GATE}/permits/use`, use, { key: running.sandbox }));
+    const { receipt, use_secret } = use;
+    return { receipt, use_secret, status: 'completed', result_sha256: '00'.repeat(32) };
   },
 };
+
+/** Lets the gate permit an act in the sandbox; the request that uses the permit. */
+async function permitted(running: Running): Promise<Record<string, Json>> {
+  const { sandbox: key } = running;
+  await running.post(`${GATE}/policy`, POLICY, { key });
+  const { json } = await running.post(GATE, PAY, { key });
+  return {
+    ...json.preimage,
+    receipt: json.decision_entry_id,
+    use_secret: json.permit.use_secret,
+  };
+}
