@@ -3,6 +3,7 @@
 import { pino } from 'pino';
 import type { Logger } from 'pino';
 import { readConfig } from './config.ts';
+import { pluginIn } from './host/external-plugins.ts';
 import type { Config } from './config.ts';
 import { startServer } from './server.ts';
 import type { RunningServer } from './server.ts';
@@ -28,12 +29,24 @@ export function openLogger(
   );
 }
 
+/**
+ * Reports promises that were rejected and that nothing waits for, and goes on: the mistake of one plugin does not end
+ * the service. The appends of the log do not depend on this, because each of them has its own caller.
+ */
+export function reportRejections(logger: Logger): void {
+  process.on('unhandledRejection', (err: unknown) => {
+    const plugin = err instanceof Error ? pluginIn(err.stack ?? '') : null;
+    logger.error({ err, plugin }, 'a promise was rejected, and no code handled it');
+  });
+}
+
 /** Serves until a signal; a second signal ends the process at once. Throws when it cannot start. */
 export async function serve(file?: string): Promise<RunningServer> {
   const sources = readConfig(process.env, file);
   const logger = openLogger(sources.config);
   // If the reader of these lines closes the pipe (`actlog serve | head`), the service continues.
   process.stdout.on('error', (err: Error) => logger.warn({ err }, 'standard output is closed'));
+  reportRejections(logger);
   const server = await startServer(sources, { logger });
   const { base_url } = server.gateway;
   for (const { kind, key } of server.first_keys) {
