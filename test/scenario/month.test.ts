@@ -188,6 +188,18 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
       ],
     });
     assert.equal(microSum(parties.map((one: Body) => one.net_usd)), 0n);
+
+    const at = `${String(running.clock.wall())}000000`;
+    const span = {
+      ...{ traceId: '5b8efff798038103d269b633813fc60c', spanId: '00000000000000a1' },
+      ...{ name: 'chat', startTimeUnixNano: at, endTimeUnixNano: at },
+      attributes: [{ key: 'gen_ai.operation.name', value: { stringValue: 'chat' } }],
+    };
+    const traces = {
+      resourceSpans: [{ resource: {}, scopeSpans: [{ scope: {}, spans: [span] }] }],
+    };
+    const { partialSuccess } = await done('/v1/traces?entity=beta', traces);
+    assert.equal(partialSuccess, undefined, 'no span of the agent is refused');
   });
 
   it('day 5: a violation of one insured blocks this one and no other', async () => {
