@@ -4,6 +4,7 @@
 import type { Json, Kind, Log, Register } from '../log/index.ts';
 import type { AnyEntryType, Reasons, Route, Sentence } from '../plugins/contract/index.ts';
 import type { Uploads } from './tiles/uploads.ts';
+import type { EventFeed } from './events.ts';
 import type { Ground } from './ground.ts';
 import type { Problems } from './http/problems.ts';
 import type { PluginKeys } from './host/plugin-keys.ts';
@@ -37,6 +38,8 @@ export interface Gateway extends Ground {
   readonly uploads: Uploads | null;
   /** The newest offline verification kit; makes one if there is none. */
   kit(): Promise<{ readonly bytes: Buffer; readonly etag: string }>;
+  /** The streams of /api/v1/events. */
+  readonly events: EventFeed;
   /** Finds entries by type, entity, outcome and rule. */
   readonly search: SearchIndex;
   /** The results of the scrub. */

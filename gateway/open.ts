@@ -29,6 +29,7 @@ import type { Config, ConfigSources } from './config.ts';
 import { parseNetwork } from './egress/address.ts';
 import { observeDisk, timedStore } from './disk.ts';
 import { openEgress } from './egress/egress.ts';
+import { EventFeed } from './events.ts';
 import type { Resolve } from './egress/egress.ts';
 import type { Gateway } from './gateway.ts';
 import { orderPlugins, setUpPlugins } from './host/host.ts';
@@ -267,6 +268,9 @@ async function open(
     plugins.flatMap(({ events = [] }) => events),
     keys,
   );
+  const sentence = sentencesOf(types);
+  const events = new EventFeed(Object.values(logs), sentence);
+  closers.push(() => Promise.resolve(events.close()));
   const gateway: Gateway = {
     config,
     register,
@@ -281,6 +285,7 @@ async function open(
     egress,
     webhooks,
     metrics,
+    events,
     search,
     scrub,
     tracing,
@@ -303,7 +308,7 @@ async function open(
     routes: () => routes,
     problems: new Problems(plugins.flatMap(({ errors = {} }) => Object.values(errors))),
     types,
-    sentence: sentencesOf(types),
+    sentence,
     reasons: reasonsOf(types),
   };
   const kits = new KitCache(gateway, statics.get('verify.js') ?? null);

@@ -14,7 +14,7 @@ import type { Json, JsonObject, Log } from '../log/index.ts';
 import { every } from './host/every.ts';
 
 /** What can be searched. */
-export const FACETS = ['type', 'entity', 'outcome', 'rule'] as const;
+export const FACETS = ['type', 'outcome', 'entity', 'tenant', 'rule'] as const;
 
 /** One of `FACETS`. */
 export type Facet = (typeof FACETS)[number];
@@ -73,10 +73,11 @@ export function rulesOf(statement: JsonObject): readonly string[] {
 }
 
 function valuesOf(statement: JsonObject): readonly (readonly [Facet, string])[] {
-  const { type, entity } = statement;
+  const { type, entity, tenant_ref } = statement;
   const outcome = outcomeOf(statement);
   const values: (readonly [Facet, string])[] = [['type', type as string]];
   if (typeof entity === 'string') values.push(['entity', entity]);
+  if (typeof tenant_ref === 'string') values.push(['tenant', tenant_ref]);
   if (outcome !== null) values.push(['outcome', outcome]);
   for (const rule of rulesOf(statement)) values.push(['rule', rule]);
   return values.filter(([, value]) => value.length <= MAX_VALUE && value.isWellFormed());

@@ -3,6 +3,7 @@
 import type {
   Command,
   Component,
+  ConsolePanel,
   FooterPartner,
   Job,
   JsonObject,
@@ -29,6 +30,7 @@ export interface Plugged {
   /** The first partner that a plugin knows by the slug; null if none does. */
   partner(slug: string): FooterPartner | null;
   readonly menu: readonly MenuItem[];
+  readonly console: readonly ConsolePanel[];
   readonly visitorRoutes: readonly VisitorRoute[];
   kitVectors(kind: Kind, index: number): Promise<readonly JsonObject[]>;
 }
@@ -66,6 +68,7 @@ export function joinSetups(setups: ReadonlyMap<string, Setup>): Plugged {
     },
     retention: all.flatMap(({ retention = [] }) => retention),
     menu: all.flatMap(({ menu = [] }) => menu),
+    console: all.flatMap(({ console: panels = [] }) => panels),
     visitorRoutes: all.flatMap(({ visitorRoutes = [] }) => visitorRoutes),
     partner(slug) {
       for (const setup of all) {

@@ -38,7 +38,7 @@ const FUNCTIONS: ReadonlyMap<number, readonly string[]> = new Map([
   [CONTRACT, ['setup', 'carry']],
 ]);
 /** What a setup may have: lists, functions, and objects with their functions. */
-const LISTS = ['routes', 'pages', 'commands', 'jobs', 'menu', 'visitorRoutes'] as const;
+const LISTS = ['routes', 'pages', 'commands', 'jobs', 'menu', 'console', 'visitorRoutes'] as const;
 const CALLED = ['status', 'partner', 'kitVectors'] as const;
 
 /** Throws `PluginError` for the first violation of the contract. */

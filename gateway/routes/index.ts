@@ -5,6 +5,7 @@ import type { EntryType, Route } from '../../plugins/contract/index.ts';
 import { SUCCESSION_TYPES } from '../carry.ts';
 import type { Gateway } from '../gateway.ts';
 import { erasureType } from '../tenants/erasure.ts';
+import { consoleRoutes } from './console.ts';
 import { cryptoRoutes } from './crypto.ts';
 import { KIT_TYPES } from './kit-document.ts';
 import { kitRoutes } from './kit.ts';
@@ -30,6 +31,7 @@ export function gatewayRoutes(gateway: Gateway): readonly Route[] {
     ...kitRoutes(gateway),
     ...platformRoutes(gateway),
     ...subscriptionRoutes(gateway),
+    ...consoleRoutes(gateway),
     ...pageRoutes(gateway),
     ...rootFileRoutes(gateway),
     ...staticRoutes(gateway),

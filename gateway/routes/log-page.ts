@@ -8,7 +8,7 @@ import type { ChainKey, Log } from '../../log/index.ts';
 import { ApiError, entryName, HTML, route, sendPage } from '../../plugins/contract/index.ts';
 import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
-import { FACETS, firstSince, outcomeOf, statementAt } from '../search.ts';
+import { firstSince, outcomeOf, statementAt } from '../search.ts';
 import type { Facet } from '../search.ts';
 import { checkpointsOf, curveOf } from './log-checkpoints.ts';
 import { findEntry } from './receipt-answer.ts';
@@ -16,6 +16,8 @@ import { integerText, kindName } from './schemas.ts';
 
 /** Entries of a page. */
 const PAGE = 25;
+/** What a list can be narrowed by. */
+const FACETS = ['type', 'entity', 'outcome', 'rule'] as const satisfies readonly Facet[];
 
 /** One line of the list. */
 interface Row {
@@ -138,7 +140,7 @@ function listed({ type, entity, outcome, rule, from, to }: Asked): Asked {
   return JSON.parse(JSON.stringify({ type, entity, outcome, rule, from, to })) as Asked;
 }
 
-function without(log: Log, asked: Asked, facet: Facet): string {
+function without(log: Log, asked: Asked, facet: string): string {
   const rest = Object.entries(listed(asked)).filter(([name]) => name !== facet);
   return addressOf(log, Object.fromEntries(rest));
 }

@@ -56,6 +56,8 @@ export class Tenants {
   /** Registrations by log and tenant: a promise while one is in progress, true when it is done. */
   readonly #registered = new Map<string, Promise<void> | true>();
   #visitors: Promise<TenantRecord> | null = null;
+  /** When each key was last accepted by this process. */
+  readonly #used = new Map<string, number>();
 
   private constructor(store: GatewayStore, now: () => number) {
     this.#store = store;
@@ -94,7 +96,15 @@ export class Tenants {
     const sha256 = keyHash(text);
     const record = this.#store.keys.get(sha256);
     if (record === undefined) return 'api_key_invalid';
-    return judge(record, sha256, this.#now()) ?? record;
+    const refused = judge(record, sha256, this.#now());
+    if (refused !== null) return refused;
+    this.#used.set(record.key_id, this.#now());
+    return record;
+  }
+
+  /** When a key was last accepted, in milliseconds; null if not since this process started. */
+  lastUse(key_id: string): number | null {
+    return this.#used.get(key_id) ?? null;
   }
 
   /** The caller of a key that was accepted. `log` is the log that takes the entries of its kind. */

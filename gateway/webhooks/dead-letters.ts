@@ -23,6 +23,8 @@ export interface DeadLetter {
   readonly attempts: number;
   readonly reason: string;
   readonly died_at_ms: number;
+  /** Of the entry; empty for an entry of the log itself. */
+  readonly tenant_ref: string;
 }
 
 /** The dead letters of all logs. */
@@ -71,6 +73,20 @@ export class DeadLetters {
     throw new AdminError(`there is no dead letter ${id}`);
   }
 
+  /** Puts those messages with an id back into the queue that are the caller's own. Returns their number. */
+  async replayOwn(id: string, kind: Kind, own: (letter: DeadLetter) => boolean): Promise<number> {
+    const entry_id = id.replace(/^msg_/, '');
+    let count = 0;
+    for (const log of this.#logs) {
+      const index = log.kind === kind ? log.indexOfEntry(entry_id) : null;
+      if (index === null) continue;
+      const letters = (await log.attachedRows(deadPrefix(index))).map(deadJob);
+      const chosen = letters.filter((letter) => own(letterOf(log, letter)));
+      if (chosen.length > 0) count += await this.#revive(log, chosen);
+    }
+    return count;
+  }
+
   /** Puts all dead letters back into the queue. Returns their number. */
   async replayAll(): Promise<number> {
     let count = 0;
@@ -116,6 +132,11 @@ export class DeadLetters {
   }
 }
 
+function tenantRef(log: Log, index: number): string {
+  const { tenant_ref } = JSON.parse(log.entry(index) ?? '{}') as { readonly tenant_ref?: string };
+  return tenant_ref ?? '';
+}
+
 function letterOf(
   log: Log,
   { index, target, type, attempts, reason, died_at_ms }: DeadJob,
@@ -128,5 +149,6 @@ function letterOf(
     attempts,
     reason,
     died_at_ms,
+    tenant_ref: tenantRef(log, index),
   };
 }

@@ -5,6 +5,7 @@
 // decision; enroll.ts, mandate-routes.ts, routes.ts and resolve.ts have the routes; verify.ts checks a bundle offline.
 
 import { definePlugin } from '../contract/index.ts';
+import type { ConsolePanel } from '../contract/index.ts';
 import { carried, carry, earlierCarried } from './carry.ts';
 import { enrollRoute } from './enroll.ts';
 import {
@@ -23,6 +24,23 @@ import { resolveRoute } from './resolve.ts';
 import { checkRoutes } from './routes.ts';
 import { mandateVerifier } from './verify.ts';
 
+/** The mandates of a carrier, or of an insured. */
+const MANDATES: ConsolePanel = {
+  id: 'mandates',
+  title: 'Mandates',
+  list: '/carrier/v1/insured',
+  empty: 'No mandate is known to this key.',
+  heading: 'slug',
+  receipt: 'mandate_id',
+  facts: [
+    { name: 'State', member: 'state' },
+    { name: 'Accepted', member: 'accepted' },
+    { name: 'Actions', member: 'actions' },
+    { name: 'Limit, USD', member: 'limit_usd' },
+    { name: 'Valid until', member: 'valid_until_ms' },
+  ],
+};
+
 /** The plugin `carrier`. */
 export default definePlugin({
   contract: 2,
@@ -39,5 +57,6 @@ export default definePlugin({
   carry,
   setup: (host) => ({
     routes: [enrollRoute(host), ...mandateRoutes(host), ...checkRoutes(host), resolveRoute(host)],
+    console: [MANDATES],
   }),
 });

@@ -2,6 +2,7 @@
 // gateway/API.md §10.2.
 
 import { definePlugin, layerRoutes } from '../contract/index.ts';
+import type { ConsolePanel } from '../contract/index.ts';
 import { clearApi, clearRoutes } from './routes.ts';
 import type { ClearApi } from './routes.ts';
 import { carried, carry } from './carry.ts';
@@ -13,6 +14,21 @@ export { feeCounted, monthRow, usd } from './entries.ts';
 export { MONTH, monthOf, monthWindow, tierOf } from './usage.ts';
 export { actOf, add, usageOf } from './usage.ts';
 export type { Act, Digits, Usage } from './usage.ts';
+
+/** What a tenant owes by month; /clear/dashboard has the details. */
+const BILLING: ConsolePanel = {
+  id: 'billing',
+  title: 'Billing',
+  list: '/api/v1/clear/usage/history',
+  empty: 'Nothing was metered yet.',
+  heading: 'month',
+  facts: [
+    { name: 'Governed acts', member: 'acts' },
+    { name: 'Tolls, USD', member: 'tolls_usd' },
+    { name: 'Fees, USD', member: 'fees_usd' },
+    { name: 'Due, USD', member: 'total_usd' },
+  ],
+};
 
 /** The plugin `clear`. */
 export default definePlugin<ClearApi>({
@@ -32,6 +48,7 @@ export default definePlugin<ClearApi>({
       pages: clearPages(host),
       pageFolder: new URL('./pages/', import.meta.url),
       menu: [{ path: '/clear/dashboard', name: 'Dashboard' }],
+      console: [BILLING],
       commands: [ceilingCommand],
     };
   },

@@ -120,6 +120,34 @@ export interface PageData extends Readonly<Record<string, unknown>> {
   readonly partner?: string | undefined;
 }
 
+/** A list of the plugin that /console shows to a tenant. The console asks for it with the tenant's key. */
+export interface ConsolePanel {
+  /** Unique among all panels. */
+  readonly id: string;
+  readonly title: string;
+  /** Path of a GET that answers with `data`, an array of objects. A key that may not call it does not see the panel. */
+  readonly list: string;
+  /** What the panel says if the list is empty. */
+  readonly empty: string;
+  /** The member of a row that is its heading; `a.b` is a member of a member. */
+  readonly heading: string;
+  /** The member that is the entry id of a receipt, which the row links to. */
+  readonly receipt?: string;
+  /** Further members to show. Those whose name ends in `_ms` are times. Absent members are left out. */
+  readonly facts: readonly { readonly name: string; readonly member: string }[];
+  /** What can be done with a row, as POST requests. `{member}` in the path is a member of the row. */
+  readonly actions?: readonly ConsoleAction[];
+}
+
+/** A button of a row. */
+export interface ConsoleAction {
+  readonly name: string;
+  readonly path: string;
+  readonly body: JsonObject;
+  /** A member of the body that the user must write, and the question for it. */
+  readonly ask?: { readonly member: string; readonly question: string };
+}
+
 /** A page in the menu of all pages. */
 export interface MenuItem {
   readonly path: string;
@@ -161,6 +189,8 @@ export interface Setup<T = unknown> {
    * bundles each `<name>.ts` in the folder of a built-in plugin as `<name>-page.js`.
    */
   readonly pageFolder?: URL;
+  /** Panels of the console of a tenant. */
+  readonly console?: readonly ConsolePanel[];
   /** Pages of the plugin that are in the menu. */
   readonly menu?: readonly MenuItem[];
   /** Routes of the service that visitors may call. */

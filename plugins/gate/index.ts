@@ -4,6 +4,7 @@
 import { Type } from 'typebox';
 import classify, { RESULT } from '../classify/index.ts';
 import { definePlugin } from '../contract/index.ts';
+import type { ConsolePanel } from '../contract/index.ts';
 import restraint from '../restraint/index.ts';
 import { actTimes, gateCatalog } from './asking.ts';
 import { carried, carry } from './carry.ts';
@@ -67,6 +68,32 @@ export interface GateApi {
   holdsBinds(held: BindHold): void;
 }
 
+const reasonFor = { member: 'reason', question: 'Why? The log commits to your words.' };
+const holdPath = '/api/v1/execute-gate/holds/{entry_id}';
+
+/** The held acts of a tenant, which an operator releases or refuses. */
+const HOLDS: ConsolePanel = {
+  id: 'holds',
+  title: 'Holds that wait for a human',
+  list: '/api/v1/execute-gate/holds',
+  empty: 'No act waits for a human.',
+  heading: 'disclosures.preimage.value.action_type',
+  receipt: 'entry_id',
+  facts: [
+    { name: 'Agent', member: 'disclosures.preimage.value.agent_id' },
+    { name: 'Entity', member: 'entity' },
+    { name: 'Surface', member: 'surface' },
+    { name: 'Amount', member: 'amount_atomic' },
+    { name: 'Currency', member: 'currency' },
+    { name: 'Reasons', member: 'reasons' },
+    { name: 'Held', member: 'issued_at_ms' },
+  ],
+  actions: [
+    { name: 'Release', path: holdPath, body: { action: 'release' }, ask: reasonFor },
+    { name: 'Refuse', path: holdPath, body: { action: 'refuse' }, ask: reasonFor },
+  ],
+};
+
 /** The plugin `gate`. */
 export default definePlugin<GateApi>({
   contract: 2,
@@ -114,6 +141,7 @@ export default definePlugin<GateApi>({
         ...resultRoutes(host),
       ],
       jobs: [expiryJob(host)],
+      console: [HOLDS],
       api: {
         permit: (question) => permitOf(host, question),
         givePermit: (order) => givePermit(host, asking, order),

@@ -8,7 +8,7 @@ import { run } from './running.ts';
 import type { Running } from './running.ts';
 
 /** Routes that act on the service: no key of a tenant may call them. */
-const SERVICE = ['GET /metrics', 'POST /api/v1/require-receipt/conformance'];
+const SERVICE = ['GET /api/v1/service', 'GET /metrics', 'POST /api/v1/require-receipt/conformance'];
 
 /** Routes that decide for a tenant. */
 const OPERATOR = [

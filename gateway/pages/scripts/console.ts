@@ -1,0 +1,328 @@
+// /console: lists of a tenant with what can be done about their rows, as panels that the page declares, and events as
+// they are logged. The key is kept in the sessionStorage of the tab and sent as a header only.
+
+import {
+  ask,
+  busy,
+  byId,
+  field,
+  isRefused,
+  make,
+  onSubmit,
+  say,
+} from '../../../plugins/contract/page.ts';
+import type { Json, JsonObject } from '../../../plugins/contract/page.ts';
+
+const STORED = 'actlog-key';
+/** Rows of a panel, and lines of the live list. */
+const ROWS = 20;
+const LIVE = 30;
+const RETRY_MS = 3000;
+/** A burst of events reloads the panels once. */
+const SETTLE_MS = 400;
+
+interface Action {
+  readonly name: string;
+  readonly path: string;
+  readonly body: JsonObject;
+  readonly ask?: { readonly member: string; readonly question: string };
+}
+interface Panel {
+  readonly id: string;
+  readonly list: string;
+  readonly empty: string;
+  readonly heading: string;
+  readonly receipt?: string;
+  readonly facts: readonly { readonly name: string; readonly member: string }[];
+  readonly actions?: readonly Action[];
+}
+
+const form = byId('enter', HTMLFormElement);
+const leave = byId('leave', HTMLButtonElement);
+const board = byId('board', HTMLDivElement);
+const live = byId('live', HTMLOListElement);
+const kept = (): string => sessionStorage.getItem(STORED) ?? '';
+const isSandbox = (): boolean => kept().startsWith('svc_sandbox_');
+
+const sections = [...document.querySelectorAll<HTMLElement>('[data-panel]')].map((section) => ({
+  section,
+  panel: JSON.parse(section.dataset['panel'] ?? '{}') as Panel,
+}));
+
+/** A member of a row, or of a member of it. */
+function memberOf(row: JsonObject, path: string): Json | undefined {
+  let value: Json | undefined = row;
+  for (const name of path.split('.')) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+    value = (value as JsonObject)[name];
+  }
+  return value;
+}
+
+function wordsOf(member: string, value: Json): string {
+  if (typeof value === 'number' && member.endsWith('_ms')) return new Date(value).toLocaleString();
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (typeof value === 'string') return value;
+  const words = Array.isArray(value) && value.every((one) => typeof one === 'string');
+  return words ? (value as readonly string[]).join(', ') : JSON.stringify(value);
+}
+
+function rowOf(panel: Panel, row: JsonObject): HTMLElement {
+  const heading = memberOf(row, panel.heading);
+  const id = panel.receipt === undefined ? undefined : memberOf(row, panel.receipt);
+  const title = typeof heading === 'string' ? heading : typeof id === 'string' ? id : 'Entry';
+  const href = typeof id === 'string' ? `/r/${id}${isSandbox() ? '?log=sandbox' : ''}` : null;
+  const facts = panel.facts.flatMap(({ name, member }) => {
+    const value = memberOf(row, member);
+    if (value === undefined || value === null || value === '') return [];
+    return [make('dt', {}, name), make('dd', {}, wordsOf(member, value))];
+  });
+  const item = make(
+    'li',
+    {},
+    make('strong', {}, href === null ? title : make('a', { href }, title)),
+    make('dl', { class: 'facts' }, ...facts),
+  );
+  const { actions = [] } = panel;
+  if (actions.length > 0) {
+    const place = make('p', { class: 'actions' });
+    place.append(...actions.map((action) => buttonOf(panel, action, row, title, place)));
+    item.append(place);
+  }
+  return item;
+}
+
+function buttonOf(
+  panel: Panel,
+  action: Action,
+  row: JsonObject,
+  title: string,
+  place: HTMLElement,
+): HTMLElement {
+  const attributes = {
+    type: 'button',
+    class: 'quiet small',
+    'aria-label': `${action.name}: ${title}`,
+  };
+  const button = make('button', attributes, action.name) as HTMLButtonElement;
+  button.addEventListener('click', () => {
+    const { ask: question } = action;
+    if (question === undefined) void perform(panel, action, row, {}, button);
+    else place.replaceWith(questionOf(panel, action, row, question));
+  });
+  return button;
+}
+
+/** The form that asks for the member that an action needs; Cancel shows the row again. */
+function questionOf(
+  panel: Panel,
+  action: Action,
+  row: JsonObject,
+  { member, question }: { readonly member: string; readonly question: string },
+): HTMLElement {
+  const id = `ask-${panel.id}`;
+  const input = make('input', {
+    id,
+    type: 'text',
+    required: '',
+    autocomplete: 'off',
+  }) as HTMLInputElement;
+  const send = make('button', { type: 'submit' }, action.name) as HTMLButtonElement;
+  const cancel = make('button', { type: 'button', class: 'quiet' }, 'Cancel');
+  const asking = make(
+    'form',
+    {},
+    make('label', { for: id }, question),
+    input,
+    make('p', { class: 'actions' }, send, cancel),
+  );
+  asking.addEventListener('submit', (event) => {
+    event.preventDefault();
+    void perform(panel, action, row, { [member]: input.value }, send);
+  });
+  cancel.addEventListener('click', () => void load(panel));
+  setTimeout(() => input.focus());
+  return asking;
+}
+
+async function perform(
+  panel: Panel,
+  { name, path, body }: Action,
+  row: JsonObject,
+  more: JsonObject,
+  button: HTMLButtonElement,
+): Promise<void> {
+  const address = path.replace(/\{(\w+)\}/g, (_, member: string) => {
+    const value = memberOf(row, member);
+    return encodeURIComponent(typeof value === 'string' ? value : '');
+  });
+  await busy([button], async () => {
+    await ask(address, { key: kept(), body: { ...body, ...more } });
+    say(`${name}: done.`);
+    await load(panel);
+  });
+}
+
+/** Loads a panel. A key that may not see it does not get it. */
+async function load(panel: Panel): Promise<void> {
+  const found = sections.find((one) => one.panel.id === panel.id);
+  const rows = found?.section.querySelector('.rows');
+  if (found === undefined || rows === null || rows === undefined) return;
+  const tab = document.querySelector<HTMLElement>(`[data-tab="${CSS.escape(panel.id)}"]`);
+  const shown = (visible: boolean): void => {
+    found.section.hidden = !visible;
+    if (tab !== null) tab.hidden = !visible;
+  };
+  try {
+    const { data } = await ask<{ data: readonly JsonObject[] }>(panel.list, { key: kept() });
+    const items = data.slice(0, ROWS).map((row) => rowOf(panel, row));
+    const empty = make('li', { class: 'hint' }, panel.empty);
+    rows.replaceChildren(...(items.length === 0 ? [empty] : items));
+    const count = tab?.querySelector('[data-count]');
+    if (count) count.textContent = data.length === 0 ? '' : `(${String(data.length)})`;
+    shown(true);
+  } catch (error) {
+    if (!isRefused(error) || error.status !== 403) throw error;
+    shown(false);
+  }
+}
+
+/** Loads every panel whose form nobody is writing in. */
+async function loadAll(): Promise<void> {
+  const free = sections.filter(({ section }) => section.querySelector('form') === null);
+  await Promise.all(free.map(({ panel }) => load(panel)));
+}
+
+interface Service {
+  readonly logs: readonly JsonObject[];
+  readonly witnesses: readonly JsonObject[];
+  readonly components: readonly JsonObject[];
+  readonly failed_deliveries: number;
+  readonly event_streams: number;
+  readonly uptime_ms: number;
+}
+
+/** The operator's view, for a key of the role `service`. */
+async function loadService(): Promise<void> {
+  const state = await ask<Service>('/api/v1/service', { key: kept() });
+  const facts = (row: JsonObject): HTMLElement =>
+    make(
+      'dl',
+      { class: 'facts' },
+      ...Object.entries(row).flatMap(([name, value]) =>
+        value === null
+          ? []
+          : [make('dt', {}, name.replaceAll('_', ' ')), make('dd', {}, wordsOf(name, value))],
+      ),
+    );
+  const list = (title: string, rows: readonly JsonObject[], none: string): HTMLElement[] => [
+    make('h3', {}, title),
+    ...(rows.length === 0 ? [make('p', { class: 'hint' }, none)] : rows.map(facts)),
+  ];
+  const { failed_deliveries, event_streams, uptime_ms } = state;
+  const hours = Math.round(uptime_ms / 360_000) / 10;
+  byId('service-state', HTMLDivElement).replaceChildren(
+    ...list('Logs and checkpoints', state.logs, 'No log is served.'),
+    ...list('Witnesses', state.witnesses, 'This service has no witnesses.'),
+    ...list('Queues', [{ failed_deliveries, event_streams, uptime_hours: hours }], ''),
+    ...list('Parts', state.components, 'No part is known.'),
+  );
+}
+
+let stream: AbortController | null = null;
+let settle: ReturnType<typeof setTimeout> | undefined;
+
+const status = (words: string): void => {
+  byId('stream', HTMLParagraphElement).textContent = words;
+};
+
+/** Reads the events until the user leaves, and connects again after a failure. */
+async function follow(signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      const headers = { 'x-api-key': kept(), accept: 'text/event-stream' };
+      const answer = await fetch('/api/v1/events', { headers, signal, cache: 'no-store' });
+      if (!answer.ok || answer.body === null) throw new Error(String(answer.status));
+      status('Connected: new entries appear here by themselves.');
+      board.dataset['stream'] = 'open';
+      await readEvents(answer.body);
+    } catch {
+      // A stop of the service, a network that went away, or the user who left: the next round tells.
+    }
+    delete board.dataset['stream'];
+    if (signal.aborted) return;
+    status('Not connected; trying again.');
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
+}
+
+async function readEvents(body: ReadableStream<Uint8Array>): Promise<void> {
+  const reader = body
+    .pipeThrough(new TextDecoderStream() as never)
+    .getReader() as ReadableStreamDefaultReader<string>; // the DOM types of the two disagree about ArrayBuffer
+  let text = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const parts = (text + value).split('\n\n');
+    text = parts.pop() ?? '';
+    for (const part of parts) onEvent(part);
+  }
+}
+
+function onEvent(part: string): void {
+  const [, kind] = /^event: (\w+)$/m.exec(part) ?? [];
+  const [, data = '{}'] = /^data: (.*)$/m.exec(part) ?? [];
+  if (kind !== 'entry') return;
+  const { entry_id, sentence, issued_at_ms } = JSON.parse(data) as Record<string, string | number>;
+  const href = `/r/${String(entry_id)}${isSandbox() ? '?log=sandbox' : ''}`;
+  const time = new Date(Number(issued_at_ms)).toLocaleTimeString();
+  live.prepend(make('li', {}, make('a', { href }, time), make('span', {}, String(sentence))));
+  while (live.childElementCount > LIVE) live.lastElementChild?.remove();
+  clearTimeout(settle);
+  settle = setTimeout(() => void loadAll().catch(() => undefined), SETTLE_MS);
+}
+
+async function open(key: string): Promise<void> {
+  say('Asking …');
+  const { tenant_id, role } = await ask<{ tenant_id: string; role: string }>('/api/v1/me', { key });
+  sessionStorage.setItem(STORED, key);
+  form.reset();
+  await loadAll();
+  const operates = role === 'service';
+  for (const part of document.querySelectorAll<HTMLElement>('#service, [data-tab="service"]')) {
+    part.hidden = !operates;
+  }
+  if (operates) await loadService();
+  byId('sandbox', HTMLParagraphElement).hidden = !isSandbox();
+  leave.hidden = false;
+  board.hidden = false;
+  say(`Tenant ${tenant_id}, role ${role}, ${isSandbox() ? 'sandbox' : 'live log'}.`);
+  stream?.abort();
+  stream = new AbortController();
+  void follow(stream.signal);
+}
+
+function forget(words: string, style: 'hint' | 'bad-word' = 'hint'): void {
+  sessionStorage.removeItem(STORED);
+  stream?.abort();
+  leave.hidden = true;
+  board.hidden = true;
+  live.replaceChildren();
+  for (const { section } of sections) section.querySelector('.rows')?.replaceChildren();
+  byId('service-state', HTMLDivElement).replaceChildren();
+  say(words, style);
+}
+
+async function tried(key: string): Promise<void> {
+  try {
+    await open(key);
+  } catch (error) {
+    if (!isRefused(error)) throw error;
+    forget(error.message, 'bad-word');
+  }
+}
+
+onSubmit(form, () => tried(field(form, 'key')));
+leave.addEventListener('click', () => forget('The key is forgotten.'));
+if (kept() !== '') void tried(kept());
