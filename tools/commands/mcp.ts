@@ -1,4 +1,5 @@
-// `actlog mcp-proxy`: a proxy in front of a server of MCP that asks the gate before each call of a tool.
+// `actlog mcp`, the service as tools of MCP, and `actlog mcp-proxy`, which asks the gate before each call of a tool of
+// another server.
 
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -26,6 +27,7 @@ interface ProxyOptions extends ServiceOptions {
 
 /** Declares the commands. */
 export function addMcp(program: Command): void {
+  addServer(program);
   const toll = (JSON.parse(readFileSync(catalogUrl('tolls.json'), 'utf8')) as Tolls).tolls_usd;
   const [call, refused, beat] = [toll.execute_gate, toll.hold, toll.heartbeat].map((usd) =>
     usd.toFixed(2),
@@ -47,11 +49,7 @@ export function addMcp(program: Command): void {
       '--entity <name>',
       'entity whose surfaces the tools are (ACTLOG_ENTITY); required if the tenant has several',
     )
-    .option(
-      '--agent <id>',
-      'agent_id of the calls (ACTLOG_AGENT)',
-      process.env['ACTLOG_AGENT'] ?? 'mcp-proxy',
-    )
+    .option('--agent <id>', 'agent_id of the calls (ACTLOG_AGENT)', defaultAgent('mcp-proxy'))
     .option(
       '--session <id>',
       'session of the calls that belong to no trace; a new one unless given',
@@ -75,6 +73,59 @@ Without heartbeats an absence document says ABSENT of the log, and not that the 
     )
     .action(acting(EXIT.unknown, proxy));
 }
+
+interface McpOptions extends ServiceOptions {
+  readonly agent: string;
+  readonly http?: string;
+}
+
+function addServer(program: Command): void {
+  withService(
+    program
+      .command('mcp')
+      .summary('serve actlog as tools of MCP')
+      .description(
+        'A server of the Model Context Protocol (2025-11-25 and 2026-07-28) with the tools classify, ask_gate, use_permit, ' +
+          'prove_presence, prove_absence and verify_document. Answers of the service are verified by the pinned kit, ' +
+          'and receipts are structured content. The use secrets of permits stay in the server.',
+      ),
+  )
+    .option('--agent <id>', 'agent_id of acts that name none (ACTLOG_AGENT)', defaultAgent('mcp'))
+    .option(
+      '--http <port>',
+      'serve streamable HTTP on this port of 127.0.0.1, in place of standard streams',
+    )
+    .action(acting(EXIT.unknown, serve));
+}
+
+async function serve(options: McpOptions): Promise<number | undefined> {
+  const { loadSdk } = await import('../mcp/upstream.ts');
+  const { kit, client } = await serviceOf(options);
+  if (kit === undefined) {
+    throw new CommandError(
+      'ACTLOG_KIT or --kit is missing: keep the kit of the service, /export/offline-verify-kit.json, in a file',
+      EXIT.unknown,
+    );
+  }
+  const { serverFactory, serveHttp } = await loadSdk(() => import('../mcp/server.ts'));
+  const factory = serverFactory({ client: client(3), kit, agent_id: options.agent });
+  if (options.http === undefined) {
+    const { serveStdio } = await import('@modelcontextprotocol/server/stdio');
+    serveStdio(factory);
+    return undefined;
+  }
+  const port = Number(options.http);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
+    throw new CommandError('--http is a port, 0 to 65535', EXIT.unknown);
+  }
+  const http = await serveHttp(factory, port);
+  const address = http.address();
+  const bound = typeof address === 'object' && address !== null ? address.port : port;
+  process.stderr.write(`actlog mcp serves http://127.0.0.1:${String(bound)}/mcp\n`);
+  return undefined;
+}
+
+const defaultAgent = (otherwise: string): string => process.env['ACTLOG_AGENT'] ?? otherwise;
 
 interface Tolls {
   readonly tolls_usd: Readonly<Record<'execute_gate' | 'hold' | 'heartbeat', number>>;

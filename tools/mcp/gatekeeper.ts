@@ -352,7 +352,7 @@ const callKey = ({ tool, params }: ToolCall): string => {
 };
 
 /** A receipt for other eyes: with the openings of the act, without that of the permit's secret. */
-function withoutSecret(receipt: JsonObject): JsonObject {
+export function withoutSecret(receipt: JsonObject): JsonObject {
   const { use_secret: _, ...disclosures } = objectOf(receipt['disclosures']);
   return { ...receipt, disclosures };
 }
