@@ -1,0 +1,288 @@
+// The hooks in TypeScript: the examples of tools/AGENTS.md as programs, with the real frameworks and models that answer
+// what the tests say. What is logged, what is refused, and what happens while the service cannot be reached.
+
+import assert from 'node:assert/strict';
+import { FakeListChatModel } from '@langchain/core/utils/testing';
+import { tool as langchainTool } from '@langchain/core/tools';
+import { simulateReadableStream, streamText, tool, wrapLanguageModel } from 'ai';
+import { MockLanguageModelV3 } from 'ai/test';
+import type OpenAI from 'openai';
+import { z } from 'zod';
+import { createHash } from 'node:crypto';
+import { Client } from '../../../tools/clients/typescript/index.ts';
+import { actlog as aiSdk } from '../../../tools/clients/typescript/hooks/ai-sdk.ts';
+import { ActlogHandler } from '../../../tools/clients/typescript/hooks/langchain.ts';
+import { actlog as agents } from '../../../tools/clients/typescript/hooks/openai-agents.ts';
+import { Recorder, Refused } from '../../../tools/clients/typescript/hooks/recorder.ts';
+import type { HookOptions, Recorded } from '../../../tools/clients/typescript/hooks/recorder.ts';
+import { AgentLog, completion, model as modelServer, MODEL, PERMITTED } from './agent-log.ts';
+import { linesOf, packageExports, runExample } from './guide-program.ts';
+
+const usage = {
+  inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+  outputTokens: { total: 1, text: 1, reasoning: 0 },
+};
+const search = () =>
+  tool({
+    description: 'search',
+    inputSchema: z.object({ q: z.string() }),
+    execute: ({ q }) => Promise.resolve(`found ${q}`),
+  });
+
+describe('hooks', function () {
+  this.timeout(60_000);
+  let log: AgentLog;
+  const env = { ...process.env };
+  before(async () => {
+    log = await AgentLog.start();
+    Object.assign(process.env, { ACTLOG_URL: log.running.url, ACTLOG_KEY: log.running.live });
+  });
+  after(async () => {
+    process.env = env;
+    await log.close();
+  });
+
+  const options = (more: Partial<HookOptions> = {}): HookOptions => ({
+    client: new Client(log.running.url, { key: log.running.live, fetch: log.fetch, retries: 0 }),
+    ...more,
+  });
+
+  it('are exports of the package, each in at most five lines of a program', () => {
+    for (const name of ['ai-sdk', 'langchain', 'openai', 'openai-agents']) {
+      assert.ok(packageExports().includes(`./hooks/${name}`), name);
+      assert.ok(linesOf(name) <= 5, `${name}: ${String(linesOf(name))}`);
+    }
+  });
+
+  describe('the recorder', () => {
+    it('runs a tool after its permit was used, and logs the digest of the result', async () => {
+      const told: Recorded[] = [];
+      const recorder = new Recorder(options({ onReceipt: (one) => told.push(one) }));
+      const entries = await log.entries(() =>
+        recorder.call('search', { q: 'quagga' }, () => 'zebra'),
+      );
+      assert.deepEqual(
+        entries.map(({ type }) => type),
+        PERMITTED,
+      );
+      assert.deepEqual(
+        told.map(({ about }) => about),
+        ['decision', 'use', 'result'],
+      );
+      assert.doesNotMatch(JSON.stringify(told), /use_secret":\{/);
+    });
+
+    it('does not run a tool that is denied, held or covered by no rule', async () => {
+      const recorder = new Recorder(options());
+      for (const [name, outcome] of [
+        ['erase', 'DENY'],
+        ['wire', 'HOLD'],
+        ['unknown', 'SILENCE'],
+      ] as const) {
+        await assert.rejects(
+          recorder.call(name, {}, () => assert.fail('the tool ran')),
+          (error) => error instanceof Refused && error.outcome === outcome,
+        );
+      }
+    });
+
+    it('finds the release of a held call when the same call is made again', async () => {
+      const recorder = new Recorder(options());
+      const refused = await recorder
+        .begin('wire', { to: 'quagga' })
+        .catch((error: unknown) => error);
+      assert.ok(refused instanceof Refused && refused.holdId !== undefined);
+      const path = `/api/v1/execute-gate/holds/${refused.holdId}`;
+      const release = { action: 'release', reason: 'checked' };
+      assert.equal((await log.running.post(path, release, { key: log.running.live })).status, 200);
+      assert.equal(await recorder.call('wire', { to: 'quagga' }, () => 'sent'), 'sent');
+    });
+
+    it('gives parallel calls of one tool a permit each', async () => {
+      const recorder = new Recorder(options());
+      const types = await log.types(() =>
+        Promise.all([1, 2, 3, 4].map(() => recorder.call('search', { q: 'quagga' }, () => 'x'))),
+      );
+      assert.equal(types.filter((type) => type === 'gate.permit_use.v1').length, 4);
+      assert.equal(types.filter((type) => type === 'gate.permit_result.v1').length, 4);
+    });
+
+    it('logs a tool that fails, and throws its error', async () => {
+      const recorder = new Recorder(options());
+      const entries = await log.entries(() =>
+        assert.rejects(
+          recorder.call('search', {}, () => Promise.reject(new Error('zebra'))),
+          /zebra/,
+        ),
+      );
+      assert.equal(entries.at(-1)?.['status'], 'failed');
+    });
+
+    it('refuses while the service is down, or continues and states it afterwards', async () => {
+      const [refusing, going] = [options(), options({ unreachable: 'continue' })];
+      const [strict, open] = [new Recorder(refusing), new Recorder(going)];
+      log.down = true;
+      try {
+        await assert.rejects(
+          strict.call('search', {}, () => assert.fail('ran')),
+          Refused,
+        );
+        await assert.rejects(strict.request('zebra-5', 'hi'), Refused);
+        assert.equal(await open.call('erase', { q: 1 }, () => 'done'), 'done');
+        await open.response('zebra-5', await open.request('zebra-5', 'hi'), 'completed', 'ho');
+        assert.equal(open.waiting, 3);
+      } finally {
+        log.down = false;
+      }
+      const types = await log.types(() => open.flush());
+      assert.deepEqual(types, ['gate.unasked.v1', ...MODEL]);
+      assert.equal(open.waiting, 0);
+    });
+
+    it('anchors a salted document, which shows the content to whoever has both', async () => {
+      const told: Recorded[] = [];
+      const recorder = new Recorder(options({ onReceipt: (one) => told.push(one) }));
+      await recorder.request('zebra-5', 'the quagga prompt');
+      const [{ document = '', receipt }] = told as [Recorded];
+      const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+      assert.equal(receipt['digest'], sha256(document));
+      const { content_sha256 } = JSON.parse(document) as { content_sha256: string };
+      assert.equal(content_sha256, sha256('the quagga prompt'));
+    });
+  });
+
+  describe('for the AI SDK', () => {
+    it('records the model and gates the tools in the example', async () => {
+      const call = (toolName: string, id: string) => ({
+        content: [
+          { type: 'tool-call' as const, toolCallId: id, toolName, input: '{"q":"quagga"}' },
+        ],
+        finishReason: { unified: 'tool-calls' as const, raw: undefined },
+        usage,
+        warnings: [],
+      });
+      const model = new MockLanguageModelV3({
+        doGenerate: [
+          call('search', 'c1'),
+          call('erase', 'c2'),
+          {
+            content: [{ type: 'text', text: 'zebra' }],
+            finishReason: { unified: 'stop', raw: undefined },
+            usage,
+            warnings: [],
+          },
+        ],
+      });
+      let erased = false;
+      const erase = { ...search(), execute: () => Promise.resolve((erased = true)) };
+      const free = { model, tools: { search: search(), erase }, prompt: 'quagga?' };
+      const types = await log.types(async () => {
+        const { text } = await runExample('ai-sdk', free, ['text']);
+        assert.equal(text, 'zebra');
+      });
+      assert.deepEqual(types, [...MODEL, ...PERMITTED, ...MODEL, 'gate.decision.v3', ...MODEL]);
+      assert.equal(erased, false);
+      assert.match(JSON.stringify(model.doGenerateCalls[2]?.prompt), /erase was not called: DENY/);
+    });
+
+    it('anchors a stream at its end, and at its abort', async () => {
+      const chunks = [
+        { type: 'text-start' as const, id: '1' },
+        { type: 'text-delta' as const, id: '1', delta: 'zebra' },
+        { type: 'text-end' as const, id: '1' },
+        {
+          type: 'finish' as const,
+          finishReason: { unified: 'stop' as const, raw: undefined },
+          usage,
+        },
+      ];
+      const doStream = () => Promise.resolve({ stream: simulateReadableStream({ chunks }) });
+      const told: Recorded[] = [];
+      const { middleware } = aiSdk(options({ onReceipt: (one) => told.push(one) }));
+      const model = wrapLanguageModel({
+        model: new MockLanguageModelV3({ doStream }),
+        middleware,
+      });
+      const types = await log.types(async () => {
+        assert.equal(await streamText({ model, prompt: 'hi' }).text, 'zebra');
+      });
+      assert.deepEqual(types, MODEL);
+      const { stream } = await model.doStream({ prompt: [] });
+      const reader = stream.getReader();
+      await reader.read();
+      await reader.cancel();
+      const statuses = told.map(
+        ({ document = '{}' }) => (JSON.parse(document) as { status?: string }).status,
+      );
+      assert.deepEqual(statuses, [undefined, 'completed', undefined, 'aborted']);
+    });
+  });
+
+  describe('for LangChain', () => {
+    const make = (name: string) =>
+      langchainTool(({ q }: { q: string }) => `found ${q}`, {
+        ...{ name, description: name, schema: z.object({ q: z.string() }) },
+      });
+
+    it('records the model and gates the tool in the example', async () => {
+      const chat = new FakeListChatModel({ responses: ['zebra'] });
+      const free = { chat, messages: [['human', 'quagga?']], search: make('search') };
+      const types = await log.types(async () => {
+        const { found, answer } = await runExample('langchain', free, ['found', 'answer']);
+        assert.equal((answer as { content: string }).content, 'zebra');
+        assert.equal(found, 'found quagga');
+      });
+      assert.deepEqual(types, [...MODEL, ...PERMITTED]);
+    });
+
+    it('stops a tool that the gate denies, although it is only a callback', async () => {
+      const callbacks = [new ActlogHandler(options())];
+      await assert.rejects(make('erase').invoke({ q: 'x' }, { callbacks }), /DENY/);
+      log.down = true;
+      try {
+        await assert.rejects(make('search').invoke({ q: 'x' }, { callbacks }), /did not answer/);
+      } finally {
+        log.down = false;
+      }
+    });
+  });
+
+  it('for the OpenAI client records requests and streams in the example', async () => {
+    const chunk = { ...completion(''), object: 'chat.completion.chunk', choices: [] };
+    const upstream = await modelServer((body) =>
+      body['stream'] === true ? [chunk, chunk] : completion('zebra'),
+    );
+    Object.assign(process.env, { OPENAI_BASE_URL: upstream.url, OPENAI_API_KEY: 'k' });
+    try {
+      const { client } = await runExample('openai', {}, ['client']);
+      const { completions } = (client as OpenAI).chat;
+      const ask = {
+        model: 'zebra-5',
+        messages: [{ role: 'user' as const, content: 'quagga?' }],
+      };
+      const types = await log.types(async () => {
+        const { choices } = await completions.create(ask);
+        assert.equal(choices[0]?.message.content, 'zebra');
+        let parts = 0;
+        for await (const _ of await completions.create({ ...ask, stream: true })) parts += 1;
+        assert.equal(parts, 2);
+      });
+      assert.deepEqual(types, [...MODEL, ...MODEL]);
+      assert.equal(upstream.requests.length, 2);
+    } finally {
+      await upstream.close();
+    }
+  });
+
+  it('for OpenAI Agents has guardrails that allow, refuse with words, and log the result', async () => {
+    const { input, output } = agents(options());
+    const toolCall = { callId: 'c1', name: 'search', arguments: '{"q":"quagga"}' };
+    const types = await log.types(async () => {
+      assert.deepEqual((await input.run({ toolCall })).behavior, { type: 'allow' });
+      await output.run({ toolCall, output: 'zebra' });
+    });
+    assert.deepEqual(types, PERMITTED);
+    const denied = await input.run({ toolCall: { ...toolCall, name: 'erase', callId: 'c2' } });
+    assert.equal(denied.behavior.type, 'rejectContent');
+  });
+});
