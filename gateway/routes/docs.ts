@@ -32,7 +32,8 @@ export function docsRoutes(gateway: Gateway): readonly Route[] {
         operations: operations.filter((one) => one.tag === tag),
       }));
       const { base_url } = gateway;
-      return gateway.page('docs', { title: 'API', here: '/docs', base_url, tags });
+      const scripts = ['docs-index-page.js'];
+      return gateway.page('docs', { title: 'API', here: '/docs', scripts, base_url, tags });
     }),
     pageRoute(
       {

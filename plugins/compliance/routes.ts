@@ -1,9 +1,11 @@
 // The routes of the Article 12 reports, about a session or about a system in a period, and of the NAIC exhibit pack.
 // gateway/API.md §4.3, §12.
 //
-// A report can also be answered as a page, rendered from the JSON object with every text escaped, without scripts and
-// inline styles.
+// A report can also be answered as a page, rendered from the JSON object with every text escaped, without scripts. Its
+// style sheet is part of the page, so that a saved copy keeps it; the content security policy allows that sheet by its
+// hash.
 
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Eta } from 'eta';
 import { Type } from 'typebox';
@@ -43,8 +45,9 @@ import type { ReadChain } from './session.ts';
 import { PackSchema, ReportSchema, SystemReportSchema } from './shapes.ts';
 import { asked, packText, printable, reportText, spoken } from './text.ts';
 
-/** Path of the page's style sheet. */
-const STYLE_PATH = '/compliance/report.css';
+/** The style sheet of the page, and the source expression that allows it (CSP Level 3 §2.3.1). */
+const STYLE = `\n${readFileSync(new URL('./report.css', import.meta.url), 'utf8')}`;
+const STYLE_SOURCE = `'sha256-${hash('sha256', STYLE, 'base64')}'`;
 
 const eta = new Eta({ autoEscape: true, autoTrim: false });
 const template = eta.compile(readFileSync(new URL('./report.eta', import.meta.url), 'utf8'));
@@ -53,7 +56,7 @@ const template = eta.compile(readFileSync(new URL('./report.eta', import.meta.ur
 function reportPage(report: JsonObject, entryUrl: (entry_id: string) => string): string {
   return eta.render(template, {
     ...{ report, entryUrl, asked, printable, spoken },
-    style: STYLE_PATH,
+    style: STYLE,
   });
 }
 
@@ -73,7 +76,7 @@ const SEALED =
   'checks both offline. Without a key the session is one of the shared tenant `public`. A document covers only the ' +
   'newest log; if an earlier log also has the session, `log_number` is required.';
 
-/** The routes of the documents, and the style sheet of the page. */
+/** The routes of the documents. */
 export function documentRoutes(host: PluginHost): readonly Route[] {
   const sealer = new Sealer();
   const Name = Type.String({ minLength: 1, maxLength: host.limits.string_chars });
@@ -134,7 +137,6 @@ export function documentRoutes(host: PluginHost): readonly Route[] {
       },
     }),
     systemRoute(host, sealer),
-    styleRoute(),
   ];
 }
 
@@ -261,6 +263,11 @@ function answerReport(
 ): void {
   if (format === 'html') {
     const link = (entry_id: string): string => entryUrl(host, ctx.state.caller, 'r', entry_id);
+    const policy = ctx.response.get('Content-Security-Policy');
+    ctx.set(
+      'Content-Security-Policy',
+      policy.replace(/style-src [^;]*/, `style-src ${STYLE_SOURCE}`),
+    );
     sendPage(ctx, reportPage(report, link));
   } else answer(ctx, report, format === 'txt' ? reportText(report) : null);
 }
@@ -367,21 +374,4 @@ function entryUrl(host: PluginHost, caller: Caller, page: 'r' | 'verify', id: st
   const log = caller.sandbox ? 'log=sandbox' : '';
   if (page === 'r') return host.url(`/r/${id}${log === '' ? '' : `?${log}`}`);
   return host.url(`/verify?entry_id=${id}${log === '' ? '' : `&${log}`}`);
-}
-
-function styleRoute(): Route {
-  const style = readFileSync(new URL('./report.css', import.meta.url), 'utf8');
-  return route({
-    method: 'GET',
-    path: STYLE_PATH,
-    tag: 'compliance',
-    summary: 'The style sheet of reports',
-    access: 'read',
-    responses: { 200: { description: 'The sheet.', type: 'text/css; charset=utf-8' } },
-    handle(ctx) {
-      ctx.set('Cache-Control', 'public, max-age=300');
-      ctx.set('Content-Type', 'text/css; charset=utf-8');
-      ctx.body = style;
-    },
-  });
 }

@@ -83,6 +83,17 @@ pagesSuite('/docs, /guides and /standards', (sight) => {
     });
   }
 
+  it('finds operations by their words', async () => {
+    const page = await sight().open('/docs');
+    const all = await page.locator('.operations li:visible').count();
+    await page.fill('#words', 'absence witness');
+    const found = await page.locator('.operations li:visible').count();
+    assert.ok(found > 0 && found < all / 4);
+    assert.equal(await page.textContent('#found'), `${String(found)} operations`);
+    await accessible(page);
+    await page.context().close();
+  });
+
   it('gives programs the texts as they were', async () => {
     const { running } = sight();
     const standard = await running.get('/standards/receipt-required');

@@ -171,7 +171,10 @@ run.addEventListener('click', () => void busy([run, tamper], play));
 tamper.addEventListener('click', () => {
   const judged = receipts.get('Classification');
   if (judged === undefined) return;
-  receipts.set('Classification', { ...judged, classification: 'SAFE' });
+  const { classification } = judged;
+  // One letter, as a person who forges a receipt might change it: VIOLATION becomes VIOLATIOM.
+  const changed = typeof classification === 'string' ? `${classification.slice(0, -1)}M` : 'M';
+  receipts.set('Classification', { ...judged, classification: changed });
   void busy([run, tamper], verifyAll);
 });
 if (new URLSearchParams(location.search).get('autorun') === '1') void busy([run, tamper], play);

@@ -2,6 +2,7 @@
 // whole. gateway/API.md §2.2, §12.1.
 
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import { createHash } from 'node:crypto';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
@@ -167,15 +168,20 @@ describe('Article 12', () => {
       const page = await caller.ask('rich', 'html');
       assert.match(page.headers.get('content-type') ?? '', /^text\/html; charset=utf-8/);
       assert.match(page.text, /<td class="met">MET<\/td>/);
-      const style = /<link rel="stylesheet" href="([^"]+)">/.exec(page.text)?.[1] ?? '';
-      assert.match((await running.get(style)).headers.get('content-type') ?? '', /^text\/css/);
+      // A saved copy keeps its style, and the policy of the served page allows that style alone.
+      const style = /<style>([^<]+)<\/style>/.exec(page.text)?.[1] ?? '';
+      assert.ok(style.length > 100);
+      assert.doesNotMatch(page.text, /<link/);
+      const allowed = `style-src 'sha256-${hash('sha256', style, 'base64')}'`;
+      assert.ok((page.headers.get('content-security-policy') ?? '').includes(allowed));
     });
 
     it('escapes what is hostile, and is valid HTML without script or style of its own', async () => {
       const session = `</bdi><script>alert("x")</script>\n[MET] 15 forged\u202e\u0000 & 'more'`;
       await caller.seal({ session_id: session, event_type: '<img src=x onerror=alert(1)>' });
       const page = (await caller.ask(session, 'html')).text;
-      assert.doesNotMatch(page, /<script|<style|style=|onerror=|<img/);
+      assert.doesNotMatch(page, /<script|style=|onerror=|<img/);
+      assert.equal(page.split('<style').length, 2);
       assert.match(page, /&lt;script&gt;/);
       const validated = await new HtmlValidate({
         extends: ['html-validate:standard'],
