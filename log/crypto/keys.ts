@@ -3,6 +3,7 @@
 
 import {
   createCipheriv,
+  createHmac,
   createPrivateKey,
   createPublicKey,
   generateKeyPairSync,
@@ -16,6 +17,7 @@ import { constants } from 'node:fs';
 import { lstat, open, readdir, readFile } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
+import { LRUCache } from 'lru-cache';
 import { LogError } from '../errors.ts';
 import { writeDurableFile } from '../store/durable-file.ts';
 import { native } from './native.ts';
@@ -172,6 +174,22 @@ const isUnfinished = (pem: Buffer): boolean =>
     !/-----END [A-Z ]+-----/.test(pem.toString('latin1')));
 
 /**
+ * Keys that were decrypted, by a MAC over the passphrase and the file. A start reads a file twice, and a node of a
+ * cluster reads all files at each change of its role; each decryption takes 0.2 s of a core.
+ */
+const known = new LRUCache<string, KeyObject>({ max: 256 });
+const macKey = randomBytes(32);
+
+/** The key of a file. Throws an error of OpenSSL if the passphrase is wrong or the file is no key. */
+function decrypted(pem: Buffer, passphrase: string): KeyObject {
+  if (!pem.includes('ENCRYPTED')) return createPrivateKey({ key: pem, format: 'pem', passphrase });
+  const mac = createHmac('sha256', macKey).update(`${passphrase}\0`).update(pem).digest('hex');
+  const found = known.get(mac) ?? createPrivateKey({ key: pem, format: 'pem', passphrase });
+  known.set(mac, found);
+  return found;
+}
+
+/**
  * Reads a key file.
  *
  * @throws LogError `key_invalid` if other users may read or write the file, if the passphrase is wrong or missing, or
@@ -186,7 +204,7 @@ export async function readKeyFile(
   const pem = await readPem(path);
   let key: KeyObject;
   try {
-    key = createPrivateKey({ key: pem, format: 'pem', passphrase: passphrase ?? '' });
+    key = decrypted(pem, passphrase ?? '');
   } catch {
     // The error has no cause, so that no message of OpenSSL about a private key gets into the service's log.
     if (!pem.includes('ENCRYPTED') || isUnfinished(pem)) {
@@ -292,7 +310,7 @@ async function isPrivate(path: string): Promise<boolean> {
 
 function keyIn(pem: Buffer, passphrase: string): KeyObject | null {
   try {
-    return createPrivateKey({ key: pem, format: 'pem', passphrase });
+    return decrypted(pem, passphrase);
   } catch {
     return null;
   }
