@@ -2,6 +2,7 @@
 
 import Koa from 'koa';
 import type { Middleware } from 'koa';
+import { forward } from './cluster/forward.ts';
 import { Dispatch } from './http/dispatch.ts';
 import type { Gateway } from './gateway.ts';
 import { authenticate } from './http/authenticate.ts';
@@ -41,6 +42,7 @@ export function buildApp(gateway: Gateway): Koa {
     accessLog,
     errors,
     match(new Dispatch(gateway.routes())),
+    forward(gateway),
     cors,
     authenticate,
     compress(),

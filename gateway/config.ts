@@ -62,7 +62,7 @@ export const SETTINGS = {
   DATABASE_URL: text(
     'postgres address',
     '',
-    'PostgreSQL database that holds the checkpoint register and the lease in place of CHECKPOINT_DIR, so that a cloned data folder cannot fork the log; `postgres://user:password@host/database`, one for each service.',
+    'PostgreSQL database that holds the checkpoint register and the lease in place of CHECKPOINT_DIR (with CLUSTER=on: the whole sequence of writes), so that a cloned data folder cannot fork the log; `postgres://user:password@host/database`, one for each service.',
     /^postgres(ql)?:\/\/\S+$/,
   ),
   TILES_URL: text(
@@ -80,6 +80,17 @@ export const SETTINGS = {
     10,
     3_600_000,
     'How often a new checkpoint is looked for and published to TILES_URL.',
+  ),
+  CLUSTER: oneOf(
+    ['off', 'on'],
+    'Whether the process is a node of a cluster, whose nodes share one sequence of writes in the database of DATABASE_URL. It needs DATABASE_URL, ADVERTISE, BASE_URL and KEY_PASSPHRASE_FILE; all but ADVERTISE are the same on all nodes.',
+  ),
+  ADVERTISE: address('', 'Address at which the other nodes of the cluster reach this one.'),
+  CLUSTER_SNAPSHOT_BYTES: integer(
+    67_108_864,
+    65_536,
+    1_099_511_627_776,
+    'Bytes of rounds after which the leader writes a snapshot to the database; at least as many as the last snapshot has.',
   ),
   WITNESS_POLICY: text(
     'file',
@@ -248,6 +259,7 @@ export function readConfig(
   const rest = Object.fromEntries(Object.entries(given).filter(([name]) => !(name in SETTINGS)));
   const config = completed(values as unknown as Config);
   const given_default = (env['PAGE_DEFAULT'] ?? given['PAGE_DEFAULT'] ?? '') !== '';
+  checkCluster(config);
   return { config: withPages(config, given_default), rest, env };
 }
 
@@ -257,6 +269,15 @@ function parsed(name: string, setting: Setting<unknown>, value: string): unknown
   } catch (error) {
     throw new ConfigError(`${name} ${(error as Error).message}`);
   }
+}
+
+/** What a node of a cluster needs. */
+const CLUSTER_NEEDS = ['DATABASE_URL', 'ADVERTISE', 'BASE_URL', 'KEY_PASSPHRASE_FILE'] as const;
+
+function checkCluster(config: Config): void {
+  if (config.CLUSTER === 'off') return;
+  const missing = CLUSTER_NEEDS.filter((name) => config[name] === '');
+  if (missing.length > 0) throw new ConfigError(`CLUSTER=on needs ${missing.join(' and ')}`);
 }
 
 /** Where the checkpoint register of the data folder is. */

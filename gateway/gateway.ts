@@ -4,6 +4,7 @@
 import type { Json, Kind, Log, Register } from '../log/index.ts';
 import type { AnyEntryType, Reasons, Route, Sentence } from '../plugins/contract/index.ts';
 import type { Uploads } from './tiles/uploads.ts';
+import type { ClusterView } from './cluster/cluster.ts';
 import type { EventFeed } from './events.ts';
 import type { Ground } from './ground.ts';
 import type { Problems } from './http/problems.ts';
@@ -29,6 +30,8 @@ export interface Gateway extends Ground {
   /** Keys that plugins sign with. */
   readonly keys: PluginKeys;
   readonly counters: Counters;
+  /** The cluster that this node is part of; null for a service of one process. */
+  readonly cluster: ClusterView | null;
   /** Null without a witness policy. */
   readonly witnesses: WitnessNetwork | null;
   readonly webhooks: Webhooks;

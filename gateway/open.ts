@@ -19,11 +19,14 @@ import {
   removeLeftovers,
   systemTime,
 } from '../log/index.ts';
-import type { Kind, Log, Threads, TimeSource } from '../log/index.ts';
+import type { Kind, Log, Register, Threads, TimeSource } from '../log/index.ts';
 import { PLUGINS, readCatalog } from '../plugins/index.ts';
 import { reasonsOf, sentencesOf } from '../plugins/contract/index.ts';
 import type { AnyPlugin, Json, Route } from '../plugins/contract/index.ts';
 import { carryOver } from './carry.ts';
+import { GATEWAY_COPY } from './cluster/joining.ts';
+import type { Membership } from './cluster/cluster.ts';
+import { secretRows } from './cluster/secret-rows.ts';
 import { registerPlace } from './config.ts';
 import type { Config, ConfigSources } from './config.ts';
 import { parseNetwork } from './egress/address.ts';
@@ -61,7 +64,7 @@ import { uploadsOf } from './tiles/uploads.ts';
 import { Counters } from './tenants/counters.ts';
 import { Disclosures } from './tenants/disclosures.ts';
 import { finishErasures } from './tenants/erase.ts';
-import { openGatewayStore } from './tenants/store.ts';
+import { openGatewayStore, openSharedStore } from './tenants/store.ts';
 import type { GatewayStore } from './tenants/store.ts';
 import { Tenants } from './tenants/tenants.ts';
 import { openTracing } from './tracing.ts';
@@ -83,6 +86,10 @@ export interface OpenOptions {
   readonly new_keys?: boolean;
   /** Plugins in addition to those of PLUGINS and the built-in ones. A plugin replaces the built-in one of its name. */
   readonly plugins?: readonly AnyPlugin[];
+  /** What a node of a cluster opens the gateway on. */
+  readonly member?: Membership;
+  /** Threads that the caller closes; without them, the gateway starts its own. */
+  readonly threads?: Threads;
 }
 
 /** An open gateway and the function that closes it. Nothing acknowledged is lost. */
@@ -133,10 +140,12 @@ async function open(
   await makeFolder(config.DATA_DIR, 0o700);
   await chmod(config.DATA_DIR, 0o700);
 
-  const { register, notices } = await openRegister(registerPlace(config));
-  closers.push(() => register.close());
-  for (const { level, text } of notices) options.logger[level](text);
-  const store = await openGatewayStore(join(config.DATA_DIR, 'gateway'), register);
+  const { member } = options;
+  const follows = member?.view.role === 'follower';
+  const register = member?.register ?? (await ownRegister(config, options.logger, closers));
+  const store = await (member === undefined
+    ? openGatewayStore(join(config.DATA_DIR, 'gateway'), register)
+    : openSharedStore(member.rows, (key) => member.rowChanged(key)));
   closers.push(() => store.close());
   const [keyFolder, passphrase] = [join(config.DATA_DIR, 'keys'), passphraseOf(config)];
   // After the folder is locked and before anything reads the keys.
@@ -151,20 +160,21 @@ async function open(
     options.logger.warn({ err: error }, 'counts are kept in memory until the disk takes them');
   });
   closers.push(() => counters.close());
-  const disclosures = await Disclosures.open(join(config.DATA_DIR, 'private'), {
-    threads: config.THREADS !== 'off',
-    register,
-  });
+  const inThread = { threads: config.THREADS !== 'off' };
+  const disclosures =
+    member === undefined
+      ? await Disclosures.open(join(config.DATA_DIR, 'private'), { ...inThread, register })
+      : Disclosures.over(secretRows(member.secrets), inThread);
   closers.push(() => disclosures.close());
-  const threads = openThreads({ inline: config.THREADS === 'off' });
-  closers.push(() => threads.close());
+  const threads = options.threads ?? openThreads({ inline: config.THREADS === 'off' });
+  if (options.threads === undefined) closers.push(() => threads.close());
 
   const base_url = baseUrl(config);
   const metrics = openMetrics();
   const types = [...GATEWAY_TYPES, ...plugins.flatMap((plugin) => plugin.types)];
   const served = { live: [] as Log[], sandbox: [] as Log[] };
   for (const kind of LOG_KINDS) {
-    const there = numbers(config.DATA_DIR, kind);
+    const there = member?.numbers(kind) ?? numbers(config.DATA_DIR, kind);
     for (const number of there) {
       const opening = openLog({
         ...logOptions(config, base_url, time, threads),
@@ -174,6 +184,9 @@ async function open(
         has_successor: number !== there.at(-1),
         types,
         store: timedStore(metrics, kind),
+        ...(member === undefined
+          ? {}
+          : { replica: member.replica(kind, number), onKeyFile: () => member.shareKeys() }),
         ...(witnesses === null ? {} : { cosign: witnesses.cosign(kind, number, threads.notes) }),
         judgeClock: (offer, last_ms) => {
           const ahead_ms = now() - last_ms;
@@ -223,6 +236,9 @@ async function open(
       ...folder(join(log.kind, String(log.number), 'db')),
       damaged: () => log.health().damaged,
     }));
+    if (member !== undefined) {
+      return [...ofLogs, { ...folder(join(GATEWAY_COPY, 'db')), damaged: store.damaged }];
+    }
     return [
       ...ofLogs,
       { ...folder('gateway'), damaged: store.damaged },
@@ -243,7 +259,8 @@ async function open(
   });
   if (uploads !== null) observeUploads(metrics, uploads);
   const declaring = [WEBHOOK_KEYS, ...plugins];
-  const keyFiles = await KeyFiles.open(keyFolder, { passphrase, used: store });
+  const changed = member === undefined ? undefined : () => member.shareKeys();
+  const keyFiles = await KeyFiles.open(keyFolder, { passphrase, used: store, changed });
   // What is sealed was sealed with this file, also by a release that did not remember key files.
   if (store.subscriptions.size > 0) await keyFiles.remember([WEBHOOK_SECRETS]);
   const settings = pluginSettings(plugins, sources);
@@ -281,6 +298,7 @@ async function open(
     disclosures,
     keys,
     counters,
+    cluster: member?.view ?? null,
     witnesses,
     egress,
     webhooks,
@@ -312,15 +330,27 @@ async function open(
     reasons: reasonsOf(types),
   };
   const kits = new KitCache(gateway, statics.get('verify.js') ?? null);
-  await carryOver(gateway, plugins);
+  if (!follows) await carryOver(gateway, plugins);
   const plugged: Plugged = setUpPlugins(plugins, gateway, settings);
   const single = [...gatewayRoutes(gateway), ...erasureRoutes(gateway), ...plugged.routes];
   const own = single.flatMap((route) =>
     route.batch === true ? [route, batchRoute(route, config.MAX_BATCH_BYTES)] : [route],
   );
   routes.push(...own, ...visitorRoutes(own, plugged.visitorRoutes));
-  await finishErasures(gateway);
+  if (!follows) await finishErasures(gateway);
   return { gateway, store, stop: () => (stopping = true) };
+}
+
+/** The register of a service of one process. */
+async function ownRegister(
+  config: Config,
+  logger: Logger,
+  closers: (() => Promise<void>)[],
+): Promise<Register> {
+  const { register, notices } = await openRegister(registerPlace(config));
+  closers.push(() => register.close());
+  for (const { level, text } of notices) logger[level](text);
+  return register;
 }
 
 /** The address of a static file; with its hash, so that caches may keep it for ever. */

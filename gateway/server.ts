@@ -1,6 +1,7 @@
 // A running gateway: opens it, listens, deletes expired records, serves administration, and stops without losing
 // acknowledged data.
 
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,9 +15,10 @@ import { sweepRecords } from './http/idempotency-store.ts';
 import { listen } from './http/listen.ts';
 import { securityHeaderList } from './http/middleware.ts';
 import { openGateway } from './open.ts';
-import type { OpenOptions } from './open.ts';
+import type { OpenedGateway, OpenOptions } from './open.ts';
 import { startScrub } from './scrub.ts';
 import { adminVerbs } from './tenants/admin.ts';
+import type { AdminVerbs } from './tenants/admin.ts';
 import { serveAdmin } from './tenants/admin-socket.ts';
 import type { IssuedKey } from './tenants/tenants.ts';
 
@@ -38,8 +40,12 @@ export async function startServer(
   sources: ConfigSources,
   options: OpenOptions,
 ): Promise<RunningServer> {
+  if (sources.config.CLUSTER === 'on') {
+    const { startNode } = await import('./cluster/node.ts');
+    return startNode(sources, options);
+  }
   const opened = await openGateway(await withPort(sources), options);
-  const { gateway, store } = opened;
+  const { gateway } = opened;
   const closers: (() => Promise<void>)[] = [() => opened.close()];
   let listens = false;
   const close = async (): Promise<void> => {
@@ -48,30 +54,12 @@ export async function startServer(
     for (const closer of closers.splice(0).reverse()) await closer();
   };
   try {
-    const app = buildApp(gateway);
-    const own = adminVerbs(gateway, store);
-    const verbs = { ...own, ...commandVerbs(gateway, own) };
-    const admin = await serveAdmin(gateway.config.DATA_DIR, verbs);
+    const active = await activate(opened, options.logger);
+    closers.push(() => active.close());
+    const admin = await serveAdmin(gateway.config.DATA_DIR, active.verbs);
     closers.push(() => admin.close());
-    const chores = startChores(gateway, options.logger);
-    closers.push(() => chores.close());
-    const scrubbing = startScrub(gateway.scrub, gateway, gateway.config.SCRUB);
-    closers.push(() => scrubbing.close());
-    const { uploads } = gateway;
-    if (uploads !== null) {
-      closers.push(() => uploads.close());
-      await uploads.start();
-    }
-    const searching = gateway.search.start(gateway);
-    closers.push(() => searching.close());
-    const probe = startFsyncProbe(gateway.metrics, gateway.config.DATA_DIR, gateway);
-    closers.push(() => probe.close());
-    gateway.webhooks.start();
-    closers.push(() => gateway.webhooks.close());
-    const sweeper = setInterval(() => void sweep(gateway, options.logger), SWEEP_MS);
-    closers.push(async () => clearInterval(sweeper));
     const headers = securityHeaderList(gateway.base_url.startsWith('https:'));
-    const listening = await listen(gateway.config, app.callback(), headers);
+    const listening = await listen(gateway.config, active.handler, headers);
     closers.push(() => listening.close());
     closers.push(() => Promise.resolve(gateway.events.close()));
     listens = true;
@@ -82,6 +70,58 @@ export async function startServer(
     await close();
     throw error;
   }
+}
+
+/** An open gateway whose requests can be answered and whose background work runs. */
+export interface Active {
+  readonly handler: (req: IncomingMessage, res: ServerResponse) => Promise<void>;
+  readonly verbs: AdminVerbs;
+  /** Ends the background work. The gateway stays open. */
+  close(): Promise<void>;
+}
+
+/** Starts the background work of a gateway: on a node that follows, only what concerns its own copy. */
+export async function activate(opened: OpenedGateway, logger: Logger): Promise<Active> {
+  const { gateway, store } = opened;
+  const own = adminVerbs(gateway, store);
+  const verbs = { ...own, ...commandVerbs(gateway, own) };
+  const closers: (() => Promise<void>)[] = [];
+  const close = async (): Promise<void> => {
+    for (const closer of closers.splice(0).reverse()) await closer();
+  };
+  try {
+    const handler = buildApp(gateway).callback();
+    const scrubbing = startScrub(gateway.scrub, gateway, gateway.config.SCRUB);
+    closers.push(() => scrubbing.close());
+    const searching = gateway.search.start(gateway);
+    closers.push(() => searching.close());
+    const probe = startFsyncProbe(gateway.metrics, gateway.config.DATA_DIR, gateway);
+    closers.push(() => probe.close());
+    if (gateway.cluster?.role !== 'follower') await activateLeader(gateway, logger, closers);
+    return { handler, verbs, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** The background work that only one process of a service does. */
+async function activateLeader(
+  gateway: Gateway,
+  logger: Logger,
+  closers: (() => Promise<void>)[],
+): Promise<void> {
+  const chores = startChores(gateway, logger);
+  closers.push(() => chores.close());
+  const { uploads } = gateway;
+  if (uploads !== null) {
+    closers.push(() => uploads.close());
+    await uploads.start();
+  }
+  gateway.webhooks.start();
+  closers.push(() => gateway.webhooks.close());
+  const sweeper = setInterval(() => void sweep(gateway, logger), SWEEP_MS);
+  closers.push(async () => clearInterval(sweeper));
 }
 
 /**

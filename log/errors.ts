@@ -25,6 +25,9 @@ export type LogErrorCode =
   | 'window_not_closed'
   | 'log_closed'
   | 'log_busy' // the pool is full
+  | 'not_leader' // this node of a cluster follows another one, which takes the writes
+  | 'lease_lost' // another node of the cluster has taken the lease
+  | 'rounds_lost' // the database of the cluster lacks rounds that this node has applied
   | 'log_unavailable' // the store refuses writes at the moment
   | 'log_read_only' // a private key of the log is lost: only the operator can change that
   | 'log_locked' // another process holds the data folder

@@ -8,11 +8,13 @@
 //           of one synced batch. publisher.ts signs checkpoints; catch-up.ts and engine.ts restore the state at a start.
 // read/     entries, tiles, lookups and absence documents, read from durable and published data.
 // replay/   every rule checked again from the entries, with state that is independent of the writer's.
+// cluster/  a log on several nodes, with PostgreSQL as the sequence of committed rounds.
 // operate/  fsck, reindex, restore, adoption, successor logs. verify/ and cose/ check documents without a log.
 // Below them: store/ (LevelDB, files), merkle/, map/ (chain heads), note/ (checkpoints), crypto/, encoding/.
 
 export { openLog, openThreads } from './open.ts';
-export { logNumbers, openRegister } from './store/data-folder.ts';
+export * from './cluster/index.ts';
+export { CLUSTER, clusterMarker, logNumbers, openRegister } from './store/data-folder.ts';
 export type { OpenedRegister, RegisterPlace } from './store/data-folder.ts';
 export type { OpenLogOptions, Threads } from './open.ts';
 export { systemTime } from './write/clock.ts';
@@ -91,7 +93,7 @@ export { checkTables, tableFaults } from './store/tables.ts';
 export type { TableCheck, TableFault } from './store/tables.ts';
 export { howLeft, markInUse, unmark } from './store/journal.ts';
 export { checkJournals, rememberJournals } from './store/journal.ts';
-export { FileRegister } from './store/register.ts';
+export { FileRegister, registerName } from './store/register.ts';
 export type { FolderRegister, Register } from './store/register.ts';
 export { sealRow, unsealRow } from './store/layout.ts';
 export {

@@ -163,6 +163,8 @@ export class OpenLog extends Reader implements Log {
   }
 
   async putAttached(rows: readonly AttachedRow[], options?: { sync?: boolean }): Promise<void> {
+    const { read_only } = this.#engine;
+    if (read_only?.follows === true) throw refusal(read_only);
     const writes = rows.map(({ key, value }) => write(rowKey(ATTACHED_ROW, key), value));
     try {
       await this.#engine.core.store.write(writes, options);
@@ -182,7 +184,8 @@ export class OpenLog extends Reader implements Log {
     if (visible.size >= size) return Promise.resolve(visible);
     if (this.#closing) return Promise.reject(closing());
     const { read_only } = this.#engine;
-    if (read_only !== null) return Promise.reject(refusal(read_only));
+    // A node that follows waits for the checkpoint of the leader.
+    if (read_only !== null && read_only.follows !== true) return Promise.reject(refusal(read_only));
     const published = this.#waiters.wait(size, signal);
     this.#engine.publisher.ask(size);
     return published;
@@ -253,6 +256,7 @@ export class OpenLog extends Reader implements Log {
       await this.#engine.saveMap().catch(() => undefined);
     }
     this.#waiters.end(closing());
+    this.#options.replica?.follow(null);
     await core.fold.close();
     await core.store.close();
     await this.#options.onClosed?.();
@@ -321,7 +325,8 @@ const FAILED_MS = 3_600_000;
 /** `reason` says why the log refuses appends; null when it accepts them. */
 function healthOf(engine: Engine, failure: string | null): LogHealth {
   const { core, publisher, folded, read_only } = engine;
-  const reason = failure ?? read_only?.reason ?? null;
+  const follows = read_only?.follows === true;
+  const reason = failure ?? (follows ? null : (read_only?.reason ?? null));
   const { visible } = publisher;
   const waiting = core.durable - visible.size;
   const oldest = waiting > 0 ? (core.statementAt(visible.size).issued_at_ms as number) : null;
@@ -329,7 +334,7 @@ function healthOf(engine: Engine, failure: string | null): LogHealth {
     writable: reason === null,
     ...(reason === null ? {} : { reason }),
     lost_key: read_only?.lost_key ?? null,
-    closed: core.position.closed || read_only?.lost_key === null,
+    closed: core.position.closed || (read_only?.lost_key === null && !follows),
     size: core.durable,
     published_size: visible.size,
     published_at_ms: visible.published_at_ms,

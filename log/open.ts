@@ -2,6 +2,7 @@
 
 import { NotePool } from './note/note-pool.ts';
 import { join } from 'node:path';
+import type { Replica } from './cluster/replica.ts';
 import { LogClock, systemTime, type TimeSource } from './write/clock.ts';
 import { openSignPool, type SignPool } from './crypto/sign-pool.ts';
 import { makeFolder } from './store/durable-file.ts';
@@ -57,6 +58,10 @@ export interface OpenLogOptions {
   readonly threads?: Threads;
   /** Opens the database in a folder. Default: LevelDB. */
   readonly store?: (folder: string) => Promise<Store>;
+  /** The node's copy of the log in a cluster, in place of a database of its own. */
+  readonly replica?: Replica;
+  /** Called after a key file was made, before the key is used. */
+  readonly onKeyFile?: () => Promise<void>;
   /** Asks witnesses for cosignatures. Without it, every signed checkpoint is published at once. */
   readonly cosign?: Cosign;
   /** Whether checkpoints are signed with ML-DSA-44 as well. */
@@ -129,6 +134,8 @@ export async function openLog(options: OpenLogOptions): Promise<Log> {
       sign: threads.sign,
       fold: threads.fold,
       ...(options.store === undefined ? {} : { store: options.store }),
+      ...(options.replica === undefined ? {} : { replica: options.replica }),
+      ...(options.onKeyFile === undefined ? {} : { onKeyFile: options.onKeyFile }),
       ...(options.cosign === undefined ? {} : { cosign: options.cosign }),
       ...(options.ml_dsa === true ? { ml_dsa: threads.notes } : {}),
       ...(options.judgeClock === undefined ? {} : { judgeClock: options.judgeClock }),

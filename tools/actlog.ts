@@ -8,6 +8,7 @@ import { EXIT, withKeyIds, withoutReaders } from './command-line.ts';
 import { addAdopt } from './commands/adopt.ts';
 import { addBackup, addRestore } from './commands/restore.ts';
 import { addConformance } from './commands/conformance.ts';
+import { addCluster } from './commands/cluster.ts';
 import { addClearing } from './commands/clearing.ts';
 import { addExport } from './commands/export.ts';
 import { addFsck, addReindex } from './commands/fsck.ts';
@@ -56,7 +57,7 @@ for (const add of [
   ...[addServe, addKeys, addTenants, addClearing],
   ...[addVerify, addVectors, addRefute, addMonitor, addWitness, addConformance],
   ...[addFsck, addReindex, addBackup, addRestore, addAdopt, addExport],
-  ...[addWebhooks, addMeasures, addMcp],
+  ...[addWebhooks, addCluster, addMeasures, addMcp],
 ]) {
   add(program);
 }

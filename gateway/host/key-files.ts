@@ -29,6 +29,8 @@ export interface KeyFilesOptions {
     readonly keyFiles: ReadonlySet<string>;
     putKeyFiles(names: readonly string[]): Promise<void>;
   };
+  /** Called after each change of the folder, before a new key is used. */
+  readonly changed?: (() => Promise<void>) | undefined;
 }
 
 /** A key and the file that it was read from. */
@@ -43,11 +45,13 @@ export class KeyFiles {
   readonly #folder: string;
   readonly #passphrase: string | undefined;
   readonly #used: KeyFilesOptions['used'];
+  readonly #changed: KeyFilesOptions['changed'];
 
-  private constructor(folder: string, { passphrase, used }: KeyFilesOptions) {
+  private constructor(folder: string, { passphrase, used, changed }: KeyFilesOptions) {
     this.#folder = folder;
     this.#passphrase = passphrase;
     this.#used = used;
+    this.#changed = changed;
   }
 
   /** Opens the folder, which is made if it is missing. */
@@ -93,6 +97,7 @@ export class KeyFiles {
   /** Makes a key file. It is durable when the promise resolves. */
   async make(name: string, algorithm: KeyAlgorithm): Promise<void> {
     await writeKeyFile(this.#path(name, PEM), generateKey(algorithm), this.#passphrase);
+    await this.#changed?.();
   }
 
   /**
@@ -107,6 +112,7 @@ export class KeyFiles {
   async revoke(name: string): Promise<void> {
     await rename(this.#path(name, PEM), this.#path(name, REVOKED));
     await syncFolder(this.#folder);
+    await this.#changed?.();
   }
 
   /** Removes the empty file by which a key was given up, after another key was made under the same name. */
@@ -115,6 +121,7 @@ export class KeyFiles {
     if ((await stat(path)).size > 0) return;
     await unlink(path);
     await syncFolder(this.#folder);
+    await this.#changed?.();
   }
 
   #path(name: string, end: typeof PEM | typeof REVOKED): string {

@@ -104,9 +104,11 @@ function requireRole(role: Role, roles: ReadonlySet<Role>): void {
  * The address by which rate limits and idempotency scopes tell clients apart (gateway/API.md §4.2). Behind TRUST_PROXY
  * proxies it is the element of X-Forwarded-For that the outermost trusted proxy added, otherwise the address of the
  * peer. Proxies write the element with a port, in brackets, or as a word where they do not know the address; an element
- * that holds no address counts as the peer, because otherwise each spelling would get a full rate limit of its own.
+ * that holds no address counts as the peer, because otherwise each spelling would get a full rate limit of its own. Of a
+ * request that a node of the cluster has forwarded, it is the address that this node has found.
  */
 export function clientAddress(ctx: RequestContext): string {
+  if (ctx.state.client_ip !== null) return ctx.state.client_ip;
   const peer = ctx.req.socket.remoteAddress ?? '';
   // Without TRUST_PROXY this list is empty. With it, Koa has cut the list to that many elements.
   const [forwarded] = ctx.ips;

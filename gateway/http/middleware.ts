@@ -120,8 +120,11 @@ export async function errors(ctx: RequestContext, next: Next): Promise<void> {
 function answerError(ctx: RequestContext, error: ApiError, route?: Route, pages = true): void {
   const { request_id, gateway, matched } = ctx.state;
   const status = gateway.problems.statusOf(error.code);
-  // Readiness probes ask every few seconds; their 503 is an answer, not a failure.
-  if (status >= 500 && error.code !== 'not_ready') {
+  // Readiness probes ask every few seconds; their 503 is an answer, not a failure. So is that of a cluster which changes
+  // its leader: the node logs the change.
+  const expected =
+    error.code === 'not_ready' || (gateway.cluster !== null && error.code === 'log_unavailable');
+  if (status >= 500 && !expected) {
     const err = error.cause ?? error;
     const plugin = matched === null ? undefined : ownerOf(matched.route);
     gateway.logger.error({ request_id, route: matched?.canonical, plugin, err }, error.code);
@@ -129,6 +132,9 @@ function answerError(ctx: RequestContext, error: ApiError, route?: Route, pages 
   ctx.status = status;
   ctx.set('Content-Type', 'application/json; charset=utf-8');
   ctx.set(problemHeaders(error, status));
+  // The lease has changed, or will: the next leader takes the request in about a second.
+  const retries = error.code === 'log_unavailable' && ctx.response.get('Retry-After') !== '';
+  if (gateway.cluster !== null && retries) ctx.set('Retry-After', '1');
   ctx.remove('ETag');
   ctx.set('Cache-Control', 'no-store');
   const enveloped = envelope(error, status, request_id);

@@ -35,6 +35,8 @@ export abstract class RequestState implements RouteState {
   /** match */
   matched: CompiledRoute | null = null;
   params: unknown = NOTHING;
+  /** forward: the address of the client, as the node of the cluster that forwarded the request states it. */
+  client_ip: string | null = null;
   /** authenticate */
   caller!: Caller;
   may_append = true;

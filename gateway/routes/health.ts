@@ -14,6 +14,7 @@ const BUSY_MS = 1000;
 export function componentsOf(gateway: Gateway): readonly Component[] {
   const { live, sandbox } = gateway.logs;
   return [
+    ...clusterComponent(gateway),
     ...logComponents(gateway, live, 'Live'),
     ...logComponents(gateway, sandbox, 'Sandbox'),
     {
@@ -32,6 +33,22 @@ export function componentsOf(gateway: Gateway): readonly Component[] {
 export const degradedOf = (gateway: Gateway): readonly Component[] =>
   componentsOf(gateway).filter(({ fault }) => fault !== null);
 
+/** A follower this far behind is degraded. */
+const BEHIND_MS = 10_000;
+
+/** The component of the cluster; none for a service of one process. */
+function clusterComponent({ cluster }: Gateway): readonly Component[] {
+  if (cluster === null) return [];
+  const lag = cluster.lag_ms();
+  const fault =
+    cluster.leader() === null
+      ? 'no node leads, so nothing is appended'
+      : lag > BEHIND_MS
+        ? `this node is ${String(Math.round(lag / 1000))} s behind the database`
+        : null;
+  return [{ id: 'cluster', name: 'Cluster', fault, vital: false }];
+}
+
 /** A component for each plugin that failed within the last hour. */
 function failedPlugins(logs: readonly Log[]): readonly Component[] {
   const failed = logs.flatMap((log) => log.health().failed_plugins);
@@ -46,8 +63,11 @@ function failedPlugins(logs: readonly Log[]): readonly Component[] {
 function logComponents(gateway: Gateway, log: Log, name: string): readonly Component[] {
   const { writable, lost_key, closed, clock_doubt } = log.health();
   const clock = clock_doubt === null ? null : `takes no entries: the clock ${clock_doubt}`;
-  const refused =
-    lost_key !== null
+  const { cluster } = gateway;
+  const led = cluster?.leader() !== null;
+  const refused = !led
+    ? 'takes no entries: no node of the cluster leads'
+    : lost_key !== null
       ? `takes no entries and publishes no checkpoint: its ${lost_key} key is lost`
       : closed
         ? 'takes no entries: it is closed, and no successor is served'
@@ -72,9 +92,14 @@ function logComponents(gateway: Gateway, log: Log, name: string): readonly Compo
 }
 
 /** The component of a log's witnesses; none for a log without witnesses. */
-function witnessComponent({ witnesses }: Gateway, log: Log, name: string): readonly Component[] {
+function witnessComponent(
+  { witnesses, cluster }: Gateway,
+  log: Log,
+  name: string,
+): readonly Component[] {
   const health = witnesses?.health(log) ?? null;
-  if (health === null) return [];
+  // Only the leader asks witnesses.
+  if (health === null || cluster?.role === 'follower') return [];
   const missing = health.fail_open
     ? 'cosignatures are missing, and checkpoints are published without them'
     : 'cosignatures are missing';
@@ -89,7 +114,8 @@ function witnessComponent({ witnesses }: Gateway, log: Log, name: string): reado
 }
 
 /** The witnesses of each log that has some, as /health shows them. */
-export function witnessesOf({ logs, witnesses }: Gateway): readonly object[] {
+export function witnessesOf({ logs, witnesses, cluster }: Gateway): readonly object[] {
+  if (cluster?.role === 'follower') return [];
   return Object.values(logs).flatMap((log) => {
     const health = witnesses?.health(log) ?? null;
     if (health === null) return [];

@@ -104,9 +104,40 @@ const Ready = Type.Object(
     ready: Type.Literal(true),
     degraded: Type.Array(Type.String(), { description: 'As in /health.' }),
     reasons: Type.Array(Type.String(), { description: 'As in /health.' }),
+    role: Type.Optional(
+      Type.Union([Type.Literal('leader'), Type.Literal('follower')], {
+        description: 'The role of this node; only in a cluster, as the following members.',
+      }),
+    ),
+    leader: Type.Optional(
+      Type.Union([uri, Type.Null()], { description: 'The address of the node that leads.' }),
+    ),
+    applied: Type.Optional(
+      Type.Record(Type.String(), Count, {
+        description: 'The size of each log that this node has applied, by its kind and number.',
+      }),
+    ),
+    lag_ms: Type.Optional({
+      ...Count,
+      description: 'For how long this node has lacked writes of the cluster.',
+    }),
   },
   { $id: 'Ready' },
 );
+
+/** The members of /readyz in a cluster. */
+function clusterMembers({ cluster, served }: Gateway): object {
+  if (cluster === null) return {};
+  const logs = [...served.live, ...served.sandbox];
+  return {
+    role: cluster.role,
+    leader: cluster.leader(),
+    applied: Object.fromEntries(
+      logs.map((log) => [`${log.kind}-${String(log.number)}`, log.size()]),
+    ),
+    lag_ms: cluster.lag_ms(),
+  };
+}
 
 const KeyMetadata = Type.Object(
   {
@@ -236,6 +267,7 @@ export function platformRoutes(gateway: Gateway): readonly Route[] {
         const members = {
           degraded: degraded.map(({ id }) => id),
           reasons: degraded.map(({ fault }) => fault),
+          ...clusterMembers(gateway),
         };
         const why = gateway.stopping()
           ? 'the service stops'

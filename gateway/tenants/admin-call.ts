@@ -25,6 +25,9 @@ export async function adminCall(
 ): Promise<Json> {
   const answered = await askServer(sources.config.DATA_DIR, verb, args);
   if (answered !== null) return answered.result;
+  if (sources.config.CLUSTER === 'on') {
+    throw new AdminError('no node runs on this data folder: start it first, with "actlog serve"');
+  }
   // A verb that the server performs needs none of these, and loading them takes a second.
   const { commandVerbs } = await import('../host/commands.ts');
   const { openGateway } = await import('../open.ts');

@@ -3,13 +3,15 @@
 // writes them.
 
 import type { Counters as CountersDoor } from '../../plugins/contract/index.ts';
+import { LogError } from '../../log/index.ts';
 import type { GatewayStore } from './store.ts';
 
 /** Counters over the gateway's database. */
 export class Counters implements CountersDoor {
-  readonly #store: Pick<GatewayStore, 'counts' | 'putCounts'>;
+  readonly #store: Pick<GatewayStore, 'counts' | 'putCounts' | 'follows'>;
   readonly #refused: (error: unknown) => void;
-  readonly #counts: Map<string, number>;
+  /** Counts that this process has added to. The store has the others, which another node may change. */
+  readonly #counts = new Map<string, number>();
   readonly #waiting = new Set<string>();
   /** Additions made, and how many of them are on disk. */
   #added = 0;
@@ -18,19 +20,21 @@ export class Counters implements CountersDoor {
 
   /** `refused` is called with the error of each failed write. */
   constructor(
-    store: Pick<GatewayStore, 'counts' | 'putCounts'>,
+    store: Pick<GatewayStore, 'counts' | 'putCounts' | 'follows'>,
     refused: (error: unknown) => void,
   ) {
     this.#store = store;
     this.#refused = refused;
-    this.#counts = new Map(store.counts);
   }
 
   get(name: string): number {
-    return this.#counts.get(name) ?? 0;
+    return this.#counts.get(name) ?? this.#store.counts.get(name) ?? 0;
   }
 
   async add(name: string): Promise<void> {
+    // The gateway then forwards the request to the leader, which counts it.
+    if (this.#store.follows)
+      throw new LogError('not_leader', 'this node follows, and counts nothing');
     this.#counts.set(name, this.get(name) + 1);
     this.#waiting.add(name);
     this.#added += 1;

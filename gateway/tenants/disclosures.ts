@@ -12,7 +12,7 @@ import type { Disclosure, Log, PendingRow, Register } from '../../log/index.ts';
 import { KEY_BYTES, openSealed, SealPool } from './sealing.ts';
 import { erasureOf } from './erasure.ts';
 import { acceptLevel } from './level-care.ts';
-import type { LevelPlace } from './level-rows.ts';
+import type { LevelPlace, LevelRow } from './level-rows.ts';
 import { SyncedLevel } from './synced-level.ts';
 
 /** The disclosures of one entry, by member. */
@@ -54,13 +54,24 @@ export const privatePlace = (register: Register): LevelPlace => ({ name: 'privat
 export const acceptDisclosures = (folder: string, register: Register): Promise<void> =>
   acceptLevel(folder, privatePlace(register));
 
+/** The database of keys: SyncedLevel, or the secrets of a cluster. */
+export interface KeyDatabase {
+  readonly damaged: boolean;
+  put(rows: readonly LevelRow[], options: { readonly fresh: true }): Promise<void>;
+  delete(keys: readonly string[]): Promise<void>;
+  /** Deletes a key and its bytes. */
+  erase(key: string): Promise<void>;
+  get(key: string): Uint8Array | undefined | Promise<Uint8Array | undefined>;
+  close(): Promise<void>;
+}
+
 /** Sealed disclosures and their keys. */
 export class Disclosures {
-  readonly #db: SyncedLevel;
+  readonly #db: KeyDatabase;
   readonly #pool: SealPool;
   readonly #stock: KeyStock;
 
-  private constructor(db: SyncedLevel, pool: SealPool) {
+  private constructor(db: KeyDatabase, pool: SealPool) {
     this.#db = db;
     this.#pool = pool;
     this.#stock = new KeyStock(db);
@@ -78,6 +89,11 @@ export class Disclosures {
     { register, ...options }: { readonly threads: boolean; readonly register: Register },
   ): Promise<Disclosures> {
     const db = await SyncedLevel.open(folder, privatePlace(register));
+    return Disclosures.over(db, options);
+  }
+
+  /** Uses a database of keys that is open, and closes it. */
+  static over(db: KeyDatabase, options: { readonly threads: boolean }): Disclosures {
     return new Disclosures(db, new SealPool(options));
   }
 
@@ -99,15 +115,10 @@ export class Disclosures {
    * The disclosures of an entry. Empty if it never had any, or if the log has an erasure of them, even if their key
    * still exists.
    */
-  open(logs: readonly Log[], entry_id: string): Promise<EntryDisclosures> {
-    return new Promise((resolve) => {
-      resolve(erasureOf(logs, entry_id) === null ? this.#opened(logs, entry_id) : {});
-    });
-  }
-
-  #opened(logs: readonly Log[], entry_id: string): EntryDisclosures {
+  async open(logs: readonly Log[], entry_id: string): Promise<EntryDisclosures> {
+    if (erasureOf(logs, entry_id) !== null) return {};
     const row = sealedRow(logs, entry_id);
-    const key = row === null ? undefined : this.#db.get(row.keyRow);
+    const key = row === null ? undefined : await this.#db.get(row.keyRow);
     if (row === null || key === undefined) return {};
     return JSON.parse(openSealed(entry_id, key, row.sealed)) as EntryDisclosures;
   }
@@ -118,9 +129,9 @@ export class Disclosures {
   }
 
   /** Whether the key of an entry's texts still exists. */
-  hasKey(logs: readonly Log[], entry_id: string): boolean {
+  async hasKey(logs: readonly Log[], entry_id: string): Promise<boolean> {
     const row = sealedRow(logs, entry_id);
-    return row !== null && this.#db.get(row.keyRow) !== undefined;
+    return row !== null && (await this.#db.get(row.keyRow)) !== undefined;
   }
 
   /**
@@ -176,11 +187,11 @@ export class Reserved {
  * the batch of the log. Each key is used once. Keys that a crash leaves unused are never used.
  */
 class KeyStock {
-  readonly #db: SyncedLevel;
+  readonly #db: KeyDatabase;
   #keys: StockedKey[] = [];
   #drawing: Promise<void> | null = null;
 
-  constructor(db: SyncedLevel) {
+  constructor(db: KeyDatabase) {
     this.#db = db;
   }
 

@@ -105,7 +105,7 @@ export async function finishErasures(gateway: Gateway): Promise<void> {
     let finished = 0;
     for (const log of logs) {
       for await (const entry_id of idsUnder(ERASED, (options) => log.rows(ERASED, options))) {
-        if (!gateway.disclosures.hasKey(logs, entry_id)) continue;
+        if (!(await gateway.disclosures.hasKey(logs, entry_id))) continue;
         await gateway.disclosures.destroy(logs, entry_id);
         finished += 1;
       }

@@ -1,7 +1,8 @@
 // The gateway's database: API keys (hashed), tenants, subscriptions and counts. It is small. All rows are read at the
 // start, and compared with the acknowledged state (synced-level.ts).
 
-import type { Register } from '../../log/index.ts';
+import { LogError } from '../../log/index.ts';
+import type { Register, SharedRows } from '../../log/index.ts';
 import type { Kind } from '../../plugins/contract/index.ts';
 import type { KeyRecord } from './api-key.ts';
 import { acceptLevel, inspectLevel } from './level-care.ts';
@@ -45,6 +46,8 @@ export interface SubscriptionRecord {
 export interface GatewayStore {
   /** Whether reading a row failed since the start. */
   readonly damaged: () => boolean;
+  /** Whether another node of a cluster writes it. Every change is then refused with `not_leader`. */
+  readonly follows: boolean;
   /** By the SHA-256 of the key. */
   readonly keys: ReadonlyMap<string, KeyRecord>;
   /** By name. */
@@ -98,38 +101,105 @@ export const inspectGatewayStore = (
   register: Register,
 ): Promise<Inspected | null> => inspectLevel(folder, gatewayPlace(register));
 
+/** The writes of a database of rows. All rows of a call are durable when its promise resolves, or none. */
+interface Rows {
+  put(rows: readonly LevelRow[]): Promise<void>;
+  delete(keys: readonly string[]): Promise<void>;
+  putCounts(counts: readonly (readonly [name: string, count: number])[]): Promise<void>;
+  copyTo(folder: string): Promise<void>;
+  close(): Promise<void>;
+}
+
 /**
  * Opens the database in a folder. Creates it if it is missing and the register does not know it.
  *
  * @throws LogError `log_locked`, `store_corrupt`, `log_rolled_back`: see `SyncedLevel.open`
  */
 export async function openGatewayStore(folder: string, register: Register): Promise<GatewayStore> {
-  const keys = new Map<string, KeyRecord>();
-  const tenants = new Map<string, TenantRecord>();
-  const counts = new Map<string, number>();
-  const subscriptions = new Map<string, SubscriptionRecord>();
-  const keyFiles = new Set<string>();
+  const held = new HeldRows();
   const load = (rows: readonly LevelRow[]): void => {
-    for (const held of [keys, tenants, counts, subscriptions, keyFiles]) held.clear();
-    for (const { key, value } of rows) {
-      const record: unknown = JSON.parse(Buffer.from(value).toString());
-      if (key.startsWith('key/')) keys.set((record as KeyRecord).sha256, record as KeyRecord);
-      else if (key.startsWith('tenant/')) {
-        tenants.set((record as TenantRecord).name, record as TenantRecord);
-      } else if (key.startsWith(COUNT)) counts.set(key.slice(COUNT.length), record as number);
-      else if (key.startsWith(SUBSCRIPTION)) {
-        subscriptions.set((record as SubscriptionRecord).id, record as SubscriptionRecord);
-      } else if (key.startsWith(KEY_FILE)) keyFiles.add(key.slice(KEY_FILE.length));
-    }
+    held.clear();
+    for (const { key, value } of rows) held.take(key, value);
   };
   const db = await SyncedLevel.open(folder, { ...gatewayPlace(register), load });
+  return storeOver(held, db, { damaged: () => db.damaged, follows: false });
+}
+
+/** Opens the rows of a node of a cluster. On a node that follows, the maps change as the leader changes the rows. */
+export async function openSharedStore(
+  shared: SharedRows,
+  changed: (key: string) => void,
+): Promise<GatewayStore> {
+  const held = new HeldRows();
+  for (const { key, value } of await shared.all()) held.take(key, value);
+  if (!shared.leads) {
+    shared.follow((rows) => {
+      for (const { key, value } of rows) {
+        held.take(key, value);
+        changed(key);
+      }
+    });
+  }
+  const rows: Rows = {
+    put: (put) => shared.put(put),
+    delete: (keys) => shared.put(keys.map((key) => ({ key, value: null }))),
+    putCounts: (counts) =>
+      shared.put(
+        counts.map(([name, count]) => ({ key: COUNT + name, value: Buffer.from(String(count)) })),
+      ),
+    copyTo: () => {
+      const advice = 'PostgreSQL has the rows of the gateway: back that up';
+      return Promise.reject(
+        new LogError('out_of_range', `a node of a cluster has no backup: ${advice}`),
+      );
+    },
+    close: async () => shared.follow(null),
+  };
+  return storeOver(held, rows, { damaged: () => shared.damaged, follows: !shared.leads });
+}
+
+/** The rows by kind. */
+class HeldRows {
+  readonly keys = new Map<string, KeyRecord>();
+  readonly tenants = new Map<string, TenantRecord>();
+  readonly counts = new Map<string, number>();
+  readonly subscriptions = new Map<string, SubscriptionRecord>();
+  readonly keyFiles = new Set<string>();
+
+  clear(): void {
+    const { keys, tenants, counts, subscriptions, keyFiles } = this;
+    for (const held of [keys, tenants, counts, subscriptions, keyFiles]) held.clear();
+  }
+
+  /** Only subscriptions are ever deleted. */
+  take(key: string, value: Uint8Array | null): void {
+    if (value === null) {
+      this.subscriptions.delete(key.slice(SUBSCRIPTION.length));
+      return;
+    }
+    const record: unknown = JSON.parse(Buffer.from(value).toString());
+    if (key.startsWith('key/')) this.keys.set((record as KeyRecord).sha256, record as KeyRecord);
+    else if (key.startsWith('tenant/')) {
+      this.tenants.set((record as TenantRecord).name, record as TenantRecord);
+    } else if (key.startsWith(COUNT)) this.counts.set(key.slice(COUNT.length), record as number);
+    else if (key.startsWith(SUBSCRIPTION)) {
+      this.subscriptions.set((record as SubscriptionRecord).id, record as SubscriptionRecord);
+    } else if (key.startsWith(KEY_FILE)) this.keyFiles.add(key.slice(KEY_FILE.length));
+  }
+}
+
+function storeOver(
+  { keys, tenants, counts, subscriptions, keyFiles }: HeldRows,
+  db: Rows,
+  state: Pick<GatewayStore, 'damaged' | 'follows'>,
+): GatewayStore {
   return {
     keys,
     tenants,
     counts,
     subscriptions,
     keyFiles,
-    damaged: () => db.damaged,
+    ...state,
     async putKeys(records) {
       await db.put(records.map((record) => row(`key/${record.sha256}`, record)));
       for (const record of records) keys.set(record.sha256, record);

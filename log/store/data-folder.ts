@@ -47,6 +47,12 @@ export interface Notice {
 /** The name under which a register holds the identity of its data folder. */
 const FOLDER = 'folder';
 
+/** The name under which a register holds the identity of a cluster. */
+export const CLUSTER = 'cluster';
+
+/** The file in the data folder of a node of a cluster (gateway/cluster/). */
+export const clusterMarker = (data: string): string => join(data, 'cluster.json');
+
 /** The place of the register in earlier releases: inside the data folder. */
 const oldFolder = (data: string): string => join(data, 'checkpoints');
 
@@ -98,6 +104,13 @@ export async function openRegister(place: RegisterPlace): Promise<OpenedRegister
 
 async function open(place: RegisterPlace, named: FolderRegister | null): Promise<OpenedRegister> {
   const { data } = place;
+  if (existsSync(clusterMarker(data)) || (named !== null && (await named.read(CLUSTER)) !== null)) {
+    throw new LogError(
+      'data_not_adopted',
+      `${existsSync(clusterMarker(data)) ? data : (named?.place ?? '')} belongs to a cluster: set CLUSTER=on. ` +
+        'A process that writes beside a cluster would fork its logs',
+    );
+  }
   const logs = logNames(data);
   let id = await readMarker(data);
   if (id === null) {

@@ -29,6 +29,8 @@ export const PLUGIN_ROW = prefix('r');
 export const ATTACHED_ROW = prefix('a');
 /** m: named values of the store, such as the position of the sequencer. */
 export const META = prefix('m');
+/** s: the last rounds of a node's copy by number (log/cluster/replica.ts). They are of this copy, not of the log. */
+export const ROUND = prefix('s');
 
 const TWO_32 = 2 ** 32;
 
@@ -50,6 +52,9 @@ export const entryKey = (index: number): Buffer => numbered(ENTRY, index);
 
 /** Key of the signed note of a size. */
 export const noteKey = (size: number): Buffer => numbered(NOTE, size);
+
+/** Key of a round that a copy keeps. */
+export const roundKey = (seq: number): Buffer => numbered(ROUND, seq);
 
 /** Key of a hash tile. */
 export function tileKey(level: number, n: number): Buffer {
@@ -123,10 +128,11 @@ export const readRowKey = (key: Uint8Array): string =>
 
 /**
  * Key of a named value of the store itself; `reindex` exists while plugin rows are being rebuilt, `rows` records their
- * forms, `vkey` is the verifier key of the log.
+ * forms, `vkey` is the verifier key of the log, `round` is the position of a copy in its stream.
  */
-export const metaKey = (name: 'version' | 'state' | 'reindex' | 'rows' | 'vkey'): Buffer =>
-  rowKey(META, name);
+export const metaKey = (
+  name: 'version' | 'state' | 'reindex' | 'rows' | 'vkey' | 'round',
+): Buffer => rowKey(META, name);
 
 // A checksum after every value that no hash of the log covers. LevelDB may return a damaged block as if it were intact,
 // and the log would sign wrong data. Entries and tiles need none, because they are compared with the tree.

@@ -21,12 +21,17 @@ export interface FoldedAt {
 }
 
 /**
- * Applies the heads of the first `size` entries to the fold, cuts that version, and then applies the heads of the other
- * entries. `size` is the published size, 0 for none.
+ * Applies the heads of the first `size` entries to the fold, cuts that version, and then applies the heads of the
+ * entries up to `end`. `size` is the published size, 0 for none.
  *
  * @throws LogError `store_corrupt` if the stored heads give another map root than the map head in the log
  */
-export async function catchUp(core: Core, snapshot: string, size: number): Promise<FoldedAt> {
+export async function catchUp(
+  core: Core,
+  snapshot: string,
+  size: number,
+  end = core.durable,
+): Promise<FoldedAt> {
   await core.fold.close(); // discards the map of an earlier start that failed
   const wanted = size === 0 ? null : fromHex(core.statementAt(size - 1)['map_root'] as string);
   const loaded = size === 0 ? null : await core.fold.load(snapshot);
@@ -34,7 +39,7 @@ export async function catchUp(core: Core, snapshot: string, size: number): Promi
     foldEntries(core, loaded.covered, size - 1);
     const cut = await core.fold.cut();
     if (wanted === null || equal(cut.root, wanted)) {
-      foldEntries(core, size, core.durable);
+      foldEntries(core, size, end);
       return cut;
     }
   }
@@ -47,8 +52,30 @@ export async function catchUp(core: Core, snapshot: string, size: number): Promi
       `the head records do not give the map root of entry ${String(size - 1)}: check the log with fsck and restore it`,
     );
   }
-  foldEntries(core, size, core.durable);
+  foldEntries(core, size, end);
   return cut;
+}
+
+/**
+ * Restores the map as `catchUp` does, and also cuts the version of the last map head if no checkpoint of it is
+ * published. A node that follows needs that version, because the leader may still publish the checkpoint.
+ *
+ * @param published the published size, 0 for none
+ */
+export async function cutAhead(
+  core: Core,
+  snapshot: string,
+  published: number,
+): Promise<{ readonly at: FoldedAt; readonly ahead: { index: number; folded: FoldedAt } | null }> {
+  const index = core.position.map_head?.index ?? -1;
+  const at = await catchUp(core, snapshot, published, Math.max(index, published));
+  if (index < published) {
+    foldEntries(core, published, core.durable);
+    return { at, ahead: null };
+  }
+  const folded = await core.fold.cut();
+  foldEntries(core, index, core.durable);
+  return { at, ahead: { index, folded } };
 }
 
 /** Applies the heads of the entries from `from` up to `to`. Links contain everything that a head record needs. */

@@ -206,6 +206,18 @@ export class Core {
     }
     this.heads.settle(round);
   }
+
+  /**
+   * Takes over the position after a round of another node, which the store has. Rows were forgotten before.
+   *
+   * @param heads the chains that the round extended, each skey as latin1 text
+   */
+  adopt(position: Position, heads: readonly string[]): void {
+    this.position = position;
+    this.durable = position.size;
+    this.keys.forget();
+    for (const id of heads) this.#durableHeads.delete(id);
+  }
 }
 
 const damaged = (origin: string, index: number): LogError =>

@@ -2,8 +2,9 @@
 // starts the sequencer and the publisher. A new log gets its keys and entry 0.
 
 import { join } from 'node:path';
+import type { Replica } from '../cluster/replica.ts';
 import { asInvalid } from '../rules/admission.ts';
-import { catchUp, type FoldedAt } from './catch-up.ts';
+import { catchUp, cutAhead, type FoldedAt } from './catch-up.ts';
 import type { LogClock } from './clock.ts';
 import { Core } from './core.ts';
 import { native } from '../crypto/native.ts';
@@ -14,12 +15,13 @@ import type { JsonObject } from '../encoding/json.ts';
 import { LogError } from '../errors.ts';
 import { Keyring } from './keyring.ts';
 import { lastVisible, newestNote, noteText, ownNote } from './last-note.ts';
+import { Follower } from './follower.ts';
 import type { FoldHost } from '../map/fold.ts';
 import { consistencyPath, rootAt } from '../merkle/prove.ts';
 import { parseCheckpoint } from '../note/checkpoint.ts';
 import { formatVkey, ML_DSA_KEY } from '../note/note.ts';
 import { Publisher, type Offer, type PublisherOptions, type Visible } from './publisher.ts';
-import { readOnlyOf, verifierKeyOf, type ReadOnly } from './read-only.ts';
+import { FOLLOWS, readOnlyOf, verifierKeyOf, type ReadOnly } from './read-only.ts';
 import { checkPredecessor } from '../rules/life.ts';
 import { checkRowForms } from './row-forms.ts';
 import { Sequencer } from './sequencer.ts';
@@ -65,6 +67,10 @@ export interface EngineOptions {
   readonly fold: FoldHost;
   /** Opens the database. Tests pass one that fails on purpose. */
   readonly store?: (folder: string) => Promise<Store>;
+  /** The node's copy of the log in a cluster, in place of a database of its own. If it does not lead, the log follows. */
+  readonly replica?: Replica;
+  /** Called after a key file was made, before the key is used. */
+  readonly onKeyFile?: () => Promise<void>;
   readonly cosign?: PublisherOptions['cosign'];
   readonly ml_dsa?: PublisherOptions['ml_dsa'];
   /**
@@ -103,7 +109,8 @@ const SNAPSHOT_ENTRIES = 20_000;
  * @throws LogError `log_rolled_back`, `log_locked`, `store_corrupt`, `key_invalid`, `key_lost`
  */
 export async function startEngine(options: EngineOptions): Promise<Engine> {
-  const store = await (options.store ?? openStore)(join(options.folder, 'db'));
+  const store =
+    options.replica?.store ?? (await (options.store ?? openStore)(join(options.folder, 'db')));
   try {
     return await startOn(store, options);
   } catch (error) {
@@ -124,18 +131,20 @@ async function startOn(store: Store, options: EngineOptions): Promise<Engine> {
     types: options.types,
   });
   await core.load();
+  const follows = options.replica !== undefined && !options.replica.leads;
   if (store.get(metaKey('reindex')) !== undefined) {
     throw new LogError(
       'store_corrupt',
       `the plugin rows of ${origin} are not completely rebuilt: run "actlog reindex" again`,
     );
   }
-  await checkRowForms(core, options.types);
+  await checkRowForms(core, options.types, { follows });
   await removeLeftovers(options.folder);
   const { register } = options;
   const name = registerName(kind, number);
-  const remembered = await readRemembered(register, name);
-  checkNotBehind(core, remembered, register.where(name));
+  // A follower's copy may be behind, because the leader advances the register before the follower has the rounds.
+  const remembered = follows ? null : await readRemembered(register, name);
+  if (!follows) checkNotBehind(core, remembered, register.where(name));
 
   const keyring = await Keyring.open(
     {
@@ -143,10 +152,12 @@ async function startOn(store: Store, options: EngineOptions): Promise<Engine> {
       kind,
       number,
       ...(options.passphrase === undefined ? {} : { passphrase: options.passphrase }),
+      ...(options.onKeyFile === undefined ? {} : { changed: options.onKeyFile }),
     },
     options.sign,
   );
   if (core.durable === 0) {
+    if (follows) throw new LogError('log_unavailable', `no node has made ${origin} yet`);
     asInvalid(() => {
       const { predecessor = null } = options;
       checkPredecessor({ predecessor } as unknown as JsonObject, origin, null);
@@ -154,10 +165,11 @@ async function startOn(store: Store, options: EngineOptions): Promise<Engine> {
     await createKeys(keyring);
   }
   const vkey = await verifierKeyOf(core, keyring);
-  const read_only = readOnlyOf(core, keyring, options.has_successor);
+  const read_only = follows ? FOLLOWS : readOnlyOf(core, keyring, options.has_successor);
 
   // The register must hold the log from its first entry on.
-  const held = remembered ?? (await enter(core, register, name));
+  const entered = async () => (follows ? NEVER : enter(core, register, name));
+  const held = remembered ?? (await entered());
 
   // A log that signs nothing more publishes the last note that it signed, because no later one will replace it.
   const unwitnessed = options.cosign === undefined || read_only !== null;
@@ -171,7 +183,9 @@ async function startOn(store: Store, options: EngineOptions): Promise<Engine> {
     if (ahead !== null) options.clock.compared(ahead);
   }
   const snapshot = join(options.folder, 'map');
-  const folded = await catchUp(core, snapshot, visible.size);
+  const { at: folded, ahead } = follows
+    ? await cutAhead(core, snapshot, visible.size)
+    : { at: await catchUp(core, snapshot, visible.size), ahead: null };
   const sequencer = new Sequencer(core, options.sign, options.max_waiting, (error) => {
     options.onFailure?.(error);
   });
@@ -210,7 +224,7 @@ async function startOn(store: Store, options: EngineOptions): Promise<Engine> {
     keyring,
     vkey,
     vkey_ml_dsa:
-      options.ml_dsa === undefined || read_only !== null
+      options.ml_dsa === undefined || (read_only !== null && !(follows && keyring.hasCheckpoint))
         ? null
         : formatVkey(native, origin, ML_DSA_KEY, keyring.mlDsa().publicKey),
     read_only,
@@ -222,6 +236,10 @@ async function startOn(store: Store, options: EngineOptions): Promise<Engine> {
       if (size > 0) await core.fold.save(snapshot, size - 1);
     },
   };
+  if (follows) {
+    const follower = new Follower(core, vkey, publisher, ahead);
+    options.replica.follow((writes) => follower.apply(writes));
+  }
   if (core.durable === 0) await open(engine, options);
   return engine;
 }
@@ -271,6 +289,9 @@ function checkNotBehind(core: Core, remembered: Remembered | null, path: string)
     }
   }
 }
+
+/** A follower does not write to the register. */
+const NEVER: Remembered = { origin: '', note: null, acknowledged: { size: 0, root: '' } };
 
 async function createKeys(keyring: Keyring): Promise<void> {
   await keyring.addCheckpoint();

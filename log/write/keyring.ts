@@ -24,6 +24,8 @@ export interface KeyFolder {
   readonly kind: Kind;
   readonly number: number;
   readonly passphrase?: string;
+  /** Called after a file was made, before the key is used. */
+  readonly changed?: () => Promise<void>;
 }
 
 /** The opened key files of a log. */
@@ -90,6 +92,7 @@ export class Keyring {
       key,
       this.#where.passphrase,
     );
+    await this.#where.changed?.();
     this.#addReceipt(signer, key);
     return signer;
   }
@@ -102,6 +105,7 @@ export class Keyring {
     const path = join(this.#where.folder, name);
     if (this.#unfinished.delete(name)) await unlink(path);
     await writeKeyFile(path, key, this.#where.passphrase);
+    await this.#where.changed?.();
     this.#checkpoint = new Signer(key);
   }
 

@@ -136,8 +136,16 @@ export class Publisher {
     return this.#visible;
   }
 
+  /** Shows a checkpoint that another node has published, or the same one with more cosignatures. */
+  show(visible: Visible): void {
+    const before = this.#visible;
+    this.#visible = visible;
+    if (visible.size > before.size) this.#options.onVisible(visible, before);
+  }
+
   /** Requests a checkpoint over at least `size` entries. */
   ask(size: number): void {
+    if (this.#options.read_only) return;
     // A checkpoint adds one entry, its map head. A request for more waits for further entries without delaying others.
     const within = Math.min(size, this.#core.durable + 1);
     if (within <= this.#asked || within <= this.#visible.size) return;

@@ -1,5 +1,5 @@
-// The reasons for which a log is opened for reading only: a private key is lost, or the log has a successor. Nothing is
-// signed or appended then; entries, proofs and the last checkpoint stay as they are. log/FORMAT.md §5.
+// The reasons for which a log is opened for reading only: a private key is lost, the log has a successor, or another
+// node of a cluster leads. Nothing is signed or appended then; entries, proofs and the last checkpoint stay as they are. log/FORMAT.md §5.
 
 import type { Core } from './core.ts';
 import { LogError } from '../errors.ts';
@@ -10,15 +10,25 @@ import { put } from '../store/store.ts';
 /** The key that a read-only log has lost; null if it has a successor. */
 export interface ReadOnly {
   readonly lost_key: 'checkpoint' | 'receipt' | null;
+  /** Whether this node of a cluster follows: another node takes the entries. */
+  readonly follows?: true;
   /** The reason in words for the operator. */
   readonly reason: string;
 }
+
+/** The log of a node that follows. */
+export const FOLLOWS: ReadOnly = {
+  lost_key: null,
+  follows: true,
+  reason: 'this node follows, and another one takes the entries',
+};
 
 /**
  * The error with which a read-only log refuses appends. The message of `log_read_only` is for clients: it names no
  * folder. The health of the log has the reason for the operator.
  */
-export function refusal({ lost_key, reason }: ReadOnly): LogError {
+export function refusal({ lost_key, follows, reason }: ReadOnly): LogError {
+  if (follows === true) return new LogError('not_leader', reason);
   if (lost_key === null) return new LogError('log_closed', reason);
   return new LogError(
     'log_read_only',

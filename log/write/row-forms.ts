@@ -20,6 +20,7 @@ type Forms = Readonly<Record<string, number>>;
 export async function checkRowForms(
   { store, origin, declarations }: Pick<Core, 'store' | 'origin' | 'declarations'>,
   types: readonly EntryType[],
+  { follows = false } = {},
 ): Promise<void> {
   const recorded = formsIn(store);
   const other = types.filter(({ name, row_form = 1 }) => {
@@ -34,6 +35,8 @@ export async function checkRowForms(
         'from the entries',
     );
   }
+  // On a node that follows, the leader records them.
+  if (follows) return;
   if (types.some(({ name, row_form = 1 }) => row_form !== (recorded[name] ?? 1))) {
     await store.write([recordForms(recorded, types)]);
   }

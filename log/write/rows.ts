@@ -80,6 +80,11 @@ export class Rows {
     this.pending.settle(round);
   }
 
+  /** Drops a row from the cache, because another node has changed it in the store. */
+  forget(key: string): void {
+    this.#remembered.delete(key);
+  }
+
   #remember(key: string, value: Json | undefined, bytes: number): void {
     this.#remembered.set(key, { value }, { size: bytes + key.length + ROW_BYTES });
   }

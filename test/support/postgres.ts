@@ -23,8 +23,21 @@ export interface Postgres {
   kill(): Promise<void>;
   /** Starts it again after `kill` or `stop`. */
   start(): Promise<void>;
+  /**
+   * Makes a standby and starts it. With `synchronous`, a commit is acknowledged only when the standby has it.
+   * `promote` ends the first server at once and makes the standby the server of the same databases, on another port.
+   */
+  standby(options: { readonly synchronous: boolean }): Promise<Standby>;
   /** Runs a statement in a database. */
   query(url: string, sql: string): Promise<string>;
+}
+
+/** A standby of a server. */
+export interface Standby {
+  readonly port: number;
+  /** Stops and resumes receiving, so that an asynchronous standby lags behind. */
+  lag(on: boolean): Promise<void>;
+  promote(): Promise<void>;
 }
 
 /** A suite that needs PostgreSQL; the body gets the server once it runs. */
@@ -59,6 +72,12 @@ function programsFolder(): string | null {
   return folders.find((folder) => existsSync(join(folder, 'initdb'))) ?? null;
 }
 
+/** Starts a server outside a suite; null where PostgreSQL is missing. The caller removes it. */
+export async function startPostgres(): Promise<(Postgres & { remove(): Promise<void> }) | null> {
+  const programs = programsFolder();
+  return programs === null ? null : startServer(programs);
+}
+
 async function startServer(programs: string): Promise<Postgres & { remove(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'actlog-postgres-'));
   const port = await freePort();
@@ -88,7 +107,40 @@ async function startServer(programs: string): Promise<Postgres & { remove(): Pro
   await program('initdb', ['-D', data, '-U', 'actlog', '-A', 'trust', '-E', 'UTF8']);
   await start();
   let databases = 0;
+  const standbys: string[] = [];
+  const standby = async ({ synchronous }: { readonly synchronous: boolean }): Promise<Standby> => {
+    const to = join(folder, `standby-${String(standbys.length + 1)}`);
+    const standbyPort = await freePort();
+    const from = ['-h', '127.0.0.1', '-p', String(port), '-U', 'actlog'];
+    await program('pg_basebackup', [...from, '-D', to, '-R', '-X', 'stream', '-c', 'fast']);
+    const flags = `-p ${String(standbyPort)} -k ${folder} -c listen_addresses=127.0.0.1`;
+    await program('pg_ctl', ['-D', to, '-w', '-l', `${to}.log`, '-o', flags, 'start']);
+    standbys.push(to);
+    if (synchronous) {
+      const url = address('postgres');
+      await program('psql', [url, '-qc', "ALTER SYSTEM SET synchronous_standby_names = '*'"]);
+      await program('psql', [url, '-qc', 'SELECT pg_reload_conf()']);
+    }
+    const own = `postgres://actlog@127.0.0.1:${String(standbyPort)}/postgres`;
+    return {
+      port: standbyPort,
+      async lag(on) {
+        // Without the address of the first server, the standby receives nothing.
+        const sql = on
+          ? "ALTER SYSTEM SET primary_conninfo = ''"
+          : 'ALTER SYSTEM RESET primary_conninfo';
+        await program('psql', [own, '-qc', sql]);
+        await program('psql', [own, '-qc', 'SELECT pg_reload_conf()']);
+      },
+      async promote() {
+        await stop('immediate');
+        await program('psql', [own, '-qc', "ALTER SYSTEM SET synchronous_standby_names = ''"]);
+        await program('pg_ctl', ['-D', to, '-w', 'promote']);
+      },
+    };
+  };
   return {
+    standby,
     async database() {
       databases += 1;
       const name = `actlog_${String(databases)}`;
@@ -100,6 +152,9 @@ async function startServer(programs: string): Promise<Postgres & { remove(): Pro
     query: (url, sql) => program('psql', [url, '-Atc', sql]),
     async remove() {
       await stop('immediate').catch(() => undefined);
+      for (const to of standbys) {
+        await program('pg_ctl', ['-D', to, '-m', 'immediate', 'stop']).catch(() => undefined);
+      }
       await rm(folder, { recursive: true, force: true });
     },
   };

@@ -1,6 +1,7 @@
 // The bench: every measurement of the requirements, one after the other on a quiet machine.
 
 import { append } from './append.ts';
+import { cluster } from './cluster.ts';
 import type { Bench, BenchOptions, Figure } from './figure.ts';
 import { exportSession } from './exports.ts';
 import { fold } from './fold.ts';
@@ -18,6 +19,7 @@ import { witness } from './witness.ts';
 /** All measurements, in the order of the requirement. */
 export const BENCHES: readonly Bench[] = [
   append,
+  cluster,
   http,
   growth,
   startup,

@@ -25,9 +25,12 @@ export interface Told {
 
 const KIT = '/export/offline-verify-kit.json';
 
+/** How it asks: a client of one service, or of several nodes that serve the same log. */
+export type Asking = Pick<Client, 'get' | 'post'>;
+
 /** Holds one log to what it said. */
 export class Auditor {
-  readonly #client: Client;
+  readonly #client: Asking;
   readonly #prefix: string;
   readonly #kind: Kind;
   readonly trust: Trust;
@@ -35,7 +38,7 @@ export class Auditor {
   readonly #notes = new Map<number, { note: string; root: string }>();
   #newest = 0;
 
-  private constructor(client: Client, kind: Kind, prefix: string, trust: Trust) {
+  private constructor(client: Asking, kind: Kind, prefix: string, trust: Trust) {
     this.#client = client;
     this.#kind = kind;
     this.#prefix = prefix;
@@ -43,7 +46,7 @@ export class Auditor {
   }
 
   /** Takes keys and origin of the newest log of a kind from the service's kit, once and for all. */
-  static async open(client: Client, kind: Kind): Promise<Auditor> {
+  static async open(client: Asking, kind: Kind): Promise<Auditor> {
     const { text } = expect(await client.get(`/log/${kind}/checkpoint`), 200, 'the checkpoint');
     const [origin = ''] = text.split('\n', 1);
     const kit = expect(await client.get(KIT), 200, 'the kit');

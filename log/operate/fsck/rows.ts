@@ -18,6 +18,7 @@ import {
   metaKey,
   NOTE,
   PLUGIN_ROW,
+  ROUND,
   readIndex,
   readRowKey,
   readTileKey,
@@ -138,7 +139,7 @@ export async function findStrays(
     }
   }
   for await (const [key] of rowsOf(store, META)) {
-    const known = (['version', 'state', 'rows', 'vkey'] as const).some((name) =>
+    const known = (['version', 'state', 'rows', 'vkey', 'round'] as const).some((name) =>
       equal(key, metaKey(name)),
     );
     if (!known)
@@ -166,7 +167,7 @@ async function count(
 async function findUnknown(store: Store, differences: Differences): Promise<void> {
   const known = [
     ...[ENTRY, TILE, HEAD, CHAIN, LEAF],
-    ...[NOTE, CORE_ROW, PLUGIN_ROW, ATTACHED_ROW, META],
+    ...[NOTE, CORE_ROW, PLUGIN_ROW, ATTACHED_ROW, META, ROUND],
   ].sort((a, b) => a - b);
   let from = 0;
   for (const letter of [...known, 256]) {

@@ -49,6 +49,7 @@ describe('gateway/tenants/counters', () => {
     const counters = new Counters(
       {
         counts: store.counts,
+        follows: false,
         putCounts: (counts) =>
           refuse ? Promise.reject(new Error('no space')) : store.putCounts(counts),
       },

@@ -213,7 +213,7 @@ describe('an erasure of an entry of a closed log', function () {
         { key, headers: { 'Idempotency-Key': `succession-${name}` } },
       ),
     );
-  const hasKey = ({ entry_id }: Body): boolean =>
+  const hasKey = ({ entry_id }: Body): Promise<boolean> =>
     running.gateway.disclosures.hasKey(running.gateway.served.live, entry_id as string);
   const restart = async (): Promise<void> => {
     await running.close(true);
@@ -232,10 +232,10 @@ describe('an erasure of an entry of a closed log', function () {
 
   it('destroys the key, and no replay or lookup returns the text', async () => {
     const { entry_id } = erased;
-    assert.equal(hasKey(erased), true);
+    assert.equal(await hasKey(erased), true);
     const answer = await running.ask('DELETE', `/api/v1/disclosures/${String(entry_id)}`, { key });
     assert.equal(answer.status, 200, answer.text);
-    assert.equal(hasKey(erased), false);
+    assert.equal(await hasKey(erased), false);
     const { disclosures: _, ...rest } = erased;
     assert.deepEqual(await classify('erased'), rest);
     const found = await running.get(`/receipt/lookup?entry_id=${String(entry_id)}`, { key });
@@ -243,7 +243,7 @@ describe('an erasure of an entry of a closed log', function () {
     const { logs } = running.gateway;
     assert.equal(logs.live.attached(`erasing/${String(entry_id)}`), undefined);
     await restart();
-    assert.equal(hasKey(erased), false);
+    assert.equal(await hasKey(erased), false);
     assert.deepEqual(await classify('erased'), rest);
     assert.deepEqual(await classify('kept'), kept);
   });
@@ -256,12 +256,12 @@ describe('an erasure of an entry of a closed log', function () {
       subject_commitments: ['message'],
     };
     await gateway.logs.live.append([{ type: ERASURE, tenant_ref, members }]);
-    assert.equal(hasKey(acknowledged), true, 'as the earlier release left it');
+    assert.equal(await hasKey(acknowledged), true, 'as the earlier release left it');
     const { disclosures: _, ...rest } = acknowledged;
     assert.deepEqual(await classify('acknowledged'), rest);
     await restart();
-    assert.equal(hasKey(acknowledged), false);
-    assert.equal(hasKey(kept), true);
+    assert.equal(await hasKey(acknowledged), false);
+    assert.equal(await hasKey(kept), true);
     assert.deepEqual(await classify('kept'), kept);
   });
 
@@ -271,7 +271,7 @@ describe('an erasure of an entry of a closed log', function () {
     // The crash came before the succession: the row is in the closed log.
     await served.live[0]!.putAttached([{ key: pending, value: Buffer.alloc(0) }]);
     await restart();
-    assert.equal(hasKey(kept), false);
+    assert.equal(await hasKey(kept), false);
     assert.equal(running.gateway.served.live[0]!.attached(pending), undefined);
   });
 

@@ -1,0 +1,68 @@
+// The folder of private key files of a node: a copy of the files that the cluster keeps as secrets. The leader shares
+// each new file before its key is used; the other nodes take over all files before they open their gateway. The files
+// are encrypted under the passphrase in the folder too.
+
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { equal, makeFolder, syncFolder, Turns, writeDurableFile } from '../../log/index.ts';
+import type { Secrets } from '../../log/index.ts';
+
+const PREFIX = 'file/';
+const KEY_FILE = /^[a-zA-Z0-9_.-]+\.pem$/;
+
+/** The folder of one node. */
+export class KeyFolder {
+  readonly folder: string;
+  readonly #secrets: Secrets;
+  readonly #turns = new Turns();
+
+  constructor(folder: string, secrets: Secrets) {
+    this.folder = folder;
+    this.#secrets = secrets;
+  }
+
+  /** Shares what is new or changed in the folder, and removes what is gone. Only the leader may. */
+  share(): Promise<void> {
+    return this.#turns.run(async () => {
+      const [here, shared] = [await this.#files(), await this.#shared()];
+      const changed = [...here].filter(([name, bytes]) => {
+        const known = shared.get(name);
+        return known === undefined || !equal(known, bytes);
+      });
+      await this.#secrets.put(new Map(changed.map(([name, bytes]) => [PREFIX + name, bytes])));
+      const gone = [...shared.keys()].filter((name) => !here.has(name));
+      await this.#secrets.delete(gone.map((name) => PREFIX + name));
+    });
+  }
+
+  /** Makes the folder the copy of what is shared. A file that was never shared has never been used, and is deleted. */
+  take(): Promise<void> {
+    return this.#turns.run(async () => {
+      await makeFolder(this.folder, 0o700);
+      const [here, shared] = [await this.#files(), await this.#shared()];
+      for (const [name, bytes] of shared) {
+        const known = here.get(name);
+        if (known !== undefined && equal(known, bytes)) continue;
+        await writeDurableFile(join(this.folder, name), Buffer.from(bytes), { secret: true });
+      }
+      for (const name of here.keys()) {
+        if (!shared.has(name)) await rm(join(this.folder, name), { force: true });
+      }
+      await syncFolder(this.folder);
+    });
+  }
+
+  async #shared(): Promise<ReadonlyMap<string, Uint8Array>> {
+    const all = await this.#secrets.all(PREFIX);
+    return new Map([...all].map(([name, bytes]) => [name.slice(PREFIX.length), bytes]));
+  }
+
+  async #files(): Promise<ReadonlyMap<string, Uint8Array>> {
+    await makeFolder(this.folder, 0o700);
+    const names = (await readdir(this.folder)).filter((name) => KEY_FILE.test(name));
+    const read = names.map(
+      async (name) => [name, await readFile(join(this.folder, name))] as const,
+    );
+    return new Map(await Promise.all(read));
+  }
+}

@@ -1,0 +1,62 @@
+// Waiting in a node: its loop sleeps until something wakes it, and requests wait until a condition holds.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** The waits of one node. */
+export class Waiting {
+  #wake: () => void = () => undefined;
+  #woken = false;
+  #ended = false;
+  readonly #tests = new Set<() => void>();
+
+  /** Wakes the loop, or keeps it from sleeping next time. */
+  wake(): void {
+    this.#woken = true;
+    this.#wake();
+  }
+
+  /** Sleeps until something wakes the loop, at most `ms`, and at least `least_ms`. */
+  async pause(ms: number, least_ms: number): Promise<void> {
+    if (least_ms > 0) await sleep(least_ms);
+    if (!this.#woken && !this.#ended) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.#wake = () => undefined;
+    this.#woken = false;
+  }
+
+  /** Tests the conditions again. Called whenever one may have begun to hold. */
+  changed(): void {
+    for (const test of [...this.#tests]) test();
+  }
+
+  /** Waits until a condition holds or all waiting ends; at most `ms`. */
+  async until(condition: () => boolean, ms?: number): Promise<void> {
+    if (condition() || this.#ended) return;
+    await new Promise<void>((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        this.#tests.delete(test);
+        resolve();
+      };
+      const test = (): void => {
+        if (condition() || this.#ended) end();
+      };
+      const timer = ms === undefined ? undefined : setTimeout(end, ms);
+      this.#tests.add(test);
+    });
+  }
+
+  /** Ends all waiting, now and later. */
+  end(): void {
+    this.#ended = true;
+    this.wake();
+    this.changed();
+  }
+}

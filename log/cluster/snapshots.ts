@@ -1,0 +1,150 @@
+// Snapshots of a stream in PostgreSQL: all rows after a round, so that a new node need not apply the whole history.
+//
+// A snapshot has parts of about 2 MiB, numbered from 1. Part 0 is the header; it is written last, so a snapshot without
+// it is unfinished and is not read. The two newest snapshots are kept; older ones, and the rounds that the older of the
+// two contains, are deleted.
+
+import { hash } from 'node:crypto';
+import { randomInt } from 'node:crypto';
+import { decodeBatch, encodeBatch } from './batch.ts';
+import type { ClusterDatabase, StreamPosition } from './database.ts';
+import type { Replica } from './replica.ts';
+import { LogError } from '../errors.ts';
+import { put, type Write } from '../store/store.ts';
+
+const PART_BYTES = 2 * 1024 * 1024;
+
+interface Header {
+  readonly seq: number;
+  /** Hex of the digest of the history up to the round. */
+  readonly digest: string;
+  readonly parts: number;
+  readonly bytes: number;
+  /** Hex of SHA-256 over the SHA-256 of the parts. */
+  readonly sum: string;
+}
+
+const INSERT =
+  'INSERT INTO actlog_snapshot (stream, id, part, seq, rows) VALUES ($1, $2, $3, $4, $5)';
+
+/** Writes a snapshot of a copy, while it takes further rounds. Returns the number of bytes. */
+export async function writeSnapshot(database: ClusterDatabase, replica: Replica): Promise<number> {
+  const { stream } = replica;
+  const id = Date.now() * 1000 + randomInt(1000);
+  let position: StreamPosition | null = null;
+  let writes: Write[] = [];
+  let size = 0;
+  let bytes = 0;
+  const sums: Buffer[] = [];
+  const flush = async (): Promise<void> => {
+    const rows = encodeBatch(writes);
+    writes = [];
+    size = 0;
+    bytes += rows.length;
+    sums.push(hash('sha256', rows, 'buffer'));
+    await database.postgres.once(INSERT, [stream, id, sums.length, null, rows]);
+  };
+  for await (const [key, value] of replica.rows((found) => (position = found))) {
+    writes.push(put(key, value));
+    size += key.length + value.length;
+    if (size >= PART_BYTES) await flush();
+  }
+  if (writes.length > 0) await flush();
+  const at = position as StreamPosition | null;
+  if (at === null) throw new Error('a copy has a position before a snapshot of it is written');
+  const header: Header = {
+    seq: at.seq,
+    digest: Buffer.from(at.digest).toString('hex'),
+    parts: sums.length,
+    bytes,
+    sum: hash('sha256', Buffer.concat(sums), 'hex'),
+  };
+  await database.postgres.once(INSERT, [
+    stream,
+    id,
+    0,
+    at.seq,
+    Buffer.from(JSON.stringify(header)),
+  ]);
+  await trim(database, stream);
+  return bytes;
+}
+
+/** The bytes of the newest snapshot of a stream; null if there is none. */
+export async function snapshotBytes(
+  database: ClusterDatabase,
+  stream: string,
+): Promise<number | null> {
+  return (await newest(database, stream))?.header.bytes ?? null;
+}
+
+/**
+ * Fills an empty copy from the newest snapshot. Does nothing if there is none.
+ *
+ * @param progress receives the share of the snapshot that is applied, from 0 to 1
+ * @throws LogError `store_corrupt` if a part is missing or damaged
+ */
+export async function loadSnapshot(
+  database: ClusterDatabase,
+  replica: Replica,
+  progress: (share: number) => void,
+): Promise<void> {
+  const { stream } = replica;
+  const found = await newest(database, stream);
+  if (found === null) return;
+  const { id, header } = found;
+  const sums: Buffer[] = [];
+  for (let part = 1; part <= header.parts; part += 1) {
+    const sql = 'SELECT rows FROM actlog_snapshot WHERE stream = $1 AND id = $2 AND part = $3';
+    const [row] = await database.postgres.query(sql, [stream, id, part]);
+    if (row === undefined) {
+      throw new LogError(
+        'store_corrupt',
+        `part ${String(part)} of a snapshot of ${stream} is missing`,
+      );
+    }
+    const rows = row['rows'] as Buffer;
+    sums.push(hash('sha256', rows, 'buffer'));
+    await replica.fill(decodeBatch(rows));
+    progress(part / header.parts);
+  }
+  if (hash('sha256', Buffer.concat(sums), 'hex') !== header.sum) {
+    throw new LogError(
+      'store_corrupt',
+      `the snapshot of ${stream} at round ${String(header.seq)} is damaged`,
+    );
+  }
+  await replica.finish({ seq: header.seq, digest: Buffer.from(header.digest, 'hex') });
+}
+
+async function newest(
+  database: ClusterDatabase,
+  stream: string,
+): Promise<{ readonly id: string; readonly header: Header } | null> {
+  const [row] = await database.postgres.query(
+    'SELECT id, rows FROM actlog_snapshot WHERE stream = $1 AND part = 0 ORDER BY seq DESC, id DESC LIMIT 1',
+    [stream],
+  );
+  if (row === undefined) return null;
+  const header = JSON.parse((row['rows'] as Buffer).toString()) as Header;
+  return { id: row['id'] as string, header };
+}
+
+/** Deletes all snapshots but the two newest, and the rounds that the older of them contains. */
+async function trim(database: ClusterDatabase, stream: string): Promise<void> {
+  const rows = await database.postgres.query(
+    'SELECT id, seq FROM actlog_snapshot WHERE stream = $1 AND part = 0 ORDER BY seq DESC, id DESC LIMIT 2',
+    [stream],
+  );
+  const ids = rows.map(({ id }) => id as string);
+  await database.postgres.query(
+    'DELETE FROM actlog_snapshot WHERE stream = $1 AND NOT (id = ANY($2))',
+    [stream, ids],
+  );
+  const older = rows[1];
+  if (older === undefined) return;
+  await database.postgres.query('DELETE FROM actlog_round WHERE stream = $1 AND seq <= $2', [
+    stream,
+    older['seq'],
+  ]);
+}
