@@ -27,7 +27,7 @@ const browserSafe = [
   'log/errors.ts',
   'log/types.ts',
   'log/encoding/**/*.ts',
-  'log/crypto/{portable,acceptance,thumbprint,suite}.ts',
+  'log/crypto/{portable,acceptance,thumbprint,suite,ml-dsa}.ts',
   'log/merkle/{hash,check,tile}.ts',
   'log/map/{key,grammar,head,check}.ts',
   'log/note/**/*.ts',

@@ -287,7 +287,7 @@ async function open(
   );
   const sentence = sentencesOf(types);
   const events = new EventFeed(Object.values(logs), sentence);
-  closers.push(() => Promise.resolve(events.close()));
+  closers.push(async () => events.close());
   const gateway: Gateway = {
     config,
     register,

@@ -61,7 +61,7 @@ export async function startServer(
     const headers = securityHeaderList(gateway.base_url.startsWith('https:'));
     const listening = await listen(gateway.config, active.handler, headers);
     closers.push(() => listening.close());
-    closers.push(() => Promise.resolve(gateway.events.close()));
+    closers.push(async () => gateway.events.close());
     listens = true;
     // The last step, because keys that were stored but not shown would be lost.
     const first_keys = gateway.tenants.empty ? await gateway.tenants.issueFirst() : [];

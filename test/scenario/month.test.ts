@@ -4,53 +4,35 @@
 
 import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { LOG_KINDS } from '../../log/index.ts';
 import type { JsonObject } from '../../log/index.ts';
-import { fsck } from '../../log/operate.ts';
 import { trustFromKit } from '../../log/verify.ts';
-import { MICRO, parseDecimal } from '../../plugins/contract/decimal.ts';
 import { receiptHeader } from '../../plugins/require-receipt/header.ts';
 import { PLUGINS } from '../../plugins/index.ts';
 import { checkDocument } from '../../plugins/verifiers.ts';
-import { broughtTypes } from '../../tools/brought-types.ts';
 import { commandVerbs } from '../../gateway/host/commands.ts';
 import { Clock, ok, run } from '../gateway/running.ts';
 import type { Answer, Running } from '../gateway/running.ts';
-import { POLICY } from '../plugins/gate/asking.ts';
 import { readingsOf } from '../plugins/foundry/readings.ts';
-import { actlog } from '../support/actlog.ts';
 import type { Body } from '../support/body.ts';
 import { recognised } from '../support/recognised.ts';
+import {
+  accepted,
+  assertOwed,
+  DAY_MS,
+  DAYS,
+  FIRST_DAY_MS,
+  HOUR_MS,
+  layersIn,
+  MONTH,
+  VIOLATION,
+  microSum,
+  MONTH_POLICY,
+} from './accounts.ts';
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
-/** A Monday. The scenes go on into April, so that March is closed when its invoice is made. */
-const FIRST_DAY_MS = Date.UTC(2026, 2, 2, 9);
-const MONTH = '2026-03';
-const DAYS = 40;
 const GATE = '/api/v1/execute-gate';
 const SESSION = 'interviews';
 const SURFACE = 'policy_bind';
-const VIOLATION = 'We do not hire people over 50.';
-
-/** The policy of the carrier's gate: that of the gate's tests, and the act that needs a receipt. */
-const MONTH_POLICY = {
-  ...POLICY,
-  rules: [
-    ...POLICY.rules,
-    { id: 'receipts', effect: 'allow', action_types: ['require_receipt.act'] },
-  ],
-};
-
-/** What a tenant owes for a month, in micro-USD, as the entries of the log say. */
-type Owed = Readonly<Record<'tolls' | 'fees' | 'credits', bigint>>;
-
-/** The sum of amounts in USD, in micro-USD. */
-const microSum = (amounts: readonly string[]): bigint =>
-  amounts.reduce((sum, amount) => sum + parseDecimal(amount, MICRO), 0n);
 
 describe('a month of a carrier, its insured, an agent and an auditor', function () {
   this.timeout(120_000);
@@ -554,40 +536,7 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
     const { tenant_id } = ok(await running.get('/api/v1/me', { key: carrier }));
     assert.equal(tenant_id, 'insurer');
     const log = running.gateway.logs.live;
-    const owed = new Map<string, Owed>();
-    let tenant_ref = '';
-    let granted = false;
-    for (let index = 0; index < log.size(); index += 1) {
-      const entry = JSON.parse(log.entry(index) ?? '{}');
-      if (entry.type === 'astl.manifest.v1') tenant_ref = entry.tenant_ref;
-      if (entry.type === 'clearing.grant.v1') granted = true;
-      const month = new Date(entry.issued_at_ms).toISOString().slice(0, 7);
-      const name = `${String(entry.tenant_ref)} ${month}`;
-      const { tolls, fees, credits } = owed.get(name) ?? { tolls: 0n, fees: 0n, credits: 0n };
-      const toll = BigInt(entry.toll_micro_usd ?? 0);
-      const cleared = BigInt(entry.cleared_micro_usd ?? 0);
-      owed.set(name, {
-        tolls: tolls + toll,
-        // 2 basis points of what was cleared, and the fees of obligations that fired.
-        fees: fees + (cleared * 2n) / 10_000n + BigInt(entry.owed_fee_micro_usd ?? 0),
-        credits: credits + (granted ? toll : 0n),
-      });
-    }
-    const months = [...owed.keys()]
-      .filter((name) => name.startsWith(`${tenant_ref} `))
-      .map((name) => name.slice(-7));
-    assert.deepEqual(months, [MONTH, '2026-04']);
-    for (const month of months) {
-      const invoice = await invoiceOf(month);
-      const { tolls, fees, credits } = owed.get(`${tenant_ref} ${month}`) ?? assert.fail(month);
-      const said = [
-        ...[invoice.tolls_micro_usd, invoice.fees_micro_usd, invoice.credits_micro_usd],
-        invoice.net_micro_usd,
-      ];
-      const net = tolls + fees - credits;
-      assert.deepEqual(said, [tolls, fees, credits, net].map(String), month);
-      assert.ok(credits > 0n, month);
-    }
+    await assertOwed(log, invoiceOf);
     const { fees, tolls } = await invoiceOf(MONTH);
     assert.deepEqual(
       fees.map((one: Body) => [one.fee, one.acts, one.micro_usd]),
@@ -627,12 +576,7 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
 
   it('had every layer that appends in the log', async () => {
     const log = running.gateway.logs.live;
-    const types = new Set(
-      Array.from({ length: log.size() }, (_, index) => {
-        const { type } = JSON.parse(log.entry(index) ?? '{}') as { readonly type: string };
-        return type.slice(0, type.indexOf('.'));
-      }),
-    );
+    const types = layersIn(log);
     const appending = PLUGINS.filter(({ types: brought }) => brought.length > 0);
     const silent = appending.map(({ name }) => name).filter((name) => !types.has(name));
     assert.deepEqual(silent, []);
@@ -648,22 +592,6 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
       const log = running.gateway.logs[kind];
       await log.whenPublished(log.size() + 1);
     }
-    const state = await mkdtemp(join(tmpdir(), 'actlog-month-'));
-    try {
-      const {
-        code: exit,
-        stdout,
-        stderr,
-      } = await actlog([...['monitor', running.url, '--state', state, '--once']]);
-      assert.equal(exit, 0, stdout + stderr);
-    } finally {
-      await rm(state, { recursive: true });
-    }
-    await running.close(true);
-    const types = await broughtTypes({ PLUGINS: [] });
-    for (const kind of LOG_KINDS) {
-      const { differences } = await fsck({ folder: join(running.data, kind, '1'), types });
-      assert.deepEqual(differences, [], kind);
-    }
+    await accepted(running);
   });
 });

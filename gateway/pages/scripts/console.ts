@@ -236,9 +236,12 @@ const status = (words: string): void => {
   byId('stream', HTMLParagraphElement).textContent = words;
 };
 
+/** A call, because the signal changes while the stream is read. */
+const hasLeft = (signal: AbortSignal): boolean => signal.aborted;
+
 /** Reads the events until the user leaves, and connects again after a failure. */
 async function follow(signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
+  while (!hasLeft(signal)) {
     try {
       const headers = { 'x-api-key': kept(), accept: 'text/event-stream' };
       const answer = await fetch('/api/v1/events', { headers, signal, cache: 'no-store' });
@@ -250,7 +253,7 @@ async function follow(signal: AbortSignal): Promise<void> {
       // A stop of the service, a network that went away, or the user who left: the next round tells.
     }
     delete board.dataset['stream'];
-    if (signal.aborted) return;
+    if (hasLeft(signal)) return;
     status('Not connected; trying again.');
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }

@@ -8,7 +8,9 @@ import type { Route } from '../../../plugins/contract/index.ts';
 import { compileSchema } from '../../../gateway/http/validation.ts';
 import type { Body } from '../../support/body.ts';
 import { FOUNDRY_BODIES } from '../../plugins/foundry/bodies.ts';
-import { run } from '../running.ts';
+import { startReceiver } from '../egress/receiver.ts';
+import type { Receiver } from '../egress/receiver.ts';
+import { runSending, until } from '../webhooks/receiving.ts';
 import type { Ask, Running } from '../running.ts';
 
 /** Begins what a description says of an example that does not stand alone. */
@@ -27,13 +29,19 @@ interface State extends Ask {
 describe('the example of a request', function () {
   this.timeout(60_000);
   let running: Running;
+  let receiver: Receiver;
   let routes: readonly Route[];
   before(async () => {
-    running = await run();
+    running = await runSending();
+    receiver = await startReceiver();
+    receiver.answer((_, res) => res.writeHead(410).end());
     routes = running.gateway.routes().filter(({ body }) => body !== undefined);
     assert.ok(routes.length > 50);
   });
-  after(() => running.close());
+  after(async () => {
+    await running.close();
+    await receiver.close();
+  });
 
   const post = async (path: string, body: object, asked?: Ask): Promise<Body> => {
     const key = path.startsWith('/demo/') ? {} : { key: running.sandbox };
@@ -120,6 +128,17 @@ describe('the example of a request', function () {
     '/api/v1/foundry/trigger/release': async () => {
       const members = await FOUNDRY_BODIES['/api/v1/foundry/trigger/release']?.(running);
       return { members: members! };
+    },
+    '/signal/trigger/deliveries/{id}/replay': async () => {
+      const types = ['trigger.armed'];
+      await post('/signal/trigger/subscriptions', { url: receiver.url(), types });
+      const publish = '/signal/trigger/publish';
+      await post(publish, exampleOf(publish));
+      const id = await until(async () => {
+        const list = await running.get('/signal/trigger/deliveries', { key: running.sandbox });
+        return (list.json).data[0]?.id as string | undefined;
+      });
+      return { path: `/signal/trigger/deliveries/${id}/replay` };
     },
     '/carrier/v1/findings/{entry_id}/resolve': async () => {
       const message = 'We do not hire people over 50.';

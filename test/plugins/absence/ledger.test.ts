@@ -116,7 +116,11 @@ describe('the absence ledger', () => {
   });
 
   it('does not call a document invalid that answers another question', async () => {
-    const { from_ms, to_ms, key } = witness.question;
+    const { from_ms, to_ms, key } = witness.question as {
+      readonly from_ms: number;
+      readonly to_ms: number;
+      readonly key: readonly string[];
+    };
     for (const question of [
       { key, from_ms: from_ms - 1, to_ms },
       { key, from_ms, to_ms: to_ms + 1 },
