@@ -17,17 +17,15 @@ export interface BatchRoute extends Route {
 
 /** The route of batches, for a route that declares `batch`. */
 export function batchRoute(route: Route, max_bytes: number): BatchRoute {
-  const { tag, access, roles, asksLive, budget, errors, params, query, example } = route;
+  const { tag, access, roles, asksLive, budget, params, query, example } = route;
   const made: BatchRoute = {
     method: 'POST',
     path: `${route.path}/batch`,
     tag,
     summary: `${route.summary}, many in one request`,
     description:
-      `Each line of the body is a body of \`POST ${route.path}\`, with an optional \`idempotency_key\` in place of the ` +
-      'header. Each line of the answer is `{line, status, body}`: the number of the line in the request, from 1, and ' +
-      'the answer that it would have had alone. Answers come in the order of the lines. A line that is refused does ' +
-      'not stop the others. Rate limits count lines. `Prefer` applies to every line.',
+      `Each line is a body of \`POST ${route.path}\` and may have an \`idempotency_key\`. Each line of the answer is ` +
+      '`{line, status, body}`, in the order of the lines (API.md, 4.5).',
     access,
     ...(roles === undefined ? {} : { roles }),
     ...(asksLive === undefined ? {} : { asksLive }),
@@ -37,7 +35,7 @@ export function batchRoute(route: Route, max_bytes: number): BatchRoute {
     bytes: NDJSON,
     max_bytes,
     responses: { 200: { description: 'The answers, a line for each request.', type: NDJSON } },
-    errors: errors ?? [],
+    errors: [],
     ...(example === undefined
       ? {}
       : { example: Buffer.from(`${JSON.stringify(example)}\n`).toString('base64') }),

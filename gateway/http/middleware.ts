@@ -159,9 +159,12 @@ function answerError(ctx: RequestContext, error: ApiError, route?: Route, pages 
  */
 function wantsPage(ctx: RequestContext): boolean {
   if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return false;
+  if (ctx.accepts('json', 'html') !== 'html') return false;
   const { matched, gateway } = ctx.state;
-  const page = matched === null ? !isApiPath(gateway.routes(), ctx.path) : isPage(matched.route);
-  return page && ctx.accepts('json', 'html') === 'html';
+  if (matched !== null) return isPage(matched.route);
+  // Koa's `path` throws for a target that is no valid URL; this has been said of the request.
+  const [path = ''] = (ctx.req.url ?? '').split('?');
+  return !isApiPath(gateway.routes(), path);
 }
 
 const TITLES: Readonly<Record<number, string>> = {

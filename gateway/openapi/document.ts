@@ -200,12 +200,9 @@ function requestBody(route: Route, components: SchemaComponents): JsonObject {
 }
 
 function responses(route: Route, components: SchemaComponents): Record<string, DocumentedAnswer> {
-  const shared = [
-    'X-Request-Id',
-    ...(route.budget === 'none' ? [] : ['RateLimit', 'RateLimit-Policy']),
-  ];
+  // `info` says of X-Request-Id that every answer has it.
   const names = [
-    ...shared,
+    ...(route.budget === 'none' ? [] : ['RateLimit', 'RateLimit-Policy']),
     ...(route.idempotent === true ? ['Idempotent-Replayed'] : []),
     ...(mayAppend(route) ? ['Preference-Applied'] : []),
   ];

@@ -13,6 +13,8 @@ import {
 } from '../../plugins/contract/index.ts';
 import type { Caller, Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
+import type { KeyRecord } from '../tenants/api-key.ts';
+import type { DeadLetter } from '../webhooks/dead-letters.ts';
 import { outcomeOf, statementAt } from '../search.ts';
 import { componentsOf, witnessesOf } from './health.ts';
 import { allLogs } from './keys.ts';
@@ -170,39 +172,38 @@ const KeyRow = Type.Object(
 );
 
 function keysRoute(gateway: Gateway): Route {
-  const { tenants } = gateway;
-  return route({
-    ...{ method: 'GET', path: '/api/v1/keys', tag: TAG, access: 'key' },
-    roles: ['carrier'],
-    summary: 'The API keys of this tenant in the log of the key',
-    description:
-      'Oldest first. Keys are issued, rotated and revoked by the operator (`actlog keys`).',
-    responses: {
-      200: {
-        description: 'The keys, without their texts.',
-        schema: Type.Object({ data: Type.Array(KeyRow) }, { $id: 'KeysOfTenant' }),
-      },
+  const { tenants, config } = gateway;
+  const placeOf = ({ created_at_ms, key_id }: KeyRecord): string =>
+    `${String(created_at_ms).padStart(16, '0')}.${key_id}`;
+  return listRoute(
+    { limits: { page_default: config.PAGE_DEFAULT, page_max: config.PAGE_MAX } },
+    {
+      ...{ path: '/api/v1/keys', tag: TAG, access: 'key', $id: 'KeysOfTenant', row: KeyRow },
+      summary: 'The API keys of this tenant in the log of the key',
+      description:
+        'Oldest first. Keys are issued, rotated and revoked by the operator (`actlog keys`).',
+      rows: 'The keys, without their texts.',
+      places: '^\\d{16}\\.key_[0-9A-Za-z]+$',
+      find: ({ caller }, { after = '', limit }) =>
+        tenants
+          .list()
+          .filter((key) => key.tenant === caller.tenant && key.kind === caller.kind)
+          .sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1))
+          .filter((key) => placeOf(key) > after)
+          .slice(0, limit),
+      placeOf,
+      shown: ({ key_id, role, scopes, created_at_ms, expires_at_ms, revoked_at_ms }) => ({
+        ...{ key_id, role, scopes, created_at_ms, expires_at_ms: expires_at_ms ?? null },
+        state:
+          revoked_at_ms !== undefined
+            ? 'revoked'
+            : (expires_at_ms ?? Infinity) <= gateway.now()
+              ? 'expired'
+              : 'active',
+        last_used_at_ms: tenants.lastUse(key_id),
+      }),
     },
-    handle(ctx) {
-      const { tenant, kind } = ctx.state.caller;
-      const now = gateway.now();
-      const data = tenants
-        .list()
-        .filter((key) => key.tenant === tenant && key.kind === kind)
-        .map(({ key_id, role, scopes, created_at_ms, expires_at_ms, revoked_at_ms }) => ({
-          ...{ key_id, role, scopes, created_at_ms, expires_at_ms: expires_at_ms ?? null },
-          state:
-            revoked_at_ms !== undefined
-              ? 'revoked'
-              : (expires_at_ms ?? Infinity) <= now
-                ? 'expired'
-                : 'active',
-          last_used_at_ms: tenants.lastUse(key_id),
-        }));
-      ctx.set('Cache-Control', 'no-store');
-      ctx.body = { data };
-    },
-  });
+  );
 }
 
 function eventsRoute(gateway: Gateway): Route {
@@ -259,31 +260,32 @@ const isOf =
       : gateway.webhooks.subscriptions.of(caller).some(({ id }) => id === to);
 
 function deliveriesRoute(gateway: Gateway): Route {
-  return route({
-    ...{ method: 'GET', path: '/signal/trigger/deliveries', tag: 'Webhooks', access: 'key' },
-    roles: ['carrier'],
-    summary: 'Messages to this tenant whose last attempt failed',
-    description: `The first ${String(MAX_LETTERS)} of the log of the key, in the order of their entries.`,
-    responses: {
-      200: {
-        description: 'The messages. They are kept for 30 days.',
-        schema: Type.Object({ data: Type.Array(DeliveryRow) }, { $id: 'FailedDeliveries' }),
+  const { config, webhooks } = gateway;
+  const placeOf = ({ id, to }: DeadLetter): string => `${id}.${to}`;
+  return listRoute(
+    { limits: { page_default: config.PAGE_DEFAULT, page_max: config.PAGE_MAX } },
+    {
+      ...{ path: '/signal/trigger/deliveries', tag: 'Webhooks', access: 'key' },
+      ...{ $id: 'FailedDeliveries', row: DeliveryRow },
+      summary: 'Messages to this tenant whose last attempt failed',
+      description: `In the order of their entries, of the first ${String(MAX_LETTERS)} of the service.`,
+      rows: 'The messages. They are kept for 30 days.',
+      places: '^msg_[0-9a-f-]{36}\\.(webhook_url|sub_[0-9A-Za-z]{24})$',
+      async find({ caller }, { after = '', limit }) {
+        const own = isOf(gateway, caller);
+        const letters = await webhooks.dead.list(MAX_LETTERS);
+        return letters
+          .filter((letter) => letter.kind === caller.kind && own(letter))
+          .sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1))
+          .filter((letter) => placeOf(letter) > after)
+          .slice(0, limit);
+      },
+      placeOf,
+      shown: ({ id, type, to, attempts, reason, died_at_ms }) => {
+        return { id, type, to, attempts, reason, died_at_ms };
       },
     },
-    async handle(ctx) {
-      const { caller } = ctx.state;
-      const own = isOf(gateway, caller);
-      const letters = await gateway.webhooks.dead.list(MAX_LETTERS);
-      ctx.set('Cache-Control', 'no-store');
-      ctx.body = {
-        data: letters
-          .filter((letter) => letter.kind === caller.kind && own(letter))
-          .map(({ id, type, to, attempts, reason, died_at_ms }) => {
-            return { id, type, to, attempts, reason, died_at_ms };
-          }),
-      };
-    },
-  });
+  );
 }
 
 function replayRoute(gateway: Gateway): Route {

@@ -28,7 +28,7 @@ export interface Reading {
 /** A fault of one span, which is refused. */
 class SpanFault extends Error {}
 
-/** Deepest nesting of an attribute's value; FORMAT.md limits that of a disclosed value to 16. */
+/** Deepest nesting of an attribute's value; log/FORMAT.md limits that of a disclosed value to 16. */
 const MAX_DEPTH = 10;
 
 /** The commitments that hold the attributes of these names; all others are in `attributes`. */

@@ -172,7 +172,11 @@ describe('lists', function () {
 });
 
 /** A row without what changes from one millisecond to the next. */
-const timeless = (row: unknown): unknown => ({ ...(row as Body), remaining_ms: undefined });
+const timeless = (row: unknown): unknown => ({
+  ...(row as Body),
+  remaining_ms: undefined,
+  last_used_at_ms: undefined,
+});
 
 /** Acts that put two rows or more in every list of `FILLED`. */
 async function fill(running: Running): Promise<void> {

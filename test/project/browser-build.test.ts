@@ -20,9 +20,9 @@ describe('the browser verifier (skipped until `npm run build` has made dist/)', 
     built = (await import(BUILT.href)) as typeof verifier;
   });
 
-  it('is at most 21 KiB gzipped', () => {
+  it('is at most 29 KiB gzipped', () => {
     const { length } = gzipSync(readFileSync(BUILT), { level: 9 });
-    assert.ok(length <= 21 * 1024, `${String(length)} bytes`);
+    assert.ok(length <= 29 * 1024, `${String(length)} bytes`);
   });
 
   it('leaves what more the page /verify does to its own script, at most 60 KB gzipped', () => {

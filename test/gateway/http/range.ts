@@ -90,7 +90,14 @@ export class Range {
       assert.equal(problem.get('request_id'), hit.id, what);
       return hit;
     }
+    if (hit.type.startsWith('application/x-protobuf')) return hit;
     assert.match(hit.type, /^application\/json/, what);
+    if (route?.problem !== undefined) {
+      // google.rpc.Status, as OTLP demands.
+      const status = JSON.parse(hit.text) as { readonly code: number; readonly message: string };
+      assert.ok(status.code > 0 && status.message.length > 0 && status.message.length < 1000, what);
+      return hit;
+    }
     const { error } = JSON.parse(hit.text) as {
       error: { type: string; code: string; message: string; request_id: string };
     };

@@ -112,6 +112,11 @@ function withMember(value: Json, [name, ...rest]: readonly string[], member: Jso
   return { ...members, [name]: withMember(members[name] ?? null, rest, member) };
 }
 
+/** Whether the object that a member belongs to is in a value. */
+const hasParent = (value: Json, path: readonly string[]): boolean =>
+  path.slice(0, -1).reduce<unknown>((at, name) => (at as JsonObject | undefined)?.[name], value) !==
+  undefined;
+
 /** The schema without component names: one may stand in it twice. */
 const anonymous = (schema: TSchema): TSchema =>
   JSON.parse(JSON.stringify(schema, (key, value: unknown) => (key === '$id' ? undefined : value)));
@@ -170,7 +175,9 @@ describe('a refused member', function () {
         required.every((name) => name in whole),
         `${route.path}: no body that works`,
       );
-      for (const { path, schema } of placesOf(route.body, whole)) {
+      // Without the object around it, a member of that object is not the only fault.
+      const places = [...placesOf(route.body, whole)].filter(({ path }) => hasParent(whole, path));
+      for (const { path, schema } of places) {
         for (const value of refusedBy(schema, VALUES)) {
           const body = withMember(whole, path, value);
           const what = `POST ${route.path} with ${JSON.stringify(value).slice(0, 60)} as`;

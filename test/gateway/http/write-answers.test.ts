@@ -9,7 +9,8 @@ import { FOUNDRY_BODIES } from '../../plugins/foundry/bodies.ts';
 import { GATE, PAY, POLICY } from '../../plugins/gate/asking.ts';
 import type { Body } from '../../support/body.ts';
 import { answerCheck } from '../../../tools/plugin-test/answer-check.ts';
-import { run } from '../running.ts';
+import { startReceiver } from '../egress/receiver.ts';
+import { runSending, until } from '../webhooks/receiving.ts';
 import type { Ask, Running } from '../running.ts';
 
 /** POLICY, with the act that needs a receipt allowed. */
@@ -54,6 +55,19 @@ describe('every request with a body that is answered in JSON', function () {
       const { seal_id } = await post('/api/v1/spoliation-seal', { trigger_event: 'a claim' });
       return { body: { seal_id, reason: 'the matter was settled' } };
     },
+    'POST /signal/trigger/deliveries/{id}/replay': async () => {
+      const receiver = await startReceiver();
+      receiver.answer((_, res) => res.writeHead(410).end());
+      const subscription = { url: receiver.url(), types: ['trigger.armed'] };
+      await post('/signal/trigger/subscriptions', subscription);
+      await post('/signal/trigger/publish', { template_id: 'ai_model_change' });
+      const id = await until(async () => {
+        const list = await running.get('/signal/trigger/deliveries', { key });
+        return (list.json as Body).data[0]?.id as string | undefined;
+      });
+      await receiver.close();
+      return { path: `/signal/trigger/deliveries/${id}/replay`, body: {} };
+    },
     'POST /carrier/v1/findings/{entry_id}/resolve': async () => {
       const message = 'We do not hire people over 50.';
       const { entry_id } = await post('/api/v1/classify', { message });
@@ -86,6 +100,12 @@ describe('every request with a body that is answered in JSON', function () {
       const { preimage, decision_entry_id, permit } = await post(GATE, PAY);
       const { use_secret } = permit;
       return { body: { ...preimage, receipt: decision_entry_id, use_secret } };
+    },
+    [`POST ${GATE}/permits/result`]: async () => {
+      const { preimage, decision_entry_id, permit } = await post(GATE, PAY);
+      const named = { receipt: decision_entry_id, use_secret: permit.use_secret };
+      await post(`${GATE}/permits/use`, { ...preimage, ...named });
+      return { body: { ...named, status: 'completed' } };
     },
     'POST /api/v1/require-receipt/act': async () => {
       const body = { reference: 'order-4711' };
@@ -144,7 +164,7 @@ describe('every request with a body that is answered in JSON', function () {
   };
 
   before(async () => {
-    running = await run();
+    running = await runSending();
     key = running.sandbox;
     await post(`${GATE}/policy`, RULES);
   });

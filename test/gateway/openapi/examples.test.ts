@@ -136,7 +136,7 @@ describe('the example of a request', function () {
       await post(publish, exampleOf(publish));
       const id = await until(async () => {
         const list = await running.get('/signal/trigger/deliveries', { key: running.sandbox });
-        return (list.json).data[0]?.id as string | undefined;
+        return list.json.data[0]?.id as string | undefined;
       });
       return { path: `/signal/trigger/deliveries/${id}/replay` };
     },

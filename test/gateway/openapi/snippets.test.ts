@@ -30,6 +30,7 @@ const REFUSED: Readonly<Record<string, number>> = {
   'GET /api/v1/clearing/invoices/{month}': 404,
   'GET /export/scitt/consistency': 400,
   'GET /tcb/twin/{entry_id}': 404,
+  'GET /api/v1/events': 400,
   'GET /verify': 400,
   'POST /entries': 400,
 };

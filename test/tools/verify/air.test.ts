@@ -183,11 +183,12 @@ describe('actlog verify of exports', () => {
   it('trusts only AIR keys for records, and only those of the kit', async () => {
     const other = structuredClone(kit) as Json;
     other.keys.keys = other.keys.keys.filter((jwk: Json) => jwk.purpose === undefined);
+    other.cose_keys.keys = [];
     const shown = recognised(Buffer.from(JSON.stringify(single)));
     assert.ok(shown.kind === 'air');
     const { checks } = await checkDocument(shown, trust, { kit: other });
     const bad = checks.filter(({ outcome }) => outcome === 'failed').map(({ name }) => name);
-    assert.deepEqual(bad, ['air_signature', 'export', 'cose_signature']);
+    assert.deepEqual(bad, ['air_signature', 'export', 'cose_signature', 'cose_receipt']);
     const broken = structuredClone(kit) as Json;
     for (const jwk of broken.keys.keys) if (jwk.purpose === 'air') jwk.x = 'AAAA';
     const { valid, summary } = await checkDocument(shown, trust, { kit: broken });
