@@ -63,7 +63,7 @@ describe('every request with a body that is answered in JSON', function () {
       await post('/signal/trigger/publish', { template_id: 'ai_model_change' });
       const id = await until(async () => {
         const list = await running.get('/signal/trigger/deliveries', { key });
-        return (list.json as Body).data[0]?.id as string | undefined;
+        return list.json.data[0]?.id as string | undefined;
       });
       await receiver.close();
       return { path: `/signal/trigger/deliveries/${id}/replay`, body: {} };
