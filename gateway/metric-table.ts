@@ -2,6 +2,7 @@
 
 import { observeDisk } from './disk.ts';
 import {
+  observeCluster,
   observeLogs,
   observeScrub,
   observeUploads,
@@ -20,6 +21,7 @@ export function metricTable(): string {
   observeWitnesses(metrics, [], { health: () => null });
   observeScrub(metrics, { states: () => [] });
   observeUploads(metrics, { states: () => [], now: Date.now });
+  observeCluster(metrics, { role: 'leader', lag_ms: () => 0 });
   observeDisk(metrics, '.', () => []);
   observeWebhooks(metrics, () => Promise.resolve([]));
   const rows = metrics.registry

@@ -176,6 +176,29 @@ export function observeWebhooks(
   gauge('dead_messages', 'Messages that were given up, counted up to 10,000.', ({ dead }) => dead);
 }
 
+/** How far a node of a cluster is behind, and whether it leads. */
+export function observeCluster(
+  { registry }: Metrics,
+  cluster: { readonly role: 'leader' | 'follower'; lag_ms(): number },
+): void {
+  new Gauge({
+    name: 'actlog_replication_lag_seconds',
+    help: 'How long this node of a cluster has lacked writes of the leader; 0 on the leader.',
+    registers: [registry],
+    collect() {
+      this.set(cluster.lag_ms() / 1000);
+    },
+  });
+  new Gauge({
+    name: 'actlog_cluster_leader',
+    help: 'Whether this node of a cluster leads.',
+    registers: [registry],
+    collect() {
+      this.set(cluster.role === 'leader' ? 1 : 0);
+    },
+  });
+}
+
 /** Adds the uploads to the object store. */
 export function observeUploads(metrics: Metrics, uploads: Pick<Uploads, 'states' | 'now'>): void {
   const gauge = (name: string, help: string, read: (state: UploadState) => number): void => {

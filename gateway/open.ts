@@ -46,6 +46,7 @@ import { PluginKeys } from './host/plugin-keys.ts';
 import {
   observeLogs,
   observeScrub,
+  observeCluster,
   observeUploads,
   observeWebhooks,
   observeWitnesses,
@@ -258,6 +259,7 @@ async function open(
     logger: options.logger,
   });
   if (uploads !== null) observeUploads(metrics, uploads);
+  if (member !== undefined) observeCluster(metrics, member.view);
   const declaring = [WEBHOOK_KEYS, ...plugins];
   const changed = member === undefined ? undefined : () => member.shareKeys();
   const keyFiles = await KeyFiles.open(keyFolder, { passphrase, used: store, changed });
