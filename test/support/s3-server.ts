@@ -13,6 +13,7 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from './free-port.ts';
+import { setEnvironment } from './environment.ts';
 
 /** `.ci/run` builds this file; its name has the version. */
 const PROGRAM = join(homedir(), '.cache/actlog/versitygw-v1.8.0');
@@ -39,7 +40,7 @@ export function s3Suite(title: string, body: (server: () => S3Server) => void): 
   describe(`${title}${without === null ? '' : ` (skipped: ${without})`}`, function () {
     this.timeout(60_000);
     let server: (S3Server & { remove(): Promise<void> }) | null = null;
-    const kept = { ...process.env };
+    let restore = (): void => undefined;
 
     before(async function () {
       if (without !== null) {
@@ -50,12 +51,12 @@ export function s3Suite(title: string, body: (server: () => S3Server) => void): 
         );
         this.skip();
       }
-      Object.assign(process.env, CREDENTIALS);
+      restore = setEnvironment(CREDENTIALS);
       server = await startServer();
     });
     after(async () => {
       await server?.remove();
-      process.env = kept;
+      restore();
     });
 
     body(() => {

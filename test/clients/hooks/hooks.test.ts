@@ -17,6 +17,7 @@ import { Recorder, Refused } from '../../../tools/clients/typescript/hooks/recor
 import type { HookOptions, Recorded } from '../../../tools/clients/typescript/hooks/recorder.ts';
 import { AgentLog, completion, model as modelServer, MODEL, PERMITTED } from './agent-log.ts';
 import { linesOf, packageExports, runExample } from './guide-program.ts';
+import { setEnvironment } from '../../support/environment.ts';
 
 const usage = {
   inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
@@ -32,13 +33,13 @@ const search = () =>
 describe('hooks', function () {
   this.timeout(60_000);
   let log: AgentLog;
-  const env = { ...process.env };
+  let restore: () => void;
   before(async () => {
     log = await AgentLog.start();
-    Object.assign(process.env, { ACTLOG_URL: log.running.url, ACTLOG_KEY: log.running.live });
+    restore = setEnvironment({ ACTLOG_URL: log.running.url, ACTLOG_KEY: log.running.live });
   });
   after(async () => {
-    process.env = env;
+    restore();
     await log.close();
   });
 
@@ -252,7 +253,7 @@ describe('hooks', function () {
     const upstream = await modelServer((body) =>
       body['stream'] === true ? [chunk, chunk] : completion('zebra'),
     );
-    Object.assign(process.env, { OPENAI_BASE_URL: upstream.url, OPENAI_API_KEY: 'k' });
+    const own = setEnvironment({ OPENAI_BASE_URL: upstream.url, OPENAI_API_KEY: 'k' });
     try {
       const { client } = await runExample('openai', {}, ['client']);
       const { completions } = (client as OpenAI).chat;
@@ -270,6 +271,7 @@ describe('hooks', function () {
       assert.deepEqual(types, [...MODEL, ...MODEL]);
       assert.equal(upstream.requests.length, 2);
     } finally {
+      own();
       await upstream.close();
     }
   });

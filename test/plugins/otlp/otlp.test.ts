@@ -14,6 +14,7 @@ import { ok, run } from '../../gateway/running.ts';
 import type { Answer, Running } from '../../gateway/running.ts';
 import type { Body } from '../../support/body.ts';
 import { guideExample } from '../../support/guide-examples.ts';
+import { setEnvironment } from '../../support/environment.ts';
 
 const TRACE = '5b8efff798038103d269b633813fc60c';
 const NOW = '1790000000000000000';
@@ -59,13 +60,12 @@ describe('plugins/otlp', () => {
       value.replace(/\$(\w+)/g, (_, of: string) => env[of as keyof typeof env]),
     ]);
     assert.equal(settings.length, 3);
-    const before = { ...process.env };
     const compressed = { OTEL_EXPORTER_OTLP_TRACES_COMPRESSION: 'gzip' };
+    const restore = setEnvironment({ ...Object.fromEntries(settings), ...compressed });
     try {
-      Object.assign(process.env, Object.fromEntries(settings), compressed);
       return make();
     } finally {
-      process.env = before;
+      restore();
     }
   }
 
