@@ -227,6 +227,7 @@ class Node {
     if (this.#serving?.leads === true) {
       this.#current_ms = performance.now();
       this.#copies.takeSnapshots();
+      await this.#checkKept();
       return POLL_MS;
     }
     let leadership: Leadership | null;
@@ -250,6 +251,23 @@ class Node {
     if (this.#serving === null && this.#refusal === null) await this.#openAs(false);
     const left = this.#leadership?.left_ms ?? 0;
     return free ? RETRY_MS : Math.min(POLL_MS, Math.max(0, left) + 5);
+  }
+
+  /**
+   * Ends the leadership if the database has lost rounds that this node has committed. A write would fail as well, but a
+   * leader without writes would go on leading. The positions are read first, so rounds in flight are not missed.
+   */
+  async #checkKept(): Promise<void> {
+    const positions = this.#copies.positions();
+    // Without the database, the lease ends the leadership.
+    const states = await this.#database.states(positions).catch(() => null);
+    for (const [stream, { last, differs }] of states ?? []) {
+      const seq = positions.get(stream)?.seq ?? 0;
+      if (seq <= last && differs !== true) continue;
+      const message = `the database lacks round ${String(seq)} of ${stream}, which was committed`;
+      this.#depose(new LogError('rounds_lost', message));
+      return;
+    }
   }
 
   /** Compares the copies with the database. False if this node must not go on. */
