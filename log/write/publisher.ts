@@ -1,5 +1,6 @@
-// Publishes checkpoints on a timer of its own, in this order: map head, signed checkpoint, checkpoint register,
-// witnesses, visible. It never signs two roots for one size: a size is signed once, after its map head is durable.
+// Publishes checkpoints on a timer of its own, in the steps mapHead, sign, remember, cosign and publish, which
+// test/model/log.qnt models under these names. It never signs two roots for one size: a size is signed once, after its
+// map head is durable.
 
 import { native } from '../crypto/native.ts';
 import type { Core } from './core.ts';
@@ -213,7 +214,7 @@ export class Publisher {
     const offered = again ?? (await this.#offer());
     const { origin } = this.#core;
     const { size } = offered;
-    // 3. Witnesses, when there are any.
+    // cosign: witnesses, when there are any.
     const cosigned =
       this.#options.cosign === undefined
         ? { note: offered.note, cosignatures: 0 }
@@ -226,8 +227,8 @@ export class Publisher {
           });
     this.#missed = cosigned === null;
     if (cosigned === null) return;
-    // 4. The note is in the database. A crash before that leaves it in the register only, and it is offered again.
-    // 5. It is visible.
+    // publish: the note is in the database, then visible. A crash before that leaves it in the register only, and it is
+    // offered again.
     await this.#core.store.write([put(noteKey(size), Buffer.from(cosigned.note))]);
     const before = this.#visible;
     this.#offered = null;
@@ -256,7 +257,7 @@ export class Publisher {
   async #offer(): Promise<Offered> {
     const core = this.#core;
     const { origin } = core;
-    // 1. A map head is durable. A crash here leaves one that no checkpoint ends with, which is allowed.
+    // mapHead: a map head is durable. A crash here leaves one that no checkpoint ends with, which is allowed.
     const { version, keys, index, issued_at_ms } = await this.#mapHead();
     if (this.#offered !== null) core.fold.release(this.#offered.version);
     const size = index + 1;
@@ -264,7 +265,7 @@ export class Publisher {
     const note =
       signCheckpoint(native, this.#keyring.checkpoint(), { origin, size, root }) +
       (await this.#mlDsaLine({ origin, size, root }));
-    // 2. The note is in the register. After a crash here, the next start finds it there and publishes it.
+    // sign, remember: the note is in the register. After a crash here, the next start finds it there and publishes it.
     this.#signed = note;
     await this.#remember(size, root);
     this.#offered = { size, root, note, map_head_ms: issued_at_ms, version, keys };

@@ -1,5 +1,5 @@
 // The only writer of a log. Each entry passes these steps in this order (log/FORMAT.md §5.1). Each step states what a
-// crash in it leaves.
+// crash in it leaves. test/model/log.qnt models them under the same names.
 //
 //   admit, place    `#placeGroup` checks the drafts of a group and fixes index, time and links (placing.ts), all in
 //                   memory. A crash leaves nothing, and no caller has an answer.
