@@ -8,6 +8,7 @@ import { fold } from './fold.ts';
 import { bind, gate } from './gate.ts';
 import { growth } from './growth.ts';
 import { http } from './http.ts';
+import { mcp } from './mcp.ts';
 import { metering } from './metering.ts';
 import { monitor } from './monitor.ts';
 import { oracle } from './post.ts';
@@ -31,6 +32,7 @@ export const BENCHES: readonly Bench[] = [
   webhooks,
   gate,
   bind,
+  mcp,
   shapley,
   oracle,
 ];
