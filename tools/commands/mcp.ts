@@ -182,9 +182,9 @@ async function proxy(command: readonly string[], options: ProxyOptions): Promise
     ...{ client, once: service.client(0), url: service.url, failOpen, log },
     agent_id: options.agent,
     session_id: options.session ?? randomUUID(),
-    surfaceOf: async (tool) => (await made.surfaces?.of(tool)) ?? {},
-    attempted: (surface) => {
-      made.surfaces?.attempted(surface);
+    placeOf: async (tool) => (await made.surfaces?.of(tool)) ?? {},
+    attempted: (place) => {
+      made.surfaces?.attempted(place);
     },
   });
   const running = new McpProxy({

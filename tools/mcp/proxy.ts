@@ -9,8 +9,10 @@ import { randomUUID } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
 import { isJsonObject, objectOf, objectsOf } from '../../log/verify.ts';
 import type { Json, JsonObject } from '../../log/verify.ts';
-import type { Gatekeeper, Outcome, UsedPermit } from './gatekeeper.ts';
-import { messageOf, META } from './gatekeeper.ts';
+import { messageOf } from '../clients/typescript/hooks/acts.ts';
+import type { UsedPermit } from '../clients/typescript/hooks/acts.ts';
+import type { Gatekeeper, Outcome } from './gatekeeper.ts';
+import { META } from './gatekeeper.ts';
 import {
   errorAnswer,
   idOf,
@@ -205,11 +207,7 @@ export class McpProxy {
       if (permit !== null) await gatekeeper.ended(permit, { status: 'failed' });
       signal.throwIfAborted();
     }
-    const meta =
-      permit === null
-        ? (decision as { readonly meta: JsonObject }).meta
-        : { [META.receipt]: permit.receipt, [META.call]: permit.call };
-    pending.sent = { permit, meta };
+    pending.sent = { permit, meta: decision.meta };
     await this.#upstream?.send(text, message);
   }
 

@@ -19,7 +19,7 @@ import {
 } from '../../plugins/verifiers.ts';
 import { ApiError, ConnectionFailed, Unverified } from '../clients/typescript/index.ts';
 import type { BodyOf, Client } from '../clients/typescript/index.ts';
-import { messageOf, withoutSecret } from './gatekeeper.ts';
+import { messageOf, withoutSecret } from '../clients/typescript/hooks/acts.ts';
 
 /** What the tools work with. */
 export interface ServerOptions {

@@ -4,8 +4,8 @@
 import { createHash } from 'node:crypto';
 import { objectOf } from '../../log/verify.ts';
 import type { Client } from '../clients/typescript/index.ts';
-import { messageOf } from './gatekeeper.ts';
-import type { Surface } from './gatekeeper.ts';
+import { messageOf } from '../clients/typescript/hooks/acts.ts';
+import type { Place } from '../clients/typescript/hooks/acts.ts';
 
 const SURFACE = /^[a-z][a-z0-9_]{0,63}$/;
 const HASH_DIGITS = 8;
@@ -88,13 +88,13 @@ export class Surfaces {
    *
    * @throws what the client throws
    */
-  async of(tool: string): Promise<Required<Surface>> {
+  async of(tool: string): Promise<{ readonly entity: string; readonly surface: string }> {
     if (!this.#tools.has(tool)) await this.declare();
     return { entity: await this.entity(), surface: surfaceOfTool(tool) };
   }
 
   /** Counts an act. */
-  attempted({ surface }: Surface): void {
+  attempted({ surface }: Place): void {
     if (surface !== undefined) this.#acts.set(surface, (this.#acts.get(surface) ?? 0) + 1);
   }
 

@@ -6,7 +6,7 @@ import type { JSONRPCMessage, StreamableHTTPClientTransport } from '@modelcontex
 import { isJsonObject, objectOf } from '../../log/verify.ts';
 import type { JsonObject } from '../../log/verify.ts';
 import { CommandError } from '../command-line.ts';
-import { messageOf } from './gatekeeper.ts';
+import { messageOf } from '../clients/typescript/hooks/acts.ts';
 import { errorAnswer, idOf, lineWriter, linesOf, revisionOf, RPC } from './messages.ts';
 
 /** What a server tells the proxy. */

@@ -1,7 +1,8 @@
 // The hook for the AI SDK (`ai` 6 and 7): middleware for models, and tools that ask the gate. It needs no import of the
 // package: middleware and tools are plain objects. tools/AGENTS.md, AI SDK.
 
-import { digestOf, Recorder, watched } from './recorder.ts';
+import { digestOf } from './acts.ts';
+import { Recorder, watched } from './recorder.ts';
 import type { HookOptions } from './recorder.ts';
 
 export { Refused } from './recorder.ts';

@@ -1,10 +1,11 @@
 // What every hook does: asks the gate before a tool runs, uses the permit, logs the result, and anchors what goes to a
 // model and what comes back. It imports no framework. gateway/API.md §8.1, §12.5; tools/AGENTS.md.
 
-import { canonical, portable, toHex } from '../../../../log/verify.ts';
-import type { Json, JsonObject } from '../../../../log/verify.ts';
-import { ApiError, Client, ConnectionFailed } from '../index.ts';
-import type { AnswerOf, BodyOf } from '../index.ts';
+import { canonical, toHex } from '../../../../log/verify.ts';
+import type { JsonObject } from '../../../../log/verify.ts';
+import { Client } from '../index.ts';
+import { Acts, digestOf, messageOf, randomBytes, sha256Of, withoutSecret } from './acts.ts';
+import type { About, Call, Entry, GateAnswer, UsedPermit } from './acts.ts';
 
 /** Settings of a hook. */
 export interface HookOptions {
@@ -30,13 +31,8 @@ export interface HookOptions {
 }
 
 /** A receipt, and what it is about. */
-export interface Recorded {
-  readonly about: 'decision' | 'use' | 'result' | 'unasked' | 'model.request' | 'model.response';
-  /** Name of the tool, or a name of the model. */
-  readonly name: string;
+export interface Recorded extends About {
   readonly receipt: JsonObject;
-  /** Of an anchor: the text whose SHA-256 is the `digest` of the receipt. It has the digest of the content, salted. */
-  readonly document?: string;
 }
 
 /** What is known of a refusal. */
@@ -73,55 +69,39 @@ export class Refused extends Error {
 
 /** A call that may be made. */
 export interface Begun {
-  readonly tool: string;
   /** The permit that was used; null if the gate was not asked. */
-  readonly permit: { readonly permit_id: string; readonly use_secret: unknown } | null;
+  readonly permit: UsedPermit | null;
 }
 
-type Question = BodyOf<'POST', '/api/v1/execute-gate'>;
-type GateAnswer = AnswerOf<'POST', '/api/v1/execute-gate'>;
-
-/** An entry that the service has not taken yet. */
-interface Waiting {
-  readonly path: string;
-  readonly body: object;
-  readonly idempotencyKey: string;
-  readonly recorded: Omit<Recorded, 'receipt'>;
-}
-
-const USE = '/api/v1/execute-gate/permits/use';
-const RESULT = '/api/v1/execute-gate/permits/result';
-const UNASKED = '/api/v1/execute-gate/unasked';
 const ANCHORS = '/api/v1/anchors';
-/** Entries that may wait for the service. When as many wait, calls are refused, also with `continue`. */
-const MAX_WAITING = 1000;
-/** Held acts that are remembered, so that the same call finds its release. */
-const MAX_HELD = 1000;
 
 /** Asks, uses and logs. One recorder is one session. */
 export class Recorder {
   readonly #client: Client;
   readonly #options: HookOptions;
-  readonly #session_id: string;
-  readonly #held = new Map<string, Question>();
-  readonly #waiting: Waiting[] = [];
-  #flushing: Promise<void> | null = null;
+  readonly #acts: Acts;
+  /** The session of its entries. */
+  readonly sessionId: string;
+  #lost: unknown[] = [];
 
   /** @throws TypeError without an address or a key */
   constructor(options: HookOptions = {}) {
     this.#options = options;
     this.#client = options.client ?? clientOf(options);
-    this.#session_id = options.sessionId ?? crypto.randomUUID();
-  }
-
-  /** The session of its entries. */
-  get sessionId(): string {
-    return this.#session_id;
+    this.sessionId = options.sessionId ?? crypto.randomUUID();
+    this.#acts = new Acts({
+      ...{ client: this.#client, agent_id: options.agentId ?? 'agent', kind: 'tool' },
+      placeOf: () => Promise.resolve(this.#entity()),
+      told: (about, answer) => {
+        this.#told(about, answer);
+      },
+      lost: (error) => this.#lost.push(error),
+    });
   }
 
   /** How many entries wait for the service. */
   get waiting(): number {
-    return this.#waiting.length;
+    return this.#acts.outbox.waiting;
   }
 
   /**
@@ -130,51 +110,36 @@ export class Recorder {
    * @throws Refused if the call must not be made
    */
   async begin(tool: string, args: unknown): Promise<Begun> {
-    const key = `${tool} ${digestOf(args) ?? ''}`;
-    const question = this.#held.get(key) ?? this.#questionOf(tool, args);
-    this.#held.delete(key);
+    const call: Call = { tool, args, session_id: this.sessionId };
     try {
-      const answer = await this.#client.gate(question);
-      this.#told({ about: 'decision', name: tool }, answer);
-      this.#flushSoon();
-      if (answer.outcome !== 'PERMIT') {
-        if (answer.outcome === 'HOLD') this.#remember(key, question, answer);
-        throw this.#refusal(tool, answer);
-      }
-      return { tool, permit: await this.#use(tool, answer) };
+      const { answer, permit } = await this.#acts.ask(call);
+      if (permit === null) throw refusal(tool, answer);
+      return { permit };
     } catch (error) {
       if (Refused.is(error)) throw error;
       if (!this.#mayContinue(error)) throw unanswered(tool, error);
-      const { action_type, agent_id, scope, session_id, entity } = question;
-      const act = { action_type, agent_id, scope, session_id, entity, timestamp_ms: Date.now() };
-      const body = { ...act, reason: 'gate_unreachable' };
-      this.#later(UNASKED, body, { about: 'unasked', name: tool });
-      return { tool, permit: null };
+      this.#acts.unasked(call);
+      return { permit: null };
     }
   }
 
   /** Logs how a call ended. An entry that the service does not take now follows later. */
-  async end({ tool, permit }: Begun, status: 'completed' | 'failed', result?: unknown) {
-    if (permit === null) return;
-    const result_sha256 = digestOf(result);
-    const body = {
-      ...{ receipt: permit.permit_id, use_secret: permit.use_secret, status },
-      ...(result_sha256 === undefined ? {} : { result_sha256 }),
-    };
-    await this.#send(RESULT, body, { about: 'result', name: tool });
+  async end({ permit }: Begun, status: 'completed' | 'failed', result?: unknown): Promise<void> {
+    if (permit !== null) await this.#acts.ended(permit, { status, result });
   }
 
   /** Runs a tool between `begin` and `end`. */
   async call<T>(tool: string, args: unknown, run: () => T | PromiseLike<T>): Promise<T> {
     const begun = await this.begin(tool, args);
+    let result: T;
     try {
-      const result = await run();
-      await this.end(begun, 'completed', result);
-      return result;
+      result = await run();
     } catch (error) {
       await this.end(begun, 'failed', String(error));
       throw error;
     }
+    await this.end(begun, 'completed', result);
+    return result;
   }
 
   /**
@@ -185,14 +150,15 @@ export class Recorder {
    */
   async request(model: string, content: unknown): Promise<string> {
     const call_id = crypto.randomUUID();
-    const recorded = { about: 'model.request' as const, name: model };
-    const { body, document } = this.#anchorOf({ call_id, part: 'request', ...contentOf(content) });
+    const about = { call_id, part: 'request', ...contentOf(content) };
+    const entry = this.#anchorOf({ about: 'model.request', name: model }, about);
+    const { outbox } = this.#acts;
     try {
-      await this.#post(ANCHORS, body, { ...recorded, document });
-      this.#flushSoon();
+      await outbox.post(this.#client, entry);
+      if (outbox.waiting > 0) void outbox.flush();
     } catch (error) {
       if (!this.#mayContinue(error)) throw unanswered(model, error);
-      this.#later(ANCHORS, body, { ...recorded, document });
+      outbox.later(entry);
     }
     return call_id;
   }
@@ -205,24 +171,20 @@ export class Recorder {
     content: unknown,
   ): Promise<void> {
     const about = { call_id, part: 'response', status, ...contentOf(content) };
-    const { body, document } = this.#anchorOf(about);
-    await this.#send(ANCHORS, body, { about: 'model.response', name: model, document });
+    const entry = this.#anchorOf({ about: 'model.response', name: model }, about);
+    await this.#acts.outbox.send(entry);
   }
 
-  /** Sends the entries that wait. Resolves when all are sent, or the service still cannot be reached. */
+  /**
+   * Sends the entries that wait. Resolves when all are sent, or the service still cannot be reached.
+   *
+   * @throws ApiError for an entry that the service refuses; the others are sent
+   */
   async flush(): Promise<void> {
-    this.#flushing ??= this.#flush().finally(() => (this.#flushing = null));
-    await this.#flushing;
-  }
-
-  #questionOf(tool: string, args: unknown): Question {
-    const salt = randomHex(16);
-    const committed = digestOf([salt, jsonOf(args)]) ?? salt;
-    return {
-      ...{ action_type: `tool.${tool}`, agent_id: this.#options.agentId ?? 'agent' },
-      ...{ scope: `tool:${salt}:${committed}`, session_id: this.#session_id },
-      ...this.#entity(),
-    };
+    await this.#acts.outbox.flush();
+    const [error] = this.#lost;
+    this.#lost = [];
+    if (error !== undefined) throw error as Error;
   }
 
   #entity(): { entity?: string | null } {
@@ -230,103 +192,36 @@ export class Recorder {
     return entity === undefined ? {} : { entity };
   }
 
-  #remember(key: string, question: Question, { preimage }: GateAnswer): void {
-    const [oldest] = this.#held.keys();
-    if (this.#held.size >= MAX_HELD && oldest !== undefined) this.#held.delete(oldest);
-    this.#held.set(key, { ...question, timestamp_ms: preimage.timestamp_ms });
-  }
-
-  async #use(tool: string, answer: GateAnswer): Promise<NonNullable<Begun['permit']>> {
-    const { preimage, permit } = answer;
-    if (permit?.use_secret === undefined) throw new Refused('the permit has no use secret');
-    const { permit_id, use_secret } = permit;
-    const body = { ...preimage, receipt: permit_id, use_secret };
-    await this.#post(USE, body, { about: 'use', name: tool });
-    return { permit_id, use_secret };
-  }
-
-  #anchorOf(about: object): { readonly body: object; readonly document: string } {
-    const document = canonical({ ...about, salt: randomHex(16) });
-    const sha256 = sha256Of(document);
-    const session_id = this.#session_id;
-    const body = { sha256, media_type: 'application/json', session_id, ...this.#entity() };
-    return { body, document };
+  #anchorOf(about: About, content: object): Entry {
+    const document = canonical({ ...content, salt: toHex(randomBytes()) });
+    const session_id = this.sessionId;
+    const body = { sha256: sha256Of(document), media_type: 'application/json', session_id };
+    return {
+      ...{ path: ANCHORS, about: { ...about, document }, idempotencyKey: crypto.randomUUID() },
+      body: { ...body, ...this.#entity() },
+    };
   }
 
   #mayContinue(error: unknown): boolean {
-    const { unreachable } = this.#options;
-    return unreachable === 'continue' && isUnreachable(error) && this.#waiting.length < MAX_WAITING;
+    return this.#options.unreachable === 'continue' && this.#acts.mayGoOn(error);
   }
 
-  async #post(
-    path: string,
-    body: object,
-    recorded: Omit<Recorded, 'receipt'>,
-    idempotencyKey: string = crypto.randomUUID(),
-  ): Promise<void> {
-    const answer = await this.#client.requestAny('POST', path, { body, idempotencyKey });
-    this.#told(recorded, answer);
-  }
-
-  /** Sends an entry about something that is done: it can wait, but not be refused. */
-  async #send(path: string, body: object, recorded: Omit<Recorded, 'receipt'>): Promise<void> {
-    const idempotencyKey = crypto.randomUUID();
-    try {
-      await this.#post(path, body, recorded, idempotencyKey);
-    } catch (error) {
-      if (!isUnreachable(error)) throw error;
-      this.#later(path, body, recorded, idempotencyKey);
-    }
-  }
-
-  #later(
-    path: string,
-    body: object,
-    recorded: Omit<Recorded, 'receipt'>,
-    idempotencyKey: string = crypto.randomUUID(),
-  ): void {
-    this.#waiting.push({ path, body, recorded, idempotencyKey });
-  }
-
-  /** Sends what waits without making the caller wait; what fails stays in line. */
-  #flushSoon(): void {
-    if (this.#waiting.length > 0) void this.flush().catch(() => undefined);
-  }
-
-  async #flush(): Promise<void> {
-    for (;;) {
-      const [next] = this.#waiting;
-      if (next === undefined) return;
-      try {
-        await this.#post(next.path, next.body, next.recorded, next.idempotencyKey);
-      } catch (error) {
-        if (isUnreachable(error)) return;
-        this.#waiting.shift();
-        throw error;
-      }
-      this.#waiting.shift();
-    }
-  }
-
-  #told(recorded: Omit<Recorded, 'receipt'>, answer: object): void {
-    const { receipt } = answer as { readonly receipt?: JsonObject };
+  #told(about: About, { receipt }: JsonObject): void {
     if (receipt === undefined) return;
-    // The secret of a permit is for the recorder alone.
-    const { use_secret: _, ...disclosures } = (receipt['disclosures'] ?? {}) as JsonObject;
     try {
-      this.#options.onReceipt?.({ ...recorded, receipt: { ...receipt, disclosures } });
+      this.#options.onReceipt?.({ ...about, receipt: withoutSecret(receipt as JsonObject) });
     } catch {
       // A caller that cannot keep a receipt does not stop the agent.
     }
   }
+}
 
-  #refusal(tool: string, { outcome, reasons, hold_id, receipt }: GateAnswer): Refused {
-    const { permalink } = receipt;
-    const why = `${tool} was not called: ${outcome} (${reasons.join(', ')}). Receipt: ${permalink}`;
-    if (hold_id === undefined) return new Refused(why, { outcome, permalink });
-    const message = `${why}. It is held for a human; after the release, make the same call again.`;
-    return new Refused(message, { outcome, permalink, holdId: hold_id });
-  }
+function refusal(tool: string, { outcome, reasons, hold_id, receipt }: GateAnswer): Refused {
+  const { permalink } = receipt;
+  const why = `${tool} was not called: ${outcome} (${reasons.join(', ')}). Receipt: ${permalink}`;
+  if (hold_id === undefined) return new Refused(why, { outcome, permalink });
+  const message = `${why}. It is held for a human; after the release, make the same call again.`;
+  return new Refused(message, { outcome, permalink, holdId: hold_id });
 }
 
 function clientOf({ url, key }: HookOptions): Client {
@@ -373,35 +268,11 @@ export function watched<T>(
   });
 }
 
-/** SHA-256 of a text in UTF-8, or of bytes, in hex. */
-export const sha256Of = (content: string | Uint8Array): string =>
-  toHex(portable.sha256(typeof content === 'string' ? new TextEncoder().encode(content) : content));
-
-/** SHA-256 of the canonical JSON of a value; undefined for a value that JSON does not have. */
-export function digestOf(value: unknown): string | undefined {
-  try {
-    return sha256Of(canonical(jsonOf(value)));
-  } catch {
-    return undefined;
-  }
-}
-
 /** The digest of a value; text stands for itself, and is hashed as its UTF-8. */
 const contentOf = (content: unknown): { readonly content_sha256?: string } => {
   const content_sha256 = typeof content === 'string' ? sha256Of(content) : digestOf(content);
   return content_sha256 === undefined ? {} : { content_sha256 };
 };
 
-const jsonOf = (value: unknown): Json => JSON.parse(JSON.stringify(value ?? null)) as Json;
-
-const randomHex = (bytes: number): string => toHex(crypto.getRandomValues(new Uint8Array(bytes)));
-
-/** Whether the service did not answer, so that nothing is decided. */
-const isUnreachable = (error: unknown): boolean =>
-  ConnectionFailed.is(error) || (ApiError.is(error) && error.status >= 500);
-
 const unanswered = (name: string, cause: unknown): Refused =>
   new Refused(`${name} was not called: actlog did not answer (${messageOf(cause)})`, { cause });
-
-const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);
