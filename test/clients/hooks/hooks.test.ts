@@ -99,6 +99,42 @@ describe('hooks', function () {
       assert.equal(await recorder.call('wire', { to: 'quagga' }, () => 'sent'), 'sent');
     });
 
+    it('asks about a held call again after the service did not answer', async () => {
+      const recorder = new Recorder(options());
+      const wire = () => recorder.begin('wire', { to: 'zebra' });
+      const isHeld = (error: unknown): boolean =>
+        error instanceof Refused && error.outcome === 'HOLD';
+      await assert.rejects(wire(), isHeld);
+      log.down = true;
+      await assert.rejects(wire(), /did not answer/);
+      log.down = false;
+      const types = await log.types(() => assert.rejects(wire(), isHeld));
+      assert.deepEqual(types, [], 'it is the same hold');
+    });
+
+    it('logs that a call was not made whose permit it may have used', async () => {
+      const answerLost: typeof fetch = async (input, init) => {
+        const answer = await fetch(input, init);
+        if (!(input as URL).pathname.endsWith('/permits/use')) return answer;
+        throw new TypeError('fetch failed');
+      };
+      const { url, live: key } = log.running;
+      const client = new Client(url, { key, fetch: answerLost, retries: 0 });
+      const recorder = new Recorder(options({ client }));
+      const entries = await log.entries(async () => {
+        await assert.rejects(
+          recorder.call('search', {}, () => assert.fail('ran')),
+          /did not answer/,
+        );
+        await recorder.flush();
+      });
+      assert.deepEqual(
+        entries.map(({ type }) => type),
+        PERMITTED,
+      );
+      assert.equal(entries.at(-1)?.['status'], 'failed');
+    });
+
     it('gives parallel calls of one tool a permit each', async () => {
       const recorder = new Recorder(options());
       const types = await log.types(() =>

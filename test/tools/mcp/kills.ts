@@ -156,7 +156,7 @@ class Story {
   /** Kills the servers that these proxies started. A server outlives its proxy until it reads the end of its input. */
   async killServers(proxy: number): Promise<boolean> {
     const started = (await this.received()).filter(({ parent }) => parent === proxy);
-    for (const { pid } of started) killed(pid as number);
+    for (const { pid } of started) killed(Number(pid));
     return started.length > 0;
   }
 }
