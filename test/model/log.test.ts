@@ -54,7 +54,7 @@ describe('test/model: a log in a cluster', () => {
       assert.equal(exit, 0, output);
       assert.match(output, /No violation found/);
       for (const witness of witnesses) assert.ok(reached(output, witness) > 0, output);
-    });
+    }).timeout(120_000 + SAMPLES * 1000);
   }
 
   // The seeds are of traces in which the fault shows.

@@ -19,14 +19,54 @@ export interface ChildProgram {
   readonly built: boolean;
   /** Resident memory now and at its highest, in MB; NaN off Linux. */
   memory(): { rss: number; peak: number };
+  /** Seconds of processor time so far, of all its threads; NaN off Linux. */
+  processor_s(): number;
   stop(): Promise<void>;
 }
+
+/** Lines of another program's log that are kept, and how long it may take to start. */
+const LINES = 100;
+const START_MS = 30_000;
 
 /** What is still running when the bench ends for whatever reason must not outlive it. */
 const running = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
+
+/** A program of somebody else, which answers HTTP at the URL. Resolves when it does. */
+export async function startProgram(
+  command: string,
+  args: readonly string[],
+  url: string,
+): Promise<ChildProgram> {
+  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  running.add(child);
+  child.once('exit', () => running.delete(child));
+  const said: string[] = [];
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    said.push(line);
+    if (said.length > LINES) said.shift();
+  });
+  const until = performance.now() + START_MS;
+  while (!(await answers(url))) {
+    if (child.exitCode !== null || performance.now() > until) {
+      child.kill('SIGKILL');
+      throw new Error(`${command} does not answer ${url}: ${said.join('\n')}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return handleOf(child, url, said, true);
+}
+
+const answers = (url: string): Promise<boolean> =>
+  fetch(url).then(
+    async (response) => {
+      await response.arrayBuffer();
+      return true;
+    },
+    () => false,
+  );
 
 /** The service on a data folder, with settings beside those of every measurement. */
 export async function startService(
@@ -97,19 +137,27 @@ async function start(
       if (ready.test(line)) resolve();
     });
   });
-  return {
-    url,
-    said,
-    built: program.built,
-    memory: () => memoryOf(child),
-    stop: async () => {
-      if (child.exitCode !== null) return;
-      const exit = once(child, 'exit');
-      child.kill('SIGTERM');
-      await exit;
-    },
-  };
+  return handleOf(child, url, said, program.built);
 }
+
+const handleOf = (
+  child: ChildProcess,
+  url: string,
+  said: readonly string[],
+  built: boolean,
+): ChildProgram => ({
+  url,
+  said,
+  built,
+  memory: () => memoryOf(child),
+  processor_s: () => processorOf(child),
+  stop: async () => {
+    if (child.exitCode !== null) return;
+    const exit = once(child, 'exit');
+    child.kill('SIGTERM');
+    await exit;
+  },
+});
 
 /** A free port of this machine. */
 export async function freePort(): Promise<number> {
@@ -131,5 +179,16 @@ function memoryOf({ pid }: ChildProcess): { rss: number; peak: number } {
     return { rss: megabytes('VmRSS', status), peak: megabytes('VmHWM', status) };
   } catch {
     return { rss: Number.NaN, peak: Number.NaN };
+  }
+}
+
+/** proc(5), utime and stime of /proc/<pid>/stat, in ticks of 10 ms. */
+function processorOf({ pid }: ChildProcess): number {
+  try {
+    const stat = readFileSync(`/proc/${String(pid)}/stat`, 'utf8');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return (Number(fields[11]) + Number(fields[12])) / 100;
+  } catch {
+    return Number.NaN;
   }
 }

@@ -11,6 +11,7 @@ import { http } from './http.ts';
 import { mcp } from './mcp.ts';
 import { metering } from './metering.ts';
 import { monitor } from './monitor.ts';
+import { peers } from './peers.ts';
 import { oracle } from './post.ts';
 import { shapley } from './orn.ts';
 import { startup } from './startup.ts';
@@ -35,6 +36,7 @@ export const BENCHES: readonly Bench[] = [
   mcp,
   shapley,
   oracle,
+  peers,
 ];
 
 /** Told while the measurements run: a whole run takes a third of an hour. */

@@ -6,13 +6,14 @@ import type { Socket } from 'node:net';
 import { createHistogram } from 'node:perf_hooks';
 import type { RecordableHistogram } from 'node:perf_hooks';
 
-/** Connections, one request on each at a time. */
+/** Connections of a shot that names no other number; one request on each at a time. */
 export const CONNECTIONS = 64;
 
 /** What is asked, again and again. */
 export interface Shot {
   readonly url: string;
   readonly seconds: number;
+  readonly connections?: number;
   readonly method?: 'GET' | 'POST';
   /** Asked for each request; the path of the URL unless given. */
   readonly path?: () => string;
@@ -37,7 +38,7 @@ export async function fire(shot: Shot): Promise<Fired> {
   const end = start + shot.seconds * 1000;
   const { hostname, port } = new URL(shot.url);
   await Promise.all(
-    Array.from({ length: CONNECTIONS }, () => {
+    Array.from({ length: shot.connections ?? CONNECTIONS }, () => {
       const socket = connect({ host: hostname, port: Number(port), noDelay: true });
       return talk(socket, request, end, latency);
     }),
@@ -78,6 +79,7 @@ function talk(
     let sent = 0;
     let waiting = -1;
     let head = '';
+    let tail = '';
     const send = (): void => {
       sent = performance.now();
       if (sent >= end) {
@@ -99,8 +101,14 @@ function talk(
           return;
         }
         waiting = length - head.length;
-      } else waiting -= bytes.length;
-      if (waiting > 0) return;
+        tail = head.slice(-LAST_CHUNK.length);
+      } else {
+        waiting -= bytes.length;
+        if (waiting === Infinity) {
+          tail = (tail + bytes.toString('latin1')).slice(-LAST_CHUNK.length);
+        }
+      }
+      if (waiting === Infinity ? tail !== LAST_CHUNK : waiting > 0) return;
       waiting = -1;
       head = '';
       latency.record(Math.max(1, Math.round((performance.now() - sent) * 1000)));
@@ -109,10 +117,14 @@ function talk(
   });
 }
 
-/** Length of head and body together; null while the head is not whole. */
+/** The end of an answer in chunks (RFC 9112 §7.1). JSON text has no carriage return, so no body that is asked for has it. */
+const LAST_CHUNK = '\r\n0\r\n\r\n';
+
+/** Length of head and body together, infinite for an answer in chunks; null while the head is not whole. */
 function lengthOf(head: string): number | null {
   const end = head.indexOf('\r\n\r\n');
   if (end < 0) return null;
+  if (/\r\ntransfer-encoding: chunked\r\n/i.test(head.slice(0, end + 2))) return Infinity;
   const length = /\r\ncontent-length: (\d+)\r\n/i.exec(head)?.[1];
   if (length === undefined) throw new Error(`answer has no Content-Length: ${head.slice(0, 500)}`);
   return end + 4 + Number(length);

@@ -24,7 +24,12 @@ export async function bench({ only, quick = false, json = false }: BenchCommand)
   );
   if (figures.length === 0) {
     const names = BENCHES.map(({ name }) => name).join(', ');
-    process.stderr.write(`no figure is named ${only ?? ''}: there are ${names}\n`);
+    const known = BENCHES.some(({ name }) => name === only?.split('.', 1)[0]);
+    process.stderr.write(
+      known
+        ? `${only ?? ''} measured nothing: what it needs is missing on this machine\n`
+        : `no figure is named ${only ?? ''}: there are ${names}\n`,
+    );
     return 2;
   }
   if (!json) console.log(tableOf(figures));
