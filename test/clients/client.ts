@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import type { Case } from './corpus.ts';
+import type { Case, Kit } from './corpus.ts';
 import type { Answer } from './judge.ts';
 
 const GO = fileURLToPath(new URL('../../tools/clients/go', import.meta.url));
@@ -60,13 +60,13 @@ export class Client {
   }
 
   /** Sends these cases under a kit; the answers, in their order. */
-  ask(kit: string, cases: readonly Case[]): Promise<readonly Answer[]> {
+  ask(kit: Kit, cases: readonly Case[]): Promise<readonly Answer[]> {
     if (this.#failure !== null) throw this.#failure;
     const answers = cases.map(() => new Promise<Answer>((resolve) => this.#waiting.push(resolve)));
     const lines = cases.map(({ file, ask }) =>
       JSON.stringify({ file: file.toString('base64'), ...ask }),
     );
-    this.#child.stdin.write(`${[JSON.stringify({ kit }), ...lines].join('\n')}\n`);
+    this.#child.stdin.write(`${[JSON.stringify(kit), ...lines].join('\n')}\n`);
     return Promise.race([Promise.all(answers), this.failed]);
   }
 

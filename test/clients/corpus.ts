@@ -1,12 +1,14 @@
 // The documents that the differential test starts from: the vectors, and documents of forged logs, some of which say
 // what the format forbids. All of them are of one origin and its keys, so that kits can be exchanged.
 
+import { mlDsaPublicKey, signMlDsa } from '../../log/crypto/ml-dsa.ts';
 import { native } from '../../log/crypto/native.ts';
 import { concat, fromHex, toHex, utf8 } from '../../log/encoding/bytes.ts';
 import { canonical } from '../../log/encoding/canonical.ts';
 import type { Json, JsonObject } from '../../log/encoding/json.ts';
 import { sameKey } from '../../log/map/key.ts';
 import { leafHash } from '../../log/merkle/hash.ts';
+import { formatVkey, ML_DSA_KEY, mlDsaLine, mlDsaMessage } from '../../log/note/note.ts';
 import { LogError, verifyAbsence } from '../../log/verify.ts';
 import type { Question } from '../../log/verify.ts';
 import { vectors } from '../support/absence-vectors.ts';
@@ -22,6 +24,7 @@ import {
 } from '../support/forge.ts';
 import { documentOf, SURFACE, trust } from '../support/absence-documents.ts';
 import type { Random } from './random.ts';
+import { remembering } from './suite.ts';
 
 /** What is asked beside a document. */
 export interface Ask {
@@ -43,9 +46,28 @@ const witnessLines = witnesses
   .map((witness, i) => `witness ${String(i)} ${witness.vkey}\n`)
   .join('');
 const log = { origin, vkey, checkpoint: vectors.checkpoints.at(-1) };
+const ML_DSA_SEED = new Uint8Array(32).fill(0x46);
+const mlDsaKey = mlDsaPublicKey(ML_DSA_SEED);
+const vkey_ml_dsa = formatVkey(native, origin, ML_DSA_KEY, mlDsaKey);
 
-const kitOf = (key: JsonObject, policy: string | null, more: JsonObject = {}): string =>
-  JSON.stringify({
+/** The line of the log's ML-DSA-44 key under the text of a checkpoint. It takes 20 ms. */
+function secondLine(text: string): string {
+  const signature = signMlDsa(ML_DSA_SEED, mlDsaMessage(origin, text, 0));
+  return mlDsaLine(native, origin, mlDsaKey, 0, signature);
+}
+
+/** A note that the log signed with ML-DSA-44 as well. */
+const signedTwice = (note: string): string =>
+  note + secondLine(note.slice(0, note.indexOf('\n\n') + 1));
+
+/** A kit, and whether each checkpoint must have the log's ML-DSA-44 signature. */
+export interface Kit {
+  readonly kit: string;
+  readonly require_ml_dsa?: true;
+}
+
+const kitOf = (key: JsonObject, policy: string | null, second: JsonObject = {}): Kit => ({
+  kit: JSON.stringify({
     schema: 'svc-offline-verify-kit-v1',
     keys: {
       keys: [
@@ -53,13 +75,13 @@ const kitOf = (key: JsonObject, policy: string | null, more: JsonObject = {}): s
         { ...seedKey(0x44).jwk, kid: 'air', origin, purpose: 'air' },
       ],
     },
-    logs: [log],
+    logs: [{ ...log, ...second }],
     policy,
-    ...more,
-  });
+  }),
+});
 
 /** Kits that know the log of the corpus, each in its own way. */
-export const kits: readonly string[] = [
+export const kits: readonly Kit[] = [
   kitOf({}, `${witnessLines}group both 2 0 1\nquorum both\n`),
   kitOf({}, null),
   kitOf({ exp: 1_790_000_000 }, `log ${vkey}\n${witnessLines}group some any 0 1\nquorum some\n`),
@@ -67,6 +89,8 @@ export const kits: readonly string[] = [
   kitOf({ revoked_at: 1_790_000_005 }, null),
   kitOf({ kid: name43(1) }, null),
   kitOf({ origin: 'log.example/log/live/2' }, null),
+  kitOf({}, null, { vkey_ml_dsa }),
+  { ...kitOf({}, `${witnessLines}quorum none\n`, { vkey_ml_dsa }), require_ml_dsa: true },
 ];
 
 /** All documents to start from; `forged` logs are made by these choices. */
@@ -88,7 +112,8 @@ function ofVectors(): Case[] {
     };
   });
   const notes = vectors.checkpoints.map((note, i) => ({
-    ...{ name: `checkpoint ${String(i)}`, file: Buffer.from(note), ask: {} },
+    ...{ name: `checkpoint ${String(i)}`, ask: {} },
+    file: Buffer.from(i % 2 === 0 ? note : signedTwice(note)),
   }));
   const [first] = documents;
   const wrapped = {
@@ -122,6 +147,7 @@ function ofReceipts(): Case[] {
   written.mapHead();
   const note = written.note(cosigners(written.ms));
   const path = written.path(6);
+  const twice = signedTwice(note);
   const place = { origin, index: 6, checkpoint: note, inclusion_proof: path };
   const receipt = {
     ...(JSON.parse(entry) as JsonObject),
@@ -142,6 +168,10 @@ function ofReceipts(): Case[] {
       ...receipt,
       ignored: ['session', 'a.0.b'],
     }),
+    json('receipt with its place, signed twice', {
+      ...receipt,
+      log: { ...place, checkpoint: twice },
+    }),
     json('receipt with its values', { ...receipt, disclosures, log: place }),
     json('receipt with an erased value', {
       ...receipt,
@@ -152,6 +182,7 @@ function ofReceipts(): Case[] {
     json('lookup', { found: true, receipt, proof: { tlog_proof: proof }, checks: {} }),
     json('answer with a receipt', { ok: true, receipt: { ...receipt, disclosures } }),
     json('inclusion', { index: 6, entry, path, checkpoint: note }),
+    json('inclusion, signed twice', { index: 6, entry, path, checkpoint: twice }),
     { name: 'tlog-proof of an entry', file: Buffer.from(proof), ask: { receipt: entry } },
     {
       name: 'tlog-proof of a receipt',
@@ -161,6 +192,8 @@ function ofReceipts(): Case[] {
   ];
 }
 
+const COSIGNERS = witnesses.map((_, i) => seedKey(0x51 + i));
+
 function cosigners(
   ms: number,
   shift_s = 0,
@@ -168,7 +201,7 @@ function cosigners(
   const time_s = Math.floor(ms / 1000) + 1;
   return witnesses.map(({ name }, i) => ({
     name,
-    key: seedKey(0x51 + i),
+    key: COSIGNERS[i]!,
     time_s: time_s + i * shift_s,
   }));
 }
@@ -176,6 +209,8 @@ function cosigners(
 /** A log with manifests, heartbeats and acts, one entry of which may lie, and documents about windows of it. */
 function ofForged(random: Random, number: number): Case[] {
   const written = forgedLog(random);
+  const text = written.note().split('\n\n')[0] ?? '';
+  const second = random.once(4) ? secondLine(`${text}\n`) : '';
   const question = (): Question => {
     const key = random.pick([SURFACE, SURFACE, ['surface', ENTITY, 'offer_extend'], ...OTHER]);
     const a = START_MS + random.below(24) * 1000 + random.pick([-1, 0, 1]);
@@ -184,7 +219,7 @@ function ofForged(random: Random, number: number): Case[] {
   };
   return Array.from({ length: 6 }, (_, i) => {
     const asked = question();
-    const document = honestOf(random, written, asked);
+    const document = honestOf(random, written, second, asked);
     const name = `forged ${String(number)}.${String(i)}`;
     return {
       name,
@@ -268,7 +303,7 @@ function lie(random: Random, written: Forge): Record<string, Json> {
 }
 
 /** A document with all that a log has about a question, under the verdict that it proves; ABSENT if it proves none. */
-function honestOf(random: Random, written: Forge, question: Question): JsonObject {
+function honestOf(random: Random, written: Forge, second: string, question: Question): JsonObject {
   const { key, from_ms, to_ms } = question;
   const entries = written.texts.map(
     (text) => JSON.parse(text) as { issued_at_ms: number; links?: Json; type: string },
@@ -301,7 +336,7 @@ function honestOf(random: Random, written: Forge, question: Question): JsonObjec
   const cosigned = written.note(cosigners(written.ms, random.pick([0, 1, -30, -61])));
   const documents = ['PRESENT', 'UNDECLARED', 'UNDERSAMPLED', 'ABSENT'].map((verdict) => ({
     ...documentOf(written, question, { ...change, verdict }),
-    checkpoint: cosigned,
+    checkpoint: cosigned + second,
   }));
   return documents.find((document) => proves(document, question)) ?? documents.at(-1)!;
 }
@@ -313,7 +348,7 @@ function isOn(link: Json, chain: readonly string[]): boolean {
 
 function proves(document: JsonObject, question: Question): boolean {
   try {
-    verifyAbsence(document, question, trust, { suite: native });
+    verifyAbsence(document, question, trust, { suite: remembering });
     return true;
   } catch (error) {
     if (error instanceof LogError) return false;

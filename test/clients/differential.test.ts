@@ -34,7 +34,10 @@ for (const { language, missing, start } of others) {
     });
 
     it('come to the same verdict for the same reason', async () => {
-      const { differences, falseAbsent, exits } = await compare(client!, { count: 3000, seed: 27 });
+      const { differences, falseAbsent, exits } = await compare([client!], {
+        count: 3000,
+        seed: 27,
+      });
       assert.equal(differences.map(describeDifference).join('\n'), '');
       assert.equal(falseAbsent, 0);
       for (const exit of [0, 1, 2]) {

@@ -1,7 +1,7 @@
-// Mutated documents through the TypeScript verifier and a client: verdict and reason are the same, and no client calls
-// ABSENT what the other does not.
+// Mutated documents through the TypeScript verifier and those of clients: verdict and reason are the same, and no client
+// calls ABSENT what the other does not.
 //
-//   npm run test:differential -- --count 1000000 --seed 1 [--seconds 900] [--client 'python -m actlog.cli --batch']
+//   npm run test:differential -- --count 1000000 --seed 1 [--seconds 900] [--client go] [--client 'python -m actlog.cli --batch']
 
 import { parseArgs } from 'node:util';
 import { fileURLToPath } from 'node:url';
@@ -20,6 +20,8 @@ const FRESH = 20;
 
 /** A document about which the two do not agree. */
 export interface Difference {
+  /** The client, by its place in the list. */
+  readonly client: number;
   readonly kit: number;
   readonly mutant: Case;
   readonly ours: Answer;
@@ -44,14 +46,16 @@ export interface RunOptions {
   readonly seconds?: number;
   /** Told from time to time how many documents were compared. */
   readonly progress?: (count: number, differences: number) => void;
+  /** Told of each difference when it is found. */
+  readonly found?: (difference: Difference) => void;
 }
 
 const isAbsent = ({ exit, summary = '' }: Answer): boolean =>
   exit === 0 && summary.startsWith('ABSENT: ');
 
-/** Compares both verifiers on a corpus and on mutants of it, and on other ones until the run ends. */
-export async function compare(client: Client, options: RunOptions): Promise<Tally> {
-  const { count, seed, seconds = Infinity, progress } = options;
+/** Compares all clients with the TypeScript verifier on a corpus and on mutants of it, and on other ones until the run ends. */
+export async function compare(clients: readonly Client[], options: RunOptions): Promise<Tally> {
+  const { count, seed, seconds = Infinity, progress, found } = options;
   const random = new Random(seed);
   let seeds: readonly Case[] = [];
   let untouched: readonly Case[] = [];
@@ -72,16 +76,21 @@ export async function compare(client: Client, options: RunOptions): Promise<Tall
       mutate(random, random.pick(seeds)),
     );
     const cases = [...kept, ...mutants];
-    const asked = client.ask(kits[kit]!, cases);
+    const asked = Promise.all(clients.map((client) => client.ask(kits[kit]!, cases)));
+    asked.catch(() => undefined); // thrown below
     const ours: Answer[] = [];
     for (const one of cases) ours.push(await judges[kit]!.answer(one));
-    const theirs = await asked;
-    for (const [i, mutant] of cases.entries()) {
-      const [a, b] = [ours[i]!, theirs[i]!];
-      exits[a.exit] = (exits[a.exit] ?? 0) + 1;
-      if (isAbsent(a) !== isAbsent(b)) falseAbsent += 1;
-      if (classOf(a) !== classOf(b)) differences.push({ kit, mutant, ours: a, theirs: b });
-      else if (wordsOf(a) !== wordsOf(b)) wordings += 1;
+    for (const { exit } of ours) exits[exit] = (exits[exit] ?? 0) + 1;
+    for (const [client, theirs] of (await asked).entries()) {
+      for (const [i, mutant] of cases.entries()) {
+        const [a, b] = [ours[i]!, theirs[i]!];
+        if (isAbsent(a) !== isAbsent(b)) falseAbsent += 1;
+        if (classOf(a) !== classOf(b)) {
+          const difference = { client, kit, mutant, ours: a, theirs: b };
+          differences.push(difference);
+          found?.(difference);
+        } else if (wordsOf(a) !== wordsOf(b)) wordings += 1;
+      }
     }
     done += cases.length;
     if (chunk % 40 === 39) progress?.(done, differences.length);
@@ -90,9 +99,9 @@ export async function compare(client: Client, options: RunOptions): Promise<Tall
 }
 
 /** A difference in words, for a person who looks for its cause. */
-export const describeDifference = ({ kit, mutant, ours, theirs }: Difference): string =>
+export const describeDifference = ({ client, kit, mutant, ours, theirs }: Difference): string =>
   [
-    `kit ${String(kit)}, from ${mutant.name}`,
+    `client ${String(client)}, kit ${String(kit)}, from ${mutant.name}`,
     `  ours   ${JSON.stringify(ours)}`,
     `  theirs ${JSON.stringify(theirs)}`,
     `  ask    ${JSON.stringify(mutant.ask)}`,
@@ -107,31 +116,35 @@ async function main(): Promise<void> {
       count: { type: 'string', default: '10000' },
       seed: { type: 'string', default: '1' },
       seconds: { type: 'string', default: '900' },
-      client: { type: 'string' },
+      client: { type: 'string', multiple: true, default: ['go'] },
     },
   });
-  const [command, ...args] = values.client?.split(' ') ?? [];
-  const client =
-    command === undefined ? new Client(buildGo(), ['--batch']) : new Client(command, args);
+  const clients = values.client.map((asked) => {
+    if (asked === 'go') return new Client(buildGo(), ['--batch']);
+    const [command = '', ...args] = asked.split(' ');
+    return new Client(command, args);
+  });
+  let shown = 0;
   const started = Date.now();
-  const tally = await compare(client, {
+  const tally = await compare(clients, {
     count: Number(values.count),
     seed: Number(values.seed),
     seconds: Number(values.seconds),
+    found: (difference) => {
+      if (shown++ < SHOWN) console.log(`${describeDifference(difference)}\n`);
+    },
     progress: (count, differences) => {
       console.error(`${String(count)} compared, ${String(differences)} differences`);
     },
   });
-  client.end();
-  for (const difference of tally.differences.slice(0, SHOWN)) {
-    console.log(`${describeDifference(difference)}\n`);
-  }
+  for (const client of clients) client.end();
   const { differences, ...counts } = tally;
   const seconds = Math.round((Date.now() - started) / 1000);
   console.log(
     JSON.stringify({
       ...counts,
       differences: differences.length,
+      clients: values.client,
       seed: Number(values.seed),
       seconds,
     }),

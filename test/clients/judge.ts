@@ -1,6 +1,5 @@
 // What the TypeScript verifier and a client say of the same documents, in one shape, and where they differ.
 
-import { native } from '../../log/index.ts';
 import type { Json, JsonObject } from '../../log/index.ts';
 import {
   checkDocument,
@@ -14,7 +13,8 @@ import {
   Unanswerable,
 } from '../../plugins/verifiers.ts';
 import type { Question, Trust } from '../../plugins/verifiers.ts';
-import type { Case } from './corpus.ts';
+import type { Case, Kit } from './corpus.ts';
+import { remembering as suite } from './suite.ts';
 
 /** An answer about one document. */
 export interface Answer {
@@ -40,10 +40,12 @@ const OF_PLUGINS = [
 /** The verifier of this repository, with one kit. */
 export class Judge {
   readonly #kit: JsonObject;
+  readonly #required: Pick<Trust, 'require_ml_dsa'>;
   readonly #trusts = new Map<string, Trust>();
 
-  constructor(kit: string) {
+  constructor({ kit, require_ml_dsa }: Kit) {
     this.#kit = JSON.parse(kit) as JsonObject;
+    this.#required = require_ml_dsa === true ? { require_ml_dsa } : {};
   }
 
   async answer({ file, ask }: Case): Promise<Answer> {
@@ -52,13 +54,18 @@ export class Judge {
       if (shown === undefined || OF_PLUGINS.includes(shown.kind))
         return { exit: 2, error: 'plugin' };
       const origin = logOfDocument(shown, originsOf(this.#kit));
-      const trust = this.#trusts.get(origin) ?? trustFromKit(this.#kit, origin, { suite: native });
+      const trust = this.#trusts.get(origin) ?? {
+        ...trustFromKit(this.#kit, origin, { suite }),
+        ...this.#required,
+      };
       this.#trusts.set(origin, trust);
-      const { question = null, as_asked, proof, receipt } = ask;
-      const own = as_asked === true ? parsedOf(shown.document)['question'] : question;
-      const asked = own === null || own === undefined ? {} : { question: questionOf(own) };
+      const { question, as_asked, proof, receipt } = ask;
+      // A document whose question is null has one, which is malformed.
+      const own =
+        as_asked === true ? parsedOf(shown.document)['question'] : (question ?? undefined);
+      const asked = own === undefined ? {} : { question: questionOf(own) };
       const finding = await checkDocument(shown, trust, {
-        ...{ suite: native, kit: this.#kit, ...asked },
+        ...{ suite, kit: this.#kit, ...asked },
         ...(proof === undefined ? {} : { tlogProof: proof }),
         ...(receipt === undefined ? {} : { receipt }),
       });
