@@ -38,6 +38,8 @@ export interface Cosigned {
 /** A checkpoint whose log signature was verified. */
 export interface OpenedCheckpoint extends Checkpoint {
   readonly cosignatures: readonly Cosigned[];
+  /** Whether the log signed it with the ML-DSA-44 key that the caller names as well. */
+  readonly ml_dsa: boolean;
   /** The three lines of the note text, which cosigners sign. */
   readonly text: string;
 }
@@ -80,10 +82,11 @@ export function signCheckpoint(suite: Suite, signer: NoteSigner, checkpoint: Che
 }
 
 /**
- * Opens a checkpoint of one log. It must have a valid signature of the log. Signatures of the given cosigners may be
- * missing, but those that are there must be valid; the caller decides whether they are enough (`countQuorum`).
+ * Opens a checkpoint of one log. It must have a valid Ed25519 signature of the log. The signatures of the log's ML-DSA-44
+ * key and of the given cosigners may be missing, but those that are there must be valid; the caller decides whether they
+ * are enough (`ml_dsa`, `countQuorum`).
  *
- * @throws LogError `note_invalid`; `key_invalid` if `vkey` is not a log key of the origin, or a cosigner key is not of
+ * @throws LogError `note_invalid`; `key_invalid` if `vkey` or `vkey_ml_dsa` is not a key of the log, or a cosigner key is not of
  *   type 4 or 6 or is given twice
  */
 export function openCheckpoint(
@@ -92,6 +95,7 @@ export function openCheckpoint(
   keys: {
     readonly origin: string;
     readonly vkey: string | Verifier;
+    readonly vkey_ml_dsa?: string | Verifier | null | undefined;
     readonly cosigners?: readonly (string | Verifier)[];
   },
 ): OpenedCheckpoint {
@@ -99,9 +103,16 @@ export function openCheckpoint(
   if (log.type !== LOG_KEY || log.name !== keys.origin) {
     throw new LogError('key_invalid', 'vkey is not a log key with the name of the origin');
   }
+  const { vkey_ml_dsa } = keys;
+  const second =
+    vkey_ml_dsa === undefined || vkey_ml_dsa === null ? null : asVerifier(suite, vkey_ml_dsa);
+  if (second !== null && (second.type !== ML_DSA_KEY || second.name !== keys.origin)) {
+    throw new LogError('key_invalid', 'vkey_ml_dsa is not an ML-DSA-44 key of the log');
+  }
+  const own = second === null ? [log] : [log, second];
   const cosigners = (keys.cosigners ?? []).map((key) => asVerifier(suite, key));
-  checkCosigners(log, cosigners);
-  const { text, verified } = openNote(suite, note, [log, ...cosigners]);
+  checkCosigners(own, cosigners);
+  const { text, verified } = openNote(suite, note, [...own, ...cosigners]);
   const { origin, size, root } = parseCheckpoint(text);
   if (origin !== keys.origin) throw invalid('checkpoint is of another origin');
   if (size === 0 && !equal(root, suite.sha256(new Uint8Array(0)))) {
@@ -111,19 +122,21 @@ export function openCheckpoint(
     throw invalid('checkpoint has no signature of its log');
   }
   const cosignatures: Cosigned[] = [];
+  let ml_dsa = false;
   for (const { verifier, time_s } of verified) {
+    if (verifier === second) ml_dsa = true;
     // Time 0 says that there is none, as under a log's own checkpoint; a witness must not answer with it.
-    if (time_s === undefined || time_s === 0) continue;
+    if (verifier === second || time_s === undefined || time_s === 0) continue;
     const { name, key_id } = verifier;
     cosignatures.push({ name, key_id, time_s, map: isMapCosigner(name) });
   }
   // Members are listed one by one, because a spread costs a microsecond here.
-  return { origin, size, root, cosignatures, text };
+  return { origin, size, root, cosignatures, ml_dsa, text };
 }
 
 /** Refuses a key with two names: the signed bytes of a cosignature do not contain the name, so it would count twice. */
-function checkCosigners(log: Verifier, cosigners: readonly Verifier[]): void {
-  const seen = [log.publicKey];
+function checkCosigners(own: readonly Verifier[], cosigners: readonly Verifier[]): void {
+  const seen = own.map(({ publicKey }) => publicKey);
   for (const { name, type, publicKey } of cosigners) {
     if (type !== COSIGNER_KEY && type !== ML_DSA_KEY) {
       throw new LogError('key_invalid', `${name} is not a cosigner key (type 4 or 6)`);

@@ -23,7 +23,7 @@ import { declaredKind } from '../map/grammar.ts';
 import { isChainKind } from '../map/key.ts';
 import type { Trust } from './trust.ts';
 import { besideOf } from './recognise.ts';
-import { openTree } from './trust.ts';
+import { openTree, secondWords } from './trust.ts';
 
 const SCHEMA = 'svc-absence-witness-v1';
 
@@ -75,9 +75,10 @@ export const absenceVerifier: Verifier = {
       });
       const page = { more: members.more === true, origin: trust.origin };
       const note = textOf(members.checkpoint);
+      const tree = openTree(suite, trust, note);
       return {
         verdict,
-        detail: `proof of type ${proof}, log as of ${timeWords(as_of_ms)}`,
+        detail: `proof of type ${proof}, log as of ${timeWords(as_of_ms)}${secondWords(trust, [tree])}`,
         checks: [...shown.map(entryLine), ...absenceLines(result)],
         summary: absenceWords(question, result, page),
         facts: {
@@ -98,7 +99,7 @@ export const absenceVerifier: Verifier = {
         },
         not_proven: ABSENCE_NOT_PROVEN,
         moments: momentsOf(members, question, as_of_ms),
-        seen: { origin: trust.origin, note, size: openTree(suite, trust, note).size },
+        seen: { origin: trust.origin, note, size: tree.size },
       };
     });
   },

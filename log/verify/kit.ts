@@ -18,7 +18,7 @@ const MAX_KIT_BYTES = 4 * 1024 * 1024;
 const MAX_KEYS = 10_000;
 
 /**
- * The trust for one log of a kit: its verifier key, receipt keys (a JWKS whose keys name their `origin`), witness
+ * The trust for one log of a kit: its verifier keys, receipt keys (a JWKS whose keys name their `origin`), witness
  * policy (a C2SP tlog-policy text) and declared chain kinds. Kits of older builds have one policy for all logs and no
  * chain kinds. The signature of the kit is not verified.
  *
@@ -45,6 +45,9 @@ export function trustFromKit(
   return {
     origin,
     vkey: string(log.vkey, 'vkey of the log'),
+    ...(log.vkey_ml_dsa === undefined
+      ? {}
+      : { vkey_ml_dsa: string(log.vkey_ml_dsa, 'vkey_ml_dsa of the log') }),
     keys: keysOf(parsed, origin),
     ...(policy === null ? {} : { policy }),
     kinds: kindsOf(log.kinds ?? {}),
@@ -68,6 +71,11 @@ export function kitChange(older: JsonObject, newer: JsonObject): string | null {
     const before = trustFromKit(older, origin);
     const after = trustFromKit(newer, origin);
     if (before.vkey !== after.vkey) return `it has another checkpoint key for ${origin}`;
+    // A service may begin and cease to sign with ML-DSA-44, but not change the key.
+    const second = after.vkey_ml_dsa ?? before.vkey_ml_dsa;
+    if (before.vkey_ml_dsa !== undefined && second !== before.vkey_ml_dsa) {
+      return `it has another ML-DSA-44 key for ${origin}`;
+    }
     for (const [kind, members] of before.kinds ?? []) {
       if (after.kinds?.get(kind) !== members) return `it changes the chain kind ${kind}`;
     }

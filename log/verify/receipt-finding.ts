@@ -28,7 +28,7 @@ import { verifyReceipt } from './receipt.ts';
 import type { ReceiptResult } from './receipt.ts';
 import { besideOf, isMoreThanReceipt } from './recognise.ts';
 import type { Trust } from './trust.ts';
-import { checkWitnesses, openTree } from './trust.ts';
+import { checkWitnesses, openTree, secondWords } from './trust.ts';
 
 const RECEIPT_NOT_PROVEN = [
   'What the text behind a commitment says, unless it is disclosed beside the receipt.',
@@ -74,11 +74,11 @@ export const inclusionVerifier: Verifier = {
       const suite = suiteOf(asked);
       const { index = null, entry = null, path = null, checkpoint } = objectOf(document);
       const note = textOf(checkpoint);
-      const { size } = openWitnessed(trust, note, asked);
-      const tree = openTree(suite, trust, note);
+      const tree = openWitnessed(trust, note, asked);
+      const { size } = tree;
       const opened = openEntry(suite, trust, tree, { index, entry, path });
       return {
-        detail: `entry ${String(opened.index)} of ${String(size)}`,
+        detail: `entry ${String(opened.index)} of ${String(size)}${secondWords(trust, [tree])}`,
         summary: `the log signed this entry, and it is in the tree of ${String(size)} entries`,
         not_proven: RECEIPT_NOT_PROVEN,
         statement: opened.statement,
@@ -95,10 +95,11 @@ export const checkpointVerifier: Verifier = {
   check: (document, trust, asked) =>
     single('checkpoint', () => {
       const note = textOf(document);
-      const { size, witnessed, map_verified } = openWitnessed(trust, note, asked);
+      const tree = openWitnessed(trust, note, asked);
+      const { size, witnessed, map_verified } = tree;
       const seen = `${String(witnessed)} witnesses, ${String(map_verified)} monitors`;
       return {
-        detail: `tree of ${String(size)} entries, ${seen}`,
+        detail: `tree of ${String(size)} entries, ${seen}${secondWords(trust, [tree])}`,
         summary: `the log signed this checkpoint of ${String(size)} entries`,
         seen: { origin: trust.origin, note, size },
       };
@@ -130,10 +131,11 @@ export const tlogProofVerifier: Verifier = {
       if (statement.index !== index) {
         throw new LogError('proof_invalid', 'proof is of another entry');
       }
-      const { size, root } = openWitnessed(trust, checkpoint, asked);
+      const tree = openWitnessed(trust, checkpoint, asked);
+      const { size, root } = tree;
       checkInclusion(suite, { index, size, leafHash, path, root });
       return {
-        detail: `entry ${String(index)} of ${String(size)}`,
+        detail: `entry ${String(index)} of ${String(size)}${secondWords(trust, [tree])}`,
         summary: `the entry is in the tree of ${String(size)} entries`,
         not_proven: ['That the entry is signed: the receipt shows that.', ...NOT_PROVEN],
         ...placed(trust, checkpoint, leafHash, index, path, asked),
@@ -221,9 +223,9 @@ function placed(
 }
 
 function openWitnessed(trust: Trust, note: string, asked: Asked) {
-  const { size, root, cosignatures } = openTree(suiteOf(asked), trust, note);
-  const { witnessed, map_verified } = checkWitnesses(trust, cosignatures, 0);
-  return { size, root, witnessed, map_verified };
+  const tree = openTree(suiteOf(asked), trust, note);
+  const { witnessed, map_verified } = checkWitnesses(trust, tree.cosignatures, 0);
+  return { ...tree, witnessed, map_verified };
 }
 
 const pathOf = (path: Json | undefined): Uint8Array[] =>

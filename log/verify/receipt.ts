@@ -11,7 +11,7 @@ import { parseTlogProof } from '../note/tlog-proof.ts';
 import { readEntry } from './entry.ts';
 import type { EntryParts } from './entry.ts';
 import { count, exactObject, path, refused, string } from './document.ts';
-import { checkInForce, keyOf, checkWitnesses, openTree } from './trust.ts';
+import { checkInForce, keyOf, checkWitnesses, openTree, secondWords } from './trust.ts';
 import type { Trust } from './trust.ts';
 import { isLogError } from '../errors.ts';
 
@@ -151,7 +151,7 @@ function checkPlace(
     const opened = notes.map((note) => openTree(suite, trust, note));
     const sizes = opened.map(({ size }) => String(size)).join(', ');
     if (opened.length === 0) return { not_shown: true, detail: 'no checkpoint' };
-    return { value: opened, detail: `tree of ${sizes} entries` };
+    return { value: opened, detail: `tree of ${sizes} entries${secondWords(trust, opened)}` };
   });
   const size = checks.run('inclusion', () => {
     const paths = [

@@ -29,6 +29,10 @@ export interface Trust {
   readonly origin: string;
   /** The verifier key of the log's checkpoint key. */
   readonly vkey: string;
+  /** The verifier key of the log's second checkpoint key (log/FORMAT.md §5.2), if it has one. */
+  readonly vkey_ml_dsa?: string;
+  /** Refuses checkpoints that the key `vkey_ml_dsa` has not signed. Without it, results say whether it has. */
+  readonly require_ml_dsa?: true;
   readonly keys: readonly TrustedKey[];
   /** The witnesses, and how many of them must cosign. Absent, or with `quorum none`, no cosignature is required. */
   readonly policy?: Policy;
@@ -114,14 +118,24 @@ export interface Vouched {
 /**
  * Verifies a note of the trusted log, and the cosignatures in it by keys of the policy.
  *
- * @throws LogError `note_invalid`, also if a cosignature by a key of the policy is not valid
+ * @throws LogError `note_invalid`, also if a cosignature by a key of the policy is not valid, or an ML-DSA-44 signature of
+ *   the log is required and missing; `key_invalid`
  */
 export function openTree(suite: Suite, trust: Trust, note: string): OpenedCheckpoint {
-  return openCheckpoint(suite, note, {
-    origin: trust.origin,
-    vkey: trust.vkey,
-    cosigners: trust.policy?.witnesses.map(({ verifier }) => verifier) ?? [],
-  });
+  const { origin, vkey, vkey_ml_dsa } = trust;
+  const cosigners = trust.policy?.witnesses.map(({ verifier }) => verifier) ?? [];
+  const tree = openCheckpoint(suite, note, { origin, vkey, vkey_ml_dsa, cosigners });
+  if (trust.require_ml_dsa === true && !tree.ml_dsa) {
+    throw new LogError('note_invalid', 'checkpoint has no ML-DSA-44 signature of its log');
+  }
+  return tree;
+}
+
+/** Whether the log signed these trees with ML-DSA-44 as well, in words after others; empty if it has no such key. */
+export function secondWords({ vkey_ml_dsa }: Trust, trees: readonly OpenedCheckpoint[]): string {
+  if (vkey_ml_dsa === undefined) return '';
+  const all = trees.every(({ ml_dsa }) => ml_dsa);
+  return all ? ', signed with ML-DSA-44 too' : ', not signed with ML-DSA-44';
 }
 
 /**

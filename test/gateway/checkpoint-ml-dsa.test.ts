@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { native } from '../../log/index.ts';
 import { openNote, splitNote } from '../../log/operate.ts';
 import { parseVkey, trustFromKit, verifyReceipt } from '../../log/verify.ts';
+import type { Json, Trust } from '../../log/verify.ts';
 import { run } from './running.ts';
 import type { Running } from './running.ts';
 
@@ -28,7 +29,13 @@ describe('CHECKPOINT_ML_DSA', () => {
       [undefined, 0],
     );
     const trust = trustFromKit(kit, origin, { suite: native });
-    assert.equal(verifyReceipt(receipt, trust, { suite: native }).valid, true);
+    const required = { ...trust, require_ml_dsa: true } as const;
+    const outcomeOf = (shown: Json, by: Trust): string => {
+      const { checks } = verifyReceipt(shown, by, { suite: native });
+      return checks.find(({ name }) => name === 'checkpoint')?.detail ?? '';
+    };
+    assert.match(outcomeOf(receipt, required), /^tree of \d+ entries, signed with ML-DSA-44 too$/);
+    assert.equal(verifyReceipt(receipt, required, { suite: native }).valid, true);
     await first.close(true);
 
     const second = await run({ ...env, DATA_DIR: first.data });
@@ -37,8 +44,12 @@ describe('CHECKPOINT_ML_DSA', () => {
 
     const third = await run({ DATA_DIR: first.data });
     try {
-      await third.post('/api/v1/classify', body, { ...asked, key: first.live });
+      const late = (await third.post('/api/v1/classify', body, { ...asked, key: first.live })).json;
       assert.equal(await linesOf(third), 1);
+      assert.match(outcomeOf(late, trust), /^tree of \d+ entries, not signed with ML-DSA-44$/);
+      assert.equal(verifyReceipt(late, trust, { suite: native }).valid, true);
+      assert.match(outcomeOf(late, required), /has no ML-DSA-44 signature of its log/);
+      assert.equal(verifyReceipt(late, required, { suite: native }).valid, false);
     } finally {
       await third.close();
     }

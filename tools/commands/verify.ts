@@ -51,6 +51,7 @@ export function addVerify(program: Command): void {
     )
     .option('--as-asked', 'absence: take the question from the document, and print it')
     .option('--chain <kind=members...>', 'absence: chain kinds that entry types declare')
+    .option('--require-ml-dsa', 'refuse checkpoints that the log has not signed with ML-DSA-44 too')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',

@@ -29,6 +29,8 @@ export interface TrustOptions {
   readonly policy?: string;
   /** `kind=members` of chains that entry types declare. */
   readonly chain?: readonly string[];
+  /** Whether each checkpoint must have the log's ML-DSA-44 signature. */
+  readonly requireMlDsa?: boolean;
 }
 
 /** Reads the kit that the options name, or fetches that of the service that the checked thing came from. */
@@ -86,7 +88,11 @@ export async function trustOf(kit: Kit, origin: string, options: TrustOptions): 
           policy: parsePolicy(native, await readFile(options.policy, 'utf8')),
           policy_source: 'caller' as const,
         };
-  return { ...trust, ...policy, kinds };
+  if (options.requireMlDsa !== true) return { ...trust, ...policy, kinds };
+  if (trust.vkey_ml_dsa === undefined) {
+    throw new CommandError(`the kit names no ML-DSA-44 key of ${origin}`, EXIT.unknown);
+  }
+  return { ...trust, ...policy, kinds, require_ml_dsa: true };
 }
 
 function chainKind(text: string): [string, number] {

@@ -66,6 +66,31 @@ describe('ML-DSA-44 signatures of checkpoints', () => {
     }
   });
 
+  it('of the log are found, and refuse the note where they are not valid', () => {
+    const [witness = '', second = ''] = keys.cosigners;
+    const own = { ...keys, cosigners: [witness, second], vkey_ml_dsa: checkpoint.log_ml_dsa };
+    const { ml_dsa, cosignatures } = openCheckpoint(native, checkpoint.note, own);
+    assert.ok(ml_dsa);
+    assert.equal(cosignatures.length, 2);
+    const line = splitNote(checkpoint.note).signatures.findLastIndex(
+      ({ name, signature }) => name === checkpoint.origin && signature.length > 64,
+    );
+    const lines = checkpoint.note.slice(checkpoint.note.indexOf('\n\n') + 2).split('\n');
+    const last = lines.length - 2 - line;
+    assert.throws(() => openCheckpoint(native, broken(checkpoint.note, last), own), /not valid/);
+    const without = checkpoint.note.replace(`${lines[line] ?? ''}\n`, '');
+    assert.equal(openCheckpoint(native, without, own).ml_dsa, false);
+    assert.equal(openCheckpoint(native, checkpoint.note, keys).ml_dsa, false);
+    for (const vkey_ml_dsa of [checkpoint.witness_ml_dsa, checkpoint.log]) {
+      assert.throws(
+        () => openCheckpoint(native, checkpoint.note, { ...own, cosigners: [], vkey_ml_dsa }),
+        /no.* ML-DSA-44 key of the log/,
+      );
+    }
+    const twice = { ...own, cosigners: keys.cosigners };
+    assert.throws(() => openCheckpoint(native, checkpoint.note, twice), /same key id|another name/);
+  });
+
   it('are verified in a thread', async () => {
     const pool = new NotePool({ threads: true });
     try {

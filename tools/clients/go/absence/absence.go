@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"actlog/verify/checkpoint"
 	"actlog/verify/entry"
 	"actlog/verify/internal/strict"
 	"actlog/verify/policy"
@@ -61,7 +62,8 @@ type Result struct {
 	LagMS     *int64
 	// More says that further entries of the window are on further pages.
 	More bool
-	Size int64
+	// Tree is the checkpoint of the document.
+	Tree *checkpoint.Checkpoint
 }
 
 const (
@@ -115,7 +117,7 @@ func verify(value strict.Value, q *Question, t *trust.Trust, now time.Time) (*Re
 	if g.mapHead, err = g.openMapHead(member); err != nil {
 		return nil, fmt.Errorf("step 2: %w", err)
 	}
-	r := &Result{AsOfMS: g.mapHead.MS, Size: g.tree.Size}
+	r := &Result{AsOfMS: g.mapHead.MS, Tree: g.tree}
 	if err := g.closeWindow(own, r, now); err != nil {
 		return nil, fmt.Errorf("step 3: %w", err)
 	}

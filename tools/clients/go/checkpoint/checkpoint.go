@@ -93,28 +93,41 @@ type Checkpoint struct {
 	Size         int64
 	Root         []byte
 	Cosignatures []Cosignature
+	// MLDSA reports whether the log signed it with its ML-DSA-44 key as well, if the caller names one.
+	MLDSA bool
 }
 
-// Open reads a signed note of the log with this key. Every line of the log's key and of a known cosigner must hold;
-// lines of other keys are ignored. Of several lines of one cosigner the newest counts.
-func Open(text string, origin string, logKey *Key, cosigners []*Key) (*Checkpoint, error) {
+// Open reads a signed note of the log with this key, and its ML-DSA-44 key mldsaKey if it is not nil. Every line of a key
+// of the log and of a known cosigner must hold; lines of other keys are ignored. The line of logKey must be there. Of
+// several lines of one cosigner the newest counts.
+func Open(text string, origin string, logKey, mldsaKey *Key, cosigners []*Key) (*Checkpoint, error) {
 	if logKey.Type != LogKey || logKey.Name != origin {
 		return nil, errors.New("vkey is not a log key with the name of the origin")
 	}
+	known := []*Key{logKey}
+	if mldsaKey != nil {
+		if mldsaKey.Type != MLDSAKey || mldsaKey.Name != origin {
+			return nil, errors.New("vkey_ml_dsa is not an ML-DSA-44 key of the log")
+		}
+		known = append(known, mldsaKey)
+	}
 	for _, cosigner := range cosigners {
-		if bytes.Equal(cosigner.Public, logKey.Public) {
-			return nil, fmt.Errorf("the key of %s has another name as well", cosigner.Name)
+		for _, own := range known {
+			if bytes.Equal(cosigner.Public, own.Public) {
+				return nil, fmt.Errorf("the key of %s has another name as well", cosigner.Name)
+			}
 		}
 	}
+	known = append(known, cosigners...)
 	signed, lines, err := split(text)
 	if err != nil {
 		return nil, err
 	}
-	fromLog := false
+	fromLog, fromMLDSA := false, false
 	times := map[*Key]int64{}
 	var order []*Key
 	for _, line := range lines {
-		key := find(append([]*Key{logKey}, cosigners...), line.Name, line.Hash)
+		key := find(known, line.Name, line.Hash)
 		if key == nil {
 			continue
 		}
@@ -127,6 +140,13 @@ func Open(text string, origin string, logKey *Key, cosigners []*Key) (*Checkpoin
 			fromLog = true
 			continue
 		}
+		if key == mldsaKey {
+			if binary.BigEndian.Uint64(signature) > strict.MaxInteger {
+				return nil, fmt.Errorf("signature of %s is not valid", key.Name)
+			}
+			fromMLDSA = true
+			continue
+		}
 		seconds := binary.BigEndian.Uint64(signature)
 		// Time 0 says that there is none. Only ML-DSA-44 cosignatures may have it, and it does not count.
 		if (seconds == 0 && key.Type != MLDSAKey) || seconds > strict.MaxInteger {
@@ -137,7 +157,7 @@ func Open(text string, origin string, logKey *Key, cosigners []*Key) (*Checkpoin
 		}
 		times[key] = max(times[key], int64(seconds))
 	}
-	if !fromLog && len(order) == 0 {
+	if !fromLog && !fromMLDSA && len(order) == 0 {
 		return nil, errors.New("note has no signature of a known key")
 	}
 	checkpoint, err := parse(signed)
@@ -153,6 +173,7 @@ func Open(text string, origin string, logKey *Key, cosigners []*Key) (*Checkpoin
 	if !fromLog {
 		return nil, errors.New("checkpoint has no signature of its log")
 	}
+	checkpoint.MLDSA = fromMLDSA
 	for _, key := range order {
 		if times[key] == 0 {
 			continue

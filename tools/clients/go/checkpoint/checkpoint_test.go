@@ -29,7 +29,7 @@ func TestOpen(t *testing.T) {
 	log, cosigners := keys(t, v)
 	var trees []*Checkpoint
 	for _, note := range v.Checkpoints {
-		tree, err := Open(note, v.Origin, log, cosigners)
+		tree, err := Open(note, v.Origin, log, nil, cosigners)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,14 +65,14 @@ func TestOpen(t *testing.T) {
 			"A", "B", 1),
 		"no text": "",
 	} {
-		if _, err := Open(bad, v.Origin, log, cosigners); err == nil {
+		if _, err := Open(bad, v.Origin, log, nil, cosigners); err == nil {
 			t.Errorf("%s is accepted", what)
 		}
 	}
-	if _, err := Open(note, "log.example/log/live/2", log, cosigners); err == nil {
+	if _, err := Open(note, "log.example/log/live/2", log, nil, cosigners); err == nil {
 		t.Error("another origin is accepted")
 	}
-	if _, err := Open(note, v.Origin, cosigners[0], nil); err == nil {
+	if _, err := Open(note, v.Origin, cosigners[0], nil, nil); err == nil {
 		t.Error("a cosigner is accepted as the log")
 	}
 }

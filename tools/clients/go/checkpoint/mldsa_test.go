@@ -42,7 +42,7 @@ func TestMLDSA(t *testing.T) {
 	}
 	c := v.Checkpoint
 	cosigners := []*Key{key(c.Witness), key(c.WitnessMLDSA), key(c.LogMLDSA)}
-	opened, err := Open(c.Note, c.Origin, key(c.Log), cosigners)
+	opened, err := Open(c.Note, c.Origin, key(c.Log), nil, cosigners)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,9 +57,32 @@ func TestMLDSA(t *testing.T) {
 			other = "B"
 		}
 		all[len(all)-at] = line[:len(line)-8] + other + line[len(line)-7:]
-		if _, err := Open(strings.Join(all, "\n"), c.Origin, key(c.Log), cosigners); err == nil {
+		if _, err := Open(strings.Join(all, "\n"), c.Origin, key(c.Log), nil, cosigners); err == nil {
 			t.Errorf("a changed line %d is accepted", at)
 		}
+	}
+	witnesses, second := cosigners[:2], cosigners[2]
+	if opened, err = Open(c.Note, c.Origin, key(c.Log), second, witnesses); err != nil || !opened.MLDSA || len(opened.Cosignatures) != 2 {
+		t.Errorf("with the log's own key: %v, %v", opened, err)
+	}
+	without := ""
+	for _, line := range strings.SplitAfter(c.Note, "\n") {
+		if len(line) < 1000 || !strings.HasPrefix(line, "— "+c.Origin+" ") {
+			without += line
+		} else if changed := strings.Replace(c.Note, line, line[:len(line)-8]+"AAAA"+line[len(line)-4:], 1); changed != c.Note {
+			if _, err := Open(changed, c.Origin, key(c.Log), second, witnesses); err == nil {
+				t.Error("a changed line of the log is accepted")
+			}
+		}
+	}
+	if opened, err = Open(without, c.Origin, key(c.Log), second, witnesses); err != nil || opened.MLDSA || without == c.Note {
+		t.Errorf("without the log's second line: %v, %v", opened, err)
+	}
+	if _, err := Open(c.Note, c.Origin, key(c.Log), witnesses[1], nil); err == nil {
+		t.Error("the key of a witness is taken for one of the log")
+	}
+	if _, err := Open(c.Note, c.Origin, key(c.Log), second, cosigners); err == nil {
+		t.Error("the key of the log is a witness as well")
 	}
 	if _, err := ParseKey(c.WitnessMLDSA[:len(c.WitnessMLDSA)-4]); err == nil {
 		t.Error("a shorter key is accepted")

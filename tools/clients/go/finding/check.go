@@ -23,15 +23,19 @@ func (d *Document) check(t *trust.Trust, ask Ask) (*Finding, error) {
 	case "absence":
 		return d.checkAbsence(t, ask)
 	case "inclusion":
-		size, index, err := checkInclusion(d.value, t)
-		return single("inclusion", place(index, size),
-			fmt.Sprintf("the log signed this entry, and it is in the tree of %d entries", size), err), nil
+		tree, index, err := checkInclusion(d.value, t)
+		if err != nil {
+			return single("inclusion", "", "", err), nil
+		}
+		return single("inclusion", place(t, index, tree),
+			fmt.Sprintf("the log signed this entry, and it is in the tree of %d entries", tree.Size), nil), nil
 	case "checkpoint":
 		tree, counted, err := openWitnessed(d.text, t)
 		if err != nil {
 			return single("checkpoint", "", "", err), nil
 		}
-		detail := fmt.Sprintf("tree of %d entries, %d witnesses, %d monitors", tree.Size, counted.Witnessed, counted.MapVerified)
+		detail := fmt.Sprintf("tree of %d entries, %d witnesses, %d monitors%s",
+			tree.Size, counted.Witnessed, counted.MapVerified, t.SecondWords(tree))
 		return single("checkpoint", detail, fmt.Sprintf("the log signed this checkpoint of %d entries", tree.Size), nil), nil
 	case "tlog_proof":
 		return d.checkTlogProof(t, ask)
@@ -39,7 +43,9 @@ func (d *Document) check(t *trust.Trust, ask Ask) (*Finding, error) {
 	return nil, unanswerable("no verifier checks documents of kind %s", d.Kind)
 }
 
-func place(index, size int64) string { return fmt.Sprintf("entry %d of %d", index, size) }
+func place(t *trust.Trust, index int64, tree *checkpoint.Checkpoint) string {
+	return fmt.Sprintf("entry %d of %d%s", index, tree.Size, t.SecondWords(tree))
+}
 
 // openWitnessed opens a note of the log; its cosignatures, of whatever time, must satisfy the policy.
 func openWitnessed(note string, t *trust.Trust) (*checkpoint.Checkpoint, policy.Result, error) {
@@ -83,10 +89,10 @@ func (d *Document) checkReceipt(t *trust.Trust, tlogProof string) *Finding {
 }
 
 // checkInclusion checks an answer of `proof/inclusion` (log/FORMAT.md §5.5).
-func checkInclusion(v *strict.Object, t *trust.Trust) (size, index int64, err error) {
+func checkInclusion(v *strict.Object, t *trust.Trust) (*checkpoint.Checkpoint, int64, error) {
 	tree, _, err := openWitnessed(v.Text("checkpoint"), t)
 	if err != nil {
-		return 0, 0, err
+		return nil, 0, err
 	}
 	opened := strict.NewObject()
 	for _, name := range []string{"index", "entry", "path"} {
@@ -95,9 +101,9 @@ func checkInclusion(v *strict.Object, t *trust.Trust) (size, index int64, err er
 	}
 	e, err := entry.Open(t, tree, opened)
 	if err != nil {
-		return 0, 0, err
+		return nil, 0, err
 	}
-	return tree.Size, e.Index, nil
+	return tree, e.Index, nil
 }
 
 func (d *Document) checkTlogProof(t *trust.Trust, ask Ask) (*Finding, error) {
@@ -116,27 +122,30 @@ func (d *Document) checkTlogProof(t *trust.Trust, ask Ask) (*Finding, error) {
 		shown := &Document{Kind: "receipt", text: text, value: o}
 		return shown.checkReceipt(t, d.text), nil
 	}
-	size, index, err := checkEntryProof(text, d.text, t)
-	return single("inclusion", place(index, size), fmt.Sprintf("the entry is in the tree of %d entries", size), err), nil
+	tree, index, err := checkEntryProof(text, d.text, t)
+	if err != nil {
+		return single("inclusion", "", "", err), nil
+	}
+	return single("inclusion", place(t, index, tree), fmt.Sprintf("the entry is in the tree of %d entries", tree.Size), nil), nil
 }
 
-func checkEntryProof(text, proofText string, t *trust.Trust) (size, index int64, err error) {
+func checkEntryProof(text, proofText string, t *trust.Trust) (*checkpoint.Checkpoint, int64, error) {
 	e, err := entry.Read(text)
 	if err != nil {
-		return 0, 0, err
+		return nil, 0, err
 	}
 	proof, err := checkpoint.ParseTlogProof(proofText)
 	if err != nil {
-		return 0, 0, err
+		return nil, 0, err
 	}
 	if own, _ := e.Statement.Get("index"); own != strict.Value(proof.Index) {
-		return 0, 0, errors.New("proof is of another entry")
+		return nil, 0, errors.New("proof is of another entry")
 	}
 	tree, _, err := openWitnessed(proof.Checkpoint, t)
 	if err != nil {
-		return 0, 0, err
+		return nil, 0, err
 	}
-	return tree.Size, proof.Index, tree.Includes(proof.Index, e.LeafHash, proof.Path)
+	return tree, proof.Index, tree.Includes(proof.Index, e.LeafHash, proof.Path)
 }
 
 func (d *Document) checkAbsence(t *trust.Trust, ask Ask) (*Finding, error) {
@@ -172,7 +181,7 @@ func (d *Document) checkAbsence(t *trust.Trust, ask Ask) (*Finding, error) {
 	if err != nil {
 		return single("document", "", "", err), nil
 	}
-	f := single("document", fmt.Sprintf("proof of type %s, log as of %s", r.Proof, timeWords(r.AsOfMS)), absenceWords(q, r, t.Origin), nil)
+	f := single("document", fmt.Sprintf("proof of type %s, log as of %s%s", r.Proof, timeWords(r.AsOfMS), t.SecondWords(r.Tree)), absenceWords(q, r, t.Origin), nil)
 	var shown []strict.Value
 	for _, e := range r.Shown {
 		f.Checks = append(f.Checks, receipt.Check{Name: "entry", Outcome: receipt.OK, Detail: entryWords(e)})

@@ -217,7 +217,7 @@ func (c *checker) checkCheckpoints() (string, error) {
 		return "", errNotShown("no checkpoint")
 	}
 	c.trees = trees
-	return fmt.Sprintf("tree of %s entries", strings.Join(sizes, ", ")), nil
+	return fmt.Sprintf("tree of %s entries%s", strings.Join(sizes, ", "), c.trust.SecondWords(c.trees...)), nil
 }
 
 // checkInclusion checks the path in `log` under the note there, and that of the tlog-proof under its own.

@@ -33,7 +33,11 @@ type Key struct {
 type Trust struct {
 	Origin string
 	Vkey   string
-	Keys   []*Key
+	// VkeyMLDSA is the verifier key of the log's second checkpoint key (log/FORMAT.md §5.2); empty where it has none.
+	VkeyMLDSA string
+	// RequireMLDSA refuses checkpoints that this key has not signed. Otherwise findings say whether it has.
+	RequireMLDSA bool
+	Keys         []*Key
 	// Policy is nil where the caller has none.
 	Policy *policy.Policy
 	// PolicySource is `caller`, or `operator` where keys and policy come from the kit of the log's operator.
@@ -41,7 +45,7 @@ type Trust struct {
 	// Kinds holds the declared chain kinds with their number of members.
 	Kinds map[string]int
 
-	logKey *checkpoint.Key
+	logKey, mldsaKey *checkpoint.Key
 }
 
 // ErrUnknownKey is the refusal of an entry whose key the verifier does not have: forged, or younger than its kit.
@@ -91,13 +95,36 @@ func (t *Trust) Open(note string) (*checkpoint.Checkpoint, error) {
 		if err != nil {
 			return nil, err
 		}
+		if t.VkeyMLDSA != "" {
+			if t.mldsaKey, err = checkpoint.ParseKey(t.VkeyMLDSA); err != nil {
+				return nil, err
+			}
+		}
 		t.logKey = key
 	}
 	var cosigners []*checkpoint.Key
 	if t.Policy != nil {
 		cosigners = t.Policy.Witnesses
 	}
-	return checkpoint.Open(note, t.Origin, t.logKey, cosigners)
+	tree, err := checkpoint.Open(note, t.Origin, t.logKey, t.mldsaKey, cosigners)
+	if err == nil && t.RequireMLDSA && !tree.MLDSA {
+		return nil, errors.New("checkpoint has no ML-DSA-44 signature of its log")
+	}
+	return tree, err
+}
+
+// SecondWords says after other words whether the log signed these trees with ML-DSA-44 as well; nothing if it has no
+// such key.
+func (t *Trust) SecondWords(trees ...*checkpoint.Checkpoint) string {
+	if t.VkeyMLDSA == "" {
+		return ""
+	}
+	for _, tree := range trees {
+		if !tree.MLDSA {
+			return ", not signed with ML-DSA-44"
+		}
+	}
+	return ", signed with ML-DSA-44 too"
 }
 
 // Thumbprint is the RFC 7638 thumbprint of an Ed25519 key.
@@ -180,6 +207,14 @@ func (k *Kit) Trust(origin string) (*Trust, error) {
 		return nil, err
 	}
 	t := &Trust{Origin: origin, Vkey: vkey, PolicySource: "operator"}
+	if _, ok := log.Get("vkey_ml_dsa"); ok {
+		if t.VkeyMLDSA, err = log.String("vkey_ml_dsa", "vkey_ml_dsa of the log"); err != nil {
+			return nil, err
+		}
+		if t.VkeyMLDSA == "" {
+			return nil, errors.New("vkey_ml_dsa of the log is empty")
+		}
+	}
 	// Older kits have one policy for all logs.
 	holder := k.Object
 	if _, ok := log.Get("policy"); ok {

@@ -14,9 +14,10 @@ import (
 )
 
 // A request of batch mode, one line of JSON each. A line with a kit replaces the kit of those after it and is not
-// answered.
+// answered; RequireMLDSA is of such a line.
 type request struct {
-	Kit *string `json:"kit"`
+	Kit          *string `json:"kit"`
+	RequireMLDSA bool    `json:"require_ml_dsa"`
 	// File has the bytes of a document.
 	File     []byte          `json:"file"`
 	Question json.RawMessage `json:"question"`
@@ -44,6 +45,7 @@ func batch(stdin io.Reader, stdout io.Writer) error {
 	encoder.SetEscapeHTML(false)
 	kit := &trust.Kit{Object: strict.NewObject()}
 	trusts := map[string]*trust.Trust{}
+	require := false
 	for {
 		line, err := lines.ReadBytes('\n')
 		if len(line) > 0 {
@@ -55,8 +57,8 @@ func batch(stdin io.Reader, stdout io.Writer) error {
 				if kit, err = trust.ParseKit(*r.Kit); err != nil {
 					return err
 				}
-				trusts = map[string]*trust.Trust{}
-			} else if err := encoder.Encode(r.answer(kit, trusts)); err != nil {
+				trusts, require = map[string]*trust.Trust{}, r.RequireMLDSA
+			} else if err := encoder.Encode(r.answer(kit, trusts, require)); err != nil {
 				return err
 			}
 		}
@@ -74,8 +76,8 @@ func batch(stdin io.Reader, stdout io.Writer) error {
 	}
 }
 
-func (r *request) answer(kit *trust.Kit, trusts map[string]*trust.Trust) answer {
-	f, err := r.find(kit, trusts)
+func (r *request) answer(kit *trust.Kit, trusts map[string]*trust.Trust, requireMLDSA bool) answer {
+	f, err := r.find(kit, trusts, requireMLDSA)
 	if err != nil {
 		var form *finding.ErrForm
 		if errors.As(err, &form) {
@@ -90,7 +92,7 @@ func (r *request) answer(kit *trust.Kit, trusts map[string]*trust.Trust) answer 
 	return a
 }
 
-func (r *request) find(kit *trust.Kit, trusts map[string]*trust.Trust) (*finding.Finding, error) {
+func (r *request) find(kit *trust.Kit, trusts map[string]*trust.Trust, requireMLDSA bool) (*finding.Finding, error) {
 	documents, err := finding.Recognise(r.File)
 	if err != nil {
 		return nil, err
@@ -108,6 +110,7 @@ func (r *request) find(kit *trust.Kit, trusts map[string]*trust.Trust) (*finding
 		if t, err = kit.Trust(origin); err != nil {
 			return nil, err
 		}
+		t.RequireMLDSA = requireMLDSA
 		trusts[origin] = t
 	}
 	ask := finding.Ask{TlogProof: r.Proof, Receipt: r.Receipt}

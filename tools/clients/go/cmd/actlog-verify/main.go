@@ -36,6 +36,7 @@ checkpoints and kits. What a file is shows by its content; - is standard input.
   --after INDEX          absence: of a further page, the last entry of the page before
   --as-asked             absence: take the question from the document, and print it
   --chain KIND=MEMBERS   absence: a chain kind that entry types declare; may be repeated
+  --require-ml-dsa       refuse checkpoints that the log has not signed with ML-DSA-44 too
   --json                 print JSON
   --batch                read questions from standard input, as JSON lines (see README.md)
 
@@ -46,8 +47,8 @@ type options struct {
 	files []string
 	kit, policy, origin, proof, receipt, key,
 	from, to, after string
-	asAsked, json, batch bool
-	chains               []string
+	asAsked, requireMLDSA, json, batch bool
+	chains                             []string
 }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -81,7 +82,9 @@ func parseArgs(args []string) (*options, error) {
 		"--kit": &o.kit, "--policy": &o.policy, "--origin": &o.origin, "--proof": &o.proof, "--receipt": &o.receipt,
 		"--key": &o.key, "--from": &o.from, "--to": &o.to, "--after": &o.after,
 	}
-	flags := map[string]*bool{"--as-asked": &o.asAsked, "--json": &o.json, "--batch": &o.batch}
+	flags := map[string]*bool{
+		"--as-asked": &o.asAsked, "--require-ml-dsa": &o.requireMLDSA, "--json": &o.json, "--batch": &o.batch,
+	}
 	for i := 0; i < len(args); i++ {
 		name, value, inline := strings.Cut(args[i], "=")
 		if !strings.HasPrefix(args[i], "--") {
@@ -306,6 +309,10 @@ func (o *options) trust(d *finding.Document, kit *trust.Kit) (*trust.Trust, erro
 	if err != nil {
 		return nil, err
 	}
+	if o.requireMLDSA && t.VkeyMLDSA == "" {
+		return nil, fmt.Errorf("the kit names no ML-DSA-44 key of %s", origin)
+	}
+	t.RequireMLDSA = o.requireMLDSA
 	for _, chain := range o.chains {
 		parts := chainKind.FindStringSubmatch(chain)
 		if parts == nil {

@@ -102,6 +102,8 @@ class AbsenceResult:
     shown: tuple[JsonObject, ...]
     #: From and to, in ms, of the window of the document, where it is wider than the one that was asked about.
     covers: tuple[int, int] | None = None
+    #: Whether the log signed the checkpoint with the ML-DSA-44 key of the trust as well.
+    ml_dsa: bool = False
 
 
 def verify_absence(document: Json, question: Question, trust: Trust, *, now_ms: int | None = None) -> AbsenceResult:
@@ -153,6 +155,7 @@ def verify_absence(document: Json, question: Question, trust: Trust, *, now_ms: 
         None if quorum_ms is None else quorum_ms - map_head.ms,
         tuple(entry.statement for entry in inside),
         None if whole else (window.from_ms, window.to_ms),
+        opened.ml_dsa,
     )
 
 

@@ -1,9 +1,10 @@
 """``actlog-verify --batch``: checks many documents in one process, so that verifiers can be compared.
 
 Standard input has one JSON object per line. A line with ``kit``, the text of a kit, is for the lines after it and is
-not answered. Any other line is ``{file, question?, as_asked?, proof?, receipt?, now_ms?}`` with the bytes of a document
-in base64. Its answer is one line: ``{exit, kind, checks, summary}`` with the exit code of ``actlog-verify``, or
-``{exit, error}`` where there is no finding. Of several documents in a file only the first is checked.
+not answered; with ``require_ml_dsa`` in it, checkpoints need the ML-DSA-44 signature of the log. Any other line is
+``{file, question?, as_asked?, proof?, receipt?, now_ms?}`` with the bytes of a document in base64. Its answer is one
+line: ``{exit, kind, checks, summary}`` with the exit code of ``actlog-verify``, or ``{exit, error}`` where there is no
+finding. Of several documents in a file only the first is checked.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
+from dataclasses import replace
 from typing import IO
 
 from .absence import Question
@@ -26,9 +28,10 @@ class Batch:
     def __init__(self) -> None:
         self._kit: JsonObject = {}
         self._trusts: dict[str, Trust] = {}
+        self._require_ml_dsa = False
 
-    def use(self, kit: str) -> None:
-        self._kit, self._trusts = read_kit(kit), {}
+    def use(self, kit: str, require_ml_dsa: bool) -> None:
+        self._kit, self._trusts, self._require_ml_dsa = read_kit(kit), {}, require_ml_dsa
 
     def answer(self, line: JsonObject) -> JsonObject:
         try:
@@ -49,7 +52,8 @@ class Batch:
             raise Unanswerable("batch mode checks no kits")
         origin = log_of(document, origins_of(self._kit))
         if origin not in self._trusts:
-            self._trusts[origin] = trust_from_kit(self._kit, origin)
+            trust = trust_from_kit(self._kit, origin)
+            self._trusts[origin] = replace(trust, require_ml_dsa=self._require_ml_dsa)
         return check_document(
             document,
             self._trusts[origin],
@@ -84,6 +88,6 @@ def main(source: IO[str] | None = None, sink: IO[str] | None = None) -> None:
     for text in source or sys.stdin:
         line = json.loads(text, parse_float=number_of)
         if "kit" in line:
-            batch.use(line["kit"])
+            batch.use(line["kit"], bool(line.get("require_ml_dsa")))
             continue
         print(json.dumps(batch.answer(line), ensure_ascii=False), file=sink or sys.stdout, flush=True)

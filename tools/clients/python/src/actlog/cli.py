@@ -94,6 +94,11 @@ def _parser() -> argparse.ArgumentParser:
     add("--after", metavar="INDEX", help="absence: of a further page, the last entry of the page before")
     add("--as-asked", action="store_true", help="absence: take the question from the document, and print it")
     add("--chain", metavar="KIND=N", nargs="+", default=[], help="absence: chain kinds that entry types declare")
+    add(
+        "--require-ml-dsa",
+        action="store_true",
+        help="refuse checkpoints that the log has not signed with ML-DSA-44 too",
+    )
     add("--json", action="store_true", help="print JSON")
     add("--batch", action="store_true", help="check one JSON line after the other from standard input (actlog.batch)")
     return parser
@@ -260,6 +265,10 @@ def _kit_of(text: str, source: str) -> JsonObject:
 def _trust_of(kit: JsonObject, origin: str, options: argparse.Namespace) -> Trust:
     trust = trust_from_kit(kit, origin)
     trust = replace(trust, kinds={**trust.kinds, **dict(_chain_kind(text) for text in options.chain)})
+    if options.require_ml_dsa:
+        if trust.vkey_ml_dsa is None:
+            raise _Stop(f"the kit names no ML-DSA-44 key of {origin}")
+        trust = replace(trust, require_ml_dsa=True)
     if options.policy is not None:
         trust = replace(trust, policy=parse_policy(_read_text(options.policy)), policy_source="caller")
     return trust

@@ -24,7 +24,7 @@ from .encoding import (
     same,
     text_of,
 )
-from .notes import TreeHead, parse_tlog_proof
+from .notes import OpenedCheckpoint, parse_tlog_proof
 from .receipts import Line, open_entry, read_entry, verify_receipt
 from .tree import KINDS, ChainKey, check_inclusion, is_declared_kind
 from .trust import KIT_SCHEMA, Trust
@@ -322,20 +322,22 @@ def _check_receipt(receipt: Json, trust: Trust, tlog_proof: str | None) -> Findi
 
 
 def _check_inclusion(value: JsonObject, trust: Trust) -> _Held:
-    tree, _, _ = _witnessed(trust, text_of(value.get("checkpoint")))
+    checkpoint, _, _ = _witnessed(trust, text_of(value.get("checkpoint")))
+    tree = checkpoint.tree
     opened = {name: value.get(name) for name in ("index", "entry", "path")}
     entry = open_entry(trust, tree, opened)
     return _Held(
-        f"entry {entry.index} of {tree.size}",
+        f"entry {entry.index} of {tree.size}{trust.second_words(checkpoint.ml_dsa)}",
         f"the log signed this entry, and it is in the tree of {tree.size} entries",
     )
 
 
 def _check_checkpoint(note: str, trust: Trust) -> _Held:
-    tree, witnessed, monitors = _witnessed(trust, note)
+    checkpoint, witnessed, monitors = _witnessed(trust, note)
+    size, second = checkpoint.tree.size, trust.second_words(checkpoint.ml_dsa)
     return _Held(
-        f"tree of {tree.size} entries, {witnessed} witnesses, {monitors} monitors",
-        f"the log signed this checkpoint of {tree.size} entries",
+        f"tree of {size} entries, {witnessed} witnesses, {monitors} monitors{second}",
+        f"the log signed this checkpoint of {size} entries",
     )
 
 
@@ -357,17 +359,18 @@ def _check_tlog_proof(proof: str, trust: Trust, receipt: str | None) -> Finding:
         index = parsed.index
         if not same(parts.statement.get("index"), index):
             raise Refused("proof is of another entry")
-        tree, _, _ = _witnessed(trust, parsed.checkpoint)
+        checkpoint, _, _ = _witnessed(trust, parsed.checkpoint)
+        tree, second = checkpoint.tree, trust.second_words(checkpoint.ml_dsa)
         check_inclusion(index=index, size=tree.size, leaf=parts.leaf_hash, path=parsed.path, root=tree.root)
-        return _Held(f"entry {index} of {tree.size}", f"the entry is in the tree of {tree.size} entries")
+        return _Held(f"entry {index} of {tree.size}{second}", f"the entry is in the tree of {tree.size} entries")
 
     return _single("inclusion", check)
 
 
-def _witnessed(trust: Trust, note: str) -> tuple[TreeHead, int, int]:
+def _witnessed(trust: Trust, note: str) -> tuple[OpenedCheckpoint, int, int]:
     opened = trust.open_tree(note)
     seen = trust.check_witnesses(opened.cosignatures, 0)
-    return opened.tree, seen.witnessed, seen.map_verified
+    return opened, seen.witnessed, seen.map_verified
 
 
 def _beside_lines(part: str, beside: Sequence[str]) -> tuple[Line, ...]:
@@ -436,7 +439,8 @@ def _check_absence(document: Json, trust: Trust, question: Question | None, now_
             "lag_ms": result.lag_ms,
         }
         lines = (*(_entry_line(one) for one in shown), *_vouched_lines(result))
-        detail = f"proof of type {result.proof}, log as of {time_words(result.as_of_ms)}"
+        second = trust.second_words(result.ml_dsa)
+        detail = f"proof of type {result.proof}, log as of {time_words(result.as_of_ms)}{second}"
         return _Held(detail, absence_words(asked, result, trust.origin), result.verdict, facts, lines)
 
     return _single("document", check)

@@ -59,7 +59,9 @@ def trust_from_kit(kit: Mapping[str, Json], origin: str) -> Trust:
     policy = _policy_of(log.get("policy", kit.get("policy")), origin)
     vkey = string(log.get("vkey"), "vkey of the log")
     kinds = _kinds_of(log.get("kinds"))
-    return Trust(origin, vkey, tuple(_keys_of(kit, origin)), policy, kinds, policy_source="operator")
+    second = string(log["vkey_ml_dsa"], "vkey_ml_dsa of the log") if "vkey_ml_dsa" in log else None
+    keys = tuple(_keys_of(kit, origin))
+    return Trust(origin, vkey, keys, policy, kinds, policy_source="operator", vkey_ml_dsa=second)
 
 
 def _kinds_of(kinds: Json | None) -> dict[str, int]:
@@ -122,6 +124,9 @@ def kit_change(older: Mapping[str, Json], newer: Mapping[str, Json]) -> str | No
         after = trust_from_kit(newer, origin)
         if before.vkey != after.vkey:
             return f"it has another checkpoint key for {origin}"
+        # A service may begin and cease to sign with ML-DSA-44, but not change the key.
+        if before.vkey_ml_dsa not in (None, after.vkey_ml_dsa) and after.vkey_ml_dsa is not None:
+            return f"it has another ML-DSA-44 key for {origin}"
         for kind, count in before.kinds.items():
             if after.kinds.get(kind) != count:
                 return f"it changes the chain kind {kind}"

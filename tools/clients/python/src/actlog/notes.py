@@ -246,6 +246,8 @@ class OpenedCheckpoint:
     origin: str
     tree: TreeHead
     cosignatures: tuple[Cosigned, ...]
+    #: Whether the log signed it with its ML-DSA-44 key as well, if the caller names one.
+    ml_dsa: bool = False
 
 
 def is_map_cosigner(name: str) -> bool:
@@ -270,15 +272,26 @@ def parse_checkpoint(text: str) -> tuple[str, TreeHead]:
     return origin, TreeHead(size, root)
 
 
-def open_checkpoint(note: str, *, origin: str, vkey: str, cosigners: Iterable[VerifierKey] = ()) -> OpenedCheckpoint:
-    """Opens a checkpoint of one log: the signature of the log must be there and hold.
+def open_checkpoint(
+    note: str,
+    *,
+    origin: str,
+    vkey: str,
+    vkey_ml_dsa: str | None = None,
+    cosigners: Iterable[VerifierKey] = (),
+) -> OpenedCheckpoint:
+    """Opens a checkpoint of one log: its Ed25519 signature by the log must be there and hold.
 
-    The cosignatures of the given keys must hold where they are there; how many are enough is for the policy to say.
+    The signatures of the log's ML-DSA-44 key and of the given cosigners must hold where they are there; the caller says
+    whether they are enough, by ``ml_dsa`` and by a policy.
     """
     log = parse_vkey(vkey)
     if log.type != LOG_KEY or log.name != origin:
         raise Refused("vkey is not a log key with the name of the origin")
-    keys = [log]
+    second = None if vkey_ml_dsa is None else parse_vkey(vkey_ml_dsa)
+    if second is not None and (second.type != ML_DSA_KEY or second.name != origin):
+        raise Refused("vkey_ml_dsa is not an ML-DSA-44 key of the log")
+    keys = [log] if second is None else [log, second]
     for key in cosigners:
         if key.type not in (COSIGNER_KEY, ML_DSA_KEY):
             raise Refused(f"{key.name} is not a cosigner key (type 4 or 6)")
@@ -295,8 +308,10 @@ def open_checkpoint(note: str, *, origin: str, vkey: str, cosigners: Iterable[Ve
     if not any(one.key is log for one in verified):
         raise Refused("checkpoint has no signature of its log")
     # Time 0 says that there is none; a witness must not answer with it.
-    cosigned = (Cosigned(one.key.name, one.key.key_id, one.time_s) for one in verified if one.time_s)
-    return OpenedCheckpoint(origin, tree, tuple(cosigned))
+    cosigned = (
+        Cosigned(one.key.name, one.key.key_id, one.time_s) for one in verified if one.time_s and one.key is not second
+    )
+    return OpenedCheckpoint(origin, tree, tuple(cosigned), any(one.key is second for one in verified))
 
 
 # Portable proofs

@@ -280,7 +280,7 @@ def _check_place(checks: Checks, trust: Trust, parts: _Receipt, tlog_proof: str 
             return NotShown("no checkpoint"), None
         opened = [trust.open_tree(note) for note in notes]
         sizes = ", ".join(str(one.tree.size) for one in opened)
-        return f"tree of {sizes} entries", opened
+        return f"tree of {sizes} entries{trust.second_words(all(one.ml_dsa for one in opened))}", opened
 
     trees = checks.take("checkpoint", checkpoint)
 

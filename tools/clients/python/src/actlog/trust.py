@@ -220,6 +220,10 @@ class Trust:
     kinds: Mapping[str, int] = field(default_factory=dict)
     #: ``operator`` when keys and policy come from the operator's own kit, else ``caller``.
     policy_source: str = "caller"
+    #: Verifier key of the log's second checkpoint key (log/FORMAT.md section 5.2), if it has one.
+    vkey_ml_dsa: str | None = None
+    #: Refuses checkpoints that this key has not signed. Otherwise findings say whether it has.
+    require_ml_dsa: bool = False
 
     def key_of(self, kid: str) -> tuple[TrustedKey, bytes]:
         """The trusted key of a kid, with its 32 bytes."""
@@ -233,7 +237,18 @@ class Trust:
     def open_tree(self, note: str) -> OpenedCheckpoint:
         """Opens a note of the trusted log with the cosigners of the policy."""
         cosigners = self.policy.witnesses if self.policy is not None else ()
-        return open_checkpoint(note, origin=self.origin, vkey=self.vkey, cosigners=cosigners)
+        opened = open_checkpoint(
+            note, origin=self.origin, vkey=self.vkey, vkey_ml_dsa=self.vkey_ml_dsa, cosigners=cosigners
+        )
+        if self.require_ml_dsa and not opened.ml_dsa:
+            raise Refused("checkpoint has no ML-DSA-44 signature of its log")
+        return opened
+
+    def second_words(self, ml_dsa: bool) -> str:
+        """Whether the log signed a checkpoint with ML-DSA-44 as well, after other words; empty without such a key."""
+        if self.vkey_ml_dsa is None:
+            return ""
+        return ", signed with ML-DSA-44 too" if ml_dsa else ", not signed with ML-DSA-44"
 
     def check_witnesses(self, cosignatures: Iterable[Cosigned], since_ms: int) -> Witnessed:
         """What the cosignatures since a time come to. Refused where the policy has a quorum that they do not meet."""
