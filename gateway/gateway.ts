@@ -8,6 +8,7 @@ import type { ClusterView } from './cluster/cluster.ts';
 import type { EventFeed } from './events.ts';
 import type { Ground } from './ground.ts';
 import type { Problems } from './http/problems.ts';
+import type { LoopWatch } from './host/loop-watch.ts';
 import type { PluginKeys } from './host/plugin-keys.ts';
 import type { Plugged } from './host/plugged.ts';
 import type { Counters } from './tenants/counters.ts';
@@ -57,6 +58,8 @@ export interface Gateway extends Ground {
   plugged(): Plugged;
   /** Whether a stop has begun. Requests in flight are still answered. */
   stopping(): boolean;
+  /** Reports what blocks the event loop. */
+  readonly loop: LoopWatch;
   /** Milliseconds since it was opened, on the monotonic clock. */
   uptimeMs(): number;
   /** A document of catalogs/, read once. */

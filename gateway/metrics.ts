@@ -26,6 +26,8 @@ export interface Metrics {
   fsync(seconds: number): void;
   /** Counts one run of a job of a plugin. */
   job(name: string, succeeded: boolean): void;
+  /** Counts one block of the event loop by what ran. */
+  blocked(plugin: string, part: string): void;
   /** Counts one attempt to deliver a webhook by how it ended. */
   webhook(type: string, end: string): void;
 }
@@ -73,6 +75,12 @@ export function openMetrics(): Metrics {
     labelNames: ['job', 'end'],
     registers: [registry],
   });
+  const blocks = new Counter({
+    name: 'actlog_event_loop_blocked_total',
+    help: 'Times that a part blocked the event loop for a second or longer; `several` where one of several parts did, `none` where no part ran.',
+    labelNames: ['plugin', 'part'],
+    registers: [registry],
+  });
   // Finding the labels of a histogram costs more than counting; what is found once is kept.
   const series = new Map<string, Histogram.Internal<'route' | 'method' | 'status'>>();
   return {
@@ -81,6 +89,7 @@ export function openMetrics(): Metrics {
     commit: (kind, seconds) => commits.observe({ kind }, seconds),
     fsync: (seconds) => fsyncs.observe(seconds),
     job: (job, succeeded) => jobs.inc({ job, end: succeeded ? 'ok' : 'failed' }),
+    blocked: (plugin, part) => blocks.inc({ plugin, part }),
     webhook: (event, end) => webhooks.inc({ event, end }),
     request(route, method, status, seconds) {
       const name = `${route} ${method} ${String(status)}`;

@@ -20,7 +20,7 @@ import {
   systemTime,
 } from '../log/index.ts';
 import type { Kind, Log, Register, Threads, TimeSource } from '../log/index.ts';
-import { PLUGINS, readCatalog } from '../plugins/index.ts';
+import { readCatalog } from '../plugins/index.ts';
 import { reasonsOf, sentencesOf } from '../plugins/contract/index.ts';
 import type { AnyPlugin, Json, Route } from '../plugins/contract/index.ts';
 import { carryOver } from './carry.ts';
@@ -42,6 +42,7 @@ import type { Plugged } from './host/plugged.ts';
 import { passphraseOf } from './passphrase.ts';
 import { visitorRoutes } from './host/visitors.ts';
 import { KeyFiles } from './host/key-files.ts';
+import { LoopWatch, reportsBlocks } from './host/loop-watch.ts';
 import { PluginKeys } from './host/plugin-keys.ts';
 import {
   observeLogs,
@@ -52,7 +53,7 @@ import {
   observeWitnesses,
   openMetrics,
 } from './metrics.ts';
-import { externalPlugins } from './host/external-plugins.ts';
+import { replacedIn, servedPlugins } from './host/external-plugins.ts';
 import { erasureRoutes } from './routes/erasure.ts';
 import { batchRoute } from './http/batch-route.ts';
 import { GATEWAY_TYPES, gatewayRoutes } from './routes/index.ts';
@@ -131,12 +132,10 @@ async function open(
   const time = options.time ?? systemTime;
   const now = (): number => time.wall();
   const started = time.monotonic();
-  const given = options.plugins ?? [];
-  const plugins = orderPlugins([
-    ...PLUGINS.filter(({ name }) => !given.some((plugin) => plugin.name === name)),
-    ...given,
-    ...(await externalPlugins(config.PLUGINS)),
-  ]);
+  const plugins = orderPlugins(await servedPlugins(config.PLUGINS, options.plugins));
+  for (const plugin of replacedIn(plugins)) {
+    options.logger.warn({ plugin }, 'a plugin takes the place of the built-in one of its name');
+  }
   const witnesses = WitnessNetwork.open(config, now, options.logger);
   await makeFolder(config.DATA_DIR, 0o700);
   await chmod(config.DATA_DIR, 0o700);
@@ -172,7 +171,11 @@ async function open(
 
   const base_url = baseUrl(config);
   const metrics = openMetrics();
-  const types = [...GATEWAY_TYPES, ...plugins.flatMap((plugin) => plugin.types)];
+  const loop = new LoopWatch(reportsBlocks(options.logger, metrics));
+  const types = [
+    ...GATEWAY_TYPES,
+    ...plugins.flatMap((plugin) => loop.watched(plugin.name, plugin.types)),
+  ];
   const served = { live: [] as Log[], sandbox: [] as Log[] };
   for (const kind of LOG_KINDS) {
     const there = member?.numbers(kind) ?? numbers(config.DATA_DIR, kind);
@@ -317,6 +320,7 @@ async function open(
     viewsOf: (folder) => openViews(frame, folder),
     plugged: () => plugged,
     stopping: () => stopping,
+    loop,
     uptimeMs: () => time.monotonic() - started,
     now,
     catalog(path) {

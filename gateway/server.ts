@@ -91,6 +91,8 @@ export async function activate(opened: OpenedGateway, logger: Logger): Promise<A
   };
   try {
     const handler = buildApp(gateway).callback();
+    gateway.loop.start();
+    closers.push(async () => gateway.loop.stop());
     const scrubbing = startScrub(gateway.scrub, gateway, gateway.config.SCRUB);
     closers.push(() => scrubbing.close());
     const searching = gateway.search.start(gateway);

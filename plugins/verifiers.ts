@@ -44,13 +44,14 @@ export const logVerifiers: readonly Verifier[] = [
 ];
 
 /**
- * All verifiers, with those of further plugins. Documents that no `schema` names are recognised in this order.
+ * All verifiers, with those of further plugins; one of the same kind as a built-in plugin's takes its place. Documents
+ * that no `schema` names are recognised in this order.
  */
-export const verifiersWith = (more: readonly Verifier[]): readonly Verifier[] => [
-  ...pluginVerifiers,
-  ...more,
-  ...logVerifiers,
-];
+export function verifiersWith(more: readonly Verifier[]): readonly Verifier[] {
+  const added = more.filter((one) => !pluginVerifiers.includes(one));
+  const builtIn = pluginVerifiers.filter(({ kind }) => !added.some((one) => one.kind === kind));
+  return [...builtIn, ...added, ...logVerifiers];
+}
 
 /** All verifiers of the package. */
 export const verifiers = verifiersWith([]);

@@ -5,10 +5,9 @@ import type { EntryType } from '../log/index.ts';
 
 /** Types of the gateway, the built-in plugins and those of PLUGINS. */
 export async function broughtTypes(config: Pick<Config, 'PLUGINS'>): Promise<readonly EntryType[]> {
-  const { externalPlugins } = await import('../gateway/host/external-plugins.ts');
+  const { servedPlugins } = await import('../gateway/host/external-plugins.ts');
   const { orderPlugins } = await import('../gateway/host/host.ts');
   const { GATEWAY_TYPES } = await import('../gateway/routes/index.ts');
-  const { PLUGINS } = await import('../plugins/index.ts');
-  const plugins = orderPlugins([...PLUGINS, ...(await externalPlugins(config.PLUGINS))]);
+  const plugins = orderPlugins(await servedPlugins(config.PLUGINS));
   return [...GATEWAY_TYPES, ...plugins.flatMap(({ types }) => types)];
 }

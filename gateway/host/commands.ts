@@ -2,7 +2,7 @@
 
 import type { Logger } from 'pino';
 import { ApiError, isApiError } from '../../plugins/contract/index.ts';
-import type { Command } from '../../plugins/contract/index.ts';
+import type { Command, CommandState } from '../../plugins/contract/index.ts';
 import { every } from './every.ts';
 import type { Gateway } from '../gateway.ts';
 import { PluginError } from './plugin-error.ts';
@@ -38,7 +38,8 @@ export function commandVerbs(gateway: Gateway, taken: AdminVerbs = {}): AdminVer
 
 function performed(gateway: Gateway, command: Command, args: unknown): Promise<unknown> {
   const { tenants, logs } = gateway;
-  return command.perform({
+  const [plugin = ''] = command.name.split(' ');
+  const state: CommandState = {
     args,
     append: (kind, drafts, options) => logs[kind].append(drafts, options),
     async tenantRef(tenant, kind) {
@@ -48,7 +49,9 @@ function performed(gateway: Gateway, command: Command, args: unknown): Promise<u
       await tenants.register(tenant, logs[kind]);
       return tenants.inLog(tenant, kind).tenant_ref;
     },
-  });
+  };
+  const part = gateway.loop.part(plugin, `command ${command.name}`);
+  return gateway.loop.running(part, () => command.perform(state));
 }
 
 /** Runs the jobs at once and then at their intervals. `close` stops that and waits for running jobs. */

@@ -1,26 +1,44 @@
-// Loads external plugins by path or package name, and tells from a stack which plugin an error comes from.
+// Loads the plugins that PLUGINS names, by path or package name, and tells from a stack which plugin an error comes
+// from.
 
+import { existsSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, isAbsolute, join, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { resolve as resolveFrom } from 'import-meta-resolve';
 import type { AnyPlugin } from '../../plugins/contract/index.ts';
+import { PLUGINS } from '../../plugins/index.ts';
 import { ConfigError } from '../config.ts';
 
-/** Loads the default export of each; `PLUGINS` names the one that fails. */
+/**
+ * Every plugin of a service: the built-in ones, `given`, and those that PLUGINS names. A plugin with the name of a
+ * built-in one takes its place.
+ */
+export async function servedPlugins(
+  names: readonly string[],
+  given: readonly AnyPlugin[] = [],
+): Promise<readonly AnyPlugin[]> {
+  const added = [...given, ...(await externalPlugins(names))];
+  const builtIn = PLUGINS.filter(({ name }) => !added.some((plugin) => plugin.name === name));
+  return [...builtIn, ...added];
+}
+
+/** The names of the built-in plugins whose place others take. */
+export const replacedIn = (plugins: readonly AnyPlugin[]): readonly string[] =>
+  PLUGINS.filter((builtIn) => !plugins.includes(builtIn)).map(({ name }) => name);
+
+/** Loads the default export of each. A `ConfigError` names the one that fails. */
 export async function externalPlugins(names: readonly string[]): Promise<readonly AnyPlugin[]> {
   return Promise.all(names.map(load));
 }
 
 async function load(name: string): Promise<AnyPlugin> {
+  const place = placeOf(name);
   let module: { default?: Partial<Record<string, unknown>> | null };
-  let place: string;
   try {
-    place = placeOf(name);
     module = (await import(place)) as typeof module;
   } catch (cause) {
-    throw new ConfigError(`PLUGINS: ${name} cannot be loaded: ${(cause as Error).message}`, {
-      cause,
-    });
+    throw unloadable(name, cause);
   }
   const plugin = module.default;
   if (
@@ -37,30 +55,77 @@ async function load(name: string): Promise<AnyPlugin> {
   if (typeof plugin['name'] !== 'string') {
     throw new ConfigError(`PLUGINS: the plugin of ${name} has no name`);
   }
-  if (place.startsWith('file:')) {
-    loaded.set(`${dirname(fileURLToPath(place))}${sep}`, plugin['name']);
-  }
+  if (place.startsWith('file:')) loaded.set(codeOf(fileURLToPath(place)), plugin['name']);
   return plugin as unknown as AnyPlugin;
 }
 
-/** The names of the loaded plugins, by the folders of their modules. */
+const unloadable = (name: string, cause: unknown): ConfigError =>
+  new ConfigError(`PLUGINS: ${name} cannot be loaded: ${(cause as Error).message}`, { cause });
+
+/** The URL of the module that a path or a package name means. */
+function placeOf(name: string): string {
+  const here = process.cwd();
+  if (name.startsWith('.') || isAbsolute(name)) return placeOfPath(name, resolve(name));
+  for (const from of [pathToFileURL(join(here, 'plugins.js')).href, import.meta.url]) {
+    try {
+      return resolveFrom(name, from);
+    } catch (cause) {
+      if (!isMissingPackage(cause)) throw unloadable(name, cause);
+    }
+  }
+  throw new ConfigError(
+    `PLUGINS: there is no package ${name} in ${here} or beside actlog: install it there with ` +
+      `"npm install ${name}", or name a file by a path that begins with ./`,
+  );
+}
+
+/** A path to a folder means the package in it. */
+function placeOfPath(name: string, path: string): string {
+  if (!existsSync(path))
+    throw new ConfigError(`PLUGINS: ${name} cannot be loaded: no file ${path}`);
+  if (!statSync(path).isDirectory()) return pathToFileURL(path).href;
+  const require = createRequire(join(path, 'plugins.js'));
+  try {
+    const manifest = require('./package.json') as {
+      readonly name?: string;
+      readonly exports?: unknown;
+    };
+    if (manifest.exports === undefined || manifest.name === undefined) {
+      return pathToFileURL(require.resolve('./')).href;
+    }
+    // A package finds itself by its name where it has exports.
+    return resolveFrom(manifest.name, pathToFileURL(join(path, 'plugins.js')).href);
+  } catch (cause) {
+    throw unloadable(name, cause);
+  }
+}
+
+/** Whether the package itself is missing; a package whose file is missing was not built. */
+const isMissingPackage = (thrown: unknown): boolean =>
+  thrown instanceof Error &&
+  (thrown as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND' &&
+  thrown.message.startsWith('Cannot find package');
+
+/** The names of the loaded plugins, by where their code is: a folder with a separator at its end, or one file. */
 const loaded = new Map<string, string>();
 
-/** What to import: a path or a package of the operator's folder, else a package beside this one. */
-function placeOf(name: string): string {
-  if (name.startsWith('.') || isAbsolute(name)) return pathToFileURL(resolve(name)).href;
-  try {
-    const here = createRequire(join(process.cwd(), 'plugins.js'));
-    return pathToFileURL(here.resolve(name)).href;
-  } catch {
-    return name;
+/** The folder of the package that a module is in; the module alone where that package contains actlog too. */
+function codeOf(module: string): string {
+  const own = fileURLToPath(import.meta.url);
+  for (let folder = dirname(module); ; folder = dirname(folder)) {
+    const inside = folder.endsWith(sep) ? folder : `${folder}${sep}`;
+    if (own.startsWith(inside) || folder === dirname(folder)) return module;
+    if (existsSync(join(folder, 'package.json'))) return inside;
   }
 }
 
 /** The plugin whose code is nearest to the place of an error, by its stack; null if none is in it. */
 export function pluginIn(stack: string): string | null {
   for (const line of stack.split('\n')) {
-    for (const [folder, name] of loaded) if (line.includes(folder)) return name;
+    for (const [code, name] of loaded) {
+      const at = line.indexOf(code);
+      if (at >= 0 && !line.includes(`${sep}node_modules${sep}`, at + code.length - 1)) return name;
+    }
     const own = /\/plugins\/([a-z][a-z0-9-]*)\/[^/]+\.[jt]s:\d/.exec(line)?.[1];
     if (own !== undefined && own !== 'contract') return own;
   }

@@ -18,8 +18,9 @@ import type { RenderPage } from '../pages/views.ts';
 import { logView } from './log-view.ts';
 import { joinSetups } from './plugged.ts';
 import type { Plugged } from './plugged.ts';
-import { checkPlugin, checkSetup } from './plugin-checks.ts';
+import { checkPlugin } from './plugin-checks.ts';
 import { asked, own, PluginError } from './plugin-error.ts';
+import { checkSetup } from './setup-checks.ts';
 import type { PluginSettings } from './plugin-settings.ts';
 
 export { PluginError } from './plugin-error.ts';
@@ -87,11 +88,13 @@ export function setUpPlugins(
     );
     const codes = declaring.flatMap(({ errors = {} }) => Object.keys(errors));
     checkSetup(name, setup, new Set(codes));
-    for (const route of [...(setup.routes ?? []), ...(setup.pages ?? [])]) own(name, route);
+    for (const part of [setup.routes, setup.pages, setup.visitorRoutes]) {
+      for (const route of part ?? []) own(name, route);
+    }
     openPages(name, setup, gateway, pages);
     setups.set(name, setup);
   }
-  return joinSetups(setups);
+  return joinSetups(setups, gateway);
 }
 
 /** Opens the folder of a plugin's pages: its views, and what it serves under `/static/`. */

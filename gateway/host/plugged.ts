@@ -15,6 +15,8 @@ import type {
   Setup,
   VisitorRoute,
 } from '../../plugins/contract/index.ts';
+import type { Logger } from 'pino';
+import type { LoopWatch } from './loop-watch.ts';
 import { PluginError } from './plugin-error.ts';
 
 /** The parts of all plugins, in the order in which the plugins were set up. */
@@ -35,8 +37,46 @@ export interface Plugged {
   kitVectors(kind: Kind, index: number): Promise<readonly JsonObject[]>;
 }
 
-/** Joins the checked setups of plugins, by plugin name. Throws `PluginError` for a member that two plugins add. */
-export function joinSetups(setups: ReadonlyMap<string, Setup>): Plugged {
+/**
+ * Joins the checked setups of plugins, by plugin name. A part that fails when it is asked is left out of the answer and
+ * logged with the name of the plugin, so that the answer about the others is given. `retention` is not: an erasure that
+ * cannot be checked is refused.
+ *
+ * @throws PluginError for a member that two plugins add
+ */
+export function joinSetups(
+  setups: ReadonlyMap<string, Setup>,
+  { logger, loop }: { readonly logger: Logger; readonly loop: LoopWatch },
+): Plugged {
+  const left = (plugin: string, part: string, err: unknown): void => {
+    logger.error({ err, plugin, part }, 'a part of a plugin failed, and its answer is left out');
+  };
+  /** What a part of each plugin that has it gives, in order; nothing for one that fails. */
+  const each = <T>(part: 'status' | 'partner', ask: (setup: Setup) => T): T[] =>
+    [...setups].flatMap(([plugin, setup]) => {
+      if (setup[part] === undefined) return [];
+      try {
+        return [loop.timed(loop.part(plugin, part), () => ask(setup))];
+      } catch (error) {
+        left(plugin, part, error);
+        return [];
+      }
+    });
+  const eachLater = async <T>(
+    part: 'metrics' | 'kitVectors',
+    ask: (setup: Setup) => T | Promise<T>,
+  ): Promise<T[]> => {
+    const given = [...setups].map(async ([plugin, setup]) => {
+      if (setup[part] === undefined) return [];
+      try {
+        return [await loop.running(loop.part(plugin, part), async () => ask(setup))];
+      } catch (error) {
+        left(plugin, part, error);
+        return [];
+      }
+    });
+    return (await Promise.all(given)).flat();
+  };
   const all = [...setups.values()];
   const commands = new Map<string, Command>();
   const members: Record<string, PublicMetrics['members'][string]> = {};
@@ -58,11 +98,11 @@ export function joinSetups(setups: ReadonlyMap<string, Setup>): Plugged {
     routes: all.flatMap(({ routes = [], pages = [] }) => [...routes, ...pages]),
     commands: [...commands.values()],
     jobs: all.flatMap(({ jobs = [] }) => jobs),
-    status: () => all.flatMap((setup) => setup.status?.() ?? []),
+    status: () => each('status', (setup) => setup.status?.() ?? []).flat(),
     metrics: {
       members,
       async read() {
-        const read = await Promise.all(all.map(async (setup) => setup.metrics?.read()));
+        const read = await eachLater('metrics', (setup) => setup.metrics?.read());
         return Object.assign({}, ...read) as JsonObject;
       },
     },
@@ -71,17 +111,12 @@ export function joinSetups(setups: ReadonlyMap<string, Setup>): Plugged {
     console: all.flatMap(({ console: panels = [] }) => panels),
     visitorRoutes: all.flatMap(({ visitorRoutes = [] }) => visitorRoutes),
     partner(slug) {
-      for (const setup of all) {
-        const found = setup.partner?.(slug) ?? null;
-        if (found !== null) return found;
-      }
-      return null;
+      const found = each('partner', (setup) => setup.partner?.(slug) ?? null);
+      return found.find((partner) => partner !== null) ?? null;
     },
     async kitVectors(kind, index) {
-      const vectors = await Promise.all(
-        all.map(async (setup) => (await setup.kitVectors?.(kind, index)) ?? []),
-      );
-      return vectors.flat();
+      const ask = (setup: Setup) => setup.kitVectors?.(kind, index) ?? [];
+      return (await eachLater('kitVectors', ask)).flat();
     },
   };
 }

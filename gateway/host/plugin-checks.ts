@@ -2,27 +2,21 @@
 // not trusted. Each fault is one line with the plugin's name.
 
 import { checkEntryType } from '../../log/index.ts';
-import { carriedName, CONTRACT, MAX_EVERY_MS, MIN_EVERY_MS } from '../../plugins/contract/index.ts';
+import { carriedName, CONTRACT } from '../../plugins/contract/index.ts';
 import type {
   AnyPlugin,
-  Command,
   DeclaredError,
   AnyEntryType,
   EventRule,
   KeyDeclaration,
-  Setup,
   Verifier,
 } from '../../plugins/contract/index.ts';
 import { PLUGINS } from '../../plugins/index.ts';
-import { listOf, PluginError } from './plugin-error.ts';
+import { has, listOf, PluginError } from './plugin-error.ts';
 import { PROBLEMS } from '../http/problems.ts';
-import { checkRoute } from './route-checks.ts';
-import { compileSchema } from '../http/validation.ts';
 
 const NAME = /^[a-z][a-z0-9-]*$/;
 const EVENT = /^[a-z0-9_]{1,32}(\.[a-z0-9_]{1,32}){1,3}$/;
-/** The part of a command's name after the plugin's name. */
-const WORDS = /^[a-z][a-z0-9-]*(?: [a-z][a-z0-9-]*)*$/;
 /** Names whose types are the core's (log/FORMAT.md §2). A plugin may have them, but no types. */
 const CORE = ['log', 'astl'];
 /** Plugin names under which the gateway itself keeps keys (webhooks/webhooks.ts). */
@@ -37,9 +31,21 @@ const FUNCTIONS: ReadonlyMap<number, readonly string[]> = new Map([
   [1, ['routes', 'commands', 'api', 'carry']],
   [CONTRACT, ['setup', 'carry']],
 ]);
-/** What a setup may have: lists, functions, and objects with their functions. */
-const LISTS = ['routes', 'pages', 'commands', 'jobs', 'menu', 'console', 'visitorRoutes'] as const;
-const CALLED = ['status', 'partner', 'kitVectors'] as const;
+/** What the plugins of each contract declare beside these functions. */
+const DECLARED = [
+  ...[
+    'contract',
+    'name',
+    'title',
+    'requires',
+    'settings',
+    'errors',
+    'verifiers',
+    'keys',
+    'types',
+    'events',
+  ],
+];
 
 /** Throws `PluginError` for the first violation of the contract. */
 export function checkPlugin(plugin: AnyPlugin): void {
@@ -65,6 +71,10 @@ export function checkPlugin(plugin: AnyPlugin): void {
       refuse(`${part} must be a function`);
     }
   });
+  const unknown = Object.keys(given).find((part) => ![...DECLARED, ...parts].includes(part));
+  if (unknown !== undefined) {
+    refuse(`has the member ${unknown}, which contract ${String(contract)} does not have`);
+  }
   for (const other of listOf(name, 'requires', requires)) {
     if (typeof other !== 'string') refuse('requires must name plugins');
   }
@@ -89,21 +99,23 @@ export function checkPlugin(plugin: AnyPlugin): void {
   if (plugin.carry !== undefined && carriedName(name, types) === undefined) {
     refuse(`carry needs the type ${name}.carried.v1 among its types`);
   }
-  for (const rule of listOf(name, 'events', events) as readonly EventRule[]) {
-    if (!types.some((type) => type.name === rule.entry)) {
-      refuse(`has events of ${rule.entry}, which is not a type of its own`);
+  for (const rule of listOf(name, 'events', events) as readonly (Partial<EventRule> | null)[]) {
+    const entry = String(rule?.entry);
+    if (!types.some((type) => type.name === entry)) {
+      refuse(`has events of ${entry}, which is not a type of its own`);
     }
-    for (const event of listOf(name, `the events of ${rule.entry}`, rule.events)) {
+    for (const event of listOf(name, `the events of ${entry}`, rule?.events)) {
       if (!EVENT.test(String(event)))
         refuse(`has the event ${String(event)}, which must match ${EVENT.source}`);
     }
-    if (!has(rule, 'eventOf')) refuse(`the events of ${rule.entry} need the function eventOf`);
+    if (!has(rule, 'eventOf')) refuse(`the events of ${entry} need the function eventOf`);
   }
 }
 
 function checkVerifiers(plugin: string, declared: unknown): void {
-  for (const verifier of listOf(plugin, 'verifiers', declared) as readonly Partial<Verifier>[]) {
-    const { kind, title } = verifier;
+  const list = listOf(plugin, 'verifiers', declared) as readonly (Partial<Verifier> | null)[];
+  for (const verifier of list) {
+    const { kind, title } = verifier ?? {};
     if (typeof kind !== 'string' || !/^[a-z][a-z0-9_]{0,63}$/.test(kind)) {
       throw new PluginError(plugin, `has a verifier with the kind ${String(kind)}`);
     }
@@ -134,45 +146,6 @@ function checkErrors(plugin: string, declared: unknown): void {
     if (typeof sentence !== 'string' || !/^[A-Z].*\.$/.test(sentence)) {
       refuse('needs a sentence, from a capital letter to a full stop');
     }
-  }
-}
-
-/**
- * Checks what `setup` returned.
- *
- * @param codes error codes that routes of the plugin may name: its own, and those of plugins that it requires
- * @throws PluginError for the first fault
- */
-export function checkSetup(plugin: string, setup: Setup, codes: ReadonlySet<string>): void {
-  const given = setup as unknown;
-  if (typeof given !== 'object' || given === null || given instanceof Promise) {
-    if (given instanceof Promise) given.catch(() => undefined);
-    const found = given instanceof Promise ? 'a promise' : String(given);
-    throw new PluginError(plugin, `setup must return an object, not ${found}`);
-  }
-  const refuse = (reason: string): never => {
-    throw new PluginError(plugin, reason);
-  };
-  for (const part of LISTS) if (setup[part] !== undefined) listOf(plugin, part, setup[part]);
-  for (const part of CALLED) {
-    if (setup[part] !== undefined && !has(setup, part)) refuse(`${part} must be a function`);
-  }
-  const { routes = [], pages = [], commands = [], jobs = [], metrics, retention } = setup;
-  if (setup.pageFolder !== undefined && !setup.pageFolder.href.endsWith('/')) {
-    refuse('pageFolder must be the URL of a folder, with a slash at its end');
-  }
-  for (const route of [...routes, ...pages]) checkRoute(plugin, route, codes);
-  for (const command of [...commands, ...jobs]) checkCommand(plugin, command);
-  for (const { name, every_ms } of commands) {
-    if (every_ms !== undefined)
-      refuse(`command ${name}: has every_ms: a command with every_ms must be listed in jobs`);
-  }
-  for (const { name, every_ms } of jobs as readonly Command[]) {
-    if (every_ms === undefined) refuse(`job ${name}: has no every_ms`);
-  }
-  if (metrics !== undefined && !has(metrics, 'read')) refuse('metrics need the function read');
-  for (const part of ['holdOver', 'holdMark']) {
-    if (retention !== undefined && !has(retention, part)) refuse(`retention needs ${part}`);
   }
 }
 
@@ -213,51 +186,3 @@ function checkTypes(plugin: string, types: readonly unknown[], builtIn: boolean)
     }
   }
 }
-
-/** Throws `PluginError` for the first command or job that violates the contract. */
-function checkCommand(plugin: string, declared: Command): void {
-  const command = declared as Partial<Command> | null;
-  const { name, summary, args, every_ms } = command ?? {};
-  if (typeof name !== 'string') throw new PluginError(plugin, 'has a command without a name');
-  const refuse = (reason: string, options?: ErrorOptions): never => {
-    throw new PluginError(plugin, `command ${name}: ${reason}`, options);
-  };
-  if (!name.startsWith(`${plugin} `)) {
-    throw new PluginError(plugin, `has the command ${name}, which is not its own`);
-  }
-  if (!WORDS.test(name.slice(plugin.length + 1))) {
-    refuse(`its name must be the plugin's and words that match ${WORDS.source}`);
-  }
-  if (typeof summary !== 'string' || summary === '') refuse('has no summary');
-  if (!has(command, 'perform')) refuse('perform must be a function');
-  const validate = argumentsOf(args, refuse);
-  if (every_ms === undefined) return;
-  if (!Number.isSafeInteger(every_ms) || every_ms < MIN_EVERY_MS || every_ms > MAX_EVERY_MS) {
-    const [least, most] = [String(MIN_EVERY_MS), String(MAX_EVERY_MS)];
-    refuse(
-      `every_ms must be an integer of milliseconds from ${least} (1 s) to ${most} (366 days), not ${String(every_ms)}`,
-    );
-  }
-  try {
-    validate({});
-  } catch (cause) {
-    refuse(`has every_ms, so it is performed without arguments: ${(cause as Error).message}`);
-  }
-}
-
-function argumentsOf(
-  args: Command['args'] | undefined,
-  refuse: (reason: string, options?: ErrorOptions) => never,
-): (value: unknown) => void {
-  if (args === undefined || (args as { readonly type?: unknown }).type !== 'object') {
-    return refuse('args must be a TypeBox object');
-  }
-  try {
-    return compileSchema(args, 'args');
-  } catch (cause) {
-    return refuse(`args is no strict JSON Schema: ${(cause as Error).message}`, { cause });
-  }
-}
-
-const has = (value: unknown, name: string): boolean =>
-  typeof (value as Readonly<Record<string, unknown>> | null)?.[name] === 'function';

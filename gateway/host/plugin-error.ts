@@ -1,7 +1,7 @@
 // Errors of plugins, as one line with the plugin's name; and the owner of each route, so that later errors can name the
 // plugin too.
 
-import type { Route } from '../../plugins/contract/index.ts';
+import type { Route, VisitorRoute } from '../../plugins/contract/index.ts';
 
 const BRAND = Symbol.for('actlog.PluginError');
 
@@ -19,15 +19,15 @@ export class PluginError extends Error {
 export const isPluginError = (thrown: unknown): thrown is PluginError =>
   thrown instanceof Error && BRAND in thrown;
 
-const OWNERS = new WeakMap<Route, string>();
+const OWNERS = new WeakMap<Route | VisitorRoute, string>();
 
 /** Remembers which plugin declared a route. */
-export function own(plugin: string, route: Route): void {
+export function own(plugin: string, route: Route | VisitorRoute): void {
   OWNERS.set(route, plugin);
 }
 
 /** The plugin that declared a route; `gateway` for those of the gateway itself. */
-export const ownerOf = (route: Route): string => OWNERS.get(route) ?? 'gateway';
+export const ownerOf = (route: Route | VisitorRoute): string => OWNERS.get(route) ?? 'gateway';
 
 /**
  * Calls a function of a plugin at the start. An exception becomes a `PluginError` with the plugin's name and the place
@@ -56,3 +56,7 @@ export function listOf(plugin: string, part: string, value: unknown): readonly u
     `${part} must give a list, not ${promised ? 'a promise' : String(value)}`,
   );
 }
+
+/** Whether a value, which a plugin in JavaScript may have made, has a function of this name. */
+export const has = (value: unknown, name: string): boolean =>
+  typeof (value as Readonly<Record<string, unknown>> | null | undefined)?.[name] === 'function';

@@ -75,6 +75,9 @@ export function pluginSettingRows(plugins: readonly Plugin[]): SettingRow[] {
 
 function checkSetting(plugin: string, name: string, schema: SettingSchema): void {
   const declares = `plugin ${plugin}: declares the setting ${name}`;
+  if (typeof (schema as unknown) !== 'object' || (schema as unknown) === null) {
+    throw new ConfigError(`${declares}, which has no schema`);
+  }
   if (name in SETTINGS) throw new ConfigError(`${declares}, which is the gateway's own`);
   if (!/^[A-Z][A-Z0-9_]*$/.test(name)) {
     throw new ConfigError(`${declares}, which is not in upper snake case`);
@@ -84,6 +87,14 @@ function checkSetting(plugin: string, name: string, schema: SettingSchema): void
     throw new ConfigError(
       `${declares}, which must be a string, an integer, a boolean or a union of literals`,
     );
+  }
+  const { default: standard } = schema;
+  try {
+    const validate = compileSchema(schema, name);
+    if (standard !== undefined) validate(standard);
+  } catch (cause) {
+    const what = standard === undefined ? 'whose schema is not strict' : 'whose default is wrong';
+    throw new ConfigError(`${declares}, ${what}: ${(cause as Error).message}`, { cause });
   }
 }
 

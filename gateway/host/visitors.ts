@@ -3,6 +3,7 @@
 
 import type { TSchema } from 'typebox';
 import type { Json, JsonObject, Route, VisitorRoute } from '../../plugins/contract/index.ts';
+import { own as ownedBy, ownerOf, PluginError } from './plugin-error.ts';
 
 const VISITED = new WeakSet<Route>();
 
@@ -14,9 +15,15 @@ export function visitorRoutes(
   routes: readonly Route[],
   declared: readonly VisitorRoute[],
 ): readonly Route[] {
-  return declared.map(({ path, tag, target, members, schemas, example, needs, body }) => {
+  return declared.map((visited) => {
+    const { path, tag, target, members, example, needs, body } = visited;
     const real = routes.find((route) => `${route.method} ${route.path}` === target);
-    if (real === undefined) throw new Error(`${path} is a visitor's ${target}, which is no route`);
+    if (real === undefined) {
+      throw new PluginError(
+        ownerOf(visited),
+        `the visitor route ${path} has the target ${target}, which is no route`,
+      );
+    }
     const { aliases: _, example: shown, ...rest } = real;
     const description = `${target} in the sandbox log, without a key, for a tenant that visitors share.`;
     const made: Route = {
@@ -27,7 +34,7 @@ export function visitorRoutes(
       description: needs === undefined ? description : `${description} ${needs}`,
       access: 'open',
       ...(members !== undefined && {
-        body: narrowed(real, members, schemas),
+        body: narrowed(real, visited, members),
         example: { ...kept(shown, members), ...example },
       }),
       ...(body !== undefined && {
@@ -39,6 +46,7 @@ export function visitorRoutes(
       }),
     };
     VISITED.add(made);
+    ownedBy(ownerOf(visited), made);
     return made;
   });
 }
@@ -50,18 +58,20 @@ const kept = (example: Json | undefined, members: readonly string[]): JsonObject
   );
 
 /** The body of a route with these members alone; others are refused. */
-function narrowed(
-  { body, path }: Route,
-  members: readonly string[],
-  schemas: Readonly<Record<string, TSchema>> = {},
-): TSchema {
+function narrowed({ body }: Route, visited: VisitorRoute, members: readonly string[]): TSchema {
+  const { path, target, schemas = {} } = visited;
   const { properties, required = [] } = body as unknown as {
     readonly properties: Readonly<Record<string, TSchema>>;
     readonly required?: readonly string[];
   };
   const own = members.map((name): [string, TSchema] => {
     const member = properties[name];
-    if (member === undefined) throw new Error(`${path} takes no ${name}`);
+    if (member === undefined) {
+      throw new PluginError(
+        ownerOf(visited),
+        `the visitor route ${path} has the member ${name}, which the body of ${target} does not have`,
+      );
+    }
     return [name, schemas[name] ?? member];
   });
   return {

@@ -4,6 +4,8 @@
 import { Router } from '@koa/router';
 import { HTML } from '../../plugins/contract/index.ts';
 import type { Role, Route } from '../../plugins/contract/index.ts';
+import { partOf } from '../host/loop-watch.ts';
+import type { Part } from '../host/loop-watch.ts';
 import { ownerOf, PluginError } from '../host/plugin-error.ts';
 import type { BatchRoute } from './batch-route.ts';
 import { rolesOf } from './roles.ts';
@@ -17,6 +19,7 @@ export type Budget = 'write' | 'read' | 'log' | 'none';
 /** A declared route, ready to serve. */
 export interface CompiledRoute {
   readonly route: Route;
+  readonly part: Part;
   /** The path of the declaration, also when an alias matched. */
   readonly canonical: string;
   readonly alias: boolean;
@@ -151,6 +154,7 @@ function compileRoute(route: Route): CompiledRoute {
     schema === undefined ? null : compileSchema(schema, place);
   return {
     route,
+    part: partOf(ownerOf(route), `route ${route.method} ${route.path}`),
     canonical: route.path,
     alias: false,
     budget: route.budget ?? (route.method === 'GET' ? 'read' : 'write'),

@@ -251,9 +251,17 @@ function listIgnored(ctx: RequestContext): void {
  * A handler that sets no body is a defect; its author may have returned the body in place of setting it.
  */
 export async function handle(ctx: RequestContext): Promise<void> {
-  const { matched } = ctx.state;
+  const { matched, gateway } = ctx.state;
   if (matched === null) throw new Error('a request is matched before it is handled');
-  await matched.route.handle(ctx);
+  const { part } = matched;
+  const from = gateway.loop.enter(part);
+  try {
+    const handled = matched.route.handle(ctx);
+    gateway.loop.ran(part, from);
+    await handled;
+  } finally {
+    gateway.loop.leave(part);
+  }
   if (answeredNothing(ctx)) {
     throw new Error(
       'the handler set no answer: set ctx.body, or ctx.status for an answer without a body',

@@ -5,8 +5,8 @@
 // The rows of a message commit in the batch of its entry. Therefore no message about an entry is lost, and none is
 // sent about an entry that is not in the log.
 
-import { LOG_KINDS } from '../../log/index.ts';
-import type { AttachedRow, Disclosure, Json, Log, Sequenced } from '../../log/index.ts';
+import { LOG_KINDS, LogError } from '../../log/index.ts';
+import type { AttachedRow, Disclosure, Json, JsonObject, Log, Sequenced } from '../../log/index.ts';
 import type { EventRule } from '../../plugins/contract/index.ts';
 import type { Ground } from '../ground.ts';
 import type { PluginKeys } from '../host/plugin-keys.ts';
@@ -142,7 +142,7 @@ export class Webhooks {
     { index, type: entry, statement }: Sequenced,
     disclosed: Readonly<Record<string, Disclosure>>,
   ): Job[] {
-    const type = this.#rules.get(entry)?.eventOf(statement) ?? null;
+    const type = this.#eventOf(entry, statement);
     if (type === null) return [];
     const { trigger_id } = statement;
     const common = { index, type, attempts: 0 };
@@ -157,6 +157,17 @@ export class Webhooks {
     const own: Json | undefined = disclosed['webhook_url']?.value;
     if (typeof own === 'string') jobs.push({ ...common, host: hostOf(own), target: OWN_ADDRESS });
     return jobs;
+  }
+
+  /** The event of an entry. A rule that throws refuses the entry, as a projection that throws does. */
+  #eventOf(entry: string, statement: JsonObject): string | null {
+    try {
+      return this.#rules.get(entry)?.eventOf(statement) ?? null;
+    } catch (cause) {
+      const [plugin = ''] = entry.split('.');
+      const message = `plugin ${plugin}: eventOf of ${entry} throws: ${(cause as Error).message}`;
+      throw new LogError('plugin_failed', message, { cause });
+    }
   }
 
   #queueOf(log: Log, delivery: Delivery): Queue {

@@ -101,13 +101,11 @@ async function allVerifiers(): Promise<readonly Verifier[]> {
   const { verifiers, verifiersWith } = await import('../../plugins/verifiers.ts');
   const { PLUGINS: named = '' } = process.env;
   if (named.trim() === '') return verifiers;
-  const { externalPlugins } = await import('../../gateway/host/external-plugins.ts');
+  const { servedPlugins } = await import('../../gateway/host/external-plugins.ts');
   const { orderPlugins } = await import('../../gateway/host/host.ts');
-  const { PLUGINS } = await import('../../plugins/index.ts');
   const names = named.split(',').map((name) => name.trim());
-  const external = await externalPlugins(names.filter((name) => name !== ''));
-  orderPlugins([...PLUGINS, ...external]);
-  return verifiersWith(external.flatMap(({ verifiers: own = [] }) => own));
+  const plugins = orderPlugins(await servedPlugins(names.filter((name) => name !== '')));
+  return verifiersWith(plugins.flatMap(({ verifiers: own = [] }) => own));
 }
 
 async function verifyKit(

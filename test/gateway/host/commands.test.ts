@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import Type from 'typebox';
 import { adminCall } from '../../support/admin-call.ts';
 import { startChores } from '../../../gateway/host/commands.ts';
+import { LoopWatch } from '../../../gateway/host/loop-watch.ts';
 import type { Gateway } from '../../../gateway/gateway.ts';
 import { openMetrics } from '../../../gateway/metrics.ts';
 import { AdminError } from '../../../gateway/tenants/tenants.ts';
@@ -122,6 +123,7 @@ describe('jobs', () => {
       plugged: () => ({ jobs: [reminder] }),
       uptimeMs: () => Date.now(),
       metrics: openMetrics(),
+      loop: new LoopWatch(() => undefined),
     } as unknown as Gateway;
     const chores = startChores(gateway, pino({ level: 'silent' }));
     const settled = async (): Promise<void> => {

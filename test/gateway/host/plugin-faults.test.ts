@@ -41,6 +41,10 @@ const GOOD_TYPE: Loose = {
 const plugin = (more: Loose): Plugin =>
   ({ contract: 1, name: 'notes', title: 'Notes', types: [], routes: () => [], ...more }) as never;
 
+/** A plugin of contract 2 whose setup returns this. */
+const setupOf = (setup: unknown): Plugin =>
+  ({ contract: 2, name: 'notes', title: 'Notes', types: [], setup: () => setup }) as never;
+
 const withRoute = (more: Loose): Plugin => plugin({ routes: () => [{ ...GOOD_ROUTE, ...more }] });
 
 const withType = (more: Loose): Plugin => plugin({ types: [{ ...GOOD_TYPE, ...more }] });
@@ -229,6 +233,49 @@ const FAULTS: readonly (readonly [Plugin, RegExp])[] = [
   ],
   [plugin({ settings: Type.Object({ notes: Type.String() }) }), /notes, which is not in upper/],
   [plugin({ settings: Type.String() }), /settings must be a TypeBox object/],
+  [
+    plugin({ settings: { type: 'object', properties: { NOTES_MAX: null } } }),
+    /declares the setting NOTES_MAX, which has no schema$/,
+  ],
+  [
+    plugin({ settings: Type.Object({ NOTES_MAX: Type.Integer({ default: 'many' }) }) }),
+    /declares the setting NOTES_MAX, whose default is wrong: NOTES_MAX must be integer$/,
+  ],
+  [
+    plugin({ settings: Type.Object({ NOTES_MAX: Type.String({ pattern: '(' }) }) }),
+    /declares the setting NOTES_MAX, whose schema is not strict: /,
+  ],
+  [
+    withCommand({ args: Type.Object({ tenant: Type.String() }) }),
+    /command notes tidy: example does not have the arguments that args declares: tenant is missing$/,
+  ],
+  [withCommand({ example: undefined }), /command notes tidy: example does not have/],
+  [plugin({ verifiers: [null] }), /has a verifier with the kind undefined$/],
+  [plugin({ events: [null] }), /has events of undefined, which is not a type of its own$/],
+  [plugin({ route: () => [] }), /has the member route, which contract 1 does not have$/],
+  [
+    { ...setupOf({}), routes: () => [] } as never,
+    /has the member routes, which contract 2 does not have$/,
+  ],
+  [setupOf({ route: [] }), /setup gives route, which is no part of a setup$/],
+  [setupOf({ pageFolder: './pages/' }), /pageFolder must be the file URL of a folder/],
+  [setupOf({ menu: [{ path: 'notes', name: 'Notes' }] }), /: menu\.0\.path must match pattern/],
+  [setupOf({ menu: [null] }), /: menu\.0 must be object$/],
+  [
+    setupOf({ console: [{ id: 'a', title: 'A', list: '/a', empty: 'None.', heading: 'a' }] }),
+    /: console\.0\.facts is missing$/,
+  ],
+  [
+    setupOf({ visitorRoutes: [{ path: '/v', tag: 'x', target: '/n' }] }),
+    /visitorRoutes\.0\.target/,
+  ],
+  [setupOf({ metrics: { members: {} } }), /: metrics need the function read$/],
+  [
+    setupOf({ metrics: { members: { notes: { type: 'objekt' } }, read: () => ({}) } }),
+    /: the metric notes has no strict JSON Schema: /,
+  ],
+  [setupOf({ status: [] }), /: status must be a function$/],
+  [setupOf(Promise.resolve({})), /: setup must return an object, not a promise$/],
 ];
 
 describe('a plugin with a fault', () => {
