@@ -16,6 +16,7 @@ import {
   webhookKeys,
 } from '../../tools/clients/typescript/index.ts';
 import type { ClientOptions } from '../../tools/clients/typescript/index.ts';
+import { BATCHED } from '../../tools/clients/typescript/batches.ts';
 import { ok, run } from '../gateway/running.ts';
 import type { Body, Running } from '../gateway/running.ts';
 
@@ -365,6 +366,101 @@ describe('actlog/client', () => {
         /no signature/,
       );
     });
+  });
+
+  describe('calls at the same time', () => {
+    const MESSAGES = Array.from({ length: 40 }, (_, i) => `How do I reset password ${String(i)}?`);
+    const NONE = {} as { message: string };
+
+    const paths = (sent: readonly { readonly url: string }[]) =>
+      sent.map(({ url }) => new URL(url).pathname);
+
+    // The client verifies that each answer is about the message of its call.
+    it('share a request, and each gets its own answer', async () => {
+      const { client, sent } = between((_, response) => response);
+      const left = client.restraint({ action_not_taken: 'export', decision_reason: 'no consent' });
+      const answers = await Promise.all(MESSAGES.map((message) => client.classify({ message })));
+      await left;
+      assert.deepEqual(paths(sent).sort(), ['/api/v1/classify/batch', '/api/v1/restraint']);
+      assert.equal(new Set(answers.map(({ entry_id }) => entry_id)).size, MESSAGES.length);
+    });
+
+    it('are refused one by one', async () => {
+      const { client, sent } = between((_, response) => response);
+      const [one, none, other] = await Promise.allSettled([
+        client.classify({ message: 'one' }),
+        client.classify(NONE),
+        client.classify({ message: 'other' }),
+      ]);
+      assert.deepEqual([one.status, other.status], ['fulfilled', 'fulfilled']);
+      assert.ok(none.status === 'rejected' && ApiError.is(none.reason));
+      assert.equal(none.reason.code, 'message_required');
+      assert.equal(sent.length, 1);
+    });
+
+    it('are sent alone under their keys when the answer breaks off, and append once', async () => {
+      const { client, sent } = between(async (n, response) => {
+        if (n > 1) return response;
+        const lines = (await response.text()).split('\n').slice(0, 3);
+        return new Response(`${lines.join('\n')}\n{"line":4,"sta`, response);
+      });
+      const before = running.gateway.logs.live.size();
+      const messages = MESSAGES.slice(0, 6);
+      const answers = await Promise.all(messages.map((message) => client.classify({ message })));
+      assert.equal(new Set(answers.map(({ entry_id }) => entry_id)).size, 6);
+      assert.deepEqual(paths(sent).slice(1), Array(3).fill('/api/v1/classify'));
+      const added = running.gateway.logs.live.size() - before;
+      const heads = mapHeadsSince(before);
+      assert.equal(added - heads, 6);
+    });
+
+    it('are sent alone to a service without batches, which is asked for one once', async () => {
+      const { client, sent } = between((_, response) =>
+        response.url.endsWith('/batch') ? new Response(null, { status: 404 }) : response,
+      );
+      for (const message of ['first', 'second']) {
+        await Promise.all([client.classify({ message }), client.classify({ message })]);
+      }
+      assert.equal(paths(sent).filter((path) => path.endsWith('/batch')).length, 1);
+      assert.equal(sent.length, 5);
+    });
+
+    it('get the refusal of a key all together, and are requests of their own with batches: never', async () => {
+      const { client, sent } = between((_, response) => response, { key: 'svc_live_unknown' });
+      const refused = await Promise.allSettled([
+        client.classify({ message: 'one' }),
+        client.classify({ message: 'other' }),
+      ]);
+      for (const one of refused) {
+        assert.ok(one.status === 'rejected' && ApiError.is(one.reason));
+        assert.equal(one.reason.code, 'api_key_invalid');
+      }
+      assert.equal(sent.length, 1);
+      const alone = between((_, response) => response, { batches: 'never' });
+      await Promise.all([
+        alone.client.classify({ message: 'a' }),
+        alone.client.classify({ message: 'b' }),
+      ]);
+      assert.deepEqual(paths(alone.sent), Array(2).fill('/api/v1/classify'));
+    });
+
+    it('are those of the operations that have a batch', async () => {
+      const { paths } = ok(await running.get('/openapi.json')) as { paths: object };
+      const batched = Object.keys(paths).flatMap(
+        (path) => /^(.*)\/batch$/.exec(path)?.slice(1) ?? [],
+      );
+      for (const path of BATCHED) assert.ok(batched.includes(path), path);
+    });
+
+    /** The number of map heads in the live log from an index on: checkpoints append them. */
+    const mapHeadsSince = (from: number): number => {
+      const { live } = running.gateway.logs;
+      let heads = 0;
+      for (let i = from; i < live.size(); i += 1) {
+        if (live.entry(i)?.includes('"log.map_head.v1"') === true) heads += 1;
+      }
+      return heads;
+    };
   });
 
   it('imports nothing of Node.js, so that browsers and workers can load it', async () => {

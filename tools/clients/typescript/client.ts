@@ -12,6 +12,7 @@ import {
   Verification,
 } from './answers.ts';
 import type { AboutRequest } from './answers.ts';
+import { Batches } from './batches.ts';
 import { Unverified } from './errors.ts';
 import type {
   AnswerOf,
@@ -50,6 +51,11 @@ export interface ClientOptions {
   readonly timeoutMs?: number;
   /** Seconds, 30 at most, that a POST waits for the checkpoint that covers its entry; 0 unless given. */
   readonly waitS?: number;
+  /**
+   * `auto`: calls of one operation that are made before the program waits for the first of them share a request
+   * (gateway/API.md §4.5). `never`: each call is a request. `auto` unless given.
+   */
+  readonly batches?: 'auto' | 'never';
   /** The `fetch` to use, for proxies and tests. */
   readonly fetch?: typeof fetch;
 }
@@ -77,6 +83,8 @@ type Posts<P extends PathOf<'POST'>> = BodyOf<'POST', P>;
 /** A client of one service. */
 export class Client {
   readonly #sending: Sending;
+  /** Null if each call is a request. */
+  readonly #batches: Batches | null;
   readonly #kit: JsonObject | undefined;
   readonly #verification: Verification | null;
   #webhookKeys: { readonly keys: readonly Uint8Array[]; readonly untilMs: number } | undefined;
@@ -105,6 +113,7 @@ export class Client {
       timeoutMs: options.timeoutMs ?? 40_000,
       waitS: options.waitS ?? 0,
     };
+    this.#batches = options.batches === 'never' ? null : new Batches(this.#sending);
   }
 
   /**
@@ -330,7 +339,7 @@ export class Client {
   }
 
   async #object(sent: Sent): Promise<JsonObject> {
-    return objectIn(await send(this.#sending, sent));
+    return this.#batches?.answer(sent) ?? objectIn(await send(this.#sending, sent));
   }
 
   /** An answer, verified if the client verifies. `needed`: an answer with nothing to verify is refused. */

@@ -47,6 +47,10 @@ const RETRIED_CODES = ['idempotency_key_in_use', 'window_not_closed'];
 /** A POST that creates something and takes no Idempotency-Key: it is not repeated unless it was refused by a limit. */
 const WITHOUT_KEY = '/signal/trigger/subscriptions';
 
+/** Whether the same request may succeed after this refusal. */
+export const mayRepeat = ({ status, code }: ApiError): boolean =>
+  RETRIED.includes(status) || RETRIED_CODES.includes(code);
+
 /**
  * Sends a request until it is answered, and returns the text of the answer.
  *
@@ -80,9 +84,8 @@ export async function send(sending: Sending, sent: Sent): Promise<string> {
     if (answer.status < 400) return answer.text;
     const error = errorOf(answer);
     const waitMs = error.retryAfterMs ?? backoffMs(tried);
-    const mayHelp = RETRIED.includes(error.status) || RETRIED_CODES.includes(error.code);
-    const mayRepeat = isRepeatable || error.status === 429;
-    if (isLast || !mayHelp || !mayRepeat || waitMs > sending.maxWaitMs) throw error;
+    const mayHelp = mayRepeat(error) && (isRepeatable || error.status === 429);
+    if (isLast || !mayHelp || waitMs > sending.maxWaitMs) throw error;
     await pause(waitMs, signal);
   }
 }
@@ -159,7 +162,8 @@ function waitOf(retryAfter: string | null): number | null {
   return Number.isNaN(at) ? null : Math.max(0, at - Date.now());
 }
 
-function parsed(text: string): JsonObject | null {
+/** The JSON object in a text; null for anything else. */
+export function parsed(text: string): JsonObject | null {
   try {
     const value = JSON.parse(text) as Json;
     return isJsonObject(value) ? value : null;
