@@ -1,0 +1,191 @@
+// Libraries and a witness of others, unchanged, with a running service: torchwood, Tessera's client and fsck, go-cose,
+// go-jose and standardwebhooks in Go (test/clients/interop-go), and litewitness, whose cosignature the policy demands. The
+// module proxy of Go brings them.
+
+import assert from 'node:assert/strict';
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { native, openCheckpoint, parsePolicy } from '../../log/index.ts';
+import { countQuorum } from '../../log/note/policy.ts';
+import { cosignerKey } from '../gateway/witnesses/answering.ts';
+import { startReceiver } from '../gateway/egress/receiver.ts';
+import type { Receiver } from '../gateway/egress/receiver.ts';
+import { openedWithSecret, runSending, until } from '../gateway/webhooks/receiving.ts';
+import { ok } from '../gateway/running.ts';
+import type { Running } from '../gateway/running.ts';
+import { freePort } from '../support/free-port.ts';
+import { goMissing } from './client.ts';
+
+const MODULE = fileURLToPath(new URL('interop-go', import.meta.url));
+const LITEWITNESS = 'filippo.io/torchwood/cmd/litewitness';
+const NAME = 'witness.example/litewitness';
+const SEED = 77;
+
+/** Why the programs of others cannot be built here; null when they were, into this folder. */
+function built(folder: string): string | null {
+  const missing = goMissing();
+  if (missing !== null) return missing;
+  const env = { ...process.env, GOTOOLCHAIN: 'local', GOFLAGS: '-mod=readonly' };
+  try {
+    execFileSync('go', ['build', '-o', `${folder}/`, '.', LITEWITNESS], {
+      cwd: MODULE,
+      env,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    return null;
+  } catch (error) {
+    const { stderr } = error as { readonly stderr?: Buffer };
+    return `go build failed: ${stderr?.toString().trim() ?? String(error)}`;
+  }
+}
+
+describe('libraries and a witness of others, in Go', function () {
+  this.timeout(600_000);
+
+  const folder = mkdtempSync(join(tmpdir(), 'actlog-interop-'));
+  const children: ChildProcess[] = [];
+  let running: Running | undefined;
+  let receiver: Receiver | undefined;
+
+  /** Starts one of the programs; it is killed at the end. */
+  function start(program: string, args: readonly string[]): ChildProcess {
+    const child = spawn(join(folder, program), args, { stdio: ['ignore', 'pipe', 'ignore'] });
+    children.push(child);
+    return child;
+  }
+
+  const interop = (...args: readonly string[]): Promise<{ stdout: string }> =>
+    promisify(execFile)(join(folder, 'interop'), [...args]);
+
+  before(async function () {
+    const missing = built(folder);
+    if (missing === null) return;
+    if (process.env['CI'] !== undefined && goMissing() === null) throw new Error(missing);
+    console.log(`      skipped: ${missing}`);
+    this.skip();
+  });
+  after(async () => {
+    await running?.close();
+    await receiver?.close();
+    for (const child of children) {
+      child.kill();
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+    }
+    await rm(folder, { recursive: true });
+  });
+
+  /** Starts litewitness with the key of a seed; its address. */
+  async function litewitness(database: string): Promise<string> {
+    const socket = join(folder, 'agent.sock');
+    const agent = start('interop', ['agent', socket, Buffer.alloc(32, SEED).toString('hex')]);
+    const [fingerprint] = (await once(createInterface({ input: agent.stdout! }), 'line')) as [
+      string,
+    ];
+    const listen = `127.0.0.1:${String(await freePort())}`;
+    start('litewitness', [
+      ...['-name', NAME, '-db', database, '-ssh-agent', socket],
+      ...['-key', fingerprint, '-listen', listen],
+    ]);
+    await until(() =>
+      fetch(`http://${listen}/`).then(
+        ({ ok: answered }) => answered,
+        () => false,
+      ),
+    );
+    return `http://${listen}`;
+  }
+
+  it('take what a service publishes, and cosign it', async () => {
+    const env = { CHECKPOINT_ML_DSA: 'on' };
+    const first = await runSending(env);
+    const { live: key, data } = first;
+    const { origin, vkey } = first.gateway.logs.live;
+    await first.close(true);
+
+    const database = join(folder, 'litewitness.db');
+    const address = await litewitness(database);
+    await interop('add-log', database, origin, vkey);
+    const witness = cosignerKey(NAME, SEED);
+    const file = join(folder, 'policy');
+    await writeFile(file, `log ${vkey}\nwitness lite ${witness} ${address}\nquorum lite\n`);
+    running = await runSending({ ...env, DATA_DIR: data, WITNESS_POLICY: file });
+    receiver = await startReceiver();
+
+    const hook = { url: receiver.url(), types: ['trigger.armed'], secret: true };
+    const { secret } = ok(await running.post('/signal/trigger/subscriptions', hook, { key }));
+    ok(await running.post('/signal/trigger/publish', { template_id: 'incident_sealed' }, { key }));
+    const [message] = await receiver.whenReceived(1);
+    openedWithSecret(secret, message!);
+
+    const log = running.gateway.logs.live;
+    const asked = { key, headers: { Prefer: 'wait=10' } };
+    const older = (await running.get('/log/live/checkpoint')).text;
+    const post = (message: string) => running!.post('/api/v1/classify', { message }, { key });
+    // More than a full tile.
+    (await Promise.all(Array.from({ length: 300 }, (_, i) => post(`message ${String(i)}`)))).map(
+      ok,
+    );
+    const { entry_id, log: place } = ok(
+      await running.post('/api/v1/classify', { message: 'the last one' }, asked),
+    );
+    await until(() => log.published().size > (place.index as number));
+    const found = ok(await running.get(`/receipt/lookup?entry_id=${String(entry_id)}`));
+    const { note: checkpoint, size } = log.published();
+
+    // The cosignature of litewitness is in the checkpoint and meets the policy of the kit.
+    const kit = (await running.get('/export/offline-verify-kit.json')).json;
+    const { policy } = kit.logs.find((one: { origin: string }) => one.origin === origin);
+    const { cosignatures } = openCheckpoint(native, checkpoint, {
+      origin,
+      vkey,
+      cosigners: [witness],
+    });
+    assert.equal(cosignatures[0]?.name, NAME);
+    assert.ok(countQuorum(parsePolicy(native, policy), cosignatures));
+
+    const bytes = async (path: string): Promise<string> =>
+      Buffer.from(await (await fetch(running!.url + path)).arrayBuffer()).toString('base64');
+    const sizeOf = (note: string): number => Number(note.split('\n')[1]);
+    const proofs = `/log/live/proof`;
+    const { path: consistency } = ok(
+      await running.get(`${proofs}/consistency?from=${String(sizeOf(older))}&to=${String(size)}`),
+    );
+    const inclusion = ok(
+      await running.get(`${proofs}/inclusion?index=${String(place.index)}&size=${String(size)}`),
+    );
+    const cose = kit.cose_keys.keys.find(
+      (one: { purpose: string; origin: string }) => one.purpose === 'cose' && one.origin === origin,
+    );
+    const artefacts = {
+      url: `${running.url}/log/live/1`,
+      ...{ origin, vkey, policy, checkpoint, older, consistency },
+      entry: inclusion.entry,
+      index: inclusion.index,
+      path: inclusion.path,
+      tlog_proof: found.proof.tlog_proof,
+      receipt: await bytes(`/entries/${String(entry_id)}`),
+      cose_key: await bytes(`/.well-known/scitt-keys/${String(cose.kid)}`),
+      jwks: (await running.get('/.well-known/jwks.json')).json,
+      webhook: { secret, headers: message!.headers, body: message!.body },
+    };
+    await writeFile(join(folder, 'artefacts.json'), JSON.stringify(artefacts));
+    const { stdout } = await interop('check', folder);
+    const said = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { readonly tool: string; readonly error?: string });
+    assert.deepEqual(
+      said.filter(({ error }) => error !== undefined),
+      [],
+    );
+    assert.equal(said.length, 9);
+  });
+});
