@@ -97,6 +97,29 @@ class TestOperations:
         left = client.restraint(action_not_taken="export the data", decision_reason="no consent")
         assert left["restraint"]["verdict"] == "denied"
 
+    def test_many_requests_share_batches(self, service, kit):
+        sent = []
+
+        def cut_off(request):
+            response = httpx.HTTPTransport().handle_request(request)
+            sent.append(request.url.path)
+            content = response.read()
+            if len(sent) == 1:
+                content = content[: content.index(b"\n", len(content) // 2) + 20]
+            return httpx.Response(response.status_code, content=content)
+
+        messages = [f"How do I reset password {number}?" for number in range(6)]
+        bodies = [*({"message": message} for message in messages), {}]
+        transport = httpx.MockTransport(cut_off)
+        with Client(service.url, api_key=service.key, kit=kit, verify="always", transport=transport) as made:
+            answers = made.many("/api/v1/classify", bodies)
+        assert sent[0] == "/api/v1/classify/batch"
+        assert set(sent[1:]) == {"/api/v1/classify"} and 0 < len(sent[1:]) < len(bodies)
+        refused = answers.pop()
+        assert isinstance(refused, ApiError) and refused.code == "message_required"
+        assert [answer["disclosures"]["message"]["value"] for answer in answers] == messages
+        assert len({answer["entry_id"] for answer in answers}) == len(messages)
+
     def test_witness_and_its_rows(self, client):
         published = client.request("POST", "/api/v1/astl/publish", body={"entity": "acme", "surfaces": ["policy_bind"]})
         client.wait_for_proof(published["receipt"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from ..absence import Question
 from ..encoding import JsonObject
 from ..webhooks import open_webhook, webhook_keys
 from . import flows
-from .flows import ConnectionFailed, Flow, Policy, Reply, Send, Sleep, T
+from .flows import ApiError, ConnectionFailed, Flow, Policy, Reply, Send, Sleep, T
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -79,7 +79,9 @@ class _Base:
 
 
 def _arguments(step: Send) -> dict[str, Any]:
-    body = {} if step.body is None else {"json": step.body}
+    body: dict[str, Any] = {} if step.body is None else {"json": step.body}
+    if step.content is not None:
+        body = {"content": step.content}
     return {"params": dict(step.params), "headers": dict(step.headers), **body}
 
 
@@ -138,6 +140,12 @@ class Client(_Base):
         ``verify=False`` is for answers that have none.
         """
         return self._run(self._request_flow(method, path, params, body, idempotency_key, verify))
+
+    def many(self, path: str, bodies: Iterable[Mapping[str, Any]]) -> list[JsonObject | ApiError]:
+        """The answer of each request to an operation that has batches, such as ``/api/v1/classify``, or its refusal, in
+        their order. The requests share batches of up to 1,000; each has an Idempotency-Key of its own.
+        """
+        return self._run(flows.many(self._policy, path, bodies))
 
     def classify(self, **body: Unpack[ClassifyBody]) -> JsonObject:
         """The receipt of a classification."""
@@ -260,6 +268,12 @@ class AsyncClient(_Base):
         ``verify=False`` is for answers that have none.
         """
         return await self._run(self._request_flow(method, path, params, body, idempotency_key, verify))
+
+    async def many(self, path: str, bodies: Iterable[Mapping[str, Any]]) -> list[JsonObject | ApiError]:
+        """The answer of each request to an operation that has batches, such as ``/api/v1/classify``, or its refusal, in
+        their order. The requests share batches of up to 1,000; each has an Idempotency-Key of its own.
+        """
+        return await self._run(flows.many(self._policy, path, bodies))
 
     async def classify(self, **body: Unpack[ClassifyBody]) -> JsonObject:
         """The receipt of a classification."""

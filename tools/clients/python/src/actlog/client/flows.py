@@ -11,7 +11,7 @@ import random
 import re
 import time
 import uuid
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
@@ -61,6 +61,8 @@ class Send:
     params: Mapping[str, str | int] = field(default_factory=dict)
     body: Json = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    #: Bytes that are sent in place of a JSON body.
+    content: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -126,9 +128,8 @@ def send(policy: Policy, request: Send) -> Flow[Reply]:
         if reply.status < 400:
             return reply
         error = api_error(reply)
-        again = reply.status in _RETRIED or error.code in ("idempotency_key_in_use", "window_not_closed")
         wait = _backoff(tried) if error.retry_after_s is None else error.retry_after_s
-        if last or not again or wait > policy.max_wait_s or not (repeatable or reply.status == 429):
+        if last or not _may_repeat(error) or wait > policy.max_wait_s or not (repeatable or reply.status == 429):
             raise error
         yield Sleep(wait)
         tried += 1
@@ -137,6 +138,11 @@ def send(policy: Policy, request: Send) -> Flow[Reply]:
 def _backoff(tried: int) -> float:
     """0.25 s, doubled with each try up to 8 s, with jitter."""
     return float(min(8.0, 0.25 * 2**tried) * random.uniform(0.5, 1.0))
+
+
+def _may_repeat(error: ApiError) -> bool:
+    """Whether the same request may succeed after this refusal."""
+    return error.status in _RETRIED or error.code in ("idempotency_key_in_use", "window_not_closed")
 
 
 def api_error(reply: Reply) -> ApiError:
@@ -188,10 +194,13 @@ def request(policy: Policy, sent: Send, *, required: bool = True) -> Flow[JsonOb
 Check = Callable[[JsonObject, Mapping[str, Any]], None]
 
 
-def operation(policy: Policy, path: str, body: Mapping[str, Any], check: Check) -> Flow[JsonObject]:
+def operation(
+    policy: Policy, path: str, body: Mapping[str, Any], check: Check | None, key: str | None = None
+) -> Flow[JsonObject]:
     """A POST whose answer has receipts; ``check`` compares what they say with the request and the answer."""
-    answer = yield from request(policy, Send("POST", path, body=dict(body)))
-    if policy.verify:
+    headers = {} if key is None else {"Idempotency-Key": key}
+    answer = yield from request(policy, Send("POST", path, body=dict(body), headers=headers))
+    if policy.verify and check is not None:
         check(answer, body)
     return answer
 
@@ -223,6 +232,93 @@ def refrained(answer: JsonObject, body: Mapping[str, Any]) -> None:
     receipt = _is_of("restraint", object_of(answer.get("receipt")))
     if not same(_disclosed(receipt, "action_not_taken"), body["action_not_taken"]):
         raise Unverified("the receipt does not show that it is of this act")
+
+
+# Batches (gateway/API.md section 4.5)
+
+#: Most lines of a batch, and most bytes of its body, well below the default of MAX_BATCH_BYTES.
+_MAX_LINES = 1000
+_MAX_BYTES = 2 * 1024 * 1024
+
+
+def many(policy: Policy, path: str, bodies: Iterable[Mapping[str, Any]]) -> Flow[list[JsonObject | ApiError]]:
+    """The answer of each request, or its refusal, in the order of the requests.
+
+    Requests are sent as batches. Each has an Idempotency-Key; one whose line has no final answer is sent alone with it.
+    """
+    results: list[JsonObject | ApiError] = []
+    calls = [(body, str(uuid.uuid4())) for body in bodies]
+    for batch in _batches(calls):
+        answers = yield from _lines(policy, path, batch)
+        for number, (body, key) in enumerate(batch, 1):
+            results.append((yield from _settled(policy, path, body, key, answers.get(number))))
+    return results
+
+
+def _settled(
+    policy: Policy, path: str, body: Mapping[str, Any], key: str, line: JsonObject | None
+) -> Flow[JsonObject | ApiError]:
+    """What a line says of its request; the request is sent alone if it says nothing final."""
+    status, answer = (0, {}) if line is None else (line.get("status"), dict(object_of(line.get("body"))))
+    check = CHECKS.get(path)
+    if isinstance(status, int) and 0 < status < 400:
+        if policy.verify:
+            if verify_answer(answer, policy.trusts) == 0:
+                raise Unverified(f"the answer of {path} has nothing that could be verified")
+            if check is not None:
+                check(answer, body)
+        return answer
+    if isinstance(status, int) and status >= 400:
+        error = ApiError(status, object_of(answer.get("error")), None)
+        if not _may_repeat(error):
+            return error
+    try:
+        return (yield from operation(policy, path, body, check, key))
+    except ApiError as error:
+        return error
+
+
+def _lines(policy: Policy, path: str, batch: list[tuple[Mapping[str, Any], str]]) -> Flow[dict[int, JsonObject]]:
+    """The lines of the answer to a batch by their numbers; none if it was not answered."""
+    if len(batch) == 1:
+        return {}
+    content = b"".join(_line_of(body, key) for body, key in batch)
+    headers = {"Content-Type": "application/x-ndjson"}
+    if policy.wait_s > 0:
+        headers["Prefer"] = f"wait={policy.wait_s}"
+    try:
+        reply: Reply = yield Send("POST", f"{path}/batch", headers=headers, content=content)
+    except ConnectionFailed:
+        return {}
+    if reply.status in (401, 403):
+        raise api_error(reply)
+    lines = {}
+    for text in reply.content.split(b"\n") if reply.status < 400 else []:
+        try:
+            line = json.loads(text)
+        except ValueError:
+            continue
+        if isinstance(line, dict) and isinstance(line.get("line"), int):
+            lines[line["line"]] = line
+    return lines
+
+
+def _line_of(body: Mapping[str, Any], key: str) -> bytes:
+    return json.dumps({**body, "idempotency_key": key}, ensure_ascii=False).encode("utf-8") + b"\n"
+
+
+def _batches(calls: list[tuple[Mapping[str, Any], str]]) -> Iterator[list[tuple[Mapping[str, Any], str]]]:
+    batch: list[tuple[Mapping[str, Any], str]] = []
+    size = 0
+    for body, key in calls:
+        length = len(_line_of(body, key))
+        if batch and (len(batch) == _MAX_LINES or size + length > _MAX_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append((body, key))
+        size += length
+    if batch:
+        yield batch
 
 
 def _is_of(plugin: str, receipt: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -268,6 +364,16 @@ def _check_window(parts: list[tuple[int, int]], body: Mapping[str, Any]) -> None
         covered = max(covered, to_ms)
     if covered < body["to_ms"]:
         raise Unverified("the documents leave out a part of the window")
+
+
+#: What the receipts of an operation must say about its request.
+CHECKS: Mapping[str, Check] = {
+    "/api/v1/absence/witness": witnessed,
+    "/api/v1/bind-payment": bound,
+    "/api/v1/classify": classified,
+    "/api/v1/execute-gate": decided,
+    "/api/v1/restraint": refrained,
+}
 
 
 def looked_up(policy: Policy, entry_id: str, log: str | None) -> Flow[JsonObject | None]:
