@@ -1,6 +1,8 @@
 // The copies of a node: one for each stream of the cluster. Opens and fills them, brings them up to date, and on the
 // leader writes snapshots of them.
 
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Logger } from 'pino';
 import {
   loadSnapshot,
@@ -15,8 +17,13 @@ import type { Applied } from './cluster.ts';
 /** How often a long filling logs its progress. */
 const TOLD_MS = 2000;
 
+/** Room on the disk with which copies that were refused a write are opened again. */
+const ROOM_BYTES = 1024 * 1024;
+
 /** What the copies are opened with. */
 export interface CopiesOptions {
+  /** The data folder. */
+  readonly data: string;
   readonly database: ClusterDatabase;
   /** The id of the cluster. */
   readonly cluster: string;
@@ -40,6 +47,8 @@ export class Copies {
   #snapshotting: Promise<void> | null = null;
   #told_ms = 0;
   #filling: string | null = null;
+  /** Whether all copies are open. */
+  #open_all = false;
 
   constructor(options: CopiesOptions) {
     this.#options = options;
@@ -53,15 +62,42 @@ export class Copies {
   /** Opens all copies. An empty one is filled from the newest snapshot. */
   async open(): Promise<void> {
     for (const [stream, folder] of this.#options.folders) await this.#open(stream, folder);
+    this.#open_all = true;
+  }
+
+  /** Whether a copy takes no rounds, because the disk has refused a write. It can be read. */
+  get refused(): boolean {
+    return !this.#open_all || this.all().some((replica) => replica.refused);
+  }
+
+  /** Whether the disk takes a write of some length. */
+  async hasRoom(): Promise<boolean> {
+    const file = join(this.#options.data, 'room');
+    try {
+      await writeFile(file, Buffer.alloc(ROOM_BYTES));
+      return true;
+    } catch {
+      return false;
+    } finally {
+      await rm(file, { force: true });
+    }
+  }
+
+  /** Closes all copies, and opens them again. Nothing may read them. */
+  async reopen(): Promise<void> {
+    await this.close();
+    await this.open();
   }
 
   /** Deletes all copies, and fills them again. */
   async renew(): Promise<void> {
+    this.#open_all = false;
     for (const [stream, folder] of this.#options.folders) {
       await this.#replicas.get(stream)?.close();
       await Replica.remove(folder);
       await this.#open(stream, folder);
     }
+    this.#open_all = true;
   }
 
   of(stream: string): Replica {
@@ -135,6 +171,7 @@ export class Copies {
 
   async close(): Promise<void> {
     await this.#snapshotting;
+    this.#open_all = false;
     for (const replica of this.all()) await replica.close();
     this.#replicas.clear();
   }

@@ -21,8 +21,7 @@ import {
   Secrets,
   SharedRows,
 } from '../../log/index.ts';
-import type { Kind, Leadership, Replica, Threads } from '../../log/index.ts';
-import type { Json } from '../../plugins/contract/index.ts';
+import type { Kind, Leadership, Threads } from '../../log/index.ts';
 import type { ConfigSources } from '../config.ts';
 import type { Gateway } from '../gateway.ts';
 import { listen } from '../http/listen.ts';
@@ -38,6 +37,7 @@ import { serveAdmin } from '../tenants/admin-socket.ts';
 import type { AdminVerbs } from '../tenants/admin.ts';
 import { AdminError } from '../tenants/tenants.ts';
 import type { IssuedKey } from '../tenants/tenants.ts';
+import { giveBack, statusOf } from './administration.ts';
 import type { Applied, ClusterView, Membership } from './cluster.ts';
 import { Copies } from './copies.ts';
 import { GATEWAY_STREAM, joinCluster, streamsOf } from './joining.ts';
@@ -154,6 +154,7 @@ class Node {
     Object.assign(this.#verbs, this.#clusterVerbs());
     const admin = await serveAdmin(config.DATA_DIR, this.#verbs);
     this.#copies = new Copies({
+      data: config.DATA_DIR,
       database: this.#database,
       cluster: this.#identity.id,
       folders: streamsOf(this.#identity, config.DATA_DIR),
@@ -224,6 +225,7 @@ class Node {
       // Reads go on at once, also without the database.
       await this.#openAs(false);
     }
+    if (this.#copies.refused && !(await this.#reopenCopies())) return POLL_MS;
     if (this.#serving?.leads === true) {
       this.#current_ms = performance.now();
       this.#copies.takeSnapshots();
@@ -363,13 +365,24 @@ class Node {
     await this.#database.lease.release();
     this.#database.notify();
     await this.#closeServing();
-    // A copy whose disk has refused a write must be opened again.
-    if (isLogError(error)) {
-      await this.#copies.close();
-      await this.#copies.open();
-    }
     this.#abstain_ms = Math.max(this.#abstain_ms, performance.now() + RETRY_MS);
     this.#deposed = null;
+  }
+
+  /**
+   * Opens the copies again after the disk has refused a write. False while it has no room: reads go on, from copies that
+   * take no rounds.
+   */
+  async #reopenCopies(): Promise<boolean> {
+    if (!(await this.#copies.hasRoom())) {
+      this.#leadership = await this.#database.leadership().catch(() => this.#leadership);
+      if (this.#serving === null) await this.#openAs(false);
+      return false;
+    }
+    await this.#closeServing();
+    await this.#copies.reopen();
+    this.#options.logger.warn('the disk takes writes again, and the copies are opened again');
+    return true;
   }
 
   async #broken(error: LogError): Promise<void> {
@@ -438,6 +451,8 @@ class Node {
     this.#serving = null;
     const deadline = performance.now() + END_MS;
     serving.opened.stop();
+    // A client opens its stream again, here or at another node.
+    serving.opened.gateway.events.close();
     while (this.#requests > 0 && performance.now() < deadline && this.#deposed === null) {
       await sleep(5);
     }
@@ -532,8 +547,25 @@ class Node {
 
   #clusterVerbs(): AdminVerbs {
     return {
-      'cluster status': () => this.#status(),
-      'cluster heal': () => this.#heal(),
+      'cluster status': async () => {
+        const serving = this.#serving;
+        const leads = serving?.leads === true;
+        return statusOf(this.#database, this.#copies, {
+          cluster: this.#identity.id,
+          address: this.#sources.config.ADVERTISE,
+          role: serving === null ? null : leads ? 'leader' : 'follower',
+          leader: leads ? this.#sources.config.ADVERTISE : this.#leaderAddress(),
+          epoch: this.#database.lease.epoch ?? this.#leadership?.epoch ?? null,
+          lag_ms: leads ? 0 : this.#lag(),
+          problem: this.#refusal ?? this.#withheld ?? this.#copies.filling,
+        });
+      },
+      'cluster heal': async () => {
+        const healed = await giveBack(this.#database, this.#copies);
+        this.#withheld = null;
+        this.#waiting.wake();
+        return { healed };
+      },
       'cluster step-down': async () => {
         if (this.#serving?.leads !== true) {
           const leader = this.#leaderAddress();
@@ -546,52 +578,6 @@ class Node {
         await this.#waiting.until(() => this.#serving?.leads !== true, WAIT_MS);
         return { stepped_down: true };
       },
-    };
-  }
-
-  async #status(): Promise<Json> {
-    const sizes = await this.#database.sizes().catch(() => null);
-    const lost = await this.#database.lost().catch(() => []);
-    return {
-      cluster: this.#identity.id,
-      address: this.#sources.config.ADVERTISE,
-      role: this.#serving === null ? null : this.#serving.leads ? 'leader' : 'follower',
-      leader:
-        this.#serving?.leads === true ? this.#sources.config.ADVERTISE : this.#leaderAddress(),
-      epoch: this.#database.lease.epoch ?? this.#leadership?.epoch ?? null,
-      lag_ms: this.#serving?.leads === true ? 0 : this.#lag(),
-      applied: this.#copies.applied(),
-      problem: this.#refusal ?? this.#withheld ?? this.#copies.filling,
-      lost: lost as unknown as Json,
-      database: sizes as unknown as Json,
-    };
-  }
-
-  /** Gives back rounds that the database has lost. */
-  async #heal(): Promise<Json> {
-    const positions = this.#copies.positions();
-    const states = await this.#database.states(positions);
-    const missing = new Map<string, NonNullable<Awaited<ReturnType<Replica['kept']>>>>();
-    for (const replica of this.#copies.all()) {
-      const { stream } = replica;
-      const last = states.get(stream)?.last ?? 0;
-      if (replica.position.seq <= last) continue;
-      const kept = await replica.kept(last);
-      if (kept === null) {
-        throw new AdminError(
-          `this node does not have all of the rounds of ${stream} after ${String(last)}: nothing was changed`,
-        );
-      }
-      missing.set(stream, kept);
-    }
-    if (missing.size === 0) return { healed: {} };
-    await this.#database.heal(missing);
-    this.#withheld = null;
-    this.#waiting.wake();
-    return {
-      healed: Object.fromEntries(
-        [...missing].map(([stream, { rounds }]) => [stream, rounds.length]),
-      ),
     };
   }
 }

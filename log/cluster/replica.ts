@@ -72,6 +72,7 @@ export class Replica {
   #follow: Follow | null = null;
   /** Bytes of rounds that were applied or committed since the last `takeBytes`. */
   #bytes = 0;
+  #refused = false;
 
   private constructor(options: ReplicaOptions, local: Store, position: StreamPosition) {
     this.stream = options.stream;
@@ -116,6 +117,11 @@ export class Replica {
     return this.#local.get(metaKey('round')) === undefined;
   }
 
+  /** Whether the database has refused to write a round. It takes no more until it is opened again, but can be read. */
+  get refused(): boolean {
+    return this.#refused;
+  }
+
   /** Whether writes are committed, because this node leads. */
   get leads(): boolean {
     return this.#epoch !== null;
@@ -157,7 +163,7 @@ export class Replica {
     if (this.#follow === null) await this.#applyAll(rounds);
     else {
       for (const round of rounds) {
-        const writes = this.#checked(round);
+        const writes = this.#checked(round, this.#position);
         await this.#apply(round, writes);
         await this.#follow(writes);
       }
@@ -295,23 +301,35 @@ export class Replica {
 
   async #apply(round: CommittedRound, writes: readonly Write[]): Promise<void> {
     const { seq, digest, batch } = round;
-    await this.#local.write([...writes, ...this.#ownRows(round)], { sync: false });
+    await this.#writeHere([...writes, ...this.#ownRows(round)]);
     this.#position = { seq, digest };
     this.#bytes += batch.length;
   }
 
+  async #writeHere(writes: readonly Write[]): Promise<void> {
+    try {
+      await this.#local.write(writes, { sync: false });
+    } catch (error) {
+      this.#refused = true;
+      throw error;
+    }
+  }
+
   /** Many rounds in one batch, while nothing reads the copy. */
   async #applyAll(rounds: readonly CommittedRound[]): Promise<void> {
-    const last = rounds.at(-1);
-    if (last === undefined) return;
+    if (rounds.length === 0) return;
     const writes: Write[] = [];
+    let bytes = 0;
+    let position = this.#position;
     for (const round of rounds) {
-      for (const one of this.#checked(round)) writes.push(one);
-      this.#position = { seq: round.seq, digest: round.digest };
-      this.#bytes += round.batch.length;
+      for (const one of this.#checked(round, position)) writes.push(one);
+      position = { seq: round.seq, digest: round.digest };
+      bytes += round.batch.length;
       writes.push(...this.#ownRows(round));
     }
-    await this.#local.write(writes, { sync: false });
+    await this.#writeHere(writes);
+    this.#position = position;
+    this.#bytes += bytes;
   }
 
   /** The position and the kept round. */
@@ -328,8 +346,8 @@ export class Replica {
     return put(metaKey('round'), Buffer.from(JSON.stringify(row)));
   }
 
-  #checked(round: CommittedRound): Write[] {
-    const next = after(this.#position, round.batch);
+  #checked(round: CommittedRound, position: StreamPosition): Write[] {
+    const next = after(position, round.batch);
     if (round.seq > next.seq)
       throw new LogError('out_of_range', `round ${String(next.seq)} of ${this.stream} was trimmed`);
     if (!Buffer.from(next.digest).equals(round.digest)) {
