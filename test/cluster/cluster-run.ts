@@ -1,7 +1,7 @@
-// Three nodes on a real PostgreSQL under load, with one fault after the other. After each fault everything is made whole
-// again, the cluster must recover by itself, and it is held to everything that any node ever said: every receipt is
+// Three nodes on a real PostgreSQL under load, which are held to everything that any of them ever said: every receipt is
 // there and verifies, no size has two roots, all nodes serve the same checkpoint, and every repeated request is answered
-// as before. Faults are chosen with a seed.
+// as before. With observers, two witnesses cosign every checkpoint that is published, and a monitor replays every entry.
+// faults.ts breaks what this file makes whole again.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -17,8 +17,14 @@ import { startPostgres } from '../support/postgres.ts';
 import type { Postgres } from '../support/postgres.ts';
 import { ClusterNode } from './nodes.ts';
 import type { Ready } from './nodes.ts';
+import { Observers } from './observers.ts';
 
 const WRITERS = 6;
+/** How long a writer pauses after each answer. A run is about faults; it leaves the machine time for restarts. */
+const PAUSE_MS = 100;
+/** How often nodes are asked for their state, and for their checkpoints. */
+const POLL_MS = 100;
+const WATCH_MS = 250;
 /** How many older receipts are looked at again after each fault. */
 const SAMPLE = 6;
 /** How long a cluster may take to recover from a fault. The target is 5 s; a loaded machine takes longer. */
@@ -51,6 +57,7 @@ export class Cluster {
   readonly #folder: string;
   readonly #chance: Chance;
   readonly #remove: () => Promise<void>;
+  readonly #observers: Observers | null;
   #clients = new Map<ClusterNode, Client>();
   #auditor: Auditor | null = null;
   /** Checkpoints that any node has served: the root of each size, and the notes that the auditor has not seen. */
@@ -67,12 +74,14 @@ export class Cluster {
     postgres: Postgres,
     folder: string,
     chance: Chance,
+    observers: Observers | null,
     remove: () => Promise<void>,
   ) {
     this.nodes = nodes;
     this.postgres = postgres;
     this.#folder = folder;
     this.#chance = chance;
+    this.#observers = observers;
     this.#remove = remove;
   }
 
@@ -83,11 +92,14 @@ export class Cluster {
       server,
       database,
       settings = {},
+      observed = false,
     }: {
       readonly names?: readonly string[];
       readonly server?: Postgres;
       readonly database?: string;
       readonly settings?: Readonly<Record<string, string>>;
+      /** Whether two witnesses and a monitor take part. */
+      readonly observed?: boolean;
     } = {},
   ): Promise<Cluster> {
     const folder = await mkdtemp(join(tmpdir(), 'actlog-cluster-'));
@@ -95,15 +107,22 @@ export class Cluster {
     const postgres = server ?? own;
     assert.ok(postgres !== null, 'PostgreSQL is installed');
     const url = database ?? (await postgres.database());
+    const observers = observed ? await Observers.start(folder) : null;
+    const all = observers === null ? settings : { ...settings, WITNESS_POLICY: observers.policy };
     const nodes: ClusterNode[] = [];
-    for (const name of names) nodes.push(await ClusterNode.make(folder, name, url, settings));
-    const cluster = new Cluster(nodes, postgres, folder, chance, async () => own?.remove());
+    for (const name of names) nodes.push(await ClusterNode.make(folder, name, url, all));
+    const remove = async (): Promise<void> => own?.remove();
+    const cluster = new Cluster(nodes, postgres, folder, chance, observers, remove);
     const [first, ...others] = nodes;
     await first?.start();
+    const vkeys = first?.vkeys ?? [];
+    observers?.know(vkeys);
     await Promise.all(others.map((node) => node.start()));
     const key = first?.keys?.live ?? '';
     for (const node of nodes) cluster.#clients.set(node, new Client(node.url, key, WRITERS + 4));
     cluster.#auditor = await Auditor.open(cluster.#roaming(), 'live');
+    const addresses = (): string[] => cluster.#shuffled().map((node) => node.url);
+    await observers?.watch(addresses, vkeys);
     return cluster;
   }
 
@@ -147,7 +166,7 @@ export class Cluster {
         if (ready?.role === 'leader') return node;
       }
       if (Date.now() > deadline) throw new Error('no node leads');
-      await sleep(25);
+      await sleep(POLL_MS);
     }
   }
 
@@ -167,9 +186,27 @@ export class Cluster {
     return least + this.#chance() * (most - least);
   }
 
+  /** Makes a synchronous standby, and makes it the database while the first one ends without notice. */
+  async promote(): Promise<void> {
+    const standby = await this.postgres.standby({ synchronous: true });
+    await this.write();
+    await sleep(this.between(0, 1000));
+    await standby.promote();
+    this.moveDatabase();
+  }
+
+  /** The nodes find the database at its new port, as behind an address that follows the promotion. */
+  moveDatabase(): void {
+    for (const { toDatabase } of this.nodes) {
+      toDatabase.lead(this.postgres.port);
+      toDatabase.cut();
+    }
+  }
+
   /** Everything runs and passes again. Recovery is up to the cluster. */
   async mend(): Promise<void> {
     for (const node of this.nodes) {
+      await node.fillDisk(false);
       node.toDatabase.set('pass');
       node.toDatabase.delay(0);
       node.toNode.set('pass');
@@ -191,7 +228,7 @@ export class Cluster {
         if (new Set(notes).size === 1 && notes[0] !== undefined) return;
       }
       if (Date.now() > deadline) throw new Error(`no agreement: ${JSON.stringify(all)}`);
-      await sleep(50);
+      await sleep(POLL_MS);
     }
   }
 
@@ -213,6 +250,7 @@ export class Cluster {
     };
     await Promise.all(Array.from({ length: 6 }, worker));
     if (all) await auditor.lookBack();
+    await this.#observe(auditor);
     const places = new Set(this.told.map(({ index }) => index));
     assert.equal(places.size, this.told.length, 'two receipts have one index');
   }
@@ -229,6 +267,7 @@ export class Cluster {
     await Promise.all([...this.#clients.values()].map((client) => client.close()));
     await this.#load.catch(() => undefined);
     await Promise.all(this.nodes.map((node) => node.close()));
+    await this.#observers?.close();
     await this.#remove();
     if (process.env['KEEP'] === undefined) await rm(this.#folder, { recursive: true, force: true });
   }
@@ -241,7 +280,28 @@ export class Cluster {
   }
 
   async #write(): Promise<void> {
-    while (this.#loading) await this.#ask(this.#request(), this.nodes);
+    while (this.#loading) {
+      await this.#ask(this.#request(), this.nodes);
+      await sleep(PAUSE_MS);
+    }
+  }
+
+  /** What the witnesses have cosigned is what the nodes have served, and the monitor has found nothing. */
+  async #observe(auditor: Auditor): Promise<void> {
+    if (this.#observers === null) return;
+    for (const note of await this.#observers.cosigned(auditor.trust.origin)) {
+      this.#saw(note);
+      await auditor.see(note);
+    }
+    await this.#observers.passed(auditor.size);
+  }
+
+  /** All nodes, in a random order. */
+  #shuffled(): ClusterNode[] {
+    return this.nodes
+      .map((node) => ({ node, place: Math.random() }))
+      .sort((a, b) => a.place - b.place)
+      .map(({ node }) => node);
   }
 
   /** Repeats a request at any node until it is answered. */
@@ -278,7 +338,7 @@ export class Cluster {
   async #watch(node: ClusterNode): Promise<void> {
     while (this.#loading) {
       if (node.running && !node.paused) await this.#checkpoint(node);
-      await sleep(100);
+      await sleep(WATCH_MS);
     }
   }
 
@@ -292,14 +352,19 @@ export class Cluster {
     } catch {
       return undefined;
     }
-    const [, size = '', root = ''] = text.split('\n');
+    this.#saw(text);
+    return text;
+  }
+
+  /** Takes a checkpoint, whoever has shown it. */
+  #saw(note: string): void {
+    const [, size = '', root = ''] = note.split('\n');
     const known = this.#roots.get(Number(size));
     if (known !== undefined && known !== root) {
       throw new WrongAnswer(`two roots for size ${size}: ${known} and ${root}`);
     }
-    if (known === undefined) this.#notes.push(text);
+    if (known === undefined) this.#notes.push(note);
     this.#roots.set(Number(size), root);
-    return text;
   }
 
   /** Asks any node that answers. */
@@ -330,98 +395,4 @@ async function within<T>(promise: Promise<T>, ms: number): Promise<T> {
     timer = setTimeout(() => reject(new Error('no answer in time')), ms);
   });
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
-}
-
-/** A fault: it begins, and `mend` ends it. */
-export type Fault = (cluster: Cluster) => Promise<void>;
-
-/** The faults by name. Each ends with everything still broken that it broke, except for what it restarts itself. */
-export const FAULTS: Readonly<Record<string, Fault>> = {
-  async 'kill the leader'(cluster) {
-    await (await cluster.leader()).kill();
-    await sleep(cluster.between(0, 4000));
-  },
-  async 'kill a follower'(cluster) {
-    await (await cluster.follower()).kill();
-    await sleep(cluster.between(0, 1000));
-  },
-  async 'kill two nodes'(cluster) {
-    await Promise.all([(await cluster.leader()).kill(), (await cluster.follower()).kill()]);
-    await sleep(cluster.between(0, 4000));
-  },
-  async 'pause the leader'(cluster) {
-    (await cluster.leader()).pause();
-    await sleep(cluster.between(500, 6000));
-  },
-  async 'pause a follower'(cluster) {
-    (await cluster.follower()).pause();
-    await sleep(cluster.between(500, 3000));
-  },
-  async 'part the leader from the database'(cluster) {
-    (await cluster.leader()).toDatabase.set('drop');
-    await sleep(cluster.between(500, 6000));
-  },
-  async 'refuse the leader the database'(cluster) {
-    (await cluster.leader()).toDatabase.set('refuse');
-    await sleep(cluster.between(500, 5000));
-  },
-  async 'part a follower from the database'(cluster) {
-    (await cluster.follower()).toDatabase.set('drop');
-    await sleep(cluster.between(500, 4000));
-  },
-  async 'part the followers from the leader'(cluster) {
-    (await cluster.leader()).toNode.set('drop');
-    await sleep(cluster.between(500, 4000));
-  },
-  async 'cut the connections of the leader'(cluster) {
-    const leader = await cluster.leader();
-    for (let cut = 0; cut < 5; cut += 1) {
-      leader.toDatabase.cut();
-      leader.toNode.cut();
-      await sleep(cluster.between(10, 200));
-    }
-  },
-  async 'delay the leader'(cluster) {
-    (await cluster.leader()).toDatabase.delay(cluster.between(20, 120));
-    await sleep(cluster.between(500, 2000));
-  },
-  async 'kill the database'(cluster) {
-    await cluster.postgres.kill();
-    await sleep(cluster.between(0, 4000));
-    await cluster.postgres.start();
-  },
-  async 'step down'(cluster) {
-    const { code, stderr } = await (await cluster.leader()).cluster('step-down');
-    assert.equal(code, 0, stderr);
-  },
-  async 'delete the folder of a follower'(cluster) {
-    const node = await cluster.follower();
-    await node.kill();
-    await node.wipe();
-  },
-  async 'delete the folder of the leader'(cluster) {
-    const node = await cluster.leader();
-    await node.kill();
-    await node.wipe();
-  },
-  async 'stop the leader in good order'(cluster) {
-    await (await cluster.leader()).stop();
-  },
-};
-
-/** One fault under load, and everything that must hold afterwards. Returns the milliseconds of the recovery. */
-export async function strike(cluster: Cluster, name: string): Promise<number> {
-  const fault = FAULTS[name];
-  assert.ok(fault !== undefined, `there is no fault ${name}`);
-  cluster.startLoad();
-  await sleep(cluster.between(100, 800));
-  await fault(cluster);
-  const began = Date.now();
-  await cluster.mend();
-  await cluster.write();
-  const recovered = Date.now() - began;
-  await cluster.stopLoad();
-  await cluster.settle();
-  await cluster.audit();
-  return recovered;
 }

@@ -4,7 +4,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { postgresSuite } from '../support/postgres.ts';
-import { Cluster, seeded, strike } from './cluster-run.ts';
+import { Cluster, seeded } from './cluster-run.ts';
+import { strike } from './faults.ts';
 
 postgresSuite('a cluster of three nodes', function (postgres) {
   let cluster: Cluster;
@@ -12,7 +13,8 @@ postgresSuite('a cluster of three nodes', function (postgres) {
   before(async function () {
     this.timeout(180_000);
     const server = postgres();
-    cluster = await Cluster.start(seeded(1), { server, database: await server.database() });
+    const database = await server.database();
+    cluster = await Cluster.start(seeded(1), { server, database, observed: true });
   });
   after(() => cluster.close());
 
@@ -30,6 +32,16 @@ postgresSuite('a cluster of three nodes', function (postgres) {
   it('fills the copy of a node whose folder was deleted', async function () {
     this.timeout(180_000);
     await strike(cluster, 'delete the folder of a follower');
+  });
+
+  it('goes on by itself when there is room again on a full disk', async function () {
+    this.timeout(180_000);
+    await strike(cluster, 'fill the disk of a follower');
+  });
+
+  it('loses nothing when the synchronous standby of the database is promoted under load', async function () {
+    this.timeout(180_000);
+    await strike(cluster, 'promote the synchronous standby');
   });
 
   it('gives the leadership away from a paused leader, which acknowledges nothing when it continues', async function () {
@@ -56,10 +68,7 @@ postgresSuite('a cluster of three nodes', function (postgres) {
     for (let n = 0; n < 5; n += 1) await cluster.write();
     await cluster.settle();
     await standby.promote();
-    for (const node of cluster.nodes) {
-      node.toDatabase.lead(standby.port);
-      node.toDatabase.cut();
-    }
+    cluster.moveDatabase();
     const problems = (): Promise<string[]> =>
       Promise.all(
         cluster.nodes.map(async (node) => {

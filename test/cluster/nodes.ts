@@ -1,6 +1,6 @@
 // Nodes of a cluster as processes, each behind two proxies: one to PostgreSQL, and one by which the other nodes reach it.
 
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync } from 'node:fs';
@@ -8,11 +8,14 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { ACTLOG, actlog } from '../support/actlog.ts';
 import type { Ran } from '../support/actlog.ts';
 import { freePort } from '../support/free-port.ts';
 import { startProxy } from './proxy.ts';
 import type { Proxy } from './proxy.ts';
+
+const run = promisify(execFile);
 
 /** What /readyz of a node says. */
 export interface Ready {
@@ -33,9 +36,12 @@ export class ClusterNode {
   readonly toNode: Proxy;
   /** The keys of a first start. */
   keys: { live: string; sandbox: string } | null = null;
+  /** Verifier keys of the logs, as the start has shown them. */
+  vkeys: readonly string[] = [];
   readonly #env: Record<string, string>;
   #child: ChildProcess | null = null;
   #paused = false;
+  #full = false;
 
   private constructor(
     name: string,
@@ -100,7 +106,7 @@ export class ClusterNode {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#child = child;
-    this.#paused = false;
+    this.#paused = this.#full = false;
     const log = `${this.data}.log`;
     child.stderr.on('data', (bytes: Buffer) => appendFileSync(log, bytes));
     const keys: Record<string, string> = {};
@@ -108,6 +114,8 @@ export class ClusterNode {
       appendFileSync(log, `${line}\n`);
       const [, kind = '', key = ''] = /^(live|sandbox) key: (\S+)$/.exec(line) ?? [];
       if (kind !== '') keys[kind] = key;
+      const [, vkey = ''] = /^log (\S+) \S+$/.exec(line) ?? [];
+      if (vkey !== '') this.vkeys = [...new Set([...this.vkeys, vkey])];
       if (!line.startsWith('actlog serves ')) continue;
       const { live, sandbox } = keys;
       if (live !== undefined && sandbox !== undefined) this.keys = { live, sandbox };
@@ -149,6 +157,15 @@ export class ClusterNode {
   resume(): void {
     this.#paused = false;
     this.#child?.kill('SIGCONT');
+  }
+
+  /** Lets no file grow, as on a full disk, or lets them grow again. Node ignores SIGXFSZ, so a write fails. */
+  async fillDisk(full: boolean): Promise<void> {
+    if (this.#full === full) return;
+    this.#full = full;
+    if (!this.running) return;
+    const limit = full ? '1:unlimited' : 'unlimited:unlimited';
+    await run('prlimit', ['--pid', String(this.pid), `--fsize=${limit}`]);
   }
 
   async wipe(): Promise<void> {

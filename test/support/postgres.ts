@@ -17,6 +17,8 @@ const DEBIAN = '/usr/lib/postgresql';
 
 /** A running server. */
 export interface Postgres {
+  /** Its port; that of a standby once that one was promoted. */
+  readonly port: number;
   /** The address of a new, empty database. */
   database(): Promise<string>;
   /** Ends the server at once, as a power failure does. */
@@ -28,15 +30,15 @@ export interface Postgres {
    * `promote` ends the first server at once and makes the standby the server of the same databases, on another port.
    */
   standby(options: { readonly synchronous: boolean }): Promise<Standby>;
-  /** Runs a statement in a database. */
+  /** Runs a statement in a database; of its address only the name counts. */
   query(url: string, sql: string): Promise<string>;
 }
 
 /** A standby of a server. */
 export interface Standby {
-  readonly port: number;
   /** Stops and resumes receiving, so that an asynchronous standby lags behind. */
   lag(on: boolean): Promise<void>;
+  /** The server is this standby from now on, on a port of its own; without another standby, no commit waits for one. */
   promote(): Promise<void>;
 }
 
@@ -80,7 +82,6 @@ export async function startPostgres(): Promise<(Postgres & { remove(): Promise<v
 
 async function startServer(programs: string): Promise<Postgres & { remove(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'actlog-postgres-'));
-  const port = await freePort();
   // PostgreSQL refuses to run as root; its package makes a user of its own.
   const asRoot = process.getuid?.() === 0;
   if (asRoot) {
@@ -95,66 +96,71 @@ async function startServer(programs: string): Promise<Postgres & { remove(): Pro
       : [path, [...args]];
     return (await run(file, all, { cwd: folder })).stdout;
   };
-  const data = join(folder, 'data');
-  const address = (name: string): string => `postgres://actlog@127.0.0.1:${String(port)}/${name}`;
-  const options = `-p ${String(port)} -k ${folder} -c listen_addresses=127.0.0.1`;
-  const start = async (): Promise<void> => {
-    await program('pg_ctl', ['-D', data, '-w', '-l', join(folder, 'log'), '-o', options, 'start']);
+  let server = { data: join(folder, 'data'), port: await freePort() };
+  const address = (name: string, { port } = server): string =>
+    `postgres://actlog@127.0.0.1:${String(port)}/${name}`;
+  const start = async ({ data, port } = server): Promise<void> => {
+    const options = `-p ${String(port)} -k ${folder} -c listen_addresses=127.0.0.1`;
+    await program('pg_ctl', ['-D', data, '-w', '-l', `${data}.log`, '-o', options, 'start']);
   };
-  const stop = async (mode: string): Promise<void> => {
+  const stop = async (mode: string, { data } = server): Promise<void> => {
     await program('pg_ctl', ['-D', data, '-w', '-m', mode, 'stop']);
   };
-  await program('initdb', ['-D', data, '-U', 'actlog', '-A', 'trust', '-E', 'UTF8']);
+  await program('initdb', ['-D', server.data, '-U', 'actlog', '-A', 'trust', '-E', 'UTF8']);
   await start();
   let databases = 0;
-  const standbys: string[] = [];
+  const standbys: (typeof server)[] = [];
   const standby = async ({ synchronous }: { readonly synchronous: boolean }): Promise<Standby> => {
-    const to = join(folder, `standby-${String(standbys.length + 1)}`);
-    const standbyPort = await freePort();
-    const from = ['-h', '127.0.0.1', '-p', String(port), '-U', 'actlog'];
-    await program('pg_basebackup', [...from, '-D', to, '-R', '-X', 'stream', '-c', 'fast']);
-    const flags = `-p ${String(standbyPort)} -k ${folder} -c listen_addresses=127.0.0.1`;
-    await program('pg_ctl', ['-D', to, '-w', '-l', `${to}.log`, '-o', flags, 'start']);
-    standbys.push(to);
+    const data = join(folder, `standby-${String(standbys.length + 1)}`);
+    const own = { data, port: await freePort() };
+    standbys.push(own);
+    const from = ['-h', '127.0.0.1', '-p', String(server.port), '-U', 'actlog'];
+    await program('pg_basebackup', [...from, '-D', data, '-R', '-X', 'stream', '-c', 'fast']);
+    await start(own);
+    const set = async (at: typeof server, sql: string): Promise<void> => {
+      const url = address('postgres', at);
+      await program('psql', [url, '-qc', `ALTER SYSTEM ${sql}`, '-c', 'SELECT pg_reload_conf()']);
+    };
     if (synchronous) {
-      const url = address('postgres');
-      await program('psql', [url, '-qc', "ALTER SYSTEM SET synchronous_standby_names = '*'"]);
-      await program('psql', [url, '-qc', 'SELECT pg_reload_conf()']);
+      await set(server, "SET synchronous_standby_names = '*'");
+      const state = 'SELECT sync_state FROM pg_stat_replication';
+      while (!(await program('psql', [address('postgres'), '-Atc', state])).includes('sync\n'));
     }
-    const own = `postgres://actlog@127.0.0.1:${String(standbyPort)}/postgres`;
     return {
-      port: standbyPort,
-      async lag(on) {
-        // Without the address of the first server, the standby receives nothing.
-        const sql = on
-          ? "ALTER SYSTEM SET primary_conninfo = ''"
-          : 'ALTER SYSTEM RESET primary_conninfo';
-        await program('psql', [own, '-qc', sql]);
-        await program('psql', [own, '-qc', 'SELECT pg_reload_conf()']);
-      },
+      // Without the address of the first server, the standby receives nothing.
+      lag: (on) => set(own, on ? "SET primary_conninfo = ''" : 'RESET primary_conninfo'),
       async promote() {
         await stop('immediate');
-        await program('psql', [own, '-qc', "ALTER SYSTEM SET synchronous_standby_names = ''"]);
-        await program('pg_ctl', ['-D', to, '-w', 'promote']);
+        server = own;
+        await set(own, "SET synchronous_standby_names = ''");
+        await program('pg_ctl', ['-D', data, '-w', 'promote']);
       },
     };
   };
   return {
+    get port() {
+      return server.port;
+    },
     standby,
     async database() {
       databases += 1;
       const name = `actlog_${String(databases)}`;
-      await program('createdb', ['-h', '127.0.0.1', '-p', String(port), '-U', 'actlog', name]);
+      await program('createdb', [
+        '-h',
+        '127.0.0.1',
+        '-p',
+        String(server.port),
+        '-U',
+        'actlog',
+        name,
+      ]);
       return address(name);
     },
     kill: () => stop('immediate'),
-    start,
-    query: (url, sql) => program('psql', [url, '-Atc', sql]),
+    start: () => start(),
+    query: (url, sql) => program('psql', [address(new URL(url).pathname.slice(1)), '-Atc', sql]),
     async remove() {
-      await stop('immediate').catch(() => undefined);
-      for (const to of standbys) {
-        await program('pg_ctl', ['-D', to, '-m', 'immediate', 'stop']).catch(() => undefined);
-      }
+      for (const one of [server, ...standbys]) await stop('immediate', one).catch(() => undefined);
       await rm(folder, { recursive: true, force: true });
     },
   };
