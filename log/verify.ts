@@ -80,6 +80,7 @@ export {
   tlogProofVerifier,
 } from './verify/receipt-finding.ts';
 export * from './verify/recognise.ts';
+export { violationVerifier } from './verify/violation.ts';
 
 /** The suite to check with (`portable` unless given) and the verifier's time (the current time unless given). */
 export interface VerifyOptions {

@@ -12,6 +12,7 @@ import {
   recognise,
   tlogProofVerifier,
   verifierOf,
+  violationVerifier,
 } from '../log/verify.ts';
 import type { Asked, Finding, Shown, Trust, Verifier } from '../log/verify.ts';
 import { mandateVerifier } from './carrier/verify.ts';
@@ -53,8 +54,11 @@ export function verifiersWith(more: readonly Verifier[]): readonly Verifier[] {
   return [...builtIn, ...added, ...logVerifiers];
 }
 
-/** All verifiers of the package. */
+/** All verifiers of the package but that of findings, which the page /verify has no room for. */
 export const verifiers = verifiersWith([]);
+
+/** All verifiers of the package, with that of findings of monitors and witnesses (log/FORMAT.md §7.1). */
+export const verifiersAndFindings = /* @__PURE__ */ verifiersWith([violationVerifier]);
 
 /**
  * Reads bytes as the documents in them: one, or those of a witness about several surfaces.

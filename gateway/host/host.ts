@@ -25,8 +25,10 @@ import type { PluginSettings } from './plugin-settings.ts';
 
 export { PluginError } from './plugin-error.ts';
 
-/** Kinds of documents of the log itself, and the offline verification kit. */
-const OWN_KINDS = ['absence', 'receipt', 'inclusion', 'checkpoint', 'tlog_proof', 'cose', 'kit'];
+/** Kinds of documents of the log itself, findings about it, and the offline verification kit. */
+const OWN_KINDS = [
+  ...['absence', 'receipt', 'inclusion', 'checkpoint', 'tlog_proof', 'violation', 'cose', 'kit'],
+];
 
 /**
  * Checks contract, names, types and error codes of the plugins, adapts those of contract 1, and orders them so that each follows the

@@ -135,7 +135,7 @@ export function openEntry(suite: Suite, trust: Trust, tree: TreeHead, opened: Js
 /**
  * The link of an opened entry on a chain. Throws `document_invalid` unless it has exactly one, which is well formed.
  */
-export function linkOn(entry: OpenedEntry, key: ChainKey): OpenedLink {
+export function linkOn(entry: Pick<OpenedEntry, 'index' | 'statement'>, key: ChainKey): OpenedLink {
   const { links } = entry.statement;
   const found = (Array.isArray(links) ? (links as readonly Json[]) : []).filter((link) =>
     isLinkOn(link, key),

@@ -37,7 +37,7 @@ export interface ReceiptOptions {
 }
 
 /** The members of a receipt that are not part of the entry. */
-const DERIVED = ['entry_hash', 'permalink', 'verify_url', 'disclosures', 'log', 'ignored'];
+export const DERIVED = ['entry_hash', 'permalink', 'verify_url', 'disclosures', 'log', 'ignored'];
 /** More than an entry with every character escaped, its disclosures and a signed note. */
 const MAX_RECEIPT_BYTES = 4 * 1024 * 1024;
 /**

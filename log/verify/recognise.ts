@@ -148,8 +148,8 @@ export function logOf(
   throw new Unanswerable(`the kit does not know the log ${log}: ${STRANGE_LOG}`);
 }
 
-/** The end of the origin of a sandbox log (log/FORMAT.md §1). */
-const SANDBOX = /\/log\/sandbox\/[1-9][0-9]*$/u;
+/** Whether an origin is that of a sandbox log (log/FORMAT.md §1). */
+export const isSandbox = (origin: string): boolean => /\/log\/sandbox\/[1-9][0-9]*$/u.test(origin);
 
 /**
  * Checks a recognised document with the trusted keys of one log.
@@ -172,7 +172,7 @@ export async function check(
   const checks = [...finding.checks, ...besideLines(verifier.part ?? 'its receipt', shown)];
   const hint = finding.valid ? null : untold(checks);
   // The origin is signed, and receipts repeat it as `sandbox`.
-  if (finding.valid && SANDBOX.test(trust.origin)) return { ...finding, checks, sandbox: true };
+  if (finding.valid && isSandbox(trust.origin)) return { ...finding, checks, sandbox: true };
   if (hint === null) return { ...finding, checks };
   return { ...finding, checks, untold: true, summary: `${finding.summary}; ${hint}` };
 }

@@ -1,6 +1,7 @@
 // The documents that the differential test starts from: the vectors, and documents of forged logs, some of which say
 // what the format forbids. All of them are of one origin and its keys, so that kits can be exchanged.
 
+import { readFileSync } from 'node:fs';
 import { mlDsaPublicKey, signMlDsa } from '../../log/crypto/ml-dsa.ts';
 import { native } from '../../log/crypto/native.ts';
 import { concat, fromHex, toHex, utf8 } from '../../log/encoding/bytes.ts';
@@ -95,7 +96,7 @@ export const kits: readonly Kit[] = [
 
 /** All documents to start from; `forged` logs are made by these choices. */
 export function corpus(random: Random, forged: number): readonly Case[] {
-  const cases = [...ofVectors(), ...ofReceipts()];
+  const cases = [...ofVectors(), ...ofReceipts(), ...ofFindings()];
   for (let i = 0; i < forged; i++) cases.push(...ofForged(random, i));
   return cases;
 }
@@ -127,6 +128,16 @@ function ofVectors(): Case[] {
     ask: first?.ask ?? {},
   };
   return [...documents, ...notes, answer];
+}
+
+/** The vectors of findings, whose log has the origin and the keys of the corpus. */
+function ofFindings(): Case[] {
+  const { documents, undecided, refused } = JSON.parse(
+    readFileSync(new URL('../vectors/violation.json', import.meta.url), 'utf8'),
+  ) as Record<'documents' | 'undecided' | 'refused', readonly { name: string; doc: Json }[]>;
+  return [...documents, ...undecided, ...refused].map(({ name, doc }) => ({
+    ...{ name: `finding: ${name}`, file: Buffer.from(JSON.stringify(doc)), ask: {} },
+  }));
 }
 
 const SALT = '00112233445566778899aabbccddeeff';

@@ -11,6 +11,7 @@ import {
   recogniseDocuments,
   trustFromKit,
   Unanswerable,
+  verifiersAndFindings,
 } from '../../plugins/verifiers.ts';
 import type { Question, Trust } from '../../plugins/verifiers.ts';
 import type { Case, Kit } from './corpus.ts';
@@ -50,10 +51,10 @@ export class Judge {
 
   async answer({ file, ask }: Case): Promise<Answer> {
     try {
-      const [shown] = recogniseDocuments(file);
+      const [shown] = recogniseDocuments(file, verifiersAndFindings);
       if (shown === undefined || OF_PLUGINS.includes(shown.kind))
         return { exit: 2, error: 'plugin' };
-      const origin = logOfDocument(shown, originsOf(this.#kit));
+      const origin = logOfDocument(shown, originsOf(this.#kit), verifiersAndFindings);
       const trust = this.#trusts.get(origin) ?? {
         ...trustFromKit(this.#kit, origin, { suite }),
         ...this.#required,
@@ -64,11 +65,12 @@ export class Judge {
       const own =
         as_asked === true ? parsedOf(shown.document)['question'] : (question ?? undefined);
       const asked = own === undefined ? {} : { question: questionOf(own) };
-      const finding = await checkDocument(shown, trust, {
+      const options = {
         ...{ suite, kit: this.#kit, ...asked },
         ...(proof === undefined ? {} : { tlogProof: proof }),
         ...(receipt === undefined ? {} : { receipt }),
-      });
+      };
+      const finding = await checkDocument(shown, trust, options, verifiersAndFindings);
       const { valid, untold, checks, summary } = finding;
       return {
         exit: valid ? 0 : untold === true ? 2 : 1,

@@ -132,6 +132,17 @@ describe('the Python verifier', function () {
       assert.equal(await agree(absent, '--kit', kit), 2);
     });
 
+    it('says the same of findings of monitors', async () => {
+      const text = await readFile('test/vectors/violation.json', 'utf8');
+      const vectors = JSON.parse(text) as Record<string, readonly { doc: Body }[]> & { kit: Body };
+      const own = await file('violation-kit.json', JSON.stringify(vectors.kit));
+      const proven = await file('finding.json', JSON.stringify(vectors['documents']?.[0]?.doc));
+      assert.equal(await agree(proven, '--kit', own), 0);
+      const replay = vectors['undecided']?.find(({ doc }) => doc.rule === 'map_root');
+      const document = await file('replay.json', JSON.stringify(replay?.doc));
+      assert.equal(await agree(document, '--kit', own, '--json'), 2);
+    });
+
     it('says the same of a kit, but for vectors of exports', async () => {
       const ours = await actlog(['verify', kit]);
       const theirs = await python('actlog.cli', [kit]);

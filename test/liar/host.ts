@@ -56,6 +56,11 @@ export class Host {
     this.interfere = () => null;
   }
 
+  /** Everything that is served. */
+  logs(): readonly Served[] {
+    return [...this.#logs.values()];
+  }
+
   /** Serves a story as it is now. */
   put(story: Story, note = story.note()): Served {
     const entries = [...story.entries];

@@ -5,7 +5,13 @@ import assert from 'node:assert/strict';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { native } from '../../log/crypto/native.ts';
+import { jwkOfPublicKey, publicKeyOfJwk, thumbprint } from '../../log/crypto/thumbprint.ts';
+import type { JsonObject } from '../../log/encoding/json.ts';
 import { RULES } from '../../log/rules/violation.ts';
+import { isUnanswerable, violationVerifier } from '../../log/verify.ts';
+import type { TrustedKey } from '../../log/verify.ts';
+import { RULES as PROVABLE } from '../../log/verify/violation-rules.ts';
 import { runMonitor, type MonitorOptions } from '../../tools/monitor/run.ts';
 import { Told } from '../tools/monitor/monitored.ts';
 import { HONEST } from './honest.ts';
@@ -59,6 +65,28 @@ describe('a monitor and an independent liar', function () {
   const said = ({ violations, troubles }: Told): string =>
     JSON.stringify([violations.map(({ rule, detail }) => [rule, detail]), troubles]);
 
+  /** The rules of findings that the offline verifier proves. */
+  const proven = new Set<string>();
+
+  /** What the offline verifier says of a finding, with the keys of the log that it names. */
+  async function verify(document: JsonObject): Promise<void> {
+    const [log] = host.logs().filter(({ story }) => story.origin === document['origin']);
+    assert.ok(log !== undefined);
+    const { origin, vkey, entries } = log.story;
+    const keys = receiptKeys(entries);
+    const trust = { origin, vkey, keys };
+    const rule = document['rule'] as string;
+    try {
+      const finding = await violationVerifier.check(document, trust, { suite: native });
+      assert.equal(document['proof'], 'signed');
+      assert.ok(finding.valid || finding.untold === true, `${rule}: ${finding.summary}`);
+      if (finding.valid) proven.add(rule);
+    } catch (error) {
+      if (!isUnanswerable(error)) throw error;
+      assert.ok(document['proof'] === 'observed' || document['vkeys'] !== undefined, error.message);
+    }
+  }
+
   function check(lie: Lie, told: Told): void {
     const document = told.violations.at(-1) as unknown as Document;
     const rules = typeof lie.rule === 'string' ? [lie.rule] : lie.rule;
@@ -91,12 +119,23 @@ describe('a monitor and an independent liar', function () {
             else {
               assert.equal(code, 3, said(told));
               check(lie, told);
+              await verify(told.violations.at(-1) ?? {});
             }
           }
         });
       }
     });
   }
+
+  describe('the findings of the tests above', () => {
+    it('are proven by the offline verifier for every rule that it can prove', function () {
+      if (proven.size === 0) this.skip(); // run alone
+      assert.deepEqual(
+        Object.keys(PROVABLE).filter((rule) => !proven.has(rule)),
+        ['entry_size'],
+      );
+    });
+  });
 
   describe('honest logs', () => {
     for (const { name, steps } of HONEST) {
@@ -143,3 +182,16 @@ describe('a monitor and an independent liar', function () {
     }
   });
 });
+
+/** The receipt keys that the entries of a log declare. */
+function receiptKeys(entries: readonly Buffer[]): TrustedKey[] {
+  return entries.flatMap((bytes) => {
+    try {
+      const { jwk, key } = JSON.parse(bytes.toString()) as { jwk?: JsonObject; key?: JsonObject };
+      const own = jwkOfPublicKey(publicKeyOfJwk((jwk ?? key)!));
+      return [{ kid: thumbprint(native, own), jwk: own }];
+    } catch {
+      return []; // no entry that declares a key
+    }
+  });
+}

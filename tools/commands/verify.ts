@@ -27,7 +27,7 @@ export function addVerify(program: Command): void {
     .summary('check a receipt, proof, absence document, report or kit')
     .description(
       'Checks a receipt, an answer that holds one, an absence document, an AIR export, a COSE message, a ' +
-        'report or exhibit pack, a tlog-proof, the proof of a clearing slot, a checkpoint or a kit: a file, an address, or - for ' +
+        'report or exhibit pack, a tlog-proof, the proof of a clearing slot, a checkpoint, a finding of a monitor or a kit: a file, an address, or - for ' +
         'standard input. The kind of document is recognised by its content. With a file as --kit, no request is sent to the service.',
     )
     .option(
@@ -61,6 +61,7 @@ Exits 0 when every document is valid, 1 when one is invalid, 2 when this cannot 
 
   curl -s $BASE/export/offline-verify-kit.json > kit.json     once, and keep it
   actlog verify receipt.json --kit kit.json
+  actlog verify live-1.violation.json --kit kit.json
   actlog verify "$BASE/r/$ENTRY_ID"                           trusts the operator's kit
   actlog verify absent.json --kit kit.json --key '["session","…"]' --from 2026-05-01 --to 2026-05-02`,
     )
@@ -98,14 +99,15 @@ async function verify(what: string, options: VerifyOptions): Promise<number> {
 
 /** The verifiers of the package, and those of the plugins that the environment variable PLUGINS names. */
 async function allVerifiers(): Promise<readonly Verifier[]> {
-  const { verifiers, verifiersWith } = await import('../../plugins/verifiers.ts');
+  const { verifiersAndFindings, verifiersWith, violationVerifier } =
+    await import('../../plugins/verifiers.ts');
   const { PLUGINS: named = '' } = process.env;
-  if (named.trim() === '') return verifiers;
+  if (named.trim() === '') return verifiersAndFindings;
   const { servedPlugins } = await import('../../gateway/host/external-plugins.ts');
   const { orderPlugins } = await import('../../gateway/host/host.ts');
   const names = named.split(',').map((name) => name.trim());
   const plugins = orderPlugins(await servedPlugins(names.filter((name) => name !== '')));
-  return verifiersWith(plugins.flatMap(({ verifiers: own = [] }) => own));
+  return verifiersWith([...plugins.flatMap(({ verifiers: own = [] }) => own), violationVerifier]);
 }
 
 async function verifyKit(

@@ -39,6 +39,8 @@ import type { Noted } from './noted.ts';
 /** What a monitor has read of a log up to a note. */
 export interface Reading {
   readonly mirror: KeptMirror;
+  /** The verifier key of the log. */
+  readonly vkey: string;
   /** Of every entry that was replayed. */
   readonly leaves: LeafHashes;
   readonly head: Noted;
@@ -137,10 +139,14 @@ async function broken(
   for (const at of new Set([...related, Math.min(index, head.size - 1)])) {
     entries.push(await gathering.show(at, tree));
   }
-  const notes = older === undefined ? [head.note] : [older.note, head.note];
-  const proof = entries.at(-1)?.path === undefined ? 'observed' : 'signed';
+  const { vkey } = gathering.reading;
+  const notes =
+    older === undefined
+      ? { notes: [head.note] }
+      : { notes: [older.note, head.note], vkeys: [older.vkey, vkey] };
+  const proof = entries.every(({ path }) => path !== undefined) ? 'signed' : 'observed';
   return new Finding(rule, `entry ${String(index)}: ${detail}`, proof, {
-    notes,
+    ...notes,
     entries,
     ...gathering.evidence(),
   });
@@ -213,9 +219,10 @@ async function strayOf(gathering: Gathering, tree: Tree): Promise<Finding | Torn
     if (signer !== null) {
       const detail = `the log has signed two entries of index ${String(index)}`;
       const proof = committed.path === undefined ? 'observed' : 'signed';
+      const declaration = await gathering.show(signer.since_index, tree);
       return new Finding('two_entries', detail, proof, {
         notes: [head.note],
-        entries: [await gathering.show(signer.since_index, tree), stray, committed],
+        entries: [...(declaration.path === undefined ? [] : [declaration]), stray, committed],
         ...gathering.evidence(),
       });
     }

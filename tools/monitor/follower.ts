@@ -240,7 +240,8 @@ export class Follower implements EarlierLog {
 
   #reading(head: Noted): Reading {
     const before = this.#seen?.size === head.size ? null : this.#seen;
-    return { mirror: this.#mirror, leaves: this.#leaves, head, before, keys: this.keys() };
+    const [mirror, leaves] = [this.#mirror, this.#leaves];
+    return { mirror, vkey: this.vkey, leaves, head, before, keys: this.keys() };
   }
 
   /** Compares with the newest note seen; true for an older one that is consistent with it. */

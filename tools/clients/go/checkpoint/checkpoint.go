@@ -160,7 +160,7 @@ func Open(text string, origin string, logKey, mldsaKey *Key, cosigners []*Key) (
 	if !fromLog && !fromMLDSA && len(order) == 0 {
 		return nil, errors.New("note has no signature of a known key")
 	}
-	checkpoint, err := parse(signed)
+	checkpoint, err := Parse(signed)
 	if err != nil {
 		return nil, err
 	}
@@ -181,6 +181,29 @@ func Open(text string, origin string, logKey, mldsaKey *Key, cosigners []*Key) (
 		checkpoint.Cosignatures = append(checkpoint.Cosignatures, Cosignature{key, times[key]})
 	}
 	return checkpoint, nil
+}
+
+// SignedText returns the text of a note that this key has signed, whatever the text is.
+func SignedText(text string, key *Key) (string, error) {
+	signed, lines, err := split(text)
+	if err != nil {
+		return "", err
+	}
+	verified := false
+	for _, line := range lines {
+		if find([]*Key{key}, line.Name, line.Hash) == nil {
+			continue
+		}
+		raw, _ := strict.Base64(line.Base64)
+		if !key.verify([]byte(signed), raw[4:]) {
+			return "", fmt.Errorf("signature of %s is not valid", key.Name)
+		}
+		verified = true
+	}
+	if !verified {
+		return "", errors.New("note has no signature of a known key")
+	}
+	return signed, nil
 }
 
 // noKeys makes note.Open check the form of a note and verify nothing.
@@ -216,8 +239,8 @@ func find(keys []*Key, name string, id uint32) *Key {
 	return nil
 }
 
-// parse reads the text of a checkpoint: exactly three lines, each in its one spelling.
-func parse(text string) (*Checkpoint, error) {
+// Parse reads the text of a checkpoint: exactly three lines, each in its one spelling.
+func Parse(text string) (*Checkpoint, error) {
 	parsed, err := torchwood.ParseCheckpoint(text)
 	if err != nil || parsed.Extension != "" || parsed.String() != text {
 		return nil, errors.New("checkpoint has not exactly three lines of origin, size and root")

@@ -53,7 +53,7 @@ func validName(name string) bool {
 }
 
 func subtreeMessage(name, text string, time []byte) ([]byte, error) {
-	checkpoint, err := parse(text)
+	checkpoint, err := Parse(text)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"actlog/verify/policy"
 	"actlog/verify/receipt"
 	"actlog/verify/trust"
+	"actlog/verify/violation"
 )
 
 func (d *Document) check(t *trust.Trust, ask Ask) (*Finding, error) {
@@ -39,6 +40,8 @@ func (d *Document) check(t *trust.Trust, ask Ask) (*Finding, error) {
 		return single("checkpoint", detail, fmt.Sprintf("the log signed this checkpoint of %d entries", tree.Size), nil), nil
 	case "tlog_proof":
 		return d.checkTlogProof(t, ask)
+	case "violation":
+		return d.checkViolation(t)
 	}
 	return nil, unanswerable("no verifier checks documents of kind %s", d.Kind)
 }
@@ -146,6 +149,22 @@ func checkEntryProof(text, proofText string, t *trust.Trust) (*checkpoint.Checkp
 		return nil, 0, err
 	}
 	return tree, proof.Index, tree.Includes(proof.Index, e.LeafHash, proof.Path)
+}
+
+// checkViolation checks a finding of a monitor or witness (log/FORMAT.md §7.1).
+func (d *Document) checkViolation(t *trust.Trust) (*Finding, error) {
+	r, err := violation.Verify(d.value, t)
+	if err != nil {
+		return nil, unanswerable("%v", err)
+	}
+	f := &Finding{Valid: r.Valid, Untold: r.Untold, Summary: r.Summary, Checks: r.Checks, Facts: strict.NewObject()}
+	rule, _ := d.value.Get("rule")
+	if _, ok := rule.(string); !ok {
+		rule = nil
+	}
+	f.Facts.Set("rule", rule)
+	f.Facts.Set("origin", t.Origin)
+	return f, nil
 }
 
 func (d *Document) checkAbsence(t *trust.Trust, ask Ask) (*Finding, error) {

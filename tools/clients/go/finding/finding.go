@@ -15,7 +15,7 @@ import (
 
 // A Finding is what the checks of a document came to.
 type Finding struct {
-	// Kind is receipt, absence, inclusion, checkpoint, tlog_proof or kit.
+	// Kind is receipt, absence, inclusion, checkpoint, tlog_proof, violation or kit.
 	Kind  string
 	Valid bool
 	// Untold says, beside a false Valid, that nothing is known to be wrong and the kit is too small to tell.
@@ -86,7 +86,7 @@ func (d *Document) Check(t *trust.Trust, ask Ask) (*Finding, error) {
 	if len(d.beside) > 0 {
 		f.Checks = append(f.Checks, d.besideLine())
 	}
-	if !f.Valid && strange(f.Checks) {
+	if !f.Valid && !f.Untold && strange(f.Checks) {
 		f.Untold = true
 		f.Summary += "; a key that is younger than the kit needs a newer kit"
 	}

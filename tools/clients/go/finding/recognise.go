@@ -11,6 +11,7 @@ import (
 	"actlog/verify/checkpoint"
 	"actlog/verify/internal/strict"
 	"actlog/verify/trust"
+	"actlog/verify/violation"
 )
 
 // maxBytes is the size of the largest document.
@@ -82,8 +83,11 @@ func recogniseJSON(v *strict.Object, text string) ([]*Document, error) {
 	if other := documentOfPlugin(v); other != "" {
 		return nil, unanswerable("this is %s, which this verifier does not check: use actlog verify", other)
 	}
-	if schema == absence.Schema {
+	switch schema {
+	case absence.Schema:
 		return []*Document{{Kind: "absence", text: text, value: v}}, nil
+	case violation.Schema:
+		return []*Document{{Kind: "violation", value: v}}, nil
 	}
 	if isString(v, "signature") && isString(v, "kid") {
 		return []*Document{{Kind: "receipt", text: text, value: v}}, nil
@@ -188,7 +192,7 @@ func beside(v *strict.Object, checked ...string) []string {
 func (d *Document) Origin() (string, bool) {
 	note := ""
 	switch d.Kind {
-	case "receipt":
+	case "receipt", "violation":
 		return d.value.Text("origin"), isString(d.value, "origin")
 	case "absence", "inclusion":
 		if !isString(d.value, "checkpoint") {

@@ -39,8 +39,8 @@ type Result struct {
 	Size int64
 }
 
-// derived are the members of a receipt beside the entry.
-var derived = []string{"entry_hash", "permalink", "verify_url", "disclosures", "log", "ignored"}
+// Derived are the members of a receipt beside the entry, which no entry has.
+var Derived = []string{"entry_hash", "permalink", "verify_url", "disclosures", "log", "ignored"}
 
 const (
 	maxBytes = 4 << 20
@@ -111,7 +111,7 @@ func Verify(value strict.Value, t *trust.Trust, tlogProof string) *Result {
 	return c.result
 }
 
-// read takes the derived members away; what is left is the entry.
+// read takes the Derived members away; what is left is the entry.
 func (c *checker) read(value strict.Value) (string, error) {
 	receipt, ok := value.(*strict.Object)
 	if !ok || receipt == nil {
@@ -125,7 +125,7 @@ func (c *checker) read(value strict.Value) (string, error) {
 			}
 		}
 	}
-	text := strict.Canonical(receipt.Without(derived...))
+	text := strict.Canonical(receipt.Without(Derived...))
 	e, err := entry.Read(text)
 	if err != nil {
 		return "", err

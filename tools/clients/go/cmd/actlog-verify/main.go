@@ -1,4 +1,4 @@
-// Command actlog-verify checks receipts, absence documents, tlog-proofs, inclusion proofs, checkpoints and kits of a
+// Command actlog-verify checks receipts, absence documents, proofs, checkpoints, findings of monitors and kits of a
 // log, offline, from a kit that its user keeps. It prints what `actlog verify` prints (gateway/API.md §2.6).
 package main
 
@@ -23,7 +23,7 @@ import (
 
 const usage = `usage: actlog-verify FILE… --kit kit.json [options]
 
-Checks receipts, answers that hold one, absence documents, inclusion proofs, tlog-proofs,
+Checks receipts, answers that hold one, absence documents, inclusion proofs, tlog-proofs, findings of monitors,
 checkpoints and kits. What a file is shows by its content; - is standard input.
 
   --kit FILE             the offline verification kit to trust (/export/offline-verify-kit.json)

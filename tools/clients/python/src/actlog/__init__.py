@@ -13,6 +13,7 @@ from .notes import OpenedCheckpoint, TlogProof, TreeHead, open_checkpoint, parse
 from .receipts import Line, OpenedEntry, ReceiptResult, open_entry, verify_receipt
 from .tree import check_consistency, check_inclusion, leaf_hash
 from .trust import Policy, Trust, TrustedKey, parse_policy
+from .violations import Undecided, ViolationResult, verify_violation
 
 __all__ = [
     "AbsenceResult",
@@ -32,6 +33,8 @@ __all__ = [
     "TrustedKey",
     "Unanswerable",
     "Unanswered",
+    "Undecided",
+    "ViolationResult",
     "canonical",
     "check_consistency",
     "check_document",
@@ -51,4 +54,5 @@ __all__ = [
     "trust_from_kit",
     "verify_absence",
     "verify_receipt",
+    "verify_violation",
 ]

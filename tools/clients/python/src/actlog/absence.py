@@ -28,7 +28,7 @@ from .encoding import (
     strings,
 )
 from .notes import TreeHead
-from .receipts import OpenedEntry, open_entry, verify_receipt
+from .receipts import Link, OpenedEntry, link_on, open_entry, verify_receipt
 from .tree import (
     MAX_SIBLINGS,
     ChainKey,
@@ -238,44 +238,7 @@ def _open_map_head(trust: Trust, tree: TreeHead, opened: Json) -> OpenedEntry:
     return entry
 
 
-# Links, and step 4
-
-
-@dataclass(frozen=True)
-class _Link:
-    """The link of an opened entry on one chain; ``prev`` is (index, ms) of the entry before it, or None."""
-
-    seq: int
-    prev: tuple[int, int] | None
-
-
-def _link_on(entry: OpenedEntry, key: ChainKey) -> _Link:
-    """The one link of an entry on a chain; refused where there is none, or several, or an incomplete one."""
-    links = entry.statement.get("links")
-    found = [link for link in links if _is_on(link, key)] if isinstance(links, list) else []
-    if not found:
-        raise Refused("entry has no link on the chain")
-    if len(found) > 1:
-        raise Refused("entry has several links on the chain")
-    link = found[0]
-    # An absent member is not null.
-    index, ms = link.get("prev_index", False), link.get("prev_ms", False)
-    seq = count(link.get("seq"), "seq of a link")
-    if seq == 0:
-        if index is not None or ms is not None:
-            raise Refused("first link has an entry before it")
-        return _Link(0, None)
-    prev = count(index, "prev_index of a link"), count(ms, "prev_ms of a link")
-    if prev[0] >= entry.index:
-        raise Refused("link points forward")
-    return _Link(seq, prev)
-
-
-def _is_on(link: Json, key: ChainKey) -> bool:
-    if not isinstance(link, dict):
-        return False
-    other = link.get("key")
-    return isinstance(other, list) and tuple(other) == key
+# Step 4
 
 
 @dataclass(frozen=True)
@@ -292,7 +255,7 @@ class _Tail:
 @dataclass(frozen=True)
 class _Gap:
     successor: OpenedEntry
-    link: _Link
+    link: Link
     type: Literal["gap"] = "gap"
 
 
@@ -309,7 +272,7 @@ def _read_closing(ground: _Ground, key: ChainKey, proof: Json) -> _Closing:
         return _Tail(_read_tail(ground, key, exact_object(proof, "proof", ["type", "siblings", "head"])))
     if kind == "gap":
         successor = ground.open(exact_object(proof, "proof", ["type", "successor"])["successor"])
-        return _Gap(successor, _link_on(successor, key))
+        return _Gap(successor, link_on(successor, key))
     raise Refused("proof is neither never, tail nor gap")
 
 
@@ -353,13 +316,13 @@ def _check_window_empty(closing: _Closing, window: _Window) -> None:
             raise Refused("entry before the successor is not before the window")
 
 
-def _check_next(link: _Link, entry: OpenedEntry, following: _Link) -> None:
+def _check_next(link: Link, entry: OpenedEntry, following: Link) -> None:
     """``following`` is the link of the entry that directly follows on the chain."""
     if following.seq != link.seq + 1 or following.prev != (entry.index, entry.ms):
         raise Refused("an entry of the chain is left out")
 
 
-def _check_closed_by(closing: _Closing, last: OpenedEntry, link: _Link) -> None:
+def _check_closed_by(closing: _Closing, last: OpenedEntry, link: Link) -> None:
     """The chain has no entry between the last one shown and what closes it."""
     if isinstance(closing, _Never):
         raise Refused("a chain with entries is closed by a tail or a gap")
@@ -384,7 +347,7 @@ def _read_entries(ground: _Ground, window: _Window, members: JsonObject, closing
     if more and members["more"] is not True:
         raise Refused("more is not true")
     entries = [ground.open(opened) for opened in array(members["entries"], "entries", MAX_ENTRIES)]
-    shown = [(entry, _link_on(entry, window.key)) for entry in entries]
+    shown = [(entry, link_on(entry, window.key)) for entry in entries]
     for i, (entry, link) in enumerate(shown):
         if not window.from_ms <= entry.ms <= window.to_ms:
             raise Refused("an entry is not in the window")
@@ -448,7 +411,7 @@ def _read_declared(ground: _Ground, window: _Window, value: Json) -> tuple[bool,
     key = ("manifest", entity)
     members = exact_object(value, "declared", ["manifests", "closing"])
     entries = [ground.open(opened) for opened in array(members["manifests"], "manifests", _MAX_MANIFESTS)]
-    links = [_link_on(entry, key) for entry in entries]
+    links = [link_on(entry, key) for entry in entries]
     for i in range(1, len(entries)):
         _check_next(links[i - 1], entries[i - 1], links[i])
     manifests = [_read_manifest(entry, entity, surface) for entry in entries]
@@ -514,7 +477,7 @@ def _read_coverage(ground: _Ground, window: _Window, value: Json) -> _Heartbeat:
     entry = ground.open(exact_object(value, "coverage", ["heartbeat"])["heartbeat"])
     if entry.type != "astl.heartbeat.v1":
         raise Refused("coverage is not a heartbeat")
-    _link_on(entry, ("heartbeat", entity, surface))
+    link_on(entry, ("heartbeat", entity, surface))
     statement = entry.statement
     if statement.get("entity") != entity or statement.get("surface") != surface:
         raise Refused("the heartbeat is of another surface")

@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="actlog-verify",
         description="Checks receipts, answers that hold one, absence documents, tlog-proofs, inclusion proofs, "
-        "checkpoints and kits, offline. What a file is shows by its content.",
+        "checkpoints, findings of monitors and kits, offline. What a file is shows by its content.",
         epilog="Exits 0 when everything that is shown holds, 1 when something does not, 2 when that cannot be told.",
     )
     add = parser.add_argument

@@ -28,6 +28,7 @@ from .notes import OpenedCheckpoint, parse_tlog_proof
 from .receipts import Line, open_entry, read_entry, verify_receipt
 from .tree import KINDS, ChainKey, check_inclusion, is_declared_kind
 from .trust import KIT_SCHEMA, Trust
+from .violations import VIOLATION_SCHEMA, Undecided, verify_violation
 
 #: A full page of the largest entries, and room for the rest.
 MAX_BYTES = 24 * 1024 * 1024
@@ -49,7 +50,7 @@ _OF_DOCUMENTS = (
     *("entries_root", "sealed_at", "signature", "record", "records", "cose_sign1_b64", "logs"),
 )
 
-Kind = Literal["receipt", "inclusion", "absence", "checkpoint", "tlog_proof", "kit"]
+Kind = Literal["receipt", "inclusion", "absence", "checkpoint", "tlog_proof", "violation", "kit"]
 
 
 class Unanswerable(Exception):
@@ -136,6 +137,8 @@ def _recognise_json(text: str) -> list[Document]:
         beside = _beside(value, "witnesses")
         return [Document("absence", one, beside=beside) for one in documents]
     _refuse_plugins(value)
+    if schema == VIOLATION_SCHEMA:
+        return [Document("violation", value)]
     found = _absence(value, text) or _receipt(value, text)
     if found is not None:
         return [found]
@@ -218,6 +221,9 @@ def origin_of(document: Document) -> str | None:
     if document.kind == "receipt":
         origin = object_of(parse_document(value) if isinstance(value, str) else value).get("origin")
         return origin if isinstance(origin, str) else None
+    if document.kind == "violation":
+        origin = value.get("origin")
+        return origin if isinstance(origin, str) else None
     if document.kind == "tlog_proof":
         return _first_line(value[value.find("\n\n") + 2 :])
     if document.kind == "checkpoint":
@@ -272,6 +278,8 @@ def check_document(
     elif document.kind == "absence":
         part = "its absence document"
         finding = _check_absence(value, trust, question, now_ms)
+    elif document.kind == "violation":
+        finding = _check_violation(value, trust)
     else:
         raise Unanswerable(f"no verifier checks documents of kind {document.kind}")
     checks = finding.checks + _beside_lines(part, document.beside)
@@ -339,6 +347,17 @@ def _check_checkpoint(note: str, trust: Trust) -> _Held:
         f"tree of {size} entries, {witnessed} witnesses, {monitors} monitors{second}",
         f"the log signed this checkpoint of {size} entries",
     )
+
+
+def _check_violation(value: JsonObject, trust: Trust) -> Finding:
+    try:
+        result = verify_violation(value, trust)
+    except Undecided as error:
+        raise Unanswerable(str(error)) from None
+    rule = value.get("rule")
+    facts: JsonObject = {"rule": rule if isinstance(rule, str) else None, "origin": trust.origin}
+    verdict = "VALID" if result.valid else "UNKNOWN" if result.untold else "INVALID"
+    return Finding(result.valid, verdict, result.summary, tuple(result.checks), facts, result.untold)
 
 
 def _check_tlog_proof(proof: str, trust: Trust, receipt: str | None) -> Finding:

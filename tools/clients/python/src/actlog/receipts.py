@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Literal, TypeVar, Union
+from typing import Literal, Protocol, TypeVar, Union
 
 from .ed25519 import verify
 from .encoding import (
@@ -28,7 +28,7 @@ from .encoding import (
     utf16_length,
 )
 from .notes import OpenedCheckpoint, TreeHead, parse_tlog_proof
-from .tree import check_inclusion, leaf_hash
+from .tree import ChainKey, check_inclusion, leaf_hash
 from .trust import Trust
 
 MAX_ENTRY_BYTES = 65_535
@@ -38,7 +38,8 @@ MAX_PATH = 53
 _MAX_RECEIPT_BYTES = 4 * 1024 * 1024
 #: A disclosed value is as deep as a request may be, three levels into the receipt.
 _MAX_RECEIPT_DEPTH = 16 + 3
-_DERIVED = ("entry_hash", "permalink", "verify_url", "disclosures", "log", "ignored")
+#: Members of a receipt beside the entry, which no entry has.
+DERIVED = ("entry_hash", "permalink", "verify_url", "disclosures", "log", "ignored")
 
 T = TypeVar("T")
 Outcome = Literal["ok", "failed", "not_shown"]
@@ -113,6 +114,56 @@ def open_entry(trust: Trust, tree: TreeHead, opened: Json) -> OpenedEntry:
     if not verify(public_key, entry.message, entry.signature):
         raise Refused("signature of an opened entry is not valid")
     return OpenedEntry(index, ms, kind, statement, entry.leaf_hash)
+
+
+# Links
+
+
+class Placed(Protocol):
+    """An entry with its index."""
+
+    @property
+    def index(self) -> int: ...
+
+    @property
+    def statement(self) -> JsonObject: ...
+
+
+@dataclass(frozen=True)
+class Link:
+    """The link of an entry on one chain; ``prev`` is (index, ms) of the entry before it, or None."""
+
+    seq: int
+    prev: tuple[int, int] | None
+
+
+def link_on(entry: Placed, key: ChainKey) -> Link:
+    """The one link of an entry on a chain; refused where there is none, or several, or an incomplete one."""
+    links = entry.statement.get("links")
+    found = [link for link in links if _is_on(link, key)] if isinstance(links, list) else []
+    if not found:
+        raise Refused("entry has no link on the chain")
+    if len(found) > 1:
+        raise Refused("entry has several links on the chain")
+    link = found[0]
+    # An absent member is not null.
+    index, ms = link.get("prev_index", False), link.get("prev_ms", False)
+    seq = count(link.get("seq"), "seq of a link")
+    if seq == 0:
+        if index is not None or ms is not None:
+            raise Refused("first link has an entry before it")
+        return Link(0, None)
+    prev = count(index, "prev_index of a link"), count(ms, "prev_ms of a link")
+    if prev[0] >= entry.index:
+        raise Refused("link points forward")
+    return Link(seq, prev)
+
+
+def _is_on(link: Json, key: ChainKey) -> bool:
+    if not isinstance(link, dict):
+        return False
+    other = link.get("key")
+    return isinstance(other, list) and tuple(other) == key
 
 
 # Receipts
@@ -232,11 +283,11 @@ def _read_receipt(receipt: Json) -> _Receipt:
     value = parse_json(text, fractions=True, max_depth=_MAX_RECEIPT_DEPTH, max_bytes=_MAX_RECEIPT_BYTES)
     if not isinstance(value, dict):
         raise Refused("receipt is not an object")
-    derived = {name: member for name, member in value.items() if name in _DERIVED}
+    derived = {name: member for name, member in value.items() if name in DERIVED}
     for name in ("permalink", "verify_url"):
         if name in derived:
             string(derived[name], name)
-    entry = read_entry(canonical_text({name: value[name] for name in value if name not in _DERIVED}))
+    entry = read_entry(canonical_text({name: value[name] for name in value if name not in DERIVED}))
     count(entry.statement.get("index"), "index")
     count(entry.statement.get("issued_at_ms"), "issued_at_ms")
     string(entry.statement.get("kid"), "kid")
