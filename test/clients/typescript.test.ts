@@ -2,6 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { Webhook } from 'standardwebhooks';
@@ -252,6 +255,25 @@ describe('actlog/client', () => {
   });
 
   describe('requests', () => {
+    it('follow no redirect, which would carry the key to another address', async () => {
+      const reached: string[] = [];
+      const other = createServer((request, response) => {
+        reached.push(request.url ?? '');
+        response.writeHead(307, { location: running.url }).end();
+      });
+      other.listen(0, '127.0.0.1');
+      await once(other, 'listening');
+      const { port } = other.address() as AddressInfo;
+      const moved = new Client(`http://127.0.0.1:${String(port)}`, { key: 'k', retries: 0 });
+      await assert.rejects(moved.classify({ message: 'a' }), (error) => {
+        return ConnectionFailed.is(error) && error.message.includes('redirect');
+      });
+      const both = [moved.classify({ message: 'a' }), moved.classify({ message: 'b' })];
+      for (const one of both) await assert.rejects(one, ConnectionFailed.is);
+      assert.ok(reached.length >= 3);
+      other.close();
+    });
+
     it('are repeated under one key when the answer is lost, and append once', async () => {
       const { client: lossy, sent } = between((n, response) => {
         if (n === 1) throw new TypeError('the connection broke');

@@ -5,7 +5,7 @@
 import { isJsonObject } from '../../../log/verify.ts';
 import type { JsonObject } from '../../../log/verify.ts';
 import { ApiError } from './errors.ts';
-import { mayRepeat, objectIn, parsed, send } from './requests.ts';
+import { fetchHere, mayRepeat, objectIn, parsed, send } from './requests.ts';
 import type { Sending, Sent } from './requests.ts';
 
 /** The operations that answer batches. */
@@ -107,8 +107,8 @@ export class Batches {
     const headers = new Headers({ 'content-type': 'application/x-ndjson' });
     if (key !== undefined) headers.set('x-api-key', key);
     if (waitS > 0) headers.set('prefer', `wait=${String(waitS)}`);
-    const response = await request(new URL(`${base}${path}/batch`), {
-      ...{ method: 'POST', headers, redirect: 'error', signal: AbortSignal.timeout(timeoutMs) },
+    const response = await fetchHere(request, new URL(`${base}${path}/batch`), {
+      ...{ method: 'POST', headers, signal: AbortSignal.timeout(timeoutMs) },
       body: calls.map(({ text }) => `${text}\n`).join(''),
     });
     const { status } = response;

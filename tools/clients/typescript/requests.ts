@@ -96,6 +96,27 @@ interface Answer {
   readonly text: string;
 }
 
+/**
+ * Sends a request and follows no redirect, which would carry the key to another address. The mode `error` of fetch does
+ * the same, but Cloudflare's workers do not have it.
+ *
+ * @throws TypeError for a redirect, and what `send` throws
+ */
+export async function fetchHere(
+  send: typeof fetch,
+  url: URL,
+  init: RequestInit,
+): Promise<Response> {
+  const response = await send(url, { ...init, redirect: 'manual' });
+  const { type, status } = response;
+  // Browsers hide the status of a redirect.
+  if (type === 'opaqueredirect' || (status >= 300 && status < 400)) {
+    await response.body?.cancel();
+    throw new TypeError('the service answered with a redirect, which the client does not follow');
+  }
+  return response;
+}
+
 /** One try. An abort by the caller is thrown; every other failure is returned as ConnectionFailed. */
 async function attempt(
   { fetch: send, timeoutMs }: Sending,
@@ -107,8 +128,7 @@ async function attempt(
   const timeout = AbortSignal.timeout(timeoutMs);
   const ended = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
   try {
-    // A redirect would carry the key to another address.
-    const response = await send(url, { ...init, signal: ended, redirect: 'error' });
+    const response = await fetchHere(send, url, { ...init, signal: ended });
     const text = await response.text();
     return { status: response.status, retryAfter: response.headers.get('retry-after'), text };
   } catch (cause) {
