@@ -45,6 +45,8 @@ export interface OpenLogOptions {
   readonly register?: Register;
   readonly passphrase?: string;
   readonly predecessor?: Predecessor;
+  /** Time of the last entry of the predecessor; entry 0 of a log that is created now is later. */
+  readonly begins_after_ms?: number;
   /** Whether the log has a successor, and is therefore opened for reading only. */
   readonly has_successor?: boolean;
   readonly checkpoint_interval_ms?: number;
@@ -125,6 +127,9 @@ export async function openLog(options: OpenLogOptions): Promise<Log> {
       origin_base: options.origin_base,
       origin_fixed: options.origin_fixed ?? false,
       ...(options.predecessor === undefined ? {} : { predecessor: options.predecessor }),
+      ...(options.begins_after_ms === undefined
+        ? {}
+        : { begins_after_ms: options.begins_after_ms }),
       has_successor: options.has_successor ?? false,
       checkpoint_interval_ms: options.checkpoint_interval_ms ?? 1000,
       ...(options.idle_ms === undefined ? {} : { idle_ms: options.idle_ms }),

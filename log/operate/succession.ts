@@ -19,7 +19,7 @@ import type { Log } from '../types.ts';
 /** Which log is succeeded, and how both logs are opened. */
 export interface SuccessionOptions extends Omit<
   OpenLogOptions,
-  'predecessor' | 'origin_base' | 'cosign' | 'register' | 'checkpoints'
+  'predecessor' | 'begins_after_ms' | 'origin_base' | 'cosign' | 'register' | 'checkpoints'
 > {
   readonly number: number;
   readonly register: Register;
@@ -54,13 +54,14 @@ export interface Succession {
  */
 export async function openSuccessor(options: SuccessionOptions): Promise<Succession> {
   if (await hasBegun(options, options.number + 1)) return begun(options);
-  const orderly = await closeForGood(options);
+  const { orderly, last_ms } = await closeForGood(options);
   const last = await lastCheckpoint(options);
   const log = await openLog({
     ...opening(options, options.number + 1),
     origin_base: last.host,
     origin_fixed: true,
     predecessor: { origin: last.origin, size: last.size, root: toHex(last.root) },
+    ...(last_ms === null ? {} : { begins_after_ms: last_ms }),
   });
   const { origin, vkey } = log;
   await log.close();
@@ -121,8 +122,14 @@ async function wasClosed(options: SuccessionOptions, host: string): Promise<bool
   }
 }
 
-/** Closes log n and waits until its last checkpoint is published; false if the log is lost. */
-async function closeForGood(options: SuccessionOptions): Promise<boolean> {
+/** Whether log n was closed, and the time of its last entry if its database could be opened. */
+interface Ended {
+  readonly orderly: boolean;
+  readonly last_ms: number | null;
+}
+
+/** Closes log n and waits until its last checkpoint is published. A log that is lost is left as it is. */
+async function closeForGood(options: SuccessionOptions): Promise<Ended> {
   const { number, kind } = options;
   const { host } = await lastCheckpoint(options);
   const refused = new AbortController();
@@ -133,12 +140,13 @@ async function closeForGood(options: SuccessionOptions): Promise<boolean> {
     };
     log = await openLog({ ...opening(options, number, onRefused), origin_base: host });
   } catch (error) {
-    if (isLogError(error) && LOST.has(error.code)) return false;
+    if (isLogError(error) && LOST.has(error.code)) return { orderly: false, last_ms: null };
     throw error;
   }
   if (log.health().lost_key !== null) {
+    const last_ms = lastTimeOf(log);
     await log.close();
-    return false;
+    return { orderly: false, last_ms };
   }
   try {
     const successor = `${host}/log/${kind}/${String(number + 1)}`;
@@ -147,7 +155,7 @@ async function closeForGood(options: SuccessionOptions): Promise<boolean> {
       if (!isLogError(error) || error.code !== 'log_closed') throw error;
       await log.whenPublished(log.size(), refused.signal);
     });
-    return true;
+    return { orderly: true, last_ms: lastTimeOf(log) };
   } catch (error) {
     const waited = isLogError(error) && error.code === 'log_unavailable';
     if (!waited || !refused.signal.aborted) throw error;
@@ -161,6 +169,9 @@ async function closeForGood(options: SuccessionOptions): Promise<boolean> {
     await log.close();
   }
 }
+
+const lastTimeOf = (log: Log): number =>
+  readEntry(log.entry(log.size() - 1) ?? '').statement['issued_at_ms'] as number;
 
 /** The options to open the log with a number. `onRefused` is called when too few witnesses cosigned a checkpoint. */
 function opening(

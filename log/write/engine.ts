@@ -55,6 +55,8 @@ export interface EngineOptions {
   /** True when the operator set it; an existing log must then have this origin. */
   readonly origin_fixed: boolean;
   readonly predecessor?: Predecessor;
+  /** Time of the last entry of the predecessor; entry 0 of a log that is created now is later (log/FORMAT.md §1.3). */
+  readonly begins_after_ms?: number;
   /** Whether the log has a successor. Nothing is appended to it any more, even if its keys are present. */
   readonly has_successor: boolean;
   readonly checkpoint_interval_ms: number;
@@ -163,6 +165,11 @@ async function startOn(store: Store, options: EngineOptions): Promise<Engine> {
       checkPredecessor({ predecessor } as unknown as JsonObject, origin, null);
     });
     await createKeys(keyring);
+    const { begins_after_ms } = options;
+    // The clock may have been set back since the predecessor's last entry.
+    if (begins_after_ms !== undefined) {
+      core.position = { ...core.position, last_ms: begins_after_ms + 1 };
+    }
   }
   const vkey = await verifierKeyOf(core, keyring);
   const read_only = follows ? FOLLOWS : readOnlyOf(core, keyring, options.has_successor);

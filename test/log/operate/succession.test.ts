@@ -73,6 +73,22 @@ describe('succession', () => {
     await next.stop();
   });
 
+  it('begins the next log after the last entry even if the clock was set back since', async () => {
+    const last_ms = first.time.wall() + 20_000;
+    first.time.advance(20_000);
+    await first.log.append([act(2, 'a')]);
+    await first.stop();
+    first.time.jump(last_ms - 30_000);
+    await succeed();
+    const closed = await openTestLog({ data: first.data, types: DEMO_TYPES, declare: false });
+    const next = await second();
+    const time = ({ log }: TestLog, index: number): number =>
+      (JSON.parse(log.entry(index) ?? '') as { issued_at_ms: number }).issued_at_ms;
+    assert.ok(time(next, 0) > time(closed, closed.log.size() - 1));
+    await closed.stop();
+    await next.stop();
+  });
+
   it('opens the same successor when asked twice', async () => {
     await first.stop();
     const once = await succeed();
