@@ -7,7 +7,7 @@ import type { Core } from './write/core.ts';
 import type { JsonObject } from './encoding/json.ts';
 import type { Engine, EngineOptions } from './write/engine.ts';
 import { startEngine } from './write/engine.ts';
-import { LogError } from './errors.ts';
+import { isLogError, LogError } from './errors.ts';
 import { lookup, type Page, type Question } from './read/lookup.ts';
 import { consistencyPath, inclusionPath, type RightSide } from './merkle/prove.ts';
 import { Operator } from './operate/operator.ts';
@@ -329,7 +329,7 @@ function healthOf(engine: Engine, failure: string | null): LogHealth {
   const reason = failure ?? (follows ? null : (read_only?.reason ?? null));
   const { visible } = publisher;
   const waiting = core.durable - visible.size;
-  const oldest = waiting > 0 ? (core.statementAt(visible.size).issued_at_ms as number) : null;
+  const oldest = waiting > 0 ? timeAt(core, visible.size) : null;
   return {
     writable: reason === null,
     ...(reason === null ? {} : { reason }),
@@ -349,6 +349,16 @@ function healthOf(engine: Engine, failure: string | null): LogHealth {
       .map(([plugin]) => plugin)
       .sort(),
   };
+}
+
+/** The time of an entry; null if it cannot be read, because it is damaged or the database is being opened again. */
+function timeAt(core: Core, index: number): number | null {
+  try {
+    return core.statementAt(index).issued_at_ms as number;
+  } catch (error) {
+    if (isLogError(error)) return null;
+    throw error;
+  }
 }
 
 interface Waiter {
