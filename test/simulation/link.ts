@@ -1,0 +1,140 @@
+// Links the simulation: the sources of the product, unchanged, against the simulated machine of world/ in place of
+// node:fs, node:crypto, classic-level and the clocks and timers of Node.js. The result is one file, which runs as a
+// process of its own, so that nothing of the simulation reaches other tests.
+
+import { readFile } from 'node:fs/promises';
+import { join, resolve, sep } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+import type { Plugin } from 'esbuild';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const own = join(root, 'test', 'simulation');
+const world = join(own, 'world');
+
+/** The folders whose code runs on the simulated machine. */
+const PRODUCT = ['log', 'gateway', 'plugins'].map((folder) => join(root, folder) + sep);
+
+/** What an import of the product's code is linked to. */
+const SIMULATED: Readonly<Record<string, string>> = {
+  'node:fs': 'files-sync.ts',
+  'node:fs/promises': 'files.ts',
+  'node:crypto': 'crypto.ts',
+  'node:timers/promises': 'timers.ts',
+  'classic-level': 'level.ts',
+  'lru-cache': 'small-cache.ts',
+};
+
+const GLOBALS: Readonly<Record<string, string>> = {
+  setTimeout: 'simulatedTimeout',
+  setInterval: 'simulatedInterval',
+  clearTimeout: 'simulatedClear',
+  clearInterval: 'simulatedClear',
+  setImmediate: 'simulatedImmediate',
+  'Date.now': 'simulatedNow',
+  'performance.now': 'simulatedMonotonic',
+};
+
+/** A fault that is planted in the product: one text of a source file in place of another. */
+export interface Replacement {
+  /** Path of the file from the root of the repository. */
+  readonly file: string;
+  /** It occurs exactly once in the file. */
+  readonly from: string;
+  readonly to: string;
+}
+
+/**
+ * Limits that only a long-running log reaches. They are made small, so that a run of some hundred entries evicts from
+ * every cache, splits rounds, grows the records of the map and writes snapshots in several slices.
+ */
+const LIMITS: readonly Replacement[] = [
+  limit('log/map/records.ts', 'CHUNK_SHIFT = 14', 'CHUNK_SHIFT = 4'),
+  limit('log/map/snapshot.ts', 'SLICE_RECORDS = 8192', 'SLICE_RECORDS = 4'),
+  limit('log/map/fold.ts', 'HASH_EARLY = 1024', 'HASH_EARLY = 8'),
+  limit('log/write/catch-up.ts', 'CHUNK = 8192', 'CHUNK = 8'),
+  limit('log/write/core.ts', 'READ_BYTES = 256 * 1024', 'READ_BYTES = 4096'),
+  limit('log/write/core.ts', 'MOST_ENTRIES = 4096', 'MOST_ENTRIES = 16'),
+  limit('log/write/engine.ts', 'SNAPSHOT_ENTRIES = 20_000', 'SNAPSHOT_ENTRIES = 20'),
+  limit('log/write/rows.ts', 'REMEMBERED_BYTES = 16 * 1024 * 1024', 'REMEMBERED_BYTES = 1024'),
+  limit('log/write/sequencer.ts', 'ROUND_ENTRIES = 128', 'ROUND_ENTRIES = 16'),
+  limit('log/write/sequencer.ts', 'OVERLAP_GROUPS = 40', 'OVERLAP_GROUPS = 6'),
+  limit('log/write/sequencer.ts', 'QUIET_GROUPS = 16', 'QUIET_GROUPS = 3'),
+  limit('log/write/sequencer.ts', 'FEW_GROUPS = 64', 'FEW_GROUPS = 10'),
+  limit('log/write/state.ts', 'REMEMBERED_TENANTS = 10_000', 'REMEMBERED_TENANTS = 2'),
+];
+
+function limit(file: string, from: string, to: string): Replacement {
+  return { file, from: `const ${from};`, to: `const ${to};` };
+}
+
+/**
+ * Writes the linked simulation to a file.
+ *
+ * @throws Error if a replaced text does not occur exactly once in its file
+ */
+export async function link(
+  outfile: string,
+  replacements: readonly Replacement[] = [],
+): Promise<void> {
+  await build({
+    entryPoints: [join(own, 'child.ts')],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    conditions: [],
+    logLevel: 'warning',
+    sourcemap: 'inline',
+    sourcesContent: false,
+    define: {
+      ...GLOBALS,
+      'import.meta.url': JSON.stringify(pathToFileURL(join(root, 'package.json')).href),
+    },
+    inject: [join(world, 'timers.ts')],
+    plugins: [machine, planting([...LIMITS, ...replacements])],
+  });
+}
+
+const machine: Plugin = {
+  name: 'machine',
+  setup({ onResolve, resolve: resolvePackage }) {
+    onResolve({ filter: /./ }, async ({ kind, path, importer, resolveDir, pluginData }) => {
+      if (kind === 'entry-point' || path.startsWith('/') || pluginData === machine)
+        return undefined;
+      if (path.startsWith('.')) return { path: resolve(resolveDir, path) };
+      const simulated = PRODUCT.some((folder) => importer.startsWith(folder))
+        ? SIMULATED[path]
+        : undefined;
+      if (simulated !== undefined) return { path: join(world, simulated) };
+      if (path.startsWith('node:')) return { path, external: true };
+      const found = await resolvePackage(path, { kind, resolveDir, pluginData: machine });
+      return { path: pathToFileURL(found.path).href, external: true };
+    });
+  },
+};
+
+const planting = (replacements: readonly Replacement[]): Plugin => ({
+  name: 'planting',
+  setup({ onLoad }) {
+    const files = new Map<string, Replacement[]>();
+    for (const one of replacements) {
+      const path = join(root, one.file);
+      files.set(path, [...(files.get(path) ?? []), one]);
+    }
+    onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+      const own = files.get(path);
+      if (own === undefined) return undefined;
+      files.delete(path);
+      let contents = await readFile(path, 'utf8');
+      for (const { file, from, to } of own) {
+        if (contents.split(from).length !== 2) {
+          throw new Error(`${file} does not have exactly once: ${from}`);
+        }
+        contents = contents.replace(from, () => to);
+      }
+      return { contents, loader: 'ts' };
+    });
+  },
+});

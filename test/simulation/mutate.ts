@@ -1,0 +1,30 @@
+// npm run test:mutants [-- --only TEXT]: plants each fault of mutants.ts alone and runs seeds until one finds it. Prints
+// a row of a table for each, and fails if a fault stays unfound.
+
+import { parseArgs } from 'node:util';
+import { MUTANTS } from './mutants.ts';
+import type { Mutant } from './mutants.ts';
+import { Simulator } from './simulator.ts';
+
+/** Seeds within which each fault must be found. */
+const SEEDS = 500;
+
+const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } });
+
+async function row(mutant: Mutant): Promise<string> {
+  const simulator = await Simulator.start([mutant]);
+  try {
+    const { failures } = await simulator.seeds(1, SEEDS, true);
+    const [found] = failures;
+    if (found === undefined) process.exitCode = 1;
+    const by = found === undefined ? 'not found |' : `${found.kind} | ${String(found.seed)}`;
+    return `| ${mutant.fault} | \`${mutant.file}\` | ${by} |`;
+  } finally {
+    await simulator.close();
+  }
+}
+
+console.log('| fault | file | found as | seed |\n| --- | --- | --- | --- |');
+for (const mutant of MUTANTS) {
+  if (mutant.fault.includes(values.only)) console.log(await row(mutant));
+}

@@ -1,0 +1,49 @@
+// Some hundred seeds of the simulation, the seeds that once found a fault, and that a seed replays exactly. More seeds:
+// npm run test:simulation.
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { planOf } from './plan.ts';
+import type { Plan } from './plan.ts';
+import { Simulator } from './simulator.ts';
+
+const SEEDS = 250;
+
+interface Regression {
+  readonly found: string;
+  readonly plan: Plan;
+}
+
+describe('simulation', function () {
+  this.timeout(300_000);
+  let simulator: Simulator;
+
+  before(async () => {
+    simulator = await Simulator.start();
+  });
+  after(() => simulator.close());
+
+  it('replays a seed line by line', async () => {
+    for (const seed of ['7', '19']) {
+      const one = await simulator.plan(planOf(seed));
+      await simulator.seeds(1, 2);
+      const two = await simulator.plan(planOf(seed));
+      assert.ok(one.outcome.lines.length > 50);
+      assert.deepEqual(two.outcome.lines, one.outcome.lines);
+    }
+  });
+
+  it(`keeps every promise over ${String(SEEDS)} seeds`, async () => {
+    const { failures, runs } = await simulator.seeds(1, SEEDS);
+    assert.deepEqual(failures, []);
+    assert.equal(runs, SEEDS);
+  });
+
+  it('keeps the promises that seeds once found broken', async () => {
+    const text = await readFile(new URL('regressions.json', import.meta.url), 'utf8');
+    for (const { found, plan } of JSON.parse(text) as Regression[]) {
+      const { outcome } = await simulator.plan(plan);
+      assert.equal(outcome.broken, null, found);
+    }
+  });
+});

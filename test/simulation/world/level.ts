@@ -1,0 +1,378 @@
+// A simulated LevelDB: what the product gets in place of classic-level.
+//
+// Batches are written one after the other, and each is read back complete or not at all. A synced batch is on disk with
+// all batches before it. A power failure keeps all synced batches, and of the later ones those up to some point; a
+// batch that was being written may be kept too. The end of a process alone keeps everything that was written.
+
+import { world } from './world.ts';
+import type { Latency, Process } from './world.ts';
+import type { Random } from './random.ts';
+import { theFiles } from './files.ts';
+
+const WRITE: Latency = { from_us: 10, to_us: 200, slow: 0.01 };
+const SYNC: Latency = { from_us: 300, to_us: 6000, slow: 0.03 };
+const SCAN: Latency = { from_us: 10, to_us: 200, slow: 0.01 };
+
+type Row = readonly [key: string, value: Buffer | null];
+
+interface Batch {
+  readonly rows: Row[];
+  readonly sync: boolean;
+  /** What each key had before, while the batch is not on disk. */
+  readonly undo: (readonly [key: string, value: Buffer | undefined])[];
+}
+
+/** How a batch fails: nothing of it is written, or all of it and only the answer is lost. */
+export type Failing = 'before' | 'after';
+
+/** What goes wrong with the databases of a machine at the moment. */
+export interface DatabaseFaults {
+  /** The next batch with a row of this letter, or any batch, fails. */
+  failing: { readonly how: Failing; readonly letter: string | null } | null;
+  full: boolean;
+  lying: boolean;
+}
+
+/** A damaged row: as it was, for the check that no answer rests on it. */
+export interface Flipped {
+  readonly key: string;
+  readonly bit: number;
+}
+
+class Database {
+  readonly folder: string;
+  readonly rows = new Map<string, Map<string, Buffer>>();
+  readonly #sorted = new Map<string, string[]>();
+  /** Written, but not on disk; oldest first. */
+  tail: Batch[] = [];
+  /** Accepted, but not written. */
+  waiting: { readonly batch: Batch; readonly done: (error: Error | null) => void }[] = [];
+  holder: Process | null = null;
+  busy = false;
+  /** Whether a failed write has left half a record: LevelDB then loses what it writes behind it when it opens again. */
+  torn = false;
+  #behind: Batch[] = [];
+
+  constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  get(key: string): Buffer | undefined {
+    return this.rows.get(key.charAt(0))?.get(key);
+  }
+
+  set(key: string, value: Buffer | null | undefined): void {
+    const letter = key.charAt(0);
+    let rows = this.rows.get(letter);
+    if (rows === undefined) this.rows.set(letter, (rows = new Map()));
+    if (value === null || value === undefined) {
+      if (rows.delete(key)) this.#sorted.delete(letter);
+    } else {
+      if (!rows.has(key)) this.#sorted.delete(letter);
+      rows.set(key, value);
+    }
+  }
+
+  write(batch: Batch): void {
+    for (const [key, value] of batch.rows) {
+      batch.undo.push([key, this.get(key)]);
+      this.set(key, value);
+    }
+    if (this.torn) {
+      this.#behind.push(batch);
+      return;
+    }
+    this.tail.push(batch);
+    if (batch.sync && !databases.faults.lying) this.tail = [];
+  }
+
+  /** Reads the journal again: what was written behind a torn record is lost. */
+  replay(): void {
+    takeBack(this, this.#behind);
+    this.#behind = [];
+    this.torn = false;
+  }
+
+  /** Takes back the last batches, so that `kept` of those that are not on disk remain. */
+  lose(kept: number): number {
+    const lost = this.tail.splice(kept);
+    takeBack(this, lost);
+    this.tail = [];
+    return lost.length;
+  }
+
+  sorted(letter: string): readonly string[] {
+    let keys = this.#sorted.get(letter);
+    if (keys === undefined) {
+      keys = [...(this.rows.get(letter)?.keys() ?? [])].sort(byBytes);
+      this.#sorted.set(letter, keys);
+    }
+    return keys;
+  }
+}
+
+function takeBack(database: Database, batches: readonly Batch[]): void {
+  for (const { undo } of [...batches].reverse()) {
+    for (const [key, value] of [...undo].reverse()) database.set(key, value);
+  }
+}
+
+const byBytes = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** The databases of a machine by their folders. */
+export class Databases {
+  readonly faults: DatabaseFaults = { failing: null, full: false, lying: false };
+  readonly #all = new Map<string, Database>();
+
+  at(folder: string): Database {
+    let database = this.#all.get(folder);
+    if (database === undefined) this.#all.set(folder, (database = new Database(folder)));
+    return database;
+  }
+
+  /** All databases below a folder. */
+  below(folder: string): Database[] {
+    return [...this.#all.values()].filter((one) => one.folder.startsWith(`${folder}/`));
+  }
+
+  /** What the end of the processes that hold databases below a folder leaves. */
+  crash(folder: string, power: boolean, random: Random): void {
+    for (const database of this.below(folder)) {
+      // Of the batches that were being written, those up to some point got into the file.
+      const [first] = database.waiting;
+      if (first !== undefined && random.chance(0.5)) database.write(first.batch);
+      database.waiting = [];
+      database.busy = false;
+      database.holder = null;
+      database.replay();
+      if (!power) continue;
+      const lost = database.lose(random.int(database.tail.length + 1));
+      if (lost > 0) world().trace(() => `${database.folder} lost ${String(lost)} batches`);
+    }
+  }
+
+  /** Flips one bit of a stored value. Null if there is no row of this letter. */
+  flip(folder: string, letter: string, random: Random): Flipped | null {
+    const [database] = this.below(folder);
+    const keys = database?.sorted(letter) ?? [];
+    if (database === undefined || keys.length === 0) return null;
+    const key = random.pick(keys);
+    const value = Buffer.from(database.get(key) ?? []);
+    if (value.length === 0) return null;
+    const bit = random.int(value.length * 8);
+    value[bit >> 3] = (value[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+    database.set(key, value);
+    return { key, bit };
+  }
+}
+
+let databases = new Databases();
+
+export const theDatabases = (): Databases => databases;
+
+export function useDatabases(other: Databases): void {
+  databases = other;
+}
+
+const failed = (code: string, message: string): Error =>
+  Object.assign(new Error('Database failed'), {
+    code: 'LEVEL_DATABASE_NOT_OPEN',
+    cause: Object.assign(new Error(message), { code }),
+  });
+
+const text = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+
+interface Range {
+  readonly gte?: Uint8Array;
+  readonly lt?: Uint8Array;
+  readonly reverse?: boolean;
+  readonly limit?: number;
+  readonly snapshot?: Snapshot;
+}
+
+type Pair = [Uint8Array, Uint8Array];
+
+class Snapshot {
+  readonly pairs: readonly Pair[];
+
+  constructor(pairs: readonly Pair[]) {
+    this.pairs = pairs;
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+/** The rows of a range as they were when it was made. */
+class Rows {
+  readonly #pairs: readonly Pair[];
+
+  constructor(pairs: readonly Pair[]) {
+    this.#pairs = pairs;
+  }
+
+  async all(): Promise<Pair[]> {
+    await world().operation(SCAN, () => undefined);
+    return [...this.#pairs];
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Pair> {
+    yield* await this.all();
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+/** The chained form of a batch. */
+class Chained {
+  readonly #database: Database;
+  readonly #rows: Row[] = [];
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  put(key: Uint8Array, value: Uint8Array): this {
+    this.#rows.push([text(key), Buffer.from(value)]);
+    return this;
+  }
+
+  del(key: Uint8Array): this {
+    this.#rows.push([text(key), null]);
+    return this;
+  }
+
+  async write({ sync = false }: { readonly sync?: boolean } = {}): Promise<void> {
+    const database = this.#database;
+    const batch = { rows: this.#rows, sync, undo: [] };
+    await new Promise<void>((resolve, reject) => {
+      const done = (error: Error | null): void => {
+        if (error === null) resolve();
+        else reject(error);
+      };
+      database.waiting.push({ batch, done });
+      next(database);
+    });
+  }
+}
+
+/** Writes the oldest batch that waits, unless one is being written. */
+function next(database: Database): void {
+  const [first] = database.waiting;
+  if (database.busy || first === undefined) return;
+  database.busy = true;
+  const { batch, done } = first;
+  world().after(world().duration(batch.sync ? SYNC : WRITE), () => {
+    database.busy = false;
+    database.waiting.shift();
+    done(outcome(database, batch));
+    next(database);
+  });
+}
+
+function outcome(database: Database, batch: Batch): Error | null {
+  const { faults } = databases;
+  const keys = batch.rows.map(([key]) => key);
+  const full = faults.full || theFiles().faults.full;
+  const { failing } = faults;
+  const hit =
+    failing !== null &&
+    (failing.letter === null || keys.some((key) => key.startsWith(failing.letter ?? '')));
+  if (hit) faults.failing = null;
+  if (full || (hit && failing.how === 'before')) {
+    world().trace(() => `batch of ${kinds(keys)} fails`);
+    database.torn = true;
+    return failed('LEVEL_IO_ERROR', 'IO error');
+  }
+  database.write(batch);
+  world().trace(() => `batch of ${kinds(keys)} written${batch.sync ? ', synced' : ''}`);
+  if (!hit) return null;
+  world().trace(() => 'its answer is lost');
+  return failed('LEVEL_IO_ERROR', 'IO error');
+}
+
+/** The rows of a batch by their letters (log/store/layout.ts). */
+function kinds(keys: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const key of keys) counts.set(key.charAt(0), (counts.get(key.charAt(0)) ?? 0) + 1);
+  return [...counts].map(([letter, count]) => `${String(count)} ${letter}`).join(', ');
+}
+
+/** The part of classic-level that the product uses. */
+export class ClassicLevel {
+  status: 'opening' | 'open' | 'closing' | 'closed' = 'opening';
+  readonly #database: Database;
+
+  constructor(folder: string) {
+    this.#database = databases.at(folder);
+  }
+
+  async open(): Promise<void> {
+    await world().operation(SYNC, () => {
+      const database = this.#database;
+      if (database.holder !== null) throw failed('LEVEL_LOCKED', `${database.folder} is locked`);
+      if (databases.faults.full || theFiles().faults.full) {
+        throw failed('LEVEL_IO_ERROR', 'IO error: no space left on device');
+      }
+      database.holder = world().current;
+      database.replay();
+      this.status = 'open';
+    });
+  }
+
+  getSync(key: Uint8Array): Uint8Array | undefined {
+    this.#check();
+    return this.#database.get(text(key));
+  }
+
+  batch(): Chained {
+    this.#check();
+    return new Chained(this.#database);
+  }
+
+  iterator(range: Range = {}): Rows {
+    this.#check();
+    return new Rows(range.snapshot?.pairs ?? this.#pairs(range));
+  }
+
+  snapshot(): Snapshot {
+    this.#check();
+    return new Snapshot(this.#pairs({}));
+  }
+
+  /** Refuses further operations at once, and closes after the writes in progress, as classic-level does. */
+  async close(): Promise<void> {
+    const held = this.status === 'open';
+    this.status = 'closing';
+    while (held && this.#database.waiting.length > 0) {
+      await world().operation(WRITE, () => undefined);
+    }
+    await world().operation(WRITE, () => {
+      if (held) this.#database.holder = null;
+      this.status = 'closed';
+    });
+  }
+
+  #check(): void {
+    if (this.status !== 'open') throw failed('LEVEL_DATABASE_NOT_OPEN', 'the database is closed');
+  }
+
+  #pairs({ gte, lt, reverse = false, limit = Infinity }: Range): Pair[] {
+    const database = this.#database;
+    const from = gte === undefined ? '' : text(gte);
+    const to = lt === undefined ? null : text(lt);
+    const letters = [...database.rows.keys()]
+      .filter((letter) => letter >= from.charAt(0) && (to === null || letter <= to.charAt(0)))
+      .sort(byBytes);
+    let keys = letters.flatMap((letter) =>
+      database.sorted(letter).filter((key) => key >= from && (to === null || key < to)),
+    );
+    if (reverse) keys = keys.reverse();
+    if (limit >= 0 && keys.length > limit) keys = keys.slice(0, limit);
+    return keys.map((key) => [Buffer.from(key, 'latin1'), database.get(key) ?? Buffer.alloc(0)]);
+  }
+}

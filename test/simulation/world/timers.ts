@@ -1,0 +1,69 @@
+// What the product gets in place of the clocks and timers of Node.js.
+
+import { world } from './world.ts';
+import type { Pending } from './world.ts';
+
+/** A timer: pending until it fires or is cleared. */
+class Timer {
+  #pending: Pending;
+
+  constructor(ms: number, run: () => void, repeat: boolean) {
+    const fire = (): void => {
+      if (repeat) this.#pending = world().after(Math.max(1, ms) * 1000, fire);
+      run();
+    };
+    this.#pending = world().after(Math.max(1, ms) * 1000, fire);
+  }
+
+  unref(): this {
+    return this;
+  }
+
+  ref(): this {
+    return this;
+  }
+
+  clear(): void {
+    this.#pending.cancelled = true;
+  }
+}
+
+export const simulatedTimeout = (run: (...rest: unknown[]) => void, ms = 0, ...rest: unknown[]) =>
+  new Timer(
+    ms,
+    () => {
+      run(...rest);
+    },
+    false,
+  );
+
+export const simulatedInterval = (run: (...rest: unknown[]) => void, ms = 0, ...rest: unknown[]) =>
+  new Timer(
+    ms,
+    () => {
+      run(...rest);
+    },
+    true,
+  );
+
+export const simulatedClear = (timer: Timer | null | undefined): void => {
+  timer?.clear();
+};
+
+export const simulatedImmediate = (run: (...rest: unknown[]) => void, ...rest: unknown[]): void => {
+  world().immediate(() => {
+    run(...rest);
+  });
+};
+
+export const simulatedNow = (): number => world().wall_ms;
+
+export const simulatedMonotonic = (): number => world().monotonic_ms;
+
+/** `setTimeout` of node:timers/promises. */
+export const setTimeout = <T>(ms = 0, value?: T): Promise<T | undefined> =>
+  new Promise((resolve) => {
+    simulatedTimeout(() => {
+      resolve(value);
+    }, ms);
+  });
