@@ -7,7 +7,7 @@ import { execFile, execFileSync, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
-import { rm, writeFile } from 'node:fs/promises';
+import { cp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -177,6 +177,8 @@ describe('libraries and a witness of others, in Go', function () {
       webhook: { secret, headers: message!.headers, body: message!.body },
     };
     await writeFile(join(folder, 'artefacts.json'), JSON.stringify(artefacts));
+    await writeFile(join(folder, 'kit.json'), JSON.stringify(kit));
+    await writeFile(join(folder, 'lookup.json'), JSON.stringify(found));
     const { stdout } = await interop('check', folder);
     const said = stdout
       .trimEnd()
@@ -187,5 +189,18 @@ describe('libraries and a witness of others, in Go', function () {
       [],
     );
     assert.equal(said.length, 9);
+  });
+
+  it('need one command of the Go verifier, built from a copy of its folder', async () => {
+    const copy = join(folder, 'go');
+    await cp(fileURLToPath(new URL('../../tools/clients/go', import.meta.url)), copy, {
+      recursive: true,
+    });
+    const env = { ...process.env, GOTOOLCHAIN: 'local', GOFLAGS: '-mod=readonly' };
+    const args = ['run', './cmd/actlog-verify', '../lookup.json', '--kit', '../kit.json'];
+    const { stdout } = await promisify(execFile)('go', args, { cwd: copy, env });
+    assert.match(stdout, /tree of \d+ entries, signed with ML-DSA-44 too/);
+    assert.match(stdout, /cosignatures +1 of the operator policy/);
+    assert.match(stdout, /\nVALID: the log signed this entry, and it is in the tree of/);
   });
 });

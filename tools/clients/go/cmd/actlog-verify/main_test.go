@@ -47,6 +47,7 @@ func TestCommand(t *testing.T) {
 		{[]string{"--kit", kinds, absent, "--as-asked", "--key", `["gate.case","x"]`}, 2, "the document does not answer this question"},
 		{[]string{"--kit", kinds, absent, "--as-asked", "--key", `["gate.other","x"]`}, 2, "give --chain gate.other=1 if it has 1 members"},
 		{[]string{note, absent, "--kit", kit, "--as-asked"}, 2, "--as-asked asks about an absence document, and this is a checkpoint"},
+		{[]string{"--help"}, 0, "usage: actlog-verify FILE"},
 		{[]string{note, "--kit", kit}, 0, "  ok         checkpoint     tree of 20 entries, 2 witnesses, 1 monitors"},
 		{[]string{note, note, "--kit", kit}, 0, note + "\n"},
 		{[]string{note}, 2, "a kit says which keys to trust"},
