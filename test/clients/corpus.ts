@@ -191,6 +191,7 @@ function ofReceipts(): Case[] {
     json('receipt with a proof beside', receipt, { proof }),
     json('receipt with both proofs', { ...receipt, log: place }, { proof }),
     json('lookup', { found: true, receipt, proof: { tlog_proof: proof }, checks: {} }),
+    json('lookup with an empty proof', { found: true, receipt, proof: { tlog_proof: '' } }),
     json('answer with a receipt', { ok: true, receipt: { ...receipt, disclosures } }),
     json('inclusion', { index: 6, entry, path, checkpoint: note }),
     json('inclusion, signed twice', { index: 6, entry, path, checkpoint: twice }),

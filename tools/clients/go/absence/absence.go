@@ -413,7 +413,7 @@ func checkReceipt(document *strict.Object, t *trust.Trust) error {
 	if _, ok := v.(*strict.Object); !ok {
 		return errors.New("receipt is not an object")
 	}
-	result := receipt.Verify(v, t, "")
+	result := receipt.Verify(v, t, nil)
 	if !result.Valid {
 		return errors.New("receipt is not valid")
 	}

@@ -60,7 +60,7 @@ func openWitnessed(note string, t *trust.Trust) (*checkpoint.Checkpoint, policy.
 	return tree, counted, err
 }
 
-func (d *Document) checkReceipt(t *trust.Trust, tlogProof string) *Finding {
+func (d *Document) checkReceipt(t *trust.Trust, tlogProof *string) *Finding {
 	// From the text where it came alone: what it is read as is the same.
 	var result *receipt.Result
 	if d.text != "" {
@@ -123,7 +123,7 @@ func (d *Document) checkTlogProof(t *trust.Trust, ask Ask) (*Finding, error) {
 	}
 	if o, ok := v.(*strict.Object); ok && o.Has("entry_hash") {
 		shown := &Document{Kind: "receipt", text: text, value: o}
-		return shown.checkReceipt(t, d.text), nil
+		return shown.checkReceipt(t, &d.text), nil
 	}
 	tree, index, err := checkEntryProof(text, d.text, t)
 	if err != nil {

@@ -66,14 +66,14 @@ type Ask struct {
 	Question *absence.Question
 	// Receipt is a receipt or the text of an entry, for a document that proves a place only.
 	Receipt string
-	// TlogProof came beside a receipt.
-	TlogProof string
+	// TlogProof came beside a receipt; nil where none did.
+	TlogProof *string
 	Now       time.Time
 }
 
 // Check checks a document against one log that is trusted.
 func (d *Document) Check(t *trust.Trust, ask Ask) (*Finding, error) {
-	if d.tlogProof != "" {
+	if d.tlogProof != nil {
 		ask.TlogProof = d.tlogProof
 	}
 	f, err := d.check(t, ask)

@@ -65,7 +65,12 @@ func CheckKit(kit *trust.Kit) (*Finding, error) {
 			if t == nil {
 				return "", errors.New("the kit has no logs")
 			}
-			valid := receipt.Verify(shown, t, vector.Text("tlog_proof")).Valid
+			var proof *string
+			if isString(vector, "tlog_proof") {
+				text := vector.Text("tlog_proof")
+				proof = &text
+			}
+			valid := receipt.Verify(shown, t, proof).Valid
 			if expected, _ := vector.Get("expected"); expected != strict.Value(valid) {
 				return "", fmt.Errorf("%d is %t", i, valid)
 			}
@@ -91,7 +96,7 @@ func checkCommitted(kit *trust.Kit, trusts map[string]*trust.Trust) (string, err
 	if t == nil {
 		return "", errors.New("the kit has no receipt")
 	}
-	result := receipt.Verify(shown, t, "")
+	result := receipt.Verify(shown, t, nil)
 	for _, c := range result.Checks {
 		if c.Outcome == receipt.Failed {
 			return "", fmt.Errorf("%s: %s", strings.ReplaceAll(c.Name, "_", " "), c.Detail)

@@ -28,7 +28,7 @@ type Document struct {
 	// Value is the document as JSON.
 	value *strict.Object
 	// tlogProof came beside a receipt in an answer.
-	tlogProof string
+	tlogProof *string
 	// beside are the members of the answer around the document that nothing checks.
 	beside []string
 }
@@ -100,7 +100,8 @@ func recogniseJSON(v *strict.Object, text string) ([]*Document, error) {
 	if o := v.Object("receipt"); o != nil && !moreThanReceipt(v) {
 		d := &Document{Kind: "receipt", value: o, beside: beside(v, "receipt")}
 		if proof := v.Object("proof"); isString(proof, "tlog_proof") {
-			d.tlogProof = proof.Text("tlog_proof")
+			text := proof.Text("tlog_proof")
+			d.tlogProof = &text
 			d.beside = beside(v, "receipt", "proof")
 		}
 		return []*Document{d}, nil

@@ -50,7 +50,7 @@ const (
 
 type checker struct {
 	trust   *trust.Trust
-	proof   string
+	proof   *string
 	entry   *entry.Entry
 	receipt *strict.Object
 	log     *strict.Object
@@ -82,8 +82,8 @@ func (c *checker) run(name string, check func() (string, error)) bool {
 	return err == nil
 }
 
-// VerifyText checks the text of a receipt; tlogProof is a C2SP tlog-proof that came beside it, or empty.
-func VerifyText(text string, t *trust.Trust, tlogProof string) *Result {
+// VerifyText checks the text of a receipt; tlogProof is a C2SP tlog-proof that came beside it, or nil.
+func VerifyText(text string, t *trust.Trust, tlogProof *string) *Result {
 	value, err := strict.Parse(text, strict.Options{Fractions: true, MaxBytes: maxBytes, MaxDepth: maxDepth})
 	if err != nil {
 		return &Result{Checks: []Check{{"document_form", Failed, err.Error()}}}
@@ -92,7 +92,7 @@ func VerifyText(text string, t *trust.Trust, tlogProof string) *Result {
 }
 
 // Verify checks a receipt that strict.Parse has read.
-func Verify(value strict.Value, t *trust.Trust, tlogProof string) *Result {
+func Verify(value strict.Value, t *trust.Trust, tlogProof *string) *Result {
 	c := &checker{trust: t, proof: tlogProof, result: &Result{Valid: true}}
 	if !c.run("document_form", func() (string, error) { return c.read(value) }) {
 		return c.result
@@ -196,8 +196,8 @@ func (c *checker) checkCheckpoints() (string, error) {
 		}
 		notes = append(notes, note)
 	}
-	if c.proof != "" {
-		proof, err := checkpoint.ParseTlogProof(c.proof)
+	if c.proof != nil {
+		proof, err := checkpoint.ParseTlogProof(*c.proof)
 		if err != nil {
 			return "", err
 		}
@@ -239,8 +239,8 @@ func (c *checker) checkInclusion() (string, error) {
 		}
 		claims = append(claims, claim{path, 0})
 	}
-	if c.proof != "" {
-		proof, err := checkpoint.ParseTlogProof(c.proof)
+	if c.proof != nil {
+		proof, err := checkpoint.ParseTlogProof(*c.proof)
 		if err != nil {
 			return "", err
 		}

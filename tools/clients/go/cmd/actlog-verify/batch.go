@@ -22,7 +22,7 @@ type request struct {
 	File     []byte          `json:"file"`
 	Question json.RawMessage `json:"question"`
 	AsAsked  bool            `json:"as_asked"`
-	Proof    string          `json:"proof"`
+	Proof    *string         `json:"proof"`
 	Receipt  string          `json:"receipt"`
 	NowMS    int64           `json:"now_ms"`
 }

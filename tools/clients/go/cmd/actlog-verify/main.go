@@ -258,8 +258,12 @@ func (o *options) verifyDocument(d *finding.Document, kit *trust.Kit, stdout io.
 		return 0, err
 	}
 	ask := finding.Ask{}
-	if ask.TlogProof, err = readText(o.proof); err != nil {
-		return 0, err
+	if o.proof != "" {
+		proof, err := readText(o.proof)
+		if err != nil {
+			return 0, err
+		}
+		ask.TlogProof = &proof
 	}
 	if ask.Receipt, err = readText(o.receipt); err != nil {
 		return 0, err

@@ -59,7 +59,7 @@ class Batch:
             self._trusts[origin],
             question=_question_of(document, line),
             receipt=line.get("receipt"),
-            tlog_proof=line.get("proof") or None,
+            tlog_proof=line.get("proof"),
             now_ms=line.get("now_ms"),
         )
 
