@@ -275,6 +275,7 @@ async function open(
   const statics = new StaticFiles();
   const frame: PageFrame = {
     base_url,
+    style: () => statics.get('style.css')?.bytes.toString() ?? '',
     asset: (name) => addressOf(name, statics.get(name)?.sha256),
     menu: () => plugged.menu,
   };

@@ -3,6 +3,8 @@
 // what it needs only when it runs.
 
 import { readFileSync } from 'node:fs';
+import { ShellCompDirective } from '@bomb.sh/tab';
+import tab from '@bomb.sh/tab/commander';
 import { Command, CommanderError } from 'commander';
 import { EXIT, withKeyIds, withoutReaders } from './command-line.ts';
 import { addAdopt } from './commands/adopt.ts';
@@ -51,6 +53,28 @@ First steps:
   actlog monitor http://localhost:8080         re-verifies everything the service publishes`,
   );
 
+/** Adds `completion`, and the hidden `complete`, which shells call. They read what is declared before. */
+function addCompletion(): void {
+  const completion = tab(program, { completionCommandName: 'completion' });
+  // tab lets no shell complete files. Where it has nothing to offer, what a command takes is a file.
+  const { ShellCompDirectiveDefault: files, ShellCompDirectiveNoFileComp: none } =
+    ShellCompDirective;
+  Object.defineProperty(completion, 'directive', {
+    get: () => (completion.completions.length === 0 ? files : none),
+    set: () => undefined,
+  });
+  program.commands
+    .find((command) => command.name() === 'completion')
+    ?.summary('print the completion script of a shell')
+    .description('Prints a script that completes commands, options and their values.')
+    .addHelpText(
+      'after',
+      `
+  source <(actlog completion bash)                                     in ~/.bashrc; zsh likewise
+  actlog completion fish > ~/.config/fish/completions/actlog.fish`,
+    );
+}
+
 // Commander gives 1 for a wrong command line; here that is 2, since 1 is an answer of verify and fsck.
 program.exitOverride();
 for (const add of [
@@ -61,6 +85,8 @@ for (const add of [
 ]) {
   add(program);
 }
+
+addCompletion();
 
 withoutReaders();
 try {

@@ -1,6 +1,8 @@
 // `npm run screenshots`: the pictures of README.md, taken of a service of its own in Debian's Chromium, and the pictures
-// that pages name: icons of several sizes, and the one in previews of links.
+// that pages name: icons of several sizes, and the one in previews of links. Then the tests of the pages run, and keep a
+// picture of each page that they look at in coverage/screenshots/.
 
+import { spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -79,3 +81,11 @@ try {
   await server.close();
   await rm(data, { recursive: true, force: true });
 }
+
+const mocha = fileURLToPath(new URL('../node_modules/mocha/bin/mocha.js', import.meta.url));
+const { status } = spawnSync(process.execPath, [mocha, 'test/pages/**/*.test.ts'], {
+  cwd: fileURLToPath(new URL('..', import.meta.url)),
+  env: { ...process.env, SCREENSHOTS: 'coverage/screenshots' },
+  stdio: 'inherit',
+});
+process.exitCode = status ?? 1;

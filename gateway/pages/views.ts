@@ -13,7 +13,7 @@ import { inlineMarkdown, markdown } from './markdown.ts';
 export interface ViewFrame {
   /** Title of the page, without the name of the service. */
   readonly title: string;
-  /** One sentence for search engines and shared links. */
+  /** One sentence for search engines and shared links; the first paragraph of the page unless given. */
   readonly description?: string;
   /** Client scripts of the page, by their names under `/static/`. */
   readonly scripts?: readonly string[];
@@ -25,6 +25,8 @@ export interface ViewFrame {
   readonly styles?: readonly string[];
   /** Path of the page, which the menu marks. */
   readonly here?: string;
+  /** Whether people keep the page, as they keep an invoice: its style is then part of it, and a saved copy keeps it. */
+  readonly kept?: boolean;
   /** The partner whose link led to the page; the footer shows it. */
   readonly partner?: FooterPartner | null;
 }
@@ -41,12 +43,32 @@ export interface PageFrame {
   readonly base_url: string;
   /** The address of a static file. */
   asset(name: string): string;
+  /** The text of the common style sheet. */
+  style(): string;
   /** The pages of plugins in the menu. */
   menu(): readonly MenuItem[];
 }
 
+const ABOUT =
+  'A public, append-only log of what agents decide, refuse and leave undone. Every entry can be checked without trusting its operator.';
+const MAX_ABOUT = 200;
+
+const escaped = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
+
+/** The description of a page as the value of an attribute: the given one, or the text of its first paragraph. */
+function describe(given: string | undefined, body: string): string {
+  if (given !== undefined) return escaped(given);
+  const [, paragraph = ''] = /<p>([^]*?)<\/p>/.exec(body) ?? [];
+  // What is in the body is escaped already, except for quotes.
+  const text = paragraph.replace(/<[^>]*>/g, '').replaceAll('"', '&quot;');
+  const words = text.replace(/\s+/g, ' ').trim();
+  if (words.length <= MAX_ABOUT) return words === '' ? ABOUT : words;
+  return `${words.slice(0, words.lastIndexOf(' ', MAX_ABOUT))} …`;
+}
+
 /** The functions whose HTML views write unescaped. */
-const SHARED = { markdown, inline: inlineMarkdown };
+const SHARED = { markdown, inline: inlineMarkdown, describe };
 
 const OWN = new URL('views/', import.meta.url);
 /** The views of the gateway that plugins may use. */
@@ -68,7 +90,8 @@ export function openViews(frame: PageFrame, folder: URL = OWN): RenderPage {
       ...data,
       ...SHARED,
       asset: (name: string) => frame.asset(name),
-      origin: frame.base_url,
+      base_url: frame.base_url,
       menu: frame.menu(),
+      style: () => frame.style(),
     });
 }

@@ -14,9 +14,9 @@ import {
 import type { Caller, Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import type { KeyRecord } from '../tenants/api-key.ts';
-import type { DeadLetter } from '../webhooks/dead-letters.ts';
+import { LETTER_PLACE } from '../webhooks/dead-letters.ts';
 import { outcomeOf, statementAt } from '../search.ts';
-import { componentsOf, witnessesOf } from './health.ts';
+import { clusterMembers, componentsOf, witnessesOf } from './health.ts';
 import { allLogs } from './keys.ts';
 import { Count, Milliseconds } from './schemas.ts';
 
@@ -28,6 +28,7 @@ export function consoleRoutes(gateway: Gateway): readonly Route[] {
     pageRoute({ path: '/console', summary: 'The console of a tenant, and of the operator' }, () =>
       gateway.page('console', {
         title: 'Console',
+        description: 'What waits, what was logged and what failed, for the holder of a key.',
         here: '/console',
         scripts: ['console-page.js'],
         panels: [...gateway.plugged().console, ...OWN_PANELS],
@@ -46,7 +47,7 @@ export function consoleRoutes(gateway: Gateway): readonly Route[] {
 const OWN_PANELS = [
   {
     id: 'receipts',
-    title: 'Recent receipts',
+    title: 'Receipts',
     list: '/api/v1/receipts',
     empty: 'Nothing was logged for this tenant yet.',
     heading: 'sentence',
@@ -68,7 +69,7 @@ const OWN_PANELS = [
   },
   {
     id: 'deliveries',
-    title: 'Failed webhook deliveries',
+    title: 'Failed deliveries',
     list: '/signal/trigger/deliveries',
     empty: 'Every message was delivered, or is still being tried.',
     heading: 'type',
@@ -248,7 +249,7 @@ const DeliveryRow = Type.Object(
   { $id: 'FailedDelivery' },
 );
 
-/** Failed deliveries that a list shows. */
+/** Failed deliveries that the operator's view counts. */
 const MAX_LETTERS = 1000;
 
 /** Whether a message was for the caller: to a subscription of its own, or of an entry of its own. */
@@ -261,26 +262,21 @@ const isOf =
 
 function deliveriesRoute(gateway: Gateway): Route {
   const { config, webhooks } = gateway;
-  const placeOf = ({ id, to }: DeadLetter): string => `${id}.${to}`;
   return listRoute(
     { limits: { page_default: config.PAGE_DEFAULT, page_max: config.PAGE_MAX } },
     {
       ...{ path: '/signal/trigger/deliveries', tag: 'Webhooks', access: 'key' },
       ...{ $id: 'FailedDeliveries', row: DeliveryRow },
       summary: 'Messages to this tenant whose last attempt failed',
-      description: `In the order of their entries, of the first ${String(MAX_LETTERS)} of the service.`,
+      description: 'In the order of their entries.',
       rows: 'The messages. They are kept for 30 days.',
-      places: '^msg_[0-9a-f-]{36}\\.(webhook_url|sub_[0-9A-Za-z]{24})$',
-      async find({ caller }, { after = '', limit }) {
-        const own = isOf(gateway, caller);
-        const letters = await webhooks.dead.list(MAX_LETTERS);
-        return letters
-          .filter((letter) => letter.kind === caller.kind && own(letter))
-          .sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1))
-          .filter((letter) => placeOf(letter) > after)
-          .slice(0, limit);
+      places: LETTER_PLACE,
+      find({ caller }, page) {
+        const { kind, tenant_ref } = caller;
+        const subscriptions = webhooks.subscriptions.of(caller).map(({ id }) => id);
+        return webhooks.dead.page({ kind, tenant_ref, subscriptions }, page);
       },
-      placeOf,
+      placeOf: ({ place }) => place,
       shown: ({ id, type, to, attempts, reason, died_at_ms }) => {
         return { id, type, to, attempts, reason, died_at_ms };
       },
@@ -348,6 +344,30 @@ const ServiceAnswer = Type.Object(
         fault: Type.Union([Type.String(), Type.Null()], { description: 'Null if the part works.' }),
       }),
     ),
+    replication: Type.Object(
+      {
+        role: Type.Optional(Type.Enum(['leader', 'follower'])),
+        leader: Type.Optional(Nullable(Type.String({ description: 'The address of the leader.' }))),
+        applied: Type.Optional(
+          Type.Record(Type.String(), Count, { description: 'The size of each log on this node.' }),
+        ),
+        lag_ms: Type.Optional(Count),
+      },
+      { description: 'As /readyz shows it in a cluster; empty for a service of one process.' },
+    ),
+    uploads: Type.Array(
+      Type.Object({
+        log: Type.String(),
+        size: Type.Integer({ description: 'Size of the newest checkpoint in the object store.' }),
+        lag_entries: Type.Integer({
+          description: 'Published entries that the object store lacks.',
+        }),
+        stopped: Type.Boolean({
+          description: 'Whether uploads stopped, because the object store has another history.',
+        }),
+      }),
+      { description: 'Uploads to the object store, if the service has one.' },
+    ),
     failed_deliveries: Type.Integer({ description: 'Up to 1,000 are counted.' }),
     event_streams: Type.Integer({ description: 'Open streams of /api/v1/events.' }),
     uptime_ms: Type.Integer({ description: 'Since the start of the process.' }),
@@ -359,7 +379,8 @@ function serviceRoute(gateway: Gateway): Route {
   return route({
     ...{ method: 'GET', path: '/api/v1/service', tag: TAG, access: { roles: ['service'] } },
     summary: 'The state of the service, for its operator',
-    description: 'Logs, checkpoints, witnesses with their last cosignature, queues, and faults.',
+    description:
+      'Logs, checkpoints, witnesses with their last cosignature, replication, queues, and faults.',
     responses: { 200: { description: 'The state.', schema: ServiceAnswer } },
     async handle(ctx) {
       ctx.set('Cache-Control', 'no-store');
@@ -373,6 +394,11 @@ function serviceRoute(gateway: Gateway): Route {
           };
         }),
         witnesses: witnessesOf(gateway),
+        replication: clusterMembers(gateway),
+        uploads: (gateway.uploads?.states() ?? []).map(({ log, size, stopped }) => {
+          const lag_entries = Math.max(0, log.published().size - size);
+          return { log: log.origin, size, lag_entries, stopped };
+        }),
         components: componentsOf(gateway).map(({ id, name, fault }) => ({ id, name, fault })),
         failed_deliveries: (await gateway.webhooks.dead.list(MAX_LETTERS)).length,
         event_streams: gateway.events.open,

@@ -2,12 +2,13 @@
 // can be sent to the sandbox. gateway/API.md §13.
 
 import { Type } from 'typebox';
-import { isJsonObject } from '../../log/index.ts';
 import type { Json, JsonObject } from '../../log/index.ts';
 import { ApiError, pageRoute } from '../../plugins/contract/index.ts';
 import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { openApi } from '../openapi/document.ts';
+import { objectsIn, tableOf, typeOf } from '../openapi/schema-table.ts';
+import type { SchemaTable } from '../openapi/schema-table.ts';
 import { snippetsOf } from '../openapi/snippets.ts';
 
 /** One operation as the views show it. */
@@ -27,13 +28,14 @@ export function docsRoutes(gateway: Gateway): readonly Route[] {
   return [
     pageRoute({ path: '/docs', summary: 'Every operation of the API' }, () => {
       const { operations } = documented();
-      const tags = [...new Set(operations.map(({ tag }) => tag))].map((tag) => ({
-        tag,
-        operations: operations.filter((one) => one.tag === tag),
-      }));
-      const { base_url } = gateway;
-      const scripts = ['docs-index-page.js'];
-      return gateway.page('docs', { title: 'API', here: '/docs', scripts, base_url, tags });
+      return gateway.page('docs', {
+        title: 'API',
+        description:
+          'Every operation, with examples, schemas and errors; each can be tried in the sandbox.',
+        here: '/docs',
+        scripts: ['docs-index-page.js'],
+        tags: byTag(operations),
+      });
     }),
     pageRoute(
       {
@@ -43,14 +45,14 @@ export function docsRoutes(gateway: Gateway): readonly Route[] {
         errors: ['resource_missing'],
       },
       (ctx) => {
-        const { operations, document } = documented();
+        const { operations } = documented();
         const operation = operations.find(({ id }) => id === ctx.state.params.operation);
         if (operation === undefined) {
           throw new ApiError('resource_missing', 'there is no such operation', {
             param: 'operation',
           });
         }
-        return gateway.page('operation', operationPage(operation, document));
+        return gateway.page('operation', operationPage(operation, documented()));
       },
     ),
   ];
@@ -77,35 +79,46 @@ function documentedBy(gateway: Gateway): Documented {
   return { operations, document };
 }
 
+/** The operations of each tag, in the order of the document. */
+function byTag(operations: readonly Operation[]) {
+  const tags = [...new Set(operations.map(({ tag }) => tag))];
+  return tags.map((tag) => ({ tag, operations: operations.filter((one) => one.tag === tag) }));
+}
+
 type View = { readonly title: string } & Readonly<Record<string, unknown>>;
 
-function operationPage({ declared, ...operation }: Operation, document: JsonObject): View {
+function operationPage(
+  { declared, ...operation }: Operation,
+  { operations, document }: Documented,
+): View {
   const all = document['components'] as JsonObject;
   const { method, path } = operation;
   const { description, security } = declared;
   const keys = security as readonly JsonObject[];
   const parameters = listOf(declared['parameters']).map((one) => parameterOf(one, all));
-  const body = contentOf(declared['requestBody'] as JsonObject | undefined);
+  const schemas = all['schemas'] as JsonObject;
+  const body = contentOf(declared['requestBody'] as JsonObject | undefined, schemas);
   const answers = Object.entries(declared['responses'] as JsonObject).map(([status, value]) => {
     const answer = resolved(value as JsonObject, all);
     const { description: words } = answer as Record<string, string>;
-    return { status, description: words ?? '', ...contentOf(answer) };
+    return { status, description: words ?? '', ...contentOf(answer, schemas) };
   });
-  const schemas = all['schemas'] as JsonObject;
-  const named = referred([body.schema, ...answers.map(({ schema }) => schema)], schemas);
+  const good = answers.filter(({ status }) => status < '300');
+  const named = objectsIn([body.schema, ...good.map(({ schema }) => schema)], schemas);
   return {
     ...operation,
     title: `${method} ${path}`,
     here: '/docs',
     scripts: ['docs-page.js'],
-    description: undefined,
+    description: operation.summary.replaceAll('`', ''),
+    beside: operations.filter(({ tag }) => tag === operation.tag),
     about: description ?? '',
     needs_key: !keys.some((one) => Object.keys(one).length === 0),
     parameters,
     fields: parameters.filter(({ place }) => place !== 'header'),
     body: body.type === null ? null : body,
     answers,
-    schemas: named.map((name) => ({ name, text: pretty(schemas[name] ?? null) })),
+    schemas: named.map((name) => ({ name, ...tableOf(schemas[name] ?? null, schemas) })),
     snippets: snippetsOf(document, method.toLowerCase(), path),
   };
 }
@@ -118,7 +131,7 @@ function parameterOf(parameter: JsonObject, all: JsonObject): Readonly<Record<st
     place,
     required,
     about: description ?? '',
-    schema: compact(resolved(schema as JsonObject, all)),
+    ...typeOf(schema ?? null, all['schemas'] as JsonObject),
   };
 }
 
@@ -133,48 +146,24 @@ function resolved(value: JsonObject, all: JsonObject): JsonObject {
 interface Content {
   readonly type: string | null;
   readonly schema: Json;
-  readonly schema_text: string;
+  readonly table: SchemaTable | null;
   readonly example: string;
 }
 
 /** The first media type of a body or an answer. */
-function contentOf(holder: JsonObject | undefined): Content {
+function contentOf(holder: JsonObject | undefined, schemas: JsonObject): Content {
   const [entry] = Object.entries((holder?.['content'] ?? {}) as JsonObject);
   const media = (entry?.[1] ?? {}) as JsonObject;
   const { schema = null, example } = media;
   return {
     type: entry?.[0] ?? null,
     schema,
-    schema_text: schema === null ? '' : pretty(schema),
+    table: schema === null ? null : tableOf(schema, schemas),
     example: example === undefined ? '' : pretty(example),
   };
-}
-
-/** The names of all schemas that these refer to, directly or through other schemas. */
-function referred(from: readonly Json[], schemas: JsonObject): readonly string[] {
-  const names = new Set<string>();
-  const walk = (value: Json): void => {
-    if (Array.isArray(value)) value.forEach((item: Json) => walk(item));
-    if (!isJsonObject(value)) return;
-    const name = typeof value['$ref'] === 'string' ? value['$ref'].split('/').at(-1) : undefined;
-    if (name !== undefined && !names.has(name)) {
-      names.add(name);
-      walk(schemas[name] ?? null);
-    }
-    Object.values(value).forEach((item) => walk(item));
-  };
-  from.forEach((value) => walk(value));
-  return [...names];
 }
 
 const listOf = (value: Json | undefined): readonly JsonObject[] =>
   (value ?? []) as readonly JsonObject[];
 
 const pretty = (value: Json): string => JSON.stringify(value, null, 2);
-
-/** A schema on one line, without its description, which the page shows separately. */
-function compact(schema: Json): string {
-  if (!isJsonObject(schema)) return '';
-  const { description: _, ...rest } = schema;
-  return JSON.stringify(rest);
-}

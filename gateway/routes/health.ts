@@ -128,6 +128,20 @@ export function witnessesOf({ logs, witnesses, cluster }: Gateway): readonly obj
   });
 }
 
+/** What /readyz says of the cluster: the role of this node, the leader, and how far this node is. Empty without a cluster. */
+export function clusterMembers({ cluster, served }: Gateway): object {
+  if (cluster === null) return {};
+  const logs = [...served.live, ...served.sandbox];
+  return {
+    role: cluster.role,
+    leader: cluster.leader(),
+    applied: Object.fromEntries(
+      logs.map((log) => [`${log.kind}-${String(log.number)}`, log.size()]),
+    ),
+    lag_ms: cluster.lag_ms(),
+  };
+}
+
 /** The fault of a log whose newest checkpoint is more than two intervals old; else null. */
 function checkpointFault(gateway: Gateway, log: Log): string | null {
   const { waiting, oldest_waiting_ms, published_at_ms, lost_key } = log.health();

@@ -107,6 +107,8 @@ async function pageOf(gateway: Gateway, log: Log, asked: Asked) {
   });
   return {
     title: log.kind === 'live' ? 'The log' : 'The sandbox log',
+    description:
+      'Search the log by entry id, hash, entity, type, outcome, rule and time, and read its newest checkpoints.',
     here: '/log',
     scripts: Object.keys(asked).length === 0 ? ['log-page.js'] : [],
     kind: log.kind,

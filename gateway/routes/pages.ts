@@ -5,7 +5,6 @@ import type { Log } from '../../log/index.ts';
 import { HTML, pageRoute, route } from '../../plugins/contract/index.ts';
 import type { Route, RouteResponse } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
-import { isPage } from '../http/dispatch.ts';
 import { docsRoutes } from './docs.ts';
 import { guideRoutes } from './guides.ts';
 import { statusOf } from './health.ts';
@@ -22,15 +21,8 @@ export function pageRoutes(gateway: Gateway): readonly Route[] {
       gateway.page('home', {
         title: 'Proof for delegated decisions',
         here: '/',
-        base_url: gateway.base_url,
         logs: [gateway.logs.live, gateway.logs.sandbox].map((log) => logFacts(gateway, log)),
-        pages: gateway
-          .routes()
-          .filter(
-            (one) => one.method === 'GET' && isPage(one) && Object.hasOwn(one.responses, '200'),
-          )
-          .filter(({ path, responses }) => !path.includes('{') && isHtml(responses[200]))
-          .map(({ path, summary }) => ({ path, summary })),
+        groups: pageGroups(gateway.routes()),
       }),
     ),
     pageRoute({ path: '/status', summary: 'The state of the service as a page' }, (ctx) => {
@@ -38,6 +30,7 @@ export function pageRoutes(gateway: Gateway): readonly Route[] {
       ctx.set('Cache-Control', 'no-store');
       return gateway.page('status', {
         title: 'Status',
+        description: 'Whether the logs take entries and publish checkpoints, part by part.',
         here: '/status',
         scripts: ['status-page.js'],
         ok: status.indicator === 'none',
@@ -49,6 +42,22 @@ export function pageRoutes(gateway: Gateway): readonly Route[] {
   ];
 }
 
+/** The pages that have no parameter, by their tags; those of tags with one page are in the first group. */
+function pageGroups(routes: readonly Route[]) {
+  const pages = routes.filter(
+    ({ method, path, responses }) =>
+      method === 'GET' && path !== '/' && !path.includes('{') && isHtml(responses[200]),
+  );
+  const groups = [...new Set(pages.map(({ tag }) => tag))].map((title) => ({
+    title,
+    pages: pages.filter(({ tag }) => tag === title),
+  }));
+  const rest = groups.filter((group) => group.pages.length === 1).flatMap((group) => group.pages);
+  return groups
+    .filter((group) => group.pages.length > 1)
+    .map(({ title, pages: own }, i) => ({ title, pages: i === 0 ? [...own, ...rest] : own }));
+}
+
 const isHtml = (answer: RouteResponse | undefined): boolean =>
   answer?.type === HTML || answer?.page === HTML;
 
@@ -57,6 +66,7 @@ function logFacts({ base_url }: Gateway, log: Log): object {
   return {
     name: log.kind === 'live' ? 'The log' : 'The sandbox log',
     origin: log.origin,
+    path: log.kind === 'live' ? '/log' : '/log?log=sandbox',
     size,
     // Base64, as in the signed note.
     root: note.split('\n', 3)[2],

@@ -8,7 +8,7 @@ import type { Log } from '../../log/index.ts';
 import { ApiError, ownEntities, route } from '../../plugins/contract/index.ts';
 import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
-import { degradedOf, witnessesOf, statusOf } from './health.ts';
+import { clusterMembers, degradedOf, witnessesOf, statusOf } from './health.ts';
 import { openApi } from '../openapi/document.ts';
 import { Count, Hash, Milliseconds, Note } from './schemas.ts';
 import { sendBytes } from './send.ts';
@@ -124,20 +124,6 @@ const Ready = Type.Object(
   },
   { $id: 'Ready' },
 );
-
-/** The members of /readyz in a cluster. */
-function clusterMembers({ cluster, served }: Gateway): object {
-  if (cluster === null) return {};
-  const logs = [...served.live, ...served.sandbox];
-  return {
-    role: cluster.role,
-    leader: cluster.leader(),
-    applied: Object.fromEntries(
-      logs.map((log) => [`${log.kind}-${String(log.number)}`, log.size()]),
-    ),
-    lag_ms: cluster.lag_ms(),
-  };
-}
 
 const KeyMetadata = Type.Object(
   {

@@ -36,9 +36,11 @@ export function receiptPage(
     title: `Receipt ${entry_id ?? ''}`,
     description: sentence,
     scripts: ['receipt-page.js'],
+    kept: true,
     sentence,
     outcome: outcomeOf(receipt),
-    reasons: reasons.length > 0 ? reasons : rulesOf(receipt).map(ruleWords),
+    reasons:
+      reasons.length > 0 ? reasons.map((words) => ({ words })) : rulesOf(receipt).map(ruleOf),
     entity: receipt['entity'],
     surface: receipt['surface'],
     badge_words: `actlog: ${badgeWords(badge)}`,
@@ -70,11 +72,12 @@ export function receiptPage(
   };
 }
 
-/** A rule or a reason code in words, with its code: `no wires (no-wires)`. */
-const ruleWords = (rule: string): string => {
+/** A rule or a reason code in words, with its code where that differs: `No wires`, `no-wires`. */
+function ruleOf(rule: string): { readonly words: string; readonly code?: string } {
   const words = rule.replace(/[._:-]+/g, ' ');
-  return words === rule ? rule : `${words} (${rule})`;
-};
+  const sentence = words.slice(0, 1).toUpperCase() + words.slice(1);
+  return words === rule ? { words: sentence } : { words: sentence, code: rule };
+}
 
 function badgeOf(log: Log, receipt: JsonObject, checks: CheckedReceipt['checks']): Badge {
   return {

@@ -3,7 +3,17 @@
 
 import type { AttachedRow, Kind, Log } from '../../log/index.ts';
 import { AdminError } from '../tenants/tenants.ts';
-import { DEAD, deadJob, deadPrefix, newRows, noDeadRow } from './job.ts';
+import {
+  DEAD,
+  deadJob,
+  deadPrefix,
+  deadToKey,
+  deadToPrefix,
+  newRows,
+  noDeadRows,
+  OWN_ADDRESS,
+  receiverOf,
+} from './job.ts';
 import type { DeadJob } from './job.ts';
 import { messageId } from './delivery.ts';
 import type { Subscriptions } from './subscriptions.ts';
@@ -26,6 +36,22 @@ export interface DeadLetter {
   /** Of the entry; empty for an entry of the log itself. */
   readonly tenant_ref: string;
 }
+
+/** Whose letters a list has: those about entries of a tenant, to their own addresses, and those to subscriptions. */
+export interface Receivers {
+  readonly kind: Kind;
+  readonly tenant_ref: string;
+  /** The ids of the subscriptions. */
+  readonly subscriptions: readonly string[];
+}
+
+/** A letter of a list, and its place there: the number of its log, the index of its entry, and its target. */
+export interface PlacedLetter extends DeadLetter {
+  readonly place: string;
+}
+
+/** The form of a place. */
+export const LETTER_PLACE = '^[0-9]{1,9}\\.[0-9]{1,15}\\.(url|sub_[0-9A-Za-z]{24})$';
 
 /** The dead letters of all logs. */
 export class DeadLetters {
@@ -54,6 +80,34 @@ export class DeadLetters {
       letters.push(...rows.map((row) => letterOf(log, deadJob(row))));
     }
     return letters;
+  }
+
+  /** A page of the letters to some receivers, log by log, each in the order of its entries. */
+  async page(
+    { kind, tenant_ref, subscriptions }: Receivers,
+    { after, limit }: { readonly after: string | undefined; readonly limit: number },
+  ): Promise<readonly PlacedLetter[]> {
+    const [number = '0', index = '0', target = ''] = after?.split('.') ?? [];
+    const last = { number: Number(number), index: Number(index), target };
+    const found: PlacedLetter[] = [];
+    for (const log of this.#logs) {
+      if (log.kind !== kind || log.number < last.number || found.length >= limit) continue;
+      const ofLog: (DeadJob & { readonly place: string })[] = [];
+      for (const to of [OWN_ADDRESS, ...subscriptions]) {
+        const receiver = receiverOf(to, tenant_ref);
+        // Letters about one entry are in the order of their targets.
+        const from = to <= last.target ? last.index : last.index - 1;
+        const rows = await log.attachedRows(deadToPrefix(receiver), {
+          limit,
+          ...(log.number === last.number ? { after: deadToKey(receiver, from) } : {}),
+        });
+        ofLog.push(...rows.map(deadJob).map((dead) => ({ ...dead, place: placeOf(log, dead) })));
+      }
+      ofLog.sort((a, b) => a.index - b.index || (a.target < b.target ? -1 : 1));
+      const page = ofLog.slice(0, limit - found.length);
+      found.push(...page.map((dead) => ({ ...letterOf(log, dead), place: dead.place })));
+    }
+    return found;
   }
 
   /**
@@ -102,7 +156,8 @@ export class DeadLetters {
     const before = this.#now() - KEPT_MS;
     await this.#pages(async (log, letters) => {
       const old = letters.filter(({ died_at_ms }) => died_at_ms < before);
-      if (old.length > 0) await log.putAttached(old.map(noDeadRow));
+      const rows = old.flatMap((letter) => noDeadRows(letter, tenantRef(log, letter.index)));
+      if (old.length > 0) await log.putAttached(rows);
       count += old.length;
     });
     return count;
@@ -122,7 +177,8 @@ export class DeadLetters {
   async #revive(log: Log, dead: readonly DeadJob[]): Promise<number> {
     const rows = dead.flatMap((letter): AttachedRow[] => {
       const { died_at_ms: _, reason: __, ...job } = letter;
-      return [noDeadRow(letter), ...newRows({ ...job, attempts: 0 })];
+      const gone = noDeadRows(letter, tenantRef(log, letter.index));
+      return [...gone, ...newRows({ ...job, attempts: 0 })];
     });
     // The operator replays because the receiver answers again, so a disabled subscription is enabled.
     for (const { target } of dead) await this.#subscriptions.enable(target);
@@ -132,7 +188,11 @@ export class DeadLetters {
   }
 }
 
-function tenantRef(log: Log, index: number): string {
+const placeOf = (log: Log, { index, target }: DeadJob): string =>
+  `${String(log.number)}.${String(index)}.${target}`;
+
+/** The tenant_ref of an entry; empty for an entry of the log itself. */
+export function tenantRef(log: Log, index: number): string {
   const { tenant_ref } = JSON.parse(log.entry(index) ?? '{}') as { readonly tenant_ref?: string };
   return tenant_ref ?? '';
 }

@@ -5,6 +5,9 @@
 //   webhook/later/<due ms>/<index>/<target>       a job that failed and is retried at that time
 //   webhook/lane/<target>/<trigger_id>/<index>    a job about a trigger, until it ends; sent in the order of entries
 //   webhook/dead/<index>/<target>                 a dead letter, until it is replayed or deleted
+//   webhook/dead-to/<receiver>/<index>            the same dead letter, for the list of its receiver
+//
+// A receiver is the id of a subscription, or `url.` and the tenant_ref of the entry whose own address the target is.
 
 import { hash } from 'node:crypto';
 import type { AttachedRow } from '../../log/index.ts';
@@ -38,6 +41,7 @@ export interface DeadJob extends Job {
 export const READY = 'webhook/ready/';
 export const LATER = 'webhook/later/';
 export const DEAD = 'webhook/dead/';
+const DEAD_TO = 'webhook/dead-to/';
 
 const HOST_CHARS = 16;
 
@@ -109,17 +113,31 @@ export const readyAgainRows = (job: Job, due_ms: number): AttachedRow[] => [
   readyRow(job),
 ];
 
-/** The row of a dead letter. */
-export function deadRow(dead: DeadJob): AttachedRow {
-  const { index, target, ...rest } = dead;
-  return { key: `${DEAD}${padded(index)}/${target}`, value: encode(rest) };
+/** The receiver of a job: its subscription, or the tenant of the entry, which is empty for an entry of the log itself. */
+export const receiverOf = (target: string, tenant_ref: string): string =>
+  target === OWN_ADDRESS ? `${OWN_ADDRESS}.${tenant_ref}` : target;
+
+const deadKeys = ({ index, target }: DeadJob, tenant_ref: string): readonly string[] => [
+  `${DEAD}${padded(index)}/${target}`,
+  `${deadToPrefix(receiverOf(target, tenant_ref))}${padded(index)}`,
+];
+
+/** The rows of a dead letter about an entry of a tenant. */
+export function deadRows(dead: DeadJob, tenant_ref: string): AttachedRow[] {
+  const { index: _, ...value } = dead;
+  return deadKeys(dead, tenant_ref).map((key) => ({ key, value: encode(value) }));
 }
 
-/** Deletes the row of a dead letter. */
-export const noDeadRow = ({ index, target }: DeadJob): AttachedRow => ({
-  key: `${DEAD}${padded(index)}/${target}`,
-  value: null,
-});
+/** Deletes the rows of a dead letter. */
+export const noDeadRows = (dead: DeadJob, tenant_ref: string): AttachedRow[] =>
+  deadKeys(dead, tenant_ref).map((key) => ({ key, value: null }));
+
+/** Prefix of the dead letters to a receiver. */
+export const deadToPrefix = (receiver: string): string => `${DEAD_TO}${receiver}/`;
+
+/** The last key of a receiver's dead letters up to an index. */
+export const deadToKey = (receiver: string, index: number): string =>
+  deadToPrefix(receiver) + padded(index);
 
 /** Prefix of the dead rows of an entry. */
 export const deadPrefix = (index: number): string => `${DEAD}${padded(index)}/`;
@@ -145,8 +163,9 @@ export function laterJob([key, value]: readonly [string, Uint8Array]): [Job, num
 /** Reads a lane row: the job as it was before its first attempt. */
 export const laneJob = ([, value]: readonly [string, Uint8Array]): Job => decode(value) as Job;
 
-/** Reads a dead row. */
+/** Reads a row of a dead letter, of either kind. */
 export function deadJob([key, value]: readonly [string, Uint8Array]): DeadJob {
-  const [index, target = ''] = key.slice(DEAD.length).split('/');
-  return { ...(decode(value) as Omit<DeadJob, 'index' | 'target'>), index: Number(index), target };
+  const parts = key.split('/');
+  const index = Number(parts[key.startsWith(DEAD) ? 2 : 3]);
+  return { ...(decode(value) as Omit<DeadJob, 'index'>), index };
 }

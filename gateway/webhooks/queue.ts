@@ -8,12 +8,13 @@
 // failed jobs ready again when they are due. `RowWriter` writes all rows, in batches.
 
 import type { AttachedRow, Log } from '../../log/index.ts';
+import { tenantRef } from './dead-letters.ts';
 import { waitAfter } from './delivery.ts';
 import type { Outcome } from './delivery.ts';
 import { Hosts } from './hosts.ts';
 import type { HostQueue } from './hosts.ts';
 import {
-  deadRow,
+  deadRows,
   doneRows,
   laneJob,
   lanePrefix,
@@ -236,7 +237,8 @@ export class Queue {
     const next = lane === null ? undefined : await this.#nextOf(job, lane);
     const rows = doneRows(job);
     if (final.end === 'dead') {
-      rows.push(deadRow({ ...job, attempts, died_at_ms: now(), reason: final.reason }));
+      const dead = { ...job, attempts, died_at_ms: now(), reason: final.reason };
+      rows.push(...deadRows(dead, tenantRef(this.#log, job.index)));
     }
     if (next !== undefined) rows.push(readyRow(next));
     return { rows, next };

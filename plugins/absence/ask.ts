@@ -220,11 +220,11 @@ async function pageOf(
       },
       ...{ from_ms: instantOf(from, tz, 'from'), to_ms: instantOf(to, tz, 'to'), tz },
     };
-    return {
-      ...base,
-      title: 'An answer of the log',
-      answer: await shown(host, wording, kind, asked),
-    };
+    const answer = await shown(host, wording, kind, asked);
+    // A link to an answer is previewed with its sentence.
+    const { heading, sentence: description } = answer;
+    const title = `${heading}: ${labelOf(surface)}, ${entity}`;
+    return { ...base, title, description, kept: true, answer };
   } catch (error) {
     if (!isApiError(error)) throw error;
     const said = error.message;

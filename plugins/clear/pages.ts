@@ -47,6 +47,7 @@ function embedRoute(host: PluginHost, vertical: Vertical): Route {
   return pageRoute(
     {
       path: embed_path,
+      tag: 'Embeds',
       summary: `Embed: ${capital_commitment.join(', ')}`,
       description:
         'A page for an iframe on any site. It never handles a key: the server of the site calls the service with its ' +

@@ -169,7 +169,7 @@ export function invoiceRoutes(host: PluginHost, invoices: Invoices): readonly Ro
         const title = `Invoice ${month}`;
         const log = caller.sandbox ? '?log=sandbox' : '';
         const entryUrl = (entry_id: string): string => host.url(`/r/${entry_id}${log}`);
-        sendPage(ctx, host.page('invoice', { title, invoice, entryUrl, usd }));
+        sendPage(ctx, host.page('invoice', { title, kept: true, invoice, entryUrl, usd }));
       },
       respond: () => ({}),
     }),

@@ -1,7 +1,7 @@
 // Code shared by the scripts of pages, exported to plugins as `actlog/plugin-page`. Runs in browsers.
 //
-// Values are inserted as text by DOM calls and never as markup, so that a value cannot inject HTML. `ask` calls the
-// service; `say`, `busy` and `onSubmit` show progress; `receiptCard` shows a receipt and the checks that the browser
+// Values are inserted as text by DOM calls and never as markup, so that a value cannot inject HTML. `addCopying` adds
+// buttons that copy; `ask` calls the service; `say`, `busy` and `onSubmit` show progress; `receiptCard` shows a receipt and the checks that the browser
 // made with the keys of the offline kit.
 
 import { trustFromKit, verifyReceipt } from '../../log/verify.ts';
@@ -32,6 +32,33 @@ export function make(
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   element.append(...children);
   return element;
+}
+
+/**
+ * Adds a button that copies to each block of code, and shows the buttons with `data-copy`, which copy the text of that
+ * attribute, or the address of the page if it is empty.
+ */
+export function addCopying(): void {
+  for (const block of document.querySelectorAll('pre')) {
+    const place = make('div', { class: 'copyable' });
+    const button = make('button', { type: 'button', class: 'quiet small' }, 'Copy');
+    block.replaceWith(place);
+    place.append(block, button);
+    copies(button, () => block.textContent);
+  }
+  for (const button of document.querySelectorAll<HTMLElement>('[data-copy]')) {
+    button.hidden = false;
+    copies(button, () => button.dataset['copy'] || location.href);
+  }
+}
+
+function copies(button: HTMLElement, text: () => string): void {
+  button.addEventListener('click', () => {
+    void navigator.clipboard.writeText(text()).then(
+      () => (button.textContent = 'Copied'),
+      () => (button.textContent = 'This browser does not allow it'),
+    );
+  });
 }
 
 /** A JSON object of the service. */

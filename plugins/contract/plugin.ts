@@ -116,6 +116,8 @@ export interface PageData extends Readonly<Record<string, unknown>> {
   /** Names of the page's scripts and style sheets under `/static/`. */
   readonly scripts?: readonly string[];
   readonly styles?: readonly string[];
+  /** Whether people keep the page, as they keep an invoice: its style is then part of it, and a saved copy keeps it. */
+  readonly kept?: boolean;
   /** Slug of the partner by whose link the visitor came; the footer names the partner. */
   readonly partner?: string | undefined;
 }

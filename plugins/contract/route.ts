@@ -1,6 +1,7 @@
 // Routes: the caller, the state of a handler, and the declaration from which the gateway derives validation, limits,
 // idempotency and the OpenAPI operation. gateway/API.md §3, §4.
 
+import { hash } from 'node:crypto';
 import type { ParameterizedContext } from 'koa';
 import type { Static, TSchema } from 'typebox';
 import type { AppendOptions, Disclosure, Draft, Json, JsonObject, Kind } from '../../log/index.ts';
@@ -283,8 +284,17 @@ export class ReadyJson {
 /** Content type of every page. */
 export const HTML = 'text/html; charset=utf-8';
 
-/** Sends a rendered page, with `Cache-Control: no-cache` unless the route has set the header. */
+/**
+ * Sends a rendered page, with `Cache-Control: no-cache` unless the route has set the header. A style sheet in the page is
+ * allowed by its hash (CSP Level 3 §2.3.1).
+ */
 export function sendPage(ctx: ParameterizedContext<object>, html: string): void {
+  const style = /<style>([^]*?)<\/style>/.exec(html)?.[1];
+  if (style !== undefined) {
+    const source = `'sha256-${hash('sha256', style, 'base64')}'`;
+    const policy = ctx.response.get('Content-Security-Policy');
+    ctx.set('Content-Security-Policy', policy.replace(/style-src [^;]*/, `$& ${source}`));
+  }
   if (!ctx.res.hasHeader('Cache-Control')) ctx.set('Cache-Control', 'no-cache');
   ctx.set('Content-Type', HTML);
   ctx.body = Buffer.from(html);
@@ -294,7 +304,10 @@ export function sendPage(ctx: ParameterizedContext<object>, html: string): void 
 export type PageDeclaration<P extends TSchema, Q extends TSchema> = Pick<
   RouteDeclaration<P, Q>,
   'path' | 'summary' | 'description' | 'params' | 'query' | 'errors'
->;
+> & {
+  /** The group of the page in lists of pages and in /docs; `Pages` unless given. */
+  readonly tag?: string;
+};
 
 /** A public route that answers with the page that `html` renders. */
 export function pageRoute<P extends TSchema = TSchema, Q extends TSchema = TSchema>(

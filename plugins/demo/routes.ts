@@ -37,7 +37,7 @@ const QUERY = Type.Object({
 /** `/demo/hero` and the other targets of tracked links that are demonstrations. */
 export function demoPages(host: PluginHost): readonly Route[] {
   return pagesOf(host).map(({ path, view, title, script, data }) =>
-    pageRoute({ path, summary: `Demonstration: ${title}`, query: QUERY }, (ctx) => {
+    pageRoute({ path, tag: 'Demonstrations', summary: title, query: QUERY }, (ctx) => {
       const { partner } = ctx.state.query;
       return host.page(view, {
         title,

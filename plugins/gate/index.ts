@@ -74,7 +74,7 @@ const holdPath = '/api/v1/execute-gate/holds/{entry_id}';
 /** The held acts of a tenant, which an operator releases or refuses. */
 const HOLDS: ConsolePanel = {
   id: 'holds',
-  title: 'Holds that wait for a human',
+  title: 'Holds',
   list: '/api/v1/execute-gate/holds',
   empty: 'No act waits for a human.',
   heading: 'disclosures.preimage.value.action_type',

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { HtmlValidate } from 'html-validate';
 import { chromium } from 'playwright-core';
@@ -15,7 +16,8 @@ import { freePort } from '../support/free-port.ts';
 
 const PROGRAM = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
 const BUILT = fileURLToPath(new URL('../../dist/static/verify.js', import.meta.url));
-const SHOTS = fileURLToPath(new URL('../../coverage/screenshots/', import.meta.url));
+/** The folder for pictures, which `npm run screenshots` names; without it no picture is taken. */
+const PICTURES = process.env['SCREENSHOTS'];
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
 /** A service and a browser that looks at it. */
@@ -32,6 +34,12 @@ export function pagesSuite(
   body: (sight: () => Sight) => void,
   options: Parameters<typeof run>[1] = {},
 ): void {
+  // Of the root: the suites of one process share the browser, in whatever files they are.
+  after(async () => {
+    const browser = await launched;
+    launched = null;
+    await browser?.close();
+  });
   const without = whyNot();
   const suffix = without === null ? '' : ` (skipped: ${without})`;
   describe(`${title}${suffix}`, function () {
@@ -48,11 +56,7 @@ export function pagesSuite(
       const base = `http://127.0.0.1:${String(port)}`;
       const env = { PORT: String(port), HOST: '127.0.0.1', BASE_URL: base };
       const running = await run(env, options);
-      const browser = await chromium.launch({
-        executablePath: PROGRAM,
-        args: ['--no-sandbox', '--disable-dev-shm-usage'],
-        timeout: 100_000,
-      });
+      const browser = await (launched ??= launch());
       sight = {
         running,
         browser,
@@ -61,7 +65,7 @@ export function pagesSuite(
     });
 
     after(async () => {
-      await sight?.browser.close();
+      await Promise.all(sight?.browser.contexts().map((context) => context.close()) ?? []);
       await sight?.running.close();
     });
 
@@ -71,6 +75,15 @@ export function pagesSuite(
     });
   });
 }
+
+let launched: Promise<Browser> | null = null;
+
+const launch = (): Promise<Browser> =>
+  chromium.launch({
+    executablePath: PROGRAM,
+    args: ['--no-sandbox', '--disable-dev-shm-usage'],
+    timeout: 100_000,
+  });
 
 function whyNot(): string | null {
   if (!existsSync(PROGRAM)) return `there is no Chromium at ${PROGRAM}`;
@@ -86,7 +99,8 @@ async function openPage(
   path: string,
   options: BrowserContextOptions = {},
 ): Promise<Page> {
-  const context = await browser.newContext({ baseURL: base, ...options });
+  // Without transitions: axe would measure the contrast of a colour on its way to another.
+  const context = await browser.newContext({ baseURL: base, reducedMotion: 'reduce', ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
   const seen: string[] = [];
@@ -110,18 +124,37 @@ export function calm(page: Page): void {
 
 /** axe-core finds no violation on the page as it stands. */
 export async function accessible(page: Page): Promise<void> {
-  // Run from outside of the page, where its policy does not hold.
-  const source = await readFile(AXE, 'utf8');
-  const session = await page.context().newCDPSession(page);
-  await session.send('Runtime.evaluate', { expression: source });
-  const { result } = await session.send('Runtime.evaluate', {
-    expression: `axe.run(document).then(({ violations }) => JSON.stringify(violations.map(
-      ({ id, nodes }) => [id, ...nodes.map(({ html, failureSummary }) => [html, failureSummary])])))`,
-    awaitPromise: true,
-    returnByValue: true,
+  if (!(await page.evaluate(() => 'axe' in globalThis))) {
+    // Run from outside of the page, where its policy does not hold.
+    axe ??= await readFile(AXE, 'utf8');
+    const session = await page.context().newCDPSession(page);
+    await session.send('Runtime.evaluate', { expression: axe });
+    await session.detach();
+  }
+  const violations = await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as { readonly axe: Axe }; // evaluated above
+    const found = await axe.run(document, { resultTypes: ['violations'] });
+    return found.violations.map(({ id, nodes }) => [
+      id,
+      ...nodes.map(({ html, failureSummary }) => [html, failureSummary]),
+    ]);
   });
-  assert.deepEqual(JSON.parse(result.value as string), []);
-  await session.detach();
+  assert.deepEqual(violations, []);
+}
+
+let axe: string | null = null;
+
+/** What the tests use of axe-core. */
+interface Axe {
+  run(
+    context: Document,
+    options: object,
+  ): Promise<{
+    readonly violations: readonly {
+      readonly id: string;
+      readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+    }[];
+  }>;
 }
 
 /** The HTML as served is valid. */
@@ -167,7 +200,7 @@ export const LOOKS = [
   { width: 390, colorScheme: 'dark' },
 ] as const;
 
-/** Looks at a page in every width and colour scheme: nothing is too wide, axe finds nothing, and a picture is kept. */
+/** Looks at a page in every width and colour scheme: nothing is too wide, and axe finds nothing. */
 export async function look(page: Page, name: string): Promise<void> {
   const size = page.viewportSize();
   for (const { width, colorScheme } of LOOKS) {
@@ -195,8 +228,9 @@ export async function tabTo(page: Page, selector: string, steps = 80): Promise<v
   assert.fail(`${selector} was not reached in ${String(steps)} steps`);
 }
 
-/** Writes a picture to an ignored folder. */
+/** Keeps a picture of the page, if pictures are wanted: one of a long page takes seconds. */
 export async function picture(page: Page, name: string): Promise<void> {
-  await mkdir(SHOTS, { recursive: true });
-  await page.screenshot({ path: `${SHOTS}${name}.png`, fullPage: true });
+  if (PICTURES === undefined) return;
+  await mkdir(PICTURES, { recursive: true });
+  await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true });
 }

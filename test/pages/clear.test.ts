@@ -32,7 +32,8 @@ pagesSuite('the pages of clear', (sight) => {
     assert.match((await page.textContent('#tolls')) ?? '', /classify20\.10/);
     assert.match((await page.textContent('#nap')) ?? '', /restraint10\.15/);
     assert.match((await page.textContent('#tiles')) ?? '', /Governed acts3/);
-    assert.equal(await page.locator('.chart canvas').count(), 2);
+    assert.equal(await page.locator('.chart canvas').count(), 1);
+    assert.equal(await page.locator('#toll-chart .lane').count(), 2);
     assert.equal(await page.inputValue('#key'), '');
     assert.ok(!page.url().includes('svc_'));
     await accessible(page);

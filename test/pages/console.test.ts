@@ -31,24 +31,33 @@ pagesSuite('/console', (sight) => {
     await page.waitForSelector('[data-stream="open"]');
     assert.ok(!page.url().includes('svc_'));
     assert.equal(await page.inputValue('#key'), '');
-    const holds = page.locator('#panel-holds .rows > li');
-    assert.equal(await holds.count(), 1);
-    assert.match((await holds.textContent()) ?? '', /onerror.*Agentagent-7/);
+    const holds = page.locator('#panel-holds .rows');
+    assert.equal(await holds.locator('tbody tr').count(), 1);
+    assert.match((await holds.textContent()) ?? '', /onerror.*agent-7/);
     assert.match((await page.textContent('#service-state')) ?? '', /log\/live\/1/);
     assert.match(
       (await page.textContent('#panel-keys')) ?? '',
-      /Roleservice.*Stateactive.*Last use/,
+      /Role.*State.*Last use.*service.*active/,
     );
     await look(page, 'console');
+    // One panel is shown at a time; the address names it.
+    await tabTo(page, '[data-tab=service]');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('#service-state table');
+    assert.ok(await page.isHidden('#panel-holds'));
+    assert.match((await page.textContent('#service-state')) ?? '', /Replication.*one process/);
+    await look(page, 'console-service');
+    await page.goBack();
+    await page.waitForSelector('#panel-holds .rows');
     await post('/api/v1/classify', { message: 'Schedule the interview' }, key);
     await page
       .locator('#live li', { hasText: /classified a message/ })
       .first()
       .waitFor();
     await page
-      .locator('#panel-receipts li', { hasText: /classified a message/ })
+      .locator('#panel-receipts tr', { hasText: /classified a message/ })
       .first()
-      .waitFor();
+      .waitFor({ state: 'attached' });
     await tabTo(page, '#panel-holds button', 120);
     await page.keyboard.press('Enter');
     await page.waitForFunction(() => document.activeElement?.id === 'ask-holds');
@@ -78,8 +87,8 @@ pagesSuite('/console', (sight) => {
     await page.keyboard.press('Enter');
     await progress(page, /^Tenant acme, role carrier/);
     await page.waitForSelector('[data-stream="open"]');
-    assert.ok(await page.isHidden('#service'));
-    assert.equal(await page.locator('#panel-keys .rows > li').count(), 1);
+    assert.ok(await page.isHidden('[data-tab=service]'));
+    assert.equal(await page.locator('#panel-keys tbody tr').count(), 1);
     await post('/api/v1/classify', { message: 'Of another tenant' }, other);
     await post('/api/v1/restraint', { decision_reason: 'x', action_not_taken: 'payment' }, key);
     await page.locator('#live li').first().waitFor();

@@ -116,7 +116,7 @@ pagesSuite('/log and /r', (sight) => {
     ]) {
       await page.goto(`/log?${query}`);
       assert.equal(await page.locator('.listing .verdict').count(), 1, query);
-      assert.equal(await page.locator('img').count(), 0);
+      assert.equal(await page.locator('main img').count(), 0);
     }
     await page.context().close();
   });

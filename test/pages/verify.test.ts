@@ -17,7 +17,7 @@ pagesSuite('/verify', (sight) => {
       assert.equal(await outcome(page, 'same_log_as_before'), 'not_shown');
       await page.focus('.hash-box.root');
       await page.keyboard.press('Enter');
-      assert.match((await page.textContent('.opened code')) ?? '', /^[0-9a-f]{64}$/);
+      assert.match((await page.textContent('.opened code')) ?? '', /^[A-Za-z0-9+/]{43}=$/);
       await accessible(page);
       await picture(page, `verify-receipt-${colorScheme}`);
       calm(page);

@@ -31,6 +31,26 @@ describe('command line', () => {
       assert.deepEqual(withKeyIds(args), args);
   });
 
+  it('completes commands, options and their values, and leaves files to the shell', async () => {
+    const complete = async (...words: string[]): Promise<string[]> => {
+      const said = await text(start(['complete', '--', ...words]).stdout);
+      return said.split('\n').map((line) => line.split('\t', 1)[0] ?? '');
+    };
+    const [commands, options, values, file, script] = await Promise.all([
+      complete('ver'),
+      complete('verify', '--k'),
+      complete('fsck', '--log', ''),
+      complete('verify', 'rec'),
+      text(start(['completion', 'bash']).stdout),
+    ]);
+    assert.deepEqual(commands, ['verify', ':4', '']);
+    assert.deepEqual(options, ['--kit', '--key', ':4', '']);
+    assert.deepEqual(values, ['live', 'sandbox', 'both', ':4', '']);
+    // No directive against files: the shell completes them itself.
+    assert.deepEqual(file, [':0', '']);
+    assert.match(script, /actlog complete --/);
+  });
+
   it('ends as it would when its reader has left', async () => {
     const child = start(['fsck', '--help']);
     child.stdout.destroy();

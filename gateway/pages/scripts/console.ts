@@ -29,12 +29,19 @@ interface Action {
 }
 interface Panel {
   readonly id: string;
+  readonly title: string;
   readonly list: string;
   readonly empty: string;
   readonly heading: string;
   readonly receipt?: string;
   readonly facts: readonly { readonly name: string; readonly member: string }[];
   readonly actions?: readonly Action[];
+}
+
+/** The answer of a list. */
+interface List {
+  readonly data: readonly JsonObject[];
+  readonly has_more: boolean;
 }
 
 const form = byId('enter', HTMLFormElement);
@@ -59,37 +66,78 @@ function memberOf(row: JsonObject, path: string): Json | undefined {
   return value;
 }
 
+/** Local times with their zone. */
+const moments = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
+
 function wordsOf(member: string, value: Json): string {
-  if (typeof value === 'number' && member.endsWith('_ms')) return new Date(value).toLocaleString();
+  // Times since 1970; a smaller number is a duration.
+  if (typeof value === 'number' && member.endsWith('_ms')) {
+    return value > 1e11 ? moments.format(value) : `${(value / 1000).toLocaleString()} s`;
+  }
+  if (typeof value === 'number') return value.toLocaleString();
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (typeof value === 'string') return value;
   const words = Array.isArray(value) && value.every((one) => typeof one === 'string');
   return words ? (value as readonly string[]).join(', ') : JSON.stringify(value);
 }
 
-function rowOf(panel: Panel, row: JsonObject): HTMLElement {
+/** A cell of a table whose rows become cards on a narrow screen. */
+const cellOf = (label: string, ...children: readonly (Node | string)[]): HTMLElement =>
+  make('td', { 'data-label': label }, make('div', {}, ...children));
+
+function tableOf(
+  title: string,
+  columns: readonly string[],
+  rows: readonly HTMLElement[],
+): HTMLElement {
+  const heads = columns.map((name) =>
+    name === '' ? make('td', {}) : make('th', { scope: 'col' }, name),
+  );
+  return make(
+    'table',
+    { class: 'stack lined' },
+    make('caption', { class: 'visually-hidden' }, title),
+    make('thead', {}, make('tr', {}, ...heads)),
+    make('tbody', {}, ...rows),
+  );
+}
+
+/** The facts of a panel that some row has. */
+const factsOf = ({ facts }: Panel, rows: readonly JsonObject[]): Panel['facts'] =>
+  facts.filter(({ member }) => rows.some((row) => isSaid(memberOf(row, member))));
+
+const isSaid = (value: Json | undefined): value is Json =>
+  value !== undefined && value !== null && value !== '';
+
+function panelTable(panel: Panel, rows: readonly JsonObject[]): HTMLElement {
+  const facts = factsOf(panel, rows);
+  const acts = panel.actions === undefined ? [] : [''];
+  const columns = ['What', ...facts.map(({ name }) => name), ...acts];
+  return tableOf(
+    panel.title,
+    columns,
+    rows.map((row) => rowOf(panel, facts, row)),
+  );
+}
+
+function rowOf(panel: Panel, facts: Panel['facts'], row: JsonObject): HTMLElement {
   const heading = memberOf(row, panel.heading);
   const id = panel.receipt === undefined ? undefined : memberOf(row, panel.receipt);
   const title = typeof heading === 'string' ? heading : typeof id === 'string' ? id : 'Entry';
   const href = typeof id === 'string' ? `/r/${id}${isSandbox() ? '?log=sandbox' : ''}` : null;
-  const facts = panel.facts.flatMap(({ name, member }) => {
+  const cells = facts.map(({ name, member }) => {
     const value = memberOf(row, member);
-    if (value === undefined || value === null || value === '') return [];
-    return [make('dt', {}, name), make('dd', {}, wordsOf(member, value))];
+    if (!isSaid(value)) return cellOf(name);
+    const words = wordsOf(member, value);
+    return cellOf(name, name === 'Outcome' ? make('span', { class: 'tag' }, words) : words);
   });
-  const item = make(
-    'li',
-    {},
-    make('strong', {}, href === null ? title : make('a', { href }, title)),
-    make('dl', { class: 'facts' }, ...facts),
-  );
   const { actions = [] } = panel;
   if (actions.length > 0) {
     const place = make('p', { class: 'actions' });
     place.append(...actions.map((action) => buttonOf(panel, action, row, title, place)));
-    item.append(place);
+    cells.push(cellOf('', place));
   }
-  return item;
+  return make('tr', {}, cellOf('', href === null ? title : make('a', { href }, title)), ...cells);
 }
 
 function buttonOf(
@@ -168,24 +216,39 @@ async function load(panel: Panel): Promise<void> {
   const found = sections.find((one) => one.panel.id === panel.id);
   const rows = found?.section.querySelector('.rows');
   if (found === undefined || rows === null || rows === undefined) return;
-  const tab = document.querySelector<HTMLElement>(`[data-tab="${CSS.escape(panel.id)}"]`);
-  const shown = (visible: boolean): void => {
-    found.section.hidden = !visible;
-    if (tab !== null) tab.hidden = !visible;
-  };
+  const tab = tabOf(panel.id);
   try {
-    const { data } = await ask<{ data: readonly JsonObject[] }>(panel.list, { key: kept() });
-    const items = data.slice(0, ROWS).map((row) => rowOf(panel, row));
-    const empty = make('li', { class: 'hint' }, panel.empty);
-    rows.replaceChildren(...(items.length === 0 ? [empty] : items));
+    const { data, has_more } = await ask<List>(panel.list, { key: kept() });
+    const empty = make('p', { class: 'hint' }, panel.empty);
+    rows.replaceChildren(data.length === 0 ? empty : panelTable(panel, data.slice(0, ROWS)));
     const count = tab?.querySelector('[data-count]');
-    if (count) count.textContent = data.length === 0 ? '' : `(${String(data.length)})`;
-    shown(true);
+    if (count) {
+      count.textContent = data.length === 0 ? '' : String(data.length) + (has_more ? '+' : '');
+    }
+    if (tab !== null) tab.hidden = false;
   } catch (error) {
     if (!isRefused(error) || error.status !== 403) throw error;
-    shown(false);
+    if (tab !== null) tab.hidden = true;
   }
 }
+
+const tabs = [...document.querySelectorAll<HTMLAnchorElement>('[data-tab]')];
+const tabOf = (id: string): HTMLAnchorElement | null =>
+  tabs.find((tab) => tab.dataset['tab'] === id) ?? null;
+
+/** Shows the panel that the address names, or else the first one that the key may see. */
+function choose(): void {
+  const open = tabs.filter(({ hidden }) => !hidden);
+  const chosen = open.find(({ hash }) => hash === location.hash) ?? open[0];
+  for (const tab of tabs) {
+    const section = document.querySelector<HTMLElement>(tab.hash);
+    if (section !== null) section.hidden = tab !== chosen;
+    if (tab === chosen) tab.setAttribute('aria-current', 'true');
+    else tab.removeAttribute('aria-current');
+  }
+}
+
+addEventListener('hashchange', choose);
 
 /** Loads every panel whose form nobody is writing in. */
 async function loadAll(): Promise<void> {
@@ -195,37 +258,63 @@ async function loadAll(): Promise<void> {
 
 interface Service {
   readonly logs: readonly JsonObject[];
-  readonly witnesses: readonly JsonObject[];
-  readonly components: readonly JsonObject[];
+  readonly witnesses: readonly {
+    readonly log: string;
+    readonly witnesses: readonly JsonObject[];
+  }[];
+  readonly replication: {
+    readonly role?: string;
+    readonly leader?: string | null;
+    readonly applied?: Readonly<Record<string, number>>;
+    readonly lag_ms?: number;
+  };
+  readonly uploads: readonly JsonObject[];
+  readonly components: readonly { readonly name: string; readonly fault: string | null }[];
   readonly failed_deliveries: number;
   readonly event_streams: number;
   readonly uptime_ms: number;
 }
 
+/** Rows with the same members as a table, with the names of the members in words. */
+function listOf(title: string, rows: readonly JsonObject[], none: string): HTMLElement[] {
+  const members = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const words = members.map((member) => member.replace(/_ms$/, '').replaceAll('_', ' '));
+  const items = rows.map((row) =>
+    make(
+      'tr',
+      {},
+      ...members.map((member, i) => {
+        const value = row[member];
+        return cellOf(words[i] ?? '', isSaid(value) ? wordsOf(member, value) : '');
+      }),
+    ),
+  );
+  const shown =
+    rows.length === 0 ? make('p', { class: 'hint' }, none) : tableOf(title, words, items);
+  return [make('h3', {}, title), make('div', { class: 'scroll', tabindex: '0' }, shown)];
+}
+
 /** The operator's view, for a key of the role `service`. */
 async function loadService(): Promise<void> {
   const state = await ask<Service>('/api/v1/service', { key: kept() });
-  const facts = (row: JsonObject): HTMLElement =>
-    make(
-      'dl',
-      { class: 'facts' },
-      ...Object.entries(row).flatMap(([name, value]) =>
-        value === null
-          ? []
-          : [make('dt', {}, name.replaceAll('_', ' ')), make('dd', {}, wordsOf(name, value))],
-      ),
-    );
-  const list = (title: string, rows: readonly JsonObject[], none: string): HTMLElement[] => [
-    make('h3', {}, title),
-    ...(rows.length === 0 ? [make('p', { class: 'hint' }, none)] : rows.map(facts)),
-  ];
-  const { failed_deliveries, event_streams, uptime_ms } = state;
-  const hours = Math.round(uptime_ms / 360_000) / 10;
+  const { failed_deliveries, event_streams, uptime_ms, replication } = state;
+  const { role, leader = null, applied = {}, lag_ms = 0 } = replication;
+  const alone = 'This service runs as one process, without a cluster.';
+  const node = role === undefined ? [] : [{ role, leader, lag_ms, ...applied }];
+  const witnesses = state.witnesses.flatMap((one) =>
+    one.witnesses.map((witness) => ({ log: one.log, ...witness })),
+  );
+  const parts = state.components.map(({ name, fault }) => ({
+    part: name,
+    state: fault ?? 'works',
+  }));
   byId('service-state', HTMLDivElement).replaceChildren(
-    ...list('Logs and checkpoints', state.logs, 'No log is served.'),
-    ...list('Witnesses', state.witnesses, 'This service has no witnesses.'),
-    ...list('Queues', [{ failed_deliveries, event_streams, uptime_hours: hours }], ''),
-    ...list('Parts', state.components, 'No part is known.'),
+    ...listOf('Logs and checkpoints', state.logs, 'No log is served.'),
+    ...listOf('Witnesses', witnesses, 'This service has no witnesses.'),
+    ...listOf('Replication', node, alone),
+    ...(state.uploads.length === 0 ? [] : listOf('Object store', state.uploads, '')),
+    ...listOf('Queues', [{ failed_deliveries, event_streams, running_for_ms: uptime_ms }], ''),
+    ...listOf('Parts', parts, 'No part is known.'),
   );
 }
 
@@ -279,7 +368,7 @@ function onEvent(part: string): void {
   if (kind !== 'entry') return;
   const { entry_id, sentence, issued_at_ms } = JSON.parse(data) as Record<string, string | number>;
   const href = `/r/${String(entry_id)}${isSandbox() ? '?log=sandbox' : ''}`;
-  const time = new Date(Number(issued_at_ms)).toLocaleTimeString();
+  const time = new Date(Number(issued_at_ms)).toLocaleTimeString(undefined, { timeStyle: 'long' });
   live.prepend(make('li', {}, make('a', { href }, time), make('span', {}, String(sentence))));
   while (live.childElementCount > LIVE) live.lastElementChild?.remove();
   clearTimeout(settle);
@@ -293,11 +382,12 @@ async function open(key: string): Promise<void> {
   form.reset();
   await loadAll();
   const operates = role === 'service';
-  for (const part of document.querySelectorAll<HTMLElement>('#service, [data-tab="service"]')) {
-    part.hidden = !operates;
-  }
+  const tab = tabOf('service');
+  if (tab !== null) tab.hidden = !operates;
   if (operates) await loadService();
+  choose();
   byId('sandbox', HTMLParagraphElement).hidden = !isSandbox();
+  form.hidden = true;
   leave.hidden = false;
   board.hidden = false;
   say(`Tenant ${tenant_id}, role ${role}, ${isSandbox() ? 'sandbox' : 'live log'}.`);
@@ -309,6 +399,7 @@ async function open(key: string): Promise<void> {
 function forget(words: string, style: 'hint' | 'bad-word' = 'hint'): void {
   sessionStorage.removeItem(STORED);
   stream?.abort();
+  form.hidden = false;
   leave.hidden = true;
   board.hidden = true;
   live.replaceChildren();

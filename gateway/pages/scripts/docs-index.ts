@@ -18,6 +18,8 @@ function find(): void {
       if (shown) count += 1;
     }
     group.hidden = !some;
+    const folded = group.querySelector('details');
+    if (folded !== null) folded.open = asked.length > 0;
   }
   texts('#found', asked.length === 0 ? '' : `${String(count)} operations`);
 }

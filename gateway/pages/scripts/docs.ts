@@ -1,6 +1,6 @@
 // /docs/{operation}: sends the request that the form describes to this service, with a sandbox key only.
 
-import { byId, make } from '../../../plugins/contract/page.ts';
+import { addCopying, byId, make } from '../../../plugins/contract/page.ts';
 
 const KEY_AT = 'actlog:sandbox-key';
 const SANDBOX = 'svc_sandbox_';
@@ -10,6 +10,15 @@ const key = byId('key', HTMLInputElement);
 const answer = byId('answer', HTMLElement);
 
 key.value = sessionStorage.getItem(KEY_AT) ?? '';
+addCopying();
+
+/** Opens the table that the address names: a link in another table leads there. */
+function openNamed(): void {
+  const named = document.getElementById(location.hash.slice(1));
+  if (named instanceof HTMLDetailsElement) named.open = true;
+}
+addEventListener('hashchange', openNamed);
+openNamed();
 
 form.addEventListener('submit', (event) => {
   event.preventDefault();

@@ -30,7 +30,9 @@ async function renew(): Promise<Response> {
   if (!answer.ok) return answer;
   const cache = await caches.open(CACHE);
   const html = await answer.clone().text();
-  const named = [...html.matchAll(/(?:href|src)="(\/static\/[^"]+)"/g)].map(([, url = '']) => url);
+  // A page may name a file twice, and addAll takes no request twice.
+  const urls = [...html.matchAll(/(?:href|src)="(\/static\/[^"]+)"/g)].map(([, url = '']) => url);
+  const named = [...new Set(urls)];
   const kept = (await cache.keys()).map(({ url }) => new URL(url));
   await cache.addAll(named.filter((url) => !kept.some((one) => one.pathname + one.search === url)));
   await cache.put(PAGE, answer.clone());

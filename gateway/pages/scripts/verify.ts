@@ -12,6 +12,7 @@ import {
   recogniseDocuments,
   SIGN1,
   textOf,
+  timeWords,
   titleOfDocument,
   trustFromKit,
   Unanswerable,
@@ -207,7 +208,10 @@ const split = (): HTMLElement =>
 function showTrust(): void {
   const { pinned, conflict, offline } = found;
   const whose = pinned?.source === 'file' ? 'a kit of yours' : "the service's own kit";
-  texts('[data-kit]', pinned === null ? 'none' : `${whose}, pinned ${pinned.since}`);
+  texts(
+    '[data-kit]',
+    pinned === null ? 'none' : `${whose}, pinned ${timeWords(Date.parse(pinned.since))}`,
+  );
   texts('[data-origins]', pinned === null ? '' : originsOf(pinned.kit).join(', '));
   texts(
     '[data-kit-state]',

@@ -1,7 +1,15 @@
 // /ask: fills in the reader's time zone, and checks the document of an answer in the browser, with the keys of the
 // offline kit. The page works without this script.
 
-import { ask, askText, busy, byId, texts, trustIn, verifyAbsence } from '../../contract/page.ts';
+import {
+  addCopying,
+  ask,
+  askText,
+  busy,
+  byId,
+  trustIn,
+  verifyAbsence,
+} from '../../contract/page.ts';
 import type { Json, JsonObject } from '../../contract/page.ts';
 
 const answer = document.getElementById('answer');
@@ -84,10 +92,5 @@ if (answer?.dataset['document'] !== undefined) {
     });
   });
   byId('print', HTMLButtonElement).addEventListener('click', () => print());
-  byId('copy', HTMLButtonElement).addEventListener('click', () => {
-    void navigator.clipboard.writeText(location.href).then(
-      () => texts('#copy', 'Copied'),
-      () => texts('#copy', 'Copy the address bar'),
-    );
-  });
+  addCopying();
 }

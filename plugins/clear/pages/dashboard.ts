@@ -236,6 +236,8 @@ if (kept() !== '') void busy([], () => tried(kept()));
 // Charts by uPlot in the colours of the page. Each shows the numbers of the table next to it.
 
 const HEIGHT = 220;
+/** Room for a label such as `2026-11`, in pixels. */
+const LABEL = 64;
 
 const colour = (name: string): string =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -245,7 +247,11 @@ function axes(labels: readonly string[]): uPlot.Axis[] {
   return [
     {
       ...line,
-      splits: labels.map((_, i) => i),
+      // Counted from the newest; those for which there is no room are left out.
+      splits: ({ width }) => {
+        const every = Math.max(1, Math.ceil((labels.length * LABEL) / width));
+        return labels.flatMap((_, i) => ((labels.length - 1 - i) % every === 0 ? [i] : []));
+      },
       values: (_plot, splits) => splits.map((at) => labels[at] ?? ''),
     },
     { ...line, size: 60 },
@@ -255,7 +261,7 @@ function axes(labels: readonly string[]): uPlot.Axis[] {
 function draw(
   place: HTMLElement,
   labels: readonly string[],
-  series: readonly { values: readonly number[]; bars: boolean; scale: string; fill?: string }[],
+  series: readonly { values: readonly number[]; bars: boolean; scale: string }[],
 ): void {
   place.replaceChildren();
   const bars = uPlot.paths.bars?.({ size: [0.6, 60] });
@@ -269,12 +275,12 @@ function draw(
       axes: axes(labels),
       series: [
         {},
-        ...series.map(({ bars: barred, scale, fill = '--line' }) => ({
+        ...series.map(({ bars: barred, scale }) => ({
           scale,
           width: barred ? 0 : 2,
           stroke: colour('--accent'),
           points: { show: !barred },
-          ...(barred ? { fill: colour(fill) } : {}),
+          ...(barred ? { fill: colour('--line') } : {}),
           ...(barred && bars !== undefined ? { paths: bars } : {}),
         })),
       ],
@@ -295,7 +301,7 @@ function historyChart(
 ): void {
   draw(
     place,
-    months.map(({ month }) => month.slice(5)),
+    months.map(({ month }) => month),
     [
       { values: months.map(({ acts }) => acts), bars: true, scale: 'acts' },
       { values: months.map(({ usd }) => usd), bars: false, scale: 'y' },
@@ -303,14 +309,17 @@ function historyChart(
   );
 }
 
-/** A chart with one bar for each name. */
+/** A chart with one bar for each name, which is beside the bar. The table has the numbers. */
 function barChart(
   place: HTMLElement,
   bars: readonly (readonly [name: string, value: number])[],
 ): void {
-  draw(
-    place,
-    bars.map(([name]) => name.replaceAll('_', ' ')),
-    [{ values: bars.map(([, value]) => value), bars: true, scale: 'y', fill: '--accent' }],
+  const most = Math.max(...bars.map(([, value]) => value), Number.MIN_VALUE);
+  place.replaceChildren(
+    ...bars.map(([name, value]) => {
+      const bar = make('div', { class: 'bar-of' });
+      bar.style.width = `${String((value / most) * 100)}%`;
+      return make('div', { class: 'lane' }, make('span', {}, name.replaceAll('_', ' ')), bar);
+    }),
   );
 }

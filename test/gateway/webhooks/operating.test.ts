@@ -9,6 +9,7 @@ import { pathToFileURL } from 'node:url';
 import fc from 'fast-check';
 import { adminCall } from '../../support/admin-call.ts';
 import { DELAYS_MS, retryAfterMs, waitAfter } from '../../../gateway/webhooks/delivery.ts';
+import { deadRows } from '../../../gateway/webhooks/job.ts';
 import { KeyFiles } from '../../../gateway/host/key-files.ts';
 import { SecretBox } from '../../../gateway/webhooks/secret-box.ts';
 import { startReceiver } from '../egress/receiver.ts';
@@ -101,6 +102,53 @@ describe('actlog webhooks', () => {
     assert.deepEqual(await dead.list(10), []);
     await running.close();
     await receiver.close();
+  });
+});
+
+describe('the failed messages of a tenant', () => {
+  it('are listed page by page, and are its own alone', async () => {
+    const running = await runSending();
+    const { gateway, live: key } = running;
+    const { key: other } = await gateway.tenants.issue({
+      ...{ tenant: 'acme', kind: 'live', role: 'service' },
+    });
+    const subscription = { url: 'https://receiver.example/', types: ['trigger.armed'] };
+    const subscribed = await running.post('/signal/trigger/subscriptions', subscription, { key });
+    const { id } = subscribed.json as { readonly id: string };
+    const log = gateway.logs.live;
+    const dead = { host: '0'.repeat(16), type: 'trigger.armed', attempts: 10, reason: 'failed' };
+    for (const asked of [key, other, key, key]) {
+      const { json } = await running.post('/api/v1/classify', ERROR, { key: asked });
+      const { index, tenant_ref } = json as { readonly index: number; readonly tenant_ref: string };
+      for (const target of asked === key ? [id, 'url'] : ['url']) {
+        const rows = deadRows({ ...dead, index, target, died_at_ms: 1 }, tenant_ref);
+        await log.putAttached(rows);
+      }
+    }
+    const pages = async (asked: string, limit: number): Promise<string[]> => {
+      const told: string[] = [];
+      let path: string | null = `/signal/trigger/deliveries?limit=${String(limit)}`;
+      while (path !== null) {
+        const { json } = await running.get(path, { key: asked });
+        assert.ok(json.data.length <= limit);
+        for (const { id: message, to } of json.data) told.push(`${message} ${to}`);
+        path = json.has_more
+          ? `/signal/trigger/deliveries?limit=${String(limit)}&cursor=${json.next_cursor}`
+          : null;
+      }
+      return told;
+    };
+    const all = await pages(key, 50);
+    assert.equal(all.length, 6);
+    assert.deepEqual(
+      all.map((one) => one.split(' ')[1]),
+      [id, 'webhook_url', id, 'webhook_url', id, 'webhook_url'],
+    );
+    for (const limit of [1, 2, 4]) assert.deepEqual(await pages(key, limit), all);
+    assert.equal((await pages(other, 1)).length, 1);
+    assert.equal(await gateway.webhooks.dead.sweep(), 7);
+    assert.deepEqual([await pages(key, 2), await pages(other, 2)], [[], []]);
+    await running.close();
   });
 });
 

@@ -1,6 +1,7 @@
 // The way from an entry's leaf up to the root as a picture: each level with the sibling that the proof brings and the
 // node that both make. Each hash can be opened. RFC 9162 §2.1.3.
 
+import { fromHex, toBase64 } from '../../../../log/verify.ts';
 import type { Way } from '../../../../log/verify.ts';
 import { make } from '../../../../plugins/contract/page.ts';
 import { draw } from './svg.ts';
@@ -10,6 +11,7 @@ const LEVEL = 58;
 const BOX = { width: 132, height: 30 };
 
 interface Node_ {
+  /** Hex; of the root base64, as checkpoints have it. */
   readonly hash: string;
   readonly what: string;
   readonly how: string;
@@ -21,6 +23,7 @@ interface Node_ {
 /** The picture, and below it a place for the hash that the reader opens. */
 export function wayPicture({ index, size, leaf, steps }: Way): HTMLElement {
   const opened = make('output', { class: 'opened' }, 'Choose a hash to see all of it.');
+  const count = steps.length;
   const height = steps.length * LEVEL + BOX.height + 16;
   const title = `Entry ${String(index)} and its way of ${String(steps.length)} levels to the root of ${String(size)} entries`;
   const svg = draw('svg', {
@@ -32,16 +35,17 @@ export function wayPicture({ index, size, leaf, steps }: Way): HTMLElement {
   const yOf = (level: number): number => height - 8 - BOX.height - level * LEVEL;
   // The leaf is drawn on its own side of the pair, and its sibling on the other side.
   const xOf = (left: boolean): number => (left ? 4 : WIDTH - 4 - BOX.width);
+  const textAt = (level: number, hash: string): string =>
+    level === count ? toBase64(fromHex(hash)) : hash;
   const nodes: Node_[] = [];
   const lines: SVGElement[] = [];
-  const count = steps.length;
   for (let level = 0; level <= count; level++) {
     const step = steps[level];
     const hash = level === 0 ? leaf : (steps[level - 1]?.node ?? leaf);
     const y = yOf(level);
     const x = step === undefined ? (WIDTH - BOX.width) / 2 : xOf(!step.left);
     const role = level === count ? 'root' : level === 0 ? 'leaf' : 'node';
-    nodes.push({ hash, role, x, y, ...wordsOf(role, level, index, size) });
+    nodes.push({ hash: textAt(level, hash), role, x, y, ...wordsOf(role, level, index, size) });
     if (step === undefined) continue;
     const siblingX = xOf(step.left);
     nodes.push({
@@ -85,7 +89,7 @@ function wordsOf(
         how:
           level === 0
             ? 'The only leaf is the root.'
-            : `${pair} It is the root that the log signed.`,
+            : `${pair} It is the root that the log signed, in base64 as in the checkpoint.`,
       }
     : { what: `Node at level ${String(level)}`, how: pair };
 }
