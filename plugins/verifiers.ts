@@ -42,6 +42,20 @@ export const logVerifiers: readonly Verifier[] = [
   checkpointVerifier,
   tlogProofVerifier,
   coseVerifier,
+  violationVerifier,
+];
+
+/** The verifiers in the first script of the page /verify. The page loads the others for a document that needs them. */
+export const firstVerifiers: readonly Verifier[] = [
+  mandateVerifier,
+  clearingVerifier,
+  invoiceVerifier,
+  sealedVerifier,
+  absenceVerifier,
+  receiptVerifier,
+  inclusionVerifier,
+  checkpointVerifier,
+  tlogProofVerifier,
 ];
 
 /**
@@ -54,11 +68,8 @@ export function verifiersWith(more: readonly Verifier[]): readonly Verifier[] {
   return [...builtIn, ...added, ...logVerifiers];
 }
 
-/** All verifiers of the package but that of findings, which the page /verify has no room for. */
-export const verifiers = verifiersWith([]);
-
-/** All verifiers of the package, with that of findings of monitors and witnesses (log/FORMAT.md §7.1). */
-export const verifiersAndFindings = /* @__PURE__ */ verifiersWith([violationVerifier]);
+/** All verifiers of the package. */
+export const verifiers = /* @__PURE__ */ verifiersWith([]);
 
 /**
  * Reads bytes as the documents in them: one, or those of a witness about several surfaces.

@@ -95,7 +95,10 @@ async function bundleScripts(folder: string, to: string): Promise<void> {
   if (!existsSync(join(root, folder))) return;
   for (const name of readdirSync(join(root, folder))) {
     if (!name.endsWith('.ts')) continue;
-    await bundle(join(to, name.replace(/\.ts$/, '-page.js')), `import './${folder}/${name}';`);
+    await bundle(
+      join(to, name.replace(/\.ts$/, '-page.js')),
+      `export * from './${folder}/${name}';`,
+    );
   }
 }
 await bundleScripts('gateway/pages/scripts', 'static');

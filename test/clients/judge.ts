@@ -11,7 +11,6 @@ import {
   recogniseDocuments,
   trustFromKit,
   Unanswerable,
-  verifiersAndFindings,
 } from '../../plugins/verifiers.ts';
 import type { Question, Trust } from '../../plugins/verifiers.ts';
 import type { Case, Kit } from './corpus.ts';
@@ -51,10 +50,10 @@ export class Judge {
 
   async answer({ file, ask }: Case): Promise<Answer> {
     try {
-      const [shown] = recogniseDocuments(file, verifiersAndFindings);
+      const [shown] = recogniseDocuments(file);
       if (shown === undefined || OF_PLUGINS.includes(shown.kind))
         return { exit: 2, error: 'plugin' };
-      const origin = logOfDocument(shown, originsOf(this.#kit), verifiersAndFindings);
+      const origin = logOfDocument(shown, originsOf(this.#kit));
       const trust = this.#trusts.get(origin) ?? {
         ...trustFromKit(this.#kit, origin, { suite }),
         ...this.#required,
@@ -70,7 +69,7 @@ export class Judge {
         ...(proof === undefined ? {} : { tlogProof: proof }),
         ...(receipt === undefined ? {} : { receipt }),
       };
-      const finding = await checkDocument(shown, trust, options, verifiersAndFindings);
+      const finding = await checkDocument(shown, trust, options);
       const { valid, untold, checks, summary } = finding;
       return {
         exit: valid ? 0 : untold === true ? 2 : 1,

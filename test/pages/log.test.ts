@@ -104,6 +104,14 @@ pagesSuite('/log and /r', (sight) => {
     // The chips come from the index, which follows the log with a delay; a filter finds new entries at once.
     await search('safe');
     const found = await rows.count();
+    await page.goto('/log?log=sandbox');
+    await tabTo(page, '#q');
+    await page.keyboard.type('entity:nobody');
+    const answered = page.waitForEvent('load');
+    await page.keyboard.press('Enter');
+    await answered;
+    assert.match(page.url(), /entity=nobody/);
+    assert.equal(await rows.count(), 0);
     await page.goto(`/log?log=sandbox&outcome=SAFE&from=2000-01-01T00:00&to=2100-01-01T00:00`);
     assert.equal(await rows.count(), found);
     await page.goto(`/log?log=sandbox&outcome=SAFE&to=2000-01-01T00:00`);

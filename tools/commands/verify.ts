@@ -99,15 +99,14 @@ async function verify(what: string, options: VerifyOptions): Promise<number> {
 
 /** The verifiers of the package, and those of the plugins that the environment variable PLUGINS names. */
 async function allVerifiers(): Promise<readonly Verifier[]> {
-  const { verifiersAndFindings, verifiersWith, violationVerifier } =
-    await import('../../plugins/verifiers.ts');
+  const { verifiers, verifiersWith } = await import('../../plugins/verifiers.ts');
   const { PLUGINS: named = '' } = process.env;
-  if (named.trim() === '') return verifiersAndFindings;
+  if (named.trim() === '') return verifiers;
   const { servedPlugins } = await import('../../gateway/host/external-plugins.ts');
   const { orderPlugins } = await import('../../gateway/host/host.ts');
   const names = named.split(',').map((name) => name.trim());
   const plugins = orderPlugins(await servedPlugins(names.filter((name) => name !== '')));
-  return verifiersWith([...plugins.flatMap(({ verifiers: own = [] }) => own), violationVerifier]);
+  return verifiersWith(plugins.flatMap(({ verifiers: own = [] }) => own));
 }
 
 async function verifyKit(

@@ -31,7 +31,9 @@ async function renew(): Promise<Response> {
   const cache = await caches.open(CACHE);
   const html = await answer.clone().text();
   // A page may name a file twice, and addAll takes no request twice.
-  const urls = [...html.matchAll(/(?:href|src)="(\/static\/[^"]+)"/g)].map(([, url = '']) => url);
+  const urls = [...html.matchAll(/(?:href|src|data-more)="(\/static\/[^"]+)"/g)].map(
+    ([, url = '']) => url,
+  );
   const named = [...new Set(urls)];
   const kept = (await cache.keys()).map(({ url }) => new URL(url));
   await cache.addAll(named.filter((url) => !kept.some((one) => one.pathname + one.search === url)));

@@ -1,23 +1,24 @@
 // /verify: reads what the user shows, checks it here, and shows what came of it. gateway/API.md §1.1, §2.5.
 
 import {
-  checkDocument,
+  check,
+  firstVerifiers,
   isJsonObject,
   isLogError,
   isUnanswerable,
-  logOfDocument,
+  logOf,
   objectOf,
   originsOf,
   parsedOf,
-  recogniseDocuments,
+  recognise,
   SIGN1,
   textOf,
   timeWords,
-  titleOfDocument,
   trustFromKit,
   Unanswerable,
+  verifierOf,
 } from '../../../plugins/verifiers.ts';
-import type { Question, Shown } from '../../../plugins/verifiers.ts';
+import type { Question, Shown, Verifier } from '../../../plugins/verifiers.ts';
 import { byId, make, texts } from '../../../plugins/contract/page.ts';
 import { lineOf, resultOf, severalOf, undecided } from './verify/result.ts';
 import type { Shape } from './verify/result.ts';
@@ -48,6 +49,33 @@ interface Read {
   readonly shown: Shown | Error;
 }
 
+/** The verifiers that this page has loaded. */
+let verifiers = firstVerifiers;
+
+/** Whether the loaded verifiers check everything in these bytes. */
+function isKnown(bytes: Uint8Array): boolean {
+  try {
+    const shown = recognise(verifiers, bytes);
+    return shown.every(({ kind }) => kind === 'kit' || verifiers.some((one) => one.kind === kind));
+  } catch (error) {
+    return !isUnanswerable(error);
+  }
+}
+
+/** Loads the other verifiers (verify-more.ts). */
+async function loadMore(): Promise<void> {
+  try {
+    const more = (await import(form.dataset['more'] ?? '')) as {
+      readonly verifiers: readonly Verifier[];
+    };
+    ({ verifiers } = more);
+  } catch {
+    throw new Unanswerable(
+      'this is no receipt, absence document, invoice or checkpoint, and the part of this page that checks others did not load: try again with a connection',
+    );
+  }
+}
+
 /** Shows the parts and says that this run is over. */
 function show(...parts: readonly HTMLElement[]): void {
   result.replaceChildren(...parts);
@@ -67,7 +95,7 @@ function forget(): void {
 async function verify(): Promise<void> {
   const current = ++edition;
   const pieces = files ?? [{ name: '', bytes: new TextEncoder().encode(thing.value) }];
-  const read = pieces.flatMap(({ name, bytes }) => readPiece(name, bytes));
+  const read = (await Promise.all(pieces.map(readPiece))).flat();
   // A kit first: what is shown with it is checked with it.
   const kits = read.filter(isKit);
   const things = read.filter((one) => !isKit(one));
@@ -84,9 +112,10 @@ async function verify(): Promise<void> {
 const isKit = ({ shown }: Read): boolean => !(shown instanceof Error) && shown.kind === 'kit';
 
 /** What a file or the text area holds; a witness about several surfaces is as many things. */
-function readPiece(name: string, bytes: Uint8Array): Read[] {
+async function readPiece({ name, bytes }: Piece): Promise<Read[]> {
   try {
-    const all = recogniseDocuments(bytes);
+    if (verifiers === firstVerifiers && !isKnown(bytes)) await loadMore();
+    const all = recognise(verifiers, bytes);
     const documents = all.length === 1 ? all : aboutAsked(all);
     return documents.map((shown, i) => ({
       name: all.length === 1 ? name : `${name} ${String(i + 1)}`.trim(),
@@ -126,9 +155,9 @@ async function resultFor(shown: Shown | Error): Promise<Omit<Shape, 'name'>> {
       );
     }
     const { kit } = pinned;
-    const trust = trustFromKit(kit, logOfDocument(shown, originsOf(kit)));
-    const title = titleOfDocument(shown);
-    const finding = await checkDocument(shown, trust, {
+    const trust = trustFromKit(kit, logOf(verifiers, shown, originsOf(kit)));
+    const { title } = verifierOf(verifiers, shown);
+    const finding = await check(verifiers, shown, trust, {
       kit,
       receipt: byId('beside', HTMLTextAreaElement).value,
       ...questionOf(shown, title),

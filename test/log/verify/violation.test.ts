@@ -12,7 +12,6 @@ import {
   portable,
   recogniseDocuments,
   trustFromKit,
-  verifiersAndFindings,
 } from '../../../plugins/verifiers.ts';
 import type { Finding, Suite } from '../../../plugins/verifiers.ts';
 
@@ -30,11 +29,11 @@ const trust = trustFromKit(vectors.kit, 'log.example/log/live/1', { suite: nativ
 
 /** What the verifier says of a document as a file; null if it is neither valid nor invalid. */
 async function verify(doc: JsonObject, suite: Suite = native): Promise<Finding | null> {
-  const [shown] = recogniseDocuments(Buffer.from(JSON.stringify(doc)), verifiersAndFindings);
+  const [shown] = recogniseDocuments(Buffer.from(JSON.stringify(doc)));
   assert.ok(shown !== undefined);
   assert.equal(shown.kind, 'violation');
   try {
-    const finding = await checkDocument(shown, trust, { suite }, verifiersAndFindings);
+    const finding = await checkDocument(shown, trust, { suite });
     return finding.untold === true ? null : finding;
   } catch (error) {
     if (isUnanswerable(error)) return null;

@@ -8,7 +8,7 @@ import { orderPlugins } from '../../../gateway/host/host.ts';
 import { definePlugin } from '../../../plugins/contract/index.ts';
 import type { AnyPlugin, Verifier } from '../../../plugins/contract/index.ts';
 import { PLUGINS } from '../../../plugins/index.ts';
-import { pluginVerifiers, verifiersAndFindings } from '../../../plugins/verifiers.ts';
+import { pluginVerifiers, verifiers } from '../../../plugins/verifiers.ts';
 import { run } from '../../gateway/running.ts';
 import { actlog } from '../../support/actlog.ts';
 
@@ -52,7 +52,7 @@ describe('the verifiers of plugins', () => {
       });
     const all = (one: AnyPlugin) => () => orderPlugins([...PLUGINS, one]);
     assert.doesNotThrow(all(plugin('note')));
-    for (const { kind } of verifiersAndFindings) {
+    for (const { kind } of verifiers) {
       assert.throws(
         all(plugin(kind)),
         /^PluginError: plugin notes: has the verifier \w+ a second time$/,
