@@ -165,7 +165,9 @@ export const laneJob = ([, value]: readonly [string, Uint8Array]): Job => decode
 
 /** Reads a row of a dead letter, of either kind. */
 export function deadJob([key, value]: readonly [string, Uint8Array]): DeadJob {
-  const parts = key.split('/');
-  const index = Number(parts[key.startsWith(DEAD) ? 2 : 3]);
-  return { ...(decode(value) as Omit<DeadJob, 'index'>), index };
+  const [, , first = '', second = ''] = key.split('/');
+  const job = decode(value) as Omit<DeadJob, 'index'>;
+  return key.startsWith(DEAD)
+    ? { ...job, index: Number(first), target: second }
+    : { ...job, index: Number(second) };
 }

@@ -112,9 +112,11 @@ describe('the failed messages of a tenant', () => {
     const { key: other } = await gateway.tenants.issue({
       ...{ tenant: 'acme', kind: 'live', role: 'service' },
     });
-    const subscription = { url: 'https://receiver.example/', types: ['trigger.armed'] };
-    const subscribed = await running.post('/signal/trigger/subscriptions', subscription, { key });
-    const { id } = subscribed.json as { readonly id: string };
+    const receiver = await startReceiver();
+    const subscription = { url: receiver.url(), types: ['trigger.armed'] };
+    await running.post('/signal/trigger/subscriptions', subscription, { key });
+    const tenant = { tenant: 'first', kind: 'live' } as const;
+    const [{ id } = { id: '' }] = gateway.webhooks.subscriptions.of(tenant);
     const log = gateway.logs.live;
     const dead = { host: '0'.repeat(16), type: 'trigger.armed', attempts: 10, reason: 'failed' };
     for (const asked of [key, other, key, key]) {
@@ -149,6 +151,7 @@ describe('the failed messages of a tenant', () => {
     assert.equal(await gateway.webhooks.dead.sweep(), 7);
     assert.deepEqual([await pages(key, 2), await pages(other, 2)], [[], []]);
     await running.close();
+    await receiver.close();
   });
 });
 
