@@ -85,7 +85,7 @@ export function typeOf(schema: Json, schemas: JsonObject): TypeWords {
 
 function limitsOf(schema: JsonObject): string[] {
   const range = (least: string, most: string, unit: string): string[] => {
-    const [low, high] = [schema[least], schema[most]];
+    const [low, high] = [least, most].map((name) => schema[name] as number | undefined);
     if (low === undefined && high === undefined) return [];
     if (low === high) return [`exactly ${String(low)}${unit}`];
     if (high === undefined) return [`at least ${String(low)}${unit}`];

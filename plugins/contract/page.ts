@@ -48,7 +48,8 @@ export function addCopying(): void {
   }
   for (const button of document.querySelectorAll<HTMLElement>('[data-copy]')) {
     button.hidden = false;
-    copies(button, () => button.dataset['copy'] || location.href);
+    const { copy = '' } = button.dataset;
+    copies(button, () => (copy === '' ? location.href : copy));
   }
 }
 
