@@ -14,6 +14,12 @@ const VECTORS = JSON.parse(
   readFileSync(new URL('../vectors/absence.json', import.meta.url), 'utf8'),
 ) as Vectors;
 
+const VIOLATIONS = JSON.parse(
+  readFileSync(new URL('../vectors/violation.json', import.meta.url), 'utf8'),
+) as { readonly kit: object } & Readonly<
+  Record<'documents' | 'refused', readonly { readonly doc: object }[]>
+>;
+
 interface Vector {
   readonly name: string;
   readonly doc?: { readonly question: Question };
@@ -208,6 +214,19 @@ pagesSuite('/verify', (sight) => {
     assert.match(await said(), /Your question is not answered/);
     assert.equal(await show(page, JSON.stringify(witness)), 'UNDECLARED');
     assert.match(await said(), /in log \S+\/log\/live\/1/);
+    calm(page);
+    await page.context().close();
+  });
+
+  it('checks findings of monitors, with a part that it loads for them', async () => {
+    const { kit, documents, refused } = VIOLATIONS;
+    const page = await openReady(sight());
+    await show(page, JSON.stringify(kit), 'kit.json');
+    const loaded = page.waitForResponse(/verify-more-page/);
+    assert.equal(await show(page, JSON.stringify(documents[0]?.doc)), 'VALID');
+    await loaded;
+    assert.match((await page.textContent('#result')) ?? '', /operator of the log/);
+    assert.equal(await show(page, JSON.stringify(refused[0]?.doc)), 'INVALID');
     calm(page);
     await page.context().close();
   });
