@@ -42,6 +42,9 @@ pagesSuite('/log and /r', (sight) => {
     assert.match(own.headers.get('vary') ?? '', /Accept/);
     assert.doesNotMatch(own.text, /<img src=x/);
     assert.match(own.text, /onerror=alert\(1\)/);
+    // People keep the page: its style is in it, and the policy allows that style.
+    assert.match(own.text, /<style>[^<]{1000,}<\/style>/);
+    assert.match(own.headers.get('content-security-policy') ?? '', /style-src 'self' 'sha256-/);
     await validHtml(own.text);
     const context = {
       permissions: ['clipboard-write', 'clipboard-read'],

@@ -251,6 +251,8 @@ describe('the invoice of a month', function () {
     assert.equal(page.status, 200);
     assert.match(page.headers.get('content-type') ?? '', /^text\/html/);
     assert.ok(page.text.includes(invoice.net_usd as string));
+    // A saved copy keeps its style.
+    assert.match(page.text, /<style>[^<]{1000,}<\/style>/);
     assert.equal((await asked(`${month}?format=pdf`)).status, 400);
   });
 
