@@ -1,6 +1,6 @@
-// Libraries and a witness of others, unchanged, with a running service: torchwood, Tessera's client and fsck, go-cose,
+// Libraries and witnesses of others, unchanged, with a running service: torchwood, Tessera's client and fsck, go-cose,
 // go-jose and standardwebhooks in Go (test/clients/interop-go), and litewitness, whose cosignature the policy demands. The
-// module proxy of Go brings them.
+// module proxy of Go brings them. omniwitness takes another minute to build: `npm run test:interop` runs it too.
 
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawn } from 'node:child_process';
@@ -14,6 +14,8 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { native, openCheckpoint, parsePolicy } from '../../log/index.ts';
+import { mlDsaPublicKey } from '../../log/crypto/ml-dsa.ts';
+import { COSIGNER_KEY, formatVkey, ML_DSA_KEY } from '../../log/note/note.ts';
 import { countQuorum } from '../../log/note/policy.ts';
 import { cosignerKey } from '../gateway/witnesses/answering.ts';
 import { startReceiver } from '../gateway/egress/receiver.ts';
@@ -28,6 +30,9 @@ const MODULE = fileURLToPath(new URL('interop-go', import.meta.url));
 const LITEWITNESS = 'filippo.io/torchwood/cmd/litewitness';
 const NAME = 'witness.example/litewitness';
 const SEED = 77;
+const OMNIWITNESS =
+  'github.com/transparency-dev/witness/cmd/omniwitness@v0.0.0-20260720115447-2e1c6971d19e';
+const WHOLE = process.env['ACTLOG_INTEROP'] === 'all';
 
 /** Why the programs of others cannot be built here; null when they were, into this folder. */
 function built(folder: string): string | null {
@@ -47,7 +52,7 @@ function built(folder: string): string | null {
   }
 }
 
-describe('libraries and a witness of others, in Go', function () {
+describe('libraries and witnesses of others, in Go', function () {
   this.timeout(600_000);
 
   const folder = mkdtempSync(join(tmpdir(), 'actlog-interop-'));
@@ -56,8 +61,11 @@ describe('libraries and a witness of others, in Go', function () {
   let receiver: Receiver | undefined;
 
   /** Starts one of the programs; it is killed at the end. */
-  function start(program: string, args: readonly string[]): ChildProcess {
-    const child = spawn(join(folder, program), args, { stdio: ['ignore', 'pipe', 'ignore'] });
+  function start(program: string, args: readonly string[], env: object = {}): ChildProcess {
+    const child = spawn(join(folder, program), args, {
+      stdio: ['ignore', 'pipe', 'ignore'],
+      env: { ...process.env, ...env },
+    });
     children.push(child);
     return child;
   }
@@ -189,6 +197,67 @@ describe('libraries and a witness of others, in Go', function () {
       [],
     );
     assert.equal(said.length, 9);
+  });
+
+  it(`cosign with both keys of omniwitness${WHOLE ? '' : ' (skipped: npm run test:interop asks for it)'}`, async function () {
+    if (!WHOLE) this.skip();
+    const install = { ...process.env, GOTOOLCHAIN: 'local', GOBIN: folder };
+    await promisify(execFile)('go', ['install', OMNIWITNESS], { env: install });
+    const first = await runSending();
+    const { live: key, data } = first;
+    const { origin, vkey } = first.gateway.logs.live;
+    await first.close(true);
+
+    const name = 'witness.example/omniwitness';
+    const seed = Buffer.alloc(32, SEED);
+    const skey = (type: number): string =>
+      `PRIVATE+KEY+${name}+00000000+${Buffer.concat([Buffer.of(type), seed]).toString('base64')}`;
+    const paths = [COSIGNER_KEY, ML_DSA_KEY].map((type) => join(folder, `key-${String(type)}`));
+    await writeFile(paths[0]!, skey(COSIGNER_KEY));
+    await writeFile(paths[1]!, skey(ML_DSA_KEY));
+    const logs = join(folder, 'logs.yaml');
+    const known = `{Origin: "${origin}", URL: "http://127.0.0.1/", PublicKey: "${vkey}", Feeder: none}`;
+    await writeFile(logs, `Logs:\n  - ${known}\n`);
+    const listen = `127.0.0.1:${String(await freePort())}`;
+    const keys = paths.flatMap((path) => ['-private_key_path', path]);
+    const metrics = `127.0.0.1:${String(await freePort())}`;
+    // It comes with a list of public logs, which it would poll; a proxy that is not there keeps it on this machine.
+    start(
+      'omniwitness',
+      [...keys, '-additional_logs', logs, '-listen', listen, '-metrics_listen', metrics],
+      { HTTPS_PROXY: 'http://127.0.0.1:9', HTTP_PROXY: 'http://127.0.0.1:9' },
+    );
+    await until(() =>
+      fetch(`http://${listen}/`).then(
+        () => true,
+        () => false,
+      ),
+    );
+    const cosigners = [
+      cosignerKey(name, SEED),
+      formatVkey(native, name, ML_DSA_KEY, mlDsaPublicKey(seed)),
+    ];
+    const lines = cosigners.map((one, i) => `witness key${String(i)} ${one} http://${listen}`);
+    const file = join(folder, 'omniwitness-policy');
+    const quorum = 'group both all key0 key1\nquorum both\n';
+    await writeFile(file, `log ${vkey}\n${lines.join('\n')}\n${quorum}`);
+    const service = await runSending({ DATA_DIR: data, WITNESS_POLICY: file });
+    try {
+      const asked = { key, headers: { Prefer: 'wait=10' } };
+      const { log: place } = ok(await service.post('/api/v1/classify', { message: 'a' }, asked));
+      const log = service.gateway.logs.live;
+      await until(() => log.published().size > (place.index as number));
+      const { note } = log.published();
+      const { cosignatures } = openCheckpoint(native, note, { origin, vkey, cosigners });
+      assert.deepEqual(
+        cosignatures.map((one) => one.name),
+        [name, name],
+      );
+      const { policy } = ok(await service.get('/export/offline-verify-kit.json')).logs[0];
+      assert.ok(countQuorum(parsePolicy(native, policy), cosignatures));
+    } finally {
+      await service.close();
+    }
   });
 
   it('need one command of the Go verifier, built from a copy of its folder', async () => {
