@@ -166,6 +166,8 @@ class LevelStore implements Store {
   readonly #folder: string;
   /** The first write that failed, or null. */
   #failed: unknown = null;
+  /** Resolves when all writes so far have succeeded or failed. */
+  #settled: Promise<unknown> = Promise.resolve();
   #damaged = false;
 
   constructor(db: Level, folder: string) {
@@ -189,6 +191,16 @@ class LevelStore implements Store {
   async write(writes: readonly Write[], { sync = true } = {}): Promise<void> {
     // A failed write may have left half a record, and LevelDB would lose records that it writes behind it.
     if (this.#failed !== null) throw translate(this.#failed, this.#folder);
+    const earlier = this.#settled;
+    const writing = this.#write(writes, sync);
+    this.#settled = Promise.allSettled([earlier, writing]).then(() => undefined);
+    await writing;
+    // A write that began before an earlier one failed may be behind that half record too.
+    await earlier;
+    if (this.#failed !== null) throw translate(this.#failed, this.#folder);
+  }
+
+  async #write(writes: readonly Write[], sync: boolean): Promise<void> {
     try {
       // The chained form costs an eighth of the array form on this thread.
       const batch = this.#db.batch();

@@ -26,8 +26,14 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a database is written to after a failed write',
     'store/store.ts',
-    'if (this.#failed !== null) throw translate(this.#failed, this.#folder);',
-    '',
+    'if (this.#failed !== null) throw translate(this.#failed, this.#folder);\n    const earlier',
+    'const earlier',
+  ),
+  mutant(
+    'a write behind a failed one is acknowledged',
+    'store/store.ts',
+    'await earlier;\n    if (this.#failed !== null) throw translate(this.#failed, this.#folder);',
+    'await earlier;',
   ),
   mutant(
     'a file is not synced before its rename',
