@@ -5,7 +5,6 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { JsonObject } from '../../../plugins/contract/index.ts';
-import type { Recorded } from '../../../tools/clients/typescript/hooks/recorder.ts';
 import { ok, run } from '../../gateway/running.ts';
 import type { Running } from '../../gateway/running.ts';
 
@@ -19,7 +18,6 @@ const RULES = [
 /** A service, and a switch that makes it unreachable for the hooks. */
 export class AgentLog {
   readonly running: Running;
-  readonly told: Recorded[] = [];
   /** While true, every request of a hook fails as if the service were gone. */
   down = false;
 
@@ -43,11 +41,16 @@ export class AgentLog {
   }
 
   async entries(act: () => Promise<unknown>): Promise<JsonObject[]> {
-    const log = this.running.gateway.logs.live;
-    const before = log.size();
+    const before = this.running.gateway.logs.live.size();
     await act();
+    return this.since(before);
+  }
+
+  /** The same from an index on. */
+  since(from: number): JsonObject[] {
+    const log = this.running.gateway.logs.live;
     const found: JsonObject[] = [];
-    for (let index = before; index < log.size(); index += 1) {
+    for (let index = from; index < log.size(); index += 1) {
       const text = log.entry(index) ?? '';
       assert.doesNotMatch(text, /zebra|quagga/i, 'no content of a call is in the log');
       const statement = JSON.parse(text) as JsonObject;
