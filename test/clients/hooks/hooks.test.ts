@@ -7,12 +7,14 @@ import { tool as langchainTool } from '@langchain/core/tools';
 import { simulateReadableStream, streamText, tool, wrapLanguageModel } from 'ai';
 import { MockLanguageModelV3 } from 'ai/test';
 import type OpenAI from 'openai';
+import { Agent, Runner, tool as agentTool, Usage } from '@openai/agents';
+import type { AgentOutputItem, FunctionTool, Model, ModelRequest } from '@openai/agents';
 import { z } from 'zod';
 import { createHash } from 'node:crypto';
 import { Client } from '../../../tools/clients/typescript/index.ts';
 import { actlog as aiSdk } from '../../../tools/clients/typescript/hooks/ai-sdk.ts';
 import { ActlogHandler } from '../../../tools/clients/typescript/hooks/langchain.ts';
-import { actlog as agents } from '../../../tools/clients/typescript/hooks/openai-agents.ts';
+import type { actlog as agents } from '../../../tools/clients/typescript/hooks/openai-agents.ts';
 import { Recorder, Refused } from '../../../tools/clients/typescript/hooks/recorder.ts';
 import type { HookOptions, Recorded } from '../../../tools/clients/typescript/hooks/recorder.ts';
 import { AgentLog, completion, model as modelServer, MODEL, PERMITTED } from './agent-log.ts';
@@ -312,15 +314,49 @@ describe('hooks', function () {
     }
   });
 
-  it('for OpenAI Agents has guardrails that allow, refuse with words, and log the result', async () => {
-    const { input, output } = agents(options());
-    const toolCall = { callId: 'c1', name: 'search', arguments: '{"q":"quagga"}' };
-    const types = await log.types(async () => {
-      assert.deepEqual((await input.run({ toolCall })).behavior, { type: 'allow' });
-      await output.run({ toolCall, output: 'zebra' });
+  it('for OpenAI Agents runs, refuses with words and logs the tools of the example', async () => {
+    const said: ModelRequest['input'][] = [];
+    const call = (callId: string, name: string): AgentOutputItem => ({
+      ...{ type: 'function_call', callId, name, status: 'completed' },
+      arguments: '{"q":"quagga"}',
     });
-    assert.deepEqual(types, PERMITTED);
-    const denied = await input.run({ toolCall: { ...toolCall, name: 'erase', callId: 'c2' } });
-    assert.equal(denied.behavior.type, 'rejectContent');
+    const content = [{ type: 'output_text' as const, text: 'zebra' }];
+    const last: AgentOutputItem = {
+      type: 'message',
+      role: 'assistant',
+      status: 'completed',
+      content,
+    };
+    const turns = [[call('c1', 'search'), call('c2', 'erase')], [last]];
+    const fake: Model = {
+      getResponse({ input }) {
+        said.push(input);
+        return Promise.resolve({ usage: new Usage(), output: turns.shift() ?? [] });
+      },
+      getStreamedResponse: () => assert.fail('nothing is streamed'),
+    };
+    const about = (name: string) => ({
+      ...{ name, description: name, parameters: z.object({ q: z.string() }) },
+      execute: ({ q }: { q: string }) => (name === 'search' ? `found ${q}` : assert.fail('it ran')),
+    });
+    const { guarded: search, log: hook } = await runExample(
+      'openai-agents',
+      { search: about('search') },
+      ['guarded', 'log'],
+    );
+    const { input, output } = hook as ReturnType<typeof agents>;
+    const erase = agentTool({
+      ...about('erase'),
+      inputGuardrails: [input],
+      outputGuardrails: [output],
+    });
+    const agent = new Agent({ name: 'zebra', model: fake, tools: [search as FunctionTool, erase] });
+    const types = await log.types(async () => {
+      const { finalOutput } = await new Runner({ tracingDisabled: true }).run(agent, 'quagga?');
+      assert.equal(finalOutput, 'zebra');
+    });
+    assert.deepEqual(types.sort(), [...PERMITTED, 'gate.decision.v3'].sort());
+    assert.match(JSON.stringify(said[1]), /found quagga/);
+    assert.match(JSON.stringify(said[1]), /erase was not called: DENY/);
   });
 });

@@ -21,7 +21,7 @@ const python = join(folder, 'bin/python');
 const install = ['-m', 'pip', 'install', '-q', '--disable-pip-version-check'];
 const steps: readonly (() => number)[] = [
   () => ran('python3', ['-m', 'venv', folder]),
-  () => ran(python, [...install, ...PINNED, './tools/clients/python[langchain,litellm]']),
+  () => ran(python, [...install, ...PINNED, '-e', './tools/clients/python[langchain,litellm]']),
   () => ran('npx', ['mocha', 'test/clients/hooks/python.test.ts'], { ACTLOG_HOOKS_PYTHON: python }),
 ];
 try {

@@ -63,7 +63,7 @@ class ActlogLogger(CustomLogger):
             await asyncio.to_thread(self.recorder.response, *call, status, content)
 
     def wrap(self, completion: Callable[..., T]) -> Callable[..., T]:
-        """``litellm.completion``, recorded: raises ``Refused`` before the call, anchors a stream at its end or abort."""
+        """``litellm.completion``, recorded: raises ``Refused`` before it, anchors a stream at its end or abort."""
 
         def recorded(*args: Any, **kwargs: Any) -> T:
             model = _model(args, kwargs)
