@@ -157,9 +157,9 @@ export function absenceWords(
     case 'PRESENT':
       return `PRESENT: ${entriesOf(result.entries)} shown of ${about}${pageWords(question, page)}. Each is in the log, and the chain has no entry between them.`;
     case 'UNDECLARED':
-      return `UNDECLARED: nothing was logged for ${about}: ${reasonOf(result)}. The document does not show that a manifest declared the surface all along, so this is no absence of acts.`;
+      return `UNDECLARED: nothing was logged for ${about}: ${reasonOf(result)}. The document does not show that a manifest declared the surface all along, so the absence of acts is not_established (field visibility).`;
     case 'UNDERSAMPLED':
-      return `UNDERSAMPLED: nothing was logged for ${about}: ${reasonOf(result)}. The surface was declared, but no unbroken run of heartbeats covers the window as its manifest promises, so this is no absence of acts.`;
+      return `UNDERSAMPLED: nothing was logged for ${about}: ${reasonOf(result)}. The surface was declared, but no unbroken run of heartbeats covers the window as its manifest promises, so the absence of acts is not_established (observation completeness).`;
     case 'ABSENT':
       return `ABSENT: nothing was logged for ${about}: ${reasonOf(result)}.${declaredWords(question, result)}`;
   }
@@ -224,7 +224,7 @@ function declaredWords({ key: [kind] }: Question, result: AbsenceResult): string
   const { heartbeat_interval_ms } = result;
   const watched =
     heartbeat_interval_ms === null
-      ? 'no heartbeats were promised, so nothing shows that the surface was watched'
+      ? 'no heartbeats were promised, so that it was watched is not_established (observation completeness)'
       : `the heartbeats that were promised, one in ${String(heartbeat_interval_ms)} ms, cover the window`;
   return ` A manifest in force declared the surface all along; ${watched}.`;
 }

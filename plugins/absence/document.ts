@@ -162,13 +162,13 @@ function finding(verdict: Verdict, { chain, window, count, more, promised }: See
         ? `more than ${String(count)} entries were logged for ${chain} ${window}; the first ${String(count)} are shown.`
         : `${String(count)} ${count === 1 ? 'entry was' : 'entries were'} logged for ${chain} ${window}, and no other.`;
     case 'UNDECLARED':
-      return `${nothing}, but no manifest in force declares the surface over the whole window, so this shows no absence of acts.`;
+      return `${nothing}, but no manifest in force declares the surface over the whole window, so the absence of acts is not_established (field visibility).`;
     case 'UNDERSAMPLED':
-      return `${nothing} and the surface was declared, but no unbroken run of heartbeats covers the window as the manifest promises, so this shows no absence of acts.`;
+      return `${nothing} and the surface was declared, but no unbroken run of heartbeats covers the window as the manifest promises, so the absence of acts is not_established (observation completeness).`;
     case 'ABSENT':
       return promised
         ? `${nothing}; the surface was declared all along, and the heartbeats that its manifests promise cover the window.`
-        : `${nothing}; the surface was declared all along, and no heartbeats were promised: nothing shows that it was watched.`;
+        : `${nothing}; the surface was declared all along, and no heartbeats were promised: that it was watched is not_established (observation completeness).`;
   }
 }
 

@@ -341,13 +341,13 @@ func absenceWords(q *absence.Question, r *absence.Result, origin string) string 
 		}
 		return fmt.Sprintf("PRESENT: %s shown of %s%s. Each is in the log, and the chain has no entry between them.", count, about, pages)
 	case absence.Undeclared:
-		return fmt.Sprintf("UNDECLARED: nothing was logged for %s: %s. The document does not show that a manifest declared the surface all along, so this is no absence of acts.", about, reason)
+		return fmt.Sprintf("UNDECLARED: nothing was logged for %s: %s. The document does not show that a manifest declared the surface all along, so the absence of acts is not_established (field visibility).", about, reason)
 	case absence.Undersampled:
-		return fmt.Sprintf("UNDERSAMPLED: nothing was logged for %s: %s. The surface was declared, but no unbroken run of heartbeats covers the window as its manifest promises, so this is no absence of acts.", about, reason)
+		return fmt.Sprintf("UNDERSAMPLED: nothing was logged for %s: %s. The surface was declared, but no unbroken run of heartbeats covers the window as its manifest promises, so the absence of acts is not_established (observation completeness).", about, reason)
 	}
 	declared := ""
 	if isSurface {
-		watched := "no heartbeats were promised, so nothing shows that the surface was watched"
+		watched := "no heartbeats were promised, so that it was watched is not_established (observation completeness)"
 		if r.IntervalMS != nil {
 			watched = fmt.Sprintf("the heartbeats that were promised, one in %d ms, cover the window", *r.IntervalMS)
 		}

@@ -518,16 +518,16 @@ def absence_words(question: JsonObject, result: AbsenceResult, origin: str) -> s
     if result.verdict == "UNDECLARED":
         return (
             f"{nothing} The document does not show that a manifest declared the surface all along, "
-            "so this is no absence of acts."
+            "so the absence of acts is not_established (field visibility)."
         )
     if result.verdict == "UNDERSAMPLED":
         return (
             f"{nothing} The surface was declared, but no unbroken run of heartbeats covers the window as its "
-            "manifest promises, so this is no absence of acts."
+            "manifest promises, so the absence of acts is not_established (observation completeness)."
         )
     if kind != "surface":
         return nothing
-    watched = "no heartbeats were promised, so nothing shows that the surface was watched"
+    watched = "no heartbeats were promised, so that it was watched is not_established (observation completeness)"
     if result.heartbeat_interval_ms is not None:
         interval = result.heartbeat_interval_ms
         watched = f"the heartbeats that were promised, one in {interval} ms, cover the window"
