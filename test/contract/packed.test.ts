@@ -1,8 +1,10 @@
-// Two built-in layers, copied out of the repository as packages of their own, build against the packed tarball with
-// nothing but what it exports, and pass the published suite under node:test. So does a program that uses the client.
+// The packed tarball. Two built-in layers, copied out of the repository as packages of their own, build against it with
+// nothing but what it exports, and pass the published suite under node:test. So does a program that uses the client. With
+// the dependencies of the package alone, `npx actlog` runs what tools/AGENTS.md shows of MCP.
 
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   cpSync,
   existsSync,
@@ -15,16 +17,31 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { startProcess } from '../e2e/process.ts';
+import type { ServerProcess } from '../e2e/process.ts';
+import type { Body } from '../support/body.ts';
+import { freePort } from '../support/free-port.ts';
+import { guideExample } from '../support/guide-examples.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
+
+const GUIDE = readFileSync(join(root, 'tools/AGENTS.md'), 'utf8');
 
 /** Layers that require no other plugin, as the contract suite of the repository runs them. */
 const LAYERS = ['astl', 'relay'];
 
-function ran(command: string, args: readonly string[], cwd: string): string {
-  const { NODE_OPTIONS, NODE_TEST_CONTEXT, ...env } = process.env;
+function ran(
+  command: string,
+  args: readonly string[],
+  cwd: string,
+  variables: NodeJS.ProcessEnv = process.env,
+): string {
+  const { NODE_OPTIONS, NODE_TEST_CONTEXT, ...env } = variables;
   const { status, stdout, stderr } = spawnSync(command, args, { cwd, env, encoding: 'utf8' });
   assert.equal(status, 0, `${command} ${args.join(' ')}\n${stdout}\n${stderr}`);
   return stdout;
@@ -43,15 +60,29 @@ await outcomeOf().catch((error: unknown) => {
 });
 `;
 
-/** Installs the tarball without a network: its dependencies are those of the repository. */
-function install(tarball: string, folder: string): void {
+/** The packages that `npm install --omit=dev` brings, with optional ones. */
+function ownDependencies(): readonly string[] {
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Readonly<Record<string, { dev?: boolean; devOptional?: boolean; peer?: boolean }>>;
+  };
+  return Object.entries(lock.packages)
+    .filter(([, { dev, devOptional, peer }]) => ![dev, devOptional, peer].includes(true))
+    .map(([path]) => path.split('node_modules/'))
+    .flatMap(([, name, nested]) => (name === undefined || nested !== undefined ? [] : [name]));
+}
+
+/** Installs the tarball and these packages of the repository without a network. */
+function install(tarball: string, folder: string, names: readonly string[]): void {
   const modules = join(folder, 'node_modules');
   mkdirSync(join(modules, 'actlog'), { recursive: true });
-  for (const name of readdirSync(join(root, 'node_modules'))) {
-    if (name.startsWith('.') || name === 'actlog') continue;
+  mkdirSync(join(modules, '.bin'));
+  for (const name of names) {
+    if (!existsSync(join(root, 'node_modules', name))) continue; // optional, for another system
+    mkdirSync(dirname(join(modules, name)), { recursive: true });
     symlinkSync(join(root, 'node_modules', name), join(modules, name));
   }
   ran('tar', ['-xzf', tarball, '--strip-components=1', '-C', join(modules, 'actlog')], folder);
+  symlinkSync('../actlog/dist/tools/actlog.js', join(modules, '.bin/actlog'));
 }
 
 /** Copies a layer as a package; of its sources only the specifiers change that a package has to spell otherwise. */
@@ -74,61 +105,157 @@ function copyLayer(layer: string, folder: string): void {
   });
 }
 
-describe('layers as packages of their own (skipped until `npm run build` has made dist/)', function () {
+describe('the packed tarball (skipped until `npm run build` has made dist/)', function () {
   this.timeout(180_000);
-  let folder = '';
+  let place = '';
+  let tarball = '';
 
   before(function () {
     if (!existsSync(join(root, 'dist/tools/plugin-test/index.js'))) this.skip();
-    folder = mkdtempSync(join(tmpdir(), 'actlog-packed-'));
+    place = mkdtempSync(join(tmpdir(), 'actlog-packed-'));
     // dist/ is what the tests of the build look at too: packing does not build again.
     const packed = ran(
       'npm',
-      ['pack', '--ignore-scripts', '--json', '--pack-destination', folder],
+      ['pack', '--ignore-scripts', '--json', '--pack-destination', place],
       root,
     );
     const [{ filename = '' } = {}] = JSON.parse(packed) as { filename?: string }[];
-    install(join(folder, filename), folder);
+    tarball = join(place, filename);
   });
   after(() => {
-    if (folder !== '') rmSync(folder, { recursive: true });
+    if (place !== '') rmSync(place, { recursive: true });
   });
 
-  it('build against the tarball', () => {
-    for (const layer of LAYERS) copyLayer(layer, folder);
-    mkdirSync(join(folder, 'program'));
-    writeFileSync(join(folder, 'program/program.mts'), PROGRAM);
-    const { compilerOptions } = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8')) as {
-      compilerOptions: object;
-    };
-    const own = { noEmit: false, rootDir: '.', outDir: 'out', types: ['node'] };
-    const include = [...LAYERS.map((layer) => `${layer}/src`), 'program'];
-    const config = { compilerOptions: { ...compilerOptions, ...own }, include };
-    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
-    ran(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', folder], folder);
-    for (const layer of LAYERS) {
-      cpSync(join(folder, 'out', layer, 'src'), join(folder, layer, 'dist'), { recursive: true });
-    }
-  });
-
-  it('include a client that is typed and needs nothing else', () => {
-    const said = ran(process.execPath, [join(folder, 'out/program/program.mjs')], folder);
-    assert.equal(said, 'not reached\n');
-  });
-
-  it('pass the published suite', () => {
-    const tests = LAYERS.map((layer) => {
-      const path = join(folder, layer, 'contract.test.mjs');
-      const source =
-        `import { pluginContract } from 'actlog/plugin-test';\n` +
-        `import plugin from './dist/index.js';\npluginContract(plugin);\n`;
-      writeFileSync(path, source);
-      return path;
+  describe('and layers as packages of their own', () => {
+    let folder = '';
+    before(() => {
+      folder = join(place, 'layers');
+      const all = readdirSync(join(root, 'node_modules'));
+      install(
+        tarball,
+        folder,
+        all.filter((name) => !name.startsWith('.') && name !== 'actlog'),
+      );
     });
-    const report = ran(process.execPath, ['--test', '--test-reporter=tap', ...tests], folder);
-    assert.match(report, /^# fail 0$/m);
-    const passed = Number(/^# pass (\d+)$/m.exec(report)?.[1]);
-    assert.ok(passed >= 2 * LAYERS.length, report);
-    for (const layer of LAYERS) assert.match(report, new RegExp(`the contract of ${layer}`));
+
+    it('build against the tarball', () => {
+      for (const layer of LAYERS) copyLayer(layer, folder);
+      mkdirSync(join(folder, 'program'));
+      writeFileSync(join(folder, 'program/program.mts'), PROGRAM);
+      const { compilerOptions } = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8')) as {
+        compilerOptions: object;
+      };
+      const own = { noEmit: false, rootDir: '.', outDir: 'out', types: ['node'] };
+      const include = [...LAYERS.map((layer) => `${layer}/src`), 'program'];
+      const config = { compilerOptions: { ...compilerOptions, ...own }, include };
+      writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
+      ran(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', folder], folder);
+      for (const layer of LAYERS) {
+        cpSync(join(folder, 'out', layer, 'src'), join(folder, layer, 'dist'), { recursive: true });
+      }
+    });
+
+    it('include a client that is typed and needs nothing else', () => {
+      const said = ran(process.execPath, [join(folder, 'out/program/program.mjs')], folder);
+      assert.equal(said, 'not reached\n');
+    });
+
+    it('pass the published suite', () => {
+      const tests = LAYERS.map((layer) => {
+        const path = join(folder, layer, 'contract.test.mjs');
+        const source =
+          `import { pluginContract } from 'actlog/plugin-test';\n` +
+          `import plugin from './dist/index.js';\npluginContract(plugin);\n`;
+        writeFileSync(path, source);
+        return path;
+      });
+      const report = ran(process.execPath, ['--test', '--test-reporter=tap', ...tests], folder);
+      assert.match(report, /^# fail 0$/m);
+      const passed = Number(/^# pass (\d+)$/m.exec(report)?.[1]);
+      assert.ok(passed >= 2 * LAYERS.length, report);
+      for (const layer of LAYERS) assert.match(report, new RegExp(`the contract of ${layer}`));
+    });
+  });
+
+  describe('and the guide for MCP', () => {
+    let folder = '';
+    let service: ServerProcess;
+    let env: Record<string, string> = {};
+    before(async () => {
+      folder = join(place, 'agents');
+      const filesystem = '@modelcontextprotocol/server-filesystem';
+      install(tarball, folder, [...ownDependencies(), filesystem]);
+      symlinkSync(
+        `../${filesystem}/dist/index.js`,
+        join(folder, 'node_modules/.bin/mcp-server-filesystem'),
+      );
+      writeFileSync(join(folder, 'package.json'), '{"private": true}');
+      const program = [join(folder, 'node_modules/actlog/dist/tools/actlog.js')];
+      const data = join(folder, 'data');
+      const settings = { CHECKPOINT_DIR: join(folder, 'checkpoints'), BASE_URL: '' };
+      service = await startProcess(data, settings, program);
+      env = { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '' };
+      env = { ...env, ACTLOG_URL: service.url, DATA_DIR: data };
+      const keys = ran('sh', ['-euc', guideExample('keys')], folder, env).match(/svc_live_\w+/g);
+      const [ACTLOG_KEY = '', OPERATOR_KEY = ''] = keys ?? [];
+      env = { ...env, ACTLOG_KEY, OPERATOR_KEY };
+    });
+    after(async () => {
+      await (service as ServerProcess | undefined)?.stop();
+    });
+    const call = async (
+      client: Client,
+      name: string,
+      args: Record<string, unknown>,
+    ): Promise<Body> => client.callTool({ name, arguments: args });
+
+    it('runs `npx actlog mcp-proxy` from the configuration of a client', async () => {
+      ran('sh', ['-euc', guideExample('mcp-policy')], folder, env);
+      const { mcpServers } = JSON.parse(guideExample('mcp-proxy')) as Body;
+      const { command, args, env: own } = mcpServers.files;
+      assert.deepEqual(Object.keys(own as object).sort(), [
+        'ACTLOG_ENTITY',
+        'ACTLOG_KEY',
+        'ACTLOG_URL',
+      ]);
+      const client = new Client({ name: 'test', version: '1.0.0' });
+      await client.connect(
+        new StdioClientTransport({
+          ...{ command, args, cwd: folder, stderr: 'ignore' },
+          env: { ...own, ...env },
+        }),
+      );
+      const listed = await call(client, 'list_directory', { path: folder });
+      assert.match(listed.content[0].text, /node_modules/);
+      assert.equal(listed._meta['dev.actlog/call'].outcome, 'PERMIT');
+      const file = join(folder, 'written');
+      const held = await call(client, 'write_file', { path: file, content: 'x' });
+      assert.equal(held._meta['dev.actlog/refusal'].outcome, 'HOLD', held.content[0].text);
+      assert.equal(existsSync(file), false);
+      const silent = await call(client, 'create_directory', { path: file });
+      assert.equal(silent._meta['dev.actlog/refusal'].outcome, 'SILENCE');
+      await client.close();
+    });
+
+    it('runs `npx actlog mcp`', async () => {
+      const port = String(await freePort());
+      const example = guideExample('mcp').replace('8090', port);
+      const shell = spawn('sh', ['-euc', example], { cwd: folder, env, detached: true });
+      const ended = once(shell, 'exit');
+      try {
+        for await (const line of createInterface(shell.stderr)) if (line.includes(port)) break;
+        const client = new Client({ name: 'test', version: '1.0.0' });
+        const url = new URL(`http://127.0.0.1:${port}/mcp`);
+        await client.connect(new StreamableHTTPClientTransport(url));
+        const { tools } = await client.listTools();
+        for (const { name } of tools) assert.ok(GUIDE.includes(`\`${name}\``), name);
+        const asked = await call(client, 'ask_gate', { action_type: 'mcp.list_directory' });
+        assert.equal(asked.structuredContent.outcome, 'PERMIT');
+        await client.close();
+      } finally {
+        process.kill(-(shell.pid ?? 0), 'SIGKILL');
+        await ended;
+      }
+    });
   });
 });

@@ -29,8 +29,9 @@ export interface Ran {
 export async function startProcess(
   data: string,
   settings: Readonly<Record<string, string>> = {},
+  program: readonly string[] = ACTLOG,
 ): Promise<ServerProcess> {
-  const child = spawn(process.execPath, [...ACTLOG, 'serve', '--data', data], {
+  const child = spawn(process.execPath, [...program, 'serve', '--data', data], {
     env: { ...process.env, PORT: '0', HOST: '127.0.0.1', LOG_ORIGIN: 'log.example', ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -93,7 +93,10 @@ export class McpProxy {
       for await (const line of linesOf(input)) await this.#fromClient(line);
     })()
       .catch((error: unknown) => {
-        if (!this.#isClosed) log(`the client: ${messageOf(error)}`);
+        const { code } = error as NodeJS.ErrnoException; // A signal destroys the input.
+        if (!this.#isClosed && code !== 'ERR_STREAM_PREMATURE_CLOSE') {
+          log(`the client: ${messageOf(error)}`);
+        }
       })
       .then(async () => {
         await Promise.all(this.#asked);

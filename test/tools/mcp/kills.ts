@@ -150,7 +150,7 @@ class Story {
     return text
       .split('\n')
       .slice(0, -1)
-      .map((line) => JSON.parse(line) as Body);
+      .map((line) => JSON.parse(line));
   }
 
   /** Kills the servers that these proxies started. A server outlives its proxy until it reads the end of its input. */
