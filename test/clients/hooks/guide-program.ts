@@ -47,7 +47,7 @@ export async function runExample(
 export const linesOf = (example: string): number =>
   guideExample(example)
     .split('\n')
-    .filter((line) => /actlog|\blog\b/.test(line)).length;
+    .filter((line) => /actlog|\blog\b|callbacks|handler/i.test(line)).length;
 
 /** The exports of the package. */
 export const packageExports = (): readonly string[] =>
