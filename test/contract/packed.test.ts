@@ -211,7 +211,7 @@ describe('the packed tarball (skipped until `npm run build` has made dist/)', fu
 
     it('runs `npx actlog mcp-proxy` from the configuration of a client', async () => {
       ran('sh', ['-euc', guideExample('mcp-policy')], folder, env);
-      const { mcpServers } = JSON.parse(guideExample('mcp-proxy')) as Body;
+      const { mcpServers } = JSON.parse(guideExample('mcp-proxy'));
       const { command, args, env: own } = mcpServers.files;
       assert.deepEqual(Object.keys(own as object).sort(), [
         'ACTLOG_ENTITY',
