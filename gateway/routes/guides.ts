@@ -17,7 +17,10 @@ const GUIDES = {
   format: { path: 'log/FORMAT.md', about: 'Every byte that is signed, and how to verify it.' },
   operating: { path: 'tools/OPERATING.md', about: 'Running the service: backup, keys, settings.' },
   monitoring: { path: 'tools/MONITORING.md', about: 'Verifying offline, monitors, witnesses.' },
-  agents: { path: 'tools/AGENTS.md', about: 'Receipts for the calls of agents: MCP, hooks, spans.' },
+  agents: {
+    path: 'tools/AGENTS.md',
+    about: 'Receipts for the calls of agents: MCP, hooks, spans.',
+  },
   plugins: { path: 'plugins/GUIDE.md', about: 'Writing a plugin.' },
 } as const;
 

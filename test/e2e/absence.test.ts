@@ -116,7 +116,10 @@ describe('absence, end to end', function () {
       /VALID: PRESENT: 2 entries[^]*( {2}ok +entry +\d+, logged \S+Z: classify\.result\.v1 [0-9a-f-]{36}\n){2}/,
     ],
     ['after', /VALID: ABSENT: .* its last entry is before the window/],
-    ['silent', /VALID: UNDERSAMPLED: .* no entry of it at all.* is not_established \(observation completeness\)/],
+    [
+      'silent',
+      /VALID: UNDERSAMPLED: .* no entry of it at all.* is not_established \(observation completeness\)/,
+    ],
     ['too-early', /VALID: UNDECLARED: .* does not show that a manifest declared the surface/],
   ];
   for (const [name, words] of told) {

@@ -129,7 +129,10 @@ describe('POST /api/v1/absence/witness', () => {
     assert.equal(verified(unlisted.witness).verdict, 'UNDECLARED');
     const stranger = await ask({ ...quiet, entity: 'nobody' });
     assert.equal(verified(stranger.witness).verdict, 'UNDECLARED');
-    assert.match(stranger.witness.statement, /absence of acts is not_established \(field visibility\)/);
+    assert.match(
+      stranger.witness.statement,
+      /absence of acts is not_established \(field visibility\)/,
+    );
   });
 
   it('is UNDECLARED from the end of a manifest to the next, and spans those that follow at once', async () => {
