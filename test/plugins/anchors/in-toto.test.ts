@@ -2,11 +2,12 @@
 // they verify it offline beside its receipt. Runs where ACTLOG_PYTHON names a Python that has the packages.
 
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { guideExample } from '../../support/guide-examples.ts';
 import { run } from '../../gateway/running.ts';
 import type { Running } from '../../gateway/running.ts';
@@ -31,11 +32,8 @@ describe('an anchored in-toto attestation', function () {
     const script = fileURLToPath(new URL('attest.py', import.meta.url));
     const made = spawnSync(PYTHON, [script, folder], { encoding: 'utf8' });
     assert.equal(made.status, 0, made.stderr);
-    const dsse = await readFile(join(folder, 'envelope.json'), 'utf8');
-    const headers = { Prefer: 'wait=10' };
-    const answer = await running.post('/api/v1/anchors', { dsse }, { key: running.live, headers });
-    assert.equal(answer.status, 200, answer.text);
-    await writeFile(join(folder, 'anchored.json'), answer.text);
+    const env = { ...process.env, ACTLOG_URL: running.url, ACTLOG_KEY: running.live };
+    await promisify(execFile)('sh', ['-euc', guideExample('anchor')], { cwd: folder, env });
     const kit = await running.get('/export/offline-verify-kit.json');
     await writeFile(join(folder, 'kit.json'), kit.text);
     await writeFile(join(folder, 'check.py'), guideExample('in-toto'));

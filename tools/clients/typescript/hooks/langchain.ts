@@ -1,5 +1,5 @@
 // The hook for LangChain (`@langchain/core` 1): a callback handler. LangChain swallows the errors of handlers unless
-// `raiseError` is set; here it is, so that a refusal stops the tool. tools/AGENTS.md, LangChain.
+// `raiseError` is set; here it is, so that a refusal stops the tool. tools/AGENTS.md, LangChain for TypeScript.
 
 import { BaseCallbackHandler } from '@langchain/core/callbacks/base';
 import { Recorder } from './recorder.ts';

@@ -1,5 +1,5 @@
 """The hook for LangChain (``langchain-core`` 1): a callback handler. LangChain swallows the errors of handlers unless
-``raise_error`` is set; here it is, so that a refusal stops the tool. tools/AGENTS.md, LangChain.
+``raise_error`` is set; here it is, so that a refusal stops the tool. tools/AGENTS.md, LangChain for Python.
 """
 
 from __future__ import annotations
