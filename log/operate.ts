@@ -53,7 +53,7 @@ export type { Mirror } from './operate/mirror.ts';
 export { encodeBundle, parseBundle } from './merkle/tile.ts';
 export { TILE_HEIGHT, tilePath, tileWidth } from './merkle/tile.ts';
 export { EMPTY_ROOT, HASH_BYTES, nodeHash } from './merkle/hash.ts';
-export { checkConsistency } from './merkle/check.ts';
+export { checkConsistency, provenPrefix } from './merkle/check.ts';
 export { consistencyPath, inclusionPath, rootAt } from './merkle/prove.ts';
 export type { HashReader } from './merkle/prove.ts';
 

@@ -4,7 +4,7 @@
 
 import type { Suite } from '../crypto/suite.ts';
 import { equal } from '../encoding/bytes.ts';
-import { LogError } from '../errors.ts';
+import { isLogError, LogError } from '../errors.ts';
 import { climb, EMPTY_ROOT, HASH_BYTES, nodeHash, NODE_TAG } from './hash.ts';
 import type { Node } from './hash.ts';
 
@@ -103,8 +103,42 @@ export function checkConsistency(suite: Suite, claim: ConsistencyClaim): void {
   checkGrowth(suite, claim);
 }
 
-/** RFC 9162 §2.1.4.2 for 0 < from < to. */
+/**
+ * The root at size `from` that a consistency path proves to be in the tree of `toRoot`; null if the path does not lead
+ * to `toRoot`, and if `from` is a power of two, whose root the path leaves out.
+ */
+export function provenPrefix(
+  suite: Suite,
+  claim: Omit<ConsistencyClaim, 'fromRoot'>,
+): Uint8Array | null {
+  const { from, to, toRoot, path } = claim;
+  if (from < 1 || from >= to || isPowerOfTwo(from)) return null;
+  try {
+    const roots = rootsOfGrowth(suite, { from, to, fromRoot: EMPTY_ROOT, path });
+    return equal(roots.toRoot, toRoot) ? roots.fromRoot : null;
+  } catch (error) {
+    if (isLogError(error)) return null;
+    throw error;
+  }
+}
+
+function isPowerOfTwo(n: number): boolean {
+  let odd = n;
+  while (odd % 2 === 0) odd /= 2;
+  return odd === 1;
+}
+
 function checkGrowth(suite: Suite, claim: ConsistencyClaim): void {
+  const { fromRoot, toRoot } = rootsOfGrowth(suite, claim);
+  if (!equal(fromRoot, claim.fromRoot)) throw refused('the path does not lead to the older root');
+  if (!equal(toRoot, claim.toRoot)) throw refused('the path does not lead to the newer root');
+}
+
+/** RFC 9162 §2.1.4.2 for 0 < from < to: both roots that the path leads to. */
+function rootsOfGrowth(
+  suite: Suite,
+  claim: Omit<ConsistencyClaim, 'toRoot'>,
+): { readonly fromRoot: Uint8Array; readonly toRoot: Uint8Array } {
   const way = new Way(claim.from - 1, claim.to - 1);
   way.skipRight();
   // If `from` is a power of two, its tree is a subtree of that of `to`, and its root is the first node of the path,
@@ -122,8 +156,7 @@ function checkGrowth(suite: Suite, claim: ConsistencyClaim): void {
     }
   }
   way.end();
-  if (!equal(fromRoot, claim.fromRoot)) throw refused('the path does not lead to the older root');
-  if (!equal(toRoot, claim.toRoot)) throw refused('the path does not lead to the newer root');
+  return { fromRoot, toRoot };
 }
 
 /**

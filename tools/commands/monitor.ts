@@ -33,6 +33,7 @@ export function addMonitor(program: Command): void {
       '--webhook <url>',
       'post findings, watched entries and lasting failures to this address',
     )
+    .option('--metrics <host:port>', 'serve /metrics (Prometheus) and /health at this address')
     .option('--policy <file>', 'report checkpoints without the quorum of this C2SP tlog-policy')
     .option('--max-cosignature-age <span>', 'also report a quorum that is older than this', '15m')
     .option('--cosign <name>', 'cosign checked checkpoints, with a key named <name>/map')
@@ -80,6 +81,8 @@ interface WitnessOptions {
   readonly data: string;
   readonly host: string;
   readonly port: string;
+  readonly webhook?: string;
+  readonly metrics?: string;
 }
 
 /** Declares the command. */
@@ -103,6 +106,15 @@ export function addWitness(program: Command): void {
     .option('--data <folder>', 'folder of the key and of what was cosigned', './witness')
     .option('--host <address>', 'address to listen on', '127.0.0.1')
     .option('--port <number>', 'port to listen on', '8090')
+    .option('--webhook <url>', 'post checkpoints that contradict a cosigned one to this address')
+    .option('--metrics <host:port>', 'serve /metrics (Prometheus) and /health at this address')
+    .addHelpText(
+      'after',
+      `
+A checkpoint that the log signed and that contradicts the cosigned one is kept in the data folder as a finding,
+written to standard error, and posted to the webhook, signed with the key of the witness (v1a). GET /conflicts lists
+the findings; actlog verify checks each of them.`,
+    )
     .action(
       acting(EXIT.failed, async (options: WitnessOptions) => {
         const port = Number(options.port);

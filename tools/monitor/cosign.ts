@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { makeFolder } from '../../log/index.ts';
 import { formatCheckpoint, isKeyName } from '../../log/operate.ts';
 import type { Checkpoint, Signer } from '../../log/operate.ts';
-import { CommandError, EXIT } from '../command-line.ts';
+import { CommandError } from '../command-line.ts';
+import { hostAndPort } from '../status.ts';
 import { serveWitness } from '../witness/server.ts';
 import { checkMemory, openWitness } from '../witness/start.ts';
 import { refuse, type WitnessAnswer } from '../witness/witness.ts';
@@ -44,7 +45,7 @@ const WAIT_MS = 5000;
 export async function openCosigner(options: CosignOptions): Promise<Cosigner> {
   const name = options.name.endsWith('/map') ? options.name : `${options.name}/map`;
   if (!isKeyName(name)) throw new CommandError('the name is empty or has a space or +');
-  const { host, port } = addressOf(options.serve);
+  const { host, port } = hostAndPort('--cosign-serve', options.serve);
   const folder = join(options.state, 'cosigned');
   const keyFile = options.keyFile ?? join(options.state, 'cosigner.pem');
   await makeFolder(options.state);
@@ -84,15 +85,4 @@ export async function openCosigner(options: CosignOptions): Promise<Cosigner> {
     await witness.close();
     throw error;
   }
-}
-
-function addressOf(text: string): { readonly host: string; readonly port: number } {
-  const [, bracketed, plain, digits] =
-    /^(?:\[([0-9a-f:.]+)\]|([^:\s[\]]+)):(\d{1,5})$/i.exec(text) ?? [];
-  const host = bracketed ?? plain;
-  const port = Number(digits);
-  if (host === undefined || port > 65_535) {
-    throw new CommandError(`--cosign-serve ${text} is no HOST:PORT`, EXIT.unknown);
-  }
-  return { host, port };
 }

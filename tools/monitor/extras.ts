@@ -11,7 +11,10 @@ import type { LineOptions } from './line.ts';
 import type { Report } from './report.ts';
 import { Verified } from './verified.ts';
 import { watchOf } from './watch.ts';
-import { Webhook, webhookReport } from './webhook.ts';
+import { Webhook, webhookAddress } from '../webhook.ts';
+import { serveStatus } from '../status.ts';
+import { MonitorMetrics } from './metrics.ts';
+import { webhookReport } from './webhook.ts';
 
 /** The options of the command that are about these. */
 export interface MonitorExtras {
@@ -19,6 +22,7 @@ export interface MonitorExtras {
   readonly once?: boolean;
   readonly watch?: readonly string[];
   readonly webhook?: string;
+  readonly metrics?: string;
   readonly policy?: string;
   readonly maxCosignatureAge: string;
   readonly cosign?: string;
@@ -39,13 +43,13 @@ const LAST_WORDS_MS = 10_000;
 export async function openExtras(
   options: MonitorExtras,
   report: Report,
-  bell: Bell,
+  { bell, interval_ms }: { readonly bell: Bell; readonly interval_ms: number },
 ): Promise<OpenExtras> {
   const { state, once, cosign, cosignKey, cosignServe } = options;
   if (once === true && cosign !== undefined) {
     throw new CommandError('--cosign answers while it runs: leave --once away', EXIT.unknown);
   }
-  const url = options.webhook === undefined ? undefined : addressOf(options.webhook);
+  const url = options.webhook === undefined ? undefined : webhookAddress(options.webhook);
   const watch = watchOf(options.watch ?? []);
   const freshness = await freshnessOf(options);
   const verified = cosign === undefined ? undefined : new Verified(bell.ring);
@@ -74,9 +78,15 @@ export async function openExtras(
       },
     });
   }
+  const metrics = options.metrics === undefined ? null : new MonitorMetrics(interval_ms);
+  const status =
+    options.metrics === undefined || metrics === null
+      ? null
+      : await serveStatus(options.metrics, metrics);
+  const posted = webhook === undefined ? report : webhookReport(report, webhook);
   return {
     line: {
-      report: webhook === undefined ? report : webhookReport(report, webhook),
+      report: metrics === null ? posted : metrics.report(posted),
       watch,
       ...(verified === undefined ? {} : { verified }),
       ...(freshness === undefined ? {} : { freshness }),
@@ -86,6 +96,7 @@ export async function openExtras(
     },
     async close() {
       await cosigner?.close();
+      await status?.close();
       await webhook?.close(LAST_WORDS_MS);
     },
   };
@@ -95,9 +106,4 @@ async function freshnessOf({ policy, maxCosignatureAge }: MonitorExtras) {
   const max_age_ms = parseSpan(maxCosignatureAge);
   if (policy === undefined) return undefined;
   return { policy: parsePolicy(native, await readFile(policy, 'utf8')), max_age_ms };
-}
-
-function addressOf(text: string): URL {
-  if (URL.canParse(text) && /^https?:/.test(text)) return new URL(text);
-  throw new CommandError(`--webhook ${text} is no http or https address`, EXIT.unknown);
 }

@@ -42,7 +42,7 @@ export async function runMonitor(
   const interval_ms = parseSpan(options.interval);
   const bell = new Bell();
   const own = report ?? (json ? jsonReport() : textReport(once));
-  const extras = await openExtras(options, own, bell);
+  const extras = await openExtras(options, own, { bell, interval_ms });
   const pool = openVerifyPool({ threads });
   const lines: Line[] = [];
   try {

@@ -1,4 +1,5 @@
-// Serves a witness over HTTP: add-checkpoint for logs, the monitoring endpoint for everybody. C2SP tlog-witness.
+// Serves a witness over HTTP: add-checkpoint for logs, the monitoring endpoint and the conflicts for everybody. C2SP
+// tlog-witness.
 
 import { createServer, type Server } from 'node:http';
 import Koa from 'koa';
@@ -38,9 +39,16 @@ export async function serveWitness(
       return;
     }
     const origin = MONITORED.exec(ctx.path)?.[1];
-    if (origin !== undefined && ctx.method !== 'GET' && ctx.method !== 'HEAD') {
+    const listed = ctx.path === '/conflicts';
+    if ((origin !== undefined || listed) && ctx.method !== 'GET' && ctx.method !== 'HEAD') {
       ctx.set('Allow', 'GET, HEAD');
       ctx.status = 405;
+      return;
+    }
+    if (listed) {
+      ctx.body = { conflicts: await witness.conflicts() };
+      ctx.set('Cache-Control', 'no-cache');
+      ctx.set('Access-Control-Allow-Origin', '*');
       return;
     }
     const note = origin === undefined ? null : await witness.checkpoint(origin);

@@ -11,10 +11,14 @@ import {
   readKeyFile,
   writeKeyFile,
 } from '../../log/index.ts';
+import type { JsonObject } from '../../log/index.ts';
 import { COSIGNER_KEY, formatVkey, isKeyName, Signer } from '../../log/operate.ts';
 import { CommandError } from '../command-line.ts';
+import { serveStatus } from '../status.ts';
+import { Webhook, webhookAddress } from '../webhook.ts';
+import { witnessReport } from './report.ts';
 import { serveWitness } from './server.ts';
-import { Witness, type Gate } from './witness.ts';
+import { Witness, type WitnessOptions } from './witness.ts';
 
 /** Where and for whom a witness runs. */
 export interface WitnessStart {
@@ -24,7 +28,14 @@ export interface WitnessStart {
   readonly data: string;
   readonly host: string;
   readonly port: number;
+  /** Address to post conflicts to. */
+  readonly webhook?: string;
+  /** `host:port` of /metrics and /health. */
+  readonly metrics?: string;
 }
+
+/** What is still on its way to the webhook at the end has this long. */
+const LAST_WORDS_MS = 10_000;
 
 /** Runs until SIGINT or SIGTERM; prints the policy line once it listens. */
 export async function startWitness(start: WitnessStart): Promise<void> {
@@ -40,7 +51,23 @@ export async function startWitness(start: WitnessStart): Promise<void> {
   const keyFile = join(data, 'cosigner.pem');
   checkMemory(keyFile, folder);
   // The database before the key, so that a key never exists without its record of what it cosigned.
-  const witness = await openWitness({ vkeys: start.log, folder }, name, keyFile);
+  const url = start.webhook === undefined ? undefined : webhookAddress(start.webhook);
+  const say = (line: string): void => {
+    process.stderr.write(`${line}\n`);
+  };
+  let onConflict: (finding: JsonObject) => void = () => undefined;
+  const opened = { vkeys: start.log, folder, onConflict: (found: JsonObject) => onConflict(found) };
+  const witness = await openWitness(opened, name, keyFile);
+  const { signer } = witness;
+  const webhook =
+    url === undefined
+      ? undefined
+      : new Webhook({ url, signer, onTrouble: (reason) => say(`webhook  ${reason}`) });
+  const report = witnessReport(say, webhook);
+  onConflict = report.conflict;
+  const { metrics } = start;
+  const status =
+    metrics === undefined ? null : await serveStatus(metrics, report.status(witness.witness));
   const server = await serveWitness(witness.witness, { host, port });
   process.stdout.write(
     `witness ${name} ${witness.vkey} http://${isIPv6(host) ? `[${host}]` : host}:${String(server.port)}\n`,
@@ -50,6 +77,8 @@ export async function startWitness(start: WitnessStart): Promise<void> {
     process.once('SIGTERM', resolve);
   });
   await server.close();
+  await status?.close();
+  await webhook?.close(LAST_WORDS_MS);
   await witness.witness.close();
 }
 
@@ -64,7 +93,7 @@ export function checkMemory(keyFile: string, folder: string): void {
 
 /** Opens the memory of a witness and its key, which is made on first use. */
 export async function openWitness(
-  opened: { readonly vkeys: readonly string[]; readonly folder: string; readonly gate?: Gate },
+  opened: Pick<WitnessOptions, 'vkeys' | 'folder' | 'gate' | 'onConflict'>,
   name: string,
   keyFile: string,
 ): Promise<{ readonly witness: Witness; readonly signer: Signer; readonly vkey: string }> {

@@ -14,6 +14,7 @@ import {
   toHex,
   Turns,
 } from '../../log/index.ts';
+import type { JsonObject } from '../../log/index.ts';
 import {
   checkConsistency,
   EMPTY_ROOT,
@@ -28,21 +29,13 @@ import {
 } from '../../log/operate.ts';
 import type { AddCheckpoint, Checkpoint, Signer, Verifier } from '../../log/operate.ts';
 import { fromUtf8, utf8 } from '../../log/verify.ts';
+import { Conflicts, type Cosigned } from './conflicts.ts';
 
 /** An HTTP answer of tlog-witness. */
 export interface WitnessAnswer {
   readonly status: number;
   readonly body: string;
   readonly type: string;
-}
-
-/** The newest checkpoint of an origin that this witness cosigned. */
-interface Cosigned {
-  readonly size: number;
-  /** Base64. */
-  readonly root: string;
-  /** The log's note with our own line, for monitors. */
-  readonly note: string;
 }
 
 /**
@@ -59,6 +52,21 @@ interface Submitted extends AddCheckpoint, Checkpoint {
   readonly text: string;
 }
 
+/** What a witness is made of. */
+export interface WitnessOptions {
+  readonly name: string;
+  readonly signer: Signer;
+  /** Verifier keys of the logs that are cosigned; the name of a key is its log's origin. */
+  readonly vkeys: readonly string[];
+  /** Folder of the database. */
+  readonly folder: string;
+  /** Seconds; the system's clock unless given. */
+  readonly now_s?: () => number;
+  readonly gate?: Gate;
+  /** Called with each new finding of a checkpoint that contradicts the cosigned one, once it is on disk. */
+  readonly onConflict?: (finding: JsonObject) => void;
+}
+
 /** One witness with one cosigner key. */
 export class Witness {
   readonly name: string;
@@ -68,6 +76,8 @@ export class Witness {
   readonly #db: Level<string, Cosigned>;
   readonly #now_s: () => number;
   readonly #gate: Gate | null;
+  readonly #conflicts: Conflicts;
+  readonly #onConflict: (finding: JsonObject) => void;
   /** One request after the other for an origin: two that race cannot both be consistent with one size. */
   readonly #turns = new Turns();
 
@@ -76,7 +86,13 @@ export class Witness {
     signer: Signer,
     logs: Map<string, readonly Verifier[]>,
     db: Level<string, Cosigned>,
-    { now_s, gate }: { readonly now_s: () => number; readonly gate: Gate | null },
+    {
+      now_s,
+      gate,
+      onConflict,
+    }: Required<Pick<WitnessOptions, 'now_s' | 'onConflict'>> & {
+      readonly gate: Gate | null;
+    },
   ) {
     this.name = name;
     this.#signer = signer;
@@ -84,20 +100,12 @@ export class Witness {
     this.#db = db;
     this.#now_s = now_s;
     this.#gate = gate;
+    this.#conflicts = new Conflicts(db, () => now_s() * 1000);
+    this.#onConflict = onConflict;
   }
 
   /** @throws LogError `key_invalid` if it is not the verifier key of a log, `log_locked` */
-  static async open(options: {
-    readonly name: string;
-    readonly signer: Signer;
-    /** Verifier keys of the logs that are cosigned; the name of a key is its log's origin. */
-    readonly vkeys: readonly string[];
-    /** Folder of the database. */
-    readonly folder: string;
-    /** Seconds; the system's clock unless given. */
-    readonly now_s?: () => number;
-    readonly gate?: Gate;
-  }): Promise<Witness> {
+  static async open(options: WitnessOptions): Promise<Witness> {
     const logs = byOrigin(options.vkeys);
     const db = new Level<string, Cosigned>(options.folder, { valueEncoding: 'json' });
     try {
@@ -107,10 +115,8 @@ export class Witness {
       throw new LogError('log_locked', message, { cause });
     }
     const now_s = options.now_s ?? (() => Math.floor(Date.now() / 1000));
-    return new Witness(options.name, options.signer, logs, db, {
-      now_s,
-      gate: options.gate ?? null,
-    });
+    const { gate = null, onConflict = () => undefined } = options;
+    return new Witness(options.name, options.signer, logs, db, { now_s, gate, onConflict });
   }
 
   /** `POST <prefix>/add-checkpoint`: the checks of tlog-witness in their order. */
@@ -154,6 +160,20 @@ export class Witness {
     return null;
   }
 
+  /** Findings of checkpoints that contradict what was cosigned (log/FORMAT.md §7.1). */
+  conflicts(): Promise<JsonObject[]> {
+    return this.#conflicts.list();
+  }
+
+  /** The logs that are cosigned, each with the size of the newest checkpoint that was; 0 for none. */
+  async sizes(): Promise<ReadonlyMap<string, number>> {
+    const sizes = new Map<string, number>();
+    for (const origin of this.#logs.keys()) {
+      sizes.set(origin, (await this.#last(origin))?.size ?? 0);
+    }
+    return sizes;
+  }
+
   async close(): Promise<void> {
     await this.#turns.settled();
     await this.#db.close();
@@ -163,6 +183,17 @@ export class Witness {
     const { origin, old, size, root, path, text, note } = submitted;
     const last = await this.#last(origin);
     const known = last?.size ?? 0;
+    // Only the log's own lines go on: what others signed was not checked here.
+    const logLines = splitNote(note)
+      .signatures.filter(({ name, key_id }) => this.#trusts(origin, name, key_id))
+      .map(({ name, key_id, signature }) => signatureLine(name, key_id, signature));
+    // Before the answer, which is the same as for a mistake.
+    if (last !== undefined) {
+      const keys = this.#logs.get(origin) ?? [];
+      const logNote = formatNote(text, logLines);
+      const finding = await this.#conflicts.compare(last, submitted, logNote, keys);
+      if (finding !== null) this.#onConflict(finding);
+    }
     if (old !== known) return { status: 409, body: `${String(known)}\n`, type: SIZE_TYPE };
     const fromRoot = last === undefined ? EMPTY_ROOT : fromBase64(last.root, 32);
     if (old === size && !equal(fromRoot, root)) return refuse(422, 'another root of the same size');
@@ -172,10 +203,6 @@ export class Witness {
       if (isLogError(error)) return refuse(422, error.message);
       throw error;
     }
-    // Only the log's own lines go on: what others signed was not checked here.
-    const logLines = splitNote(note)
-      .signatures.filter(({ name, key_id }) => this.#trusts(origin, name, key_id))
-      .map(({ name, key_id, signature }) => signatureLine(name, key_id, signature));
     const line = signCosignature(native, this.#signer, this.name, text, this.#now_s());
     const cosigned = formatNote(text, [...logLines, line]);
     // On disk before anybody sees it: after a crash an answered size must still be known.

@@ -18,7 +18,10 @@ import { placeOf } from '../../../tools/monitor/place.ts';
 import { jsonReport } from '../../../tools/monitor/report.ts';
 import type { Report } from '../../../tools/monitor/report.ts';
 import { watchOf, type Watched } from '../../../tools/monitor/watch.ts';
-import { Webhook, type WebhookOptions, webhookReport } from '../../../tools/monitor/webhook.ts';
+import { Told } from './monitored.ts';
+import { MonitorMetrics } from '../../../tools/monitor/metrics.ts';
+import { webhookReport } from '../../../tools/monitor/webhook.ts';
+import { Webhook, type WebhookOptions } from '../../../tools/webhook.ts';
 import { SURFACE, trust } from '../../support/absence-documents.ts';
 import { ACT, Forge, seedKey } from '../../support/forge.ts';
 import { listening } from '../../support/listening.ts';
@@ -234,5 +237,38 @@ describe('a webhook', () => {
       sent.slice(1).map((type) => type.slice('monitor.'.length)),
       ['fork', 'violation', 'cosignatures', 'watched'],
     );
+  });
+});
+
+describe('the metrics of a monitor', () => {
+  it('show what was checked and found, and whether it is well', async () => {
+    let now = 0;
+    const told = new Told();
+    const metrics = new MonitorMetrics(10_000, () => now);
+    const report = metrics.report(told);
+    assert.equal(metrics.health().ok, true, 'it has just started');
+    report.checked('live/1', 'o', { size: 9, entries: 4, seconds: 0, stale: false });
+    report.checked('live/1', 'o', { size: 9, entries: 0, seconds: 0, stale: false });
+    report.trouble('live/1', 'no answer');
+    report.cosignatures('live/1', { problem: 'no_quorum', detail: '' });
+    const text = await metrics.registry.metrics();
+    for (const line of [
+      'actlog_monitor_size{log="live/1"} 9',
+      'actlog_monitor_entries_total{log="live/1"} 4',
+      'actlog_monitor_troubles_total{log="live/1"} 1',
+      'actlog_monitor_unwitnessed{log="live/1"} 1',
+      'actlog_monitor_checked_timestamp_seconds{log="live/1"} 0',
+    ]) {
+      assert.ok(text.split('\n').includes(line), line);
+    }
+    assert.equal(metrics.health().ok, true);
+    now = 600_001;
+    assert.equal(metrics.health().ok, false, 'nothing was checked for ten minutes');
+    assert.deepEqual(metrics.health()['reasons'], ['live/1: no answer']);
+    report.checked('live/1', 'o', { size: 9, entries: 0, seconds: 0, stale: false });
+    assert.equal(metrics.health().ok, true);
+    report.violation('live/1', { rule: 'links' }, '');
+    assert.equal(metrics.health().ok, false);
+    assert.equal(told.looks.length, 3, 'the report says it as well');
   });
 });
