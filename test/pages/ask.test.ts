@@ -83,7 +83,15 @@ pagesSuite(
 
     it('says no, and what cannot be said, with only the keyboard', async () => {
       const page = await open();
-      await page.goto(ask('when=yesterday-evening'));
+      const enter = async (selector: string): Promise<void> => {
+        await tabTo(page, selector);
+        const loaded = page.waitForEvent('load');
+        await page.keyboard.press('Enter');
+        await loaded;
+      };
+      await enter('a.button[href="/ask"]');
+      await enter('.chip[href="/ask?entity=acme"]');
+      await enter('.chip[href*="surface=policy_bind"][href*="when=yesterday-evening"]');
       await isChecked(page);
       assert.match(
         (await page.textContent('.verdict')) ?? '',
@@ -98,10 +106,7 @@ pagesSuite(
       await page.fill('#from', from.replace('T18', 'T06'));
       await page.fill('#to', from.replace('T18', 'T07'));
       await page.focus('#to');
-      await tabTo(page, '#ask button');
-      const loaded = page.waitForEvent('load');
-      await page.keyboard.press('Enter');
-      await loaded;
+      await enter('#ask button');
       await isChecked(page);
       assert.match(
         (await page.textContent('.verdict')) ?? '',

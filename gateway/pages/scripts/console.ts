@@ -69,10 +69,16 @@ function memberOf(row: JsonObject, path: string): Json | undefined {
 /** Local times with their zone. */
 const moments = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
 
+/** A duration in seconds, or from two hours on in hours. */
+const spanOf = (seconds: number): string =>
+  seconds < 7200
+    ? `${seconds.toLocaleString()} s`
+    : `${(seconds / 3600).toLocaleString(undefined, { maximumFractionDigits: 1 })} h`;
+
 function wordsOf(member: string, value: Json): string {
   // Times since 1970; a smaller number is a duration.
   if (typeof value === 'number' && member.endsWith('_ms')) {
-    return value > 1e11 ? moments.format(value) : `${(value / 1000).toLocaleString()} s`;
+    return value > 1e11 ? moments.format(value) : spanOf(value / 1000);
   }
   if (typeof value === 'number') return value.toLocaleString();
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
