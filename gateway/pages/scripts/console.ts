@@ -95,13 +95,14 @@ function tableOf(
   title: string,
   columns: readonly string[],
   rows: readonly HTMLElement[],
+  kind = '',
 ): HTMLElement {
   const heads = columns.map((name) =>
     name === '' ? make('td', {}) : make('th', { scope: 'col' }, name),
   );
   return make(
     'table',
-    { class: 'stack lined' },
+    { class: `stack lined ${kind}` },
     make('caption', { class: 'visually-hidden' }, title),
     make('thead', {}, make('tr', {}, ...heads)),
     make('tbody', {}, ...rows),
@@ -123,6 +124,8 @@ function panelTable(panel: Panel, rows: readonly JsonObject[]): HTMLElement {
     panel.title,
     columns,
     rows.map((row) => rowOf(panel, facts, row)),
+    // A sentence and its outcome need no labels beside them on a narrow screen.
+    panel.receipt !== undefined && panel.actions === undefined ? 'compact' : '',
   );
 }
 
@@ -143,7 +146,9 @@ function rowOf(panel: Panel, facts: Panel['facts'], row: JsonObject): HTMLElemen
     place.append(...actions.map((action) => buttonOf(panel, action, row, title, place)));
     cells.push(cellOf('', place));
   }
-  return make('tr', {}, cellOf('', href === null ? title : make('a', { href }, title)), ...cells);
+  const head = cellOf('', href === null ? title : make('a', { href }, title));
+  head.classList.add('wide');
+  return make('tr', {}, head, ...cells);
 }
 
 function buttonOf(
