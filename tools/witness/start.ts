@@ -16,7 +16,7 @@ import { COSIGNER_KEY, formatVkey, isKeyName, Signer } from '../../log/operate.t
 import { CommandError } from '../command-line.ts';
 import { serveStatus } from '../status.ts';
 import { Webhook, webhookAddress } from '../webhook.ts';
-import { witnessReport } from './report.ts';
+import { witnessReport, type WitnessReport } from './report.ts';
 import { serveWitness } from './server.ts';
 import { Witness, type WitnessOptions } from './witness.ts';
 
@@ -55,16 +55,17 @@ export async function startWitness(start: WitnessStart): Promise<void> {
   const say = (line: string): void => {
     process.stderr.write(`${line}\n`);
   };
-  let onConflict: (finding: JsonObject) => void = () => undefined;
-  const opened = { vkeys: start.log, folder, onConflict: (found: JsonObject) => onConflict(found) };
-  const witness = await openWitness(opened, name, keyFile);
+  let report: WitnessReport | undefined;
+  const onConflict = (finding: JsonObject): void => {
+    report?.conflict(finding);
+  };
+  const witness = await openWitness({ vkeys: start.log, folder, onConflict }, name, keyFile);
   const { signer } = witness;
-  const webhook =
-    url === undefined
-      ? undefined
-      : new Webhook({ url, signer, onTrouble: (reason) => say(`webhook  ${reason}`) });
-  const report = witnessReport(say, webhook);
-  onConflict = report.conflict;
+  const onTrouble = (reason: string): void => {
+    say(`webhook  ${reason}`);
+  };
+  const webhook = url === undefined ? undefined : new Webhook({ url, signer, onTrouble });
+  report = witnessReport(say, webhook);
   const { metrics } = start;
   const status =
     metrics === undefined ? null : await serveStatus(metrics, report.status(witness.witness));
