@@ -20,9 +20,8 @@ import {
   systemTime,
 } from '../log/index.ts';
 import type { Kind, Log, Register, Threads, TimeSource } from '../log/index.ts';
-import { readCatalog } from '../plugins/index.ts';
 import { reasonsOf, sentencesOf } from '../plugins/contract/index.ts';
-import type { AnyPlugin, Json, Route } from '../plugins/contract/index.ts';
+import type { AnyPlugin, Route } from '../plugins/contract/index.ts';
 import { carryOver } from './carry.ts';
 import { GATEWAY_COPY } from './cluster/joining.ts';
 import type { Membership } from './cluster/cluster.ts';
@@ -36,6 +35,7 @@ import { EventFeed } from './events.ts';
 import type { Resolve } from './egress/egress.ts';
 import type { Gateway } from './gateway.ts';
 import { orderPlugins, setUpPlugins } from './host/host.ts';
+import { catalogsOf } from './host/plugin-catalogs.ts';
 import { pluginSettings } from './host/plugin-settings.ts';
 import { Problems } from './http/problems.ts';
 import type { Plugged } from './host/plugged.ts';
@@ -279,7 +279,6 @@ async function open(
     asset: (name) => addressOf(name, statics.get(name)?.sha256),
     menu: () => plugged.menu,
   };
-  const catalogs = new Map<string, Json>();
   const routes: Route[] = [];
   const receipt: Gateway['receipt'] = (log, index, opened) =>
     receiptAt(base_url, log, index, opened);
@@ -324,11 +323,7 @@ async function open(
     loop,
     uptimeMs: () => time.monotonic() - started,
     now,
-    catalog(path) {
-      const document = catalogs.get(path) ?? readCatalog(path);
-      catalogs.set(path, document);
-      return document;
-    },
+    catalog: catalogsOf(plugins),
     receipt,
     routes: () => routes,
     problems: new Problems(plugins.flatMap(({ errors = {} }) => Object.values(errors))),

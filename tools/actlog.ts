@@ -6,7 +6,8 @@ import { readFileSync } from 'node:fs';
 import { ShellCompDirective } from '@bomb.sh/tab';
 import tab from '@bomb.sh/tab/commander';
 import { Command, CommanderError } from 'commander';
-import { EXIT, withKeyIds, withoutReaders } from './command-line.ts';
+import { acting, EXIT, withKeyIds, withoutReaders } from './command-line.ts';
+import { addPluginCommands } from './plugin-commands.ts';
 import { addAdopt } from './commands/adopt.ts';
 import { addBackup, addRestore } from './commands/restore.ts';
 import { addConformance } from './commands/conformance.ts';
@@ -89,8 +90,14 @@ for (const add of [
 addCompletion();
 
 withoutReaders();
+await acting(EXIT.failed, async () => {
+  await addPluginCommands(program, process.argv.slice(2));
+  return EXIT.ok;
+})();
 try {
-  await program.parseAsync(withKeyIds(process.argv.slice(2)), { from: 'user' });
+  if (process.exitCode === EXIT.ok) {
+    await program.parseAsync(withKeyIds(process.argv.slice(2)), { from: 'user' });
+  }
 } catch (error) {
   if (!(error instanceof CommanderError)) throw error;
   process.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.unknown;

@@ -2,7 +2,7 @@
 
 import type { Logger } from 'pino';
 import { ApiError, isApiError } from '../../plugins/contract/index.ts';
-import type { Command, CommandState } from '../../plugins/contract/index.ts';
+import type { Command, CommandState, Json } from '../../plugins/contract/index.ts';
 import { every } from './every.ts';
 import type { Gateway } from '../gateway.ts';
 import { PluginError } from './plugin-error.ts';
@@ -33,7 +33,15 @@ export function commandVerbs(gateway: Gateway, taken: AdminVerbs = {}): AdminVer
     };
     return [command.name, verb] as const;
   });
-  return Object.fromEntries(verbs);
+  return { ...Object.fromEntries(verbs), 'plugin commands': async (args) => listed(gateway, args) };
+}
+
+/** The commands of one plugin, with which the command line makes its options. */
+function listed(gateway: Gateway, { plugin }: AdminArgs): Json {
+  return gateway
+    .plugged()
+    .commands.filter(({ name }) => name.startsWith(`${plugin as string} `))
+    .map(({ name, summary, args }) => ({ name, summary, args: args as unknown as Json }));
 }
 
 function performed(gateway: Gateway, command: Command, args: unknown): Promise<unknown> {

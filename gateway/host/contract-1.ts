@@ -15,6 +15,7 @@ import { asked, listOf } from './plugin-error.ts';
 export function adapted(plugin: AnyPlugin): Plugin {
   if (plugin.contract === CONTRACT) return plugin;
   const { name, title, requires, settings, errors, verifiers, keys, types, events } = plugin;
+  const { catalogs, tolls, layer } = plugin;
   return {
     contract: CONTRACT,
     ...{ name, title, types },
@@ -24,6 +25,9 @@ export function adapted(plugin: AnyPlugin): Plugin {
     ...(verifiers === undefined ? {} : { verifiers }),
     ...(keys === undefined ? {} : { keys }),
     ...(events === undefined ? {} : { events }),
+    ...(catalogs === undefined ? {} : { catalogs }),
+    ...(tolls === undefined ? {} : { tolls }),
+    ...(layer === undefined ? {} : { layer }),
     ...(plugin.carry === undefined ? {} : { carry: plugin.carry.bind(plugin) }),
     setup(host): Setup {
       const api = asked(name, 'api', () => plugin.api?.(host));

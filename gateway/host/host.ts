@@ -18,6 +18,7 @@ import type { RenderPage } from '../pages/views.ts';
 import { logView } from './log-view.ts';
 import { joinSetups } from './plugged.ts';
 import type { Plugged } from './plugged.ts';
+import { checkCatalogs } from './plugin-catalogs.ts';
 import { checkPlugin } from './plugin-checks.ts';
 import { asked, own, PluginError } from './plugin-error.ts';
 import { checkSetup } from './setup-checks.ts';
@@ -41,6 +42,7 @@ export function orderPlugins(plugins: readonly AnyPlugin[]): readonly Plugin[] {
   for (const declared of plugins) {
     checkPlugin(declared);
     const plugin = adapted(declared);
+    checkCatalogs(plugin);
     if (byName.has(plugin.name)) throw new PluginError(plugin.name, 'is there twice');
     byName.set(plugin.name, plugin);
     for (const code of Object.keys(plugin.errors ?? {})) {
@@ -141,7 +143,8 @@ function hostFor(
       return newest;
     },
     logs: (kind) => views[kind],
-    use<T>({ name }: AnyPlugin<T>): T {
+    use<T>(used: AnyPlugin<T> | { readonly name: string }): T {
+      const { name } = used;
       const setup = setups.get(name);
       if (!(plugin.requires ?? []).includes(name) || setup === undefined) {
         throw new PluginError(plugin.name, `uses ${name} without requiring it`);
@@ -191,6 +194,9 @@ async function disclosed(
 function toll(plugin: string, catalog: JsonObject, id: string): { id: string; micro_usd: number } {
   const usd = (catalog['tolls_usd'] as JsonObject)[id];
   if (typeof usd !== 'number')
-    throw new PluginError(plugin, `catalogs/tolls.json has no toll ${id}`);
+    throw new PluginError(
+      plugin,
+      `catalogs/tolls.json has no toll ${id}, and no plugin declares it`,
+    );
   return { id, micro_usd: Math.round(usd * 1_000_000) };
 }

@@ -33,6 +33,7 @@ const FUNCTIONS: ReadonlyMap<number, readonly string[]> = new Map([
 ]);
 /** What the plugins of each contract declare beside these functions. */
 const DECLARED = [
+  ...['catalogs', 'tolls', 'layer'],
   ...[
     'contract',
     'name',

@@ -46,16 +46,19 @@ export interface PluginHost {
   log(kind: Kind): LogView;
   /** Every log of the kind that is served, oldest first. */
   logs(kind: Kind): readonly LogView[];
-  /** The `api` of another plugin, whose name must be listed in `requires`. */
-  use<T>(plugin: AnyPlugin<T>): T;
+  /**
+   * The `api` of another plugin, whose name must be listed in `requires`. A plugin of another package names it, and
+   * states the part of its api that it uses: `use<Patterns>({ name: 'classify' })`.
+   */
+  use<T>(plugin: AnyPlugin<T> | { readonly name: string }): T;
   /**
    * The stored disclosures of an entry of the caller. Empty for an entry of another tenant or of `public`, and after
    * the disclosures were destroyed.
    */
   disclosed(caller: Caller, entry_id: string): Promise<Readonly<Record<string, Disclosure>>>;
-  /** A document of catalogs/, by its path there: `catalog('tolls.json')`. */
+  /** A document of catalogs/, by its path there, or one that a plugin declares: `catalog('tolls.json')`. */
   catalog(path: string): Json;
-  /** The toll of a governed act, for a draft. The id must be in catalogs/tolls.json. */
+  /** The toll of a governed act, for a draft. The id must be in catalogs/tolls.json or declared by a plugin. */
   toll(id: string): { readonly id: string; readonly micro_usd: number };
   /** All requests to other machines must use it. */
   readonly egress: Egress;
@@ -213,6 +216,28 @@ export interface Setup<T = unknown> {
   kitVectors?(kind: Kind, index: number): Promise<readonly JsonObject[]>;
 }
 
+/** The toll of a governed act that a plugin adds. */
+export interface TollDeclaration {
+  /** At most 6 decimals. */
+  readonly usd: number;
+  /** The acts that are charged with it: `POST` and the path. */
+  readonly acts: readonly string[];
+  /** The outcomes that are charged; all unless given. */
+  readonly outcomes?: readonly string[];
+}
+
+/** The place of a plugin in the stack of layers: `/api/v1/stack/catalog` lists it after the built-in layers. */
+export interface LayerDeclaration {
+  readonly name: string;
+  readonly role: string;
+  /** What is charged. */
+  readonly unit: string;
+  /** Path of its page, or of another public answer. */
+  readonly path: string;
+  /** Path of its catalog. */
+  readonly api: string;
+}
+
 /** The declarations that both contracts share. */
 export interface PluginDeclarations {
   /** `^[a-z][a-z0-9-]*$`. The first part of the names of its entry types, and the prefix of its rows and tags. */
@@ -226,6 +251,14 @@ export interface PluginDeclarations {
    * literals. `title` describes the setting in the table of settings; `writeOnly: true` marks a secret.
    */
   readonly settings?: TSchema;
+  /**
+   * Documents that `host.catalog` and `layerRoutes` read like those of catalogs/, by path: `<plugin>.json`, or a path
+   * below `<plugin>/`. A catalog of a layer has `schema` and `apis` (`layerRoutes`).
+   */
+  readonly catalogs?: Readonly<Record<string, JsonObject>>;
+  /** Tolls that the plugin adds, by id: the plugin's name and words, joined by underscores. `host.toll` reads them. */
+  readonly tolls?: Readonly<Record<string, TollDeclaration>>;
+  readonly layer?: LayerDeclaration;
   /** Error codes that the plugin adds, made by `errorsOf`. */
   readonly errors?: Readonly<Record<string, DeclaredError>>;
   /**

@@ -102,7 +102,7 @@ const FAULTS: readonly (readonly [Plugin, RegExp])[] = [
   ],
   [
     plugin({ routes: (host: { toll(id: string): unknown }) => [host.toll('nope')] }),
-    /: catalogs\/tolls\.json has no toll nope$/,
+    /: catalogs\/tolls\.json has no toll nope, and no plugin declares it$/,
   ],
   [plugin({ commands: () => null }), /: commands must give a list, not null/],
   [plugin({ commands: () => [null] }), /: has a command without a name$/],
@@ -250,6 +250,17 @@ const FAULTS: readonly (readonly [Plugin, RegExp])[] = [
     /command notes tidy: example does not have the arguments that args declares: tenant is missing$/,
   ],
   [withCommand({ example: undefined }), /command notes tidy: example does not have/],
+  [
+    plugin({ catalogs: { 'tolls.json': {} } }),
+    /catalogs has tolls\.json, which must be notes\.json/,
+  ],
+  [plugin({ catalogs: { 'notes.json': 'x' } }), /: catalogs\.notes\.json must be object$/],
+  [
+    plugin({ tolls: { note: { usd: 1, acts: ['POST /n'] } } }),
+    /tolls has note, which must be words/,
+  ],
+  [plugin({ tolls: { notes_a: { usd: -1, acts: ['POST /n'] } } }), /: tolls\.notes_a\.usd must be/],
+  [plugin({ layer: { name: 'Notes' } }), /: layer\.role is missing$/],
   [plugin({ verifiers: [null] }), /has a verifier with the kind undefined$/],
   [plugin({ events: [null] }), /has events of undefined, which is not a type of its own$/],
   [plugin({ route: () => [] }), /has the member route, which contract 1 does not have$/],
