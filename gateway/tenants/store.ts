@@ -56,6 +56,8 @@ export interface GatewayStore {
   readonly counts: ReadonlyMap<string, number>;
   /** By id. */
   readonly subscriptions: ReadonlyMap<string, SubscriptionRecord>;
+  /** On a node that follows, calls a function with the id of each subscription that the leader has changed. */
+  followSubscriptions(changed: (id: string) => void): void;
   /** Names of the key files that were in use (gateway/host/key-files.ts). */
   readonly keyFiles: ReadonlySet<string>;
   /** The rows of this and the following methods are on disk when their promise resolves. */
@@ -165,6 +167,8 @@ class HeldRows {
   readonly counts = new Map<string, number>();
   readonly subscriptions = new Map<string, SubscriptionRecord>();
   readonly keyFiles = new Set<string>();
+  /** Called with the id of a subscription whose row was taken. */
+  changed: (id: string) => void = () => undefined;
 
   clear(): void {
     const { keys, tenants, counts, subscriptions, keyFiles } = this;
@@ -174,7 +178,9 @@ class HeldRows {
   /** Only subscriptions are ever deleted. */
   take(key: string, value: Uint8Array | null): void {
     if (value === null) {
-      this.subscriptions.delete(key.slice(SUBSCRIPTION.length));
+      const id = key.slice(SUBSCRIPTION.length);
+      this.subscriptions.delete(id);
+      this.changed(id);
       return;
     }
     const record: unknown = JSON.parse(Buffer.from(value).toString());
@@ -183,16 +189,19 @@ class HeldRows {
       this.tenants.set((record as TenantRecord).name, record as TenantRecord);
     } else if (key.startsWith(COUNT)) this.counts.set(key.slice(COUNT.length), record as number);
     else if (key.startsWith(SUBSCRIPTION)) {
-      this.subscriptions.set((record as SubscriptionRecord).id, record as SubscriptionRecord);
+      const subscription = record as SubscriptionRecord;
+      this.subscriptions.set(subscription.id, subscription);
+      this.changed(subscription.id);
     } else if (key.startsWith(KEY_FILE)) this.keyFiles.add(key.slice(KEY_FILE.length));
   }
 }
 
 function storeOver(
-  { keys, tenants, counts, subscriptions, keyFiles }: HeldRows,
+  held: HeldRows,
   db: Rows,
   state: Pick<GatewayStore, 'damaged' | 'follows'>,
 ): GatewayStore {
+  const { keys, tenants, counts, subscriptions, keyFiles } = held;
   return {
     keys,
     tenants,
@@ -200,6 +209,9 @@ function storeOver(
     subscriptions,
     keyFiles,
     ...state,
+    followSubscriptions(changed) {
+      held.changed = changed;
+    },
     async putKeys(records) {
       await db.put(records.map((record) => row(`key/${record.sha256}`, record)));
       for (const record of records) keys.set(record.sha256, record);

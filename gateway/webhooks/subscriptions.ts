@@ -49,6 +49,11 @@ export class Subscriptions {
     this.#box = box;
     this.#now = now;
     for (const record of store.subscriptions.values()) this.#add(record);
+    store.followSubscriptions((id) => {
+      const [known, record] = [this.#opened.get(id), store.subscriptions.get(id)];
+      if (known !== undefined) this.#remove(known);
+      if (record !== undefined) this.#add(record);
+    });
   }
 
   get(id: string): Subscription | undefined {
