@@ -22,6 +22,8 @@ export interface ChildProgram {
   /** Seconds of processor time so far, of all its threads; NaN off Linux. */
   processor_s(): number;
   stop(): Promise<void>;
+  /** Ends it without notice. */
+  kill(): Promise<void>;
 }
 
 /** Lines of another program's log that are kept, and how long it may take to start. */
@@ -151,13 +153,16 @@ const handleOf = (
   built,
   memory: () => memoryOf(child),
   processor_s: () => processorOf(child),
-  stop: async () => {
-    if (child.exitCode !== null) return;
-    const exit = once(child, 'exit');
-    child.kill('SIGTERM');
-    await exit;
-  },
+  stop: () => endOf(child, 'SIGTERM'),
+  kill: () => endOf(child, 'SIGKILL'),
 });
+
+async function endOf(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = once(child, 'exit');
+  child.kill(signal);
+  await exit;
+}
 
 /** A free port of this machine. */
 export async function freePort(): Promise<number> {

@@ -1,6 +1,6 @@
-// Appends whose rounds are committed in PostgreSQL, against the embedded store in the same run; how far a follower in
-// this process is behind; and how fast a new node fills its copy. Needs a PostgreSQL server of the same machine, which
-// BENCH_DATABASE_URL names with an empty database; without it nothing is measured.
+// Appends whose rounds are committed in PostgreSQL, against the embedded store in the same run; how fast a new node fills
+// its copy; and what nodes.ts measures. Needs a PostgreSQL server of the same machine, which BENCH_DATABASE_URL names
+// with an empty database; without it nothing is measured.
 
 import { join } from 'node:path';
 import {
@@ -14,12 +14,11 @@ import type { Draft, Log } from '../../log/index.ts';
 import { inFlight, openBenchLog, statements, temporaryFolder } from './bench-log.ts';
 import { interleave, stealMeter } from './figure.ts';
 import type { Bench, BenchOptions, Figure } from './figure.ts';
+import { measureNodes } from './nodes.ts';
 
 const STREAM = 'live-1';
-/** How often the follower asks, and the rate of appends while its lag is measured. */
-const PULL_MS = 10;
-const LAG_RATE = 1000;
-const LAG_SECONDS = 5;
+/** The database of the nodes that run as processes. */
+const NODES = 'actlog_bench_nodes';
 
 /** The measurements of a cluster. */
 export const cluster: Bench = {
@@ -56,17 +55,22 @@ async function measured(url: string, { quick }: BenchOptions): Promise<Figure[]>
       appends: () => appends(shared.log, draft, count),
       embedded: () => appends(embedded.log, alone, count),
     });
-    const follower = await open('follower');
-    const lag_ms = await lag(shared.log, draft, follower);
-    await follower.close();
     await writeSnapshot(database, replica);
     await appends(shared.log, draft, count);
-    const began = performance.now();
+    const [began, processor] = [performance.now(), process.cpuUsage()];
     const fresh = await open('fresh');
     await loadSnapshot(database, fresh, () => undefined);
     while ((await fresh.pull()).more);
-    const filled = shared.log.size() / ((performance.now() - began) / 1000);
+    const entries = shared.log.size();
+    const filled = entries / ((performance.now() - began) / 1000);
+    const { user, system } = process.cpuUsage(processor);
     await fresh.close();
+    await database.postgres.once(`DROP DATABASE IF EXISTS ${NODES} WITH (FORCE)`);
+    await database.postgres.once(`CREATE DATABASE ${NODES}`);
+    const address = new URL(url);
+    address.pathname = `/${NODES}`;
+    const nodes = await measureNodes(join(folder.path, 'nodes'), address.href, quick);
+    await database.postgres.once(`DROP DATABASE ${NODES} WITH (FORCE)`);
     const stolen = steal();
     return [
       {
@@ -82,12 +86,34 @@ async function measured(url: string, { quick }: BenchOptions): Promise<Figure[]>
       },
       {
         name: 'cluster.lag',
-        what: 'longest lag of a follower at 1,000 appends/s',
+        what: 'longest time until a follower answers for an entry, at 1,000 entries/s',
         unit: 'ms',
         better: 'lower',
         at_least: 1000,
         aim: 100,
-        value: lag_ms,
+        value: nodes.lag_ms,
+        parts: { median_ms: nodes.lags_ms, entries: nodes.rate },
+        steal: stolen,
+      },
+      {
+        name: 'cluster.failover',
+        what: 'longest time from SIGKILL of the leader to the first acknowledged write',
+        unit: 's',
+        better: 'lower',
+        at_least: 5,
+        aim: 4,
+        value: nodes.failover_s,
+        parts: { median_s: nodes.failovers_s },
+        steal: stolen,
+      },
+      {
+        name: 'cluster.idle',
+        what: 'cores that a follower uses while nothing is written',
+        unit: 'ratio',
+        better: 'lower',
+        at_least: 0.02,
+        aim: 0.01,
+        value: nodes.idle,
         parts: {},
         steal: stolen,
       },
@@ -99,7 +125,7 @@ async function measured(url: string, { quick }: BenchOptions): Promise<Figure[]>
         at_least: 1,
         aim: 2,
         value: filled / 20_000,
-        parts: { filled },
+        parts: { filled, entries, processor_s: (user + system) / 1_000_000 },
         steal: stolen,
       },
     ];
@@ -114,36 +140,3 @@ async function measured(url: string, { quick }: BenchOptions): Promise<Figure[]>
 
 const appends = (log: Log, draft: () => Draft, count: number): Promise<number> =>
   inFlight(count, () => log.append([draft()]));
-
-/** The longest time from the acknowledgement of an append until a follower has applied its round. */
-async function lag(log: Log, draft: () => Draft, follower: Replica): Promise<number> {
-  while ((await follower.pull()).more);
-  let size = log.size();
-  follower.follow((writes) => {
-    size += writes.filter(({ key }) => key[0] === 'e'.charCodeAt(0)).length;
-  });
-  const waiting: { readonly size: number; readonly at: number }[] = [];
-  let longest = 0;
-  const ended = new AbortController();
-  const following = (async () => {
-    while (!ended.signal.aborted) {
-      await follower.pull();
-      const now = performance.now();
-      while ((waiting[0]?.size ?? Infinity) <= size) {
-        longest = Math.max(longest, now - (waiting.shift()?.at ?? now));
-      }
-      await new Promise((resolve) => setTimeout(resolve, PULL_MS));
-    }
-  })();
-  const each = LAG_RATE / 100;
-  for (let turn = 0; turn < LAG_SECONDS * 100; turn += 1) {
-    const next = performance.now() + 10;
-    await Promise.all(Array.from({ length: each }, () => log.append([draft()])));
-    waiting.push({ size: log.size(), at: performance.now() });
-    await new Promise((resolve) => setTimeout(resolve, Math.max(0, next - performance.now())));
-  }
-  while (waiting.length > 0) await new Promise((resolve) => setTimeout(resolve, PULL_MS));
-  ended.abort();
-  await following;
-  return longest;
-}
