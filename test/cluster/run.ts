@@ -1,16 +1,21 @@
 // `npm run test:cluster -- --rounds N --seed S`: so many random faults over three nodes; see cluster-run.ts.
+// `npm run test:cluster -- --suites [FILE...]`: the suites of the HTTP interface through a node that follows; see suites.ts.
 
 import { parseArgs } from 'node:util';
 import { Cluster, seeded } from './cluster-run.ts';
 import { FAULTS, strike } from './faults.ts';
+import { runSuites } from './suites.ts';
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     rounds: { type: 'string', default: '50' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     only: { type: 'string' },
+    suites: { type: 'boolean', default: false },
   },
 });
+if (values.suites) process.exit(await runSuites(positionals));
 const rounds = Number(values.rounds);
 const seed = Number(values.seed);
 console.log(`${String(rounds)} rounds with seed ${String(seed)}`);

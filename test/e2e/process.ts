@@ -3,6 +3,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { suiteCluster } from '../cluster/suite-cluster.ts';
 import { ACTLOG } from '../support/actlog.ts';
 
 /** A server process that answers. */
@@ -25,11 +26,41 @@ export interface Ran {
   readonly output: string;
 }
 
-/** Starts `actlog serve` on a data folder, with settings beside the usual ones, and waits until it listens. */
+/**
+ * Starts `actlog serve` on a data folder, with settings beside the usual ones, and waits until it listens. With
+ * CLUSTER_SUITES, these are two processes: the one on this folder leads, and `url` is that of one that follows.
+ */
 export async function startProcess(
   data: string,
   settings: Readonly<Record<string, string>> = {},
   program: readonly string[] = ACTLOG,
+): Promise<ServerProcess> {
+  const cluster = await suiteCluster(data);
+  if (cluster === null) return startOne(data, settings, program);
+  const start = async (folder: string): Promise<ServerProcess> =>
+    startOne(folder, { ...settings, ...(await cluster.settings()) }, program);
+  const leader = await start(data);
+  const follower = await start(cluster.copy);
+  const both = [follower, leader];
+  return {
+    url: follower.url,
+    key: leader.key,
+    async stop() {
+      await follower.stop();
+      return leader.stop();
+    },
+    pause: () => both.forEach((node) => node.pause()),
+    resume: () => both.forEach((node) => node.resume()),
+    async kill() {
+      await Promise.all(both.map((node) => node.kill()));
+    },
+  };
+}
+
+async function startOne(
+  data: string,
+  settings: Readonly<Record<string, string>>,
+  program: readonly string[],
 ): Promise<ServerProcess> {
   const child = spawn(process.execPath, [...program, 'serve', '--data', data], {
     env: { ...process.env, PORT: '0', HOST: '127.0.0.1', LOG_ORIGIN: 'log.example', ...settings },

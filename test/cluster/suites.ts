@@ -1,0 +1,49 @@
+// Runs existing suites in cluster mode: each gateway that they start is a leader and a follower on a real PostgreSQL, and
+// their requests go to the follower (test/gateway/running.ts, test/e2e/process.ts).
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { startPostgres } from '../support/postgres.ts';
+
+/** The suites of the interface. */
+const SUITES = [
+  'test/gateway/http/**/*.test.ts',
+  'test/gateway/routes/**/*.test.ts',
+  'test/gateway/host/**/*.test.ts',
+  'test/gateway/webhooks/**/*.test.ts',
+  'test/gateway/tenants/**/*.test.ts',
+  'test/gateway/*.test.ts',
+  'test/plugins/**/*.test.ts',
+  'test/scenario/**/*.test.ts',
+  'test/e2e/**/*.test.ts',
+];
+
+/** Tests that do not apply, by a part of their full title, and why. They are left out. */
+const NOT_APPLICABLE: Readonly<Record<string, string>> = {
+  'shows every component as a status page does': 'a node shows `cluster` as one more component',
+  'is why a log takes nothing whose last entry is ahead': 'each node confirms its own clock',
+};
+
+/** Runs mocha on files, or on all suites; returns its exit code. */
+export async function runSuites(files: readonly string[]): Promise<number> {
+  const postgres = await startPostgres();
+  assert.ok(postgres !== null, 'PostgreSQL is installed');
+  try {
+    const url = new URL(await postgres.database());
+    url.pathname = '/postgres';
+    for (const [title, why] of Object.entries(NOT_APPLICABLE)) {
+      console.log(`left out: ${title}: ${why}`);
+    }
+    const left = Object.keys(NOT_APPLICABLE).map((title) => title.replace(/[^\w ]/g, '.'));
+    const args = [...(files.length === 0 ? SUITES : files), '--grep', left.join('|'), '--invert'];
+    const child = spawn('node_modules/.bin/mocha', args, {
+      env: { ...process.env, CLUSTER_SUITES: url.href },
+      stdio: 'inherit',
+    });
+    const [code] = (await once(child, 'exit')) as [number | null];
+    return code ?? 1;
+  } finally {
+    await postgres.remove();
+  }
+}
