@@ -29,7 +29,8 @@ export function headingId(heading: string): string {
 export const idOf = (fragment: string): string => fragment.replace(/^(?=\d)/, 's');
 
 const md = new MarkdownIt({ html: false, linkify: false, typographer: false });
-const { escapeHtml } = md.utils;
+/** Text as HTML, also in attributes. */
+export const { escapeHtml } = md.utils;
 
 /** Drops HTML comments that are alone on their line, such as the markers of generated tables. */
 md.block.ruler.before('paragraph', 'comment', (state, line, _end, silent) => {

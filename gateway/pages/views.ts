@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Eta } from 'eta';
 import type { FooterPartner, MenuItem } from '../../plugins/contract/index.ts';
-import { inlineMarkdown, markdown } from './markdown.ts';
+import { escapeHtml, inlineMarkdown, markdown } from './markdown.ts';
 
 /** What every view may use, beside its own data as `it`. */
 export interface ViewFrame {
@@ -53,12 +53,9 @@ const ABOUT =
   'A public, append-only log of what agents decide, refuse and leave undone. Every entry can be checked without trusting its operator.';
 const MAX_ABOUT = 200;
 
-const escaped = (text: string): string =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
-
 /** The description of a page as the value of an attribute: the given one, or the text of its first paragraph. */
 function describe(given: string | undefined, body: string): string {
-  if (given !== undefined) return escaped(given);
+  if (given !== undefined) return escapeHtml(given);
   const [, paragraph = ''] = /<p>([^]*?)<\/p>/.exec(body) ?? [];
   // What is in the body is escaped already, except for quotes.
   const text = paragraph.replace(/<[^>]*>/g, '').replaceAll('"', '&quot;');

@@ -1,6 +1,8 @@
 // The badge of a receipt, for pages that link to it: whether the entry is signed and in the log, and its outcome.
 // gateway/API.md §1.4.
 
+import { escapeHtml } from '../pages/markdown.ts';
+
 /** What a badge says. */
 export interface Badge {
   readonly signed: boolean;
@@ -21,13 +23,10 @@ export function badgeWords({ signed, included, sandbox, index, outcome }: Badge)
   return `${sandbox ? 'SANDBOX: ' : ''}${said}${state}`;
 }
 
-const escaped = (text: string): string =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
-
 /** The badge as SVG, 20 pixels high. */
 export function badgeSvg(badge: Badge): string {
   const words = badgeWords(badge);
-  const title = escaped(`${LABEL}: ${words}`);
+  const title = escapeHtml(`${LABEL}: ${words}`);
   const left = Math.round(LABEL.length * CHAR + 2 * PAD);
   const right = Math.round(words.length * CHAR + 2 * PAD);
   const width = left + right;
@@ -38,7 +37,7 @@ export function badgeSvg(badge: Badge): string {
 <path d="M${left} 0h${right - 3}a3 3 0 0 1 3 3v14a3 3 0 0 1-3 3h-${right - 3}z" fill="${fill}"/>
 <g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">
 <text x="${left / 2}" y="14">${LABEL}</text>
-<text x="${left + right / 2}" y="14">${escaped(words)}</text>
+<text x="${left + right / 2}" y="14">${escapeHtml(words)}</text>
 </g>
 </svg>
 `;
