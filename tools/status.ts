@@ -22,13 +22,13 @@ export interface Status {
  */
 export async function serveStatus(
   at: string,
-  { registry, health }: Status,
+  status: Status,
 ): Promise<{ readonly port: number; close(): Promise<void> }> {
   const { host, port } = hostAndPort('--metrics', at);
   const server = createServer((request, response) => {
     const path = request.url?.split('?', 1)[0];
-    const send = (status: number, type: string, body: string): void => {
-      response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' });
+    const send = (code: number, type: string, body: string): void => {
+      response.writeHead(code, { 'content-type': type, 'cache-control': 'no-store' });
       response.end(request.method === 'HEAD' ? undefined : body);
     };
     if (path !== '/metrics' && path !== '/health') {
@@ -37,12 +37,12 @@ export async function serveStatus(
       response.setHeader('allow', 'GET, HEAD');
       send(405, 'text/plain', 'only GET and HEAD\n');
     } else if (path === '/health') {
-      const body = health();
+      const body = status.health();
       send(body.ok ? 200 : 503, 'application/json', `${JSON.stringify(body)}\n`);
     } else {
-      registry.metrics().then(
+      status.registry.metrics().then(
         (text) => {
-          send(200, registry.contentType, text);
+          send(200, status.registry.contentType, text);
         },
         (error: unknown) => {
           send(500, 'text/plain', `${String(error)}\n`);

@@ -9,7 +9,6 @@ import { isLogError } from '../errors.ts';
 import { typeName, uuidV7 } from '../map/grammar.ts';
 import { parseCheckpoint } from '../note/checkpoint.ts';
 import { splitNote } from '../note/note.ts';
-import type { ChainKey } from '../types.ts';
 import { count, refused, string } from './document.ts';
 import { linkOn, readEntry } from './entry.ts';
 import type { EntryParts, TreeHead } from './entry.ts';
@@ -358,8 +357,8 @@ function leavesOut(earlier: Placed, later: Placed): boolean {
     const chain = Array.isArray(key) ? (key as readonly Json[]) : [];
     if (chain.length === 0 || !chain.every((part) => typeof part === 'string')) return false;
     try {
-      linkOn(earlier, chain as ChainKey);
-      const { prev } = linkOn(later, chain as ChainKey);
+      linkOn(earlier, chain);
+      const { prev } = linkOn(later, chain);
       return prev === null || prev.index < earlier.index;
     } catch (error) {
       if (!isLogError(error)) throw error;

@@ -99,8 +99,9 @@ describe('witness: a log that contradicts what it cosigned', () => {
         lines[0] ?? '',
         /^log\.example\/log\/live\/1 {2}CONFLICT: the tree of 7 entries/,
       );
-      assert.equal(posts[0]?.[0], 'witness.conflict');
-      await proven(posts[0]?.[1]);
+      const [[type, data] = ['', {}]] = posts;
+      assert.equal(type, 'witness.conflict');
+      await proven(data);
       const base = `http://127.0.0.1:${String(status.port)}`;
       const text = await (await fetch(`${base}/metrics`)).text();
       assert.match(

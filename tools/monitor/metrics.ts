@@ -112,7 +112,7 @@ export class MonitorMetrics implements Status {
       },
       violation: (log, document, path) => {
         report.violation(log, document, path);
-        const rule = String(document['rule']);
+        const { rule } = document as { rule: string };
         this.#violated.set(log, rule);
         this.#violations.inc({ log, rule });
       },

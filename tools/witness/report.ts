@@ -18,7 +18,7 @@ export interface WitnessReport {
 /** Makes the report; `say` writes a line. */
 export function witnessReport(
   say: (line: string) => void,
-  webhook?: Pick<Webhook, 'send'>,
+  webhook: Pick<Webhook, 'send'>,
 ): WitnessReport {
   const registry = new Registry();
   const conflicts = new Counter({
@@ -31,11 +31,11 @@ export function witnessReport(
   return {
     registry,
     conflict(finding) {
-      const origin = String(finding['origin']);
+      const { origin, detail } = finding as { origin: string; detail: string };
       seen += 1;
       conflicts.inc({ origin });
-      say(`${origin}  CONFLICT: ${String(finding['detail'])}; GET /conflicts shows the proof`);
-      webhook?.send('witness.conflict', finding);
+      say(`${origin}  CONFLICT: ${detail}; GET /conflicts shows the proof`);
+      webhook.send('witness.conflict', finding);
     },
     status(witness) {
       new Gauge({

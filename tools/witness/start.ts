@@ -11,12 +11,11 @@ import {
   readKeyFile,
   writeKeyFile,
 } from '../../log/index.ts';
-import type { JsonObject } from '../../log/index.ts';
 import { COSIGNER_KEY, formatVkey, isKeyName, Signer } from '../../log/operate.ts';
 import { CommandError } from '../command-line.ts';
 import { serveStatus } from '../status.ts';
 import { Webhook, webhookAddress } from '../webhook.ts';
-import { witnessReport, type WitnessReport } from './report.ts';
+import { witnessReport } from './report.ts';
 import { serveWitness } from './server.ts';
 import { Witness, type WitnessOptions } from './witness.ts';
 
@@ -55,17 +54,20 @@ export async function startWitness(start: WitnessStart): Promise<void> {
   const say = (line: string): void => {
     process.stderr.write(`${line}\n`);
   };
-  let report: WitnessReport | undefined;
-  const onConflict = (finding: JsonObject): void => {
-    report?.conflict(finding);
-  };
+  // Its messages are signed with the key of the witness.
+  let webhook: Webhook | undefined;
+  const report = witnessReport(say, {
+    send(type, data) {
+      webhook?.send(type, data);
+    },
+  });
+  const onConflict = report.conflict;
   const witness = await openWitness({ vkeys: start.log, folder, onConflict }, name, keyFile);
   const { signer } = witness;
   const onTrouble = (reason: string): void => {
     say(`webhook  ${reason}`);
   };
-  const webhook = url === undefined ? undefined : new Webhook({ url, signer, onTrouble });
-  report = witnessReport(say, webhook);
+  if (url !== undefined) webhook = new Webhook({ url, signer, onTrouble });
   const { metrics } = start;
   const status =
     metrics === undefined ? null : await serveStatus(metrics, report.status(witness.witness));

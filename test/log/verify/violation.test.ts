@@ -53,7 +53,7 @@ function* changes(value: Json, sample: number): Generator<Json> {
   }
   if (typeof value !== 'object' || value === null) return;
   for (const [name, member] of Object.entries(value)) {
-    for (const changed of changes(member as Json, sample)) {
+    for (const changed of changes(member, sample)) {
       if (Array.isArray(value)) yield (value as readonly Json[]).with(Number(name), changed);
       else yield { ...(value as JsonObject), [name]: changed };
     }

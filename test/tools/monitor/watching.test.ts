@@ -19,6 +19,7 @@ import { jsonReport } from '../../../tools/monitor/report.ts';
 import type { Report } from '../../../tools/monitor/report.ts';
 import { watchOf, type Watched } from '../../../tools/monitor/watch.ts';
 import { Told } from './monitored.ts';
+import { serveStatus } from '../../../tools/status.ts';
 import { MonitorMetrics } from '../../../tools/monitor/metrics.ts';
 import { webhookReport } from '../../../tools/monitor/webhook.ts';
 import { Webhook, type WebhookOptions } from '../../../tools/webhook.ts';
@@ -270,5 +271,14 @@ describe('the metrics of a monitor', () => {
     report.violation('live/1', { rule: 'links' }, '');
     assert.equal(metrics.health().ok, false);
     assert.equal(told.looks.length, 3, 'the report says it as well');
+    const status = await serveStatus('127.0.0.1:0', metrics);
+    try {
+      const health = await fetch(`http://127.0.0.1:${String(status.port)}/health`);
+      assert.equal(health.status, 503);
+      const scraped = await fetch(`http://127.0.0.1:${String(status.port)}/metrics`);
+      assert.match(await scraped.text(), /^actlog_monitor_violations_total\{.*\} 1$/m);
+    } finally {
+      await status.close();
+    }
   });
 });
