@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ok } from '../../tools/plugin-test/running.ts';
 import type { Answer, Running } from '../../tools/plugin-test/running.ts';
 import { FOUNDRY_BODIES } from '../plugins/foundry/bodies.ts';
 import { GATE_BODIES } from '../plugins/gate/asking.ts';
@@ -110,13 +111,14 @@ postgresSuite('a node that follows', (postgres) => {
       headers: { 'X-API-Key': leader.live, Accept: 'text/event-stream' },
     });
     assert.ok(stream.body !== null);
-    const { json } = await leader.post('/api/v1/classify', { message: 'x' }, { key: leader.live });
+    const message = { message: 'x' };
+    const { entry_id } = ok(await leader.post('/api/v1/classify', message, { key: leader.live }));
     let text = '';
     let closing = false;
     let closed = Promise.resolve();
     for await (const chunk of stream.body as unknown as AsyncIterable<Uint8Array>) {
       text += Buffer.from(chunk).toString();
-      if (!text.includes(json.entry_id as string) || closing) continue;
+      if (!text.includes(entry_id as string) || closing) continue;
       closing = true;
       closed = leader.close(true);
     }
