@@ -143,11 +143,13 @@ describe('the packed tarball (skipped until `npm run build` has made dist/)', fu
       mkdirSync(join(folder, 'program'));
       writeFileSync(join(folder, 'program/program.mts'), PROGRAM);
       const { compilerOptions } = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8')) as {
-        compilerOptions: object;
+        compilerOptions: { readonly paths?: unknown };
       };
+      // The paths of the repository lead to its sources.
+      const { paths: _, ...options } = compilerOptions;
       const own = { noEmit: false, rootDir: '.', outDir: 'out', types: ['node'] };
       const include = [...LAYERS.map((layer) => `${layer}/src`), 'program'];
-      const config = { compilerOptions: { ...compilerOptions, ...own }, include };
+      const config = { compilerOptions: { ...options, ...own }, include };
       writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
       ran(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', folder], folder);
       for (const layer of LAYERS) {
