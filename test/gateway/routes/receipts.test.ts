@@ -144,7 +144,7 @@ describe('gateway/routes/receipts', () => {
       assert.match(page, new RegExp(`<p class="large">${sentence.source}</p>`));
       assert.match(page, new RegExp(`name="description" content="${sentence.source}"`));
       const list = (await served.get(`/log?index=${live['index'] as number}`)).bytes.toString();
-      assert.match(list, new RegExp(`<br />${sentence.source}</div></td>`));
+      assert.match(list, new RegExp(`<div>${sentence.source} <a class="hint"`));
     });
 
     it('shows disclosures to their tenant only', async () => {
