@@ -21,6 +21,7 @@ import { trustedKeyOf, verifyAbsence } from '../../log/verify.ts';
 import { naiveRoot } from '../log/map/recursive-map.ts';
 import { ACT, scan, told } from '../log/read/scanned-verdict.ts';
 import { Ledger } from './ledger.ts';
+import { checkLie } from './lies.ts';
 import type { Plan, Step, Surface } from './plan.ts';
 import { Witnesses } from './witnesses.ts';
 import { Files, useFiles } from './world/files.ts';
@@ -432,7 +433,10 @@ export class LogRun {
     );
     const process = this.#process;
     if (
-      !(await this.#world.until(() => closed || !process.alive || this.#log === null, PATIENCE_MS))
+      !(await this.#world.until(
+        () => closed || !process.alive || this.#log === null,
+        PATIENCE_MS * this.#world.slowness,
+      ))
     ) {
       throw new Broken('close hangs', 'the log does not close');
     }
@@ -657,6 +661,9 @@ export class LogRun {
             }
             ledger.acknowledge(index, text);
             const { n } = statement;
+            if (n !== (drafts[i]?.members as JsonObject | undefined)?.['n']) {
+              throw new Broken('receipts', `entry ${String(index)} is not the one that was sent`);
+            }
             if (typeof n === 'number') this.#sent.set(n, 'acknowledged');
             if (log.entry(index) !== text)
               throw new Broken('receipt lost', `entry ${String(index)} as it is acknowledged`);
@@ -908,6 +915,8 @@ export class LogRun {
     this.#ledger.checkAll(log, false);
     this.#ledger.checkKeys(log);
     this.#checkMap();
+    await this.#checkChain(log);
+    checkLie(this.#ledger, this.#files, world.random('lie'));
   }
 
   /** The rows of plugins, and what was sent, against the entries. */
@@ -952,6 +961,28 @@ export class LogRun {
     const wanted = JSON.stringify([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
     if (JSON.stringify(rows) !== wanted) {
       throw new Broken('rows', `${JSON.stringify(rows)}, and the entries say ${wanted}`);
+    }
+  }
+
+  /** The first page of a chain of many entries. */
+  async #checkChain(log: Log): Promise<void> {
+    const to_ms = log.published().map_head_ms;
+    const answer: { chain: readonly { readonly index: number }[] | null } = { chain: null };
+    const question = { key: ['sim.case', 'c0'], from_ms: 0, to_ms };
+    this.#call(
+      'chain',
+      [],
+      () => log.chain(question),
+      (chain) => {
+        answer.chain = chain;
+      },
+    );
+    await this.#world.until(() => answer.chain !== null, PATIENCE_MS);
+    const found = JSON.stringify((answer.chain ?? []).map(({ index }) => index));
+    const all = this.#ledger.statements.filter((one) => one['case_id'] === 'c0');
+    const page = all.slice(0, answer.chain?.length ?? 0).map((one) => one['index']);
+    if (found !== JSON.stringify(page) || (all.length > 0 && page.length === 0)) {
+      throw new Broken('chain', `${found}, and the entries say ${JSON.stringify(page)}`);
     }
   }
 

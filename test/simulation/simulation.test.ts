@@ -7,7 +7,7 @@ import { planOf } from './plan.ts';
 import type { Plan } from './plan.ts';
 import { Simulator } from './simulator.ts';
 
-const SEEDS = 250;
+const SEEDS = 200;
 
 interface Regression {
   readonly found: string;
