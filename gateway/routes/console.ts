@@ -347,7 +347,11 @@ const ServiceAnswer = Type.Object(
     replication: Type.Object(
       {
         role: Type.Optional(Type.Enum(['leader', 'follower'])),
-        leader: Type.Optional(Nullable(Type.String({ description: 'The address of the leader.' }))),
+        leader: Type.Optional(
+          Type.Union([Type.String(), Type.Null()], {
+            description: 'The address of the leader; null while none is known.',
+          }),
+        ),
         applied: Type.Optional(
           Type.Record(Type.String(), Count, { description: 'The size of each log on this node.' }),
         ),
