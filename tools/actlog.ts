@@ -13,6 +13,7 @@ import { addBackup, addRestore } from './commands/restore.ts';
 import { addConformance } from './commands/conformance.ts';
 import { addCluster } from './commands/cluster.ts';
 import { addClearing } from './commands/clearing.ts';
+import { addCreatePlugin } from './commands/create-plugin.ts';
 import { addExport } from './commands/export.ts';
 import { addFsck, addReindex } from './commands/fsck.ts';
 import { addKeys } from './commands/keys.ts';
@@ -82,7 +83,7 @@ for (const add of [
   ...[addServe, addKeys, addTenants, addClearing],
   ...[addVerify, addVectors, addRefute, addMonitor, addWitness, addConformance],
   ...[addFsck, addReindex, addBackup, addRestore, addAdopt, addExport],
-  ...[addWebhooks, addCluster, addMeasures, addMcp],
+  ...[addWebhooks, addCluster, addMeasures, addMcp, addCreatePlugin],
 ]) {
   add(program);
 }

@@ -1,6 +1,7 @@
-// The packed tarball. Two built-in layers, copied out of the repository as packages of their own, build against it with
-// nothing but what it exports, and pass the published suite under node:test. So does a program that uses the client. With
-// the dependencies of the package alone, `npx actlog` runs what tools/AGENTS.md shows of MCP.
+// The packed tarball. A built-in layer copied out of the repository, the examples of test/examples, and the package that
+// `actlog create-plugin` writes build against it with nothing but what it exports and depends on, and pass the published
+// suite under node:test. So does a program that uses the client. With the dependencies of the package alone, `npx actlog`
+// runs what tools/AGENTS.md shows of MCP.
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -32,8 +33,25 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 
 const GUIDE = readFileSync(join(root, 'tools/AGENTS.md'), 'utf8');
 
-/** Layers that require no other plugin, as the contract suite of the repository runs them. */
-const LAYERS = ['astl', 'relay'];
+/** A layer that requires no other plugin, as the contract suite of the repository runs it. */
+const LAYERS = ['astl'];
+/** Packages of test/examples. */
+const EXAMPLES = ['consent', 'signal'];
+const PACKAGES = [...LAYERS, ...EXAMPLES];
+
+/** The exports that need no peer dependency. */
+const EXPORTS = [
+  ...['actlog', 'actlog/verify', 'actlog/client', 'actlog/plugin', 'actlog/plugin-page'],
+  ...['actlog/plugin-test', 'actlog/require-receipt'],
+];
+
+const tsc = join(root, 'node_modules/typescript/bin/tsc');
+
+/** The environment of programs that the test starts: that of the runner is not theirs. */
+function environment(): NodeJS.ProcessEnv {
+  const { NODE_OPTIONS, NODE_TEST_CONTEXT, ...env } = process.env;
+  return env;
+}
 
 function ran(
   command: string,
@@ -105,6 +123,21 @@ function copyLayer(layer: string, folder: string): void {
   });
 }
 
+/** Copies an example, which is a package already. */
+function copyExample(example: string, folder: string): void {
+  cpSync(join(root, 'test/examples', example), join(folder, example), { recursive: true });
+}
+
+/** What the suite needs for the routes of an example, as source text. */
+const optionsOf = (example: string): string =>
+  example !== 'consent'
+    ? '{}'
+    : `{ bodies: { '/consent/withdrawals': async (running) => {
+         const body = { purpose: 'contract', subject: 'p' };
+         const granted = await running.post('/consent/grants', body, { key: running.sandbox });
+         return { grant_id: granted.json.entry_id };
+       } } }`;
+
 describe('the packed tarball (skipped until `npm run build` has made dist/)', function () {
   this.timeout(180_000);
   let place = '';
@@ -130,16 +163,12 @@ describe('the packed tarball (skipped until `npm run build` has made dist/)', fu
     let folder = '';
     before(() => {
       folder = join(place, 'layers');
-      const all = readdirSync(join(root, 'node_modules'));
-      install(
-        tarball,
-        folder,
-        all.filter((name) => !name.startsWith('.') && name !== 'actlog'),
-      );
+      install(tarball, folder, ownDependencies());
     });
 
     it('build against the tarball', () => {
       for (const layer of LAYERS) copyLayer(layer, folder);
+      for (const example of EXAMPLES) copyExample(example, folder);
       mkdirSync(join(folder, 'program'));
       writeFileSync(join(folder, 'program/program.mts'), PROGRAM);
       const { compilerOptions } = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8')) as {
@@ -148,11 +177,11 @@ describe('the packed tarball (skipped until `npm run build` has made dist/)', fu
       // The paths of the repository lead to its sources.
       const { paths: _, ...options } = compilerOptions;
       const own = { noEmit: false, rootDir: '.', outDir: 'out', types: ['node'] };
-      const include = [...LAYERS.map((layer) => `${layer}/src`), 'program'];
+      const include = [...PACKAGES.map((name) => `${name}/src`), 'program'];
       const config = { compilerOptions: { ...options, ...own }, include };
       writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
-      ran(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', folder], folder);
-      for (const layer of LAYERS) {
+      ran(process.execPath, [tsc, '-p', folder], folder);
+      for (const layer of PACKAGES) {
         cpSync(join(folder, 'out', layer, 'src'), join(folder, layer, 'dist'), { recursive: true });
       }
     });
@@ -163,19 +192,107 @@ describe('the packed tarball (skipped until `npm run build` has made dist/)', fu
     });
 
     it('pass the published suite', () => {
-      const tests = LAYERS.map((layer) => {
+      const tests = PACKAGES.map((layer) => {
         const path = join(folder, layer, 'contract.test.mjs');
         const source =
           `import { pluginContract } from 'actlog/plugin-test';\n` +
-          `import plugin from './dist/index.js';\npluginContract(plugin);\n`;
+          `import plugin from './dist/index.js';\npluginContract(plugin, ${optionsOf(layer)});\n`;
         writeFileSync(path, source);
         return path;
       });
       const report = ran(process.execPath, ['--test', '--test-reporter=tap', ...tests], folder);
       assert.match(report, /^# fail 0$/m);
       const passed = Number(/^# pass (\d+)$/m.exec(report)?.[1]);
-      assert.ok(passed >= 2 * LAYERS.length, report);
-      for (const layer of LAYERS) assert.match(report, new RegExp(`the contract of ${layer}`));
+      assert.ok(passed >= 2 * PACKAGES.length, report);
+      for (const layer of PACKAGES) assert.match(report, new RegExp(`the contract of ${layer}`));
+    });
+
+    describe('that `actlog create-plugin` writes', () => {
+      const actlog = (...args: string[]) =>
+        spawnSync(
+          process.execPath,
+          [join(folder, 'node_modules/actlog/dist/tools/actlog.js'), ...args],
+          {
+            cwd: folder,
+            env: environment(),
+            encoding: 'utf8',
+          },
+        );
+
+      it('build, with types for all exports in what actlog depends on, and pass their tests', () => {
+        const { status, stdout, stderr } = actlog('create-plugin', 'risk-notes');
+        assert.equal(status, 0, stderr);
+        assert.match(stdout, /cd risk-notes && npm install/);
+        const place = join(folder, 'risk-notes');
+        const manifest = JSON.parse(readFileSync(join(place, 'package.json'), 'utf8')) as {
+          readonly scripts: Readonly<Record<string, string>>;
+          readonly devDependencies: Readonly<Record<string, string>>;
+        };
+        assert.equal(manifest.devDependencies['actlog'], '^0.1.0');
+        assert.equal(manifest.scripts['test'], 'tsc && node --test dist/*.test.js');
+        // Every declaration file is checked, and finds only packages that `npm install actlog` brings.
+        const source = EXPORTS.map((name, i) => `export * as e${i} from '${name}';\n`).join('');
+        writeFileSync(join(place, 'src/all.ts'), source);
+        ran(process.execPath, [tsc, '--skipLibCheck', 'false', '--preserveSymlinks'], place);
+        const report = ran(
+          process.execPath,
+          ['--test', '--test-reporter=tap', 'dist/index.test.js'],
+          place,
+        );
+        assert.match(report, /^# fail 0$/m);
+        assert.match(report, /the contract of risk-notes/);
+        assert.match(report, /gives the text of a note to its caller, and not to the log/);
+        const lines = readFileSync(join(place, 'README.md'), 'utf8').split('\n');
+        assert.ok(lines.length <= 40, 'its README is one screen');
+      });
+
+      it('are served by PLUGINS', async () => {
+        const place = join(folder, 'risk-notes');
+        const program = join(folder, 'node_modules/actlog/dist/tools/actlog.js');
+        const settings = { PLUGINS: '.', PORT: '0', DATA_DIR: join(folder, 'data') };
+        const server = spawn(process.execPath, [program, 'serve'], {
+          cwd: place,
+          env: { ...environment(), ...settings },
+        });
+        try {
+          let text = '';
+          for await (const chunk of server.stdout.setEncoding('utf8')) {
+            text += chunk as string;
+            if (text.includes("-d '")) break;
+          }
+          const [, key = ''] = /^sandbox key: (\S+)$/m.exec(text) ?? [];
+          const [, url = ''] = /^actlog serves (\S+) on/m.exec(text) ?? [];
+          const answer = await fetch(`${url}/risk-notes/notes`, {
+            method: 'POST',
+            headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
+            body: JSON.stringify({ topic: 'served', text: 'hello' }),
+          });
+          const receipt = (await answer.json()) as Readonly<Record<string, unknown>>;
+          assert.equal(answer.status, 200, JSON.stringify(receipt));
+          assert.equal(receipt['type'], 'risk-notes.note.v1');
+        } finally {
+          server.kill('SIGKILL');
+          await once(server, 'exit');
+        }
+      });
+
+      it('have a name that is free, or get one line that says why not', () => {
+        for (const [name, reason] of [
+          ['Risk', /^actlog: the name of a plugin is 1 to 40 lower-case .*: "Risk" is not\n$/],
+          ['../risk', /^actlog: the name of a plugin .*: "\.\.\/risk" is not\n$/],
+          ['gate', /^actlog: gate is a name of actlog itself: choose another one\n$/],
+          ['log', /^actlog: log is a name of actlog itself/],
+          [
+            'risk-notes',
+            /^actlog: there is a risk-notes in this folder already: nothing was written\n$/,
+          ],
+        ] as const) {
+          const { status, stdout, stderr } = actlog('create-plugin', name);
+          assert.deepEqual([status, stdout], [1, '']);
+          assert.match(stderr, reason);
+        }
+        assert.equal(actlog('create-plugin').status, 2);
+      });
     });
   });
 

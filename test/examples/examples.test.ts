@@ -1,10 +1,12 @@
 // The examples of plugins as packages: a consent layer, which brings everything that a plugin may bring, and the built-in
-// layer signal, rebuilt. They run here over the sources.
+// layer signal, rebuilt. They run here over the sources; test/contract/packed.test.ts builds them against the tarball.
 
 import assert from 'node:assert/strict';
 import { mock } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
+import { checkDocument, recogniseDocuments, verifiersWith } from '../../plugins/verifiers.ts';
+import { trustFromKit } from '../../log/verify.ts';
 import { addPluginCommands } from '../../tools/plugin-commands.ts';
 import { ok, pluginContract, run } from '../../tools/plugin-test/index.ts';
 import type { Body, Running } from '../../tools/plugin-test/index.ts';
@@ -24,6 +26,7 @@ pluginContract(signal);
 
 describe('the consent layer of another package', () => {
   let running: Running;
+  const by = verifiersWith(consent.verifiers ?? []);
   before(async () => {
     running = await run({ PLUGINS: CONSENT });
   });
@@ -35,6 +38,48 @@ describe('the consent layer of another package', () => {
   };
   const withdraw = (id: unknown, key = running.live) =>
     running.post('/consent/withdrawals', { grant_id: id }, { key });
+  const status = async (id: unknown): Promise<Body> =>
+    ok(await running.get(`/consent/grants/${String(id)}/status`));
+  /** The finding of the plugin's own verifier, as `actlog verify` makes it. */
+  const finding = async (document: object) => {
+    const kit = ok(await running.get('/export/offline-verify-kit.json'));
+    const trust = trustFromKit(kit, running.gateway.logs.live.origin);
+    const [shown] = recogniseDocuments(Buffer.from(JSON.stringify(document)), by);
+    assert.ok(shown);
+    assert.equal(shown.kind, 'consent_status');
+    return checkDocument(shown, trust, undefined, by);
+  };
+
+  it('proves that a consent was not withdrawn, and that it was', async () => {
+    const surfaces = { entity: 'acme', surfaces: ['newsletter'] };
+    ok(await running.post('/api/v1/astl/publish', surfaces, { key: running.live }));
+    const receipt = await grant({ entity: 'acme', surface: 'newsletter' });
+    const entry = running.gateway.logs.live.entry(receipt.index as number) ?? '';
+    assert.doesNotMatch(entry, /zebra/);
+    assert.deepEqual([receipt.toll, receipt.toll_micro_usd], ['consent_grant', 20_000]);
+    const kinds = receipt.links.map(({ key }: Body) => key[0] as string).sort();
+    assert.deepEqual(kinds, ['consent.purpose', 'entity', 'surface']);
+    const grant_id = receipt.entry_id as string;
+    const before_ = await status(grant_id);
+    assert.equal(before_.state, 'in_force');
+    const holds = await finding(before_);
+    assert.equal(holds.valid, true, holds.summary);
+    assert.match(holds.summary, /^no withdrawal of the consent was logged up to /);
+
+    ok(await withdraw(grant_id));
+    const after_ = await status(grant_id);
+    assert.equal(after_.state, 'withdrawn');
+    assert.equal((await finding(after_)).valid, true);
+    for (const lie of [
+      { ...after_, state: 'in_force' },
+      { ...after_, withdrawals: before_.withdrawals },
+      { ...before_, as_of_ms: after_.as_of_ms },
+      { ...before_, grant_id: (await grant()).entry_id },
+      { ...before_, grant: { ...before_.grant, index: (before_.grant.index as number) + 1 } },
+    ]) {
+      assert.equal((await finding(lie)).valid, false);
+    }
+  });
 
   it('refuses a second withdrawal, one of another tenant, and one of no grant', async () => {
     const { entry_id } = await grant();
