@@ -2,359 +2,62 @@
 // it said. A run ends with faults healed: the log must then start, take an entry and publish it, and every row, root and
 // absence document must agree with an oracle that reads only the entries.
 
-import { isLogError, manifestHash, openLog, openThreads, runSince } from '../../log/index.ts';
-import type {
-  Draft,
-  EntryType,
-  JsonObject,
-  Log,
-  LogErrorCode,
-  OpenLogOptions,
-} from '../../log/index.ts';
-import { openSuccessor } from '../../log/operate.ts';
+import { manifestHash, runSince } from '../../log/index.ts';
+import type { JsonObject, Log } from '../../log/index.ts';
 import { native } from '../../log/crypto/native.ts';
 import { vhash } from '../../log/map/head.ts';
 import { skey } from '../../log/map/key.ts';
 import { toHex } from '../../log/encoding/bytes.ts';
-import { FileRegister, readRemembered } from '../../log/store/register.ts';
 import { trustedKeyOf, verifyAbsence } from '../../log/verify.ts';
 import { naiveRoot } from '../log/map/recursive-map.ts';
 import { ACT, scan, told } from '../log/read/scanned-verdict.ts';
-import { Ledger } from './ledger.ts';
 import { checkLie } from './lies.ts';
-import type { Plan, Step, Surface } from './plan.ts';
-import { Witnesses } from './witnesses.ts';
-import { Files, useFiles } from './world/files.ts';
-import { Databases, useDatabases } from './world/level.ts';
-import { Broken, Process } from './world/world.ts';
-import type { World } from './world/world.ts';
+import { LogClients } from './log-clients.ts';
+import type { Step } from './plan.ts';
+import { all, DATA, describe, entity, NOTE, PATIENCE_MS, TENANTS } from './subject.ts';
+import { useFiles } from './world/files.ts';
+import { useDatabases } from './world/level.ts';
+import { Broken } from './world/world.ts';
 
-/** Entries of a case, which the type counts; `watch` counts the entries of each tenant, as a meter does. */
-const NOTE: EntryType = {
-  name: 'sim.note.v1',
-  schema: {
-    type: 'object',
-    properties: { case_id: { type: 'string' }, n: { type: 'integer' } },
-    required: ['case_id', 'n'],
-    additionalProperties: false,
-  },
-  keys: [['sim.case', 'case_id']],
-  project: ({ statement }, rows) => count(rows, `sim/case/${statement['case_id'] as string}`),
-  watch: {
-    project: ({ statement }, rows) => count(rows, `sim/usage/${statement['tenant_ref'] as string}`),
-  },
-};
-
-function count(
-  rows: { get(key: string): unknown; put(key: string, value: number): void },
-  key: string,
-): void {
-  rows.put(key, Number(rows.get(key) ?? 0) + 1);
-}
-
-const TYPES = [NOTE, ACT];
-const TENANTS = ['dGVuYW50LWV4YW1wbGUtMQ', 'dGVuYW50LWV4YW1wbGUtMg', 'dGVuYW50LWV4YW1wbGUtMw'];
-const DATA = '/data';
-
-/** Virtual time in which a healthy log must have started, answered or published. */
-const PATIENCE_MS = 120_000;
-
-/** What a client sends with an idempotency key, until it is known to be in the log. */
-interface Once {
-  readonly key: number;
-  readonly drafts: readonly Draft[];
-  readonly first: number;
-  state: 'waiting' | 'sent' | 'done';
-}
-
-type Codes = readonly LogErrorCode[];
-
-export class LogRun {
-  readonly #plan: Plan;
-  readonly #world: World;
-  readonly #files = new Files();
-  readonly #databases = new Databases();
-  readonly #witnesses: Witnesses;
-  #register = new FileRegister('/register');
-  readonly #ledgers: Ledger[] = [];
-  #process = new Process('log');
-  #log: Log | null = null;
-  #starting = false;
-  #stopping = false;
-  #number = 1;
-  #succeeding = false;
-  #n = 0;
-  /** Numbers of entries by the append that sent them. */
-  readonly #sent = new Map<number, 'maybe' | 'acknowledged'>();
-  #once: Once[] = [];
-  /** Whether a fault of a disk may explain that this process of the log refuses writes. */
-  #excused = false;
-  #damaged = false;
-  /** Whether the log refused to start after a disk had lied or a row was damaged: then there is no more to check. */
-  #detected = false;
-  #clockMoved = false;
-  #farthest_ms = 0;
-
-  constructor(plan: Plan, world: World) {
-    this.#plan = plan;
-    this.#world = world;
-    this.#witnesses = new Witnesses(plan.witnesses, plan.quorum);
-  }
-
+export class LogRun extends LogClients {
   async run(): Promise<void> {
-    useFiles(this.#files);
-    useDatabases(this.#databases);
-    if (this.#plan.lying === 'database') this.#databases.faults.lying = true;
-    if (this.#plan.lying === 'files') this.#files.faults.lying = true;
-    this.#start();
-    for (const step of this.#plan.steps) {
-      if (this.#detected) return;
+    useFiles(this.files);
+    useDatabases(this.databases);
+    if (this.plan.lying === 'database') this.databases.faults.lying = true;
+    if (this.plan.lying === 'files') this.files.faults.lying = true;
+    this.start();
+    for (const step of this.plan.steps) {
+      if (this.detected) return;
       await this.#step(step);
-      for (let turns = step.turns; turns > 0 && (await this.#world.turn()); turns -= 1);
+      for (let turns = step.turns; turns > 0 && (await this.world.turn()); turns -= 1);
       this.#check();
     }
     await this.#end();
   }
 
-  get entries(): number {
-    return this.#ledgers.reduce((sum, { texts }) => sum + texts.length, 0);
-  }
-
-  get #ledger(): Ledger {
-    const at = this.#number - 1;
-    const known = this.#ledgers[at];
-    if (known !== undefined) return known;
-    const origin = `log.example/log/live/${String(this.#number)}`;
-    const ledger = new Ledger(origin, this.#ledgers[at - 1] ?? null);
-    this.#ledgers[at] = ledger;
-    return ledger;
-  }
-
-  // Starting and ending.
-
-  #options(): Omit<OpenLogOptions, 'origin_base'> {
-    const { interval_ms, idle_ms, witnesses } = this.#plan;
-    const world = this.#world;
-    return {
-      data: DATA,
-      kind: 'live',
-      number: this.#number,
-      register: this.#register,
-      threads: openThreads({ inline: true }),
-      checkpoint_interval_ms: interval_ms,
-      idle_ms,
-      time: { wall: () => world.wall_ms, monotonic: () => world.monotonic_ms },
-      types: TYPES,
-      ...(witnesses === 0 ? {} : { cosign: (offer) => this.#cosign(offer) }),
-    };
-  }
-
-  readonly #cosign: Witnesses['cosign'] = (offer) => {
-    this.#ledger.take(offer.note, offer.vkey);
-    return this.#witnesses.cosign(offer);
-  };
-
-  #start(): void {
-    if (this.#starting || this.#detected) return;
-    this.#starting = true;
-    this.#world.trace(() => `start of log ${String(this.#number)}`);
-    const process = this.#process;
-    const opened = this.#world.as(process, () => this.#open());
-    opened.then(
-      (log) => {
-        this.#starting = false;
-        this.#log = log;
-        this.#world.trace(
-          () =>
-            `started with ${String(log.size())} entries, ${String(log.published().size)} published`,
-        );
-        this.#guard(() => {
-          this.#started(log);
-        });
-      },
-      (error: unknown) => {
-        this.#starting = false;
-        this.#guard(() => {
-          this.#refusedStart(error);
-        });
-      },
-    );
-  }
-
-  async #open(): Promise<Log> {
-    if (this.#succeeding) {
-      const cosign = this.#plan.witnesses === 0 ? {} : { cosign: () => this.#cosign };
-      const { cosign: _own, ...options } = this.#options();
-      this.#world.trace(() => `succession of log ${String(this.#number)}`);
-      await openSuccessor({
-        ...options,
-        number: this.#number,
-        register: this.#register,
-        ...cosign,
-      });
-      const closed = await openLog({ ...options, has_successor: true, origin_base: 'log.example' });
-      this.#guard(() => {
-        this.#ledger.checkAll(closed, false);
-        this.#published(closed);
-        if (!closed.health().closed) throw new Broken('not closed', closed.origin);
-      });
-      await closed.close();
-      this.#number += 1;
-      this.#succeeding = false;
-    }
-    const log = await openLog({ ...this.#options(), origin_base: 'log.example' });
-    await log.declare(TYPES);
-    return log;
-  }
-
-  /** A start may be refused while a disk does not work, and must be once acknowledged entries are lost. */
-  #refusedStart(error: unknown): void {
-    const code = isLogError(error) ? error.code : null;
-    this.#world.trace(() => `start refused: ${code ?? String(error)}`);
-    if (
-      code === 'store_corrupt' ||
-      code === 'log_rolled_back' ||
-      code === 'key_invalid' ||
-      code === 'key_lost'
-    ) {
-      if (this.#damaged || this.#plan.lying !== null) {
-        this.#detected = true;
-        return;
-      }
-    }
-    const system = (error as { code?: string }).code ?? '';
-    const disk = code === 'log_unavailable' || system === 'ENOSPC' || system === 'EIO';
-    if (disk && this.#excused) return;
-    if (code === 'clock_untrusted' && this.#clockMoved) return;
-    if (code === 'log_unavailable' && this.#succeeding && this.#plan.witnesses > 0) return;
-    throw new Broken('start refused', describe(error));
-  }
-
-  #started(log: Log): void {
-    const ledger = this.#ledger;
-    if (this.#plan.lying !== null) this.#afterLie(log);
-    ledger.checkAll(log, this.#damaged);
-    this.#tolerant(() => ledger.checkKeys(log));
-    this.#published(log);
-    const process = this.#process;
-    log.onPublished(() => {
-      if (process.alive) this.#guard(() => this.#published(log));
-    });
-  }
-
-  /** What a lying disk lost may be lost, but not behind the checkpoint register and not what was published. */
-  #afterLie(log: Log): void {
-    const size = log.size();
-    const kept = this.#kept;
-    if (size < kept)
-      throw new Broken('loss not detected', `${String(size)} of ${String(kept)} entries started`);
-    // The register has the note of every published size, unless its own disk lied.
-    if (this.#plan.lying === 'database' && size < this.#ledger.texts.length) {
-      throw new Broken('loss not detected', `${String(size)} entries started, more were published`);
-    }
-    this.#ledger.forget(size);
-    for (const [n, state] of this.#sent) if (state === 'acknowledged') this.#sent.set(n, 'maybe');
-    for (const one of this.#once) one.state = 'waiting';
-  }
-
-  /** The size up to which the register has recorded entries, as of the last crash. */
-  #kept = 0;
-
-  #published(log: Log): void {
-    // Without the quorum of its witnesses a new log has published nothing yet.
-    if (log.published().size === 0) return;
-    this.#tolerant(() => {
-      if (this.#plan.lying !== null && log.published().size < this.#ledger.texts.length) return;
-      this.#ledger.publish(log, (heads) => this.#world.random('check').int(Math.max(1, heads)));
-    });
-  }
-
-  /** A finding in a callback of the product ends the run at the next turn. */
-  #guard(check: () => void): void {
-    try {
-      this.#tolerant(check);
-    } catch (error) {
-      this.#world.broken ??=
-        error instanceof Broken ? error : new Broken('check failed', describe(error));
-    }
-  }
-
-  /** Reads that meet a damaged row must say so, and may not answer. */
-  #tolerant(read: () => void): void {
-    try {
-      read();
-    } catch (error) {
-      if (!this.#damaged || !isLogError(error) || error.code !== 'store_corrupt') throw error;
-    }
-  }
-
-  async #crash(power: boolean): Promise<void> {
-    this.#world.trace(() => (power ? 'POWER FAILS' : 'PROCESS KILLED'));
-    await this.#world.end(this.#process);
-    const dice = this.#world.random('crash');
-    this.#databases.crash(DATA, power, dice);
-    if (power) this.#files.powerFailure(dice);
-    this.#databases.faults.failing = null;
-    this.#files.faults.failing = false;
-    await this.#again();
-  }
-
-  /** A new process, after the last one has ended in whatever way. */
-  async #again(): Promise<void> {
-    this.#process = new Process('log');
-    this.#register = new FileRegister('/register');
-    this.#log = null;
-    this.#starting = false;
-    this.#stopping = false;
-    this.#excused =
-      this.#files.faults.full ||
-      this.#files.faults.failing ||
-      this.#databases.faults.failing !== null;
-    for (const one of this.#once) if (one.state === 'sent') one.state = 'waiting';
-    if (this.#plan.lying !== null) await this.#readKept();
-    this.#start();
-  }
-
-  async #readKept(): Promise<void> {
-    const reading = this.#world.as(new Process('check'), () =>
-      readRemembered(this.#register, `live-${String(this.#number)}`),
-    );
-    let done = false;
-    reading.then(
-      (value) => {
-        this.#kept = value?.acknowledged.size ?? 0;
-        done = true;
-      },
-      () => {
-        done = true;
-      },
-    );
-    await this.#world.until(() => done, PATIENCE_MS);
-  }
-
   // Steps.
 
   async #step(step: Step): Promise<void> {
-    const world = this.#world;
+    const world = this.world;
     if (step.do !== 'pass') world.trace(() => `* ${JSON.stringify(step)}`);
     switch (step.do) {
       case 'pass':
         await world.pass(step.ms);
         return;
       case 'crash':
-        await this.#crash(step.power);
+        await this.crash(step.power);
         return;
       case 'disk full':
-        this.#excused = true;
-        this.#files.faults.full = true;
+        this.excused = true;
+        this.files.faults.full = true;
         return;
       case 'sync fails':
-        this.#excused = true;
-        this.#files.faults.failing = true;
+        this.excused = true;
+        this.files.faults.failing = true;
         return;
       case 'batch fails':
-        this.#excused = true;
-        this.#databases.faults.failing = { how: step.how, letter: step.letter };
+        this.excused = true;
+        this.databases.faults.failing = { how: step.how, letter: step.letter };
         return;
       case 'disk slow':
         world.slowness = step.factor;
@@ -363,16 +66,16 @@ export class LogRun {
         this.#heal();
         return;
       case 'clock':
-        this.#clockMoved = true;
+        this.clockMoved = true;
         world.skew_ms += step.ms;
-        this.#farthest_ms = Math.max(this.#farthest_ms, world.skew_ms);
+        this.farthest_ms = Math.max(this.farthest_ms, world.skew_ms);
         return;
       case 'witness':
-        this.#witnesses.set(step.nth, step.up);
+        this.witnesses.set(step.nth, step.up);
         return;
       case 'bit flips': {
-        const flipped = this.#databases.flip(DATA, step.letter, world.random('flip'));
-        if (flipped !== null) this.#damaged = true;
+        const flipped = this.databases.flip(DATA, step.letter, world.random('flip'));
+        if (flipped !== null) this.damaged = true;
         world.trace(() => `flipped ${flipped === null ? 'nothing' : `bit ${String(flipped.bit)}`}`);
         return;
       }
@@ -382,35 +85,35 @@ export class LogRun {
   }
 
   #heal(): void {
-    this.#files.faults.full = false;
-    this.#files.faults.failing = false;
-    this.#databases.faults.failing = null;
-    this.#world.slowness = 1;
-    if (this.#log === null) this.#start();
+    this.files.faults.full = false;
+    this.files.faults.failing = false;
+    this.databases.faults.failing = null;
+    this.world.slowness = 1;
+    if (this.log === null) this.start();
   }
 
   /** A step of a client or the operator: it waits for the log to be open, and is left out if it does not open. */
   async #onLog(step: Step): Promise<void> {
-    if (this.#log === null) this.#start();
+    if (this.log === null) this.start();
     if (!(await this.#opened())) {
       throw new Broken('start hangs', 'the log neither starts nor refuses');
     }
-    const log = this.#log;
+    const log = this.log;
     if (log === null) return;
     // While the log recovers from a failed write, its database is closed and every read says so.
-    if (!log.health().writable && this.#excused && step.do !== 'restart' && step.do !== 'publish')
+    if (!log.health().writable && this.excused && step.do !== 'restart' && step.do !== 'publish')
       return;
-    this.#retry(log);
+    this.retry(log);
     switch (step.do) {
       case 'restart':
         await this.#stop(log);
-        await this.#again();
+        await this.again();
         return;
       case 'succeed':
-        if (this.#damaged || this.#plan.lying !== null) return;
+        if (this.damaged || this.plan.lying !== null) return;
         await this.#stop(log);
-        this.#succeeding = true;
-        await this.#again();
+        this.succeeding = true;
+        await this.again();
         return;
       case 'ask':
         this.#ask(log, step);
@@ -422,8 +125,8 @@ export class LogRun {
 
   async #stop(log: Log): Promise<void> {
     let closed = false;
-    this.#stopping = true;
-    this.#call(
+    this.stopping = true;
+    this.call(
       'close',
       ['log_unavailable'],
       () => log.close(),
@@ -431,37 +134,37 @@ export class LogRun {
         closed = true;
       },
     );
-    const process = this.#process;
+    const process = this.process;
     if (
-      !(await this.#world.until(
-        () => closed || !process.alive || this.#log === null,
-        PATIENCE_MS * this.#world.slowness,
+      !(await this.world.until(
+        () => closed || !process.alive || this.log === null,
+        PATIENCE_MS * this.world.slowness,
       ))
     ) {
       throw new Broken('close hangs', 'the log does not close');
     }
-    await this.#world.end(process);
+    await this.world.end(process);
     // A close that failed has not let go of the database; the process ends.
-    this.#databases.crash(DATA, false, this.#world.random('crash'));
+    this.databases.crash(DATA, false, this.world.random('crash'));
   }
 
   #act(log: Log, step: Step): void {
     switch (step.do) {
       case 'append':
-        this.#append(log, this.#notes(step.tenant, step.cases));
+        this.append(log, this.notes(step.tenant, step.cases));
         return;
       case 'once': {
-        const first = this.#n;
-        const drafts = this.#notes(step.tenant, step.cases);
-        this.#once.push({ key: first, drafts, first, state: 'waiting' });
-        this.#retry(log);
+        const first = this.n;
+        const drafts = this.notes(step.tenant, step.cases);
+        this.once.push({ key: first, drafts, first, state: 'waiting' });
+        this.retry(log);
         return;
       }
       case 'many':
         for (let i = 0; i < step.groups; i += 1) {
-          this.#append(
+          this.append(
             log,
-            this.#notes(
+            this.notes(
               0,
               Array.from({ length: step.size }, (_, at) => at),
             ),
@@ -474,24 +177,24 @@ export class LogRun {
           tenant_ref: TENANTS[0] ?? '',
           members: { case_id: 'c0' },
         };
-        this.#call('bad append', ['entry_invalid', 'tenant_unknown', 'log_closed'], () =>
-          log.append([...this.#notes(0, [0]), broken]),
+        this.call('bad append', ['entry_invalid', 'tenant_unknown', 'log_closed'], () =>
+          log.append([...this.notes(0, [0]), broken]),
         );
         return;
       }
       case 'tenant': {
         const tenant_ref = TENANTS[step.tenant] ?? '';
-        this.#call('tenant', [], () => log.registerTenant(tenant_ref, '0'.repeat(64)));
+        this.call('tenant', [], () => log.registerTenant(tenant_ref, '0'.repeat(64)));
         return;
       }
       case 'claim':
-        this.#surface(log, step.tenant, 'astl.entity.v1', () => ({
+        this.surface(log, step.tenant, 'astl.entity.v1', () => ({
           entity: entity(step.entity),
           action: 'claim',
         }));
         return;
       case 'manifest':
-        this.#surface(
+        this.surface(
           log,
           null,
           'astl.manifest.v1',
@@ -508,7 +211,7 @@ export class LogRun {
         );
         return;
       case 'beat':
-        this.#surface(
+        this.surface(
           log,
           null,
           'astl.heartbeat.v1',
@@ -527,7 +230,7 @@ export class LogRun {
         );
         return;
       case 'act':
-        this.#surface(
+        this.surface(
           log,
           null,
           ACT.name,
@@ -536,27 +239,27 @@ export class LogRun {
         );
         return;
       case 'publish':
-        this.#call('publish', [], () => log.whenPublished(log.size()));
+        this.call('publish', [], () => log.whenPublished(log.size()));
         return;
       case 'attach': {
         const rows = [{ key: `row/${String(step.row)}`, value: Uint8Array.of(step.turns) }];
-        this.#call('attach', [], () => log.putAttached(rows, { sync: step.sync }));
+        this.call('attach', [], () => log.putAttached(rows, { sync: step.sync }));
         return;
       }
       case 'rotate':
-        this.#call('rotate', ['log_closed'], () => log.operator.rotateKey());
+        this.call('rotate', ['log_closed'], () => log.operator.rotateKey());
         return;
       case 'revoke': {
         const kid = log.receiptKeys().at(0)?.kid ?? '';
-        this.#call(
+        this.call(
           'revoke',
           ['log_closed'],
           () => log.operator.revokeKey(kid),
           () => {
-            this.#guard(() => {
+            this.guard(() => {
               const key = log.receiptKeys().find((one) => one.kid === kid);
               if (key?.status !== 'revoked') throw new Broken('key', `${kid} is not revoked`);
-              this.#ledger.checkKeys(log);
+              this.ledger.checkKeys(log);
             });
           },
         );
@@ -570,176 +273,18 @@ export class LogRun {
     }
   }
 
-  /** Calls the product as a client does. An error must be one of the codes, or explained by a fault. */
-  #call<T>(what: string, codes: Codes, run: () => Promise<T>, done?: (value: T) => void): void {
-    const process = this.#process;
-    let called: Promise<T>;
-    try {
-      called = this.#world.as(process, run);
-    } catch (error) {
-      called = Promise.reject(error instanceof Error ? error : new Error(String(error)));
-    }
-    called.then(
-      (value) => {
-        this.#world.trace(() => `${what}: done`);
-        done?.(value);
-      },
-      (error: unknown) => {
-        const code = isLogError(error) ? error.code : null;
-        this.#world.trace(() => `${what}: ${code ?? String(error)}`);
-        if (!process.alive) return;
-        this.#guard(() => {
-          if (!this.#explained(error, codes)) throw new Broken(`${what} refused`, describe(error));
-        });
-        if (what === 'close') done?.(undefined as T);
-      },
-    );
-  }
-
-  #explained(error: unknown, codes: Codes): boolean {
-    if (!isLogError(error)) {
-      const system = (error as { code?: string }).code ?? '';
-      return this.#excused && (system === 'ENOSPC' || system === 'EIO');
-    }
-    const { code } = error;
-    if (codes.includes(code)) return true;
-    if (code === 'log_read_only' && this.#plan.lying !== null) return (this.#detected = true);
-    if (code === 'log_unavailable') return this.#excused || this.#damaged || this.#stopping;
-    if (code === 'clock_untrusted') return this.#clockMoved;
-    return code === 'store_corrupt' && this.#damaged;
-  }
-
-  // Appends.
-
-  #notes(tenant: number, cases: readonly number[]): Draft[] {
-    return cases.map((one) => {
-      const n = this.#n;
-      this.#n += 1;
-      this.#sent.set(n, 'maybe');
-      return {
-        type: NOTE.name,
-        tenant_ref: TENANTS[tenant] ?? '',
-        members: { case_id: `c${String(one)}`, n },
-      };
-    });
-  }
-
-  #append(log: Log, drafts: readonly Draft[], key?: Once): void {
-    const ledger = this.#ledger;
-    const size = log.size();
-    const attach =
-      key === undefined
-        ? {}
-        : {
-            attach: ([first]: readonly { readonly index: number }[]) => [
-              { key: `once/${String(key.key)}`, value: Buffer.from(String(first?.index)) },
-            ],
-          };
-    const what = key === undefined ? 'append' : `append once/${String(key.key)}`;
-    this.#call(
-      what,
-      ['tenant_unknown', 'log_closed'],
-      async () => {
-        try {
-          return await log.append(drafts, attach);
-        } catch (error) {
-          if (key !== undefined)
-            key.state = isLogError(error) && error.code === 'tenant_unknown' ? 'done' : 'waiting';
-          throw error;
-        }
-      },
-      (entries) => {
-        this.#guard(() => {
-          if (entries.length !== drafts.length)
-            throw new Broken('receipts', 'an append has another number of entries');
-          for (const [i, { index, text, statement }] of entries.entries()) {
-            if (index < size || index !== (entries[0]?.index ?? 0) + i) {
-              throw new Broken(
-                'order',
-                `index ${String(index)} is given to an append after size ${String(size)}`,
-              );
-            }
-            ledger.acknowledge(index, text);
-            const { n } = statement;
-            if (n !== (drafts[i]?.members as JsonObject | undefined)?.['n']) {
-              throw new Broken('receipts', `entry ${String(index)} is not the one that was sent`);
-            }
-            if (typeof n === 'number') this.#sent.set(n, 'acknowledged');
-            if (log.entry(index) !== text)
-              throw new Broken('receipt lost', `entry ${String(index)} as it is acknowledged`);
-          }
-          if (key !== undefined) key.state = 'done';
-        });
-      },
-    );
-  }
-
-  /** Sends again what is not known to be in the log, as clients with an idempotency key do. */
-  #retry(log: Log): void {
-    for (const one of this.#once) {
-      if (one.state !== 'waiting' || !log.health().writable) continue;
-      let bytes: Uint8Array | undefined;
-      try {
-        bytes = log.attached(`once/${String(one.key)}`);
-      } catch (error) {
-        if (this.#explained(error, [])) continue;
-        throw error;
-      }
-      if (bytes === undefined) {
-        one.state = 'sent';
-        this.#append(log, one.drafts, one);
-        continue;
-      }
-      this.#tolerant(() => {
-        const text = log.entry(Number(Buffer.from(bytes).toString()));
-        if (text?.includes(`"n":${String(one.first)},`) !== true) {
-          throw new Broken(
-            'idempotency',
-            `once/${String(one.key)} names another entry: ${text ?? 'none'}`,
-          );
-        }
-      });
-      one.state = 'done';
-    }
-    this.#once = this.#once.filter(({ state }) => state !== 'done');
-  }
-
-  #surface(
-    log: Log,
-    tenant: number | null,
-    type: string,
-    members: Extract<Draft['members'], (...at: never) => unknown>,
-    of = 0,
-  ): void {
-    // The owner of an entity writes for it; where nobody has claimed it, the log must refuse.
-    const owner = log.surfaces().owner(entity(of));
-    const tenant_ref = tenant === null ? (owner ?? TENANTS[0] ?? '') : (TENANTS[tenant] ?? '');
-    const codes: Codes = ['entity_unclaimed', 'entity_forbidden', 'tenant_unknown', 'log_closed'];
-    const ledger = this.#ledger;
-    this.#call(
-      type,
-      codes,
-      () => log.append([{ type, tenant_ref, members }]),
-      ([entry]) => {
-        this.#guard(() => {
-          if (entry !== undefined) ledger.acknowledge(entry.index, entry.text);
-        });
-      },
-    );
-  }
-
   // Checks.
 
   /** After every step: the newest acknowledged entries are there, and a look at an older one. */
   #check(): void {
-    const log = this.#log;
-    const world = this.#world;
+    const log = this.log;
+    const world = this.world;
     world.check();
     if (log === null) return;
-    if (!log.health().writable && this.#excused) return;
-    this.#tolerant(() => {
-      const { acknowledged } = this.#ledger;
-      const random = this.#world.random('check');
+    if (!log.health().writable && this.excused) return;
+    this.tolerant(() => {
+      const { acknowledged } = this.ledger;
+      const random = this.world.random('check');
       const indexes = [...acknowledged.keys()];
       for (const index of [
         ...indexes.slice(-2),
@@ -756,7 +301,7 @@ export class LogRun {
 
   /** Asks about a window, and compares the verified answer with a scan of the published entries. */
   #ask(log: Log, { entity: of, surface, at, length_ms }: Extract<Step, { do: 'ask' }>): void {
-    const ledger = this.#ledger;
+    const ledger = this.ledger;
     const { size, map_head_ms } = log.published();
     const first = ledger.statements[0]?.['issued_at_ms'];
     if (ledger.texts.length < size || typeof first !== 'number') return;
@@ -766,18 +311,18 @@ export class LogRun {
     const to_ms = Math.min(from_ms + length_ms, map_head_ms);
     const key = ['surface', name, surface];
     const question = { key, from_ms, to_ms };
-    this.#call(
+    this.call(
       'ask',
       [],
       () => log.absence(question),
       (document) => {
-        this.#guard(() => {
+        this.guard(() => {
           const trust = {
             origin: log.origin,
             vkey: log.vkey,
             keys: log.receiptKeys().map(trustedKeyOf),
           };
-          const now_ms = Math.max(this.#world.wall_ms, map_head_ms);
+          const now_ms = Math.max(this.world.wall_ms, map_head_ms);
           let verdict: string;
           try {
             ({ verdict } = verifyAbsence(document, question, trust, { suite: native, now_ms }));
@@ -799,12 +344,12 @@ export class LogRun {
         Number(one['issued_at_ms']) <= to_ms &&
         one['type'] === ACT.name,
     );
-    this.#call(
+    this.call(
       'chain',
       [],
       () => log.chain(question),
       (chain) => {
-        this.#guard(() => {
+        this.guard(() => {
           const [found, wanted] = [
             chain.map(({ index }) => index),
             rows.map((one) => one['index']),
@@ -822,56 +367,56 @@ export class LogRun {
 
   /** Heals everything and holds the log to what it promised. */
   async #end(): Promise<void> {
-    const world = this.#world;
+    const world = this.world;
     world.trace(() => '* the end: everything is healed');
     this.#heal();
-    this.#witnesses.heal();
+    this.witnesses.heal();
     // The operator sets the clock right: not before the last entry, which a command could not confirm.
-    world.skew_ms = this.#farthest_ms;
+    world.skew_ms = this.farthest_ms;
     await this.#serving();
-    if (this.#detected || this.#damaged) return;
+    if (this.detected || this.damaged) return;
     await this.#finish('after the run');
-    if (this.#log === null || this.#hasDetected()) return;
-    await this.#stop(this.#log);
-    await this.#again();
+    if (this.log === null || this.#hasDetected()) return;
+    await this.#stop(this.log);
+    await this.again();
     await this.#serving();
     if (this.#hasDetected()) return;
     await this.#finish('after a restart');
   }
 
   #hasDetected(): boolean {
-    return this.#detected;
+    return this.detected;
   }
 
   /** Waits until the log has started or refused to. False if it does neither. */
   async #opened(): Promise<boolean> {
-    const world = this.#world;
+    const world = this.world;
     const patience_ms = PATIENCE_MS * world.slowness;
-    if (await world.until(() => !this.#starting, patience_ms)) return true;
+    if (await world.until(() => !this.starting, patience_ms)) return true;
     // A succession waits for the last checkpoint of the log that it closed until the clock is right.
-    if (!this.#clockMoved) return false;
-    world.skew_ms = this.#farthest_ms;
-    return world.until(() => !this.#starting, patience_ms);
+    if (!this.clockMoved) return false;
+    world.skew_ms = this.farthest_ms;
+    return world.until(() => !this.starting, patience_ms);
   }
 
   /** Waits until the log is open, starting it again as an operator would. */
   async #serving(): Promise<void> {
     for (let tries = 0; tries < 10; tries += 1) {
-      if (this.#log !== null || this.#detected) return;
-      this.#start();
+      if (this.log !== null || this.detected) return;
+      this.start();
       if (!(await this.#opened())) break;
     }
-    if (this.#log === null && !this.#detected)
+    if (this.log === null && !this.detected)
       throw new Broken('start hangs', 'a healthy log does not start');
   }
 
   async #finish(when: string): Promise<void> {
-    const world = this.#world;
-    const log = this.#log;
+    const world = this.world;
+    const log = this.log;
     if (log === null) throw new Broken('start hangs', 'a healthy log does not start');
     // A lying disk has lost a key, and the log says so.
-    if (log.health().lost_key !== null && this.#plan.lying !== null) {
-      this.#detected = true;
+    if (log.health().lost_key !== null && this.plan.lying !== null) {
+      this.detected = true;
       return;
     }
     log.operator.confirmClock();
@@ -884,26 +429,26 @@ export class LogRun {
     if (!(await world.until(() => log.health().writable, PATIENCE_MS))) {
       throw new Broken('not writable', `${when}: ${log.health().reason ?? ''}`);
     }
-    this.#excused = false;
+    this.excused = false;
     const done = { published: false };
     const tenant = TENANTS[0] ?? '';
-    this.#call(
+    this.call(
       'last append',
       [],
       async () => {
         await log.registerTenant(tenant, '0'.repeat(64));
-        this.#append(log, this.#notes(0, [0]));
-        await log.append(this.#notes(0, [0]));
+        this.append(log, this.notes(0, [0]));
+        await log.append(this.notes(0, [0]));
         await log.whenPublished(log.size());
       },
       () => {
         done.published = true;
       },
     );
-    for (let tries = 0; tries < 50 && this.#once.length > 0; tries += 1) {
-      this.#retry(log);
-      await world.until(() => this.#once.every(({ state }) => state !== 'sent'), PATIENCE_MS);
-      this.#retry(log);
+    for (let tries = 0; tries < 50 && this.once.length > 0; tries += 1) {
+      this.retry(log);
+      await world.until(() => this.once.every(({ state }) => state !== 'sent'), PATIENCE_MS);
+      this.retry(log);
     }
     if (!(await world.until(() => done.published, PATIENCE_MS))) {
       throw new Broken(
@@ -912,11 +457,33 @@ export class LogRun {
       );
     }
     await this.#checkRows(log);
-    this.#ledger.checkAll(log, false);
-    this.#ledger.checkKeys(log);
+    this.ledger.checkAll(log, false);
+    this.ledger.checkKeys(log);
     this.#checkMap();
     await this.#checkChain(log);
-    checkLie(this.#ledger, this.#files, world.random('lie'));
+    checkLie(this.ledger, this.files, world.random('lie'));
+  }
+
+  /** The first page of a chain of many entries. */
+  async #checkChain(log: Log): Promise<void> {
+    const to_ms = log.published().map_head_ms;
+    const answer: { chain: readonly { readonly index: number }[] | null } = { chain: null };
+    const question = { key: ['sim.case', 'c0'], from_ms: 0, to_ms };
+    this.call(
+      'chain',
+      [],
+      () => log.chain(question),
+      (chain) => {
+        answer.chain = chain;
+      },
+    );
+    await this.world.until(() => answer.chain !== null, PATIENCE_MS);
+    const found = JSON.stringify((answer.chain ?? []).map(({ index }) => index));
+    const all = this.ledger.statements.filter((one) => one['case_id'] === 'c0');
+    const page = all.slice(0, answer.chain?.length ?? 0).map((one) => one['index']);
+    if (found !== JSON.stringify(page) || (all.length > 0 && page.length === 0)) {
+      throw new Broken('chain', `${found}, and the entries say ${JSON.stringify(page)}`);
+    }
   }
 
   /** The rows of plugins, and what was sent, against the entries. */
@@ -925,8 +492,8 @@ export class LogRun {
     const add = (key: string): void => void counts.set(key, (counts.get(key) ?? 0) + 1);
     const found = new Map<number, number>();
     const declared = { note: false };
-    for (const [at, ledger] of this.#ledgers.entries()) {
-      const own = at === this.#number - 1;
+    for (const [at, ledger] of this.ledgers.entries()) {
+      const own = at === this.number - 1;
       const texts = own ? all(log) : ledger.texts;
       for (const text of texts) {
         const statement = JSON.parse(text) as JsonObject;
@@ -942,14 +509,14 @@ export class LogRun {
     for (const [n, times] of found) {
       if (times > 1)
         throw new Broken('appended twice', `entry n=${String(n)} is there ${String(times)} times`);
-      if (!this.#sent.has(n)) throw new Broken('entry from nowhere', `n=${String(n)}`);
+      if (!this.sent.has(n)) throw new Broken('entry from nowhere', `n=${String(n)}`);
     }
-    for (const [n, state] of this.#sent) {
+    for (const [n, state] of this.sent) {
       if (state === 'acknowledged' && !found.has(n))
         throw new Broken('receipt lost', `n=${String(n)}`);
     }
     let rows: readonly (readonly [string, unknown])[] | null = null;
-    this.#call(
+    this.call(
       'rows',
       [],
       () => log.rows('sim/'),
@@ -957,38 +524,16 @@ export class LogRun {
         rows = read;
       },
     );
-    await this.#world.until(() => rows !== null, PATIENCE_MS);
+    await this.world.until(() => rows !== null, PATIENCE_MS);
     const wanted = JSON.stringify([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
     if (JSON.stringify(rows) !== wanted) {
       throw new Broken('rows', `${JSON.stringify(rows)}, and the entries say ${wanted}`);
     }
   }
 
-  /** The first page of a chain of many entries. */
-  async #checkChain(log: Log): Promise<void> {
-    const to_ms = log.published().map_head_ms;
-    const answer: { chain: readonly { readonly index: number }[] | null } = { chain: null };
-    const question = { key: ['sim.case', 'c0'], from_ms: 0, to_ms };
-    this.#call(
-      'chain',
-      [],
-      () => log.chain(question),
-      (chain) => {
-        answer.chain = chain;
-      },
-    );
-    await this.#world.until(() => answer.chain !== null, PATIENCE_MS);
-    const found = JSON.stringify((answer.chain ?? []).map(({ index }) => index));
-    const all = this.#ledger.statements.filter((one) => one['case_id'] === 'c0');
-    const page = all.slice(0, answer.chain?.length ?? 0).map((one) => one['index']);
-    if (found !== JSON.stringify(page) || (all.length > 0 && page.length === 0)) {
-      throw new Broken('chain', `${found}, and the entries say ${JSON.stringify(page)}`);
-    }
-  }
-
   /** The root of the last published map head against the definition of the map. */
   #checkMap(): void {
-    const { statements, origin, texts } = this.#ledger;
+    const { statements, origin, texts } = this.ledger;
     const heads = new Map<string, string>();
     const before = statements.at(-1);
     for (const [index, statement] of statements.slice(0, -1).entries()) {
@@ -1009,17 +554,3 @@ export class LogRun {
     if (stated !== root) throw new Broken('map root', `${stated ?? ''}, by definition ${root}`);
   }
 }
-
-const entity = (n: number): string => `e${String(n)}`;
-
-const all = (log: Log): string[] =>
-  Array.from({ length: log.size() }, (_, index) => log.entry(index) ?? '');
-
-const describe = (error: unknown): string =>
-  error instanceof Error
-    ? `${isLogError(error) ? `${error.code} ` : ''}${error.stack ?? error.message}${
-        error.cause instanceof Error ? `\ncaused by ${error.cause.stack ?? ''}` : ''
-      }`
-    : String(error);
-
-export type { Surface };
