@@ -190,13 +190,18 @@ class LevelStore implements Store {
 
   async write(writes: readonly Write[], { sync = true } = {}): Promise<void> {
     // A failed write may have left half a record, and LevelDB would lose records that it writes behind it.
-    if (this.#failed !== null) throw translate(this.#failed, this.#folder);
+    this.#checkWhole();
     const earlier = this.#settled;
     const writing = this.#write(writes, sync);
     this.#settled = Promise.allSettled([earlier, writing]).then(() => undefined);
     await writing;
     // A write that began before an earlier one failed may be behind that half record too.
     await earlier;
+    this.#checkWhole();
+  }
+
+  /** Throws what failed, if a write has failed. */
+  #checkWhole(): void {
     if (this.#failed !== null) throw translate(this.#failed, this.#folder);
   }
 

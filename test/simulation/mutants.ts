@@ -26,7 +26,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a write behind a failed one is acknowledged',
     'store/store.ts',
-    'await earlier;\n    if (this.#failed !== null) throw translate(this.#failed, this.#folder);',
+    'await earlier;\n    this.#checkWhole();',
     'await earlier;',
   ),
   mutant(
