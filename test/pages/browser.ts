@@ -207,8 +207,9 @@ export async function look(page: Page, name: string): Promise<void> {
     await page.setViewportSize({ width, height: width === 390 ? 844 : 900 });
     await page.emulateMedia({ colorScheme });
     await fits(page);
-    // Colours differ by scheme, and sizes by width: each is looked at once.
-    if ((width === 1280) === (colorScheme === 'light')) await accessible(page);
+    // Colours differ by scheme, and sizes by width: each is looked at once, and all four where pictures are kept.
+    const both = (width === 1280) === (colorScheme === 'light');
+    if (both || PICTURES !== undefined) await accessible(page);
     await picture(page, `${name}-${String(width)}-${colorScheme}`);
   }
   await page.emulateMedia({ colorScheme: null });

@@ -8,8 +8,10 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { adminCall } from '../../support/admin-call.ts';
+import { readKeyFile, Signer } from '../../../log/crypto/keys.ts';
 import { native } from '../../../log/index.ts';
 import type { JsonObject } from '../../../log/index.ts';
+import { signCheckpoint } from '../../../log/note/checkpoint.ts';
 import { monthOf, monthWindow } from '../../../plugins/clear/index.ts';
 import { weekOf, windowOf } from '../../../plugins/contract/weeks.ts';
 import * as verifiers from '../../../plugins/verifiers.ts';
@@ -70,7 +72,8 @@ describe('one corpus for the command line and the page', function () {
     const { entry_id: id, index } = answer.json.receipt;
     await keep('lookup', `/receipt/lookup?entry_id=${id as string}`);
     await keep('tlog-proof', `/r/${id as string}/tlog-proof`);
-    await keep('checkpoint', '/log/live/checkpoint');
+    const note = await keep('checkpoint', '/log/live/checkpoint');
+    documents.set('finding', await fork(running, note.toString()));
     await keep('inclusion', `/log/live/proof/inclusion?index=${String(index)}`);
     const asked = { entity: 'corpus', surfaces: ['a', 'b'], from_ms: 1, to_ms: 2 };
     const witness = await running.post('/api/v1/absence/witness', asked, key);
@@ -98,6 +101,19 @@ describe('one corpus for the command line and the page', function () {
     clock.pass(Math.max(0, monthWindow(month).to_ms + 1000 - clock.wall()));
     await keep('invoice', `/api/v1/clearing/invoices/${month}`);
     kit = (await running.get('/export/offline-verify-kit.json')).json;
+  }
+
+  /** A finding of a monitor that was given the checkpoint and another one of the same size, with the log's signature. */
+  async function fork({ data, gateway }: Running, note: string): Promise<Buffer> {
+    const { origin, vkey } = gateway.logs.live;
+    const size = Number(note.split('\n')[1]);
+    const signer = new Signer(await readKeyFile(join(data, 'keys', 'live-1-checkpoint.pem')));
+    const other = signCheckpoint(native, signer, { origin, size, root: Buffer.alloc(32, 7) });
+    const finding = {
+      ...{ schema: 'actlog-violation-v1', origin, vkey, rule: 'two_roots', detail: 'two roots' },
+      ...{ proof: 'signed', found_at_ms: 1, notes: [note, other], entries: [] },
+    };
+    return Buffer.from(JSON.stringify(finding));
   }
 
   /** What a printer has to say of some bytes, by its own verifiers. */
