@@ -128,6 +128,9 @@ export class LogProcess {
         this.published(closed);
         if (!closed.health().closed) throw new Broken('not closed', closed.origin);
       });
+      // A damaged row kept the ledger from the last checkpoint, without which it cannot judge the successor.
+      const last = this.ledger.published.at(-1)?.size;
+      if (this.damaged && last !== closed.published().size) this.detected = true;
       await closed.close();
       this.number += 1;
       this.succeeding = false;
@@ -161,6 +164,7 @@ export class LogProcess {
   }
 
   protected started(log: Log): void {
+    if (this.detected) return;
     const ledger = this.ledger;
     if (this.plan.lying !== null) this.afterLie(log);
     ledger.checkAll(log, this.damaged);
