@@ -114,12 +114,14 @@ export class Witnesses {
     }
     const path = offer.consistency(size);
     const asking = room.current;
+    // A slow disk does not slow the network.
+    const delay = (): number => room.duration(NETWORK) / room.slowness;
     return new Promise((resolve) => {
       const answer = (line: string | null): void => {
-        room.after(room.duration(NETWORK), () => resolve(line), asking);
+        room.after(delay(), () => resolve(line), asking);
       };
       room.after(
-        room.duration(NETWORK),
+        delay(),
         () => {
           const lost = !witness.up || room.random('network').chance(0.03);
           // The witness may sign although its answer is lost.
