@@ -155,7 +155,13 @@ export class LogClients extends LogProcess {
     of = 0,
   ): void {
     // The owner of an entity writes for it; where nobody has claimed it, the log must refuse.
-    const owner = log.surfaces().owner(entity(of));
+    let owner: string | null;
+    try {
+      owner = log.surfaces().owner(entity(of));
+    } catch (error) {
+      if (this.explained(error, [])) return;
+      throw error;
+    }
     const tenant_ref = tenant === null ? (owner ?? TENANTS[0] ?? '') : (TENANTS[tenant] ?? '');
     const codes: Codes = ['entity_unclaimed', 'entity_forbidden', 'tenant_unknown', 'log_closed'];
     const ledger = this.ledger;
