@@ -99,6 +99,7 @@ export { sealRow, unsealRow } from './store/layout.ts';
 export {
   IDLE_MS,
   makeFolder,
+  writable,
   removeLeftovers,
   syncFolder,
   writeDurableFile,

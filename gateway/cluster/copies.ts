@@ -1,14 +1,13 @@
 // The copies of a node: one for each stream of the cluster. Opens and fills them, brings them up to date, and on the
 // leader writes snapshots of them.
 
-import { rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Logger } from 'pino';
 import {
   loadSnapshot,
   makeFolder,
   Replica,
   snapshotBytes,
+  writable,
   writeSnapshot,
 } from '../../log/index.ts';
 import type { ClusterDatabase, StreamPosition } from '../../log/index.ts';
@@ -16,9 +15,6 @@ import type { Applied } from './cluster.ts';
 
 /** How often a long filling logs its progress. */
 const TOLD_MS = 2000;
-
-/** Room on the disk with which copies that were refused a write are opened again. */
-const ROOM_BYTES = 1024 * 1024;
 
 /** What the copies are opened with. */
 export interface CopiesOptions {
@@ -70,17 +66,12 @@ export class Copies {
     return !this.#open_all || this.all().some((replica) => replica.refused);
   }
 
-  /** Whether the disk takes a write of some length. */
-  async hasRoom(): Promise<boolean> {
-    const file = join(this.#options.data, 'room');
-    try {
-      await writeFile(file, Buffer.alloc(ROOM_BYTES));
-      return true;
-    } catch {
-      return false;
-    } finally {
-      await rm(file, { force: true });
-    }
+  /** Whether the disk of the data folder takes writes. */
+  hasRoom(): Promise<boolean> {
+    return writable(this.#options.data).then(
+      () => true,
+      () => false,
+    );
   }
 
   /** Closes all copies, and opens them again. Nothing may read them. */

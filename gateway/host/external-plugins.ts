@@ -1,5 +1,4 @@
-// Loads the plugins that PLUGINS names, by path or package name, and tells from a stack which plugin an error comes
-// from.
+// Loads the plugins that PLUGINS names, by path or package name. Finds the plugin whose code is in the stack of an error.
 
 import { existsSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';

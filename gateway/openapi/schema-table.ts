@@ -4,7 +4,7 @@
 import { isJsonObject } from '../../log/index.ts';
 import type { Json, JsonObject } from '../../log/index.ts';
 
-/** A piece of a type in words; `ref` is the name of an object that has a table of its own. */
+/** A part of the text of a type. `ref` names an object whose members are in another table. */
 export interface TypePart {
   readonly text: string;
   readonly ref?: string;
@@ -145,7 +145,7 @@ function rowsOf(
   });
 }
 
-/** The names of the objects that schemas refer to, directly or through others; each has a table of its own. */
+/** The names of all objects that schemas refer to, directly or through other objects. */
 export function objectsIn(from: readonly Json[], schemas: JsonObject): readonly string[] {
   const seen = new Set<string>();
   const walk = (value: Json): void => {

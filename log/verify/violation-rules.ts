@@ -80,7 +80,7 @@ export function brokenBy(rule: Rule, proven: Proven): string | null {
   ) {
     throw refused('the evidence is not that of the rule');
   }
-  // Nobody can say what an entry says whose bytes the service withheld.
+  // The service withheld the bytes of an entry, so its members are unknown.
   if (rule.stray !== true && entries.some(({ text }) => text === null)) return null;
   return rule.broken(proven);
 }

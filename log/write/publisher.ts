@@ -1,6 +1,6 @@
-// Publishes checkpoints on a timer of its own, in the steps mapHead, sign, remember, cosign and publish, which
-// test/model/log.qnt models under these names. It never signs two roots for one size: a size is signed once, after its
-// map head is durable.
+// Publishes checkpoints at intervals. The steps are mapHead, sign, remember, cosign and publish; test/model/log.qnt
+// models them under these names. The publisher never signs two roots for one size: it signs a size once, after its map
+// head is durable.
 
 import { native } from '../crypto/native.ts';
 import type { Core } from './core.ts';

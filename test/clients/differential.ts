@@ -46,7 +46,7 @@ export interface RunOptions {
   readonly seconds?: number;
   /** Told from time to time how many documents were compared. */
   readonly progress?: (count: number, differences: number) => void;
-  /** Told of each difference when it is found. */
+  /** Called with each difference as soon as it is found. */
   readonly found?: (difference: Difference) => void;
 }
 

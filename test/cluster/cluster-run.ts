@@ -356,7 +356,7 @@ export class Cluster {
     return text;
   }
 
-  /** Takes a checkpoint, whoever has shown it. */
+  /** Records a checkpoint of any node, and compares it with those recorded before. */
   #saw(note: string): void {
     const [, size = '', root = ''] = note.split('\n');
     const known = this.#roots.get(Number(size));

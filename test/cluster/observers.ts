@@ -20,7 +20,7 @@ import type { Listening } from '../support/listening.ts';
 /** How long a request of the monitor looks for a node that answers. */
 const PATIENCE_MS = 30_000;
 
-/** A witness in this process, behind a port of its own. */
+/** A witness in this process that listens on a free port. */
 interface Watching {
   readonly witness: Witness;
   readonly line: string;

@@ -11,7 +11,7 @@ export interface SuiteCluster {
   readonly database: string;
   /** The data folder of the node that follows. */
   readonly copy: string;
-  /** The settings of one more node, on a port of its own. */
+  /** The settings of one more node, with a free port. */
   settings(): Promise<Readonly<Record<string, string>>>;
 }
 

@@ -5,7 +5,7 @@
 // commits, and its answer is a receipt. What they share is what a caller waits for: an answer about a durable entry.
 
 import { execFile } from 'node:child_process';
-import { createPrivateKey, createPublicKey, randomBytes } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { lstat, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
@@ -240,11 +240,10 @@ async function startTessera(program: string, data: string): Promise<Side> {
 
 /** A new signer key of Go's note package: `PRIVATE+KEY+<name>+<key id>+<base64 of 1 ‖ seed>`. */
 function signerKey(name: string): string {
-  const seed = randomBytes(32);
-  const pkcs8 = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), seed]);
-  const made = createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' });
-  const spki = createPublicKey(made).export({ format: 'der', type: 'spki' });
-  const [, id] = formatVkey(native, name, LOG_KEY, spki.subarray(-32)).split('+');
+  const { x = '', d = '' } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
+  const vkey = formatVkey(native, name, LOG_KEY, Buffer.from(x, 'base64url'));
+  const [, id = ''] = vkey.split('+');
+  const seed = Buffer.from(d, 'base64url');
   const secret = Buffer.concat([Buffer.from([LOG_KEY]), seed]).toString('base64');
   return ['PRIVATE', 'KEY', name, id, secret].join('+');
 }

@@ -1,5 +1,5 @@
-// `npm run test:python-hooks`: installs the frameworks of the hooks for Python into a folder of its own and runs
-// python.test.ts with them. It is no part of `npm test` and of `.ci/run`: the frameworks are 75 packages and 400 MB, and
+// `npm run test:python-hooks`: installs the frameworks of the Python hooks into a separate folder and runs
+// python.test.ts with them. `npm test` and `.ci/run` do not run it: the frameworks are 75 packages and 400 MB, and
 // their installation takes half a minute of processor time.
 
 import { spawnSync } from 'node:child_process';

@@ -3,7 +3,7 @@
 // for whatever reason, is sent alone with the same key, so that a batch changes what calls cost and not what they do.
 
 import { isJsonObject } from '../../../log/verify.ts';
-import type { JsonObject } from '../../../log/verify.ts';
+import type { Json, JsonObject } from '../../../log/verify.ts';
 import { ApiError } from './errors.ts';
 import { fetchHere, mayRepeat, objectIn, parsed, send } from './requests.ts';
 import type { Sending, Sent } from './requests.ts';
@@ -49,10 +49,9 @@ export class Batches {
    */
   answer(sent: Sent): Promise<JsonObject> {
     const { method, path, query, signal } = sent;
-    const own = signal !== undefined || query !== undefined || !isJsonObject(sent.body as never);
-    if (own || method !== 'POST' || !BATCHED.includes(path) || this.#alone.has(path)) {
-      return this.#one(sent);
-    }
+    const isLine = signal === undefined && query === undefined && isJsonObject(sent.body as Json);
+    const hasBatch = method === 'POST' && BATCHED.includes(path) && !this.#alone.has(path);
+    if (!isLine || !hasBatch) return this.#one(sent);
     const idempotencyKey = sent.idempotencyKey ?? crypto.randomUUID();
     const text = JSON.stringify({ ...(sent.body as object), idempotency_key: idempotencyKey });
     return new Promise((resolve, reject) => {
@@ -83,8 +82,9 @@ export class Batches {
     try {
       if (calls.length > 1) {
         for await (const line of this.#lines(path, calls)) {
-          const call = open.get(Number(line.line));
-          if (call !== undefined && settle(call, line)) open.delete(Number(line.line));
+          const number = Number(line.line);
+          const call = open.get(number);
+          if (call !== undefined && settle(call, line)) open.delete(number);
         }
       }
     } catch (error) {

@@ -120,6 +120,19 @@ class TestOperations:
         assert [answer["disclosures"]["message"]["value"] for answer in answers] == messages
         assert len({answer["entry_id"] for answer in answers}) == len(messages)
 
+    def test_many_requests_keep_their_keys_and_their_errors(self, service, client):
+        bodies = [{"message": "one", "idempotency_key": f"many-{number}-00"} for number in range(2)]
+        answers = client.many("/api/v1/classify", bodies)
+        again = client.many("/api/v1/classify", bodies)
+        assert [one["entry_id"] for one in again] == [one["entry_id"] for one in answers]
+
+        def unreachable(request):
+            raise httpx.ConnectError("refused", request=request)
+
+        with Client(service.url, api_key=service.key, retries=0, transport=httpx.MockTransport(unreachable)) as lost:
+            results = lost.many("/api/v1/classify", bodies)
+        assert [type(result) for result in results] == [ConnectionFailed, ConnectionFailed]
+
     def test_witness_and_its_rows(self, client):
         published = client.request("POST", "/api/v1/astl/publish", body={"entity": "acme", "surfaces": ["policy_bind"]})
         client.wait_for_proof(published["receipt"])

@@ -15,7 +15,7 @@ from ..absence import Question
 from ..encoding import JsonObject
 from ..webhooks import open_webhook, webhook_keys
 from . import flows
-from .flows import ApiError, ConnectionFailed, Flow, Policy, Reply, Send, Sleep, T
+from .flows import ConnectionFailed, Flow, Policy, Reply, Result, Send, Sleep, T
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -141,9 +141,10 @@ class Client(_Base):
         """
         return self._run(self._request_flow(method, path, params, body, idempotency_key, verify))
 
-    def many(self, path: str, bodies: Iterable[Mapping[str, Any]]) -> list[JsonObject | ApiError]:
-        """The answer of each request to an operation that has batches, such as ``/api/v1/classify``, or its refusal, in
-        their order. The requests share batches of up to 1,000; each has an Idempotency-Key of its own.
+    def many(self, path: str, bodies: Iterable[Mapping[str, Any]]) -> list[Result]:
+        """The answer of each request to an operation that has batches, such as ``/api/v1/classify``, or its error
+        (``ApiError``, ``ConnectionFailed`` or ``Unverified``), in their order. The requests share batches of up to
+        1,000. A member ``idempotency_key`` is the key of its request; a request without one has a random key.
         """
         return self._run(flows.many(self._policy, path, bodies))
 
@@ -269,9 +270,10 @@ class AsyncClient(_Base):
         """
         return await self._run(self._request_flow(method, path, params, body, idempotency_key, verify))
 
-    async def many(self, path: str, bodies: Iterable[Mapping[str, Any]]) -> list[JsonObject | ApiError]:
-        """The answer of each request to an operation that has batches, such as ``/api/v1/classify``, or its refusal, in
-        their order. The requests share batches of up to 1,000; each has an Idempotency-Key of its own.
+    async def many(self, path: str, bodies: Iterable[Mapping[str, Any]]) -> list[Result]:
+        """The answer of each request to an operation that has batches, such as ``/api/v1/classify``, or its error
+        (``ApiError``, ``ConnectionFailed`` or ``Unverified``), in their order. The requests share batches of up to
+        1,000. A member ``idempotency_key`` is the key of its request; a request without one has a random key.
         """
         return await self._run(flows.many(self._policy, path, bodies))
 

@@ -184,9 +184,14 @@ def request(policy: Policy, sent: Send, *, required: bool = True) -> Flow[JsonOb
     :param required: whether an answer without any of them is refused
     """
     answer = json_of((yield from send(policy, sent)))
-    if policy.verify and verify_answer(answer, policy.trusts) == 0 and required:
-        raise Unverified(f"the answer of {sent.path} has nothing that could be verified")
+    if policy.verify:
+        _verified(policy, sent.path, answer, required=required)
     return answer
+
+
+def _verified(policy: Policy, path: str, answer: JsonObject, *, required: bool = True) -> None:
+    if verify_answer(answer, policy.trusts) == 0 and required:
+        raise Unverified(f"the answer of {path} has nothing that could be verified")
 
 
 # Operations, and what their receipts must say about the request
@@ -241,13 +246,18 @@ _MAX_LINES = 1000
 _MAX_BYTES = 2 * 1024 * 1024
 
 
-def many(policy: Policy, path: str, bodies: Iterable[Mapping[str, Any]]) -> Flow[list[JsonObject | ApiError]]:
-    """The answer of each request, or its refusal, in the order of the requests.
+#: What became of one of many requests: its answer, or why there is none.
+Result = Union[JsonObject, ApiError, ConnectionFailed, Unverified]
 
-    Requests are sent as batches. Each has an Idempotency-Key; one whose line has no final answer is sent alone with it.
+
+def many(policy: Policy, path: str, bodies: Iterable[Mapping[str, Any]]) -> Flow[list[Result]]:
+    """The answer of each request, or its error, in the order of the requests.
+
+    Requests are sent as batches. Each has an Idempotency-Key, its member ``idempotency_key`` if it has one; a request
+    whose line has no final answer is sent alone with it.
     """
-    results: list[JsonObject | ApiError] = []
-    calls = [(body, str(uuid.uuid4())) for body in bodies]
+    results: list[Result] = []
+    calls = [_keyed(body) for body in bodies]
     for batch in _batches(calls):
         answers = yield from _lines(policy, path, batch)
         for number, (body, key) in enumerate(batch, 1):
@@ -255,26 +265,28 @@ def many(policy: Policy, path: str, bodies: Iterable[Mapping[str, Any]]) -> Flow
     return results
 
 
-def _settled(
-    policy: Policy, path: str, body: Mapping[str, Any], key: str, line: JsonObject | None
-) -> Flow[JsonObject | ApiError]:
+def _keyed(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    rest = {name: value for name, value in body.items() if name != "idempotency_key"}
+    return rest, str(body.get("idempotency_key", uuid.uuid4()))
+
+
+def _settled(policy: Policy, path: str, body: Mapping[str, Any], key: str, line: JsonObject | None) -> Flow[Result]:
     """What a line says of its request; the request is sent alone if it says nothing final."""
     status, answer = (0, {}) if line is None else (line.get("status"), dict(object_of(line.get("body"))))
     check = CHECKS.get(path)
-    if isinstance(status, int) and 0 < status < 400:
-        if policy.verify:
-            if verify_answer(answer, policy.trusts) == 0:
-                raise Unverified(f"the answer of {path} has nothing that could be verified")
-            if check is not None:
-                check(answer, body)
-        return answer
     if isinstance(status, int) and status >= 400:
         error = ApiError(status, object_of(answer.get("error")), None)
         if not _may_repeat(error):
             return error
     try:
-        return (yield from operation(policy, path, body, check, key))
-    except ApiError as error:
+        if not isinstance(status, int) or not 0 < status < 400:
+            return (yield from operation(policy, path, body, check, key))
+        if policy.verify:
+            _verified(policy, path, answer)
+            if check is not None:
+                check(answer, body)
+        return answer
+    except (ApiError, ConnectionFailed, Unverified) as error:
         return error
 
 
