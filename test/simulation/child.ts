@@ -1,22 +1,23 @@
 // The simulation as a process of its own (link.ts): takes orders as lines of JSON and answers each with a line.
 
 import { createInterface } from 'node:readline';
-import { planOf } from './plan.ts';
-import type { Plan } from './plan.ts';
 import { shrink } from './shrink.ts';
 import { simulate } from './simulate.ts';
 import type { Outcome } from './simulate.ts';
+import { planOf } from './worlds.ts';
+import type { AnyPlan, WorldChoice } from './worlds.ts';
 
 /** Runs seeds in turn. With `until_broken` it stops at the first one that breaks a promise. */
 interface SeedsOrder {
   readonly from: number;
   readonly count: number;
   readonly until_broken: boolean;
+  readonly world: WorldChoice;
 }
 
 /** Runs one plan, or shrinks it first. */
 interface PlanOrder {
-  readonly plan: Plan;
+  readonly plan: AnyPlan;
   readonly shrink: boolean;
 }
 
@@ -37,15 +38,15 @@ export interface SeedsAnswer {
 }
 
 export interface PlanAnswer {
-  readonly plan: Plan;
+  readonly plan: AnyPlan;
   readonly outcome: Outcome;
 }
 
-async function seeds({ from, count, until_broken }: SeedsOrder): Promise<SeedsAnswer> {
+async function seeds({ from, count, until_broken, world }: SeedsOrder): Promise<SeedsAnswer> {
   const failures: Failure[] = [];
   let [runs, events, entries] = [0, 0, 0];
   for (let seed = from; seed < from + count; seed += 1) {
-    const outcome = await simulate(planOf(String(seed)), { traced: false });
+    const outcome = await simulate(planOf(String(seed), world), { traced: false });
     runs += 1;
     events += outcome.events;
     entries += outcome.entries;

@@ -2,14 +2,18 @@
 // longer occurs exactly once in its file fails the run, so that no mutant is lost when the code changes.
 
 import type { Replacement } from './link.ts';
+import type { WorldName } from './worlds.ts';
 
 export interface Mutant extends Replacement {
   /** What the changed code does wrong. */
   readonly fault: string;
+  /** The world whose seeds must find it. */
+  readonly world: WorldName;
 }
 
 const mutant = (fault: string, file: string, from: string, to: string): Mutant => ({
   fault,
+  world: 'log',
   file: `log/${file}`,
   from,
   to,

@@ -14,7 +14,7 @@ const { values } = parseArgs({ options: { only: { type: 'string', default: '' } 
 async function row(mutant: Mutant): Promise<string> {
   const simulator = await Simulator.start([mutant]);
   try {
-    const { failures } = await simulator.seeds(1, SEEDS, true);
+    const { failures } = await simulator.seeds(mutant.world, 1, SEEDS, true);
     const [found] = failures;
     if (found === undefined) process.exitCode = 1;
     const by = found === undefined ? 'not found |' : `${found.kind} | ${String(found.seed)}`;

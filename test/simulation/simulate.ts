@@ -3,9 +3,9 @@
 import { hash } from 'node:crypto';
 import { entryId } from '../../log/write/clock.ts';
 import { LogRun } from './log-run.ts';
-import type { Plan } from './plan.ts';
 import { filled } from './world/crypto.ts';
 import { Broken, inWorld, World } from './world/world.ts';
+import type { AnyPlan } from './worlds.ts';
 
 export interface Outcome {
   readonly broken: { readonly kind: string; readonly message: string } | null;
@@ -19,7 +19,7 @@ export interface Outcome {
 
 /** Runs a plan. */
 export async function simulate(
-  plan: Plan,
+  plan: AnyPlan,
   options: { readonly traced: boolean },
 ): Promise<Outcome> {
   const world = new World(plan.seed, options);

@@ -3,15 +3,15 @@
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { planOf } from './plan.ts';
-import type { Plan } from './plan.ts';
 import { Simulator } from './simulator.ts';
+import { planOf } from './worlds.ts';
+import type { AnyPlan } from './worlds.ts';
 
 const SEEDS = 200;
 
 interface Regression {
   readonly found: string;
-  readonly plan: Plan;
+  readonly plan: AnyPlan;
 }
 
 describe('simulation', function () {
@@ -25,16 +25,16 @@ describe('simulation', function () {
 
   it('replays a seed line by line', async () => {
     for (const seed of ['7', '19']) {
-      const one = await simulator.plan(planOf(seed));
-      await simulator.seeds(1, 2);
-      const two = await simulator.plan(planOf(seed));
+      const one = await simulator.plan(planOf(seed, 'log'));
+      await simulator.seeds('log', 1, 2);
+      const two = await simulator.plan(planOf(seed, 'log'));
       assert.ok(one.outcome.lines.length > 50);
       assert.deepEqual(two.outcome.lines, one.outcome.lines);
     }
   });
 
   it(`keeps every promise over ${String(SEEDS)} seeds`, async () => {
-    const { failures, runs } = await simulator.seeds(1, SEEDS);
+    const { failures, runs } = await simulator.seeds('log', 1, SEEDS);
     assert.deepEqual(failures, []);
     assert.equal(runs, SEEDS);
   });

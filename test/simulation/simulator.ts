@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import type { Order, PlanAnswer, SeedsAnswer } from './child.ts';
 import { link } from './link.ts';
 import type { Replacement } from './link.ts';
-import type { Plan } from './plan.ts';
+import type { AnyPlan, WorldChoice } from './worlds.ts';
 
 /** A process that runs seeds and plans, one after the other. */
 export class Simulator {
@@ -36,12 +36,17 @@ export class Simulator {
     return new Simulator(folder, file);
   }
 
-  seeds(from: number, count: number, until_broken = false): Promise<SeedsAnswer> {
-    return this.#ask({ from, count, until_broken }) as Promise<SeedsAnswer>;
+  seeds(
+    world: WorldChoice,
+    from: number,
+    count: number,
+    until_broken = false,
+  ): Promise<SeedsAnswer> {
+    return this.#ask({ world, from, count, until_broken }) as Promise<SeedsAnswer>;
   }
 
   /** Runs a plan, traced; with `shrink` the smallest one that breaks the same promise. */
-  plan(plan: Plan, options: { readonly shrink?: boolean } = {}): Promise<PlanAnswer> {
+  plan(plan: AnyPlan, options: { readonly shrink?: boolean } = {}): Promise<PlanAnswer> {
     return this.#ask({ plan, shrink: options.shrink === true }) as Promise<PlanAnswer>;
   }
 

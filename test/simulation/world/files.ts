@@ -43,6 +43,8 @@ export const systemError = (code: string, path: string): Error =>
 /** The files of a machine. */
 export class Files {
   readonly faults: DiskFaults = { full: false, lying: false, failing: false };
+  /** Called with a folder that was removed with what is in it. */
+  removed: (folder: string) => void = () => undefined;
   readonly #names = new Map<string, Node>([['/', 'folder']]);
   readonly #durable = new Map<string, Node>([['/', 'folder']]);
   /** Changes of names that are not on disk, oldest first, by the folder. */
@@ -318,6 +320,7 @@ export const rm = (
       files.change(dirname(folder), [[folder, null]]);
     };
     remove(path);
+    files.removed(path);
   });
 
 export const mkdir = (

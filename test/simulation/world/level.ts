@@ -135,6 +135,11 @@ export class Databases {
     return [...this.#all.values()].filter((one) => one.folder.startsWith(`${folder}/`));
   }
 
+  /** Removes the databases in a folder that was removed. */
+  remove(folder: string): void {
+    for (const { folder: own } of this.below(folder)) this.#all.delete(own);
+  }
+
   /** What the end of the processes that hold databases below a folder leaves. */
   crash(folder: string, power: boolean, random: Random): void {
     for (const database of this.below(folder)) {

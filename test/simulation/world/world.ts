@@ -5,16 +5,30 @@
 // The product is linked against modules of this folder in place of node:fs, node:crypto, classic-level, pg and the
 // timers (../link.ts). They act on the world of the moment, which `inWorld` sets.
 
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { Random } from './random.ts';
+
+/** What the processes of one machine share. */
+export interface Machine {
+  /** Milliseconds by which its wall clock is off. */
+  readonly skew_ms: number;
+  /** Microseconds for which its monotonic clock did not run, because the machine was suspended. */
+  readonly suspended_us: number;
+  /** Called before code of one of its processes runs: its disk becomes the one that the product reads and writes. */
+  enter(): void;
+}
 
 /** A process of the product. After a crash none of its callbacks runs any more, and none of its operations completes. */
 export class Process {
   readonly name: string;
+  /** Null where a world has one machine. */
+  readonly machine: Machine | null;
   alive = true;
+  /** What has become due while the process was paused; null while it runs. */
+  deferred: Pending[] | null = null;
 
-  constructor(name: string) {
+  constructor(name: string, machine: Machine | null = null) {
     this.name = name;
+    this.machine = machine;
   }
 }
 
@@ -68,15 +82,15 @@ export class World {
   readonly #heap: Pending[] = [];
   #immediates: { readonly process: Process; readonly run: () => void }[] = [];
   #current: Process;
-  readonly #local: AsyncLocalStorage<Process> | null;
+  /** Whether several processes run side by side, so that a trace names them. */
+  readonly #several: boolean;
 
-  /** @param several whether several processes run side by side, so that each operation must be attributed */
   constructor(seed: string, options: { readonly traced: boolean; readonly several?: boolean }) {
     this.seed = seed;
     this.lines = options.traced ? [] : null;
     this.#order = new Random(`${seed} order`);
     this.#current = new Process('outside');
-    this.#local = options.several === true ? new AsyncLocalStorage() : null;
+    this.#several = options.several === true;
   }
 
   /** The randomness of one concern: a draw for one does not move those of another. */
@@ -90,29 +104,39 @@ export class World {
   }
 
   get wall_ms(): number {
-    return START_MS + Math.floor(this.now_us / 1000) + this.skew_ms;
+    const own_ms = this.current.machine?.skew_ms ?? 0;
+    return START_MS + Math.floor(this.now_us / 1000) + this.skew_ms + own_ms;
   }
 
   get monotonic_ms(): number {
-    return 1000 + this.now_us / 1000;
+    return 1000 + (this.now_us - (this.current.machine?.suspended_us ?? 0)) / 1000;
   }
 
   /** The process whose code runs. */
   get current(): Process {
-    return this.#local?.getStore() ?? this.#current;
+    return this.#current;
   }
 
-  /** Runs code as a process. Where only one process runs at a time, it stays the current one behind each `await`. */
+  /**
+   * Runs code as a process. It stays the current one behind each `await`, until the next completion: a process that
+   * resolves a promise of another one does so by `after`, and code outside of `turn` runs as a second process only
+   * behind `settle`.
+   */
   as<T>(process: Process, run: () => T): T {
-    if (this.#local !== null) return this.#local.run(process, run);
     this.#current = process;
+    process.machine?.enter();
     return run();
+  }
+
+  /** Lets everything run that follows from what has completed. */
+  settle(): Promise<void> {
+    return settled();
   }
 
   trace(line: () => string): void {
     if (this.lines === null) return;
     const ms = (this.now_us / 1000).toFixed(3).padStart(10);
-    const name = this.#local === null ? '' : ` ${this.current.name}`;
+    const name = this.#several ? ` ${this.current.name.padEnd(8)}` : '';
     this.lines.push(`${ms}${name}  ${line()}`);
   }
 
@@ -160,7 +184,9 @@ export class World {
     await settled();
     const ran = await this.#runImmediates();
     let next = pop(this.#heap);
-    while (next !== undefined && (next.cancelled || !next.process.alive)) next = pop(this.#heap);
+    while (next !== undefined && (next.cancelled || !next.process.alive || deferred(next))) {
+      next = pop(this.#heap);
+    }
     if (next !== undefined) {
       this.events += 1;
       this.now_us = Math.max(this.now_us, next.at_us);
@@ -179,14 +205,19 @@ export class World {
 
   async #runImmediates(): Promise<boolean> {
     const due = this.#immediates;
-    if (due.length === 0) return false;
     this.#immediates = [];
+    let ran = false;
     for (const one of due) {
       if (!one.process.alive) continue;
+      if (one.process.deferred !== null) {
+        this.#immediates.push(one);
+        continue;
+      }
       this.#run(one);
+      ran = true;
       await settled();
     }
-    return true;
+    return ran;
   }
 
   /** Lets operations complete until a condition holds. False if the virtual time runs out first. */
@@ -214,6 +245,18 @@ export class World {
     await settled();
   }
 
+  /** Keeps code of a process from running until `resume`. */
+  pause(process: Process): void {
+    process.deferred ??= [];
+  }
+
+  /** Lets a process go on: with everything that has become due meanwhile. */
+  resume(process: Process): void {
+    const due = process.deferred ?? [];
+    process.deferred = null;
+    for (const one of due) push(this.#heap, one);
+  }
+
   #run({ process, run }: { readonly process: Process; readonly run: () => void }): void {
     try {
       this.as(process, run);
@@ -228,6 +271,13 @@ const settled = (): Promise<void> =>
   new Promise((resolve) => {
     globalThis.setImmediate(resolve);
   });
+
+/** Puts a completion aside if its process is paused. */
+function deferred(pending: Pending): boolean {
+  if (pending.process.deferred === null) return false;
+  pending.process.deferred.push(pending);
+  return true;
+}
 
 const before = (a: Pending, b: Pending): boolean =>
   a.at_us < b.at_us || (a.at_us === b.at_us && a.tie < b.tie);
