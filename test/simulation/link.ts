@@ -15,6 +15,11 @@ const world = join(own, 'world');
 /** The folders whose code runs on the simulated machine. */
 const PRODUCT = ['log', 'gateway', 'plugins'].map((folder) => join(root, folder) + sep);
 
+/** Caches of compiled schemas keep their size: to compile one again takes as long as some thousand completions. */
+const COMPILED = ['gateway/http/validation.ts', 'log/rules/json-schema.ts'].map((file) =>
+  join(root, file),
+);
+
 /** What an import of the product's code is linked to. */
 const SIMULATED: Readonly<Record<string, string>> = {
   'node:fs': 'files-sync.ts',
@@ -23,6 +28,8 @@ const SIMULATED: Readonly<Record<string, string>> = {
   'node:timers/promises': 'timers.ts',
   'classic-level': 'level.ts',
   'lru-cache': 'small-cache.ts',
+  jose: 'jose.ts',
+  'prom-client': 'metrics.ts',
 };
 
 const GLOBALS: Readonly<Record<string, string>> = {
@@ -33,6 +40,7 @@ const GLOBALS: Readonly<Record<string, string>> = {
   setImmediate: 'simulatedImmediate',
   'Date.now': 'simulatedNow',
   'performance.now': 'simulatedMonotonic',
+  'AbortSignal.timeout': 'simulatedDeadline',
 };
 
 /** A fault that is planted in the product: one text of a source file in place of another. */
@@ -49,6 +57,7 @@ export interface Replacement {
  * every cache, splits rounds, grows the records of the map and writes snapshots in several slices.
  */
 const LIMITS: readonly Replacement[] = [
+  limit('gateway/tenants/disclosures.ts', 'BLOCK = 2048', 'BLOCK = 4'),
   limit('log/map/records.ts', 'CHUNK_SHIFT = 14', 'CHUNK_SHIFT = 4'),
   limit('log/map/snapshot.ts', 'SLICE_RECORDS = 8192', 'SLICE_RECORDS = 4'),
   limit('log/map/fold.ts', 'HASH_EARLY = 1024', 'HASH_EARLY = 8'),
@@ -63,6 +72,28 @@ const LIMITS: readonly Replacement[] = [
   limit('log/write/sequencer.ts', 'FEW_GROUPS = 64', 'FEW_GROUPS = 10'),
   limit('log/write/state.ts', 'REMEMBERED_TENANTS = 10_000', 'REMEMBERED_TENANTS = 2'),
 ];
+
+/** The plugins of the simulated gateway; the other ones have no state that these do not have. */
+const SERVED: Readonly<Record<string, string>> = {
+  absence: './absence/index.ts',
+  astl: './astl/index.ts',
+  classify: './classify/index.ts',
+  clear: './clear/index.ts',
+  clearing: './clearing/index.ts',
+  gate: './gate/index.ts',
+  issuerPays: './issuer-pays/index.ts',
+  pdtr: './pdtr/index.ts',
+  relay: './relay/index.ts',
+  restraint: './restraint/index.ts',
+  silence: './silence/index.ts',
+};
+
+const LIST = `${Object.entries(SERVED)
+  .map(([name, path]) => `import ${name} from '${path}';`)
+  .join('\n')}
+export { catalogUrl, readCatalog } from './contract/index.ts';
+export const PLUGINS = [${Object.keys(SERVED).join(', ')}];
+`;
 
 function limit(file: string, from: string, to: string): Replacement {
   return { file, from: `const ${from};`, to: `const ${to};` };
@@ -88,10 +119,7 @@ export async function link(
     logLevel: 'warning',
     sourcemap: 'inline',
     sourcesContent: false,
-    define: {
-      ...GLOBALS,
-      'import.meta.url': JSON.stringify(pathToFileURL(join(root, 'package.json')).href),
-    },
+    define: GLOBALS,
     inject: [join(world, 'timers.ts')],
     plugins: [machine, planting([...LIMITS, ...replacements])],
   });
@@ -104,9 +132,11 @@ const machine: Plugin = {
       if (kind === 'entry-point' || path.startsWith('/') || pluginData === machine)
         return undefined;
       if (path.startsWith('.')) return { path: resolve(resolveDir, path) };
-      const simulated = PRODUCT.some((folder) => importer.startsWith(folder))
-        ? SIMULATED[path]
-        : undefined;
+      const simulated =
+        PRODUCT.some((folder) => importer.startsWith(folder)) &&
+        !(path === 'lru-cache' && COMPILED.includes(importer))
+          ? SIMULATED[path]
+          : undefined;
       if (simulated !== undefined) return { path: join(world, simulated) };
       if (path.startsWith('node:')) return { path, external: true };
       const found = await resolvePackage(path, { kind, resolveDir, pluginData: machine });
@@ -124,10 +154,12 @@ const planting = (replacements: readonly Replacement[]): Plugin => ({
       files.set(path, [...(files.get(path) ?? []), one]);
     }
     onLoad({ filter: /\.ts$/ }, async ({ path }) => {
-      const own = files.get(path);
-      if (own === undefined) return undefined;
+      const own = files.get(path) ?? [];
       files.delete(path);
-      let contents = await readFile(path, 'utf8');
+      let contents =
+        path === join(root, 'plugins', 'index.ts') ? LIST : await readFile(path, 'utf8');
+      // Each module finds the files beside it, though all are in one file.
+      contents = contents.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href));
       for (const { file, from, to } of own) {
         if (contents.split(from).length !== 2) {
           throw new Error(`${file} does not have exactly once: ${from}`);

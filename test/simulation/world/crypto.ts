@@ -2,7 +2,8 @@
 
 import * as real from 'node:crypto';
 import type { KeyObject, KeyPairKeyObjectResult, PrivateKeyInput } from 'node:crypto';
-import { randomness } from './world.ts';
+import { randomness, world } from './world.ts';
+import type { Latency } from './world.ts';
 
 export * from 'node:crypto';
 
@@ -32,10 +33,33 @@ export function randomUUID(): string {
 const PKCS8_ED25519 = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 export function generateKeyPairSync(type: string): KeyPairKeyObjectResult {
-  if (type !== 'ed25519') throw new Error(`the simulation makes no key of type ${type}`);
-  const key = Buffer.concat([PKCS8_ED25519, randomness().bytes(32)]);
-  const privateKey = real.createPrivateKey({ key, format: 'der', type: 'pkcs8' });
+  if (type !== 'ed25519' && type !== 'ec') {
+    throw new Error(`the simulation makes no key of type ${type}`);
+  }
+  const privateKey = type === 'ec' ? p256() : ed25519();
   return { privateKey, publicKey: real.createPublicKey(privateKey) };
+}
+
+function ed25519(): KeyObject {
+  const key = Buffer.concat([PKCS8_ED25519, randomness().bytes(32)]);
+  return real.createPrivateKey({ key, format: 'der', type: 'pkcs8' });
+}
+
+/** Bytes of a coordinate of P-256, and of its private keys. */
+const P256_BYTES = 32;
+
+function p256(): KeyObject {
+  const pair = real.createECDH('prime256v1');
+  const secret = randomness().bytes(P256_BYTES);
+  // Below the order of the group, which begins with 32 bits of one.
+  secret.writeUInt8(0, 0);
+  pair.setPrivateKey(secret);
+  const point = pair.getPublicKey();
+  const at = (from: number): string =>
+    point.subarray(from, from + P256_BYTES).toString('base64url');
+  const d = secret.toString('base64url');
+  const key = { kty: 'EC', crv: 'P-256', d, x: at(1), y: at(1 + P256_BYTES) };
+  return real.createPrivateKey({ key, format: 'jwk' });
 }
 
 const parsed = new Map<string, KeyObject>();
@@ -50,4 +74,20 @@ export function createPrivateKey(input: PrivateKeyInput): KeyObject {
     parsed.set(text, key);
   }
   return key;
+}
+
+const THREAD: Latency = { from_us: 20, to_us: 200, slow: 0.01 };
+
+/** With a callback it signs on a thread in node:crypto, and here after a while. */
+export function sign(
+  algorithm: string | null,
+  data: NodeJS.ArrayBufferView,
+  key: real.SignKeyObjectInput,
+  done?: (error: Error | null, signature: Buffer) => void,
+): Buffer | undefined {
+  if (done === undefined) return real.sign(algorithm, data, key);
+  world().after(world().duration(THREAD), () => {
+    done(null, real.sign(algorithm, data, key));
+  });
+  return undefined;
 }

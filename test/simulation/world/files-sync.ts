@@ -1,5 +1,7 @@
-// What the product gets in place of node:fs: reads at once, as a start does with the snapshot of the map.
+// What the product gets in place of node:fs: reads at once, as a start does with the snapshot of the map. A URL names a
+// file of the program, such as a catalog or a view: those are the real ones.
 
+import * as real from 'node:fs';
 import { theFiles } from './files.ts';
 
 export { constants } from 'node:fs';
@@ -12,9 +14,28 @@ interface Open {
 const opened = new Map<number, Open>();
 let next = 3;
 
-export const existsSync = (path: string): boolean => theFiles().has(path);
-export const readdirSync = (path: string): string[] => theFiles().list(path);
-export const readFileSync = (path: string): Buffer => Buffer.from(theFiles().file(path).data);
+export const existsSync = (path: string | URL): boolean =>
+  path instanceof URL ? real.existsSync(path) : theFiles().has(path);
+
+export const readdirSync = (path: string | URL): string[] =>
+  path instanceof URL ? real.readdirSync(path) : theFiles().list(path);
+
+export function readFileSync(path: string | URL, encoding?: 'utf8'): string | Buffer {
+  const data = path instanceof URL ? ofProgram(path) : Buffer.from(theFiles().file(path).data);
+  return encoding === undefined ? data : data.toString(encoding);
+}
+
+export const statSync = (path: string): never => {
+  throw new Error(`the simulation has no statSync of ${path}`);
+};
+
+const program = new Map<string, Buffer>();
+
+function ofProgram(url: URL): Buffer {
+  let data = program.get(url.href);
+  if (data === undefined) program.set(url.href, (data = real.readFileSync(url)));
+  return data;
+}
 
 export function openSync(path: string): number {
   opened.set(next, { data: theFiles().file(path).data, at: 0 });

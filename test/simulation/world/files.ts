@@ -103,6 +103,27 @@ export class Files {
     this.#changes.set(folder, changes);
   }
 
+  /** Makes the files by which LevelDB finds its tables. False if they are there. */
+  makeDatabase(folder: string): boolean {
+    if (this.has(`${folder}/CURRENT`)) return false;
+    if (!this.has(folder)) this.change(dirname(folder), [[folder, 'folder']]);
+    const file = (text: string): File => ({
+      data: Buffer.from(text),
+      synced: null,
+      mode: 0o644,
+      modified_ms: world().wall_ms,
+    });
+    // LevelDB syncs the folder before it writes the first row.
+    const made: Change = [
+      [`${folder}/MANIFEST-000001`, file('')],
+      [`${folder}/CURRENT`, file('MANIFEST-000001\n')],
+    ];
+    apply(this.#names, made);
+    if (this.faults.lying) this.change(folder, made);
+    else apply(this.#durable, made);
+    return true;
+  }
+
   make(path: string, mode: number): File {
     this.#room(path);
     if (this.node(dirname(path)) !== 'folder') throw systemError('ENOTDIR', path);
@@ -363,11 +384,22 @@ export const rmdir = (path: string): Promise<void> =>
     files.change(dirname(path), [[path, null]]);
   });
 
+export const chmod = (path: string, mode: number): Promise<void> =>
+  meta(() => {
+    const node = files.node(path);
+    if (node !== 'folder') node.mode = mode;
+  });
+
+/** A file system that the product does not know, so that it does not compare inodes. */
+export const statfs = (path: string): Promise<{ type: bigint; bavail: number; bsize: number }> =>
+  meta(() => {
+    files.node(path);
+    return { type: 0n, bavail: files.faults.full ? 0 : 1_000_000, bsize: 4096 };
+  });
+
 const absent = (name: string) => (): never => {
   throw new Error(`the simulated file system has no ${name}`);
 };
 export const mkdtemp = absent('mkdtemp');
-export const chmod = absent('chmod');
-export const statfs = absent('statfs');
 export const writeFile = absent('writeFile');
 export const utimes = absent('utimes');

@@ -39,6 +39,12 @@ export interface Flipped {
   readonly bit: number;
 }
 
+/** A value that was replaced or deleted: whether it was in memory at that time, and not in a table. */
+interface Remains {
+  readonly value: Buffer;
+  in_memory: boolean;
+}
+
 class Database {
   readonly folder: string;
   readonly rows = new Map<string, Map<string, Buffer>>();
@@ -52,6 +58,10 @@ class Database {
   /** Whether a failed write has left half a record: LevelDB then loses what it writes behind it when it opens again. */
   torn = false;
   #behind: Batch[] = [];
+  /** Whether its files are simulated too: not those of the database of a log, which is large. */
+  has_files = false;
+  /** Values that are still in the files of the database although they were replaced or deleted, by their keys. */
+  readonly #remains = new Map<string, Remains[]>();
 
   constructor(folder: string) {
     this.folder = folder;
@@ -76,6 +86,7 @@ class Database {
   write(batch: Batch): void {
     for (const [key, value] of batch.rows) {
       batch.undo.push([key, this.get(key)]);
+      this.#overwrite(key);
       this.set(key, value);
     }
     if (this.torn) {
@@ -86,11 +97,60 @@ class Database {
     if (batch.sync && !databases.faults.lying) this.tail = [];
   }
 
-  /** Reads the journal again: what was written behind a torn record is lost. */
+  /** Reads the journal again: what was written behind a torn record is lost. Its rows are then in tables. */
   replay(): void {
     takeBack(this, this.#behind);
     this.#behind = [];
     this.torn = false;
+    this.#toTables();
+  }
+
+  /** Begins anew, as LevelDB does in a folder that has no database. */
+  clear(): void {
+    this.rows.clear();
+    this.#sorted.clear();
+    this.#remains.clear();
+    this.#fresh.clear();
+    this.tail = [];
+  }
+
+  /**
+   * Rewrites the tables of a range, after the rows in memory were written to one. What was written to that table
+   * together with its deletion stays in it.
+   */
+  compact(from: string, to: string): void {
+    for (const [key, remains] of this.#remains) {
+      if (key < from || key > to) continue;
+      const left = remains.filter(({ in_memory }) => in_memory);
+      if (left.length === 0) this.#remains.delete(key);
+      else this.#remains.set(key, left);
+    }
+    this.#toTables();
+  }
+
+  /** The values of a key that can still be read from the files. */
+  remains(key: string): readonly Buffer[] {
+    const present = this.get(key);
+    const past = (this.#remains.get(key) ?? []).map(({ value }) => value);
+    return present === undefined ? past : [...past, present];
+  }
+
+  readonly #fresh = new Set<string>();
+
+  #overwrite(key: string): void {
+    if (!this.has_files) return;
+    const value = this.get(key);
+    if (value !== undefined) {
+      const remains = this.#remains.get(key) ?? [];
+      remains.push({ value, in_memory: this.#fresh.has(key) });
+      this.#remains.set(key, remains);
+    }
+    this.#fresh.add(key);
+  }
+
+  #toTables(): void {
+    this.#fresh.clear();
+    for (const remains of this.#remains.values()) for (const one of remains) one.in_memory = false;
   }
 
   /** Takes back the last batches, so that `kept` of those that are not on disk remain. */
@@ -185,18 +245,33 @@ const failed = (code: string, message: string): Error =>
     cause: Object.assign(new Error(message), { code }),
   });
 
-const text = (bytes: Uint8Array): string =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+/** A key or a value, as bytes or as text. */
+type Data = Uint8Array | string;
+
+const bytesOf = (data: Data): Buffer =>
+  typeof data === 'string'
+    ? Buffer.from(data)
+    : Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+
+const text = (key: Data): string => bytesOf(key).toString('latin1');
 
 interface Range {
-  readonly gte?: Uint8Array;
-  readonly lt?: Uint8Array;
+  readonly gt?: Data;
+  readonly gte?: Data;
+  readonly lt?: Data;
+  readonly lte?: Data;
   readonly reverse?: boolean;
   readonly limit?: number;
   readonly snapshot?: Snapshot;
 }
 
-type Pair = [Uint8Array, Uint8Array];
+type Pair = [Data, Data];
+
+/** How a database shows its keys and values: as bytes, or as the text that is the default of classic-level. */
+interface Encodings {
+  readonly keyEncoding?: 'view';
+  readonly valueEncoding?: 'view';
+}
 
 class Snapshot {
   readonly pairs: readonly Pair[];
@@ -210,20 +285,20 @@ class Snapshot {
   }
 }
 
-/** The rows of a range as they were when it was made. */
-class Rows {
-  readonly #pairs: readonly Pair[];
+/** The rows of a range as they were when it was made, or their keys. */
+class Rows<T> {
+  readonly #rows: readonly T[];
 
-  constructor(pairs: readonly Pair[]) {
-    this.#pairs = pairs;
+  constructor(rows: readonly T[]) {
+    this.#rows = rows;
   }
 
-  async all(): Promise<Pair[]> {
+  async all(): Promise<T[]> {
     await world().operation(SCAN, () => undefined);
-    return [...this.#pairs];
+    return [...this.#rows];
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Pair> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<T> {
     yield* await this.all();
   }
 
@@ -241,12 +316,12 @@ class Chained {
     this.#database = database;
   }
 
-  put(key: Uint8Array, value: Uint8Array): this {
-    this.#rows.push([text(key), Buffer.from(value)]);
+  put(key: Data, value: Data): this {
+    this.#rows.push([text(key), Buffer.from(bytesOf(value))]);
     return this;
   }
 
-  del(key: Uint8Array): this {
+  del(key: Data): this {
     this.#rows.push([text(key), null]);
     return this;
   }
@@ -311,9 +386,11 @@ function kinds(keys: readonly string[]): string {
 export class ClassicLevel {
   status: 'opening' | 'open' | 'closing' | 'closed' = 'opening';
   readonly #database: Database;
+  readonly #encodings: Encodings;
 
-  constructor(folder: string) {
+  constructor(folder: string, encodings: Encodings = {}) {
     this.#database = databases.at(folder);
+    this.#encodings = encodings;
   }
 
   async open(): Promise<void> {
@@ -325,28 +402,59 @@ export class ClassicLevel {
       }
       database.holder = world().current;
       database.replay();
+      database.has_files = this.#encodings.keyEncoding === undefined;
+      if (database.has_files && theFiles().makeDatabase(database.folder)) database.clear();
       this.status = 'open';
     });
   }
 
-  getSync(key: Uint8Array): Uint8Array | undefined {
+  getSync(key: Data): Data | undefined {
     this.#check();
-    return this.#database.get(text(key));
+    const value = this.#database.get(text(key));
+    return value === undefined ? undefined : this.#value(value);
   }
 
-  batch(): Chained {
+  get(key: Data): Promise<Data | undefined> {
     this.#check();
-    return new Chained(this.#database);
+    return world().operation(SCAN, () => this.getSync(key));
   }
 
-  iterator(range: Range = {}): Rows {
+  put(key: Data, value: Data, options?: { readonly sync?: boolean }): Promise<void> {
+    return this.batch().put(key, value).write(options);
+  }
+
+  batch(): Chained;
+  batch(rows: readonly { readonly key: Data; readonly value: Data }[]): Promise<void>;
+  batch(rows?: readonly { readonly key: Data; readonly value: Data }[]): Chained | Promise<void> {
+    this.#check();
+    const chained = new Chained(this.#database);
+    if (rows === undefined) return chained;
+    for (const { key, value } of rows) chained.put(key, value);
+    return chained.write();
+  }
+
+  iterator(range: Range = {}): Rows<Pair> {
     this.#check();
     return new Rows(range.snapshot?.pairs ?? this.#pairs(range));
+  }
+
+  keys(range: Range = {}): Rows<Data> {
+    this.#check();
+    return new Rows(this.#pairs(range).map(([key]) => key));
   }
 
   snapshot(): Snapshot {
     this.#check();
     return new Snapshot(this.#pairs({}));
+  }
+
+  /** Rewrites the tables of a range: the bytes of replaced and deleted rows are gone when it has ended. */
+  compactRange(from: Data, to: Data): Promise<void> {
+    this.#check();
+    return world().operation(SYNC, () => {
+      this.#check();
+      this.#database.compact(text(from), text(to));
+    });
   }
 
   /** Refuses further operations at once, and closes after the writes in progress, as classic-level does. */
@@ -366,10 +474,19 @@ export class ClassicLevel {
     if (this.status !== 'open') throw failed('LEVEL_DATABASE_NOT_OPEN', 'the database is closed');
   }
 
-  #pairs({ gte, lt, reverse = false, limit = Infinity }: Range): Pair[] {
+  #value(bytes: Buffer): Data {
+    return this.#encodings.valueEncoding === 'view' ? bytes : bytes.toString();
+  }
+
+  #key(key: string): Data {
+    const bytes = Buffer.from(key, 'latin1');
+    return this.#encodings.keyEncoding === 'view' ? bytes : bytes.toString();
+  }
+
+  #pairs({ gt, gte, lt, lte, reverse = false, limit = Infinity }: Range): Pair[] {
     const database = this.#database;
-    const from = gte === undefined ? '' : text(gte);
-    const to = lt === undefined ? null : text(lt);
+    const from = gt === undefined ? (gte === undefined ? '' : text(gte)) : `${text(gt)}\0`;
+    const to = lt === undefined ? (lte === undefined ? null : `${text(lte)}\0`) : text(lt);
     const letters = [...database.rows.keys()]
       .filter((letter) => letter >= from.charAt(0) && (to === null || letter <= to.charAt(0)))
       .sort(byBytes);
@@ -378,6 +495,6 @@ export class ClassicLevel {
     );
     if (reverse) keys = keys.reverse();
     if (limit >= 0 && keys.length > limit) keys = keys.slice(0, limit);
-    return keys.map((key) => [Buffer.from(key, 'latin1'), database.get(key) ?? Buffer.alloc(0)]);
+    return keys.map((key) => [this.#key(key), this.#value(database.get(key) ?? Buffer.alloc(0))]);
   }
 }

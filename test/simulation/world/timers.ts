@@ -67,3 +67,12 @@ export const setTimeout = <T>(ms = 0, value?: T): Promise<T | undefined> =>
       resolve(value);
     }, ms);
   });
+
+/** `AbortSignal.timeout`. */
+export function simulatedDeadline(ms: number): AbortSignal {
+  const controller = new AbortController();
+  simulatedTimeout(() => {
+    controller.abort(new DOMException('the operation took too long', 'TimeoutError'));
+  }, ms);
+  return controller.signal;
+}
