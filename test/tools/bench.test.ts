@@ -3,8 +3,11 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { builtLog } from '../../tools/bench/built-log.ts';
+import { startService } from '../../tools/bench/child.ts';
 import { interleave, median, quotient, reaches, stealMeter } from '../../tools/bench/figure.ts';
 import type { Figure } from '../../tools/bench/figure.ts';
+import { headersOf } from '../../tools/bench/post.ts';
 import { NODE_ARGS, programOf } from '../../tools/bench/program.ts';
 import { runBenches } from '../../tools/bench/run.ts';
 import { jsonOf, lineOf, tableOf } from '../../tools/bench/table.ts';
@@ -129,5 +132,26 @@ describe('the program of a child', () => {
   it('is a file that node runs', () => {
     const { args, built } = programOf('tools/actlog');
     assert.match(args.at(-1) ?? '', built ? /dist\/tools\/actlog\.js$/ : /tools\/actlog\.ts$/);
+  });
+});
+
+describe('a log that is built for measurements', () => {
+  it('is served from a copy, with a key that writes', async () => {
+    const built = await builtLog({ entries: 200, keys: 'one each' });
+    try {
+      const service = await startService(built.path);
+      try {
+        const response = await fetch(`${service.url}/api/v1/classify`, {
+          method: 'POST',
+          headers: headersOf(built.key),
+          body: JSON.stringify({ message: 'is this safe to run' }),
+        });
+        assert.equal(response.status, 200, await response.text());
+      } finally {
+        await service.stop();
+      }
+    } finally {
+      await built.close();
+    }
   });
 });

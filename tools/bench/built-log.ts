@@ -15,6 +15,7 @@ import {
   wideDraft,
   WIDE_LINKS,
 } from './bench-log.ts';
+import { firstKeys } from './child.ts';
 
 /** How large a log is wanted. */
 export interface BuiltSize {
@@ -27,6 +28,8 @@ export interface BuiltSize {
 export interface BuiltLog {
   readonly path: string;
   readonly entries: number;
+  /** An API key of its live log. */
+  readonly key: string;
   close(): Promise<void>;
 }
 
@@ -41,7 +44,8 @@ export async function builtLog(size: BuiltSize): Promise<BuiltLog> {
   if (!existsSync(kept)) await build(kept, name, size);
   const folder = await temporaryFolder();
   await copyLinked(kept, folder.path);
-  return { path: folder.path, entries, close: () => folder.remove() };
+  const key = await firstKeys(folder.path);
+  return { path: folder.path, entries, key, close: () => folder.remove() };
 }
 
 /** Logs that another layout of the database wrote are other logs. */
@@ -89,14 +93,17 @@ function draftsOf({ keys }: BuiltSize): () => Draft {
   };
 }
 
-/** LevelDB never changes a table once it is written, so those are linked; everything else is copied. */
+/**
+ * Tables and the marker file of the folder are linked, everything else is copied. LevelDB never changes a table once it is
+ * written, and the service takes a folder for a copy, and refuses it, by the inode of its marker file.
+ */
 async function copyLinked(from: string, to: string): Promise<void> {
   for (const file of await readdir(from, { recursive: true, withFileTypes: true })) {
     if (!file.isFile()) continue;
     const source = join(file.parentPath, file.name);
     const target = join(to, source.slice(from.length));
     await mkdir(dirname(target), { recursive: true });
-    if (file.name.endsWith('.ldb')) await link(source, target);
+    if (file.name.endsWith('.ldb') || file.name === 'folder.json') await link(source, target);
     else await cp(source, target);
   }
 }

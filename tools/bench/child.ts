@@ -81,14 +81,19 @@ export async function startService(
     HOST: '127.0.0.1',
     PORT: String(port),
     BASE_URL: url,
-    DATA_DIR: data,
-    CHECKPOINT_DIR: join(data, 'checkpoints'),
-    LOG_ORIGIN: '',
+    ...folderOf(data),
     RATE_LIMITS: 'off',
     LOG_LEVEL: 'error',
     ...settings,
   });
 }
+
+/** The settings of a data folder, whatever the origin of its logs is. */
+const folderOf = (data: string): Readonly<Record<string, string>> => ({
+  DATA_DIR: data,
+  CHECKPOINT_DIR: join(data, 'checkpoints'),
+  LOG_ORIGIN: '',
+});
 
 /** Starts and stops the service on a folder where it never ran; answers with the live key that it made. */
 export async function firstStart(data: string): Promise<string> {
@@ -99,13 +104,29 @@ export async function firstStart(data: string): Promise<string> {
   return key;
 }
 
-/** Runs a command of `actlog` to its end; rejects when it exits with anything but 0. */
-export async function runCommand(...args: readonly string[]): Promise<void> {
+/** Makes the first keys in a folder whose log was written without the service; answers with the live key. */
+export async function firstKeys(data: string): Promise<string> {
+  const issued = await runCommand(['keys', 'first', '--new-keys', '--json'], folderOf(data));
+  const keys = JSON.parse(issued) as readonly { readonly kind: string; readonly key: string }[];
+  const live = keys.find(({ kind }) => kind === 'live');
+  if (live === undefined) throw new Error('keys first printed no live key');
+  return live.key;
+}
+
+/** Runs a command of `actlog` to its end, and answers with its output; rejects when it exits with anything but 0. */
+export async function runCommand(
+  args: readonly string[],
+  settings: Readonly<Record<string, string>> = {},
+): Promise<string> {
   const child = spawn(process.execPath, [...programOf('tools/actlog').args, ...args], {
-    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...process.env, ...settings },
+    stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const [code] = (await once(child, 'exit')) as [number | null];
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+  const [code] = (await once(child, 'close')) as [number | null];
   if (code !== 0) throw new Error(`actlog ${args[0] ?? ''} exited with ${String(code)}`);
+  return output;
 }
 
 /** Koa alone. */

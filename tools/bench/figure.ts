@@ -31,6 +31,8 @@ export interface Figure extends Target {
 export interface BenchOptions {
   /** Smaller sizes and shorter runs: a first look, no verdict. */
   readonly quick: boolean;
+  /** Entries of the large log of `growth` and `startup`, instead of a million. */
+  readonly entries?: number;
 }
 
 /** One measurement, which may give several figures. */

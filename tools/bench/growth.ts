@@ -1,18 +1,18 @@
-// Whether an append costs more in a large log: the same drafts on chains that exist, in a log of a million
-// entries and in a small one, with as many keys in both maps.
+// Whether an append costs more in a large log: the same drafts on chains that exist, in a log of a million entries, or of
+// as many as `--entries` says, and in a small one, with as many keys in both maps.
 
 import { inFlight, openBenchLog, wideDraft, WIDE_LINKS } from './bench-log.ts';
 import { builtLog } from './built-log.ts';
 import { interleave, stealMeter } from './figure.ts';
 import type { Bench } from './figure.ts';
 
-/** Append cost at 1,000,000 entries ÷ at 25,000: 200,000 keys need that many entries, eight links each. */
+/** Append cost at 1,000,000 entries ÷ at 10,000, the number that opens 80,000 chains, eight links each. */
 export const growth: Bench = {
   name: 'growth',
-  run: async ({ quick }) => {
-    const keys = quick ? 20_000 : 200_000;
+  run: async ({ quick, entries = quick ? 100_000 : 1_000_000 }) => {
+    const keys = quick ? 20_000 : 80_000;
     const opening = keys / WIDE_LINKS;
-    const sizes = { small: opening, large: quick ? 100_000 : 1_000_000 };
+    const sizes = { small: opening, large: entries };
     const [smallData, largeData] = [
       await builtLog({ entries: sizes.small, keys }),
       await builtLog({ entries: sizes.large, keys }),
@@ -41,7 +41,7 @@ export const growth: Bench = {
           what: `append cost at ${String(sizes.large)} entries ÷ at ${String(sizes.small)}, ${String(keys)} keys at both`,
           unit: 'ratio',
           better: 'lower',
-          at_least: 1.3,
+          at_least: 1.2,
           aim: 1.1,
           value: parts.small / parts.large,
           parts,

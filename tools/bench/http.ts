@@ -2,7 +2,7 @@
 // an inclusion proof at a random index, a full tile.
 
 import { builtLog } from './built-log.ts';
-import { firstStart, startBareKoa, startService } from './child.ts';
+import { startBareKoa, startService } from './child.ts';
 import type { ChildProgram } from './child.ts';
 import { interleave, stealMeter } from './figure.ts';
 import type { Bench, BenchOptions, Figure } from './figure.ts';
@@ -31,7 +31,6 @@ export const http: Bench = {
       return child;
     };
     try {
-      const key = await firstStart(built.path);
       const bare = await start(startBareKoa());
       // The first answers of a process that has just started, before anything is in its caches.
       const fresh = await start(startService(built.path));
@@ -39,7 +38,7 @@ export const http: Bench = {
       await fresh.stop();
       const service = await start(startService(built.path));
       return [
-        ...(await againstEcho({ service, bare, headers: headersOf(key) }, CLASSIFY, options)),
+        ...(await againstEcho({ service, bare, headers: headersOf(built.key) }, CLASSIFY, options)),
         ...(await reads(service, bare, built.entries, cold, options)),
       ];
     } finally {

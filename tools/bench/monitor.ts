@@ -27,10 +27,8 @@ export const monitor: Bench = {
           run += 1;
           const state = join(states.path, String(run));
           const start = performance.now();
-          await runCommand(
-            ...['monitor', service.url, '--once', '--log', 'live', '--json'],
-            ...['--state', state],
-          );
+          const args = ['monitor', service.url, '--once', '--log', 'live', '--json'];
+          await runCommand([...args, '--state', state]);
           return entries / ((performance.now() - start) / 1000);
         },
         verify_one_thread: async () => verifications(quick ? 3_000 : 15_000),

@@ -6,7 +6,7 @@ import type { JsonObject, Log } from '../../log/index.ts';
 import { openBenchLog, TENANT } from './bench-log.ts';
 import { builtLog } from './built-log.ts';
 import type { BuiltLog } from './built-log.ts';
-import { firstStart, startBareKoa, startService } from './child.ts';
+import { startBareKoa, startService } from './child.ts';
 import { interleave, median, stealMeter } from './figure.ts';
 import type { Bench, BenchOptions, Figure } from './figure.ts';
 import { offline, witnessed } from './offline.ts';
@@ -95,11 +95,10 @@ async function declared(log: Log): Promise<{ from_ms: number; to_ms: number }> {
 }
 
 async function overHttp(built: BuiltLog, options: BenchOptions): Promise<Figure[]> {
-  const key = await firstStart(built.path);
   const service = await startService(built.path);
   const bare = await startBareKoa();
   try {
-    const headers = { 'content-type': 'application/json', 'x-api-key': key };
+    const headers = { 'content-type': 'application/json', 'x-api-key': built.key };
     const post = (path: string, body: object): Promise<Response> =>
       fetch(service.url + path, { method: 'POST', headers, body: JSON.stringify(body) });
     const entity = `bench:${String(Date.now())}`;
