@@ -43,7 +43,7 @@ export { SignatureChecks } from './replay/replay.ts';
 export { openVerifyPool } from './crypto/verify-pool.ts';
 export type { VerifyPool } from './crypto/verify-pool.ts';
 export { readEntry as entryParts } from './verify/entry.ts';
-export { originParts } from './rules/life.ts';
+export { originParts } from './map/grammar.ts';
 export { leafHashOf } from './write/statement.ts';
 export { chainKeys, KINDS, sameKey } from './map/key.ts';
 

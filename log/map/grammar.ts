@@ -3,6 +3,9 @@
 // Each grammar allows one spelling of a value. A second spelling would put entries about the same thing on two chains,
 // and a proof of absence for one of them would miss those on the other. Browser-safe.
 
+import type { Json } from '../encoding/json.ts';
+import type { Kind } from '../types.ts';
+
 /** A grammar of strings, with its description for error messages. */
 export interface Grammar {
   readonly test: (text: string) => boolean;
@@ -59,6 +62,30 @@ export const hashHex = actionRef;
 
 function pattern(expression: RegExp): Grammar {
   return { test: (text) => expression.test(text), rule: expression.source };
+}
+
+/** The parts of an origin. */
+export interface OriginParts {
+  readonly host: string;
+  readonly kind: Kind;
+  readonly number: number;
+}
+
+/** Splits `<host>/log/<kind>/<n>` (log/FORMAT.md §1.1); null for anything else. */
+export function originParts(origin: string): OriginParts | null {
+  const [, host, kind, n] = /^(.+)\/log\/(live|sandbox)\/([1-9][0-9]{0,15})$/u.exec(origin) ?? [];
+  if (host === undefined || (kind !== 'live' && kind !== 'sandbox')) return null;
+  return { host, kind, number: Number(n) };
+}
+
+/** Whether a value is the origin of the next log of a kind (`step` 1) or of the one before it (−1), on any host. */
+export function isNeighbour(
+  value: Json | undefined,
+  { kind, number }: OriginParts,
+  step: 1 | -1,
+): boolean {
+  const other = typeof value === 'string' ? originParts(value) : null;
+  return other !== null && other.kind === kind && other.number === number + step;
 }
 
 /** The built-in types, which are never declared. No other type may begin with `log.` or `astl.`. */

@@ -8,7 +8,7 @@ import { LogClock, systemTime } from '../write/clock.ts';
 import { Core } from '../write/core.ts';
 import { openFold } from '../map/fold.ts';
 import { project } from '../write/projection.ts';
-import { originParts } from '../rules/life.ts';
+import { originParts } from '../map/grammar.ts';
 import { rebuiltForms } from '../write/row-forms.ts';
 import { readEntry } from '../write/statement.ts';
 import { entryKey, metaKey, PLUGIN_ROW, readRowKey, rowKey } from '../store/layout.ts';

@@ -7,7 +7,7 @@ import { isLogError, LogError } from '../errors.ts';
 import { openLog, type OpenLogOptions } from '../open.ts';
 import { parseCheckpoint } from '../note/checkpoint.ts';
 import type { Cosign } from '../write/publisher.ts';
-import { originParts } from '../rules/life.ts';
+import { originParts } from '../map/grammar.ts';
 import { readEntry } from '../write/statement.ts';
 import { logNumbers } from '../store/data-folder.ts';
 import { entryKey } from '../store/layout.ts';

@@ -13,13 +13,8 @@ import { Chains, HeadTable } from './chains.ts';
 import type { CheckedLink, HeadMap } from './chains.ts';
 import { ReceiptKeys } from './keys.ts';
 import type { KeyInForce, KeysDump } from './keys.ts';
-import {
-  checkPhase,
-  checkPredecessor,
-  checkSuccessor,
-  nextPhase,
-  originParts,
-} from '../rules/life.ts';
+import { originParts } from '../map/grammar.ts';
+import { checkPhase, checkPredecessor, checkSuccessor, nextPhase } from '../rules/life.ts';
 import type { Phase, Predecessor } from '../rules/life.ts';
 import { checkMembers } from './members.ts';
 import type { Common } from './members.ts';

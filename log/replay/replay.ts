@@ -23,7 +23,7 @@ import { isUtf8 } from 'node:buffer';
 import type { LogErrorCode } from '../errors.ts';
 import { readEntry } from '../verify/entry.ts';
 import type { EntryParts } from '../verify/entry.ts';
-import { originParts } from '../rules/life.ts';
+import { originParts } from '../map/grammar.ts';
 
 export { isViolation, Violation } from '../rules/violation.ts';
 export type { Rule } from '../rules/violation.ts';

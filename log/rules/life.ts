@@ -1,16 +1,9 @@
 // The first and the last entry of a log, and the order of the logs of one kind. log/FORMAT.md §1.
 
 import { isJsonObject } from '../encoding/json.ts';
-import type { Json, JsonObject } from '../encoding/json.ts';
-import type { Kind } from '../types.ts';
+import type { JsonObject } from '../encoding/json.ts';
+import { isNeighbour, originParts } from '../map/grammar.ts';
 import { RuleBroken } from './violation.ts';
-
-/** The parts of an origin. */
-export interface OriginParts {
-  readonly host: string;
-  readonly kind: Kind;
-  readonly number: number;
-}
 
 /** How the predecessor ended, if the caller has replayed it. */
 export interface Predecessor {
@@ -23,13 +16,6 @@ export interface Predecessor {
 
 /** `closing`: only the map head after log.closed.v1 may follow. */
 export type Phase = 'empty' | 'open' | 'closing' | 'closed';
-
-/** Splits `<host>/log/<kind>/<n>`; null for anything else. */
-export function originParts(origin: string): OriginParts | null {
-  const [, host, kind, n] = /^(.+)\/log\/(live|sandbox)\/([1-9][0-9]{0,15})$/u.exec(origin) ?? [];
-  if (host === undefined || (kind !== 'live' && kind !== 'sandbox')) return null;
-  return { host, kind, number: Number(n) };
-}
 
 /**
  * Checks that an entry of this type may come next: the first entry is log.open.v1, no other one is, and only a map head
@@ -96,9 +82,4 @@ export function checkSuccessor({ successor }: JsonObject, own: string): void {
   if (origin === null || !isNeighbour(successor, origin, 1)) {
     throw new RuleBroken('successor', 'successor is not the next log of its kind');
   }
-}
-
-function isNeighbour(value: Json | undefined, origin: OriginParts, step: 1 | -1): boolean {
-  const other = typeof value === 'string' ? originParts(value) : null;
-  return other !== null && other.kind === origin.kind && other.number === origin.number + step;
 }

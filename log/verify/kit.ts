@@ -49,6 +49,7 @@ export function trustFromKit(
       ? {}
       : { vkey_ml_dsa: string(log.vkey_ml_dsa, 'vkey_ml_dsa of the log') }),
     keys: keysOf(parsed, origin),
+    logs: vkeysOf(parsed),
     ...(policy === null ? {} : { policy }),
     kinds: kindsOf(log.kinds ?? {}),
     policy_source: 'operator',
@@ -58,6 +59,15 @@ export function trustFromKit(
 /** The origins of the logs of a kit. */
 export const originsOf = ({ logs }: JsonObject): string[] =>
   objectsOf(logs).flatMap(({ origin }) => (typeof origin === 'string' ? [origin] : []));
+
+/** The verifier keys of the logs of a kit by origin; of two logs with one origin, that of the first. */
+function vkeysOf({ logs }: JsonObject): ReadonlyMap<string, string> {
+  const vkeys = new Map<string, string>();
+  for (const { origin, vkey } of objectsOf(logs).toReversed()) {
+    if (typeof origin === 'string' && typeof vkey === 'string') vkeys.set(origin, vkey);
+  }
+  return vkeys;
+}
 
 /**
  * The first change in `newer` that a later kit of the same service must not have, in words; null if there is none. A

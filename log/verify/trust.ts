@@ -34,6 +34,8 @@ export interface Trust {
   /** Refuses checkpoints that the key `vkey_ml_dsa` has not signed. Without it, results say whether it has. */
   readonly require_ml_dsa?: true;
   readonly keys: readonly TrustedKey[];
+  /** The verifier keys of the logs of the service by origin. Findings about two logs need that of the other log. */
+  readonly logs?: ReadonlyMap<string, string>;
   /** The witnesses, and how many of them must cosign. Absent, or with `quorum none`, no cosignature is required. */
   readonly policy?: Policy;
   /** Declared chain kinds with the number of members in their keys, in addition to those of log/FORMAT.md §3. */

@@ -1,4 +1,5 @@
 // The rules that a finding can show to be broken, each with what is recomputed from its evidence (log/FORMAT.md §7.1).
+// Those about two logs are in violation-pairs.ts.
 
 import { publicKeyOfJwk } from '../crypto/thumbprint.ts';
 import type { Suite } from '../crypto/suite.ts';
@@ -11,85 +12,21 @@ import { parseCheckpoint } from '../note/checkpoint.ts';
 import { splitNote } from '../note/note.ts';
 import { count, refused, string } from './document.ts';
 import { linkOn, readEntry } from './entry.ts';
-import type { EntryParts, TreeHead } from './entry.ts';
+import type { TreeHead } from './entry.ts';
 import { DERIVED } from './receipt.ts';
 import { isSandbox } from './recognise.ts';
 import { checkInForce, keyOf } from './trust.ts';
-import type { Trust } from './trust.ts';
-
-/** The largest number of entries in a finding. */
-export const MAX_ENTRIES = 20;
-/** A UUIDv7 has 48 bits for the time. */
-const MAX_TIME = 2 ** 48 - 1;
-
-/** An entry of a finding. Its bytes are missing if the service withheld them. */
-export interface Shown {
-  readonly index: number;
-  readonly text: string | null;
-  readonly leafHash: Uint8Array;
-  /** Null for an entry that no note commits to. */
-  readonly path: readonly Uint8Array[] | null;
-}
-
-/** The parts of a finding. */
-export interface Claim {
-  readonly rule: string;
-  readonly notes: readonly string[];
-  readonly entries: readonly Shown[];
-  readonly consistency: {
-    readonly from: number;
-    readonly to: number;
-    readonly fromRoot: Uint8Array;
-    readonly path: readonly Uint8Array[];
-  } | null;
-}
-
-/** A claim whose notes were opened, and whose entries the last note commits to. */
-export interface Proven extends Claim {
-  readonly suite: Suite;
-  readonly trust: Trust;
-  readonly trees: readonly TreeHead[];
-}
-
-/** The evidence of a rule: how many notes and entries it takes, and what is recomputed from them. */
-export interface Rule {
-  readonly notes: 1 | 2;
-  /** The least and the largest number of entries. */
-  readonly entries: readonly [number, number];
-  readonly consistency?: true;
-  /** The last entry but one has no path. */
-  readonly stray?: true;
-  /** The signed text is not read as a checkpoint. */
-  readonly anyText?: true;
-  /**
-   * What the operator of the log did, in words; null if the evidence alone does not show it. Throws LogError if the
-   * evidence does not break the rule.
-   */
-  broken(proven: Proven): string | null;
-}
-
-/** What broke the rule, in words. Evidence that the rule does not need would be shown unchecked, so it is refused. */
-export function brokenBy(rule: Rule, proven: Proven): string | null {
-  const { notes, entries, consistency } = proven;
-  const [least, most] = rule.entries;
-  if (
-    notes.length !== rule.notes ||
-    entries.length < least ||
-    entries.length > most ||
-    (consistency !== null) !== (rule.consistency === true)
-  ) {
-    throw refused('the evidence is not that of the rule');
-  }
-  // The service withheld the bytes of an entry, so its members are unknown.
-  if (rule.stray !== true && entries.some(({ text }) => text === null)) return null;
-  return rule.broken(proven);
-}
-
-const kept = (): never => {
-  throw refused('the evidence does not break the rule');
-};
-
-const sizeOf = ({ trees }: Proven): string => String(trees.at(-1)?.size ?? 0);
+import {
+  inTree,
+  kept,
+  lastOf,
+  MAX_ENTRIES,
+  partsOf,
+  sizeOf,
+  timeIn,
+} from './violation-evidence.ts';
+import type { Proven, Rule, Shown } from './violation-evidence.ts';
+import { PAIR_RULES } from './violation-pairs.ts';
 
 /** The first and the second root of a finding with two notes. */
 function rootsOf({ trees }: Proven): readonly [TreeHead, TreeHead] {
@@ -97,23 +34,12 @@ function rootsOf({ trees }: Proven): readonly [TreeHead, TreeHead] {
   return one === undefined || other === undefined ? kept() : [one, other];
 }
 
-/** The last entry, and the one before it. */
-function lastOf({ entries }: Proven): { readonly last: Shown; readonly before: Shown | undefined } {
-  const last = entries.at(-1);
-  return last === undefined ? kept() : { last, before: entries.at(-2) };
-}
-
-/** An entry that was committed to, taken apart. Throws LogError if its bytes are missing or no entry. */
-function partsOf(suite: Suite, { text }: Shown): EntryParts {
-  return text === null ? kept() : readEntry(suite, text);
-}
-
 /** A rule about one entry: what `broken` says of its statement and place; null where the entry keeps the rule. */
 const ofEntry = (
   broken: (statement: JsonObject, index: number, proven: Proven) => string | null,
   most = 1,
 ): Rule => ({
-  notes: 1,
+  notes: [1, 1],
   entries: [1, most],
   broken(proven) {
     const { last, before } = lastOf(proven);
@@ -125,7 +51,7 @@ const ofEntry = (
 
 /** A rule about the text that the log signed, which need not be a checkpoint. */
 const ofText = (broken: (text: string) => string | null): Rule => ({
-  notes: 1,
+  notes: [1, 1],
   entries: [0, 0],
   anyText: true,
   broken({ notes: [note = ''], trust }) {
@@ -144,7 +70,7 @@ interface Placed {
 
 /** A rule about an entry and an earlier one. */
 const ofPair = (broken: (before: Placed, last: Placed) => string | null): Rule => ({
-  notes: 1,
+  notes: [1, 1],
   entries: [2, 2],
   broken(proven) {
     const { last, before } = lastOf(proven);
@@ -158,12 +84,9 @@ const ofPair = (broken: (before: Placed, last: Placed) => string | null): Rule =
   },
 });
 
-const inTree = (proven: Proven, { index }: Shown, said: string): string =>
-  `signed a checkpoint of ${sizeOf(proven)} entries in which entry ${String(index)} ${said}`;
-
 /** The text of an entry is not one of log/FORMAT.md §2. */
 const malformed: Rule = {
-  notes: 1,
+  notes: [1, 1],
   entries: [1, 1],
   broken(proven) {
     const { last } = lastOf(proven);
@@ -181,14 +104,9 @@ const malformed: Rule = {
 const otherMember = (name: string, said: string, own: (proven: Proven, index: number) => Json) =>
   ofEntry(({ [name]: value }, index, proven) => (value === own(proven, index) ? null : said));
 
-const timeIn = ({ issued_at_ms }: JsonObject): number | null =>
-  Number.isSafeInteger(issued_at_ms) ? (issued_at_ms as number) : null;
-
-const isTime = (ms: number | null): ms is number => ms !== null && ms >= 0 && ms <= MAX_TIME;
-
 const table = (): Readonly<Record<string, Rule>> => ({
   two_roots: {
-    notes: 2,
+    notes: [2, 2],
     entries: [0, 0],
     broken(proven) {
       const [one, other] = rootsOf(proven);
@@ -198,7 +116,7 @@ const table = (): Readonly<Record<string, Rule>> => ({
     },
   },
   inconsistent: {
-    notes: 2,
+    notes: [2, 2],
     entries: [0, 0],
     consistency: true,
     broken(proven) {
@@ -228,7 +146,7 @@ const table = (): Readonly<Record<string, Rule>> => ({
       : null,
   ),
   two_entries: {
-    notes: 1,
+    notes: [1, 1],
     entries: [2, MAX_ENTRIES],
     stray: true,
     broken(proven) {
@@ -254,7 +172,7 @@ const table = (): Readonly<Record<string, Rule>> => ({
   entry_canonical: malformed,
   signature_form: malformed,
   signature: {
-    notes: 1,
+    notes: [1, 1],
     entries: [1, 1],
     broken(proven) {
       const { suite, trust } = proven;
@@ -273,7 +191,7 @@ const table = (): Readonly<Record<string, Rule>> => ({
   type_form: ofEntry(({ type }) =>
     typeof type === 'string' && typeName.test(type) ? null : 'has no well-formed type',
   ),
-  issued_at_ms: ofEntry((statement) => (isTime(timeIn(statement)) ? null : 'has no valid time')),
+  issued_at_ms: ofEntry((statement) => (timeIn(statement) === null ? 'has no valid time' : null)),
   origin: otherMember('origin', 'names another log', ({ trust }) => trust.origin),
   sandbox: otherMember('sandbox', 'does not say truly whether the log is a sandbox', ({ trust }) =>
     isSandbox(trust.origin),
@@ -283,7 +201,7 @@ const table = (): Readonly<Record<string, Rule>> => ({
     const { entry_id } = statement;
     const well = typeof entry_id === 'string' && uuidV7.test(entry_id);
     const ms = well ? parseInt(entry_id.slice(0, 8) + entry_id.slice(9, 13), 16) : null;
-    return well && ms === timeIn(statement)
+    return well && ms === statement.issued_at_ms
       ? null
       : 'has an entry_id that is not a UUIDv7 of its time';
   }),
@@ -301,12 +219,12 @@ const table = (): Readonly<Record<string, Rule>> => ({
   }),
   time_order: ofPair((before, last) => {
     const [ms, own] = [timeIn(before.statement), timeIn(last.statement)];
-    if (before.index !== last.index - 1 || !isTime(ms) || !isTime(own) || ms <= own) return null;
+    if (before.index !== last.index - 1 || ms === null || own === null || ms <= own) return null;
     return `is dated before entry ${String(before.index)}`;
   }),
   time_after_map_head: ofPair((before, last) => {
     const [ms, own] = [timeIn(before.statement), timeIn(last.statement)];
-    if (before.statement.type !== 'log.map_head.v1' || !isTime(ms) || !isTime(own) || ms < own) {
+    if (before.statement.type !== 'log.map_head.v1' || ms === null || own === null || ms < own) {
       return null;
     }
     return `is not dated after entry ${String(before.index)}, a map head`;
@@ -317,7 +235,7 @@ const table = (): Readonly<Record<string, Rule>> => ({
     return `does not have a greater entry_id than entry ${String(before.index)}`;
   }),
   links: {
-    notes: 1,
+    notes: [1, 1],
     entries: [1, MAX_ENTRIES],
     broken(proven) {
       const { last, before } = lastOf(proven);
@@ -330,6 +248,7 @@ const table = (): Readonly<Record<string, Rule>> => ({
       return inTree(proven, last, said);
     },
   },
+  ...PAIR_RULES,
 });
 
 /** The rules that the evidence alone can show to be broken (log/FORMAT.md §7.1). */

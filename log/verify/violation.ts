@@ -13,8 +13,11 @@ import { Lines, memberOf, parsedOf, suiteOf, Unanswerable } from './finding.ts';
 import type { Asked, Finding, Verifier } from './finding.ts';
 import { openTree } from './trust.ts';
 import type { Trust } from './trust.ts';
-import { brokenBy, MAX_ENTRIES, RULES } from './violation-rules.ts';
-import type { Claim, Proven, Rule, Shown } from './violation-rules.ts';
+import { originParts } from '../map/grammar.ts';
+import { STRANGE_LOG } from './recognise.ts';
+import { brokenBy, MAX_ENTRIES } from './violation-evidence.ts';
+import type { Claim, KnownLog, Proven, Rule, Shown } from './violation-evidence.ts';
+import { RULES } from './violation-rules.ts';
 
 const REQUIRED = [
   'schema',
@@ -55,8 +58,9 @@ async function checkViolation(document: JsonObject, trust: Trust, asked: Asked):
   if (claim === undefined) return failed();
   const rule = Object.hasOwn(RULES, claim.rule) ? RULES[claim.rule] : undefined;
   const trees: TreeHead[] = [];
-  for (const note of claim.notes) {
-    const tree = await lines.take('checkpoint', () => openSigned(suite, trust, note, rule));
+  for (const [i, note] of claim.notes.entries()) {
+    const log = claim.logs[i] ?? trust;
+    const tree = await lines.take('checkpoint', () => openSigned(suite, log, note, rule));
     if (tree === undefined) return failed();
     trees.push(tree);
   }
@@ -75,7 +79,9 @@ async function checkViolation(document: JsonObject, trust: Trust, asked: Asked):
   });
   if (words === undefined) return failed();
   if (words !== null) {
-    const summary = `the operator of the log ${trust.origin} ${words}`;
+    const origins = [...new Set(claim.logs.map(({ origin }) => origin))];
+    const logs = origins.length > 1 ? `logs ${origins.join(' and ')}` : `log ${trust.origin}`;
+    const summary = `the operator of the ${logs} ${words}`;
     return lines.finding(summary, { facts, not_proven: NOT_PROVEN });
   }
   const summary = `the log signed what is shown, and only a replay of the log shows whether it breaks the rule ${claim.rule}`;
@@ -102,11 +108,6 @@ function readClaim(suite: Suite, trust: Trust, document: JsonObject): Claim {
       `this finding (${rule}) is what its monitor was given or read from a clock, and no signature proves it: others cannot check it`,
     );
   }
-  if (Object.hasOwn(members, 'vkeys')) {
-    throw new Unanswerable(
-      `this finding (${rule}) compares two logs: actlog monitor checks both of them`,
-    );
-  }
   string(members.detail, 'detail');
   count(members.found_at_ms, 'found_at_ms');
   if (Object.hasOwn(members, 'withheld')) strings(members.withheld, 'withheld', MAX_WITHHELD);
@@ -116,13 +117,42 @@ function readClaim(suite: Suite, trust: Trust, document: JsonObject): Claim {
   if (members.origin !== trust.origin) throw refused('finding is of another log');
   if (string(members.vkey, 'vkey') !== trust.vkey) throw refused('finding is of another key');
   const notes = strings(members.notes, 'notes', MAX_NOTES);
-  const entries = list(members.entries, 'entries', MAX_ENTRIES).map((one) => readShown(suite, one));
   if (notes.length === 0) throw refused('finding has no note');
-  const { consistency } = members;
-  return {
-    ...{ rule, notes, entries },
-    consistency: consistency === undefined ? null : readConsistency(consistency),
-  };
+  const named = Object.hasOwn(members, 'vkeys');
+  const entries = list(members.entries, 'entries', MAX_ENTRIES).map((one) =>
+    readShown(suite, one, { notes: notes.length, named }),
+  );
+  const { consistency: prefix } = members;
+  const consistency = prefix === undefined ? null : readConsistency(prefix);
+  const logs = named ? readLogs(trust, rule, members.vkeys, notes.length) : notes.map(() => trust);
+  return { rule, notes, logs, named, entries, consistency };
+}
+
+/**
+ * The log of each note of a finding about two logs, which names their verifier keys. The last one is the log of the
+ * finding. Unanswerable for a second log that the trust does not have, or that may have another operator.
+ */
+function readLogs(trust: Trust, rule: string, vkeys: Json | undefined, notes: number): KnownLog[] {
+  const texts = strings(vkeys, 'vkeys', MAX_NOTES);
+  if (texts.length !== notes) throw refused('vkeys are not those of the notes');
+  if (texts.at(-1) !== trust.vkey) throw refused('finding is of another key');
+  return texts.map((vkey) => {
+    const origin = vkey.split('+', 1)[0] ?? '';
+    const known = origin === trust.origin ? trust.vkey : trust.logs?.get(origin);
+    if (known === undefined) {
+      throw new Unanswerable(
+        `this finding (${rule}) is also about a log that the kit does not know: ${STRANGE_LOG}`,
+      );
+    }
+    if (known !== vkey) throw refused('finding is of another key');
+    const [own, other] = [originParts(trust.origin), originParts(origin)];
+    if (own === null || own.host !== other?.host) {
+      throw new Unanswerable(
+        `this finding (${rule}) is about logs of two hosts, and no signature proves that they have one operator`,
+      );
+    }
+    return { origin, vkey };
+  });
 }
 
 function readConsistency(value: Json): NonNullable<Claim['consistency']> {
@@ -137,9 +167,17 @@ function readConsistency(value: Json): NonNullable<Claim['consistency']> {
 
 const CONTENTS = ['entry', 'entry_base64', 'leaf_hash'] as const;
 
-function readShown(suite: Suite, value: Json): Shown {
-  const members = exactObject(value, 'entry of a finding', ['index'], [...CONTENTS, 'path']);
+/** `named`: the finding names the verifier keys of its notes, and its entries may name their note. */
+function readShown(
+  suite: Suite,
+  value: Json,
+  { notes, named }: { readonly notes: number; readonly named: boolean },
+): Shown {
+  const optional = [...CONTENTS, 'path', ...(named ? ['note'] : [])];
+  const members = exactObject(value, 'entry of a finding', ['index'], optional);
   const index = count(members.index, 'index of an entry');
+  const own = members.note === undefined ? notes - 1 : count(members.note, 'note of an entry');
+  if (own >= notes) throw refused('an entry names a note that is not there');
   const [content, ...more] = CONTENTS.filter((name) => Object.hasOwn(members, name));
   if (content === undefined || more.length > 0) {
     throw refused('an entry has not exactly one of entry, entry_base64 and leaf_hash');
@@ -149,13 +187,13 @@ function readShown(suite: Suite, value: Json): Shown {
     ? path(members.path, 'path of an entry').map((node) => hash(node, 'path of an entry'))
     : null;
   if (content === 'leaf_hash') {
-    return { index, text: null, leafHash: fromHex(shown, 32), path: way };
+    return { index, text: null, leafHash: fromHex(shown, 32), path: way, note: own };
   }
   const bytes = content === 'entry' ? utf8(shown) : fromBase64(shown);
   if (content === 'entry_base64' && isUtf8(bytes)) throw refused('entry_base64 is UTF-8');
   // Bytes that are not UTF-8 are no text of an entry, and neither is the empty string.
   const text = content === 'entry' ? shown : '';
-  return { index, text, leafHash: leafHash(suite, bytes), path: way };
+  return { index, text, leafHash: leafHash(suite, bytes), path: way, note: own };
 }
 
 function isUtf8(bytes: Uint8Array): boolean {
@@ -170,12 +208,12 @@ function isUtf8(bytes: Uint8Array): boolean {
 /** The log alone is held to what it signed, so cosigners do not matter. */
 function openSigned(
   suite: Suite,
-  { origin, vkey, keys }: Trust,
+  { origin, vkey }: KnownLog,
   note: string,
   rule: Rule | undefined,
 ): readonly [string, TreeHead] {
   if (rule?.anyText !== true) {
-    const { size, root } = openTree(suite, { origin, vkey, keys }, note);
+    const { size, root } = openTree(suite, { origin, vkey, keys: [] }, note);
     return [`tree of ${String(size)} entries`, { size, root }];
   }
   openNote(suite, note, [parseVkey(suite, vkey)]);
@@ -197,9 +235,9 @@ function checkPrefix({ suite, consistency, trees }: Proven): string {
 
 function checkCommitted(
   { suite, trees }: Proven,
-  { index, leafHash: leaf, path: way }: Shown,
+  { index, leafHash: leaf, path: way, note }: Shown,
 ): string {
-  const tree = trees.at(-1);
+  const tree = trees[note];
   if (tree === undefined || way === null) throw refused('an entry has no path');
   checkInclusion(suite, { index, leafHash: leaf, path: way, ...tree });
   return `entry ${String(index)} of ${String(tree.size)}`;

@@ -9,12 +9,13 @@ import { canonical } from '../../log/encoding/canonical.ts';
 import type { Json, JsonObject } from '../../log/encoding/json.ts';
 import { sameKey } from '../../log/map/key.ts';
 import { leafHash } from '../../log/merkle/hash.ts';
-import { formatVkey, ML_DSA_KEY, mlDsaLine, mlDsaMessage } from '../../log/note/note.ts';
+import { formatVkey, LOG_KEY, ML_DSA_KEY, mlDsaLine, mlDsaMessage } from '../../log/note/note.ts';
 import { LogError, verifyAbsence } from '../../log/verify.ts';
 import type { Question } from '../../log/verify.ts';
 import { vectors } from '../support/absence-vectors.ts';
 import {
   ACT,
+  CHECKPOINT_KEY,
   ENTITY,
   Forge,
   name43,
@@ -47,6 +48,11 @@ const witnessLines = witnesses
   .map((witness, i) => `witness ${String(i)} ${witness.vkey}\n`)
   .join('');
 const log = { origin, vkey, checkpoint: vectors.checkpoints.at(-1) };
+/** The other logs of the service, which findings about two logs name. */
+const otherLogs = ['log.example/log/live/2', 'log.example/log/sandbox/1'].map((name) => ({
+  origin: name,
+  vkey: formatVkey(native, name, LOG_KEY, CHECKPOINT_KEY.publicKey),
+}));
 const ML_DSA_SEED = new Uint8Array(32).fill(0x46);
 const mlDsaKey = mlDsaPublicKey(ML_DSA_SEED);
 const vkey_ml_dsa = formatVkey(native, origin, ML_DSA_KEY, mlDsaKey);
@@ -76,7 +82,7 @@ const kitOf = (key: JsonObject, policy: string | null, second: JsonObject = {}):
         { ...seedKey(0x44).jwk, kid: 'air', origin, purpose: 'air' },
       ],
     },
-    logs: [{ ...log, ...second }],
+    logs: [{ ...log, ...second }, ...otherLogs],
     policy,
   }),
 });
@@ -130,7 +136,7 @@ function ofVectors(): Case[] {
   return [...documents, ...notes, answer];
 }
 
-/** The vectors of findings, whose log has the origin and the keys of the corpus. */
+/** The vectors of findings, whose logs have the origins and the keys of the corpus. */
 function ofFindings(): Case[] {
   const { documents, undecided, refused } = JSON.parse(
     readFileSync(new URL('../vectors/violation.json', import.meta.url), 'utf8'),

@@ -14,7 +14,8 @@ export interface EarlierLog {
   readonly origin: string;
   readonly vkey: string;
   readonly size: number;
-  readonly closed: boolean;
+  /** The entry that closed it; null for a log that is open or was lost. */
+  readonly closing: { readonly index: number } | null;
   end(): { readonly note: string } | null;
   /** The leaf hashes of its entries, one after the other. */
   leafHashes(): Promise<Uint8Array>;
@@ -135,8 +136,8 @@ async function brokenBy(
   const leaf = at < log.size ? leafAt(leaves, at) : null;
   if (leaf === null) {
     // One that was lost may have had more entries than anybody has read.
-    if (!log.closed) return null;
-    return { detail: `names ${name}, which ends before`, shown: log.size - 1 };
+    if (log.closing === null) return null;
+    return { detail: `names ${name}, which ends before`, shown: log.closing.index };
   }
   if (served && (entry_id === null || leaf_hash === null)) {
     return { detail: `names ${name} without its id and leaf hash`, shown: at };

@@ -39,8 +39,6 @@ import type { Noted } from './noted.ts';
 /** What a monitor has read of a log up to a note. */
 export interface Reading {
   readonly mirror: KeptMirror;
-  /** The verifier key of the log. */
-  readonly vkey: string;
   /** Of every entry that was replayed. */
   readonly leaves: LeafHashes;
   readonly head: Noted;
@@ -75,27 +73,29 @@ const GATHERING_MS = 60_000;
 /** More bundles than this are fetched only where the hash tiles are of no use. */
 const FEW_BUNDLES = 16;
 
-/** What to report for an entry that breaks a rule; `older` is a note of the log before that it contradicts. */
+/**
+ * What to report for an entry that breaks a rule. The log broke it only if it commits to every entry that the replay
+ * took before; else other entries are served, or were at a first look. `bytes` are those of the entry that was refused.
+ */
 export async function findingOf(
   violation: Violation,
   bytes: Uint8Array | null,
   reading: Reading,
-  older?: { readonly note: string; readonly vkey: string },
 ): Promise<Finding | Torn> {
   const gathering = new Gathering(reading, violation.index, bytes);
   const own = violation.rule === 'checkpoint_root' ? null : await gathering.asReplayed();
-  if (own !== null) return broken(violation, gathering, own, older);
+  if (own !== null) return broken(violation, gathering, own);
   const other = await gathering.elsewhere();
   if (other !== null) {
     const fork = await forkOf(reading, other, gathering);
     if (fork !== null) return fork;
     const stray = await strayOf(gathering, other);
     if (stray !== null) return stray;
-    if (violation.rule !== 'checkpoint_root') return broken(violation, gathering, other, older);
+    if (violation.rule !== 'checkpoint_root') return broken(violation, gathering, other);
   }
   const withheld = gathering.withheld.length > 0;
   if (violation.rule !== 'checkpoint_root' && withheld) {
-    return broken(violation, gathering, null, older);
+    return broken(violation, gathering, null);
   }
   const { head, before } = reading;
   const detail = `the entries served do not give the root of the checkpoint of ${String(head.size)}`;
@@ -132,21 +132,15 @@ async function broken(
   { rule, index, related, detail }: Violation,
   gathering: Gathering,
   tree: Tree | null,
-  older: { readonly note: string; readonly vkey: string } | undefined,
 ): Promise<Finding> {
   const { head } = gathering.reading;
   const entries: ShownEntry[] = [];
   for (const at of new Set([...related, Math.min(index, head.size - 1)])) {
     entries.push(await gathering.show(at, tree));
   }
-  const { vkey } = gathering.reading;
-  const notes =
-    older === undefined
-      ? { notes: [head.note] }
-      : { notes: [older.note, head.note], vkeys: [older.vkey, vkey] };
   const proof = entries.every(({ path }) => path !== undefined) ? 'signed' : 'observed';
   return new Finding(rule, `entry ${String(index)}: ${detail}`, proof, {
-    ...notes,
+    notes: [head.note],
     entries,
     ...gathering.evidence(),
   });

@@ -20,7 +20,6 @@ import type {
   Predecessor,
   Replayed,
   VerifyPool,
-  Violation,
 } from '../../log/operate.ts';
 import { entriesAhead, isMirrorMissing, isMirrorTrouble, MirrorTrouble } from '../mirror/tiled.ts';
 import { Carried, type EarlierLog, type FindEarlier } from './carried.ts';
@@ -53,8 +52,6 @@ export interface FollowerOptions {
   /** The log, as the caller knows it or as it was pinned. */
   readonly cursor: Cursor;
   readonly pool: VerifyPool;
-  /** How the log before it ended, where that was followed too. */
-  readonly predecessor?: End;
   /** The logs before it, which carried entries name. */
   readonly earlier?: FindEarlier;
   readonly onProgress?: (done: number, size: number) => void;
@@ -241,7 +238,7 @@ export class Follower implements EarlierLog {
   #reading(head: Noted): Reading {
     const before = this.#seen?.size === head.size ? null : this.#seen;
     const [mirror, leaves] = [this.#mirror, this.#leaves];
-    return { mirror, vkey: this.vkey, leaves, head, before, keys: this.keys() };
+    return { mirror, leaves, head, before, keys: this.keys() };
   }
 
   /** Compares with the newest note seen; true for an older one that is consistent with it. */
@@ -311,7 +308,10 @@ export class Follower implements EarlierLog {
     } catch (error) {
       // What was taken so far still counts: the next attempt goes on behind it.
       if (isMirrorTrouble(error)) throw error;
-      const finding = isViolation(error) ? await this.#findingOf(error, head) : error;
+      const refused = isViolation(error) && this.#replay.size === error.index ? this.#bytes : null;
+      const finding = isViolation(error)
+        ? await findingOf(error, refused, this.#reading(head))
+        : error;
       this.#options.notices?.dropped();
       this.#leaves.drop();
       this.#carried.drop();
@@ -328,17 +328,6 @@ export class Follower implements EarlierLog {
       ...{ number, vkey: this.vkey, note: head.note },
       entry: (index) => openEntry(this.#reading(head), index),
     });
-  }
-
-  /**
-   * What the violation comes to. It is the log's only when the log commits to every entry that the replay
-   * took before; else other entries are served, or were at a first look.
-   */
-  async #findingOf(violation: Violation, head: Noted): Promise<Error> {
-    const { predecessor } = this.#options;
-    const older = violation.rule === 'predecessor' ? predecessor : undefined;
-    const refused = this.#replay.size === violation.index ? this.#bytes : null;
-    return findingOf(violation, refused, this.#reading(head), older);
   }
 
   async #takeEntries(head: Noted): Promise<void> {
@@ -407,12 +396,11 @@ const elapsed = ({ interval_ms }: Polled): Extent => ({ elapsed_ms: interval_ms 
 
 /** The replay where it rested; at entry 0 when there is none that can be read and fits the cursor. */
 async function replayAtRest(options: FollowerOptions, leaves: LeafHashes): Promise<Replay> {
-  const { cursor, files, predecessor } = options;
+  const { cursor, files } = options;
   const replay = {
     suite: native,
     origin: cursor.origin,
     verifySignatures: 'deferred' as const,
-    ...(predecessor === undefined ? {} : { predecessor }),
   };
   const state = await files.readReplay();
   try {

@@ -59,10 +59,15 @@ async function shared(one: Use, other: Use): Promise<Finding> {
   for (const [note, { follower, index }] of [one, other].entries()) {
     if (index !== null) entries.push({ ...(await follower.entry(index)), note });
   }
-  const proven = entries.every(({ path }) => path !== undefined);
+  // A log of which no checkpoint was checked has signed nothing that this could show.
+  const ends = [one, other].flatMap(({ follower }) => {
+    const end = follower.end();
+    return end === null ? [] : [end];
+  });
+  const proven = ends.length === 2 && entries.every(({ path }) => path !== undefined);
   return new Finding('key_shared', detail, proven ? 'signed' : 'observed', {
-    notes: [one, other].map(({ follower }) => follower.end()?.note ?? ''),
-    vkeys: [one.follower.vkey, other.follower.vkey],
+    notes: ends.map(({ note }) => note),
+    vkeys: ends.map(({ vkey }) => vkey),
     entries,
   });
 }

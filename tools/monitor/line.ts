@@ -13,7 +13,7 @@ import { progress } from '../progress.ts';
 import type { Polled } from './clock-rules.ts';
 import { CursorFiles, type Cursor } from './cursor.ts';
 import { findingDocument, isFinding } from './finding.ts';
-import { Follower, type End, type LookOptions, type Missing } from './follower.ts';
+import { Follower, type LookOptions, type Missing } from './follower.ts';
 import { judgeCosignatures, type Freshness, type Unwitnessed } from './clock-rules.ts';
 import { KeyUses } from './key-uses.ts';
 import { Notices, type Interest } from './notices.ts';
@@ -48,8 +48,6 @@ interface Followed {
   readonly number: number;
   readonly mirror: HttpMirror;
   follower: Follower | null;
-  /** How the log before it ended when this one was found; null where nothing can be compared. */
-  readonly before: End | null;
   /** It was lost, and is not served any more: said once. */
   gone: boolean;
   /** It was read to its end once, or to what is left of it. */
@@ -70,9 +68,7 @@ export class Line {
     this.#keys = options.keys ?? new KeyUses();
     const { place } = options;
     const mirror = place.mirror(kind, place.from);
-    this.#logs = [
-      { number: place.from, mirror, follower: null, before: null, gone: false, read: false },
-    ];
+    this.#logs = [{ number: place.from, mirror, follower: null, gone: false, read: false }];
   }
 
   /** The newest log, such as `live/2`. */
@@ -205,7 +201,6 @@ export class Line {
     log.follower = await Follower.open({
       ...{ mirror: log.mirror, files, cursor, pool, notices, signal },
       ...(missing === undefined ? {} : { missing }),
-      ...(log.before === null ? {} : { predecessor: log.before }),
       earlier: (number) => this.#earlier(number),
       onProgress: (done, size) => {
         bar.at(done, size);
@@ -265,27 +260,24 @@ export class Line {
     }
     // It may have been closed, and its successor opened, since it was looked at.
     if (again !== undefined) await follower.look(again);
-    this.#logs.push({
-      ...{ number: number + 1, mirror, follower: null, gone: false, read: false },
-      before: await this.#comparable(log, follower, mirror, note),
-    });
+    this.#logs.push({ number: number + 1, mirror, follower: null, gone: false, read: false });
+    await this.#sayLost(log, follower, mirror, note);
   }
 
-  /** The end that a successor must name; null where it was lost before anybody could read it. */
-  async #comparable(
+  /** Notes that a log was lost with entries that its successor names and nobody has read. */
+  async #sayLost(
     { number }: Followed,
     follower: Follower,
     next: HttpMirror,
     note: string,
-  ): Promise<End | null> {
+  ): Promise<void> {
     const end = follower.end();
     const claimed = follower.closed ? null : await claimedSize(next, note);
-    if (claimed === null || end === null || claimed <= end.size) return end;
+    if (claimed === null || end === null || claimed <= end.size) return;
     this.#options.report.note(
       this.#nameOf(number),
       `was given up at ${String(claimed)} entries, of which ${String(claimed - end.size)} are not served`,
     );
-    return null;
   }
 
   /** Runs a part of a look; keeps a finding and reports what goes wrong. */
@@ -320,7 +312,7 @@ export class Line {
   }
 }
 
-/** What the successor says of the size of its predecessor; believed only to choose what to compare. */
+/** What the successor says of the size of its predecessor, unverified. */
 async function claimedSize(next: HttpMirror, note: string): Promise<number | null> {
   const size = Number(note.split('\n', 2)[1]);
   const width = tileWidth(Number.isSafeInteger(size) ? size : 0, 0, 0);

@@ -62,7 +62,12 @@ async function contradiction(
   const known = end.size >= size ? await before.rootAt(size) : null;
   if ((before.closed && end.size !== size) || (known !== null && known !== root)) {
     const detail = `${origin} does not name the last checkpoint of ${end.origin}`;
-    return { rule: 'predecessor', detail, index: null };
+    // Where the log is too short, the entry that closed it shows that it does not go on.
+    return {
+      rule: 'predecessor',
+      detail,
+      index: end.size < size ? (closing?.index ?? null) : null,
+    };
   }
   if (issued_at_ms <= end.last_ms) {
     const detail = `${origin} begins before ${end.origin} ends`;

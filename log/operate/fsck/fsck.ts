@@ -12,7 +12,7 @@ import type { Difference } from './rows.ts';
 import { EntryPass, Scratch } from './entries.ts';
 import { EMPTY_ROOT } from '../../merkle/hash.ts';
 import { Replay, SignatureChecks } from '../../replay/replay.ts';
-import { originParts } from '../../rules/life.ts';
+import { originParts } from '../../map/grammar.ts';
 import { formsIn } from '../../write/row-forms.ts';
 import type { Position } from '../../write/state.ts';
 import { CORE_ROW, ENTRY, entryKey, metaKey, PLUGIN_ROW, readIndex } from '../../store/layout.ts';

@@ -209,12 +209,13 @@ const SUCCESSION: readonly Lie[] = [
   ...(
     [
       ['another root', { root: hex('x') }],
-      ['another size', { size: 7 }],
+      ['a smaller size', { size: 7 }],
+      ['a larger size', { size: 11 }, [8, 0]],
       ['a log of another host', { origin: 'other.example/log/live/1' }],
     ] as const
-  ).map(([what, predecessor]): Lie => ({
+  ).map(([what, predecessor, entries = [0]]): Lie => ({
     name: `a successor that names ${what}`,
-    ...{ rule: 'predecessor', proof: 'signed', entries: [0] },
+    ...{ rule: 'predecessor', proof: 'signed', entries },
     steps: [
       (host) => {
         const story = first().close(NEXT);
@@ -288,7 +289,7 @@ export function carrying(before: Story, rests_on: Members | null = {}): Story {
 
 const CARRY: readonly Lie[] = (
   [
-    ['an entry behind the end', { index: 10 }, [9, 3]],
+    ['an entry behind the end', { index: 10 }, [8, 3]],
     ['another leaf hash', { leaf_hash: hex('x') }, [6, 3]],
     ['another entry id', { entry_id: uuid(START_MS, 99) }, [6, 3]],
     ['no leaf hash', { leaf_hash: undefined }, [6, 3]],

@@ -9,6 +9,8 @@ import { RULES } from '../../../log/verify/violation-rules.ts';
 import {
   checkDocument,
   isUnanswerable,
+  logOfDocument,
+  originsOf,
   portable,
   recogniseDocuments,
   trustFromKit,
@@ -25,7 +27,12 @@ interface Vector {
 const vectors = JSON.parse(
   readFileSync(new URL('../../vectors/violation.json', import.meta.url), 'utf8'),
 ) as { kit: JsonObject; documents: Vector[]; undecided: Vector[]; refused: Vector[] };
-const trust = trustFromKit(vectors.kit, 'log.example/log/live/1', { suite: native });
+const trusts = new Map(
+  originsOf(vectors.kit).map((origin) => [
+    origin,
+    trustFromKit(vectors.kit, origin, { suite: native }),
+  ]),
+);
 
 /** What the verifier says of a document as a file; null if it is neither valid nor invalid. */
 async function verify(doc: JsonObject, suite: Suite = native): Promise<Finding | null> {
@@ -33,6 +40,8 @@ async function verify(doc: JsonObject, suite: Suite = native): Promise<Finding |
   assert.ok(shown !== undefined);
   assert.equal(shown.kind, 'violation');
   try {
+    const trust = trusts.get(logOfDocument(shown, [...trusts.keys()]));
+    assert.ok(trust !== undefined);
     const finding = await checkDocument(shown, trust, { suite });
     return finding.untold === true ? null : finding;
   } catch (error) {

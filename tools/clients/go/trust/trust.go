@@ -38,6 +38,8 @@ type Trust struct {
 	// RequireMLDSA refuses checkpoints that this key has not signed. Otherwise findings say whether it has.
 	RequireMLDSA bool
 	Keys         []*Key
+	// Logs holds the verifier keys of the logs of the service by origin. Findings about two logs need that of the other.
+	Logs map[string]string
 	// Policy is nil where the caller has none.
 	Policy *policy.Policy
 	// PolicySource is `caller`, or `operator` where keys and policy come from the kit of the log's operator.
@@ -143,8 +145,8 @@ func LeafHash(entry string) []byte {
 	return sum[:]
 }
 
-// publicKey reads the 32 bytes of a JWK, which may have other public members.
-func publicKey(jwk *strict.Object) ([]byte, error) {
+// PublicKey reads the 32 bytes of a JWK, which may have other public members.
+func PublicKey(jwk *strict.Object) ([]byte, error) {
 	if jwk.Text("kty") != "OKP" || jwk.Text("crv") != "Ed25519" || jwk.Has("d") {
 		return nil, errors.New("jwk is not a public OKP key on Ed25519")
 	}
@@ -206,7 +208,7 @@ func (k *Kit) Trust(origin string) (*Trust, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Trust{Origin: origin, Vkey: vkey, PolicySource: "operator"}
+	t := &Trust{Origin: origin, Vkey: vkey, PolicySource: "operator", Logs: k.vkeys()}
 	if _, ok := log.Get("vkey_ml_dsa"); ok {
 		if t.VkeyMLDSA, err = log.String("vkey_ml_dsa", "vkey_ml_dsa of the log"); err != nil {
 			return nil, err
@@ -243,6 +245,19 @@ func (k *Kit) Trust(origin string) (*Trust, error) {
 	}
 	t.Keys, err = k.keys(origin)
 	return t, err
+}
+
+// vkeys returns the verifier keys of the logs by origin; of two logs with one origin, that of the first.
+func (k *Kit) vkeys() map[string]string {
+	vkeys := map[string]string{}
+	for _, log := range Objects(k.Object, "logs") {
+		origin, err := log.String("origin", "origin")
+		vkey, err2 := log.String("vkey", "vkey")
+		if _, ok := vkeys[origin]; err == nil && err2 == nil && !ok {
+			vkeys[origin] = vkey
+		}
+	}
+	return vkeys
 }
 
 // declaredKind matches a chain kind that an entry type declares.
@@ -289,7 +304,7 @@ func (k *Kit) keys(origin string) ([]*Key, error) {
 		if jwk.Text("origin") != origin || jwk.Has("purpose") {
 			continue
 		}
-		public, err := publicKey(jwk)
+		public, err := PublicKey(jwk)
 		if err != nil {
 			return nil, err
 		}

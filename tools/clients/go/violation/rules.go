@@ -17,8 +17,10 @@ import (
 
 // A rule is what a finding can show to be broken: how much evidence it takes, and what is recomputed from it.
 type rule struct {
-	notes       int
-	least, most int
+	// notes and entries are the least and the largest number of each.
+	notes, entries span
+	// logs: the notes may be of two logs.
+	logs        bool
 	consistency bool
 	// stray: the last entry but one has no path.
 	stray bool
@@ -28,14 +30,25 @@ type rule struct {
 	broken func(e *evidence) (string, error)
 }
 
+// A span is a least and a largest number.
+type span [2]int
+
+func (s span) has(n int) bool { return n >= s[0] && n <= s[1] }
+
+var (
+	none = span{0, 0}
+	one  = span{1, 1}
+	two  = span{2, 2}
+)
+
 // broken is what the evidence shows. Evidence that the rule does not need would be shown unchecked, so it is refused.
 func (e *evidence) broken(known *rule) (string, error) {
 	if known == nil {
 		return "", nil
 	}
-	if len(e.notes) != known.notes || len(e.entries) < known.least || len(e.entries) > known.most ||
-		(e.consistency != nil) != known.consistency {
-		return "", errors.New("the evidence is not that of the rule")
+	if !known.notes.has(len(e.notes)) || !known.entries.has(len(e.entries)) ||
+		(e.consistency != nil) != known.consistency || (e.named && !known.logs) {
+		return "", errNotOfRule
 	}
 	for _, one := range e.entries {
 		if one.hidden && !known.stray {
@@ -53,16 +66,33 @@ func (e *evidence) inTree(said string) string {
 	return fmt.Sprintf("signed a checkpoint of %d entries in which entry %d %s", e.size(), e.last().index, said)
 }
 
-func (s *shown) read() (*entry.Entry, error) {
+// open takes an entry apart that a note commits to.
+func (s *shown) open() (*entry.Opened, error) {
 	if s.hidden {
 		return nil, errKept
 	}
-	return entry.Read(s.text)
+	read, err := entry.Read(s.text)
+	if err != nil {
+		return nil, err
+	}
+	return &entry.Opened{Entry: read, Index: s.index}, nil
+}
+
+// pair takes the last two entries apart, the later one last.
+func (e *evidence) pair() (before, last *entry.Opened, err error) {
+	if e.before().index >= e.last().index {
+		return nil, nil, errKept
+	}
+	if before, err = e.before().open(); err != nil {
+		return nil, nil, err
+	}
+	last, err = e.last().open()
+	return before, last, err
 }
 
 // ofText is a rule about the text that the log signed, which need not be a checkpoint.
 func ofText(broken func(text string) string) *rule {
-	return &rule{notes: 1, anyText: true, broken: func(e *evidence) (string, error) {
+	return &rule{notes: one, anyText: true, broken: func(e *evidence) (string, error) {
 		// The line of a successor's key can be put under the name of its predecessor, since it signs the text alone.
 		if first, _, _ := strings.Cut(e.texts[0], "\n"); first != e.trust.Origin {
 			return "", errKept
@@ -80,43 +110,30 @@ func orKept(said string) (string, error) {
 
 // ofEntry is a rule about the statement of one entry and its index. It returns nothing where the entry keeps the rule.
 func ofEntry(broken func(statement *strict.Object, index int64, e *evidence) string) *rule {
-	return &rule{notes: 1, least: 1, most: 1, broken: func(e *evidence) (string, error) {
+	return &rule{notes: one, entries: one, broken: func(e *evidence) (string, error) {
 		if len(e.entries) == 2 && e.before().index != 0 {
 			return "", errKept
 		}
-		read, err := e.last().read()
+		last, err := e.last().open()
 		if err != nil {
 			return "", err
 		}
-		said, err := orKept(broken(read.Statement, e.last().index, e))
+		said, err := orKept(broken(last.Statement, last.Index, e))
 		if err != nil {
 			return "", err
 		}
 		return e.inTree(said), nil
 	}}
-}
-
-// A placed statement is that of an entry with its index.
-type placed struct {
-	*strict.Object
-	index int64
 }
 
 // ofPair is a rule about an entry and an earlier one.
-func ofPair(broken func(before, last placed) string) *rule {
-	return &rule{notes: 1, least: 2, most: 2, broken: func(e *evidence) (string, error) {
-		if e.before().index >= e.last().index {
-			return "", errKept
-		}
-		before, err := e.before().read()
+func ofPair(broken func(before, last *entry.Opened) string) *rule {
+	return &rule{notes: one, entries: two, broken: func(e *evidence) (string, error) {
+		before, last, err := e.pair()
 		if err != nil {
 			return "", err
 		}
-		last, err := e.last().read()
-		if err != nil {
-			return "", err
-		}
-		said, err := orKept(broken(placed{before.Statement, e.before().index}, placed{last.Statement, e.last().index}))
+		said, err := orKept(broken(before, last))
 		if err != nil {
 			return "", err
 		}
@@ -124,8 +141,8 @@ func ofPair(broken func(before, last placed) string) *rule {
 	}}
 }
 
-var malformed = &rule{notes: 1, least: 1, most: 1, broken: func(e *evidence) (string, error) {
-	if _, err := e.last().read(); err == nil {
+var malformed = &rule{notes: one, entries: one, broken: func(e *evidence) (string, error) {
+	if _, err := e.last().open(); err == nil {
 		return "", errKept
 	}
 	return e.inTree("is not the text of an entry"), nil
@@ -152,15 +169,15 @@ func uuidOf(statement *strict.Object) (string, bool) {
 
 // rules are those that the evidence alone can show to be broken.
 var rules = map[string]*rule{
-	"two_roots": {notes: 2, broken: func(e *evidence) (string, error) {
-		one, other := e.trees[0], e.trees[1]
-		if one.Size != other.Size || bytes.Equal(one.Root, other.Root) {
+	"two_roots": {notes: two, broken: func(e *evidence) (string, error) {
+		first, other := e.trees[0], e.trees[1]
+		if first.Size != other.Size || bytes.Equal(first.Root, other.Root) {
 			return "", errKept
 		}
-		return fmt.Sprintf("signed two different roots for the tree of %d entries: %s and %s", one.Size,
-			base64.StdEncoding.EncodeToString(one.Root), base64.StdEncoding.EncodeToString(other.Root)), nil
+		return fmt.Sprintf("signed two different roots for the tree of %d entries: %s and %s", first.Size,
+			base64.StdEncoding.EncodeToString(first.Root), base64.StdEncoding.EncodeToString(other.Root)), nil
 	}},
-	"inconsistent": {notes: 2, consistency: true, broken: func(e *evidence) (string, error) {
+	"inconsistent": {notes: two, consistency: true, broken: func(e *evidence) (string, error) {
 		older, newer := e.trees[0], e.trees[1]
 		if bytes.Equal(e.consistency.fromRoot, older.Root) {
 			return "", errKept
@@ -186,12 +203,12 @@ var rules = map[string]*rule{
 		}
 		return "is the last one and is not a map head"
 	}),
-	"two_entries":     {notes: 1, least: 2, most: maxEntries, stray: true, broken: twoEntries},
+	"two_entries":     {notes: one, entries: span{2, maxEntries}, stray: true, broken: twoEntries},
 	"entry_size":      malformed,
 	"entry_json":      malformed,
 	"entry_canonical": malformed,
 	"signature_form":  malformed,
-	"signature":       {notes: 1, least: 1, most: 1, broken: badSignature},
+	"signature":       {notes: one, entries: one, broken: badSignature},
 	"member_forbidden": ofEntry(func(statement *strict.Object, _ int64, _ *evidence) string {
 		for _, name := range receipt.Derived {
 			if statement.Has(name) {
@@ -240,38 +257,44 @@ var rules = map[string]*rule{
 		return "has an entry_id that is not a UUIDv7 of its time"
 	}),
 	"log_open": opening(),
-	"log_closed": ofPair(func(before, last placed) string {
-		if before.Text("type") != "log.closed.v1" ||
-			(last.index == before.index+1 && last.Text("type") == "log.map_head.v1") {
+	"log_closed": ofPair(func(before, last *entry.Opened) string {
+		if before.Statement.Text("type") != "log.closed.v1" ||
+			(last.Index == before.Index+1 && last.Statement.Text("type") == "log.map_head.v1") {
 			return ""
 		}
-		return fmt.Sprintf("follows entry %d, which closed the log", before.index)
+		return fmt.Sprintf("follows entry %d, which closed the log", before.Index)
 	}),
-	"time_order": ofPair(func(before, last placed) string {
-		ms, ok := timeOf(before.Object)
-		own, well := timeOf(last.Object)
-		if before.index != last.index-1 || !ok || !well || ms <= own {
+	"time_order": ofPair(func(before, last *entry.Opened) string {
+		ms, ok := timeOf(before.Statement)
+		own, well := timeOf(last.Statement)
+		if before.Index != last.Index-1 || !ok || !well || ms <= own {
 			return ""
 		}
-		return fmt.Sprintf("is dated before entry %d", before.index)
+		return fmt.Sprintf("is dated before entry %d", before.Index)
 	}),
-	"time_after_map_head": ofPair(func(before, last placed) string {
-		ms, ok := timeOf(before.Object)
-		own, well := timeOf(last.Object)
-		if before.Text("type") != "log.map_head.v1" || !ok || !well || ms < own {
+	"time_after_map_head": ofPair(func(before, last *entry.Opened) string {
+		ms, ok := timeOf(before.Statement)
+		own, well := timeOf(last.Statement)
+		if before.Statement.Text("type") != "log.map_head.v1" || !ok || !well || ms < own {
 			return ""
 		}
-		return fmt.Sprintf("is not dated after entry %d, a map head", before.index)
+		return fmt.Sprintf("is not dated after entry %d, a map head", before.Index)
 	}),
-	"entry_id_order": ofPair(func(before, last placed) string {
-		id, ok := uuidOf(before.Object)
-		own, well := uuidOf(last.Object)
-		if before.index != last.index-1 || !ok || !well || id < own {
+	"entry_id_order": ofPair(func(before, last *entry.Opened) string {
+		id, ok := uuidOf(before.Statement)
+		own, well := uuidOf(last.Statement)
+		if before.Index != last.Index-1 || !ok || !well || id < own {
 			return ""
 		}
-		return fmt.Sprintf("does not have a greater entry_id than entry %d", before.index)
+		return fmt.Sprintf("does not have a greater entry_id than entry %d", before.Index)
 	}),
-	"links": {notes: 1, least: 1, most: maxEntries, broken: leftOut},
+	"links": {notes: one, entries: span{1, maxEntries}, broken: leftOut},
+	// The rules about two logs.
+	"predecessor": {notes: span{1, 2}, entries: span{1, 2}, logs: true, broken: predecessor},
+	"successor":   {notes: span{1, 2}, entries: span{1, 2}, logs: true, broken: successor},
+	"two_logs":    {notes: two, entries: two, logs: true, broken: twoLogs},
+	"carried":     {notes: span{1, 2}, entries: span{1, 2}, logs: true, broken: carried},
+	"key_shared":  {notes: two, entries: span{0, 2}, logs: true, broken: keyShared},
 }
 
 func opening() *rule {
@@ -284,7 +307,7 @@ func opening() *rule {
 		}
 		return ""
 	})
-	r.most = 2
+	r.entries = span{1, 2}
 	return r
 }
 
@@ -293,7 +316,7 @@ func twoEntries(e *evidence) (string, error) {
 	if stray.path != nil || stray.index != committed.index {
 		return "", errKept
 	}
-	read, err := stray.read()
+	read, err := stray.open()
 	if err != nil {
 		return "", err
 	}
@@ -325,7 +348,7 @@ func twoEntries(e *evidence) (string, error) {
 }
 
 func badSignature(e *evidence) (string, error) {
-	read, err := e.last().read()
+	read, err := e.last().open()
 	if err != nil {
 		return "", err
 	}
@@ -345,19 +368,13 @@ func badSignature(e *evidence) (string, error) {
 
 // leftOut finds a chain that both entries are on, and on which the later one names no entry, or one before the earlier.
 func leftOut(e *evidence) (string, error) {
-	if len(e.entries) != 2 || e.before().index >= e.last().index {
+	if len(e.entries) != 2 {
 		return "", nil
 	}
-	earlier, err := e.before().read()
+	earlier, later, err := e.pair()
 	if err != nil {
 		return "", nil
 	}
-	later, err := e.last().read()
-	if err != nil {
-		return "", nil
-	}
-	one := &entry.Opened{Entry: earlier, Index: e.before().index}
-	other := &entry.Opened{Entry: later, Index: e.last().index}
 	links, _ := earlier.Statement.Get("links")
 	list, _ := links.([]strict.Value)
 	for _, v := range list {
@@ -370,12 +387,12 @@ func leftOut(e *evidence) (string, error) {
 		if err != nil || len(key) == 0 {
 			continue
 		}
-		if _, err := one.LinkOn(key); err != nil {
+		if _, err := earlier.LinkOn(key); err != nil {
 			continue
 		}
-		own, err := other.LinkOn(key)
-		if err == nil && (own.First || own.PrevIndex < one.Index) {
-			return e.inTree(fmt.Sprintf("leaves out entry %d of a chain that both are on", one.Index)), nil
+		own, err := later.LinkOn(key)
+		if err == nil && (own.First || own.PrevIndex < earlier.Index) {
+			return e.inTree(fmt.Sprintf("leaves out entry %d of a chain that both are on", earlier.Index)), nil
 		}
 	}
 	return "", nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"unicode/utf8"
 
 	"actlog/verify/checkpoint"
@@ -41,7 +42,10 @@ type Result struct {
 	Checks  []receipt.Check
 }
 
-var errKept = errors.New("the evidence does not break the rule")
+var (
+	errKept      = errors.New("the evidence does not break the rule")
+	errNotOfRule = errors.New("the evidence is not that of the rule")
+)
 
 // A shown entry of a finding.
 type shown struct {
@@ -53,7 +57,12 @@ type shown struct {
 	leafHash []byte
 	// path is nil where no note commits to the entry.
 	path [][]byte
+	// note is the number of the note that the path leads to.
+	note int
 }
+
+// A knownLog is a log as the verifier knows it.
+type knownLog struct{ origin, vkey string }
 
 type consistency struct {
 	from, to int64
@@ -63,9 +72,13 @@ type consistency struct {
 
 // evidence is what a finding shows, once its notes are open and its entries included.
 type evidence struct {
-	trust       *trust.Trust
-	rule        string
-	notes       []string
+	trust *trust.Trust
+	rule  string
+	notes []string
+	// logs are those of the notes.
+	logs []knownLog
+	// named: the document has the verifier key of each note, as a finding about two logs does.
+	named       bool
 	texts       []string
 	trees       []*checkpoint.Checkpoint
 	entries     []*shown
@@ -84,8 +97,8 @@ func Verify(document *strict.Object, t *trust.Trust) (*Result, error) {
 		return r, nil
 	}
 	known := rules[e.rule]
-	for _, note := range e.notes {
-		if !r.step("checkpoint", func() (string, error) { return e.open(note, known) }) {
+	for i, note := range e.notes {
+		if !r.step("checkpoint", func() (string, error) { return e.open(note, e.logs[i], known) }) {
 			return r, nil
 		}
 	}
@@ -112,9 +125,17 @@ func Verify(document *strict.Object, t *trust.Trust) (*Result, error) {
 	default:
 		r.Valid = true
 		r.Checks = append(r.Checks, receipt.Check{Name: "rule", Outcome: receipt.OK, Detail: "the evidence breaks it"})
-		r.Summary = fmt.Sprintf("the operator of the log %s %s", t.Origin, words)
+		r.Summary = fmt.Sprintf("the operator of the %s %s", e.operated(), words)
 	}
 	return r, nil
+}
+
+// operated names the logs of a finding.
+func (e *evidence) operated() string {
+	if first := e.logs[0].origin; first != e.trust.Origin {
+		return fmt.Sprintf("logs %s and %s", first, e.trust.Origin)
+	}
+	return "log " + e.trust.Origin
 }
 
 // step runs one check and notes what came of it.
@@ -160,9 +181,6 @@ func read(document *strict.Object, t *trust.Trust) (*evidence, error) {
 	default:
 		return nil, errors.New("proof is not signed or observed")
 	}
-	if d.Has("vkeys") {
-		return nil, &Undecided{fmt.Sprintf("this finding (%s) compares two logs: actlog monitor checks both of them", e.rule)}
-	}
 	if _, err := d.String("detail", "detail"); err != nil {
 		return nil, err
 	}
@@ -192,22 +210,69 @@ func read(document *strict.Object, t *trust.Trust) (*evidence, error) {
 	if len(e.notes) == 0 {
 		return nil, errors.New("finding has no note")
 	}
+	e.named = d.Has("vkeys")
 	v, _ := d.Get("entries")
 	entries, err := strict.List(v, "entries", maxEntries)
 	if err != nil {
 		return nil, err
 	}
 	for _, one := range entries {
-		s, err := readShown(one)
+		s, err := e.readShown(one)
 		if err != nil {
 			return nil, err
 		}
 		e.entries = append(e.entries, s)
 	}
 	if v, ok := d.Get("consistency"); ok {
-		e.consistency, err = readConsistency(v)
+		if e.consistency, err = readConsistency(v); err != nil {
+			return nil, err
+		}
 	}
-	return e, err
+	if e.named {
+		return e, e.readLogs(d)
+	}
+	for range e.notes {
+		e.logs = append(e.logs, knownLog{t.Origin, t.Vkey})
+	}
+	return e, nil
+}
+
+// readLogs reads the verifier keys of a finding about two logs. The last one is that of the log of the finding. A finding
+// about a log that the verifier does not know, or that may have another operator, is undecided.
+func (e *evidence) readLogs(d *strict.Object) error {
+	v, _ := d.Get("vkeys")
+	vkeys, err := strict.Strings(v, "vkeys", maxNotes)
+	if err != nil {
+		return err
+	}
+	if len(vkeys) != len(e.notes) {
+		return errors.New("vkeys are not those of the notes")
+	}
+	if vkeys[len(vkeys)-1] != e.trust.Vkey {
+		return errors.New("finding is of another key")
+	}
+	for _, vkey := range vkeys {
+		origin, _, _ := strings.Cut(vkey, "+")
+		known, ok := e.trust.Logs[origin]
+		if origin == e.trust.Origin {
+			known, ok = e.trust.Vkey, true
+		}
+		if !ok {
+			return &Undecided{fmt.Sprintf("this finding (%s) is also about a log that the kit does not know: a log that is "+
+				"younger than the kit, such as a successor, needs a newer kit", e.rule)}
+		}
+		if known != vkey {
+			return errors.New("finding is of another key")
+		}
+		own, well := parseOrigin(e.trust.Origin)
+		other, ok := parseOrigin(origin)
+		if !well || !ok || own.host != other.host {
+			return &Undecided{fmt.Sprintf("this finding (%s) is about logs of two hosts, and no signature proves that they "+
+				"have one operator", e.rule)}
+		}
+		e.logs = append(e.logs, knownLog{origin, vkey})
+	}
+	return nil
 }
 
 func readConsistency(v strict.Value) (*consistency, error) {
@@ -245,14 +310,28 @@ func readPath(v strict.Value, what string, limit int) ([][]byte, error) {
 	return path, nil
 }
 
-func readShown(v strict.Value) (*shown, error) {
-	o, err := strict.Exact(v, "entry of a finding", []string{"index"}, "entry", "entry_base64", "leaf_hash", "path")
+func (e *evidence) readShown(v strict.Value) (*shown, error) {
+	optional := []string{"entry", "entry_base64", "leaf_hash", "path"}
+	if e.named {
+		optional = append(optional, "note")
+	}
+	o, err := strict.Exact(v, "entry of a finding", []string{"index"}, optional...)
 	if err != nil {
 		return nil, err
 	}
-	s := &shown{}
+	s := &shown{note: len(e.notes) - 1}
 	if s.index, err = o.Count("index", "index of an entry"); err != nil {
 		return nil, err
+	}
+	if o.Has("note") {
+		note, err := o.Count("note", "note of an entry")
+		if err != nil {
+			return nil, err
+		}
+		if note >= int64(len(e.notes)) {
+			return nil, errors.New("an entry names a note that is not there")
+		}
+		s.note = int(note)
 	}
 	var contents []string
 	for _, name := range []string{"entry", "entry_base64", "leaf_hash"} {
@@ -295,8 +374,8 @@ func readShown(v strict.Value) (*shown, error) {
 }
 
 // open opens a note of the log. The log alone is held to what it signed, so cosigners do not matter.
-func (e *evidence) open(note string, known *rule) (string, error) {
-	key, err := checkpoint.ParseKey(e.trust.Vkey)
+func (e *evidence) open(note string, log knownLog, known *rule) (string, error) {
+	key, err := checkpoint.ParseKey(log.vkey)
 	if err != nil {
 		return "", err
 	}
@@ -308,7 +387,7 @@ func (e *evidence) open(note string, known *rule) (string, error) {
 		e.texts = append(e.texts, text)
 		return "a note that the log signed", nil
 	}
-	tree, err := checkpoint.Open(note, e.trust.Origin, key, nil, nil)
+	tree, err := checkpoint.Open(note, log.origin, key, nil, nil)
 	if err != nil {
 		return "", err
 	}
@@ -336,7 +415,7 @@ func (e *evidence) checkIncluded(s *shown) (string, error) {
 	if len(e.trees) == 0 || s.path == nil {
 		return "", errors.New("an entry has no path")
 	}
-	tree := e.trees[len(e.trees)-1]
+	tree := e.trees[s.note]
 	if err := tree.Includes(s.index, s.leafHash, s.path); err != nil {
 		return "", err
 	}

@@ -25,7 +25,7 @@ type vectors struct {
 	Documents, Undecided, Refused []vector
 }
 
-func read(t *testing.T) (*vectors, *trust.Trust) {
+func read(t *testing.T) (*vectors, *trust.Kit) {
 	data, err := os.ReadFile("../../../../test/vectors/violation.json")
 	if err != nil {
 		t.Skip("the vectors are in the repository of actlog: ", err)
@@ -38,16 +38,20 @@ func read(t *testing.T) (*vectors, *trust.Trust) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, err := kit.Trust("log.example/log/live/1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &v, known
+	return &v, kit
 }
 
 // check is what the verifier says of a document; nil where it is neither valid nor invalid.
-func check(t *testing.T, doc []byte, known *trust.Trust) *finding.Finding {
+func check(t *testing.T, doc []byte, kit *trust.Kit) *finding.Finding {
 	t.Helper()
+	var claimed struct{ Origin string }
+	if err := json.Unmarshal(doc, &claimed); err != nil {
+		t.Fatal(err)
+	}
+	known, err := kit.Trust(claimed.Origin)
+	if err != nil {
+		t.Fatal(err)
+	}
 	documents, err := finding.Recognise(doc)
 	if err != nil {
 		t.Fatal(err)
@@ -67,19 +71,19 @@ func check(t *testing.T, doc []byte, known *trust.Trust) *finding.Finding {
 }
 
 func TestVectors(t *testing.T) {
-	v, known := read(t)
+	v, kit := read(t)
 	for _, one := range v.Documents {
-		if f := check(t, one.Doc, known); f == nil || !f.Valid || f.Summary != one.Summary {
+		if f := check(t, one.Doc, kit); f == nil || !f.Valid || f.Summary != one.Summary {
 			t.Errorf("%s: %+v", one.Name, f)
 		}
 	}
 	for _, one := range v.Undecided {
-		if f := check(t, one.Doc, known); f != nil {
+		if f := check(t, one.Doc, kit); f != nil {
 			t.Errorf("%s: %+v", one.Name, f)
 		}
 	}
 	for _, one := range v.Refused {
-		f := check(t, one.Doc, known)
+		f := check(t, one.Doc, kit)
 		if f == nil || f.Valid {
 			t.Errorf("%s: %+v", one.Name, f)
 			continue
@@ -130,7 +134,7 @@ func changes(random *rand.Rand, value any, use func(any)) {
 }
 
 func TestChangedEvidence(t *testing.T) {
-	v, known := read(t)
+	v, kit := read(t)
 	random := rand.New(rand.NewSource(27))
 	for _, one := range v.Documents {
 		var doc map[string]any
@@ -148,7 +152,7 @@ func TestChangedEvidence(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if f := check(t, text, known); f != nil && f.Valid {
+				if f := check(t, text, kit); f != nil && f.Valid {
 					t.Error(one.Name, fmt.Sprint(changed))
 				}
 			})

@@ -12,7 +12,8 @@ from actlog import Finding, Unanswerable, check_document, recognise, trust_from_
 from conftest import REPOSITORY
 
 VECTORS = json.loads((REPOSITORY / "test/vectors/violation.json").read_text())
-TRUST = trust_from_kit(VECTORS["kit"], "log.example/log/live/1")
+KIT = VECTORS["kit"]
+TRUSTS = {log["origin"]: trust_from_kit(KIT, log["origin"]) for log in KIT["logs"]}
 
 
 def named(part):
@@ -24,7 +25,7 @@ def check(doc) -> Finding | None:
     [document] = recognise(json.dumps(doc).encode())
     assert document.kind == "violation"
     try:
-        finding = check_document(document, TRUST)
+        finding = check_document(document, TRUSTS[doc["origin"]])
     except Unanswerable:
         return None
     return None if finding.untold else finding

@@ -61,7 +61,19 @@ def trust_from_kit(kit: Mapping[str, Json], origin: str) -> Trust:
     kinds = _kinds_of(log.get("kinds"))
     second = string(log["vkey_ml_dsa"], "vkey_ml_dsa of the log") if "vkey_ml_dsa" in log else None
     keys = tuple(_keys_of(kit, origin))
-    return Trust(origin, vkey, keys, policy, kinds, policy_source="operator", vkey_ml_dsa=second)
+    vkeys = _vkeys_of(kit)
+    return Trust(origin, vkey, keys, policy, kinds, policy_source="operator", vkey_ml_dsa=second, logs=vkeys)
+
+
+def _vkeys_of(kit: Mapping[str, Json]) -> dict[str, str]:
+    """The verifier keys of the logs by origin; of two logs with one origin, that of the first."""
+    vkeys: dict[str, str] = {}
+    logs = kit.get("logs")
+    for log in logs if isinstance(logs, list) else []:
+        origin, vkey = (log.get("origin"), log.get("vkey")) if isinstance(log, dict) else (None, None)
+        if isinstance(origin, str) and isinstance(vkey, str):
+            vkeys.setdefault(origin, vkey)
+    return vkeys
 
 
 def _kinds_of(kinds: Json | None) -> dict[str, int]:

@@ -224,6 +224,8 @@ class Trust:
     vkey_ml_dsa: str | None = None
     #: Refuses checkpoints that this key has not signed. Otherwise findings say whether it has.
     require_ml_dsa: bool = False
+    #: Verifier keys of the logs of the service by origin. Findings about two logs need that of the other log.
+    logs: Mapping[str, str] = field(default_factory=dict)
 
     def key_of(self, kid: str) -> tuple[TrustedKey, bytes]:
         """The trusted key of a kid, with its 32 bytes."""
