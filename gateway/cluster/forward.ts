@@ -15,6 +15,7 @@ import { isLogError } from '../../log/index.ts';
 import { ApiError } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { clientAddress } from '../http/authenticate.ts';
+import { expectsContinue } from '../http/body.ts';
 import type { Next, RequestContext } from '../http/request.ts';
 import type { Applied, ClusterView } from './cluster.ts';
 
@@ -81,6 +82,8 @@ async function pass(ctx: RequestContext, cluster: ClusterView): Promise<void> {
   for (const [name, value] of Object.entries(answer.headers)) {
     if (value !== undefined && !HOP_BY_HOP.has(name)) ctx.set(name, value);
   }
+  // The leader has answered without the rest of the body, which is not a next request.
+  if (!ctx.req.complete) ctx.set('Connection', 'close');
   ctx.body = answer;
 }
 
@@ -88,8 +91,9 @@ async function pass(ctx: RequestContext, cluster: ClusterView): Promise<void> {
 const LOOK_MS = 250;
 
 /**
- * Sends the request to the leader, and resolves with the answer when its headers are there. Gives up when that node does
- * not lead any more: it may be cut off and never answer.
+ * Sends the request to the leader, and resolves with the answer when its headers are there. Headers go ahead of the body,
+ * so that the leader can refuse a body before it comes (RFC 9110 §10.1.1). Gives up when that node does not lead any more:
+ * it may be cut off and never answer.
  */
 function ask(
   ctx: RequestContext,
@@ -120,9 +124,17 @@ function ask(
     res.on('close', () => {
       if (!res.writableFinished) upstream.destroy();
     });
-    if (req.headers.expect !== undefined) res.writeContinue();
     req.on('error', () => upstream.destroy());
-    req.pipe(upstream);
+    if (expectsContinue(req)) {
+      upstream.setHeader('Expect', '100-continue');
+      upstream.on('continue', () => {
+        res.writeContinue();
+        req.pipe(upstream);
+      });
+    } else {
+      req.pipe(upstream);
+    }
+    upstream.flushHeaders();
   });
 }
 

@@ -1,5 +1,6 @@
 // The body of a POST: JSON only unless its route takes bytes, strict, bounded before it is read. gateway/API.md §1.3, §4.2, §4.3.
 
+import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { parse as parseContentType } from 'content-type';
@@ -37,14 +38,15 @@ export function acceptBody(ctx: RequestContext, value: Json): void {
   ctx.state.body = value;
 }
 
+/** Whether the client sends the body only after 100 Continue. RFC 9110 §10.1.1. */
+export const expectsContinue = ({ headers, httpVersion }: IncomingMessage): boolean =>
+  httpVersion === '1.1' && /^100-continue$/i.test(headers.expect ?? '');
+
 async function read(ctx: RequestContext, limit: number): Promise<Buffer> {
   const { req } = ctx;
   const announced = req.headers['content-length'];
   if (announced !== undefined && Number(announced) > limit) throw tooLarge(limit);
-  // A client that sent `Expect: 100-continue` sends its body after this.
-  if (/^100-continue$/i.test(req.headers.expect ?? '') && req.httpVersion === '1.1') {
-    ctx.res.writeContinue();
-  }
+  if (expectsContinue(req)) ctx.res.writeContinue();
   try {
     return await getRawBody(req, { limit, length: announced ?? null });
   } catch (error) {

@@ -15,7 +15,11 @@ const { values, positionals } = parseArgs({
     suites: { type: 'boolean', default: false },
   },
 });
-if (values.suites) process.exit(await runSuites(positionals));
+if (values.suites) {
+  const code = await runSuites(positionals);
+  if (code === null) throw new Error('PostgreSQL is not installed');
+  process.exit(code);
+}
 const rounds = Number(values.rounds);
 const seed = Number(values.seed);
 console.log(`${String(rounds)} rounds with seed ${String(seed)}`);

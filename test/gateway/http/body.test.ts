@@ -80,7 +80,8 @@ describe('a body', () => {
       assert.equal(codeOf(answer, 400), 'invalid_json');
       assert.doesNotMatch(answer.text, /zebra|quagga/i);
     }
-    assert.equal(lines.filter((line) => line.includes('"status":400')).length, 4);
+    // In cluster mode the node that forwards a request has a line of it too.
+    assert.ok(lines.filter((line) => line.includes('"status":400')).length >= 4);
     assert.doesNotMatch(lines.join(''), /zebra|quagga/i);
   });
 
