@@ -1,5 +1,6 @@
-// The request path: the middlewares in their order, each in http/.
+// The request path: plain reads of the logs first, then the middlewares in their order, each in http/.
 
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import Koa from 'koa';
 import type { Middleware } from 'koa';
 import { forward } from './cluster/forward.ts';
@@ -23,15 +24,14 @@ import {
   securityHeaders,
 } from './http/middleware.ts';
 import { rateLimits } from './http/rate-limit.ts';
+import { plainReads } from './routes/plain-reads.ts';
 
-/** Builds the Koa application of an open gateway from its routes. */
-export function buildApp(gateway: Gateway): Koa {
+/** Builds the handler of all requests of an open gateway: plain reads of its logs, and a Koa application of its routes. */
+export function buildHandler(
+  gateway: Gateway,
+): (req: IncomingMessage, res: ServerResponse) => Promise<void> {
   const { config } = gateway;
-  const app = new Koa({
-    proxy: config.TRUST_PROXY > 0,
-    maxIpsCount: config.TRUST_PROXY,
-    env: 'production',
-  });
+  const app = new Koa({ env: 'production' });
   const headers = securityHeaderList(gateway.base_url.startsWith('https:'));
   const limits = rateLimits(config);
   const once = idempotency();
@@ -58,5 +58,5 @@ export function buildApp(gateway: Gateway): Koa {
   for (const middleware of order) app.use(middleware as Middleware);
   // Only broken connections get here: the errors middleware answers every other error.
   app.on('error', (error: Error) => gateway.logger.debug({ err: error }, 'connection'));
-  return app;
+  return plainReads(gateway, limits, app.callback());
 }

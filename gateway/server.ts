@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { buildApp } from './app.ts';
+import { buildHandler } from './app.ts';
 import { commandVerbs, startChores } from './host/commands.ts';
 import { startFsyncProbe } from './disk.ts';
 import type { ConfigSources } from './config.ts';
@@ -90,7 +90,7 @@ export async function activate(opened: OpenedGateway, logger: Logger): Promise<A
     for (const closer of closers.splice(0).reverse()) await closer();
   };
   try {
-    const handler = buildApp(gateway).callback();
+    const handler = buildHandler(gateway);
     gateway.loop.start();
     closers.push(async () => gateway.loop.stop());
     const scrubbing = startScrub(gateway.scrub, gateway, gateway.config.SCRUB);

@@ -20,7 +20,7 @@ import type { Next, RequestContext } from '../http/request.ts';
 import type { Applied, ClusterView } from './cluster.ts';
 
 /** Header of a request between nodes: milliseconds, the address of the client, and the MAC. */
-const FORWARDED = 'actlog-forwarded';
+export const FORWARDED = 'actlog-forwarded';
 /** Header of the leader's answer: the rounds that it rests on. */
 const APPLIED = 'actlog-applied';
 /** How old a forwarded request may be: the clocks of the nodes may differ. */

@@ -3,6 +3,7 @@
 // A key that a request presents must be valid, even on a route that needs none: an invalid key is 401, and the caller
 // is never treated as the public tenant instead.
 
+import type { IncomingMessage } from 'node:http';
 import ipaddr from 'ipaddr.js';
 import { ApiError } from '../../plugins/contract/index.ts';
 import type { Caller, Role, Route } from '../../plugins/contract/index.ts';
@@ -107,12 +108,19 @@ function requireRole(role: Role, roles: ReadonlySet<Role>): void {
  * that holds no address counts as the peer, because otherwise each spelling would get a full rate limit of its own. Of a
  * request that a node of the cluster has forwarded, it is the address that this node has found.
  */
-export function clientAddress(ctx: RequestContext): string {
-  if (ctx.state.client_ip !== null) return ctx.state.client_ip;
-  const peer = ctx.req.socket.remoteAddress ?? '';
-  // Without TRUST_PROXY this list is empty. With it, Koa has cut the list to that many elements.
-  const [forwarded] = ctx.ips;
-  return (forwarded === undefined ? null : parseAddress(forwarded)) ?? peer;
+export function clientAddress({ state, req }: RequestContext): string {
+  return state.client_ip ?? addressOf(req, state.gateway.config.TRUST_PROXY);
+}
+
+/** The address of a client behind so many trusted proxies, as `clientAddress` says. */
+export function addressOf({ socket, headers }: IncomingMessage, proxies: number): string {
+  const peer = socket.remoteAddress ?? '';
+  if (proxies === 0) return peer;
+  // Node joins several X-Forwarded-For headers to one list.
+  const [forwarded = ''] = String(headers['x-forwarded-for'] ?? '')
+    .split(',')
+    .slice(-proxies);
+  return parseAddress(forwarded.trim()) ?? peer;
 }
 
 /** The IP address in a text such as `192.0.2.7:1234` or `[2001:db8::1]:443`, in its one spelling; null for another. */

@@ -8,7 +8,8 @@ import { gzip as zlibGzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import type { Next, RequestContext } from './request.ts';
 
-const gzip = promisify<Uint8Array, Buffer>(zlibGzip);
+/** Compresses a body on a thread. */
+export const gzip = promisify<Uint8Array | string, Buffer>(zlibGzip);
 
 /** Shorter answers fit into one packet either way; longer ones would occupy a thread for too long. */
 const MIN_BYTES = 1024;
@@ -20,6 +21,12 @@ const COMPRESSIBLE_TYPE =
   /^(text\/|image\/svg|application\/(json|javascript|xml|[a-z0-9.-]+\+(json|xml)))/;
 /** Entry bundles, which C2SP tlog-tiles wants compressed. Hash tiles have the same type, and hashes do not compress. */
 const ENTRY_BUNDLE = /^\/log\/.+\/tile\/entries\//;
+
+/** Whether a body of so many bytes is compressed. */
+export const isCompressed = (bytes: number): boolean => bytes >= MIN_BYTES && bytes <= MAX_BYTES;
+
+/** The entity tag of the compressed form. */
+export const zippedTag = (etag: string): string => etag.replace(/"$/, '-gzip"');
 
 /** The middleware. Answers with an entity tag are compressed once; the newest 32 MiB of them (before compression) are kept. */
 export function compress(): (ctx: RequestContext, next: Next) => Promise<void> {
@@ -44,9 +51,9 @@ export function compress(): (ctx: RequestContext, next: Next) => Promise<void> {
     await next();
     if (ctx.method !== 'GET' || ctx.state.caller.key_id !== null) return;
     const etag = ctx.res.hasHeader('ETag') ? ctx.response.get('ETag') : '';
-    const zippedTag = etag.replace(/"$/, '-gzip"');
+    const tag = zippedTag(etag);
     if (ctx.status === 304) {
-      if (ctx.get('If-None-Match').includes(zippedTag)) ctx.set('ETag', zippedTag);
+      if (ctx.get('If-None-Match').includes(tag)) ctx.set('ETag', tag);
       return;
     }
     const { body } = ctx;
@@ -55,11 +62,11 @@ export function compress(): (ctx: RequestContext, next: Next) => Promise<void> {
     if (!COMPRESSIBLE_TYPE.test(type) && !ENTRY_BUNDLE.test(ctx.path)) return;
     ctx.vary('Accept-Encoding');
     const bytes = Buffer.from(body);
-    if (bytes.length < MIN_BYTES || bytes.length > MAX_BYTES) return;
+    if (!isCompressed(bytes.length)) return;
     if (ctx.acceptsEncodings('gzip', 'identity') !== 'gzip') return;
     ctx.body = await zippedOf(ctx, bytes, etag);
     ctx.set('Content-Type', type);
     ctx.set('Content-Encoding', 'gzip');
-    if (etag !== '') ctx.set('ETag', zippedTag);
+    if (etag !== '') ctx.set('ETag', tag);
   };
 }

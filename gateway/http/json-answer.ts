@@ -5,7 +5,8 @@ import { ReadyJson } from '../../plugins/contract/index.ts';
 import { memberName } from '../../log/index.ts';
 import type { RequestContext } from './request.ts';
 
-const JSON_TYPE = 'application/json; charset=utf-8';
+/** The type of every JSON answer. */
+export const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** Answers with a value as JSON. */
 function answerJson(ctx: RequestContext, value: object): void {

@@ -5,6 +5,7 @@ import type { Middleware } from 'koa';
 import { ApiError, sendPage } from '../../plugins/contract/index.ts';
 import type { Route } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
+import type { TracedRequest } from '../tracing.ts';
 import { AppendingRequest } from './append.ts';
 import { mediaType } from './body.ts';
 import { isApiPath, isPage } from './dispatch.ts';
@@ -70,26 +71,36 @@ export async function accessLog(ctx: RequestContext, next: Next): Promise<void> 
   await next();
   const { state } = ctx;
   const { gateway, matched, request_id } = state;
-  const ms = performance.now() - state.started;
-  const route = matched?.canonical ?? 'none';
-  gateway.metrics.request(route, ctx.method, ctx.status, ms / 1000);
-  gateway.tracing?.request({
+  const request: TracedRequest = {
     method: ctx.method,
-    route,
+    route: matched?.canonical ?? 'none',
     status: ctx.status,
     request_id,
     started_ms: state.started,
     headers: ctx.headers,
     answered: state.answered,
-  });
-  if (!gateway.logger.isLevelEnabled('info')) return;
+  };
   const caller = matched === null ? null : (state.caller as typeof state.caller | undefined);
-  gateway.logger.info(
+  recordAnswer(gateway, request, caller ?? null);
+}
+
+/** Measures, traces and logs one answered request. */
+export function recordAnswer(
+  { metrics, tracing, logger }: Gateway,
+  request: TracedRequest,
+  caller: { readonly tenant: string; readonly key_id: string | null } | null,
+): void {
+  const { method, route, status, request_id, started_ms } = request;
+  const ms = performance.now() - started_ms;
+  metrics.request(route, method, status, ms / 1000);
+  tracing?.request(request);
+  if (!logger.isLevelEnabled('info')) return;
+  logger.info(
     {
       request_id,
-      method: ctx.method,
+      method,
       route,
-      status: ctx.status,
+      status,
       ms: Math.round(ms * 1000) / 1000,
       tenant: caller?.tenant,
       key_id: caller?.key_id ?? undefined,
@@ -178,7 +189,11 @@ const TITLES: Readonly<Record<number, string>> = {
 const titleOf = (status: number): string =>
   TITLES[status] ?? (status < 500 ? 'This request was refused' : 'The service could not answer');
 
-const EXPOSED = 'X-Request-Id, Link, RateLimit, RateLimit-Policy, Retry-After';
+/** The headers of a GET that needs no key. */
+export const CORS_HEADERS: readonly Header[] = [
+  ['Access-Control-Allow-Origin', '*'],
+  ['Access-Control-Expose-Headers', 'X-Request-Id, Link, RateLimit, RateLimit-Policy, Retry-After'],
+];
 
 /**
  * Lets every web page read the GETs that need no key, and nothing else (gateway/API.md §4.3). The header is the same
@@ -186,8 +201,7 @@ const EXPOSED = 'X-Request-Id, Link, RateLimit, RateLimit-Policy, Retry-After';
  */
 export function cors(ctx: RequestContext, next: Next): Promise<unknown> {
   if (ctx.state.matched?.shared === true) {
-    ctx.res.setHeader('Access-Control-Allow-Origin', '*');
-    ctx.res.setHeader('Access-Control-Expose-Headers', EXPOSED);
+    for (const [name, value] of CORS_HEADERS) ctx.res.setHeader(name, value);
   }
   return next();
 }

@@ -31,18 +31,32 @@ export function networkOf(ip: string): string {
     .join(':')}::/64`;
 }
 
-/** The two middlewares of the limits: a request counts before its body is read, its work once the input is known. */
+/** The limits: a request counts before its body is read, its work once the input is known. */
 export interface RateLimits {
   /** Counts a request for 1, or for the number that its route declares; 429 with Retry-After beyond the limit. */
   readonly request: (ctx: RequestContext, next: Next) => Promise<unknown>;
   /** Counts the further cost of the input, and runs heavy work of one caller one request at a time. */
   readonly work: (ctx: RequestContext, next: Next) => Promise<unknown>;
+  /** Counts a read of a log by an address; null beyond the limit. */
+  readonly logRead: (ip: string) => Promise<CountedRead | null>;
 }
+
+/** A read of a log that was counted. */
+export interface CountedRead {
+  /** The headers that state the limit, by name and value. */
+  readonly headers: readonly string[];
+  /** Uncounts the read. */
+  readonly giveBack: () => Promise<unknown>;
+}
+
+const UNCOUNTED: CountedRead = { headers: [], giveBack: () => Promise.resolve() };
 
 /** The limits of the configuration. */
 export function rateLimits(config: Config): RateLimits {
   const pass = (_ctx: RequestContext, next: Next): Promise<unknown> => next();
-  if (config.RATE_LIMITS === 'off') return { request: pass, work: pass };
+  if (config.RATE_LIMITS === 'off') {
+    return { request: pass, work: pass, logRead: () => Promise.resolve(UNCOUNTED) };
+  }
   const limit = (name: string, points: number): Limit => ({
     name,
     limiter: new RateLimiterMemory({ points, duration: WINDOW_S, keyPrefix: name }),
@@ -56,7 +70,7 @@ export function rateLimits(config: Config): RateLimits {
     log: limit('log-reads', config.RATE_LOG_READS),
   };
   /** The caller whose limit counts a request; null for a route that is not counted. */
-  const limitOf = ({ state }: RequestContext): { limit: Limit; who: string } | null => {
+  const limitOf = ({ state }: RequestContext): Counted | null => {
     const { matched, caller } = state;
     const budget = matched?.budget ?? 'none';
     if (budget === 'none') return null;
@@ -68,6 +82,12 @@ export function rateLimits(config: Config): RateLimits {
   const underWay = new UnderWay(config.MAX_SESSION_READS);
   const turns = new Turns();
   return {
+    async logRead(ip) {
+      const who = networkOf(ip);
+      const { headers, within } = await consume({ limit: limits.log, who }, 1);
+      if (!within) return null;
+      return { headers: headers.flat(), giveBack: () => limits.log.limiter.reward(who, 1) };
+    },
     async request(ctx, next) {
       const counted = limitOf(ctx);
       if (counted === null) return next();
@@ -103,18 +123,39 @@ export function rateLimits(config: Config): RateLimits {
 /** The cost of reading, checking and hashing a body, for routes that declare none. */
 const costOfBytes = (bytes: number): number => 1 + Math.floor(bytes / 65_536);
 
-async function take(
-  ctx: RequestContext,
-  { limit: { limiter, name, policy }, who }: { readonly limit: Limit; readonly who: string },
+interface Counted {
+  readonly limit: Limit;
+  readonly who: string;
+}
+
+async function take(ctx: RequestContext, counted: Counted, cost: number): Promise<void> {
+  const { headers, within, wait } = await consume(counted, cost);
+  for (const [name, value] of headers) ctx.res.setHeader(name, value);
+  if (within) return;
+  throw new ApiError('rate_limited', `too many requests: wait ${wait} s`, {
+    headers: { 'Retry-After': wait },
+  });
+}
+
+/** Counts a cost. The headers that state the limit, whether the caller is within it, and the seconds to wait if not. */
+async function consume(
+  { limit: { limiter, name, policy }, who }: Counted,
   cost: number,
-): Promise<void> {
+): Promise<{
+  readonly headers: readonly (readonly [string, string])[];
+  readonly within: boolean;
+  readonly wait: string;
+}> {
   const taken = await limiter.consume(who, Math.min(cost, limiter.points)).catch(refusal);
-  const wait = Math.max(1, Math.ceil(taken.msBeforeNext / 1000));
-  ctx.res.setHeader('RateLimit-Policy', policy);
-  ctx.res.setHeader('RateLimit', `"${name}";r=${String(taken.remainingPoints)};t=${String(wait)}`);
-  if (taken.consumedPoints <= limiter.points) return;
-  const headers = { 'Retry-After': String(wait) };
-  throw new ApiError('rate_limited', `too many requests: wait ${String(wait)} s`, { headers });
+  const wait = String(Math.max(1, Math.ceil(taken.msBeforeNext / 1000)));
+  return {
+    headers: [
+      ['RateLimit-Policy', policy],
+      ['RateLimit', `"${name}";r=${String(taken.remainingPoints)};t=${wait}`],
+    ],
+    within: taken.consumedPoints <= limiter.points,
+    wait,
+  };
 }
 
 /** Runs heavy requests of one caller one after the other. A few may wait; more are refused. */

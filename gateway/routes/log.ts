@@ -3,7 +3,7 @@
 
 import { Type } from 'typebox';
 import { parseTilePath, TILE_WIDTH } from '../../log/index.ts';
-import type { Log } from '../../log/index.ts';
+import type { Log, TileName } from '../../log/index.ts';
 import { ApiError, route } from '../../plugins/contract/index.ts';
 import type { Route, RouteContext } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
@@ -26,6 +26,10 @@ export const PLACES = [
   { prefix: '/log/{kind}', members: { kind: Kind } },
 ] as const;
 
+/** The declared path of tiles and bundles, behind that of their log, and their type. */
+export const TILES = '/tile/{tile*}';
+export const TILE_TYPE = 'application/octet-stream';
+
 const IMMUTABLE = 'public, max-age=31536000, immutable';
 // A partial tile never changes either, but no client needs it once the tile has grown.
 const SHORT = 'public, max-age=60';
@@ -44,7 +48,7 @@ export function logRoutes(gateway: Gateway): readonly Route[] {
   return PLACES.flatMap(({ prefix, members }) => [
     route({
       method: 'GET',
-      path: `${prefix}/tile/{tile*}`,
+      path: prefix + TILES,
       tag: LOG_TAG,
       summary: 'Hash tile or entry bundle',
       description:
@@ -59,7 +63,7 @@ export function logRoutes(gateway: Gateway): readonly Route[] {
         }),
       }),
       responses: {
-        200: { description: 'The bytes.', type: 'application/octet-stream' },
+        200: { description: 'The bytes.', type: TILE_TYPE },
         304: { description: 'As the client has it.' },
       },
       errors: ['resource_missing'],
@@ -103,13 +107,26 @@ async function sendTile(ctx: TileContext, gateway: Gateway): Promise<void> {
   const log = logAt(gateway, params);
   const name = parseTilePath(`tile/${params.tile}`);
   if (name === null) throw new ApiError('resource_missing', 'that is no tile path');
-  const { level, n, width } = name;
-  const bytes = level === 'entries' ? await log.bundle(n, width) : log.tile(level, n, width);
+  const bytes = await tileBytes(log, name);
   if (bytes === null) {
     throw new ApiError('resource_missing', 'no published checkpoint implies that tile');
   }
-  ctx.set('Cache-Control', width === TILE_WIDTH ? IMMUTABLE : SHORT);
-  // The log only grows: what a path names once, it names for ever.
-  const etag = `"${String(level)}.${String(n)}.${String(width)}"`;
-  sendBytes(ctx, bytes, 'application/octet-stream', etag);
+  const { cache, etag } = tileLabels(name);
+  ctx.set('Cache-Control', cache);
+  sendBytes(ctx, bytes, TILE_TYPE, etag);
+}
+
+/** The bytes of a tile or bundle; null if no published checkpoint implies it. */
+export async function tileBytes(log: Log, { level, n, width }: TileName): Promise<Buffer | null> {
+  const bytes = level === 'entries' ? await log.bundle(n, width) : log.tile(level, n, width);
+  return bytes === null ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+/** Cache-Control and ETag of a tile or bundle. */
+export function tileLabels({ level, n, width }: TileName): { cache: string; etag: string } {
+  return {
+    cache: width === TILE_WIDTH ? IMMUTABLE : SHORT,
+    // The log only grows: what a path names once, it names for ever.
+    etag: `"${String(level)}.${String(n)}.${String(width)}"`,
+  };
 }

@@ -44,6 +44,9 @@ const InclusionQuery = Type.Object(
   exactlyOne('index', 'entry_hash'),
 );
 
+/** The declared path of inclusion proofs, behind that of their log. */
+export const INCLUSION = '/proof/inclusion';
+
 /** Entries of a page of a lookup. */
 const MAX_LIMIT = 100;
 
@@ -76,7 +79,7 @@ export function proofRoutes(gateway: Gateway): readonly Route[] {
   return PLACES.flatMap(({ prefix, members }) => [
     route({
       method: 'GET',
-      path: `${prefix}/proof/inclusion`,
+      path: prefix + INCLUSION,
       tag: LOG_TAG,
       summary: 'Inclusion proof of an entry',
       description:
@@ -151,6 +154,11 @@ async function inclusionProof(log: Log, query: InclusionParameters): Promise<str
   if (index >= size) {
     throw new ApiError('parameter_invalid', 'size does not reach the entry', { param: 'size' });
   }
+  return inclusionText(log, index, size);
+}
+
+/** The inclusion proof of a durable entry below a published size, as JSON. Throws the errors of the log. */
+export function inclusionText(log: Log, index: number, size: number): string {
   const entry = log.entry(index);
   if (entry === null) throw new ApiError('resource_missing', 'there is no such entry');
   const members = `"index":${String(index)},"entry":${JSON.stringify(entry)}`;
