@@ -26,6 +26,10 @@ export function addMonitor(program: Command): void {
       '--kit <file>',
       'offline verification kit with these keys: a file kept earlier, or an address',
     )
+    .option(
+      '--require-ml-dsa',
+      'report a checkpoint that the log has not signed with ML-DSA-44 too as a violation',
+    )
     .option('--interval <span>', 'interval between two checks', '10s')
     .option('--json', 'one JSON object a line')
     .option('--watch <key...>', 'report new entries of these chains, such as \'["session","…"]\'')

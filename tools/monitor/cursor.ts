@@ -23,6 +23,8 @@ export interface Cursor {
   /** Pinned on first use: another one is another log. */
   readonly vkey: string;
   readonly vkey_source: string;
+  /** The verifier key of its ML-DSA-44 key, if one was named; pinned like `vkey`. */
+  readonly vkey_ml_dsa?: string;
   /** The newest note that everything up to was checked for; null before the first. */
   readonly note: string | null;
   /** The log has ended: nothing follows in it. */

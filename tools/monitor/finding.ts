@@ -10,6 +10,7 @@ export type FindingRule =
   | Rule
   | 'checkpoint_form' // signed by the log, but not three lines of origin, size and root
   | 'checkpoint_size' // signed for no entries at all
+  | 'checkpoint_ml_dsa' // the line of its ML-DSA-44 key is not valid, or required and missing
   | 'two_roots' // two notes of one size
   | 'inconsistent' // a note that is not consistent with an earlier one
   | 'two_entries' // two signed entries of one index

@@ -58,6 +58,8 @@ export interface FollowerOptions {
   /** What others want to know of this log. */
   readonly notices?: Notices;
   readonly missing?: Missing;
+  /** Whether every checkpoint must have a signature of the log's ML-DSA-44 key. */
+  readonly requireMlDsa?: boolean;
   /** Ends a pause. */
   readonly signal?: AbortSignal;
 }
@@ -78,6 +80,8 @@ export interface Look {
   readonly seconds: number;
   /** The note is older than one seen before, and consistent with it: a stale copy. */
   readonly stale: boolean;
+  /** Whether the log signed the note with ML-DSA-44 too; absent for a log without such a key. */
+  readonly ml_dsa?: boolean;
 }
 
 /** A replay at rest is written after this many entries at least: it holds every chain of the log. */
@@ -114,7 +118,9 @@ export class Follower implements EarlierLog {
     this.#rested = replay.size;
     this.#signatures = new SignatureChecks(options.pool);
     const { note } = options.cursor;
-    this.#seen = note === null ? null : this.#open(note);
+    // It was judged when it was new, perhaps before the log had its ML-DSA-44 key.
+    const { origin, vkey } = options.cursor;
+    this.#seen = note === null ? null : openNoted(note, { origin, vkey }, options.mirror.name);
     options.notices?.rested(replay);
   }
 
@@ -218,6 +224,7 @@ export class Follower implements EarlierLog {
       entries: this.#replay.size - from,
       seconds: (performance.now() - started) / 1000,
       stale,
+      ...(head.ml_dsa === undefined ? {} : { ml_dsa: head.ml_dsa }),
     };
   }
 
@@ -232,7 +239,8 @@ export class Follower implements EarlierLog {
   }
 
   #open(note: string): Noted {
-    return openNoted(note, this.#cursor, this.#options.mirror.name);
+    const { mirror, requireMlDsa = false } = this.#options;
+    return openNoted(note, { ...this.#cursor, requireMlDsa }, mirror.name);
   }
 
   #reading(head: Noted): Reading {

@@ -36,6 +36,8 @@ export interface LineOptions extends PinOptions, Pick<Interest, 'verified' | 'wa
   /** How the cosignatures of checkpoints are judged, if they are. */
   readonly freshness?: Freshness;
   readonly missing?: Missing;
+  /** Whether every checkpoint must have a signature of the log's ML-DSA-44 key. */
+  readonly requireMlDsa?: boolean;
   /** Told of the key of each log that is followed. */
   readonly onLog?: (vkey: string) => void;
 }
@@ -188,6 +190,13 @@ export class Line {
     const name = this.#nameOf(log.number);
     const files = this.#files(log.number);
     const cursor = await this.#cursor(log.number, files);
+    const { requireMlDsa = false } = this.#options;
+    if (requireMlDsa && cursor.vkey_ml_dsa === undefined) {
+      throw new CommandError(
+        `nothing names an ML-DSA-44 key of ${name}: give --kit, or --vkey with it`,
+        EXIT.unknown,
+      );
+    }
     const bar = progress(name, bars);
     this.#options.onLog?.(cursor.vkey);
     const { verified, watch } = this.#options;
@@ -199,7 +208,7 @@ export class Line {
       },
     });
     log.follower = await Follower.open({
-      ...{ mirror: log.mirror, files, cursor, pool, notices, signal },
+      ...{ mirror: log.mirror, files, cursor, pool, notices, signal, requireMlDsa },
       ...(missing === undefined ? {} : { missing }),
       earlier: (number) => this.#earlier(number),
       onProgress: (done, size) => {
@@ -227,7 +236,9 @@ export class Line {
         ? await findPin(this.#options, place.base, this.kind, number)
         : null;
     if (known !== null) {
-      if (given === null || given.vkey === known.vkey) return known;
+      if (given === null || given.vkey === known.vkey) {
+        return this.#withSecondKey(name, files, known, given?.vkey_ml_dsa);
+      }
       throw new CommandError(
         `${name} is pinned to ${known.vkey} (${known.vkey_source}), now it would be ${given.vkey}`,
         EXIT.unknown,
@@ -240,9 +251,33 @@ export class Line {
       );
     }
     report.pinned(name, given);
-    const { vkey, origin, source: vkey_source } = given;
+    const { vkey, origin, source: vkey_source, vkey_ml_dsa } = given;
     const schema = 'actlog-monitor-cursor-v1' as const;
-    const cursor = { schema, origin, vkey, vkey_source, note: null, closed: false, last_ms: 0 };
+    const cursor = {
+      ...{ schema, origin, vkey, vkey_source, note: null, closed: false, last_ms: 0 },
+      ...(vkey_ml_dsa === undefined ? {} : { vkey_ml_dsa }),
+    };
+    await files.write(cursor);
+    return cursor;
+  }
+
+  /** Pins the ML-DSA-44 key of a log that was pinned without one. A pinned one does not change. */
+  async #withSecondKey(
+    name: string,
+    files: CursorFiles,
+    known: Cursor,
+    given: string | undefined,
+  ): Promise<Cursor> {
+    const { vkey_ml_dsa: pinned } = known;
+    if (given === undefined || given === pinned) return known;
+    if (pinned !== undefined) {
+      throw new CommandError(
+        `${name} is pinned to the ML-DSA-44 key ${pinned}, now it would be ${given}`,
+        EXIT.unknown,
+      );
+    }
+    this.#options.report.note(name, 'its ML-DSA-44 key is pinned from now on');
+    const cursor = { ...known, vkey_ml_dsa: given };
     await files.write(cursor);
     return cursor;
   }

@@ -1,8 +1,9 @@
-// Which verifier key a log must sign with: what the caller says, else what the service's own kit says on
-// first use. Once pinned, it never changes: another key is another log.
+// Which verifier keys a log must sign with: what the caller says, else what the service's own kit says on first use.
+// Once pinned, they never change: another key is another log.
 
 import { readFile } from 'node:fs/promises';
 import { isJsonObject, isLogError, native, parseJson, parseVkey } from '../../log/index.ts';
+import { ML_DSA_KEY } from '../../log/operate.ts';
 import type { Json, Kind } from '../../log/index.ts';
 import { CommandError, EXIT, isCommandError } from '../command-line.ts';
 import { fetchText, MAX_KIT_BYTES } from '../fetch-text.ts';
@@ -16,14 +17,16 @@ export interface PinOptions {
   readonly kit?: string;
 }
 
-/** A key and where it came from. */
+/** The keys of a log and where they came from. */
 export interface Pin {
   readonly vkey: string;
+  /** The verifier key of its ML-DSA-44 key (log/FORMAT.md §5.2), if it has one. */
+  readonly vkey_ml_dsa?: string;
   readonly origin: string;
   readonly source: string;
 }
 
-/** Finds the key of the log of a kind and number; null if there is none. */
+/** Finds the keys of the log of a kind and number; null if there is none. */
 export async function findPin(
   options: PinOptions,
   base: URL | null,
@@ -32,13 +35,15 @@ export async function findPin(
 ): Promise<Pin | null> {
   const end = `/log/${kind}/${String(number)}`;
   const pick = (vkeys: readonly string[], source: string): Pin | null => {
-    for (const vkey of vkeys) {
-      const origin = vkey.split('+', 1)[0] ?? '';
-      if (origin.endsWith(end)) return { vkey, origin, source };
-    }
-    return null;
+    const own = vkeys.filter((vkey) => originOf(vkey).endsWith(end));
+    const vkey = own.find((one) => !isMlDsa(one, source));
+    if (vkey === undefined) return null;
+    const origin = originOf(vkey);
+    const second = own.find((one) => originOf(one) === origin && isMlDsa(one, source));
+    return { vkey, origin, source, ...(second === undefined ? {} : { vkey_ml_dsa: second }) };
   };
-  const given = pick((options.vkey ?? []).map(checked), 'given by --vkey');
+  for (const vkey of options.vkey ?? []) isMlDsa(vkey, '--vkey');
+  const given = pick(options.vkey ?? [], 'given by --vkey');
   if (given !== null) return given;
   if (options.kit !== undefined) {
     const remote = /^https?:/.test(options.kit);
@@ -50,14 +55,15 @@ export async function findPin(
   return pick(vkeysOf(await fetched(url), url.href), `operator's kit ${url.href}, on first use`);
 }
 
-/** A key that is none is a mistake of the command line: no log will ever sign with it. */
-function checked(vkey: string): string {
+const originOf = (vkey: string): string => vkey.split('+', 1)[0] ?? '';
+
+/** Whether a verifier key is of ML-DSA-44; CommandError for a text that is no key, because no log will sign with it. */
+function isMlDsa(vkey: string, source: string): boolean {
   try {
-    parseVkey(native, vkey);
-    return vkey;
+    return parseVkey(native, vkey).type === ML_DSA_KEY;
   } catch (error) {
     if (!isLogError(error)) throw error;
-    throw new CommandError(`--vkey ${vkey}: ${error.message}`, EXIT.unknown);
+    throw new CommandError(`${source} ${vkey}: ${error.message}`, EXIT.unknown);
   }
 }
 
@@ -77,6 +83,8 @@ function vkeysOf(text: string, source: string): string[] {
   }
   const { logs } = kit;
   return (Array.isArray(logs) ? (logs as readonly Json[]) : []).flatMap((log) =>
-    isJsonObject(log) && typeof log['vkey'] === 'string' ? [log['vkey']] : [],
+    isJsonObject(log)
+      ? [log['vkey'], log['vkey_ml_dsa']].filter((vkey) => typeof vkey === 'string')
+      : [],
   );
 }

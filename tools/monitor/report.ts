@@ -3,12 +3,13 @@
 import type { JsonObject } from '../../log/index.ts';
 import type { ShownEntry } from './finding.ts';
 import type { Look } from './follower.ts';
+import type { Pin } from './pins.ts';
 import type { Unwitnessed } from './clock-rules.ts';
 import type { Watched } from './watch.ts';
 
 /** Says what happens, of a log named such as `live/1`. */
 export interface Report {
-  pinned(log: string, pin: { origin: string; vkey: string; source: string }): void;
+  pinned(log: string, pin: Pin): void;
   checked(log: string, origin: string, look: Look): void;
   trouble(log: string, reason: string): void;
   /** A finding that was kept in a file. */
@@ -47,15 +48,21 @@ export function textReport(every: boolean): Report {
     console.log(`${log}  ${text}`);
   };
   return {
-    pinned: (log, { vkey, source }) => {
-      say(log, `trusting ${vkey} from now on (${source})`);
+    pinned: (log, { vkey, vkey_ml_dsa, source }) => {
+      const second = vkey_ml_dsa === undefined ? '' : ' and the ML-DSA-44 key of the log';
+      say(log, `trusting ${vkey}${second} from now on (${source})`);
     },
     checked: (log, origin, look) => {
       if (!every && look.entries === 0 && !look.stale) return;
       const stale = look.stale ? ', served an older checkpoint' : '';
       const speed = look.entries > 0 ? `, ${String(rate(look))}/s` : '';
       const size = `${String(look.size)} entries (${String(look.entries)} new${speed})`;
-      say(log, `ok  ${origin}  ${size}${stale}`);
+      const { ml_dsa } = look;
+      const second =
+        ml_dsa === undefined
+          ? ''
+          : `, ${ml_dsa ? 'signed with ML-DSA-44 too' : 'not signed with ML-DSA-44'}`;
+      say(log, `ok  ${origin}  ${size}${stale}${second}`);
     },
     trouble: (log, reason) => {
       process.stderr.write(`${log}  no answer to check: ${reason}\n`);

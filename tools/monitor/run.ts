@@ -19,6 +19,7 @@ export interface MonitorOptions extends MonitorExtras {
   readonly log: Kind | 'both';
   readonly vkey?: readonly string[];
   readonly kit?: string;
+  readonly requireMlDsa?: boolean;
   readonly interval: string;
   readonly json?: boolean;
 }
@@ -38,7 +39,7 @@ export async function runMonitor(
   options: MonitorOptions,
   { threads, signal, mirror, missing, report }: MonitorRun,
 ): Promise<number> {
-  const { once = false, state, json = false, vkey, kit } = options;
+  const { once = false, state, json = false, vkey, kit, requireMlDsa = false } = options;
   const interval_ms = parseSpan(options.interval);
   const bell = new Bell();
   const own = report ?? (json ? jsonReport() : textReport(once));
@@ -50,7 +51,7 @@ export async function runMonitor(
     const keys = new KeyUses(({ origin }, text) => {
       own.note(origin, text);
     });
-    const shared = { place, state, pool, keys, ...extras.line, bars: !json, signal };
+    const shared = { place, state, pool, keys, ...extras.line, bars: !json, signal, requireMlDsa };
     const trusted = {
       ...(vkey === undefined ? {} : { vkey }),
       ...(kit === undefined ? {} : { kit }),
