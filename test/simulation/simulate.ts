@@ -1,7 +1,10 @@
 // One run of one plan: what it found, and what identifies the run.
 
 import { hash } from 'node:crypto';
+import { base62 } from '../../gateway/tenants/base62.ts';
+import { randomPiece } from '../../log/index.ts';
 import { entryId } from '../../log/write/clock.ts';
+import { GatewayRun } from './gateway-run.ts';
 import { LogRun } from './log-run.ts';
 import { filled } from './world/crypto.ts';
 import { Broken, inWorld, World } from './world/world.ts';
@@ -23,10 +26,10 @@ export async function simulate(
   options: { readonly traced: boolean },
 ): Promise<Outcome> {
   const world = new World(plan.seed, options);
-  const run = new LogRun(plan, world);
+  const run = 'world' in plan ? await GatewayRun.of(plan, world) : new LogRun(plan, world);
   let broken: Outcome['broken'] = null;
   await inWorld(world, async () => {
-    freshIds();
+    freshRandomness();
     try {
       await run.run();
       if (world.broken !== null) throw world.broken;
@@ -46,8 +49,10 @@ export async function simulate(
   };
 }
 
-/** Uses up the random bytes that an earlier run has left for ids, so that each run draws its own from the start. */
-function freshIds(): void {
-  const { times } = filled;
-  while (filled.times === times) entryId(0, 0);
+/** Uses up the random bytes that an earlier run has left, so that each run draws its own from the start. */
+function freshRandomness(): void {
+  for (const draw of [() => entryId(0, 0), () => randomPiece(64), () => base62(16)]) {
+    const { times } = filled;
+    while (filled.times === times) draw();
+  }
 }

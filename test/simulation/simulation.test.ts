@@ -8,6 +8,8 @@ import { planOf } from './worlds.ts';
 import type { AnyPlan } from './worlds.ts';
 
 const SEEDS = 200;
+/** A run of a gateway takes as long as ten of a log. */
+const GATEWAY_SEEDS = 15;
 
 interface Regression {
   readonly found: string;
@@ -24,10 +26,14 @@ describe('simulation', function () {
   after(() => simulator.close());
 
   it('replays a seed line by line', async () => {
-    for (const seed of ['7', '19']) {
-      const one = await simulator.plan(planOf(seed, 'log'));
-      await simulator.seeds('log', 1, 2);
-      const two = await simulator.plan(planOf(seed, 'log'));
+    for (const [seed, world] of [
+      ['7', 'log'],
+      ['19', 'log'],
+      ['7', 'gateway'],
+    ] as const) {
+      const one = await simulator.plan(planOf(seed, world));
+      await simulator.seeds(world, 1, 2);
+      const two = await simulator.plan(planOf(seed, world));
       assert.ok(one.outcome.lines.length > 50);
       assert.deepEqual(two.outcome.lines, one.outcome.lines);
     }
@@ -37,6 +43,12 @@ describe('simulation', function () {
     const { failures, runs } = await simulator.seeds('log', 1, SEEDS);
     assert.deepEqual(failures, []);
     assert.equal(runs, SEEDS);
+  });
+
+  it(`keeps the promises of a gateway over ${String(GATEWAY_SEEDS)} seeds`, async () => {
+    const { failures, runs } = await simulator.seeds('gateway', 1, GATEWAY_SEEDS);
+    assert.deepEqual(failures, []);
+    assert.equal(runs, GATEWAY_SEEDS);
   });
 
   it('keeps the promises that seeds once found broken', async () => {

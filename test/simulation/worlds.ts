@@ -1,15 +1,18 @@
 // The kinds of worlds that a seed can be run in, and the plan of a seed in each.
 
+import { gatewayPlanOf } from './gateway-plan.ts';
+import type { GatewayPlan } from './gateway-plan.ts';
 import { planOf as logPlanOf } from './plan.ts';
 import type { Plan as LogPlan } from './plan.ts';
 import { Random } from './world/random.ts';
 
 /** The plan of a run. */
-export type AnyPlan = LogPlan;
+export type AnyPlan = LogPlan | GatewayPlan;
 
 /** How often each world is drawn for a seed, and how its plan is drawn. */
 const WORLDS = {
   log: { weight: 3, planOf: logPlanOf },
+  gateway: { weight: 1, planOf: gatewayPlanOf },
 } as const satisfies Record<
   string,
   { readonly weight: number; readonly planOf: (seed: string) => AnyPlan }

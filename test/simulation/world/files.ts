@@ -50,6 +50,17 @@ export class Files {
   /** Changes of names that are not on disk, oldest first, by the folder. */
   readonly #changes = new Map<string, Change[]>();
 
+  /** The same files on another machine, all of them on its disk. */
+  copy(): Files {
+    const other = new Files();
+    for (const [path, node] of this.#names) {
+      const own = node === 'folder' ? node : { ...node, synced: null };
+      other.#names.set(path, own);
+      other.#durable.set(path, own);
+    }
+    return other;
+  }
+
   /** What a power failure leaves. */
   powerFailure(random: Random): void {
     for (const changes of this.#changes.values()) {
@@ -101,6 +112,12 @@ export class Files {
     const changes = this.#changes.get(folder) ?? [];
     changes.push(change);
     this.#changes.set(folder, changes);
+  }
+
+  /** The path of a file that has a text; null if none has. */
+  find(text: string): string | null {
+    const has = (node: Node): boolean => node !== 'folder' && node.data.includes(text);
+    return [...this.#names].find(([, node]) => has(node))?.[0] ?? null;
   }
 
   /** Makes the files by which LevelDB finds its tables. False if they are there. */

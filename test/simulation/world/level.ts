@@ -27,8 +27,12 @@ export type Failing = 'before' | 'after';
 
 /** What goes wrong with the databases of a machine at the moment. */
 export interface DatabaseFaults {
-  /** The next batch with a row of this letter, or any batch, fails. */
-  failing: { readonly how: Failing; readonly letter: string | null } | null;
+  /** The next batch with a row of this letter, or any batch, fails; with `folder`, of this database. */
+  failing: {
+    readonly how: Failing;
+    readonly letter: string | null;
+    readonly folder?: string;
+  } | null;
   full: boolean;
   lying: boolean;
 }
@@ -190,6 +194,16 @@ export class Databases {
     return database;
   }
 
+  /** The same databases on another machine, all of their rows on its disk. */
+  copy(): Databases {
+    const other = new Databases();
+    for (const { folder, rows } of this.#all.values()) {
+      const own = other.at(folder);
+      for (const [letter, some] of rows) own.rows.set(letter, new Map(some));
+    }
+    return other;
+  }
+
   /** All databases below a folder. */
   below(folder: string): Database[] {
     return [...this.#all.values()].filter((one) => one.folder.startsWith(`${folder}/`));
@@ -198,6 +212,14 @@ export class Databases {
   /** Removes the databases in a folder that was removed. */
   remove(folder: string): void {
     for (const { folder: own } of this.below(folder)) this.#all.delete(own);
+  }
+
+  /** The folder of a database that has a text in one of its values; null if none has. */
+  find(text: string): string | null {
+    const has = (rows: ReadonlyMap<string, Buffer>): boolean =>
+      [...rows.values()].some((value) => value.includes(text));
+    const found = [...this.#all.values()].find(({ rows }) => [...rows.values()].some(has));
+    return found?.folder ?? null;
   }
 
   /** What the end of the processes that hold databases below a folder leaves. */
@@ -361,6 +383,7 @@ function outcome(database: Database, batch: Batch): Error | null {
   const { failing } = faults;
   const hit =
     failing !== null &&
+    (failing.folder === undefined || failing.folder === database.folder) &&
     (failing.letter === null || keys.some((key) => key.startsWith(failing.letter ?? '')));
   if (hit) faults.failing = null;
   if (full || (hit && failing.how === 'before')) {

@@ -1,0 +1,350 @@
+// Runs a plan against a gateway on a simulated machine: many tenants, one operator, and everything that fails on the
+// way. A run ends with faults healed: every request with an Idempotency-Key is then answered, and the log says what
+// the gateway told its tenants.
+
+import type { JsonObject, Log } from '../../log/index.ts';
+import { checkEntries } from './gateway-oracle.ts';
+import { codeOf, NAMES } from './gateway-clients.ts';
+import { GatewayTenants, markOf, nth } from './gateway-tenants.ts';
+import type { Asked, Private } from './gateway-clients.ts';
+import type { Serving } from './gateway-process.ts';
+import type { GatewayPlan, GatewayStep } from './gateway-plan.ts';
+import { send } from './gateway-requests.ts';
+import type { Answer } from './gateway-requests.ts';
+import { DATA, PATIENCE_MS } from './subject.ts';
+import { Broken, inWorld, World } from './world/world.ts';
+
+/** An entry of the log, and what a parse of it says. */
+interface Entry {
+  readonly index: number;
+  readonly text: string;
+  readonly statement: JsonObject;
+}
+
+/** What the answer of a usage has. */
+interface Usage {
+  readonly tenant_ref: string;
+  readonly acts: number;
+  readonly tolls: readonly { readonly toll: string; readonly acts: number }[];
+}
+
+/** The run of a first start that nothing disturbs, with which most other runs begin. */
+let image: Promise<GatewayRun> | null = null;
+
+async function undisturbed(): Promise<GatewayRun> {
+  const world = new World('first start', { traced: false });
+  const plan = { world: 'gateway', seed: world.seed, interval_ms: 1000, first: true } as const;
+  const run = new GatewayRun({ ...plan, steps: [] }, world);
+  await inWorld(world, () => run.begin());
+  return run;
+}
+
+export class GatewayRun extends GatewayTenants {
+  readonly #parsed: Entry[] = [];
+
+  /** The run of a plan. */
+  static async of(plan: GatewayPlan, world: World): Promise<GatewayRun> {
+    const run = new GatewayRun(plan, world);
+    if (!plan.first) run.#continue(await (image ??= undisturbed()));
+    return run;
+  }
+
+  /** Begins with the disk that an earlier run has left. */
+  #continue({ files, databases, keys, world }: GatewayRun): void {
+    this.files = files.copy();
+    this.databases = databases.copy();
+    for (const key of keys) this.keys.push({ ...key });
+    this.world.now_us = world.now_us;
+  }
+
+  /** A first start, and a key for each tenant. */
+  async begin(): Promise<void> {
+    this.use();
+    const serving = await this.#serving();
+    for (const [tenant] of NAMES.entries()) this.issue(serving, tenant);
+    await this.world.until(() => this.keys.length === NAMES.length, PATIENCE_MS);
+    await this.stop(serving);
+  }
+
+  async run(): Promise<void> {
+    this.use();
+    this.start();
+    for (const step of this.plan.steps) {
+      await this.#step(step);
+      for (let turns = step.turns; turns > 0 && (await this.world.turn()); turns -= 1);
+      this.world.check();
+    }
+    await this.#end();
+  }
+
+  async #step(step: GatewayStep): Promise<void> {
+    const world = this.world;
+    if (step.do !== 'pass') world.trace(() => `* ${JSON.stringify(step)}`);
+    switch (step.do) {
+      case 'pass':
+        await world.pass(step.ms);
+        return;
+      case 'crash':
+        await this.crash(step.power);
+        return;
+      case 'disk full':
+        this.excused = true;
+        this.files.faults.full = true;
+        return;
+      case 'sync fails':
+        this.excused = true;
+        this.files.faults.failing = true;
+        return;
+      case 'batch fails':
+        this.excused = true;
+        this.databases.faults.failing = {
+          ...{ how: step.how, letter: null, folder: `${DATA}/${step.database}` },
+        };
+        return;
+      case 'disk slow':
+        world.slowness = step.factor;
+        return;
+      case 'disk well':
+        this.heal();
+        return;
+      case 'clock':
+        this.clockMoved = true;
+        world.skew_ms += step.ms;
+        this.farthest_ms = Math.max(this.farthest_ms, world.skew_ms);
+        return;
+      default: {
+        const serving = await this.opened();
+        if (serving === null) return;
+        this.retry(serving);
+        if (step.do === 'restart') {
+          await this.stop(serving);
+          this.again();
+        } else if ('once' in step) this.request(serving, step);
+        else this.#operate(serving, step);
+      }
+    }
+  }
+
+  // What the operator does, and what is only read.
+
+  #operate(serving: Serving, step: GatewayStep): void {
+    switch (step.do) {
+      case 'repeat': {
+        const done = this.asked.filter(({ state, once }) => state === 'done' && once);
+        const asked = nth(done, step.nth);
+        if (asked !== undefined) this.send(serving, asked);
+        return;
+      }
+      case 'erase':
+        this.#erase(serving, nth(this.privates, step.entry), step.lost);
+        return;
+      case 'look':
+        this.#look(serving, nth(this.privates, step.entry));
+        return;
+      case 'usage':
+        this.#usage(serving, step.tenant);
+        return;
+      case 'visit':
+        this.#visit(serving, nth([...this.partners.keys()], step.partner));
+        return;
+      case 'issue key':
+        this.issue(serving, step.tenant);
+        return;
+      case 'rotate key': {
+        const key = nth(
+          this.keys.filter(({ state, until_ms }) => state === 'active' && until_ms === null),
+          step.key,
+        );
+        if (key !== undefined) this.rotateKey(serving, key, step.grace_ms);
+        return;
+      }
+      case 'revoke key': {
+        const key = nth(
+          this.keys.filter(({ state }) => state === 'active' || state === 'doubtful'),
+          step.key,
+        );
+        if (key !== undefined) this.revokeKey(serving, key);
+        return;
+      }
+      case 'old key': {
+        const key = nth(
+          this.keys.filter(({ state }) => state === 'revoked'),
+          step.key,
+        );
+        if (key !== undefined) this.useOldKey(serving, key);
+        return;
+      }
+      default:
+        throw new Error(`no such step: ${step.do}`);
+    }
+  }
+
+  #erase(serving: Serving, one: Private | undefined, lost: boolean): void {
+    if (one === undefined) return;
+    if (one.erased === 'no') one.erased = 'asked';
+    const { tenant, entry_id } = one;
+    const request = { method: 'DELETE', path: `/api/v1/disclosures/${entry_id}` } as const;
+    const answered = (): void => {
+      one.erased = 'yes';
+      this.checkErased(one);
+    };
+    this.ask(serving, { tenant, once: false, request, answered }, lost);
+  }
+
+  /** Reads a text, of which an erasure leaves nothing. */
+  #look(serving: Serving, one: Private | undefined): void {
+    if (one === undefined) return;
+    const { tenant, entry_id, member, text } = one;
+    const before = one.erased;
+    const request = { method: 'GET', path: `/receipt/lookup?entry_id=${entry_id}` } as const;
+    const answered = ({ json }: Answer): void => {
+      const { receipt } = json as { readonly receipt?: JsonObject };
+      const opened = (receipt?.['disclosures'] ?? {}) as Record<string, JsonObject>;
+      const { value, erased } = opened[member] ?? {};
+      if (before === 'yes' && (value !== undefined || erased !== true)) {
+        throw new Broken('erasure undone', `${entry_id} has ${JSON.stringify(opened)}`);
+      }
+      if (one.erased === 'no' && value !== text) {
+        throw new Broken('disclosure lost', `${entry_id} has ${JSON.stringify(opened)}`);
+      }
+    };
+    this.ask(serving, { tenant, once: false, request, answered });
+  }
+
+  /** The usage of a tenant equals a count over the log, at the moment of the answer. */
+  #usage(serving: Serving, tenant: number): Asked {
+    const log = serving.gateway.logs.live;
+    const request = { method: 'GET', path: '/api/v1/clear/usage' } as const;
+    const answered = ({ json }: Answer): void => {
+      const { tenant_ref, acts, tolls } = json as unknown as Usage;
+      const counts = new Map<string, number>();
+      for (const { statement } of this.#entriesOf(log)) {
+        const toll = statement['toll'];
+        if (statement['tenant_ref'] !== tenant_ref || typeof toll !== 'string') continue;
+        counts.set(toll, (counts.get(toll) ?? 0) + 1);
+      }
+      const told = tolls.filter((one) => one.acts > 0);
+      const found = told
+        .map((one) => `${one.toll} ${String(one.acts)}`)
+        .sort()
+        .join(', ');
+      const wanted = [...counts]
+        .map(([toll, count]) => `${toll} ${String(count)}`)
+        .sort()
+        .join(', ');
+      const sum = [...counts.values()].reduce((a, b) => a + b, 0);
+      if (found !== wanted || acts !== sum) {
+        throw new Broken('usage', `${found} (${String(acts)}), and the log has ${wanted}`);
+      }
+    };
+    return this.ask(serving, { tenant, once: false, request, answered });
+  }
+
+  /** Follows the link of a partner, which counts the visit. */
+  #visit(serving: Serving, slug: string | undefined): void {
+    const visits = slug === undefined ? undefined : this.partners.get(slug);
+    if (slug === undefined || visits === undefined) return;
+    visits.sent += 1;
+    const process = this.process;
+    void this.world
+      .as(process, () => send(serving.handler, { method: 'GET', path: `/go/${slug}/relay` }))
+      .then((answer) => {
+        if (!process.alive) return;
+        this.guard(() => {
+          if (answer.status === 302) {
+            if (!this.excused) visits.acknowledged += 1;
+          } else if (!this.excused || answer.status < 500) {
+            throw new Broken('visit', `${String(answer.status)} ${codeOf(answer)}`);
+          }
+        });
+      });
+  }
+
+  // The end.
+
+  async #end(): Promise<void> {
+    const world = this.world;
+    world.trace(() => '* the end: everything is healed');
+    this.heal();
+    world.skew_ms = this.farthest_ms;
+    const serving = await this.#serving();
+    await this.#finish(serving);
+    await this.stop(serving);
+    this.again();
+    await this.#finish(await this.#serving());
+  }
+
+  async #serving(): Promise<Serving> {
+    for (let tries = 0; tries < 10; tries += 1) {
+      const serving = await this.opened();
+      if (serving !== null) return serving;
+    }
+    throw new Broken('start hangs', 'a healthy gateway does not start');
+  }
+
+  async #finish(serving: Serving): Promise<void> {
+    const world = this.world;
+    const { live } = serving.gateway.logs;
+    for (const log of Object.values(serving.gateway.logs)) log.operator.confirmClock();
+    await world.pass(1000);
+    if (!(await world.until(() => live.health().writable, PATIENCE_MS))) {
+      throw new Broken('not writable', live.health().reason ?? '');
+    }
+    const settled = (): boolean => this.asked.every(({ state }) => state !== 'sent');
+    for (let tries = 0; tries < 20; tries += 1) {
+      this.retry(serving);
+      await world.until(settled, PATIENCE_MS);
+      if (tries > 2) this.excused = false;
+      if (this.asked.every(({ state }) => state !== 'waiting')) break;
+      await world.pass(100);
+    }
+    const left = this.asked.find(({ state }) => state === 'waiting' || state === 'sent');
+    if (left !== undefined) {
+      throw new Broken('no answer', `request ${String(left.n)} ${left.request.path}`);
+    }
+    for (const one of this.privates) if (one.erased === 'yes') this.checkErased(one);
+    this.excused = false;
+    const read = NAMES.map((_, tenant) => this.#usage(serving, tenant));
+    await world.until(() => read.every(({ state }) => state !== 'sent'), PATIENCE_MS);
+    world.check();
+    await this.#checkVisits(serving);
+    this.ledger.checkAll(live, false);
+    checkEntries(this.#entriesOf(live), this.asked, markOf);
+    this.#checkSecrets();
+  }
+
+  async #checkVisits(serving: Serving): Promise<void> {
+    for (const [slug, { acknowledged, sent }] of this.partners) {
+      const found: { answer: Answer | null } = { answer: null };
+      void this.world
+        .as(this.process, () =>
+          send(serving.handler, { method: 'GET', path: `/go/${slug}/status` }),
+        )
+        .then((answer) => {
+          found.answer = answer;
+        });
+      await this.world.until(() => found.answer !== null, PATIENCE_MS);
+      const visits = Number(found.answer?.json['visits']);
+      if (!(visits >= acknowledged && visits <= sent)) {
+        const bounds = `${String(acknowledged)} to ${String(sent)} were made`;
+        throw new Broken('visits', `${slug} has ${String(visits)}, and ${bounds}`);
+      }
+    }
+  }
+
+  /** The entries of a log, each parsed once. */
+  #entriesOf(log: Log): readonly Entry[] {
+    for (let index = 0; index < log.size(); index += 1) {
+      const text = log.entry(index) ?? '{}';
+      if (this.#parsed[index]?.text === text) continue;
+      this.#parsed[index] = { index, text, statement: JSON.parse(text) as JsonObject };
+    }
+    return this.#parsed.slice(0, log.size());
+  }
+
+  /** No file and no row of a database has a private text in clear. */
+  #checkSecrets(): void {
+    const place = this.files.find('secret-') ?? this.databases.find('secret-');
+    if (place !== null) throw new Broken('private text', `${place} has one`);
+  }
+}
