@@ -39,7 +39,10 @@ export interface SearchResult {
 const STEP_MS = 1000;
 /** Entries that one step reads, and those that it reads without letting requests in between. */
 const STEP_ENTRIES = 5000;
+/** At most 256, because a row has an index as its distance from the first one, in one byte. */
 const SLICE_ENTRIES = 200;
+/** The form of the rows. An index of another form is made anew. */
+const FORM = 2;
 /** Entries that a search compares for one page; the next page goes on there. */
 const REACH = 5000;
 /** Longest value that is indexed. */
@@ -83,15 +86,20 @@ function valuesOf(statement: JsonObject): readonly (readonly [Facet, string])[] 
   return values.filter(([, value]) => value.length <= MAX_VALUE && value.isWellFormed());
 }
 
-/** Keys sort by log, facet, value and index. Values come from entries, so their separator is escaped. */
+/**
+ * Keys sort by log, facet, value and index. Values come from entries, so their separator is escaped. A row stands for the
+ * entries of one slice that have the value: its key names the first one, and its bytes are their distances from it.
+ */
 const rowPrefix = (log: Log, facet: Facet, value: string): string =>
   `${log.kind}/${String(log.number)}/${facet}/${encodeURIComponent(value).replaceAll('~', '%7E')}/`;
 const indexText = (index: number): string => String(index).padStart(16, '0');
+const BYTES = { valueEncoding: 'view' } as const;
 /** Sorts behind every index and behind every escaped value. */
 const BEHIND = '~';
 
 /** The place up to which a log is indexed, and the leaf hash of the entry before it. */
 interface Mark {
+  readonly form: number;
   readonly next: number;
   readonly leaf: string;
 }
@@ -162,16 +170,32 @@ export class SearchIndex {
   }
 
   async #slice(log: Log, begin: number, end: number): Promise<void> {
-    const rows: { type: 'put'; key: string; value: string }[] = [];
+    const found = new Map<string, { readonly key: string; readonly indexes: number[] }>();
     for (let index = begin; index < end; index += 1) {
-      for (const [facet, value] of valuesOf(statementAt(log, index))) {
-        const key = rowPrefix(log, facet, value) + indexText(index);
-        rows.push({ type: 'put', key, value: '' });
+      // The signature is no facet, so it may stay among the members.
+      const members = JSON.parse(log.entry(index) ?? '') as JsonObject;
+      for (const [facet, value] of valuesOf(members)) {
+        const name = `${facet}/${value}`;
+        const row = found.get(name);
+        if (row !== undefined) row.indexes.push(index);
+        else {
+          const key = rowPrefix(log, facet, value) + indexText(index);
+          found.set(name, { key, indexes: [index] });
+        }
       }
     }
-    const mark: Mark = { next: end, leaf: toHex(log.leafHash(end - 1)) };
-    rows.push({ type: 'put', key: markKey(log), value: JSON.stringify(mark) });
-    await this.#db.batch(rows);
+    const rows = this.#db.batch();
+    for (const { key, indexes } of found.values()) {
+      const [first = 0] = indexes;
+      rows.put(
+        key,
+        Uint8Array.from(indexes, (index) => index - first),
+        BYTES,
+      );
+    }
+    const mark: Mark = { form: FORM, next: end, leaf: toHex(log.leafHash(end - 1)) };
+    rows.put(markKey(log), JSON.stringify(mark));
+    await rows.write();
     this.#next.set(log, end);
   }
 
@@ -179,7 +203,8 @@ export class SearchIndex {
   async #marked(log: Log): Promise<number> {
     const text = await this.#db.get(markKey(log));
     if (text === undefined) return 0;
-    const { next, leaf } = JSON.parse(text) as Mark;
+    const { form, next, leaf } = JSON.parse(text) as Mark;
+    if (form !== FORM) throw new Error('the search index has the form of an earlier release');
     if (next <= log.size() && toHex(log.leafHash(next - 1)) === leaf) return next;
     throw new Error(`the search index is not of this ${log.origin}`);
   }
@@ -221,19 +246,28 @@ export class SearchIndex {
     if (asked.length === 0 || index < from) return { indexes, before: null };
     // The rarest facets come last in FACETS, and a rule is rarer than a type.
     const [rarest = ['type', ''] as const, ...others] = asked.toReversed();
-    const prefix = rowPrefix(log, ...rarest);
-    const range = {
-      gte: prefix + indexText(from),
-      lt: prefix + indexText(index + 1),
-      reverse: true,
-    };
-    for await (const key of this.#db.keys(range)) {
-      const at = Number(key.slice(prefix.length));
+    for await (const at of this.#indexed(rowPrefix(log, ...rarest), from, index)) {
       if (indexes.length === limit || read >= REACH) return { indexes, before: at + 1 };
       read += 1;
       if (has(at, others)) indexes.push(at);
     }
     return { indexes, before: null };
+  }
+
+  /** The indexes in the rows of a prefix, from `last` down to `from`. */
+  async *#indexed(prefix: string, from: number, last: number): AsyncGenerator<number> {
+    const range = { gte: prefix, lt: prefix + indexText(last + 1), reverse: true };
+    for await (const [key, distances] of this.#db.iterator<string, Uint8Array>({
+      ...range,
+      ...BYTES,
+    })) {
+      const first = Number(key.slice(prefix.length));
+      for (const distance of distances.toReversed()) {
+        const at = first + distance;
+        if (at < from) return;
+        if (at <= last) yield at;
+      }
+    }
   }
 
   /** The values of a facet that entries of a log have, in their order, up to `MAX_VALUES`. Cached for ten seconds. */
