@@ -10,6 +10,7 @@ import type { Ground } from './ground.ts';
 import type { Problems } from './http/problems.ts';
 import type { LoopWatch } from './host/loop-watch.ts';
 import type { PluginKeys } from './host/plugin-keys.ts';
+import type { CheckedElsewhere } from './host/external-plugins.ts';
 import type { Plugged } from './host/plugged.ts';
 import type { Counters } from './tenants/counters.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
@@ -54,6 +55,8 @@ export interface Gateway extends Ground {
   readonly page: RenderPage;
   /** Opens the views of another folder, a plugin's. */
   viewsOf(folder: URL): RenderPage;
+  /** The document types that the page /verify does not check. */
+  readonly checkedElsewhere: readonly CheckedElsewhere[];
   /** The parts that plugins add. Set before the first request is served. */
   plugged(): Plugged;
   /** Whether a stop has begun. Requests in flight are still answered. */

@@ -53,7 +53,7 @@ import {
   observeWitnesses,
   openMetrics,
 } from './metrics.ts';
-import { replacedIn, servedPlugins } from './host/external-plugins.ts';
+import { checkedElsewhere, replacedIn, servedPlugins } from './host/external-plugins.ts';
 import { erasureRoutes } from './routes/erasure.ts';
 import { batchRoute } from './http/batch-route.ts';
 import { GATEWAY_TYPES, gatewayRoutes } from './routes/index.ts';
@@ -318,6 +318,7 @@ async function open(
     statics,
     page: openViews(frame),
     viewsOf: (folder) => openViews(frame, folder),
+    checkedElsewhere: checkedElsewhere(plugins),
     plugged: () => plugged,
     stopping: () => stopping,
     loop,

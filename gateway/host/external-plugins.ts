@@ -26,6 +26,25 @@ export async function servedPlugins(
 export const replacedIn = (plugins: readonly AnyPlugin[]): readonly string[] =>
   PLUGINS.filter((builtIn) => !plugins.includes(builtIn)).map(({ name }) => name);
 
+/** A document type that only the package of its plugin can check. */
+export interface CheckedElsewhere {
+  readonly plugin: string;
+  readonly title: string;
+  readonly schemas: readonly string[];
+}
+
+/** The document types of plugins from other packages. The page /verify has the verifiers of this package alone. */
+export function checkedElsewhere(plugins: readonly AnyPlugin[]): readonly CheckedElsewhere[] {
+  const builtIn = new Set(
+    PLUGINS.flatMap(({ verifiers = [] }) => verifiers.map(({ kind }) => kind)),
+  );
+  return plugins.flatMap(({ name, verifiers = [] }) =>
+    verifiers
+      .filter(({ kind }) => !builtIn.has(kind))
+      .map(({ title, schemas = [] }) => ({ plugin: name, title, schemas })),
+  );
+}
+
 /** Loads the default export of each. A `ConfigError` names the one that fails. */
 export async function externalPlugins(names: readonly string[]): Promise<readonly AnyPlugin[]> {
   return Promise.all(names.map(load));

@@ -132,7 +132,8 @@ export function receiptRoutes(gateway: Gateway): readonly Route[] {
         const description =
           'Checks receipts, absence documents and exports of the log in your browser, also offline.';
         const frame = { title, description, scripts, manifest, here: '/verify' };
-        const data = { ...frame, entry_id, log, partner };
+        const elsewhere = gateway.checkedElsewhere;
+        const data = { ...frame, entry_id, log, partner, elsewhere };
         sendPage(ctx, gateway.page('verify', data));
       },
     }),

@@ -7,7 +7,9 @@ import type { Page } from 'playwright-core';
 import { portable } from '../../log/crypto/portable.ts';
 import type { Json } from '../../log/index.ts';
 import { verdicts } from '../../tools/verify/vectors.ts';
+import consent from '../examples/consent/src/index.ts';
 import { accessible, calm, pagesSuite, picture } from './browser.ts';
+import type { Sight } from './browser.ts';
 import { openReady, outcome, receipt, show, verdictAfter } from './verify-page.ts';
 
 const VECTORS = JSON.parse(
@@ -71,7 +73,7 @@ async function dropAll(
   return said;
 }
 
-pagesSuite('/verify', (sight) => {
+const documentsOfPage = (sight: () => Sight): void => {
   it('checks proofs, checkpoints, AIR exports and COSE messages', async () => {
     const { running } = sight();
     const { entry_id, ...rest } = await receipt(sight().running);
@@ -276,4 +278,20 @@ pagesSuite('/verify', (sight) => {
     calm(page);
     await page.context().close();
   });
-});
+
+  it('names a document type of a plugin from another package, and checks none', async () => {
+    const page = await openReady(sight());
+    const status = JSON.stringify({ schema: 'consent-status-v1', origin: 'x' });
+    assert.equal(await show(page, status), 'UNKNOWN');
+    const said = (await page.textContent('#result')) ?? '';
+    assert.match(said, /This is the status of a consent, a document of the plugin consent/);
+    assert.match(said, /PLUGINS=PACKAGE npx actlog verify FILE --kit kit\.json/);
+    assert.match((await page.textContent('#verify')) ?? '', /the status of a consent \(consent\)/);
+    assert.equal(await show(page, '{"schema":"another-v1"}'), 'UNKNOWN');
+    assert.doesNotMatch((await page.textContent('#result')) ?? '', /consent/);
+    calm(page);
+    await page.context().close();
+  });
+};
+
+pagesSuite('/verify', documentsOfPage, { plugins: [consent] });

@@ -76,6 +76,26 @@ async function loadMore(): Promise<void> {
   }
 }
 
+/** The document types of plugins from other packages, whose verifiers this page does not have. */
+const elsewhere = JSON.parse(form.dataset['elsewhere'] ?? '[]') as readonly {
+  readonly plugin: string;
+  readonly title: string;
+  readonly schemas: readonly string[];
+}[];
+
+/** Where the document in these bytes can be checked, if not here; null for what is no such document. */
+function placeToCheck(bytes: Uint8Array): Unanswerable | null {
+  const text = new TextDecoder().decode(bytes);
+  if (!/^\s*\{/.test(text)) return null;
+  const schema = textOf(parsedOf(text).schema);
+  const found = elsewhere.find(({ schemas }) => schemas.includes(schema));
+  if (found === undefined) return null;
+  const { title, plugin } = found;
+  return new Unanswerable(
+    `this is ${title}, a document of the plugin ${plugin}, and this page does not run its code: check it with PLUGINS=PACKAGE npx actlog verify FILE --kit kit.json, where the package of the plugin is installed`,
+  );
+}
+
 /** Shows the parts and says that this run is over. */
 function show(...parts: readonly HTMLElement[]): void {
   result.replaceChildren(...parts);
@@ -122,7 +142,8 @@ async function readPiece({ name, bytes }: Piece): Promise<Read[]> {
       shown,
     }));
   } catch (error) {
-    return [{ name, shown: error as Error }];
+    const place = isUnanswerable(error) ? placeToCheck(bytes) : null;
+    return [{ name, shown: place ?? (error as Error) }];
   }
 }
 
