@@ -28,7 +28,6 @@ import type {
   Kind,
   Log,
   LogHealth,
-  LogOperator,
   Published,
   ReceiptKey,
   SurfaceReader,
@@ -41,7 +40,7 @@ const RETRY_MS = 250;
 export class OpenLog extends Reader implements Log {
   readonly kind: Kind;
   readonly number: number;
-  readonly operator: LogOperator;
+  readonly operator: Operator;
   readonly #options: EngineOptions;
   #engine: Engine;
   #types: EntryType[];
@@ -246,6 +245,8 @@ export class OpenLog extends Reader implements Log {
   async close(): Promise<void> {
     if (this.#closing) return;
     this.#closing = true;
+    // A key file that is written now would otherwise be taken for a leftover by the next process.
+    await this.operator.settled();
     await this.#recovery;
     const { core, sequencer, publisher } = this.#engine;
     if (this.#reason === null) {

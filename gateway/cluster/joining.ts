@@ -91,7 +91,8 @@ export async function joinCluster(joining: Joining): Promise<ClusterIdentity> {
       await enterCluster(config.DATA_DIR, known);
       return known;
     }
-    if (await database.lease.tryAcquire()) {
+    // If the connection was lost, the next look at the cluster says whether the database answers.
+    if (await database.lease.tryAcquire().catch(() => false)) {
       try {
         if ((await clusterIn(database)) === null) return await foundCluster(joining);
       } finally {
@@ -109,7 +110,9 @@ export async function joinCluster(joining: Joining): Promise<ClusterIdentity> {
  */
 async function enterCluster(data: string, { id }: ClusterIdentity): Promise<void> {
   const marker = await readMarker(data);
-  if (marker === null) {
+  // Another node has founded the cluster while this one was stopped in a founding of its own.
+  const abandoned = marker?.['founding'] === true && marker['id'] !== id;
+  if (marker === null || abandoned) {
     if (hasData(data)) {
       throw new LogError(
         'data_not_adopted',

@@ -2,7 +2,7 @@
 //
 // A snapshot has parts of about 2 MiB, numbered from 1. Part 0 is the header; it is written last, so a snapshot without
 // it is unfinished and is not read. The two newest snapshots are kept; older ones, and the rounds that the older of the
-// two contains, are deleted.
+// two contains, are deleted. The last round stays, because the next one follows it: both snapshots may contain it.
 
 import { hash } from 'node:crypto';
 import { randomInt } from 'node:crypto';
@@ -143,8 +143,9 @@ async function trim(database: ClusterDatabase, stream: string): Promise<void> {
   );
   const older = rows[1];
   if (older === undefined) return;
-  await database.postgres.query('DELETE FROM actlog_round WHERE stream = $1 AND seq <= $2', [
-    stream,
-    older['seq'],
-  ]);
+  await database.postgres.query(
+    `DELETE FROM actlog_round WHERE stream = $1 AND seq <= $2
+     AND seq < (SELECT max(seq) FROM actlog_round WHERE stream = $1)`,
+    [stream, older['seq']],
+  );
 }

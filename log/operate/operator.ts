@@ -30,6 +30,11 @@ export class Operator implements LogOperator {
     this.#append = append;
   }
 
+  /** Waits for the changes of keys in progress. */
+  settled(): Promise<void> {
+    return this.#turns.settled();
+  }
+
   rotateKey(): Promise<string> {
     return this.#turns.run(async () => {
       const before = this.#engine().core.keys.inForce();

@@ -111,18 +111,22 @@ export class Postgres {
   async transaction<T>(act: (client: PoolClient) => Promise<T>): Promise<T> {
     const client = await this.#pool.connect();
     let broken: Error | undefined;
+    // Without a listener, a connection that is lost would end the process.
+    const lost = (error: Error): void => {
+      broken = error;
+    };
+    client.on('error', lost);
     try {
       await client.query('BEGIN');
       const result = await act(client);
       await client.query('COMMIT');
       return result;
     } catch (error) {
-      await client.query('ROLLBACK').catch((lost: unknown) => {
-        broken = lost as Error;
-      });
+      await client.query('ROLLBACK').catch(lost);
       throw error;
     } finally {
       client.release(broken);
+      client.off('error', lost);
     }
   }
 
