@@ -30,7 +30,26 @@ const SIMULATED: Readonly<Record<string, string>> = {
   'lru-cache': 'small-cache.ts',
   jose: 'jose.ts',
   'prom-client': 'metrics.ts',
+  pg: 'postgres-client.ts',
 };
+
+/** What a node of a cluster imports of the gateway, and test/simulation/cluster-gateway.ts has in its place. */
+const OF_GATEWAY = [
+  'open.ts',
+  'server.ts',
+  'http/authenticate.ts',
+  'http/listen.ts',
+  'http/middleware.ts',
+  'tenants/admin-socket.ts',
+].map((file) => join(root, 'gateway', file));
+
+const CLUSTER = join(root, 'gateway', 'cluster') + sep;
+
+/** The file that an import of a file is linked to. */
+const inPlace = (importer: string, file: string): string =>
+  importer.startsWith(CLUSTER) && OF_GATEWAY.includes(file)
+    ? join(own, 'cluster-gateway.ts')
+    : file;
 
 const GLOBALS: Readonly<Record<string, string>> = {
   setTimeout: 'simulatedTimeout',
@@ -58,6 +77,9 @@ export interface Replacement {
  */
 const LIMITS: readonly Replacement[] = [
   limit('gateway/tenants/disclosures.ts', 'BLOCK = 2048', 'BLOCK = 4'),
+  limit('log/cluster/replica.ts', 'KEPT = 512', 'KEPT = 64'),
+  limit('log/cluster/replica.ts', 'PAGE = 64', 'PAGE = 6'),
+  limit('log/cluster/snapshots.ts', 'PART_BYTES = 2 * 1024 * 1024', 'PART_BYTES = 2048'),
   limit('log/map/records.ts', 'CHUNK_SHIFT = 14', 'CHUNK_SHIFT = 4'),
   limit('log/map/snapshot.ts', 'SLICE_RECORDS = 8192', 'SLICE_RECORDS = 4'),
   limit('log/map/fold.ts', 'HASH_EARLY = 1024', 'HASH_EARLY = 8'),
@@ -131,7 +153,14 @@ const machine: Plugin = {
     onResolve({ filter: /./ }, async ({ kind, path, importer, resolveDir, pluginData }) => {
       if (kind === 'entry-point' || path.startsWith('/') || pluginData === machine)
         return undefined;
-      if (path.startsWith('.')) return { path: resolve(resolveDir, path) };
+      if (path.startsWith('.')) return { path: inPlace(importer, resolve(resolveDir, path)) };
+      // Linked, so that its timers are simulated too.
+      if (path === 'pg-pool')
+        return resolvePackage(path, { kind, resolveDir, pluginData: machine });
+      if (path === 'events') return { path: join(world, 'events.ts') };
+      if (importer.startsWith(CLUSTER) && /^node:https?$/u.test(path)) {
+        return { path: join(world, 'http.ts') };
+      }
       const simulated =
         PRODUCT.some((folder) => importer.startsWith(folder)) &&
         !(path === 'lru-cache' && COMPILED.includes(importer))

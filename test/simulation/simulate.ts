@@ -4,6 +4,7 @@ import { hash } from 'node:crypto';
 import { base62 } from '../../gateway/tenants/base62.ts';
 import { randomPiece } from '../../log/index.ts';
 import { entryId } from '../../log/write/clock.ts';
+import { ClusterRun } from './cluster-run.ts';
 import { GatewayRun } from './gateway-run.ts';
 import { LogRun } from './log-run.ts';
 import { filled } from './world/crypto.ts';
@@ -20,13 +21,25 @@ export interface Outcome {
   readonly digest: string;
 }
 
+/** The run of a plan in its world. */
+async function runOf(plan: AnyPlan, world: World): Promise<LogRun | GatewayRun | ClusterRun> {
+  switch (plan.world) {
+    case 'cluster':
+      return new ClusterRun(plan, world);
+    case 'gateway':
+      return GatewayRun.of(plan, world);
+    case undefined:
+      return new LogRun(plan, world);
+  }
+}
+
 /** Runs a plan. */
 export async function simulate(
   plan: AnyPlan,
   options: { readonly traced: boolean },
 ): Promise<Outcome> {
-  const world = new World(plan.seed, options);
-  const run = 'world' in plan ? await GatewayRun.of(plan, world) : new LogRun(plan, world);
+  const world = new World(plan.seed, { ...options, several: plan.world === 'cluster' });
+  const run = await runOf(plan, world);
   let broken: Outcome['broken'] = null;
   await inWorld(world, async () => {
     freshRandomness();

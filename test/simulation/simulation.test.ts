@@ -9,6 +9,7 @@ import type { AnyPlan } from './worlds.ts';
 
 const SEEDS = 200;
 /** A run of a gateway takes as long as ten of a log. */
+const CLUSTER_SEEDS = 60;
 const GATEWAY_SEEDS = 15;
 
 interface Regression {
@@ -30,6 +31,7 @@ describe('simulation', function () {
       ['7', 'log'],
       ['19', 'log'],
       ['7', 'gateway'],
+      ['7', 'cluster'],
     ] as const) {
       const one = await simulator.plan(planOf(seed, world));
       await simulator.seeds(world, 1, 2);
@@ -49,6 +51,12 @@ describe('simulation', function () {
     const { failures, runs } = await simulator.seeds('gateway', 1, GATEWAY_SEEDS);
     assert.deepEqual(failures, []);
     assert.equal(runs, GATEWAY_SEEDS);
+  });
+
+  it(`keeps the promises of a cluster over ${String(CLUSTER_SEEDS)} seeds`, async () => {
+    const { failures, runs } = await simulator.seeds('cluster', 1, CLUSTER_SEEDS);
+    assert.deepEqual(failures, []);
+    assert.equal(runs, CLUSTER_SEEDS);
   });
 
   it('keeps the promises that seeds once found broken', async () => {
