@@ -1,4 +1,5 @@
-// A verifier in another language in its batch mode: one process, JSON lines in and out (tools/clients/go/README.md).
+// Runs a verifier in another language in its batch mode: one process that reads and writes lines of JSON
+// (tools/clients/go/README.md).
 
 import { execFileSync, spawn } from 'node:child_process';
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';

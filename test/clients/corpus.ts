@@ -1,5 +1,5 @@
-// The documents that the differential test starts from: the vectors, and documents of forged logs, some of which say
-// what the format forbids. All of them are of one origin and its keys, so that kits can be exchanged.
+// The seed corpus of the differential test: the test vectors, and documents of forged logs, some of which break the
+// format. All of them are checked with the same origins and keys, so every kit can be used with every document.
 
 import { readFileSync } from 'node:fs';
 import { mlDsaPublicKey, signMlDsa } from '../../log/crypto/ml-dsa.ts';

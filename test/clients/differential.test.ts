@@ -1,5 +1,5 @@
-// The TypeScript verifier and those in Go and Python say the same of the same documents, changed ones too; the whole
-// comparison is `npm run test:differential`. Python is compared where ACTLOG_PYTHON names one that has the package.
+// Compares the verifiers in TypeScript, Go and Python on the same documents, with and without mutations.
+// `npm run test:differential` is the longer run. Python takes part if ACTLOG_PYTHON names a Python with the package.
 
 import assert from 'node:assert/strict';
 import { buildGo, Client, goMissing } from './client.ts';
@@ -33,7 +33,7 @@ for (const { language, missing, start } of others) {
       client?.end();
     });
 
-    it('come to the same verdict for the same reason', async () => {
+    it('agree on the verdict and its reason', async () => {
       const { differences, falseAbsent, exits } = await compare([client!], {
         count: 3000,
         seed: 27,

@@ -1,5 +1,5 @@
-// Mutated documents through the TypeScript verifier and those of clients: verdict and reason are the same, and no client
-// calls ABSENT what the other does not.
+// Gives mutated documents to the TypeScript verifier and to those of the clients, and compares verdict and reason. A
+// document that only one of two verifiers calls ABSENT is counted separately.
 //
 //   npm run test:differential -- --count 1000000 --seed 1 [--seconds 900] [--client go] [--client 'python -m actlog.cli --batch']
 

@@ -1,4 +1,4 @@
-// Libraries and witnesses of others, unchanged, with a running service: torchwood, Tessera's client and fsck, go-cose,
+// Runs unchanged third-party libraries and witnesses against a service: torchwood, Tessera's client and fsck, go-cose,
 // go-jose and standardwebhooks in Go (test/clients/interop-go), and litewitness, whose cosignature the policy demands. The
 // module proxy of Go brings them. omniwitness takes another minute to build: `npm run test:interop` runs it too.
 
@@ -52,7 +52,7 @@ function built(folder: string): string | null {
   }
 }
 
-describe('libraries and witnesses of others, in Go', function () {
+describe('third-party libraries and witnesses in Go', function () {
   this.timeout(600_000);
 
   const folder = mkdtempSync(join(tmpdir(), 'actlog-interop-'));
@@ -111,7 +111,7 @@ describe('libraries and witnesses of others, in Go', function () {
     return `http://${listen}`;
   }
 
-  it('take what a service publishes, and cosign it', async () => {
+  it('verify what a service publishes, and cosign its checkpoints', async () => {
     const env = { CHECKPOINT_ML_DSA: 'on' };
     const first = await runSending(env);
     const { live: key, data } = first;
@@ -260,7 +260,7 @@ describe('libraries and witnesses of others, in Go', function () {
     }
   });
 
-  it('need one command of the Go verifier, built from a copy of its folder', async () => {
+  it('are not needed by the Go verifier, which one command builds from a copy of its folder and runs', async () => {
     const copy = join(folder, 'go');
     await cp(fileURLToPath(new URL('../../tools/clients/go', import.meta.url)), copy, {
       recursive: true,

@@ -1,4 +1,4 @@
-// What the TypeScript verifier and a client say of the same documents, in one shape, and where they differ.
+// Brings the results of the TypeScript verifier and of a client into one form, and compares them.
 
 import type { Json, JsonObject } from '../../log/index.ts';
 import {

@@ -1,5 +1,5 @@
-// Changes of documents: of a JSON member, a number, a link, a path, a hash, a signature, a time, the question, or of the
-// bytes. Some are signed again by the key of the log, since a verifier must not trust what the log signs either.
+// Mutates documents: a JSON member, a number, a link, a path, a hash, a signature, a time, the question, or bytes of the
+// file. Some mutants are signed again with the key of the log, because a log may also sign what breaks the format.
 
 import { native } from '../../log/crypto/native.ts';
 import { fromHex, toBase64, toHex, utf8 } from '../../log/encoding/bytes.ts';

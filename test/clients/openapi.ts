@@ -1,5 +1,5 @@
-// Tools that others use, on the OpenAPI document of a service that runs: schemathesis sends what the document allows and
-// what it forbids, and a generator makes a client from it, which then asks the service.
+// Runs third-party tools on the OpenAPI document of a running service: schemathesis sends requests that the document
+// allows and forbids, and openapi-python-client generates a client, which then calls the service.
 //
 //   ACTLOG_PYTHON=<a Python with schemathesis and openapi-python-client> npm run test:openapi
 

@@ -1,5 +1,5 @@
-// What unchanged libraries of others make of what the service publishes: pycose of COSE receipts by the steps of
-// log/FORMAT.md §5.6, PyJWT of the key set and of a receipt. They run in the Python of ACTLOG_PYTHON, if it has them.
+// Verifies what the service publishes with unchanged third-party libraries: COSE receipts with pycose by the steps of
+// log/FORMAT.md §5.6, the key set and a receipt with PyJWT. They run in the Python of ACTLOG_PYTHON, if it has them.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -55,7 +55,7 @@ async function python(code: string, input = ''): Promise<string | null> {
   return ended === 0 ? text : null;
 }
 
-describe('libraries of others', function () {
+describe('third-party libraries in Python', function () {
   this.timeout(60_000);
   let running: Running | undefined;
 

@@ -1,5 +1,5 @@
-// The Python verifier (tools/clients/python) compared with `actlog verify`: the same findings and exit codes, on what a
-// server hands out and on the published vectors. The tests run where ACTLOG_PYTHON names a Python that has it.
+// Compares the findings and exit codes of the Python verifier (tools/clients/python) with those of `actlog verify`, on
+// documents of a running service and on the test vectors. Runs if ACTLOG_PYTHON names a Python that has the package.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -53,7 +53,7 @@ describe('the Python verifier', function () {
     }
   });
 
-  describe('on what a server hands out', () => {
+  describe('on documents of a running service', () => {
     let served: Served | undefined;
     let kit: string;
 
@@ -84,7 +84,7 @@ describe('the Python verifier', function () {
       return ours.code;
     }
 
-    it('says the same of receipts and answers that hold one', async () => {
+    it('agrees on receipts and on answers that contain one', async () => {
       assert.ok(served !== undefined);
       const answer = await served.silence('python-1');
       assert.equal(await agree(answer, '--kit', kit), 0);
@@ -100,7 +100,7 @@ describe('the Python verifier', function () {
       assert.equal(await agree(bare, '--kit', kit), 2);
     });
 
-    it('says the same of proofs, checkpoints and absence documents', async () => {
+    it('agrees on proofs, checkpoints and absence documents', async () => {
       assert.ok(served !== undefined);
       const { receipt } = JSON.parse(await readFile(await served.silence('python-2'), 'utf8')) as {
         receipt: Body;
@@ -132,7 +132,7 @@ describe('the Python verifier', function () {
       assert.equal(await agree(absent, '--kit', kit), 2);
     });
 
-    it('says the same of findings of monitors', async () => {
+    it('agrees on findings of monitors', async () => {
       const text = await readFile('test/vectors/violation.json', 'utf8');
       const vectors = JSON.parse(text) as Record<string, readonly { doc: Body }[]> & { kit: Body };
       const own = await file('violation-kit.json', JSON.stringify(vectors.kit));
@@ -143,7 +143,7 @@ describe('the Python verifier', function () {
       assert.equal(await agree(document, '--kit', own, '--json'), 2);
     });
 
-    it('says the same of a kit, but for vectors of exports', async () => {
+    it('agrees on a kit, except for its vectors of exports', async () => {
       const ours = await actlog(['verify', kit]);
       const theirs = await python('actlog.cli', [kit]);
       const plain = (text: string): string => text.replaceAll(/^.*export vector.*\n/gm, '');
@@ -152,7 +152,7 @@ describe('the Python verifier', function () {
     });
   });
 
-  it('says the same of every vector of absence documents and of Ed25519', async () => {
+  it('agrees on every vector of absence documents and of Ed25519', async () => {
     const vectors = 'test/vectors/absence.json';
     const theirs = await python('actlog.vectors', [vectors]);
     assert.equal(theirs.stdout, (await actlog(['vectors', vectors])).stdout);

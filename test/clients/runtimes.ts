@@ -1,6 +1,6 @@
 // `actlog/client` in Node.js, Deno, Bun, workerd and a worker of Chromium, each with a running service: a program
 // classifies a message, waits for the proof of its receipt, verifies every answer under a pinned kit, and refuses an
-// answer that was changed on its way.
+// answer that was changed in transit.
 //
 //   npm run test:runtimes     fetches the runtimes from npm (350 MB) into the user's cache, once
 

@@ -1,5 +1,5 @@
-// The suite of the server that remembers the signatures that it has verified. Most signatures of a mutated document are
-// those of the document that it was made from, and verifying them is half of the work.
+// The cryptographic suite of the server with a cache of verified signatures. A mutated document has most of its signatures
+// in common with the document that it was made from, and verifying them is half of the work.
 
 import { LRUCache } from 'lru-cache';
 import { native } from '../../log/crypto/native.ts';

@@ -1,4 +1,4 @@
-// The TypeScript client against a real gateway, and what it does when an answer is late, lost or false.
+// Tests the TypeScript client against a real gateway, also with answers that are late, lost or false.
 
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
@@ -160,7 +160,7 @@ describe('actlog/client', () => {
     });
   });
 
-  describe('answers that are false', () => {
+  describe('false answers', () => {
     const without = (answer: Body, name: string): Body => ({ ...answer, [name]: undefined });
     const cases: [string, (client: Client) => Promise<unknown>, (answer: Body) => unknown][] = [
       [
@@ -207,7 +207,7 @@ describe('actlog/client', () => {
       await assert.rejects(changed(() => found).lookup('x'), /another entry/);
     });
 
-    it('are refused: documents that leave out a part of the window', async () => {
+    it('are refused: absence documents that do not cover the whole window', async () => {
       const now = running.clock.wall();
       const asked = {
         entity: 'acme',
@@ -229,7 +229,7 @@ describe('actlog/client', () => {
       );
     });
 
-    it('are refused: a proof that does not hold, and one that never comes is a timeout', async () => {
+    it('are refused: a proof that is not valid; a missing proof is a timeout', async () => {
       const receipt = await client.waitForProof(await client.classify({ message: 'proven' }));
       const answer = (await client.lookup(receipt.entry_id)) as Body;
       const path = receipt.log.inclusion_proof!.slice(1);
@@ -245,7 +245,7 @@ describe('actlog/client', () => {
       await assert.rejects(late.waitForProof(receipt, { timeoutMs: 0 }), { name: 'TimeoutError' });
     });
 
-    it('are refused: those of a log that the kit does not have', async () => {
+    it('are refused: receipts of a log that the kit does not have', async () => {
       const logs = (kit.logs as Body[]).filter(({ origin }) => !origin.includes('live'));
       await assert.rejects(
         pinned({ kit: { ...kit, logs } }).classify({ message: 'a' }),
@@ -390,7 +390,7 @@ describe('actlog/client', () => {
     });
   });
 
-  describe('calls at the same time', () => {
+  describe('concurrent calls', () => {
     const MESSAGES = Array.from({ length: 40 }, (_, i) => `How do I reset password ${String(i)}?`);
     const NONE = {} as { message: string };
 
@@ -398,7 +398,7 @@ describe('actlog/client', () => {
       sent.map(({ url }) => new URL(url).pathname);
 
     // The client verifies that each answer is about the message of its call.
-    it('share a request, and each gets its own answer', async () => {
+    it('are sent as one batch, and each gets its own answer', async () => {
       const { client, sent } = between((_, response) => response);
       const left = client.restraint({ action_not_taken: 'export', decision_reason: 'no consent' });
       const answers = await Promise.all(MESSAGES.map((message) => client.classify({ message })));
@@ -407,7 +407,7 @@ describe('actlog/client', () => {
       assert.equal(new Set(answers.map(({ entry_id }) => entry_id)).size, MESSAGES.length);
     });
 
-    it('are refused one by one', async () => {
+    it('are refused individually', async () => {
       const { client, sent } = between((_, response) => response);
       const [one, none, other] = await Promise.allSettled([
         client.classify({ message: 'one' }),
@@ -420,7 +420,7 @@ describe('actlog/client', () => {
       assert.equal(sent.length, 1);
     });
 
-    it('are sent alone under their keys when the answer breaks off, and append once', async () => {
+    it('are sent again individually under their keys when the answer breaks off, and append once', async () => {
       const { client, sent } = between(async (n, response) => {
         if (n > 1) return response;
         const lines = (await response.text()).split('\n').slice(0, 3);
@@ -436,7 +436,7 @@ describe('actlog/client', () => {
       assert.equal(added - heads, 6);
     });
 
-    it('are sent alone to a service without batches, which is asked for one once', async () => {
+    it('are sent individually to a service without batches, after one attempt of a batch', async () => {
       const { client, sent } = between((_, response) =>
         response.url.endsWith('/batch') ? new Response(null, { status: 404 }) : response,
       );
@@ -447,7 +447,7 @@ describe('actlog/client', () => {
       assert.equal(new Set(paths(sent)).size, 2);
     });
 
-    it('get the refusal of a key all together, and are requests of their own with batches: never', async () => {
+    it('all fail if the key is refused, and are single requests with batches: never', async () => {
       const { client, sent } = between((_, response) => response, { key: 'svc_live_unknown' });
       const refused = await Promise.allSettled([
         client.classify({ message: 'one' }),
@@ -466,7 +466,7 @@ describe('actlog/client', () => {
       assert.deepEqual(paths(alone.sent), Array(2).fill('/api/v1/classify'));
     });
 
-    it('are those of the operations that have a batch', async () => {
+    it('are batched for exactly the operations that have a batch', async () => {
       const { paths } = ok(await running.get('/openapi.json')) as { paths: object };
       const batched = Object.keys(paths).flatMap(
         (path) => /^(.*)\/batch$/.exec(path)?.slice(1) ?? [],

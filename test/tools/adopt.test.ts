@@ -1,5 +1,5 @@
-// `actlog adopt`: a copied or restored data folder goes on once a mirror or witnesses confirm its logs, and never
-// against what the register, a mirror or a witness knows.
+// `actlog adopt`: a copied or restored data folder is accepted if a mirror or witnesses confirm its logs, and refused if
+// the register, a mirror or a witness has entries that it lacks.
 
 import assert from 'node:assert/strict';
 import { cp, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
@@ -80,7 +80,7 @@ describe('actlog adopt', function () {
     assert.ok((await write(TENANTS[2]!, copy)) > size);
   });
 
-  it('takes what a lost register knew from the mirror', async () => {
+  it('takes the contents of a lost register from the mirror', async () => {
     await cp(data, copy, { recursive: true });
     const size = await write(TENANTS[1]!);
     await rm(checkpoints, { recursive: true });
@@ -89,7 +89,7 @@ describe('actlog adopt', function () {
     assert.ok((await write(TENANTS[2]!, copy)) > size);
   });
 
-  it('refuses a fork, which the mirror has another tree of', async () => {
+  it('refuses a fork: the mirror has another tree of the same size', async () => {
     await cp(data, copy, { recursive: true });
     await write(TENANTS[1]!);
     await rm(checkpoints, { recursive: true });
@@ -100,7 +100,7 @@ describe('actlog adopt', function () {
     said(await adopt(copy, ['--from', kept]), 1, /kept.* have different roots .* forked/);
   });
 
-  it('asks the witnesses, which know if there were more entries', async () => {
+  it('asks the witnesses, and refuses if they cosigned more entries', async () => {
     const witness = await realWitness('witness.example/one', 90, [vkey]);
     try {
       const policy = join(folder, 'policy');
@@ -122,7 +122,7 @@ describe('actlog adopt', function () {
     }
   });
 
-  it('accepts an older database of the gateway on purpose, in a folder that keeps its register', async () => {
+  it('accepts an older database of the gateway if asked to, in a folder that keeps its register', async () => {
     const served = join(folder, 'served');
     const env = { DATA_DIR: served, CHECKPOINT_DIR: join(folder, 'served-register') };
     await (await run(env)).close(true);

@@ -1,5 +1,5 @@
-// What the bench makes of its measurements. The measurements themselves are no tests: their figures depend
-// on the machine.
+// How the bench computes and prints its figures. The measurements themselves are not tested, because they depend on the
+// machine.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ const figure: Figure = {
 const lower: Figure = { ...figure, unit: 'ms', better: 'lower', at_least: 20, aim: 5, value: 25 };
 
 describe('bench figures', () => {
-  it('reach a limit in their own direction, the limit included', () => {
+  it('meet a limit from above or below, the limit included', () => {
     assert.equal(reaches(figure, figure.at_least), true);
     assert.equal(reaches(figure, figure.aim), false);
     assert.equal(reaches(lower, lower.at_least), false);
@@ -40,7 +40,7 @@ describe('bench figures', () => {
     assert.ok(Number.isNaN(median([])));
   });
 
-  it('are of a service that runs as `npm start` runs it', () => {
+  it('are measured on a service that is started as by `npm start`', () => {
     const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
     const { scripts } = JSON.parse(read('package.json')) as {
       scripts: Readonly<Record<'start' | 'bench', string>>;
@@ -51,7 +51,7 @@ describe('bench figures', () => {
     }
   });
 
-  it('take turns: A B A B', async () => {
+  it('alternate the two sides: A B A B', async () => {
     const turns: string[] = [];
     let n = 0;
     const measure = (name: string) => async () => {
@@ -64,7 +64,7 @@ describe('bench figures', () => {
     assert.deepEqual(parts, { a: 3, b: 4 });
   });
 
-  it('are quotients within a turn, each side first in every other one', async () => {
+  it('are quotients within one round, and each side comes first in every second round', async () => {
     const order: string[] = [];
     const from = (name: string, values: number[]) => () => {
       order.push(name);
@@ -77,14 +77,14 @@ describe('bench figures', () => {
     assert.deepEqual(slow, { over: 8, under: 10, ratio: 1.5 }, 'not of the medians');
   });
 
-  it('say the steal time as a share, where there is /proc', () => {
+  it('include the steal time as a share, if there is /proc', () => {
     const steal = stealMeter()();
     assert.ok(steal === null || (steal >= 0 && steal <= 1));
   });
 });
 
 describe('bench output', () => {
-  it('is a table that says what is met', () => {
+  it('is a table that shows which limits are met', () => {
     const table = tableOf([figure, { ...figure, value: 0.8 }, lower]);
     for (const words of [
       'some.figure',
@@ -99,7 +99,7 @@ describe('bench output', () => {
     }
   });
 
-  it('is JSON that says the same', () => {
+  it('is JSON with the same figures', () => {
     const json = JSON.parse(jsonOf([figure, lower], true)) as {
       quick: boolean;
       cores: number;
@@ -122,14 +122,14 @@ describe('bench output', () => {
     assert.deepEqual([figures, told], [[], []]);
   });
 
-  it('are a line each while the others are measured', () => {
+  it('are printed one line each as they are measured', () => {
     assert.equal(lineOf(figure), 'some.figure 0.500, at least 0.400: met');
     assert.equal(lineOf(lower), 'some.figure 25.0 ms, at most 20.0 ms: NOT MET');
   });
 });
 
 describe('the program of a child', () => {
-  it('is a file that node runs', () => {
+  it('is a file that node can run', () => {
     const { args, built } = programOf('tools/actlog');
     assert.match(args.at(-1) ?? '', built ? /dist\/tools\/actlog\.js$/ : /tools\/actlog\.ts$/);
   });

@@ -1,5 +1,5 @@
-// The declarations of entry types that this and earlier builds have written. A log that declared a type refuses another
-// declaration of the same name, so that a changed description or order of members would keep data folders from opening.
+// The declarations of entry types of this and earlier builds. A log that declared a type refuses another declaration of
+// the same name, so that a changed description or order of members would keep data folders from opening.
 // log/FORMAT.md §2.4.
 
 import assert from 'node:assert/strict';
@@ -14,7 +14,7 @@ const DECLARED = JSON.parse(
 ) as Readonly<Record<string, string>>;
 
 describe('the entry types that plugins bring', () => {
-  it('are declared as they were: a change is a new version', async () => {
+  it('have not changed: a change needs a new version', async () => {
     const types = new Map(
       (await broughtTypes({ PLUGINS: [] })).map(({ name, schema, keys }) => {
         const declared = canonical({ schema, keys: keys.map((key) => [...key]) });

@@ -21,7 +21,7 @@ describe('command line', () => {
     ]);
   });
 
-  it('leaves all others where they are', () => {
+  it('leaves all other arguments where they are', () => {
     for (const args of [
       [],
       ['serve', '--data', '-'],
@@ -51,14 +51,14 @@ describe('command line', () => {
     assert.match(script, /actlog complete --/);
   });
 
-  it('ends as it would when its reader has left', async () => {
+  it('exits with its own code if the reader of its output has closed the pipe', async () => {
     const child = start(['fsck', '--help']);
     child.stdout.destroy();
     const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
     assert.deepEqual([said, code], ['', 0]);
   });
 
-  it('ends an answer to endless input when its reader has left', async () => {
+  it('stops reading endless input if the reader of its output has closed the pipe', async () => {
     const child = start(['classify']);
     // More than the pipe takes at once, so that there is always a rest to write.
     const lines = '{"text":"Good morning"}\n'.repeat(4_000);
@@ -71,7 +71,7 @@ describe('command line', () => {
     assert.deepEqual([said, code], ['', 0]);
   });
 
-  it('says when what it answers cannot be written', async function () {
+  it('reports that its output cannot be written', async function () {
     if (process.platform !== 'linux') this.skip();
     const full = openSync('/dev/full', 'w');
     const child = spawn(process.execPath, [...ACTLOG, 'fsck', '--help'], {

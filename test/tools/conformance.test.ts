@@ -1,4 +1,4 @@
-// `actlog conformance` as an operator runs it: its exit codes, the badge, and whom it shows a key.
+// `actlog conformance` as a command: its exit codes, the badge, and which host gets the API key.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -18,7 +18,7 @@ describe('actlog conformance', () => {
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
-  it('takes receipts from files, writes the badge where it passes, and exits with 0', async () => {
+  it('takes receipts from files, writes the badge if all checks pass, and exits with 0', async () => {
     const service = await expressService(options);
     const { action_type, method, path: target, example } = REFUND;
     const fields = example ?? null;
@@ -36,7 +36,7 @@ describe('actlog conformance', () => {
     assert.ok(svg.includes(ran.json.checked_at.slice(0, 10)));
   });
 
-  it('writes no badge where a check fails, and exits with 1', async () => {
+  it('writes no badge if a check fails, and exits with 1', async () => {
     const service = await careless(() => true);
     const file = join(folder, 'permit.json');
     await writeFile(file, JSON.stringify(log.permit({ action_type: 'a', action_hash: 'b' })));
@@ -49,7 +49,7 @@ describe('actlog conformance', () => {
     await assert.rejects(readFile(badge), { code: 'ENOENT' });
   });
 
-  it('asks the gate of the service itself where it is given a key and no gate', async () => {
+  it('asks the gate of the service itself if it is given a key and no gate', async () => {
     const running = await run();
     const key = running.live;
     const rules = [{ id: 'acts', effect: 'allow', action_types: ['require_receipt.act'] }];

@@ -1,4 +1,4 @@
-// The deployment files of tools/deploy/, checked without a container: by the programs that read them where those are
+// Checks the deployment files of tools/deploy/ without a container: with the programs that read them, if they are
 // installed (`.ci/run` installs them), and against the settings, metrics and files of this repository.
 
 import assert from 'node:assert/strict';
@@ -68,7 +68,7 @@ describe('tools/deploy', () => {
       );
     });
 
-    it('ends in an image without root, with a health check and pinned majors', () => {
+    it('builds an image that runs without root, with a health check and pinned major versions', () => {
       const last = dockerfile.slice(dockerfile.lastIndexOf('FROM '));
       assert.match(last, /^USER nonroot$/m);
       assert.match(last, /^HEALTHCHECK /m);
@@ -78,7 +78,7 @@ describe('tools/deploy', () => {
       }
     });
 
-    it('copies everything that the package has', () => {
+    it('copies every file of the package', () => {
       const { files } = JSON.parse(text('package.json')) as { readonly files: readonly string[] };
       for (const file of files) assert.ok(dockerfile.includes(`/actlog/${file}`), file);
     });
@@ -124,7 +124,7 @@ describe('tools/deploy', () => {
       }
     });
 
-    it('mounts only files that are here or that its head tells to make', () => {
+    it('mounts only files that exist here or that its first comment tells the reader to create', () => {
       const made = ['passphrase', 'metrics-key', 'policy'];
       const here = readdirSync(new URL('tools/deploy', TOP));
       for (const [, file = ''] of deploy('compose.yaml').matchAll(
@@ -156,7 +156,7 @@ describe('tools/deploy', () => {
       },
     );
 
-    it('starts node as npm start does', () => {
+    it('starts node with the options of npm start', () => {
       const { scripts } = JSON.parse(text('package.json')) as { scripts: Record<string, string> };
       const options = /node (.*) dist/.exec(scripts['start'] ?? '')?.[1] ?? '-';
       assert.ok(deploy('actlog.service').includes(`node ${options} `));
@@ -213,7 +213,7 @@ describe('tools/deploy', () => {
       assert.match(stdout, /Valid configuration/);
     });
 
-    it('keep metrics from the public, and hide nothing else', () => {
+    it('hide the metrics from the public, and nothing else', () => {
       assert.match(deploy('nginx.conf'), /location = \/metrics \{\s*return 404;/);
       assert.match(deploy('Caddyfile'), /@inner path \/metrics\n\trespond @inner 404/);
     });
@@ -230,7 +230,7 @@ describe('tools/deploy', () => {
       await run(path, ['check', 'config', file]);
     });
 
-    it('has a guide whose log lines are those of the service', () => {
+    it('has a guide that quotes log lines of the service exactly', () => {
       const section = /^## Failures\n([^]*?)^## /m.exec(GUIDE)?.[1] ?? '';
       const rows = section.split('\n').filter((line) => line.startsWith('| '));
       const lines = rows.flatMap((row) => [...(row.split(' | ')[1] ?? '').matchAll(/`([^`]+)`/g)]);
@@ -248,7 +248,7 @@ describe('tools/deploy', () => {
       }
     });
 
-    it('asks for metrics that the service has, and the guide has a row for each alert', () => {
+    it('uses only metrics that the service has, and the guide has a row for each alert', () => {
       const { groups } = parse(deploy('alerts.yml')) as {
         groups: readonly { rules: readonly { alert: string; expr: string }[] }[];
       };

@@ -1,4 +1,4 @@
-// Spans and instants as people write them.
+// Parsing of durations and points in time on the command line.
 
 import assert from 'node:assert/strict';
 import { parseInstant, parseSpan } from '../../tools/duration.ts';

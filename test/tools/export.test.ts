@@ -1,4 +1,4 @@
-// Logs as static files: what is written, how it goes on after a break, and what refuses to be exported.
+// Export of logs as static files: which files are written, how an interrupted export continues, and what is refused.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -78,7 +78,7 @@ describe('export of one log', () => {
     ]);
   });
 
-  it('goes on where it stopped, and comes to the same files', async () => {
+  it('continues where it stopped, and writes the same files', async () => {
     const whole = grown([2000, 'leaf']);
     await exported(whole);
     const wanted = await filesOf(folder);
@@ -94,7 +94,7 @@ describe('export of one log', () => {
     assert.deepEqual(await filesOf(folder), wanted);
   });
 
-  it('grows with the log, and keeps what older checkpoints point to', async () => {
+  it('grows with the log, and keeps the files of older checkpoints', async () => {
     await exported(grown([300, 'leaf']));
     const old = await filesOf(folder);
     const mirror = grown([900, 'leaf']);
@@ -106,7 +106,7 @@ describe('export of one log', () => {
     assert.equal((await exported(mirror)).fetched, 900 - 3 * 256, 'only the partial one again');
   });
 
-  it('mends files that were damaged or went missing', async () => {
+  it('repairs files that are damaged or missing', async () => {
     const mirror = grown([1100, 'leaf']);
     await exported(mirror);
     const wanted = await filesOf(folder);
@@ -133,7 +133,7 @@ describe('export of one log', () => {
     await refused(grown([600, 'leaf']), /publish to a new folder or prefix/);
   });
 
-  it('is refused when the log was forked since: exit 3, with both notes', async () => {
+  it('is refused if the log was forked in the meantime: exit 3, with both notes', async () => {
     const first = grown([700, 'leaf']);
     await exported(first);
     const before = await filesOf(folder);
@@ -158,7 +158,7 @@ describe('export of one log', () => {
     await assert.rejects(exported(mirror, forged), { name: 'LogError', code: 'note_invalid' });
   });
 
-  it('is a mirror itself', async () => {
+  it('can be used as a mirror', async () => {
     const mirror = grown([1000, 'leaf']);
     await exported(mirror);
     const wanted = await filesOf(folder);
@@ -204,7 +204,7 @@ describe('actlog export', () => {
     }
   });
 
-  it('copies a service while it serves; the copy is monitored like the service', async () => {
+  it('copies a running service; a monitor of the copy finds it correct', async () => {
     const running = await run();
     let server = { url: '', close: async () => {} };
     try {
@@ -243,7 +243,7 @@ describe('actlog export', () => {
     }
   });
 
-  it('follows a service that grows, through an outage; the copy is monitored like the service', async () => {
+  it('follows a growing service, also after an outage; a monitor of the copy finds it correct', async () => {
     let running = await run();
     let server = { url: '', close: async () => {} };
     const { url, port, data, live } = running;
@@ -284,7 +284,7 @@ describe('actlog export', () => {
     }
   }).timeout(120_000);
 
-  it('exits 4 when nobody answers', async () => {
+  it('exits 4 if the service does not answer', async () => {
     const nobody = await actlog([
       'export',
       target,

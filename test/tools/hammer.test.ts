@@ -1,4 +1,4 @@
-// The hammer against a server that is right, and against one that lies in between.
+// `actlog hammer` against an honest server, and through a proxy that falsifies answers.
 
 import assert from 'node:assert/strict';
 import { CommandError } from '../../tools/command-line.ts';
@@ -65,7 +65,7 @@ describe('actlog hammer', function () {
     process.stderr.write = write;
   });
 
-  it('finds nothing wrong with what is right, in both logs', async () => {
+  it('reports no error for an honest server, in both logs', async () => {
     for (const key of [server.live, server.sandbox]) {
       // A second may be short for a slow machine: again, until it has come to all of it.
       for (let all = false; !all;) {
@@ -132,7 +132,7 @@ describe('actlog hammer', function () {
     });
   }
 
-  it('names its error: a wrong key, a wrong number, no service', async () => {
+  it('reports a wrong key, a wrong number, and a service that does not answer', async () => {
     const expected =
       (exit: number, words: RegExp) =>
       (error: unknown): boolean => {

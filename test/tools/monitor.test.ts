@@ -27,7 +27,7 @@ describe('actlog monitor', () => {
   const monitor = (...args: string[]) =>
     actlog(['monitor', server.url, '--state', state, '--log', 'live', ...args]);
 
-  it('checks a service once and says from where it took the key', async () => {
+  it('checks a service once and prints the source of the key', async () => {
     server.put(new Forge().usual());
     const { code, stdout, stderr } = await monitor('--once');
     assert.equal(code, 0, stderr);
@@ -35,7 +35,7 @@ describe('actlog monitor', () => {
     assert.match(stdout, /live\/1 {2}ok .* 6 entries \(6 new/);
   });
 
-  it('says the same as JSON lines', async () => {
+  it('prints the same as lines of JSON', async () => {
     const forge = new Forge().usual();
     server.put(forge);
     const { code, stdout } = await monitor('--once', '--json', '--vkey', forgeVkey(forge.origin));
@@ -54,7 +54,7 @@ describe('actlog monitor', () => {
     assert.equal(events[1].size, 6);
   });
 
-  it('exits 3 on a violation with the signed objects, keeps them, and holds', async () => {
+  it('exits 3 on a violation, prints and keeps the signed objects, and does not continue', async () => {
     const forge = new Forge().usual();
     const text = forge.add('gate.decision.v1', ACT, { statement: { links: [] } });
     const { note } = server.put(forge.mapHead());
@@ -79,7 +79,7 @@ describe('actlog monitor', () => {
     assert.match(stderr, /no answer to check: .* HTTP 404/);
   });
 
-  it('exits 2 for what it cannot make sense of', async () => {
+  it('exits 2 for an invalid command line or key', async () => {
     const wrong = [
       ['monitor'],
       ['monitor', 'somewhere'],
@@ -108,7 +108,7 @@ describe('actlog monitor', () => {
     }
   }).timeout(120_000);
 
-  it('follows until a signal, and leaves its cursor', async () => {
+  it('follows the service until a signal, and writes its cursor', async () => {
     const forge = new Forge();
     forge.ms = Date.now() - 10_000;
     server.put(forge.usual());

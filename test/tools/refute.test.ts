@@ -1,4 +1,4 @@
-// Refuting an absence document by a receipt: lies that a forged log has signed, and documents that are none.
+// Refuting an absence document with a receipt: false documents that a forged log signed, and documents that are true.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -90,7 +90,7 @@ function assertContradicts(proof: JsonObject): void {
 }
 
 describe('a refutation', () => {
-  it('is proven by an entry under the very checkpoint of the document', async () => {
+  it('is proven by an entry under the checkpoint of the document', async () => {
     const { log, document, index } = lyingLog();
     const proof = provenBy(await run(receiptOf(log, index), document));
     assert.equal(proof['contradiction'], 'left_out');
@@ -151,7 +151,7 @@ describe('a refutation', () => {
     assert.match(reason, /shows the entry itself/);
   });
 
-  it('is proven by two trees of one size', async () => {
+  it('is proven by two different trees of one size', async () => {
     const { document, index } = lyingLog();
     const other = lyingLog().log;
     const forked = new Forge().open().tenant().declare('gate.decision.v1', {}, []).claim();
@@ -179,7 +179,7 @@ describe('a refutation', () => {
     assert.equal(told['contradiction'], 'two_entries');
   });
 
-  it('takes a path under the checkpoint of the document when the receipt has none', async () => {
+  it('fetches a path under the checkpoint of the document if the receipt has none', async () => {
     const { log, document, index } = lyingLog();
     const bare = receiptOf(log, index, {});
     const promised = await run(bare, document);
@@ -191,7 +191,7 @@ describe('a refutation', () => {
     assert.equal((await run(bare, document, wrong)).outcome, 'unknown');
   });
 
-  it('is none where the document speaks of something else', async () => {
+  it('is not found if the document is about something else', async () => {
     const { log, document, index } = lyingLog();
     const { ms } = log;
     const asked = (key: string[], from_ms: number, to_ms: number) => {

@@ -1,4 +1,4 @@
-// A server as a process of its own, as `npm start` makes one, and what it answers: for tests of the commands beside it.
+// Starts a server as a separate process, as `npm start` does, for tests of commands that are run beside it.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

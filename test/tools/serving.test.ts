@@ -1,4 +1,4 @@
-// The commands beside a server: serve itself, keys and tenants through it, a backup while it serves.
+// `actlog serve`, and the commands that act on a running service: keys, tenants, backup.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -34,14 +34,14 @@ describe('actlog serve, and commands against a running service', function () {
     assert.match(served.key, /^svc_live_[0-9A-Za-z]{32}$/);
   });
 
-  it('refuses a second server on the same data, in words', async () => {
+  it('refuses a second server on the same data, with a reason', async () => {
     const { code, stderr } = await beside('serve');
     assert.equal(code, 1);
     assert.match(stderr, /another process has the data in .* open/);
     assert.doesNotMatch(stderr, /\n {4}at /);
   });
 
-  it('serves on when the reader of its lines has left', async () => {
+  it('continues if the reader of its output has closed the pipe', async () => {
     const port = await freePort();
     const data = join(served.folder, 'unread');
     const unread = start(['serve', '--data', data], { env: { PORT: String(port) } });
@@ -64,14 +64,14 @@ describe('actlog serve, and commands against a running service', function () {
     assert.equal((await ended)[0], 0);
   });
 
-  it('refuses a setting that is none, by its name', async () => {
+  it('refuses an unknown setting by its name', async () => {
     const { code, stderr } = await actlog(['serve'], { env: { PORT: 'eighty' } });
     assert.equal(code, 1);
     assert.match(stderr, /^actlog: PORT must be an integer/);
   });
 
   describe('keys and tenants', () => {
-    it('issues a key that the server takes at once, and revokes it at once', async () => {
+    it('issues a key that works immediately, and revokes it immediately', async () => {
       const issued = await beside('keys', 'issue', '--tenant', 'acme', '--kind', 'live', '--json');
       assert.equal(issued.code, 0, issued.stderr);
       const { key: text, key_id } = issued.json;
@@ -85,7 +85,7 @@ describe('actlog serve, and commands against a running service', function () {
       assert.match((await beside('keys', 'list')).stdout, /revoked \d{4}-/);
     });
 
-    it('rotates a key with a grace', async () => {
+    it('rotates a key with a grace period', async () => {
       const { json: old } = await beside(
         ...['keys', 'issue', '--tenant', 'acme', '--expires', '1d', '--json'],
       );
@@ -97,7 +97,7 @@ describe('actlog serve, and commands against a running service', function () {
       assert.ok(json.expires_at_ms > old.expires_at_ms);
     });
 
-    it('says in words what cannot be done', async () => {
+    it('prints a reason for what cannot be done', async () => {
       for (const [args, said] of [
         [['keys', 'revoke', 'key_none'], /there is no key key_none/],
         [['keys', 'issue', '--tenant', 'Not A Name'], /tenant must match/],
@@ -120,7 +120,7 @@ describe('actlog serve, and commands against a running service', function () {
       assert.doesNotMatch(stdout, /tenant_key/);
     });
 
-    it('rotates the receipt key of a log: the next receipt is of the new one', async () => {
+    it('rotates the receipt key of a log: the new key signs the next receipt', async () => {
       const { stdout, code } = await beside('keys', 'rotate-receipt', '--log', 'live');
       assert.equal(code, 0);
       const kid = /signs with (\S+)/.exec(stdout)?.[1];
@@ -140,7 +140,7 @@ describe('actlog serve, and commands against a running service', function () {
       assert.ok(!stdout.includes(json.kid));
     });
 
-    it('withdraws a stolen signing key: the JWKS names it no more', async () => {
+    it('withdraws a stolen signing key: the JWKS no longer contains it', async () => {
       const use = ['--use', 'webhook', '--log', 'live'];
       const { json } = await beside('keys', 'rotate', ...use, '--json');
       assert.ok((await publishedKids()).includes(json.kid));
@@ -156,7 +156,7 @@ describe('actlog serve, and commands against a running service', function () {
     });
   });
 
-  it('writes a backup while it serves, which fsck finds clean; never over another', async () => {
+  it('writes a backup of a running service, which fsck finds clean, and overwrites none', async () => {
     const target = join(served.folder, 'backup');
     const { code, stdout } = await beside('backup', target);
     assert.equal(code, 0);
@@ -171,13 +171,13 @@ describe('actlog serve, and commands against a running service', function () {
     assert.match(again.stderr, /exists already/);
   });
 
-  it('keeps fsck away from data that it holds', async () => {
+  it('makes fsck refuse the data folder of a running service', async () => {
     const { code, stderr } = await beside('fsck');
     assert.equal(code, 2);
     assert.match(stderr, /another process has the data/);
   });
 
-  it('is followed by the monitor', async () => {
+  it('passes the checks of the monitor', async () => {
     const { code, stdout } = await run(
       ...['monitor', served.url, '--once', '--state', join(served.folder, 'monitor')],
     );

@@ -46,7 +46,7 @@ describe('actlog on a stopped data folder', function () {
   };
 
   describe('fsck', () => {
-    it('exits 0 where all is well, and says what it could not check', async () => {
+    it('exits 0 if all is well, and prints what it could not check', async () => {
       await test.stop();
       const { code, stdout } = await run('fsck');
       assert.equal(code, 0, stdout);
@@ -54,7 +54,7 @@ describe('actlog on a stopped data folder', function () {
       assert.match(stdout, /not checked: rows of plugin demo: it is not loaded/);
     });
 
-    it('exits 1 with differences, each in a line or as JSON', async () => {
+    it('exits 1 with differences, one in each line or as JSON', async () => {
       await test.stop();
       const store = await openStore(join(data, 'live', '1', 'db'));
       await store.write([put(rowKey(PLUGIN_ROW, 'classify/none'), Buffer.from('1'))]);
@@ -68,13 +68,13 @@ describe('actlog on a stopped data folder', function () {
       assert.equal(json[0].differences[0].where, 'classify/none');
     });
 
-    it('exits 2 where there is nothing to check', async () => {
+    it('exits 2 if there is nothing to check', async () => {
       await test.stop();
       assertSaid(await run('fsck', '--log', 'sandbox'), 2, /has no log/);
       assertSaid(await run('fsck', '--log', 'neither'), 2, /Allowed choices/);
     });
 
-    it('exits 2 where a folder of a log has no database, and makes none', async () => {
+    it('exits 2 if the folder of a log has no database, and creates none', async () => {
       await test.stop();
       const db = join(data, 'live', '1', 'db');
       await rm(db, { recursive: true });
@@ -88,7 +88,7 @@ describe('actlog on a stopped data folder', function () {
   });
 
   describe('reindex', () => {
-    it('removes what no entry gives, and leaves plugins that are not loaded', async () => {
+    it('removes rows that no entry explains, and keeps those of plugins that are not loaded', async () => {
       await test.stop();
       const store = await openStore(join(data, 'live', '1', 'db'));
       await store.write([put(rowKey(PLUGIN_ROW, 'classify/none'), Buffer.from('1'))]);
@@ -122,7 +122,7 @@ describe('actlog on a stopped data folder', function () {
       await cp(backup, test.folder, { recursive: true });
     });
 
-    it('catches up from a mirror, after which fsck is clean', async () => {
+    it('copies missing entries from a mirror, after which fsck is clean', async () => {
       const behind = await run('fsck');
       assert.equal(behind.code, 1);
       assert.match(behind.stdout, /the database is behind/);
@@ -135,7 +135,7 @@ describe('actlog on a stopped data folder', function () {
       assert.match(again.stdout, /there was nothing to restore/);
     });
 
-    it('opens a successor when there is no mirror', async () => {
+    it('opens a successor if there is no mirror', async () => {
       const args = ['restore', '--log', 'live', '--successor', '--number', '1'];
       const { code, stdout, stderr } = await run(...args);
       assert.equal(code, 0, stderr);
@@ -145,7 +145,7 @@ describe('actlog on a stopped data folder', function () {
       assert.match(checked, /live\/2 {2}log\.example\/log\/live\/2 {2}\d+ entries {2}clean/);
     });
 
-    it('asks the witnesses before the last checkpoint is out, and again when asked again', async () => {
+    it('asks the witnesses before it publishes the last checkpoint, and again when it is repeated', async () => {
       // The database is behind its file: only a log that is well can be closed.
       await rm(data, { recursive: true });
       const well = await openTestLog({ data, types: TYPES, start_ms: Date.now() - 60_000 });
@@ -171,7 +171,7 @@ describe('actlog on a stopped data folder', function () {
       assert.match(stdout, new RegExp(`closed .*/live/1 at ${String(size)} entries`));
     });
 
-    it('says in words what is missing', async () => {
+    it('prints what is missing', async () => {
       assertSaid(await run('restore'), 2, /--log/);
       assertSaid(await run('restore', '--log', 'live'), 2, /either --from MIRROR or --successor/);
       assertSaid(await run('restore', '--log', 'live', '--successor'), 2, /needs --number/);

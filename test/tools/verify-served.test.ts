@@ -1,4 +1,4 @@
-// actlog verify on what a server hands out, with the kit that it gave.
+// `actlog verify` on documents of a running service, with the kit of that service.
 
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -24,7 +24,7 @@ describe('actlog verify on documents of a running service', function () {
       kit = await served.keep('kit.json', '/export/offline-verify-kit.json');
     });
 
-    it('accepts a receipt with its proof, offline, check by check', async () => {
+    it('accepts a receipt with its proof, offline, and prints every check', async () => {
       const receipt = await served.silence('s-1');
       const { code, stdout } = await run('verify', receipt, '--kit', kit);
       assert.equal(code, 0, stdout);
@@ -50,7 +50,7 @@ describe('actlog verify on documents of a running service', function () {
       );
     });
 
-    it('fetches receipt and kit from an address, and says whom the check then trusts', async () => {
+    it('fetches receipt and kit from an address, and prints that it trusts their operator', async () => {
       const { receipt } = JSON.parse(await readFile(await served.silence('s-3'), 'utf8'));
       const { code, stdout } = await run('verify', `${served.url}/r/${receipt.entry_id}`);
       assert.equal(code, 0, stdout);
@@ -59,7 +59,7 @@ describe('actlog verify on documents of a running service', function () {
       assert.equal(page.code, 0, page.stderr);
     });
 
-    it('takes a lookup answer, a tlog-proof, a checkpoint, an inclusion proof and the kit', async () => {
+    it('checks a lookup answer, a tlog-proof, a checkpoint, an inclusion proof and the kit', async () => {
       const { receipt } = JSON.parse(await readFile(await served.silence('s-4'), 'utf8'));
       const found = await served.keep('found.json', `/receipt/lookup?entry_id=${receipt.entry_id}`);
       const { proof, receipt: plain } = JSON.parse(await readFile(found, 'utf8'));
@@ -149,7 +149,7 @@ describe('actlog verify on documents of a running service', function () {
       assert.match(another.stderr, /does not answer this question/);
     });
 
-    it('checks a further page by the last entry of the page before', async () => {
+    it('checks a further page with the last entry of the page before', async () => {
       for (const message of ['one', 'two']) {
         await served.answer('/api/v1/classify', { message, session_id: 's-9' });
       }
@@ -170,7 +170,7 @@ describe('actlog verify on documents of a running service', function () {
       assert.match(alone.stdout, /first entry of the window is left out/);
     });
 
-    it('takes no proof or receipt beside what has no use for one', async () => {
+    it('refuses a proof or receipt for a document that does not need one', async () => {
       const receipt = await served.silence('s-8');
       const checkpoint = await served.keep('checkpoint.txt', '/log/live/checkpoint');
       for (const option of ['--proof', '--receipt']) {
@@ -180,7 +180,7 @@ describe('actlog verify on documents of a running service', function () {
       }
     });
 
-    it('cannot tell of a log or a key that is younger than the kit', async () => {
+    it('exits 2 for a log or a key that is newer than the kit', async () => {
       const receipt = await served.silence('s-10');
       const { json } = await actlog(['verify', receipt, '--kit', kit, '--json']);
       const text = await readFile(kit, 'utf8');
@@ -203,7 +203,7 @@ describe('actlog verify on documents of a running service', function () {
       assert.match(other.stdout, /ok +pinned kit +it has the logs and the keys/);
     });
 
-    it('takes the document about the surface that is asked about from an answer that has several', async () => {
+    it('chooses the document about the surface of the question from an answer with several', async () => {
       const window = { from_ms: 1_000_000_000_000, to_ms: 1_000_000_001_000 };
       const asked = { entity: 'acme', surfaces: ['policy_bind', 'data_export'], ...window };
       const file = await served.keep('several.json', '/api/v1/absence/witness', asked);
@@ -230,7 +230,7 @@ describe('actlog verify on documents of a running service', function () {
       assert.match(unasked.stderr, /choose one with --key/);
     });
 
-    it('cannot tell without a kit, without a thing, or of what it does not know', async () => {
+    it('exits 2 without a kit, without a document, and for an unknown document', async () => {
       const receipt = await served.silence('s-6');
       const stray = join(served.folder, 'stray.txt');
       await writeFile(stray, 'hello');

@@ -1,4 +1,4 @@
-// The witness by C2SP tlog-witness: the order of its checks with status and body, what it remembers.
+// `actlog witness` by C2SP tlog-witness: the order of its checks, status and body of its answers, and what it stores.
 
 import assert from 'node:assert/strict';
 import { native } from '../../log/crypto/native.ts';
@@ -32,7 +32,7 @@ describe('witness: add-checkpoint', () => {
     assert.equal((await served.answer(tree.request(0, size)))[0], 200);
   };
 
-  it('cosigns the first checkpoint and each later one, with its time', async () => {
+  it('cosigns the first checkpoint and each later one, with the current time', async () => {
     const [status, line] = await served.answer(tree.request(0));
     assert.equal(status, 200);
     const keys = { origin: ORIGIN, vkey: tree.vkey, cosigners: [vkey] };
@@ -44,7 +44,7 @@ describe('witness: add-checkpoint', () => {
     assert.equal((await served.answer(tree.request(305)))[0], 200, 'the same size again');
   });
 
-  it('refuses what is malformed before anything else: 400', async () => {
+  it('refuses a malformed request before any other check: 400', async () => {
     const good = tree.request(0);
     const note = tree.note();
     for (const body of [
@@ -72,7 +72,7 @@ describe('witness: add-checkpoint', () => {
     assert.equal((await served.answer(Buffer.concat([good, Buffer.of(0xff, 10)])))[0], 400);
   });
 
-  it('refuses an old size over that of the checkpoint, also of an unknown log: 400', async () => {
+  it('refuses an old size above that of the checkpoint, also for an unknown log: 400', async () => {
     const request = { old: 6, path: [], note: tree.note() };
     assert.equal((await served.answer(formatAddCheckpoint(request)))[0], 400);
     const other = new GrowingTree('other.example', 42).grow(3);
@@ -80,14 +80,14 @@ describe('witness: add-checkpoint', () => {
     assert.equal((await served.answer(unknown))[0], 400);
   });
 
-  it('knows only its logs: 404, whatever their signatures', async () => {
+  it('refuses a log that it was not configured for, whatever the signatures: 404', async () => {
     const other = new GrowingTree('other.example', 41).grow(3);
     assert.equal((await served.answer(other.request(0)))[0], 404);
     await cosigned(5);
     assert.equal((await served.answer(other.request(1)))[0], 404);
   });
 
-  it('wants a good signature of the log, and no bad one: 403', async () => {
+  it('requires a valid signature of the log, and refuses an invalid one: 403', async () => {
     const forged = new GrowingTree(ORIGIN, 42).grow(5);
     assert.equal((await served.answer(forged.request(0)))[0], 403);
     const { text, signatures } = splitNote(tree.note());
@@ -104,7 +104,7 @@ describe('witness: add-checkpoint', () => {
     assert.equal((await served.answer(forged.request(1)))[0], 403);
   });
 
-  it('ignores signatures of keys that it does not know, and never passes them on', async () => {
+  it('ignores signatures of unknown keys, and does not publish them', async () => {
     const junk = signatureLine('someone.example', 7, new Uint8Array(64));
     const sameName = signatureLine(ORIGIN, 7, new Uint8Array(64));
     const note = tree.note() + junk + sameName;
@@ -114,7 +114,7 @@ describe('witness: add-checkpoint', () => {
     assert.equal(splitNote(shown).signatures.length, 2);
   });
 
-  it('tells the size it has: 409, before any proof is looked at', async () => {
+  it('answers with the size that it cosigned before it checks a proof: 409', async () => {
     const path = [new Uint8Array(32)];
     const wrong = formatAddCheckpoint({ old: 3, path, note: tree.note() });
     assert.deepEqual(await served.answer(wrong), [409, 'size 0\n']);
@@ -127,7 +127,7 @@ describe('witness: add-checkpoint', () => {
     assert.equal(status, 200);
   });
 
-  it('wants the proof, and it must lead there: 422', async () => {
+  it('requires a valid consistency proof: 422', async () => {
     const path = [new Uint8Array(32)];
     const from0 = formatAddCheckpoint({ old: 0, path, note: tree.note() });
     assert.equal((await served.answer(from0))[0], 422, 'a proof from nothing');
@@ -177,7 +177,7 @@ describe('witness: add-checkpoint', () => {
     assert.equal(openNote(native, note + cosignature, [key]).text, text);
   });
 
-  it('takes one of two roots that are posted at once, and one of two growths', async () => {
+  it('accepts one of two roots, and one of two larger checkpoints, that are posted concurrently', async () => {
     const fork = new GrowingTree(ORIGIN, 41).grow(5, 'other');
     const both = [tree, fork, tree, fork].map((one) => served.answer(one.request(0)));
     const answers = await Promise.all(both);
@@ -194,7 +194,7 @@ describe('witness: add-checkpoint', () => {
     }
   });
 
-  it('remembers over a restart', async () => {
+  it('keeps its state over a restart', async () => {
     await cosigned(4);
     await served.stop();
     await served.start();
@@ -204,7 +204,7 @@ describe('witness: add-checkpoint', () => {
     assert.equal((await served.answer(tree.request(4)))[0], 200);
   });
 
-  it('takes both keys of a log that changes its key', async () => {
+  it('accepts both keys of a log that changes its key', async () => {
     const next = new GrowingTree(ORIGIN, 43).grow(9);
     await cosigned(5);
     assert.equal((await served.answer(next.request(5)))[0], 403);
@@ -214,7 +214,7 @@ describe('witness: add-checkpoint', () => {
     assert.equal((await served.answer(next.request(5)))[0], 200);
   });
 
-  it('keeps its logs apart', async () => {
+  it('keeps the state of each log separate', async () => {
     const other = new GrowingTree('other.example', 44).grow(9);
     await served.stop();
     served.vkeys.push(other.vkey);

@@ -1,5 +1,5 @@
-// The witness of a log that contradicts what it cosigned: what it keeps is a finding that others can check, and it
-// says so. log/FORMAT.md §7.1
+// A witness of a log that contradicts a cosigned checkpoint: it stores the contradiction as a finding that others can
+// verify (log/FORMAT.md §7.1), and reports it.
 
 import assert from 'node:assert/strict';
 import { native } from '../../log/crypto/native.ts';
@@ -13,7 +13,7 @@ import { Witness } from '../../tools/witness/witness.ts';
 import { GrowingTree } from '../support/growing-tree.ts';
 import { ORIGIN, Served, signer } from './witness-served.ts';
 
-describe('witness: a log that contradicts what it cosigned', () => {
+describe('witness: a log that contradicts a cosigned checkpoint', () => {
   let served: Served;
   /** What was cosigned, of five entries; and another history. */
   const tree = new GrowingTree(ORIGIN, 41).grow(5);
@@ -42,7 +42,7 @@ describe('witness: a log that contradicts what it cosigned', () => {
     return summary;
   };
 
-  it('keeps another root of the same size, whatever size the request begins from', async () => {
+  it('keeps another root of the same size, whatever the old size of the request', async () => {
     assert.deepEqual(await conflicts(), []);
     assert.deepEqual(await served.answer(fork.request(0, 5)), [409, 'size 5\n']);
     const [finding, ...more] = await conflicts();
@@ -52,7 +52,7 @@ describe('witness: a log that contradicts what it cosigned', () => {
     assert.equal((await conflicts()).length, 1, 'it is kept once');
   });
 
-  it('keeps a later checkpoint whose own proof shows another beginning, over a restart', async () => {
+  it('keeps a later checkpoint whose own proof shows another prefix, over a restart', async () => {
     assert.equal((await served.answer(fork.request(5)))[0], 422);
     await served.stop();
     await served.start();
@@ -60,7 +60,7 @@ describe('witness: a log that contradicts what it cosigned', () => {
     assert.match(await proven(finding), /the first 5 entries of the two are not the same/);
   });
 
-  it('keeps nothing for a proof that proves nothing, or for a checkpoint of another key', async () => {
+  it('keeps nothing for a proof that is not valid, or for a checkpoint of another key', async () => {
     const longer = new GrowingTree(ORIGIN, 41).grow(9);
     const path = longer.consistency(5).toReversed();
     const bad = formatAddCheckpoint({ old: 5, path, note: longer.note() });
@@ -72,7 +72,7 @@ describe('witness: a log that contradicts what it cosigned', () => {
     assert.equal((await fetch(`${served.url}/conflicts`, { method: 'POST' })).status, 405);
   });
 
-  it('keeps a bounded number of them', async () => {
+  it('keeps a bounded number of findings', async () => {
     for (let i = 0; i < MOST_KEPT + 2; i += 1) {
       const other = new GrowingTree(ORIGIN, 41).grow(5, `fork ${String(i)}`);
       assert.equal((await served.answer(other.request(5, 5)))[0], 422);
@@ -80,7 +80,7 @@ describe('witness: a log that contradicts what it cosigned', () => {
     assert.equal((await conflicts()).length, MOST_KEPT);
   });
 
-  it('says each new one: a line, a webhook, metrics and health', async () => {
+  it('reports each new one by a log line, a webhook, metrics and health', async () => {
     await served.stop();
     const lines: string[] = [];
     const posts: [string, JsonObject][] = [];

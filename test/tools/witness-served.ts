@@ -1,4 +1,4 @@
-// A served witness over a folder of its own, for the tests of the witness.
+// Serves a witness with a temporary folder, for tests.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';

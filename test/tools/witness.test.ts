@@ -1,4 +1,4 @@
-// The witness as it is served and as a command: what it shows, what it cuts off, how it starts and stops.
+// The witness as an HTTP server and as a command: what it publishes, its limits, start and stop.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -24,7 +24,7 @@ describe('witness: serving', () => {
   });
   after(() => served.end());
 
-  it('shows monitors what it cosigned last, with both signatures; 404 for never', async () => {
+  it('publishes the last cosigned checkpoint with both signatures; 404 if there is none', async () => {
     const url = `${served.url}/${hashOf(ORIGIN)}/checkpoint`;
     assert.equal((await fetch(url)).status, 404);
     const [, line] = await served.answer(tree.request(0));
@@ -38,7 +38,7 @@ describe('witness: serving', () => {
     assert.equal((await fetch(url, { method: 'HEAD' })).status, 200);
   });
 
-  it('takes a note with 16 signatures of 5 kB', async () => {
+  it('accepts a note with 16 signatures of 5 kB', async () => {
     const line = (i: number): string => {
       const bytes = Buffer.concat([Buffer.from([1, 2, 3, i]), Buffer.alloc(5000, i)]);
       return `\u2014 other.example/${String(i)} ${bytes.toString('base64')}\n`;
@@ -48,14 +48,14 @@ describe('witness: serving', () => {
     assert.equal(status, 200);
   });
 
-  it('has nothing else', async () => {
+  it('answers 404 for every other path', async () => {
     const get = await fetch(`${served.url}/add-checkpoint`);
     assert.equal(get.status, 405);
     assert.equal(get.headers.get('allow'), 'POST');
     assert.equal((await fetch(served.url)).status, 404);
   });
 
-  it('cuts off a body over 128 KiB: 413', async () => {
+  it('refuses a body over 128 KiB: 413', async () => {
     const response = await served.post('old 0\n'.padEnd(128 * 1024 + 1, 'x'));
     assert.equal(response.status, 413);
     const status = await new Promise<number | undefined>((resolve, reject) => {
@@ -110,7 +110,7 @@ describe('actlog witness', () => {
     };
   }
 
-  it('prints its policy line, with the same key each time, and stops in good order', async () => {
+  it('prints its policy line, with the same key at each start, and stops on a signal', async () => {
     const first = await running();
     const [, name, key = '', url = ''] = first.line.split(' ');
     assert.equal(name, NAME);
@@ -133,7 +133,7 @@ describe('actlog witness', () => {
     await second.end();
   }).timeout(240_000);
 
-  it('does not run without what it cosigned, under a name of monitors, or for a key that is none', async () => {
+  it('does not start if its state is missing, if its name is that of a monitor, or with an invalid key', async () => {
     await (await running()).end();
     await rm(join(folder, 'w', 'cosigned'), { recursive: true });
     const lost = await actlog(args());

@@ -1,5 +1,5 @@
-// A service for the tests of hooks: a gateway with a policy for tools, what the log has of a session, and a model that
-// answers what a test says.
+// A service for the tests of hooks: a gateway with a policy for tools, a reader of the entries of a session, and a model
+// whose answers a test sets.
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';

@@ -1,5 +1,5 @@
-// Runs an example of tools/AGENTS.md as a program: its imports are those of the guide, with `actlog/…` as the sources of
-// this repository, and its free names are given by the test.
+// Runs an example of tools/AGENTS.md as a program. Imports of `actlog/…` resolve to the sources of this repository, and
+// the test gives the values of free names.
 
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';

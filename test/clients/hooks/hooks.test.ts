@@ -1,5 +1,5 @@
-// The hooks in TypeScript: the examples of tools/AGENTS.md as programs, with the real frameworks and models that answer
-// what the tests say. What is logged, what is refused, and what happens while the service cannot be reached.
+// The hooks in TypeScript: runs the examples of tools/AGENTS.md with the real frameworks and with models whose answers the
+// tests set, and checks what is logged, what is refused, and what happens while the service cannot be reached.
 
 import assert from 'node:assert/strict';
 import { FakeListChatModel } from '@langchain/core/utils/testing';
@@ -116,7 +116,7 @@ describe('hooks', function () {
       assert.deepEqual(types, [], 'it is the same hold');
     });
 
-    it('logs that a call was not made whose permit it may have used', async () => {
+    it('logs that a call was not made if its permit may have been used', async () => {
       const answerLost: typeof fetch = async (input, init) => {
         const answer = await fetch(input, init);
         if (!(input as URL).pathname.endsWith('/permits/use')) return answer;
@@ -139,7 +139,7 @@ describe('hooks', function () {
       assert.equal(entries.at(-1)?.['status'], 'failed');
     });
 
-    it('gives parallel calls of one tool a permit each', async () => {
+    it('gives each of several parallel calls of a tool its own permit', async () => {
       const recorder = new Recorder(options());
       const types = await log.types(() =>
         Promise.all([1, 2, 3, 4].map(() => recorder.call('search', { q: 'quagga' }, () => 'x'))),
@@ -276,7 +276,7 @@ describe('hooks', function () {
       assert.deepEqual(types, [...MODEL, ...PERMITTED]);
     });
 
-    it('stops a tool that the gate denies, although it is only a callback', async () => {
+    it('stops a tool that the gate denies, from within a callback', async () => {
       const callbacks = [new ActlogHandler(options())];
       await assert.rejects(make('erase').invoke({ q: 'x' }, { callbacks }), /DENY/);
       log.down = true;
@@ -288,7 +288,7 @@ describe('hooks', function () {
     });
   });
 
-  it('for the OpenAI client records requests and streams in the example', async () => {
+  it('for the OpenAI client record requests and streams in the example', async () => {
     const chunk = { ...completion(''), object: 'chat.completion.chunk', choices: [] };
     const upstream = await modelServer((body) =>
       body['stream'] === true ? [chunk, chunk] : completion('zebra'),
@@ -316,7 +316,7 @@ describe('hooks', function () {
     }
   });
 
-  it('for OpenAI Agents runs, refuses with words and logs the tools of the example', async () => {
+  it('for OpenAI Agents run, refuse with a reason and log the tools of the example', async () => {
     const said: ModelRequest['input'][] = [];
     const call = (callId: string, name: string): AgentOutputItem => ({
       ...{ type: 'function_call', callId, name, status: 'completed' },

@@ -1,6 +1,6 @@
-// The hooks for Python, with the real frameworks, a model that answers what the test says, and a service: the examples of
-// tools/AGENTS.md, and what the log has of each case of a program. Runs where ACTLOG_HOOKS_PYTHON names a Python that has
-// the frameworks; `npm run test:python-hooks` makes one.
+// The hooks for Python, with the real frameworks, a model whose answers the test sets, and a service: runs the examples of
+// tools/AGENTS.md and checks the entries of each. Runs if ACTLOG_HOOKS_PYTHON names a Python that has the frameworks;
+// `npm run test:python-hooks` installs one.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

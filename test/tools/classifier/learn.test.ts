@@ -22,7 +22,7 @@ const sample = (rows: number[], target: number) => ({
 });
 
 describe('learning', () => {
-  it('learns what is there to learn, and the same twice', () => {
+  it('separates a separable set, and gives the same model twice', () => {
     const samples = [sample([1, 2], 1), sample([1, 3], 1), sample([4, 2], 0), sample([4, 3], 0)];
     const first = learn(samples, OPTIONS);
     assert.ok((first.weights[1] ?? 0) > 0.5 && (first.weights[4] ?? 0) < -0.5);
@@ -30,7 +30,7 @@ describe('learning', () => {
     assert.notDeepEqual(learn(samples, { ...OPTIONS, seed: 8 }).weights, first.weights);
   });
 
-  it('scales a feature by what it tells apart', () => {
+  it('scales a feature by how well it separates the labels', () => {
     const samples = [sample([1, 2], 1), sample([1, 3], 1), sample([4, 2], 0), sample([4, 3], 0)];
     const scales = tellingScales(samples, { ...OPTIONS, scaled: [0] });
     assert.equal(scales[1], scales[4]);
@@ -41,12 +41,12 @@ describe('learning', () => {
     assert.ok((weights[1] ?? 0) > 0.5 && (weights[4] ?? 0) < -0.5);
   });
 
-  it('leaves a model alone where a sample has no weight', () => {
+  it('does not change a model for a sample without weight', () => {
     const { weights } = learn([{ rows: Int32Array.of(1), targets: [1], weights: [0] }], OPTIONS);
     assert.ok(weights.every((weight) => weight === 0));
   });
 
-  it('has an exponential as good as the engine’s', () => {
+  it('computes exponentials as exactly as Math.exp', () => {
     for (let x = -40; x <= 40; x += 0.37) {
       assert.ok(Math.abs(exponential(x) / Math.exp(x) - 1) < 1e-13);
     }
@@ -59,7 +59,7 @@ describe('learning', () => {
     assert.equal(random(), 0.6270739405881613);
   });
 
-  it('measures with ties', () => {
+  it('measures scores with ties', () => {
     const one = (score: number, positive: boolean) => ({
       score,
       positive,

@@ -28,14 +28,14 @@ describe('measuring long texts', () => {
     }
   });
 
-  it('cuts whole sentences, and drops what is too short', () => {
+  it('cuts texts at ends of sentences, and drops texts that are too short', () => {
     assert.deepEqual(piecesOf(['One two. Three four! Five', 'Six seven eight nine'], 3), [
       'One two. Three four!',
       'Six seven eight nine',
     ]);
   });
 
-  it('counts alarms at lawful texts and breaches that are found in the others', () => {
+  it('counts false alarms on lawful texts and found breaches in the others', () => {
     const lawful = 'The ferry to the island leaves at nine and comes back before dark. ';
     const breach = 'All immigrants are vermin and should be shot at the border.';
     const texts = Array.from({ length: 3 }, () => lawful.repeat(8));

@@ -21,7 +21,7 @@ describe('the twin of a text', () => {
       assert.equal(pronounTwin(text), twin);
   });
 
-  it('is none where there is no pronoun, as in "the theory of ushers"', () => {
+  it('does not exist for a text without a pronoun, as in "the theory of ushers"', () => {
     assert.equal(pronounTwin('The theory of ushers, there and here.'), null);
   });
 
@@ -59,7 +59,7 @@ describe('the classifier', () => {
     assert.ok(Math.abs(figures.difference_milli) <= 15, JSON.stringify(figures));
   });
 
-  it('takes a plain decision for none to answer for', () => {
+  it('does not classify a plain decision as a violation', () => {
     for (const text of ['We should hire her', "Let's hire him", 'We will make her an offer'])
       assert.equal(loadEngine().classify(text, 'hiring').classification, 'SAFE', text);
   });

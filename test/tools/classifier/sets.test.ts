@@ -1,4 +1,4 @@
-// Tests of the sets that the classifier learns from and is measured on: what is measured must not have been learnt.
+// Tests of the training and test sets of the classifier: no text of a test set may be in a training set.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ const PUBLIC = fileURLToPath(new URL('../../../../shared/data/classify', import.
 /** Shorter ones are phrases that anybody may write. */
 const TELLING_CHARS = 13;
 
-describe('the own sets', () => {
+describe('the sets of this repository', () => {
   let rows: Row[] = [];
 
   before(() => {
@@ -31,7 +31,7 @@ describe('the own sets', () => {
     assert.ok(held.size > 1000);
   });
 
-  it('are taught no line that holds a held-out text', () => {
+  it('have no training line that contains a held-out text', () => {
     const files = new Set(
       readdirSync(join(FOLDER, 'taught')).map((file) => file.replace('.jsonl', '')),
     );
@@ -54,7 +54,7 @@ describe('the own sets', () => {
     assert.deepEqual(holding, []);
   });
 
-  it('have learnt nothing of the unseen ones', () => {
+  it('have no training text in common with the unseen sets', () => {
     const learnt = new Set(rows.map(({ text }) => bare(text)));
     const unseen = unseenRows(FOLDER).map(({ text }) => bare(text));
     assert.deepEqual(
@@ -64,7 +64,7 @@ describe('the own sets', () => {
     assert.ok(new Set(unseen).size > 4000);
   });
 
-  it('keep the twins of a varied sentence on one side', () => {
+  it('keep all variants of a sentence on one side of the split', () => {
     const splits = new Map<string, Set<string>>();
     for (const line of readFileSync(join(FOLDER, 'varied.jsonl'), 'utf8').trim().split('\n')) {
       const { pair, split } = JSON.parse(line) as Record<'pair' | 'split', string>;
@@ -78,13 +78,13 @@ describe('the own sets', () => {
 describe('the second labels', () => {
   const all = readFileSync(join(FOLDER, 'second-labels.txt'), 'utf8').trim().split('\n');
 
-  it('name each text once, in order, by its digest', () => {
+  it('list each text once, ordered by its digest', () => {
     for (const line of all) assert.match(line, /^[0-9a-f]{16} [VCS]$/);
     const names = all.map((line) => line.slice(0, 16));
     assert.deepEqual([...new Set(names)].sort(), names);
   });
 
-  it('are of training texts, and take the place of the labels of the sets', function () {
+  it('are about training texts, and replace the labels of the sets', function () {
     if (!hasPublicSets(PUBLIC)) this.skip();
     const rows = publicRows(PUBLIC, FOLDER);
     const again = rows.filter(({ set }) => set.endsWith('-again'));

@@ -37,7 +37,7 @@ describe('actlog classify', () => {
     assert.match(classifier['weights_sha256'] ?? '', /^[0-9a-f]{64}$/);
   });
 
-  it('answers ERROR for a line it cannot read, goes on, and exits 1', async () => {
+  it('answers ERROR for a line that it cannot parse, continues, and exits 1', async () => {
     const { code, lines } = await run(
       'nonsense\n{"text":7}\n[]\n{"text":""}\n{"text":"Good morning"}\n',
     );

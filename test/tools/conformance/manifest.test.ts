@@ -1,4 +1,4 @@
-// What RR-1 holds for a manifest of guarded actions, and each way to break it.
+// The rules of RR-1 for a manifest of guarded actions, each broken once.
 
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../../log/index.ts';
@@ -35,7 +35,7 @@ describe('a manifest', () => {
     );
   });
 
-  it('is not where one of them is broken', () => {
+  it('is not valid if one of them is broken', () => {
     const { risk: _, ...riskless } = action;
     const { assurance_class: _class, ...unassured } = action;
     const { action_type: _type, ...untyped } = action;

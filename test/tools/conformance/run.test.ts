@@ -1,4 +1,4 @@
-// The five checks of RR-1 against services that keep it, and against services that each break one of them.
+// The five checks of RR-1 against conforming services, and against services that each break one of them.
 
 import assert from 'node:assert/strict';
 import { forgeriesOf } from '../../../tools/conformance/forgeries.ts';
@@ -59,7 +59,7 @@ describe('conformance', () => {
     assert.deepEqual(outcomes(run), { ...ALL, forged_refused: 'failed' });
   });
 
-  it('fails on a service that runs nothing, and goes no further', async () => {
+  it('fails on a service that performs no act, and stops there', async () => {
     const run = await runOn(await careless(() => false));
     assert.deepEqual(outcomes(run), {
       ...ALL,
@@ -69,7 +69,7 @@ describe('conformance', () => {
     });
   });
 
-  it('fails on a challenge that is none', async () => {
+  it('fails on a malformed challenge', async () => {
     for (const challenge of [
       { status: 402 },
       { status: 200 },
@@ -89,7 +89,7 @@ describe('conformance', () => {
     }
   });
 
-  it('does not claim what it could not try', async () => {
+  it('reports checks that it could not perform as such', async () => {
     const none = await runOn(await expressService(options), null);
     assert.deepEqual([none.conformant, outcomes(none)['runs_on_valid']], [false, 'not_run']);
     const silent = await runOn(await expressService(options), async () => 'the gate is silent');
@@ -97,7 +97,7 @@ describe('conformance', () => {
     assert.equal(silent.conformant, false);
   });
 
-  it('fails without a manifest, and says if there is no service', async () => {
+  it('fails without a manifest, and reports a service that does not answer', async () => {
     const run = await runOn(await listening((_request, response) => response.writeHead(404).end()));
     assert.equal(outcomes(run)['manifest_valid'], 'failed');
     const gone = await listening((_request, response) => response.end());
@@ -106,7 +106,7 @@ describe('conformance', () => {
     await assert.rejects(asked, { name: 'CommandError', exit: 2 });
   });
 
-  it('forges so that only a signature or a proof shows it', () => {
+  it('forges receipts of which only the signature or the proof is invalid', () => {
     const permit = log.permit({ action_type: 'a', action_hash: 'sha256:00' });
     const forgeries = [...forgeriesOf(permit).values()];
     assert.equal(forgeries.length, 3);

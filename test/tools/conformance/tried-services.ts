@@ -1,4 +1,4 @@
-// Services that RR-1 is tried on, the log whose permits they take, and what each of the five checks must say.
+// The services that the tests of RR-1 run against, the log that issues their permits, and the expected results.
 
 import type { IncomingHttpHeaders } from 'node:http';
 import express from 'express';

@@ -1,4 +1,5 @@
-// A server of MCP for tests that speaks 2025-11-25 and 2026-07-28: on its standard streams, or over HTTP for a test.
+// An MCP server for tests that supports the protocol versions 2025-11-25 and 2026-07-28, on its standard streams or over
+// HTTP.
 
 import { inputRequired, McpServer, fromJsonSchema } from '@modelcontextprotocol/server';
 

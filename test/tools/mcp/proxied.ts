@@ -1,4 +1,4 @@
-// The proxy of tests: `actlog mcp-proxy` in front of a server, with a service of the test behind it.
+// Starts `actlog mcp-proxy` in front of an MCP server, with a service that the test runs.
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

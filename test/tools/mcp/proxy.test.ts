@@ -1,5 +1,5 @@
-// `actlog mcp-proxy`: a client of the official SDK through the proxy to real servers of both protocol eras, and lines that
-// only a relay which changes nothing brings through. tools/AGENTS.md.
+// `actlog mcp-proxy`: a client of the official SDK calls real servers of both protocol versions through the proxy. Further
+// tests send lines that arrive only if the proxy relays them unchanged. tools/AGENTS.md.
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
@@ -39,7 +39,7 @@ describe('the MCP proxy', function () {
     args: Record<string, unknown> = {},
   ): Promise<Body> => client.callTool({ name, arguments: args });
 
-  it('asks the gate before each call of the everything server, and logs around it', async () => {
+  it('asks the gate before each call of server-everything, and logs the use and the result', async () => {
     const sampled: unknown[] = [];
     const { client, said } = await connected(
       told('mcp:all'),
@@ -192,7 +192,7 @@ describe('the MCP proxy', function () {
     await client.close();
   });
 
-  it('brings odd spellings, unknown methods and requests through in both directions, unchanged', async () => {
+  it('relays odd spellings, unknown methods and requests in both directions, unchanged', async () => {
     await allow(running, ['count']);
     const odd = await oddProxy(told('mcp:odd'));
     const lines = [
@@ -222,7 +222,7 @@ describe('the MCP proxy', function () {
     assert.equal(await odd.end(), 0, odd.said());
   });
 
-  it('refuses what a server could read as another call, and batches with a call', async () => {
+  it('refuses lines that a server could parse as another call, and batches with a call', async () => {
     const odd = await oddProxy(told('mcp:odd'));
     const refused = [
       '{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call","params":{"name":"count"}}',
@@ -277,7 +277,7 @@ describe('the MCP proxy', function () {
     await odd.end();
   });
 
-  it('speaks 2026-07-28: a call that asks back is two acts of one session', async () => {
+  it('supports 2026-07-28: a call that asks the client a question is two acts of one session', async () => {
     await allow(running, ['add', 'ask_back']);
     const server = await childArgs(new URL('./both-eras-stdio.ts', import.meta.url));
     const { client } = await connected(told('mcp:both'), ['--', process.execPath, ...server], {
@@ -315,7 +315,7 @@ describe('the MCP proxy', function () {
     assert.equal(refused._meta['dev.actlog/refusal'].outcome, 'SILENCE');
   }
 
-  it('stands in front of a remote server, of either era', async () => {
+  it('works in front of a remote server of either protocol version', async () => {
     await allow(running, ['add', 'ask_back']);
     const node = toNodeHandler(createMcpHandler(bothEras));
     const http = createServer((req, res) => void node(req as Parameters<typeof node>[0], res));
@@ -372,7 +372,7 @@ describe('the MCP proxy', function () {
 });
 
 describe('what the proxy adds', () => {
-  it('is put into _meta of the result and nowhere else', () => {
+  it('is added to _meta of the result and nowhere else', () => {
     const meta = { a: 1 };
     for (const [text, expected] of [
       ['{"result":{}}', '{"result":{"_meta":{"a":1}}}'],
@@ -392,7 +392,7 @@ describe('what the proxy adds', () => {
     }
   });
 
-  it('is a surface for each tool, by a rule that needs no table', () => {
+  it('is a surface for each tool, derived from its name alone', () => {
     assert.equal(surfaceOfTool('read_file'), 'read_file');
     const digits = (name: string): string => hash('sha256', name, 'hex').slice(0, 8);
     assert.equal(surfaceOfTool('get-sum'), `get_sum_${digits('get-sum')}`);

@@ -1,4 +1,5 @@
-// `actlog mcp`: its tools by a client of the official SDK, in both eras and over both transports. tools/AGENTS.md.
+// `actlog mcp`: a client of the official SDK calls its tools in both protocol versions and over both transports.
+// tools/AGENTS.md.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -34,7 +35,7 @@ describe('actlog mcp', function () {
   const call = async (client: Client, name: string, args: Record<string, unknown>): Promise<Body> =>
     client.callTool({ name, arguments: args });
 
-  it('classifies, asks, uses and proves, with receipts as structured content', async () => {
+  it('classifies, asks the gate, uses permits and proves absence, with receipts as structured content', async () => {
     const client = new Client({ name: 'test', version: '1.0.0' });
     const args = [...ACTLOG, 'mcp'];
     await client.connect(new StdioClientTransport({ command: process.execPath, args, env }));
@@ -91,7 +92,7 @@ describe('actlog mcp', function () {
     await client.close();
   });
 
-  it('serves streamable HTTP on this machine, both eras, and no other Origin', async () => {
+  it('serves streamable HTTP on this machine in both versions, and refuses other origins', async () => {
     const child = start(['mcp', '--http', '0'], { env });
     try {
       let url = '';

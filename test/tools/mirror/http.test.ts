@@ -1,4 +1,4 @@
-// The HTTP mirror: repeats what may pass, gives up in words, never reads more than there can be.
+// The HTTP mirror: repeats a request after a passing failure, gives up with a reason, and limits what it reads.
 
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
@@ -40,7 +40,7 @@ describe('an HTTP mirror', () => {
     };
   };
 
-  it('repeats what may pass', async () => {
+  it('repeats a request after a failure that may pass', async () => {
     answer = (response) => {
       response.statusCode = asked.length < 3 ? 503 : 200;
       response.end('note');
@@ -49,7 +49,7 @@ describe('an HTTP mirror', () => {
     assert.equal(asked.length, 3);
   });
 
-  it('waits longer each time, and as long as it is asked to', async () => {
+  it('waits longer before each attempt, and as long as Retry-After says', async () => {
     answer = (response) => {
       if (asked.length < 3) response.writeHead(500).end();
       else if (asked.length === 3) response.writeHead(429, { 'retry-after': '7' }).end();
@@ -61,7 +61,7 @@ describe('an HTTP mirror', () => {
     assert.equal(third, 7000);
   });
 
-  it('gives up after its attempts, and at once on what does not pass', async () => {
+  it('gives up after its attempts, and at once after a permanent failure', async () => {
     status(500);
     await assert.rejects(mirror.checkpoint(), { name: 'MirrorTrouble', message: /HTTP 500/ });
     assert.equal(asked.length, 4);
@@ -70,7 +70,7 @@ describe('an HTTP mirror', () => {
     assert.equal(asked.length, 5);
   });
 
-  it('says when there is no log', async () => {
+  it('reports that there is no log', async () => {
     status(404);
     assert.equal(await mirror.newest(), null);
     await assert.rejects(mirror.checkpoint(), { message: /HTTP 404/ });
@@ -81,7 +81,7 @@ describe('an HTTP mirror', () => {
     await assert.rejects(mirror.checkpoint(), { message: /HTTP 302/ });
   });
 
-  it('takes the full tile where the partial one is gone', async () => {
+  it('reads the full tile if the partial one is gone', async () => {
     answer = (response, path) => {
       if (path.endsWith('.p/5')) response.writeHead(404).end();
       else response.end(Buffer.alloc(256 * 32, 7));
@@ -90,7 +90,7 @@ describe('an HTTP mirror', () => {
     assert.deepEqual(asked, ['/log/live/1/tile/0/003.p/5', '/log/live/1/tile/0/003']);
   });
 
-  it('refuses what cannot be what it asked for', async () => {
+  it('refuses an answer of an impossible size', async () => {
     status(200, Buffer.alloc(33));
     await assert.rejects(mirror.tile(0, 0, 1), { message: /33 bytes/ });
     status(200, Buffer.alloc(257 * 32));

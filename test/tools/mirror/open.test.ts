@@ -1,5 +1,4 @@
-// tools/mirror/open.ts: the log is found at the place that is named and below it, and nothing is taken for it that
-// says it is another.
+// tools/mirror/open.ts: finds the log at the given place or below it, and refuses a log with another origin.
 
 import assert from 'node:assert/strict';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
@@ -52,7 +51,7 @@ describe('tools/mirror/open', function () {
     }
   });
 
-  it('says where it looked and what it saw', async () => {
+  it('reports where it looked and what it found', async () => {
     const refused = async (name: string, log = wanted): Promise<CommandError> => {
       const error = await openMirror(name, log).then(
         () => assert.fail(name),
