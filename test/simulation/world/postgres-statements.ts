@@ -567,3 +567,6 @@ export function statementOf(sql: string): Statement {
   if (statement === undefined) throw new Error(`the simulated PostgreSQL does not know: ${sql}`);
   return statement;
 }
+
+/** The texts of all statements, with single spaces. */
+export const statementTexts = (): readonly string[] => [...known.keys()];

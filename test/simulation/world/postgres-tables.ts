@@ -60,9 +60,10 @@ export class Tables {
     return last;
   }
 
-  /** The number in the newest header of a snapshot of a stream; null if it has none. */
+  /** The largest number of a round in the snapshots of a stream; null if it has none. */
   snapshot(stream: string): number | null {
-    return max(this.headers(stream).map(({ seq }) => seq));
+    const own = [...this.snapshots.values()].filter((row) => row.stream === stream);
+    return max(own.map(({ seq }) => seq));
   }
 
   /** The headers of the snapshots of a stream, the newest first. */
