@@ -53,6 +53,8 @@ export class OpenLog extends Reader implements Log {
   #reason: string | null = null;
   #closing = false;
   #recovery: Promise<void> | null = null;
+  /** Engines whose map and database are closed. */
+  readonly #discarded = new WeakSet<Engine>();
   /** Kept for the last requested size: most callers ask for the newest one. */
   #rightSide: { readonly size: number; readonly roots: RightSide } = { size: 0, roots: new Map() };
 
@@ -220,15 +222,25 @@ export class OpenLog extends Reader implements Log {
     return this.#answer((core, visible) => absence(core, visible, question));
   }
 
-  /** Keeps the version of the map that a lookup reads until the lookup has finished. */
+  /**
+   * Keeps the version of the map that a lookup reads until the lookup has finished.
+   *
+   * When an engine is discarded, the next one makes another map under the same name, whose versions have the same ids. A
+   * lookup of the discarded engine therefore answers nothing and releases nothing.
+   *
+   * @throws LogError `log_unavailable` if the engine was discarded meanwhile
+   */
   async #answer(make: (core: Core, visible: Visible) => Promise<JsonObject>): Promise<JsonObject> {
-    const { core, publisher } = this.#engine;
+    const engine = this.#engine;
+    const { core, publisher } = engine;
     const { visible } = publisher;
     const { version } = visible;
+    this.#checkKept(engine);
     this.#held.set(version, (this.#held.get(version) ?? 0) + 1);
     try {
       return await make(core, visible);
     } finally {
+      this.#checkKept(engine);
       const left = (this.#held.get(version) ?? 1) - 1;
       if (left > 0) this.#held.set(version, left);
       else {
@@ -236,6 +248,12 @@ export class OpenLog extends Reader implements Log {
         if (version !== this.#engine.publisher.visible.version) core.fold.release(version);
       }
     }
+  }
+
+  #checkKept(engine: Engine): void {
+    if (!this.#discarded.has(engine)) return;
+    if (this.#closing) throw closing();
+    throw new LogError('log_unavailable', this.#reason ?? 'the log has opened its database again');
   }
 
   health(): LogHealth {
@@ -258,6 +276,7 @@ export class OpenLog extends Reader implements Log {
     }
     this.#waiters.end(closing());
     this.#options.replica?.follow(null);
+    this.#discarded.add(this.#engine);
     await core.fold.close();
     await core.store.close();
     await this.#options.onClosed?.();
@@ -302,6 +321,7 @@ export class OpenLog extends Reader implements Log {
         await writable(this.#options.folder);
         if (open) {
           open = false;
+          this.#discarded.add(this.#engine);
           await core.fold.close();
           await core.store.close();
         }

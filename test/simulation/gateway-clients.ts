@@ -42,8 +42,9 @@ export interface Asked extends Wanted {
   readonly n: number;
   /** `unknown`: it was sent without an Idempotency-Key, and its answer was lost. */
   state: 'waiting' | 'sent' | 'done' | 'refused' | 'unknown';
-  /** How often it was sent. */
+  /** How often it was sent, and how many of these are not answered. */
   tries: number;
+  flying: number;
   first: Answer | null;
   /** The entries that the answer names. */
   entries: readonly string[];
@@ -68,6 +69,7 @@ export class GatewayClients extends GatewayProcess {
 
   protected override again(): void {
     for (const one of this.asked) {
+      one.flying = 0;
       if (one.state === 'sent') one.state = one.once ? 'waiting' : 'unknown';
     }
     for (const key of this.keys) if (key.state === 'changing') key.state = 'doubtful';
@@ -108,7 +110,7 @@ export class GatewayClients extends GatewayProcess {
   protected ask(serving: Serving, wanted: Wanted, lost = false): Asked {
     const asked: Asked = {
       ...wanted,
-      ...{ n: this.asked.length, state: 'waiting', tries: 0, first: null, entries: [] },
+      ...{ n: this.asked.length, state: 'waiting', tries: 0, flying: 0, first: null, entries: [] },
     };
     this.asked.push(asked);
     this.send(serving, asked, lost);
@@ -124,9 +126,9 @@ export class GatewayClients extends GatewayProcess {
       return;
     }
     const { n, request, once } = asked;
-    const known = asked.state === 'done';
     asked.state = 'sent';
     asked.tries += 1;
+    asked.flying += 1;
     const process = this.process;
     const what = `request ${String(n)} ${request.method} ${request.path}`;
     this.world.trace(() => `${what} is sent${lost ? ', its answer will be lost' : ''}`);
@@ -143,8 +145,9 @@ export class GatewayClients extends GatewayProcess {
           const code = codeOf(answer);
           this.world.trace(() => `${what}: ${String(answer.status)} ${code}`);
           this.guard(() => {
-            if (!lost) this.#answered(asked, key, answer);
-            else asked.state = known ? 'done' : once ? 'waiting' : 'unknown';
+            asked.flying -= 1;
+            if (lost) asked.state = this.#open(asked);
+            else this.#answered(asked, key, answer);
           });
         },
         (error: unknown) => {
@@ -155,12 +158,18 @@ export class GatewayClients extends GatewayProcess {
       );
   }
 
+  /** What is known of a request after an answer that says nothing of it. */
+  #open({ first, flying, once }: Asked): Asked['state'] {
+    if (flying > 0) return 'sent';
+    return first !== null ? 'done' : once ? 'waiting' : 'unknown';
+  }
+
   #answered(asked: Asked, key: Key, answer: Answer): void {
-    const { n, first, once } = asked;
+    const { n, first } = asked;
     const { status } = answer;
     const code = codeOf(answer);
     const what = `request ${String(n)}: ${String(status)} ${code}`;
-    const open = first !== null ? 'done' : once ? 'waiting' : 'unknown';
+    const open = this.#open(asked);
     if (status >= 500) {
       const explained = this.excused || this.stopping || this.clockMoved;
       if (!explained) throw new Broken('server error', `${what} ${answer.text}`);
@@ -181,11 +190,11 @@ export class GatewayClients extends GatewayProcess {
       if (asked.may?.includes(code) !== true || first !== null) {
         throw new Broken(`refused ${code}`, `${what} ${answer.text}`);
       }
-      asked.state = 'refused';
+      asked.state = asked.flying > 0 ? 'sent' : 'refused';
       asked.refused?.(code);
       return;
     }
-    asked.state = 'done';
+    asked.state = asked.flying > 0 ? 'sent' : 'done';
     if (first === null) {
       asked.first = answer;
       asked.entries = this.#acknowledge(answer.json);

@@ -81,6 +81,12 @@ export const GATEWAY_MUTANTS: readonly Mutant[] = [
     'if (record.length > 9) await log.putAttached(record);',
   ),
   mutant(
+    'a second request with a key does not wait for the first',
+    'gateway/http/idempotency.ts',
+    'if (inFlight.has(claim.name)) {',
+    "if (inFlight.has('')) {",
+  ),
+  mutant(
     'a count is answered before it is on disk',
     'gateway/tenants/counters.ts',
     'while (this.#written < needed) await (this.#writing ??= this.#write());\n    } catch (error) {\n      this.#refused(error);\n    }\n  }\n\n  /** Tries',

@@ -1,7 +1,10 @@
 // What the entries of a log must say about the requests that made them, by a scan that shares nothing with the rows of
 // the gateway and its plugins.
 
-import type { JsonObject } from '../../log/index.ts';
+import { native } from '../../log/crypto/native.ts';
+import type { JsonObject, Log } from '../../log/index.ts';
+import { trustedKeyOf, verifyAbsence } from '../../log/verify.ts';
+import { scan } from '../log/read/scanned-verdict.ts';
 import type { Asked } from './gateway-clients.ts';
 import { Broken } from './world/world.ts';
 
@@ -72,5 +75,39 @@ function checkBinds(entries: Entries): void {
       throw new Broken('payment bound twice', `${name}, again by entry ${String(index)}`);
     }
     newest.set(name, { seq, terminal });
+  }
+}
+
+/** What an absence document was asked about. */
+interface Window {
+  readonly entity: string;
+  readonly surface: string;
+  readonly from_ms: number;
+  readonly to_ms: number;
+}
+
+/** The verdict of an absence document, as the verifier finds it, is that of a scan of the entries. */
+export function checkAbsence(
+  log: Log,
+  document: JsonObject,
+  { entity, surface, from_ms, to_ms }: Window,
+  now_ms: number,
+): void {
+  const { origin, vkey } = log;
+  const trust = { origin, vkey, keys: log.receiptKeys().map(trustedKeyOf) };
+  const question = { key: ['surface', entity, surface], from_ms, to_ms };
+  const at_ms = Math.max(now_ms, log.published().map_head_ms);
+  const { verdict } = verifyAbsence(document, question, trust, { suite: native, now_ms: at_ms });
+  const own: JsonObject[] = [];
+  for (let index = 0; index < log.size(); index += 1) {
+    const statement = JSON.parse(log.entry(index) ?? '{}') as JsonObject;
+    if (statement['entity'] === entity) own.push(statement);
+  }
+  const of = (type: string) => own.filter((one) => one['type'] === type);
+  const [manifests, beats] = [of('astl.manifest.v1'), of('astl.heartbeat.v1')];
+  const acts = own.filter((one) => one['surface'] !== undefined && !beats.includes(one));
+  const wanted = scan({ acts, manifests, beats }, { surface, from_ms, to_ms }).verdict;
+  if (verdict !== wanted) {
+    throw new Broken('absence verdict', `${verdict}, and the entries say ${wanted}`);
   }
 }

@@ -16,7 +16,7 @@ interface Sent {
 
 /** One thing that happens. `turns`: completions before the next step. A number that names a thing counts round. */
 export type GatewayStep = { readonly turns: number } & (
-  | (Sent & { readonly do: 'classify'; readonly session: number })
+  | (Sent & { readonly do: 'classify'; readonly session: number; readonly surface: Surface | null })
   | (Sent & { readonly do: 'policy'; readonly policy: number })
   | (Sent & { readonly do: 'gate'; readonly act: number; readonly shown: boolean })
   | (Sent & { readonly do: 'bind'; readonly payment: number; readonly seq: number })
@@ -26,7 +26,12 @@ export type GatewayStep = { readonly turns: number } & (
   | (Sent & { readonly do: 'enroll' })
   /** Uses up a permit, once or twice at the same time. */
   | (Sent & { readonly do: 'use'; readonly permit: number; readonly twice: boolean })
-  | (Sent & { readonly do: 'resolve'; readonly hold: number; readonly release: boolean })
+  | (Sent & {
+      readonly do: 'resolve';
+      readonly hold: number;
+      readonly release: boolean;
+      readonly twice: boolean;
+    })
   | (Sent & { readonly do: 'absence'; readonly surface: Surface; readonly length_ms: number })
   | { readonly do: 'repeat'; readonly nth: number }
   | { readonly do: 'erase'; readonly entry: number; readonly lost: boolean }
@@ -66,29 +71,29 @@ export interface GatewayPlan {
 type Weights = Record<GatewayStep['do'], number>;
 
 const WEIGHTS: Weights = {
-  classify: 12,
-  policy: 5,
-  gate: 14,
+  classify: 10,
+  policy: 4,
+  gate: 16,
   bind: 8,
-  manifest: 3,
+  manifest: 2,
   beat: 5,
   silence: 2,
   enroll: 1,
-  use: 9,
-  resolve: 4,
-  absence: 3,
-  repeat: 6,
-  erase: 5,
-  look: 3,
-  usage: 4,
-  visit: 3,
-  'issue key': 2,
+  use: 12,
+  resolve: 6,
+  absence: 4,
+  repeat: 8,
+  erase: 6,
+  look: 5,
+  usage: 2,
+  visit: 5,
+  'issue key': 1,
   'rotate key': 3,
   'revoke key': 3,
   'old key': 3,
-  pass: 6,
+  pass: 5,
   restart: 2,
-  crash: 7,
+  crash: 8,
   'batch fails': 3,
   'sync fails': 1,
   'disk full': 1,
@@ -99,9 +104,9 @@ const WEIGHTS: Weights = {
 
 /** Steps that a run has or has not. */
 const OPTIONAL = [
-  ...(['manifest', 'beat', 'silence', 'enroll', 'use', 'resolve', 'absence'] as const),
-  ...(['erase', 'visit', 'rotate key', 'revoke key', 'restart', 'crash', 'batch fails'] as const),
-  ...(['sync fails', 'disk full', 'disk slow', 'clock'] as const),
+  ...(['classify', 'gate', 'bind', 'beat', 'silence', 'enroll', 'use', 'resolve'] as const),
+  ...(['absence', 'erase', 'visit', 'rotate key', 'revoke key', 'restart', 'crash'] as const),
+  ...(['batch fails', 'sync fails', 'disk full', 'disk slow', 'clock'] as const),
 ];
 
 /** The plan of a seed. */
@@ -109,13 +114,14 @@ export function gatewayPlanOf(seed: string): GatewayPlan {
   const random = new Random(`${seed} gateway plan`);
   const weights: Weights = { ...WEIGHTS };
   for (const name of OPTIONAL) {
-    if (random.chance(0.4)) weights[name] = 0;
-    else if (random.chance(0.2)) weights[name] *= 4;
+    if (random.chance(0.35)) weights[name] = 0;
+    else if (random.chance(0.25)) weights[name] *= 4;
   }
   const count = random.between(10, random.chance(0.2) ? 60 : 30);
-  const steps: GatewayStep[] = [
-    { do: 'policy', tenant: 0, policy: 0, once: true, lost: false, turns: 60 },
-  ];
+  const begun = { tenant: 0, once: true, lost: false, turns: 60 };
+  const steps: GatewayStep[] = [{ do: 'policy', policy: random.int(3), ...begun }];
+  if (random.chance(0.4)) steps.push({ do: 'manifest', interval_ms: 20, ...begun });
+  if (weights.visit > 0) steps.push({ do: 'enroll', ...begun });
   while (steps.length < count) steps.push(step(random, random.weighted(weights)));
   return {
     world: 'gateway',
@@ -128,13 +134,16 @@ export function gatewayPlanOf(seed: string): GatewayPlan {
 
 function step(random: Random, name: GatewayStep['do']): GatewayStep {
   const turns = random.chance(0.3) ? 0 : random.chance(0.6) ? random.int(8) : random.int(60);
-  const tenant = random.chance(0.6) ? 0 : random.int(3);
+  const tenant = random.chance(0.7) ? 0 : random.int(3);
   const lost = random.chance(0.15);
   const sent = { tenant, once: random.chance(0.7), lost, turns };
   const nth = random.int(1000);
   const surface = random.pick(['bind', 'pay'] as const);
   switch (name) {
-    case 'classify':
+    case 'classify': {
+      const acting = random.chance(0.3) ? surface : null;
+      return { do: name, ...sent, session: random.int(3), surface: acting };
+    }
     case 'silence':
       return { do: name, ...sent, session: random.int(3) };
     case 'policy':
@@ -152,7 +161,13 @@ function step(random: Random, name: GatewayStep['do']): GatewayStep {
     case 'use':
       return { do: name, ...sent, permit: nth, twice: random.chance(0.4) };
     case 'resolve':
-      return { do: name, ...sent, hold: nth, release: random.chance(0.7) };
+      return {
+        do: name,
+        ...sent,
+        hold: nth,
+        release: random.chance(0.7),
+        twice: random.chance(0.4),
+      };
     case 'absence':
       return { do: name, ...sent, surface, length_ms: random.int(random.pick([10, 200])) };
     case 'repeat':

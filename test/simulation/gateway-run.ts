@@ -130,8 +130,10 @@ export class GatewayRun extends GatewayTenants {
   #operate(serving: Serving, step: GatewayStep): void {
     switch (step.do) {
       case 'repeat': {
-        const done = this.asked.filter(({ state, once }) => state === 'done' && once);
-        const asked = nth(done, step.nth);
+        const sent = this.asked.filter(
+          ({ state, once }) => once && (state === 'done' || state === 'sent'),
+        );
+        const asked = nth(sent, step.nth);
         if (asked !== undefined) this.send(serving, asked);
         return;
       }
@@ -180,7 +182,10 @@ export class GatewayRun extends GatewayTenants {
   }
 
   #erase(serving: Serving, one: Private | undefined, lost: boolean): void {
-    if (one === undefined) return;
+    if (one === undefined) {
+      this.#classify(serving);
+      return;
+    }
     if (one.erased === 'no') one.erased = 'asked';
     const { tenant, entry_id } = one;
     const request = { method: 'DELETE', path: `/api/v1/disclosures/${entry_id}` } as const;
@@ -191,9 +196,18 @@ export class GatewayRun extends GatewayTenants {
     this.ask(serving, { tenant, once: false, request, answered }, lost);
   }
 
+  /** Makes an entry with a private text, where there is none. */
+  #classify(serving: Serving): void {
+    const step = { tenant: 0, once: true, lost: false, session: 0, surface: null, turns: 0 };
+    this.request(serving, { do: 'classify', ...step });
+  }
+
   /** Reads a text, of which an erasure leaves nothing. */
   #look(serving: Serving, one: Private | undefined): void {
-    if (one === undefined) return;
+    if (one === undefined) {
+      this.#classify(serving);
+      return;
+    }
     const { tenant, entry_id, member, text } = one;
     const before = one.erased;
     const request = { method: 'GET', path: `/receipt/lookup?entry_id=${entry_id}` } as const;

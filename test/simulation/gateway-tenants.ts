@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '../../log/index.ts';
+import { checkAbsence } from './gateway-oracle.ts';
 import { GatewayClients, NAMES } from './gateway-clients.ts';
 import type { GatewayStep } from './gateway-plan.ts';
 import type { Serving } from './gateway-process.ts';
@@ -27,7 +28,7 @@ interface Hold {
   readonly hold_id: string;
   readonly tenant: number;
   readonly act: number;
-  ended: number | null;
+  ended: boolean;
 }
 
 const POLICIES: readonly JsonObject[] = [
@@ -79,6 +80,9 @@ function preimageOf({
   return { action_type, agent_id, scope, timestamp_ms };
 }
 
+/** The codes for an entity that its tenant has not claimed yet. */
+const UNCLAIMED = ['tenant_forbidden', 'parameter_invalid'];
+
 /** A time that names a request in the entries that it makes: long ago, so that no clock overtakes it. */
 export const markOf = (n: number): number => START_MS - 4 * 3_600_000 - n;
 
@@ -98,11 +102,16 @@ export class GatewayTenants extends GatewayClients {
     const shared = { tenant, once };
     switch (step.do) {
       case 'classify': {
-        const body = { message: `note ${secret}`, session_id: `s${String(step.session)}`, ...mark };
+        const body = {
+          ...{ message: `note ${secret}`, session_id: `s${String(step.session)}`, ...mark },
+          ...(step.surface === null ? {} : { entity, surface: step.surface }),
+        };
         const answered = ({ json }: Answer): void => {
           this.keepPrivate(json['entry_id'] as string, tenant, 'message', body.message);
         };
-        this.ask(serving, { ...shared, request: post('/api/v1/classify', body), answered }, lost);
+        const may = step.surface === null ? [] : UNCLAIMED;
+        const request = post('/api/v1/classify', body);
+        this.ask(serving, { ...shared, request, may, answered }, lost);
         return;
       }
       case 'policy': {
@@ -118,17 +127,20 @@ export class GatewayTenants extends GatewayClients {
         this.#gate(serving, step, mark);
         return;
       case 'use':
-        this.#use(serving, step);
+        // Without a permit, one asks for it first; so it is with a hold.
+        if (this.#permits.length > 0) this.#use(serving, step);
+        else this.#gate(serving, { ...step, do: 'gate', act: 2, shown: false }, mark);
         return;
       case 'resolve':
-        this.#resolve(serving, step);
+        if (this.#holds.length > 0) this.#resolve(serving, step);
+        else this.#gate(serving, { ...step, do: 'gate', act: 1, shown: false }, mark);
         return;
       case 'bind': {
         const payment_hash = createHash('sha256').update(String(step.payment)).digest('hex');
         const body = {
           ...{ payment_hash, action_type: 'payment.release', agent_id: 'agent:simulated' },
           ...{ scope: 'simulation', timestamp_ms: START_MS - 1000, seq: step.seq },
-          ...{ terminal: step.seq === 2, amount_atomic: 42, currency: 'USDC' },
+          ...{ terminal: step.seq === 1, amount_atomic: 42, currency: 'USDC' },
           ...{ session_id: `act-${String(step.payment)}`, ...mark },
         };
         const may = ['payment_already_bound'];
@@ -144,7 +156,7 @@ export class GatewayTenants extends GatewayClients {
       }
       case 'beat': {
         const body = { entity, surface: step.surface, interval_ms: 20 };
-        const may = ['tenant_forbidden', 'entity_unclaimed', 'parameter_invalid'];
+        const may = UNCLAIMED;
         this.ask(serving, { ...shared, request: post('/api/v1/astl/heartbeat', body), may }, lost);
         return;
       }
@@ -169,7 +181,11 @@ export class GatewayTenants extends GatewayClients {
         const body = { entity, surface: step.surface, from_ms, to_ms };
         const may = ['window_not_closed'];
         const request = post('/api/v1/absence/witness', body);
-        this.ask(serving, { ...shared, request, may }, lost);
+        const { live } = serving.gateway.logs;
+        const answered = ({ json }: Answer): void => {
+          checkAbsence(live, json['witness'] as JsonObject, body, this.world.wall_ms);
+        };
+        this.ask(serving, { ...shared, request, may, answered }, lost);
         return;
       }
     }
@@ -199,7 +215,7 @@ export class GatewayTenants extends GatewayClients {
       if (json['outcome'] === 'HOLD') {
         const hold_id = json['hold_id'] as string;
         if (!this.#holds.some((one) => one.hold_id === hold_id)) {
-          this.#holds.push({ hold_id, tenant, act, ended: null });
+          this.#holds.push({ hold_id, tenant, act, ended: false });
         }
       }
       if (json['outcome'] === 'PERMIT') this.#given(json, tenant, act);
@@ -263,20 +279,23 @@ export class GatewayTenants extends GatewayClients {
     const hold = nth(this.#holds, step.hold);
     if (hold === undefined) return;
     const { tenant, hold_id, act } = hold;
-    const n = this.asked.length;
-    const body = { action: step.release ? 'release' : 'refuse', reason: `secret-${String(n)}` };
+    const body = (n: number): JsonObject => ({
+      ...{ action: step.release ? 'release' : 'refuse', reason: `secret-${String(n)}` },
+    });
     const path = `/api/v1/execute-gate/holds/${hold_id}`;
     const answered = ({ json }: Answer): void => {
-      if (hold.ended !== null) throw new Broken('hold ended twice', hold_id);
-      hold.ended = n;
+      if (hold.ended) throw new Broken('hold ended twice', hold_id);
+      hold.ended = true;
       // The one who asked knows the preimage; the answer to the human does not have it.
       if (json['outcome'] === 'PERMIT' && actOf(act)['timestamp_ms'] !== undefined) {
         this.#given({ ...json, preimage: preimageOf(actOf(act)) }, tenant, act);
       }
     };
-    const request = { method: 'POST', path, body } as const;
     const may = ['hold_resolved'];
-    this.ask(serving, { tenant, once: step.once, request, may, answered }, step.lost);
+    for (let times = step.twice ? 2 : 1; times > 0; times -= 1) {
+      const request = { method: 'POST', path, body: body(this.asked.length) } as const;
+      this.ask(serving, { tenant, once: step.once, request, may, answered }, step.lost);
+    }
   }
 }
 

@@ -47,6 +47,7 @@ export function planOf(seed: string, world: WorldChoice): AnyPlan {
 
 /** Settings of a plan that make its run simpler, tried one after the other while a plan is shrunk. */
 export function habitsOf(plan: AnyPlan): readonly object[] {
+  if (plan.world === 'gateway') return [{ first: false }, { interval_ms: 1000 }];
   if (plan.world === 'cluster') {
     return [
       { witnesses: 0, quorum: 0 },
