@@ -8,8 +8,8 @@ import { planOf } from './worlds.ts';
 import type { AnyPlan } from './worlds.ts';
 
 const SEEDS = 200;
-/** A run of a gateway takes as long as ten of a log. */
 const CLUSTER_SEEDS = 60;
+/** A run of a gateway takes as long as ten of a log. */
 const GATEWAY_SEEDS = 15;
 
 interface Regression {
