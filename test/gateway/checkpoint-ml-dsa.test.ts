@@ -1,4 +1,4 @@
-// CHECKPOINT_ML_DSA: checkpoints with a second signature, which the kit has the key of. log/FORMAT.md §5.2.
+// CHECKPOINT_ML_DSA: checkpoints with a second signature by a key that the kit names. log/FORMAT.md §5.2.
 
 import assert from 'node:assert/strict';
 import { native } from '../../log/index.ts';
@@ -13,7 +13,7 @@ describe('CHECKPOINT_ML_DSA', () => {
   const linesOf = async (running: Running): Promise<number> =>
     splitNote((await running.get('/log/live/checkpoint')).text).signatures.length;
 
-  it('signs checkpoints twice, with one key over restarts, until it is off', async () => {
+  it('signs checkpoints twice, with the same key after a restart, until it is off', async () => {
     const first = await run(env);
     const body = { message: 'one' };
     const asked = { key: first.live, headers: { Prefer: 'wait=10' } };

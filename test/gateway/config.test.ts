@@ -1,4 +1,4 @@
-// The table of settings: defaults, sources, refusals that name the setting.
+// The settings of the gateway: defaults, sources, and errors that name the setting.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -45,14 +45,14 @@ describe('configuration', () => {
     assert.equal(config.IDEMPOTENCY_TTL_MS, 24 * 3_600_000);
   });
 
-  it('reads a file, and the environment before it', () => {
+  it('reads a file, and the environment takes precedence', () => {
     const path = file({ PORT: 9000, LOG_LEVEL: 'warn' });
     const { config } = readConfig({ PORT: '9001' }, path);
     assert.equal(config.PORT, 9001);
     assert.equal(config.LOG_LEVEL, 'warn');
   });
 
-  it('takes no page by default that is larger than the largest', () => {
+  it('has a default page size that is at most the largest', () => {
     const small = { PAGE_MAX: '10' };
     assert.equal(readConfig(small).config.PAGE_DEFAULT, 10);
     assert.equal(readConfig({ ...small, PAGE_DEFAULT: '10' }).config.PAGE_DEFAULT, 10);

@@ -1,4 +1,4 @@
-// Every list of the service has one form and is paged in one way. gateway/API.md §4.4.
+// All lists of the service have the same form and are paged in the same way. gateway/API.md §4.4.
 
 import assert from 'node:assert/strict';
 import { commandVerbs } from '../../gateway/host/commands.ts';
@@ -92,7 +92,7 @@ describe('lists', function () {
       key: running.live,
     });
 
-  it('are declared in one form', () => {
+  it('are declared in the same form', () => {
     const found = lists();
     const paths = found.map(({ path }) => path);
     for (const path of Object.keys(FILLED)) assert.ok(paths.includes(path), path);
@@ -126,7 +126,7 @@ describe('lists', function () {
     }
   });
 
-  it('refuse a limit out of bounds in the same words where pages prove what they show', async () => {
+  it('refuse a limit out of bounds with the same message if their pages carry proofs', async () => {
     for (const [path, query] of [
       ['/log/live/proof/lookup', { key: '["session","s"]' }],
       ['/api/v1/sessions/s/proof', {}],

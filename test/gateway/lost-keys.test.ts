@@ -1,4 +1,5 @@
-// A service whose private key files are gone: what is intact is served, what is lost is said, and a successor goes on.
+// A service without some of its private key files: it serves what is intact, reports what is lost, and can continue with a
+// successor.
 // gateway/API.md §2.3, §13; log/FORMAT.md §5.
 
 import assert from 'node:assert/strict';
@@ -59,7 +60,7 @@ for (const [file, lost] of [
       assert.deepEqual(ok(await classify(live, 'before')), first, 'a replay');
     });
 
-    it('says what is lost in /health, /readyz, /status.json and the log', async () => {
+    it('reports the loss in /health, /readyz, /status.json and its log', async () => {
       const { status, degraded, reasons } = ok(await running.get('/health'));
       assert.equal(status, 'degraded');
       const reason = reasons[degraded.indexOf('live_log')];
@@ -72,7 +73,7 @@ for (const [file, lost] of [
       assert.match(line ?? '', new RegExp(`"lost_key":"${lost}".*is missing in .*--successor`));
     });
 
-    it('takes no live entries, and all of the sandbox', async () => {
+    it('refuses live entries, and accepts those of the sandbox', async () => {
       const size = running.gateway.logs.live.size();
       const refused = await classify(live, 'refused');
       assert.equal(codeOf(refused, 503), 'log_unavailable');
@@ -141,7 +142,7 @@ describe('a service without a key file that belongs to no log', function () {
   });
   after(() => running.close());
 
-  it('does not start, names each missing file, and makes none in its place', async () => {
+  it('does not start, names each missing file, and creates none in its place', async () => {
     const published = await purposes();
     await running.close(true);
     const others = (await readdir(folder)).filter((name) => !/^(live|sandbox)-/.test(name));
@@ -162,7 +163,7 @@ describe('a service without a key file that belongs to no log', function () {
     assert.deepEqual(await purposes(), published);
   });
 
-  it('makes a new key where the operator gives the old one up, once for each loss', async () => {
+  it('creates a new key if the operator gives up the old one, once for each loss', async () => {
     const subscribed = ok(
       await running.post(
         '/signal/trigger/subscriptions',

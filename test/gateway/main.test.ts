@@ -1,4 +1,4 @@
-// What the log on standard output says, and what it never says.
+// What the gateway writes to its log on standard output, and what it never writes.
 
 import assert from 'node:assert/strict';
 import { openLogger } from '../../gateway/main.ts';
@@ -11,7 +11,7 @@ function lines(level: 'info' | 'warn', write: (logger: ReturnType<typeof openLog
 }
 
 describe('the log of the gateway', () => {
-  it('is a line of JSON for each event, from the least level on', () => {
+  it('is a line of JSON for each event of at least the configured level', () => {
     const [line, ...rest] = lines('warn', (logger) => {
       logger.info('quiet');
       logger.warn({ request_id: 'req_1' }, 'loud');
@@ -20,7 +20,7 @@ describe('the log of the gateway', () => {
     assert.equal(typeof line?.['time'], 'number');
   });
 
-  it('holds no secrets, also when a call names one', () => {
+  it('contains no secret, also if a call passes one', () => {
     const secret = 'svc_live_secret';
     const named = { key: secret, authorization: secret, body: { a: secret }, passphrase: secret };
     const [line] = lines('info', (logger) => logger.info({ ...named, status: 200 }, 'request'));
@@ -28,7 +28,7 @@ describe('the log of the gateway', () => {
     assert.deepEqual([line?.['key'], line?.['status']], ['[redacted]', 200]);
   });
 
-  it('shows of an error its text and place, and nothing that hangs on it', () => {
+  it('shows message and stack of an error, and no other member', () => {
     const error = Object.assign(new TypeError('it broke'), { code: 'E_X', headers: 'hidden' });
     const [line] = lines('info', (logger) => logger.error({ err: error }, 'failed'));
     const err = line?.['err'] as Record<string, unknown>;

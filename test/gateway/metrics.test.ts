@@ -1,4 +1,4 @@
-// What /metrics shows: every metric is in the table of the guide, and moves when what it measures does.
+// /metrics: every metric is in the table of the guide, and changes with what it measures.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -76,7 +76,7 @@ describe('gateway/metrics', () => {
     assert.equal(value(/actlog_job_runs_total\{job="chores fail",end="failed"\}/), 1);
   });
 
-  it('count the webhooks that wait, and how long', async () => {
+  it('count the waiting webhooks, and show the age of the oldest', async () => {
     const log = running.gateway.logs.live;
     assert.equal(value(/actlog_webhook_waiting_messages\{kind="live"\}/), 0);
     const index = String(log.size() - 1).padStart(15, '0');

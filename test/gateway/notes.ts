@@ -1,4 +1,4 @@
-// A small plugin of a third party's kind: what the tests of host, middleware and contract suite use.
+// A small plugin as a third party writes one, for the tests of the host, the middleware and the contract suite.
 
 import Type from 'typebox';
 import { definePlugin, route } from '../../plugins/contract/index.ts';

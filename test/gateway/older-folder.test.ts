@@ -1,5 +1,5 @@
-// A data folder that an older build made opens with this one: its entries are shown and proven, and what follows from
-// them is what this build derives.
+// A data folder of an older build opens with this build: its entries are served with proofs, and this build derives the
+// same rows from them.
 
 import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';

@@ -22,17 +22,17 @@ describe('the passphrase of the key files', () => {
   const refused = (reason: RegExp) => (error: unknown) =>
     error instanceof ConfigError && reason.test(error.message);
 
-  it('is the text without the line end after it', async () => {
+  it('is the text of the file without the trailing line end', async () => {
     assert.equal(await read('open sesame\n'), 'open sesame');
     assert.equal(await read('open sesame\r\n'), 'open sesame');
     assert.equal(await read(' two\nlines \n\n'), ' two\nlines \n');
   });
 
-  it('is none where no file is named', () => {
+  it('is absent if no file is named', () => {
     assert.equal(passphraseOf(readConfig({}).config), undefined);
   });
 
-  it('is refused where the file is empty or not there', async () => {
+  it('is refused if the file is empty or missing', async () => {
     for (const text of ['', '\n']) await assert.rejects(read(text), refused(/is empty$/));
     const { config } = readConfig({ KEY_PASSPHRASE_FILE: join(folder, 'none') });
     assert.throws(() => passphraseOf(config), refused(/cannot be read/));

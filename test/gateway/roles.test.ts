@@ -1,4 +1,4 @@
-// Every role at every route of the service. gateway/API.md §3.1.
+// Calls every route of the service with a key of every role. gateway/API.md §3.1.
 
 import assert from 'node:assert/strict';
 import { isVisitorRoute } from '../../gateway/host/visitors.ts';
@@ -53,7 +53,7 @@ describe('roles of API keys', () => {
     return running.ask(route.method, path, { ...body, ...(key === undefined ? {} : { key }) });
   };
 
-  it('open the routes that are theirs, and no other', async () => {
+  it('give access to their routes only', async () => {
     const routes = running.gateway.routes().filter((route) => !isVisitorRoute(route));
     const names = routes.map(nameOf);
     for (const name of [...SERVICE, ...OPERATOR, ...INSURED]) {
@@ -71,7 +71,7 @@ describe('roles of API keys', () => {
     }
   });
 
-  it('open no demonstration, which takes no key', async () => {
+  it('give no access to demonstrations, which take no key', async () => {
     for (const route of running.gateway.routes().filter(isVisitorRoute)) {
       for (const role of ROLES) {
         assert.equal((await asked(route, keys.get(role))).status, 401, nameOf(route));
@@ -92,7 +92,7 @@ describe('roles of API keys', () => {
     }
   });
 
-  it('show an insured nothing of what its carrier keeps', async () => {
+  it('give an insured no access to data of its carrier', async () => {
     const message = 'Schedule the interview for Monday';
     const classified = await running.post(
       '/api/v1/classify',

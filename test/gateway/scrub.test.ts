@@ -1,4 +1,4 @@
-// Bits that flip in a table of a served database: found by the scrub, named by health and metrics.
+// The scrub finds flipped bits in a table of a served database, and health and metrics name the table.
 
 import assert from 'node:assert/strict';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
@@ -37,7 +37,7 @@ describe('gateway/scrub', () => {
     return name;
   }
 
-  it('finds nothing where every table holds, and says how far it came', async () => {
+  it('finds nothing if every table is intact, and reports its progress', async () => {
     await running.gateway.scrub.run();
     const { status, degraded } = ok(await running.get('/health'));
     assert.deepEqual([status, degraded], ['ok', []]);
@@ -97,7 +97,7 @@ describe('gateway/scrub', () => {
     assert.equal(scrub.states()[0]?.finished_at_ms, null);
   });
 
-  it('is off where SCRUB says so, and refuses an interval that is none', async () => {
+  it('is off if SCRUB says so, and refuses an invalid interval', async () => {
     const off = await run({ SCRUB: 'off' });
     assert.equal(off.gateway.config.SCRUB, 0);
     assert.deepEqual(off.gateway.scrub.states(), []);

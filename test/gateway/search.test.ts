@@ -1,4 +1,4 @@
-// The search index against a reading of every entry.
+// The search index compared with a scan of all entries.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -85,7 +85,7 @@ describe('gateway/search', () => {
     return indexes.filter(has).reverse();
   }
 
-  it('finds what a reading of every entry finds, page by page', async () => {
+  it('finds the same entries as a scan, page by page', async () => {
     const { size } = test.log.published();
     const place = fc.integer({ min: 0, max: size + 5 });
     const facets = fc.record(
@@ -111,7 +111,7 @@ describe('gateway/search', () => {
     assert.deepEqual([...(await index.values(test.log, 'outcome'))].sort(), [...OUTCOMES].sort());
   });
 
-  it('goes on after a restart, and makes an index of another form anew', async () => {
+  it('continues after a restart, and rebuilds an index of another form', async () => {
     await index.close();
     index = await SearchIndex.open(folder, [test.log], logger);
     assert.equal(index.indexed(test.log), test.log.published().size);

@@ -60,7 +60,7 @@ describe('a gateway', () => {
     await second.close();
   });
 
-  it('makes no log and no key where its port is taken', async () => {
+  it('creates no log and no key if its port is in use', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     const { port } = taken.address() as AddressInfo;
@@ -89,14 +89,14 @@ describe('a gateway', () => {
     await rm(parent, { recursive: true });
   });
 
-  it('keeps others out of its data folder', async () => {
+  it('creates a data folder that other users cannot read', async () => {
     const running = await run();
     assert.equal(statSync(running.data).mode & 0o777, 0o700);
     assert.equal(statSync(join(running.data, 'admin.sock')).mode & 0o777, 0o600);
     await running.close();
   });
 
-  it('refuses a data folder that another gateway holds, and leaves it as it was', async () => {
+  it('refuses a data folder that another gateway uses, and does not change it', async () => {
     const running = await run();
     await assert.rejects(
       run({ DATA_DIR: running.data }),
@@ -110,7 +110,7 @@ describe('a gateway', () => {
     await running.close();
   });
 
-  it('answers what is in flight when it stops, under a published checkpoint', async () => {
+  it('answers requests in flight when it stops, and publishes a checkpoint over their entries', async () => {
     const hold = new Hold();
     const running = await run({}, { plugins: [notes(hold)] });
     const pending = running.post('/notes/flight', { text: 'a' }, { key: running.live });

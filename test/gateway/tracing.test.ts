@@ -74,14 +74,14 @@ describe('gateway/tracing', () => {
     assert.equal(other.parentSpanId ?? '', '');
   });
 
-  it('have their times from the start of the request to its end', () => {
+  it('have the start and the end of the request as their times', () => {
     const { startTimeUnixNano, endTimeUnixNano } = spanOf('POST /api/v1/classify');
     const took_ms = Number(BigInt(endTimeUnixNano) - BigInt(startTimeUnixNano)) / 1e6;
     assert.ok(took_ms > 0 && took_ms < 60_000, String(took_ms));
     assert.ok(Math.abs(Number(BigInt(endTimeUnixNano) / 1_000_000n) - Date.now()) < 600_000);
   });
 
-  it('have no text, path or key of a caller', () => {
+  it('contain no text, path or key of a caller', () => {
     const text = bodies.join();
     for (const secret of ['secret sentence', 'private-token', 'sig_not-there']) {
       assert.ok(!text.includes(secret), secret);
@@ -89,7 +89,7 @@ describe('gateway/tracing', () => {
     assert.ok(!text.includes(running.live));
   });
 
-  it('are dropped when the receiver does not answer; requests and the stop go on', async () => {
+  it('are dropped if the receiver does not answer, and delay neither requests nor the stop', async () => {
     const lines: string[] = [];
     const alone = await run(
       { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' },

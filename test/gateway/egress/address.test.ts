@@ -1,4 +1,4 @@
-// Which addresses are public: RFC 6890 and what came after it, in every spelling that a resolver may answer.
+// Which addresses are public (RFC 6890 and later registrations), in every spelling that a resolver may return.
 
 import assert from 'node:assert/strict';
 import { mayConnect, parseNetwork } from '../../../gateway/egress/address.ts';
@@ -30,7 +30,7 @@ describe('public addresses', () => {
     assert.equal(mayConnect('::ffff:8.8.8.8', []), true);
   });
 
-  it('are four decimals or RFC 4291 text, nothing that parsers disagree about', () => {
+  it('are accepted as four decimals or RFC 4291 text only, since parsers disagree about other spellings', () => {
     const all = [parseNetwork('0.0.0.0/0'), parseNetwork('::/0')];
     for (const address of NEITHER) assert.equal(mayConnect(address, all), false, address);
   });
@@ -45,7 +45,7 @@ describe('public addresses', () => {
     }
   });
 
-  it('take networks only as they are', () => {
+  it('are not configured by networks in another than the canonical spelling', () => {
     for (const text of ['10.0.0.0', '10.0.0.0/33', 'fd00::/129', 'here/8', '']) {
       assert.throws(() => parseNetwork(text), text);
     }

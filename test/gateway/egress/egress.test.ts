@@ -1,4 +1,5 @@
-// The egress guard against real receivers on loopback: 127.0.0.2 is allowed, 127.0.0.1 stands for the inside.
+// The egress guard against real receivers on loopback: 127.0.0.2 is allowed, and 127.0.0.1
+// represents the private network.
 
 import assert from 'node:assert/strict';
 import { parseNetwork } from '../../../gateway/egress/address.ts';
@@ -48,7 +49,7 @@ describe('the egress guard', () => {
     await inside.close();
   });
 
-  it('posts to what it may, and says how it was answered', async () => {
+  it('posts to allowed addresses, and returns the answer', async () => {
     outside.answer((_, res) => res.writeHead(503, { 'retry-after': '7' }).end('busy'));
     const answer = await egress().post(outside.url('/a?b=c'), { 'x-test': '1' }, 'hello');
     assert.deepEqual(answer, { status: 503, retry_after: '7' });
@@ -87,7 +88,7 @@ describe('the egress guard', () => {
     await refused(egress().post(`http://[::1]:${String(inside.port)}/`, {}, ''));
   });
 
-  it('judges every answer of a name, and connects to what it judged', async () => {
+  it('checks every address of a name, and connects only to an address that it checked', async () => {
     const url = outside.url('/named', 'receiver.test');
     assert.equal((await resolving(OUTSIDE).post(url, {}, '')).status, 204);
     assert.equal(outside.received.at(-1)?.headers.host, `receiver.test:${String(outside.port)}`);
@@ -98,7 +99,7 @@ describe('the egress guard', () => {
     await refused(resolving().post(url, {}, ''));
   });
 
-  it('is not fooled by a name that turns private after its first answer', async () => {
+  it('refuses a name that resolves to a private address after its first answer', async () => {
     const answers = [OUTSIDE, INSIDE, INSIDE, INSIDE];
     const asked: string[] = [];
     const rebinding = egress({
@@ -129,7 +130,7 @@ describe('the egress guard', () => {
     }
   });
 
-  it('reads no more than 64 KiB of an answer that has no end', async () => {
+  it('reads at most 64 KiB of an endless answer', async () => {
     let sent = 0;
     outside.answer((_, res) => {
       const chunk = Buffer.alloc(65_536);
@@ -160,7 +161,7 @@ describe('the egress guard', () => {
     await assert.rejects(egress({ timeout_ms: 200 }).post(outside.url(), {}, ''));
   });
 
-  it('lets the operator ask private addresses, without redirects', async () => {
+  it('lets requests of the operator reach private addresses, without redirects', async () => {
     const { configured } = egress({ allow_http: false, networks: [] });
     outside.answer((_, res) => res.writeHead(200).end('{"ok":true}'));
     const response = await configured(outside.url(), { method: 'POST', body: '{}' });

@@ -1,4 +1,4 @@
-// Names that come with requests, asked of a real DNS server on this machine.
+// Host names from requests, resolved by a real DNS server on this machine.
 
 import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
@@ -30,7 +30,7 @@ function answer(question: Buffer): Buffer | null {
   return Buffer.concat([head, question.subarray(HEADER, end), ...answers]);
 }
 
-describe('names that come with requests', () => {
+describe('host names from requests', () => {
   let socket: Socket;
   let servers: readonly string[];
   let names: Names;
@@ -47,19 +47,19 @@ describe('names that come with requests', () => {
   });
   after(() => socket.close());
 
-  it('are all their addresses, of both kinds', async () => {
+  it('resolve to all their addresses, IPv4 and IPv6', async () => {
     const four = { address: '192.0.2.7', family: 4 };
     const six = { address: '2001:db8::7', family: 6 };
     assert.deepEqual(await names.resolve('both.example'), [four, six]);
     assert.deepEqual(await names.resolve('four.example'), [four]);
   });
 
-  it('are errors when they are missing, or nothing is found under them', async () => {
+  it('give an error if they do not exist or have no address', async () => {
     await assert.rejects(names.resolve('none.example'), { code: 'ENOTFOUND' });
     await assert.rejects(names.resolve('bare.example'), { code: 'ENODATA' });
   });
 
-  it('delay no other lookup, however many are not answered', async () => {
+  it('do not delay other lookups, however many get no answer', async () => {
     const slow = Array.from({ length: 100 }, (_, i) => names.resolve(`slow${String(i)}.example`));
     let ended = 0;
     const ends = slow.map((one) => one.catch(() => (ended += 1)));
@@ -69,7 +69,7 @@ describe('names that come with requests', () => {
     assert.equal(ended, slow.length);
   });
 
-  it('may be the machine’s own where networks are allowed that are not public', async () => {
+  it('may be names of this machine if private networks are allowed', async () => {
     const local = openNames({ local: true, servers });
     for (const { address } of await local.resolve('localhost')) {
       assert.match(address, /^(127\.0\.0\.1|::1)$/);

@@ -1,4 +1,4 @@
-// A real receiver for what the server sends out: on a loopback address of its own, with answers that tests choose.
+// An HTTP server that receives what the gateway sends, on its own loopback address, with answers that tests choose.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';

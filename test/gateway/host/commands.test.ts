@@ -68,19 +68,19 @@ describe('commands of plugins', () => {
   const call = (args: Readonly<Record<string, string>>) =>
     adminCall(running.data, 'marks set', args);
 
-  it('append for a tenant that is registered for it', async () => {
+  it('append entries for a registered tenant', async () => {
     const { index } = (await call({ tenant: 'first' })) as { index: number };
     const entry = JSON.parse(running.gateway.logs.sandbox.entry(index) ?? '') as { type: string };
     assert.equal(entry.type, 'marks.mark.v1');
   });
 
-  it('refuse in words what their schema, their rule or the tenants do not know', async () => {
+  it('refuse with a message what their schema, their rule or the tenants do not allow', async () => {
     await assert.rejects(call({}), AdminError);
     await assert.rejects(call({ tenant: 'public' }), /not that one/);
     await assert.rejects(call({ tenant: 'nobody' }), /there is no tenant nobody/);
   });
 
-  it('are performed at the start when they have a time, and may fail', () => {
+  it('are performed at the start if they have a schedule, and may fail', () => {
     assert.equal(ticks, 1);
   });
 
@@ -151,7 +151,7 @@ describe('jobs', () => {
     await chores.close();
   });
 
-  it('that take longer than their interval leave out what they overran', async () => {
+  it('that take longer than their interval skip the missed runs', async () => {
     const { runs, pass, chores } = started(1000, 2500);
     await pass(10_000, 100);
     assert.deepEqual(runs, [0, 3000, 6000, 9000]);
@@ -159,7 +159,7 @@ describe('jobs', () => {
     await chores.close();
   });
 
-  it('end with the gateway, also in the middle of a wait', async () => {
+  it('end with the gateway, also while they wait', async () => {
     const { runs, pass, chores } = started(366 * DAY_MS);
     await pass(DAY_MS);
     await chores.close();

@@ -1,5 +1,5 @@
-// Plugins as packages of the operator's folder, what is said of those that cannot be loaded, and promises that a plugin
-// leaves without a handler.
+// Plugins as packages in the folder of the operator, error messages for those that cannot be loaded, and unhandled
+// rejections in a plugin.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -47,7 +47,7 @@ describe('a plugin that is a package', function () {
   });
   after(() => rm(folder, { recursive: true }));
 
-  it('is found from the folder of the operator, and does not end the process', async () => {
+  it('is found from the folder of the operator, and an unhandled rejection in it does not end the process', async () => {
     const child = spawn(process.execPath, ['--import', TSX, 'run.mjs'], { cwd: folder });
     let text = '';
     for await (const chunk of child.stdout.setEncoding('utf8')) text += chunk as string;
@@ -97,7 +97,7 @@ describe('PLUGINS', () => {
     assert.equal(pluginIn(at('node_modules/another/a.js')), null);
   });
 
-  it('says in one line what is missing', async () => {
+  it('reports in one line what is missing', async () => {
     await packed('unbuilt', { type: 'module', exports: './dist/index.js' });
     await packed('private-only', { type: 'module', exports: { './other': './index.js' } });
     const faults: readonly (readonly [string, RegExp])[] = [

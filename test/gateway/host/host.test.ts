@@ -1,4 +1,4 @@
-// The plugin host: what it refuses at boot, and what a plugin can reach.
+// The plugin host: what it refuses at the start, and what a plugin can access.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -35,7 +35,7 @@ describe('the plugin host', () => {
     );
   });
 
-  it('refuses other contracts, bad names, doubles, what is missing and circles, by name', () => {
+  it('refuses other contracts, invalid names, duplicates, missing plugins and circles, by name', () => {
     refused(
       [plain('x', { contract: 3 as never })],
       /plugin x: is written for contract 3, this host has 1 and 2/,
@@ -57,7 +57,7 @@ describe('the plugin host', () => {
     assert.doesNotThrow(() => orderPlugins([plain('astl')]));
   });
 
-  it('stops the start for a route that is declared twice, or cannot replay', async () => {
+  it('does not start with a route that is declared twice, or cannot be replayed', async () => {
     const get = (path: string) =>
       route({
         method: 'GET',
@@ -138,7 +138,7 @@ describe('the plugin host', () => {
     await running.close();
   });
 
-  it('loads plugins of others by path, and says which does not load', async () => {
+  it('loads plugins by path, and names one that cannot be loaded', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'actlog-plugin-'));
     const path = join(folder, 'hello.mjs');
     await writeFile(

@@ -1,5 +1,5 @@
-// What blocks the event loop is named; and the parts of a plugin that fail when they are asked are left out, with the
-// plugin's name in the log.
+// The loop watch names what blocks the event loop. Parts of a plugin that fail are left out of answers, and the log names
+// the plugin.
 
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
@@ -39,7 +39,7 @@ describe('gateway/host/loop-watch', () => {
     [one, other] = [partOf('notes', 'route GET /a'), partOf('gate', 'route POST /b')];
   });
 
-  it('names the part that ran without a break, once', () => {
+  it('names the part that blocked the loop, once', () => {
     const { watch, reported, pass, ticked } = watched();
     const from = watch.enter(one);
     pass(899);
@@ -52,7 +52,7 @@ describe('gateway/host/loop-watch', () => {
     assert.deepEqual(reported, [[['gate route POST /b'], 1000]]);
   });
 
-  it('names the parts that were open when a later turn of one of them blocked', () => {
+  it('names the parts that were running when a later turn of one of them blocked', () => {
     const { watch, reported, pass, ticked } = watched();
     watch.ran(one, watch.enter(one));
     watch.ran(other, watch.enter(other));
@@ -69,7 +69,7 @@ describe('gateway/host/loop-watch', () => {
     ]);
   });
 
-  it('lists several parts where each of them may have blocked', () => {
+  it('lists several parts if each of them may have blocked', () => {
     const { watch, reported, pass, ticked } = watched();
     for (const part of [one, other]) watch.ran(part, watch.enter(part));
     pass(3000);
@@ -168,7 +168,7 @@ describe('a plugin that misbehaves', () => {
     }
   }
 
-  it('is named where its projection or a later turn of its handler blocks', async () => {
+  it('is named if its projection or a later turn of its handler blocks', async () => {
     ok(await running.post('/heavy/mark', {}, { key: running.live }));
     const projected = await line('"part":"projection of heavy.mark.v1"');
     assert.equal(projected['plugin'], 'heavy');
@@ -194,7 +194,7 @@ describe('a plugin that misbehaves', () => {
     }
   });
 
-  it('is refused an entry whose event fails, with its name in the log', async () => {
+  it('cannot append an entry if its event fails, and the log names the plugin', async () => {
     const sent = await running.post('/heavy/sent', {}, { key: running.live });
     assert.equal(codeOf(sent, 503), 'plugin_failed');
     const { plugin, err } = await line('plugin heavy: eventOf of heavy.sent.v1 throws: not today');

@@ -1,4 +1,4 @@
-// A plugin brings its pages: a folder of views, files under /static/, items of the menu, and routes for visitors.
+// Pages of a plugin: a folder of views, files under /static/, items of the menu, and routes for visitors.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, writeFileSync } from 'node:fs';
@@ -74,7 +74,7 @@ describe('the pages of a plugin', () => {
     assert.match(text, /<a href="\/board" aria-current="page">The board<\/a>/);
   });
 
-  it('bring files, which are immutable under the address that names their hash', async () => {
+  it('have files that are immutable at the address with their hash', async () => {
     const { text } = await running.get('/board');
     const address = /id=asset>([^<]+)</.exec(text)?.[1] ?? '';
     assert.match(address, /^\/static\/board\.css\?v=[0-9a-f]{16}$/);
@@ -90,7 +90,7 @@ describe('the pages of a plugin', () => {
     assert.equal(refused.status, 400);
   });
 
-  it('may not take the name of a file that is served already', async () => {
+  it('cannot use the name of a file that is already served', async () => {
     writeFileSync(join(folder, 'style.css'), 'p {}');
     await assert.rejects(
       run({}, { plugins: [plugin()] }),

@@ -1,4 +1,4 @@
-// Error codes that plugins declare: answered with their status, documented, and a defect where they are not declared.
+// Error codes of plugins: declared ones are answered with their status and documented, undeclared ones are a defect.
 
 import assert from 'node:assert/strict';
 import { PluginError, orderPlugins } from '../../../gateway/host/host.ts';
@@ -74,7 +74,7 @@ describe('the error codes of a plugin', () => {
     }
   });
 
-  it('belong to one plugin', () => {
+  it('cannot be declared by two plugins', () => {
     assert.throws(
       () => orderPlugins([plugin('a', errors), plugin('b', errors)]),
       (error) =>

@@ -1,4 +1,4 @@
-// Every mistake that a plugin's author may make stops the start with one line that names the plugin and the place.
+// Mistakes in a plugin stop the start with one line that names the plugin and the place.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -314,7 +314,7 @@ describe('a plugin with a fault', () => {
     }
   });
 
-  it('gets an error that names the plugin which has its path', async () => {
+  it('gets an error that names the plugin with the same path', async () => {
     const taken = withRoute({ path: '/health' });
     await assert.rejects(run({}, { plugins: [taken] }), {
       name: 'PluginError',
@@ -322,7 +322,7 @@ describe('a plugin with a fault', () => {
     });
   });
 
-  it('gets an error that names the owner of the command that it would replace', async () => {
+  it('gets an error that names the plugin with the same command', async () => {
     const one = plugin({ name: 'keys', commands: () => [{ ...GOOD_COMMAND, name: 'keys list' }] });
     await assert.rejects(run({}, { plugins: [one] }), {
       name: 'PluginError',
@@ -330,7 +330,7 @@ describe('a plugin with a fault', () => {
     });
   });
 
-  it('is refused by its module where it is none', async () => {
+  it('is refused with the name of its module if it is no plugin', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'actlog-faults-'));
     const load = async (name: string, source: string): Promise<unknown> => {
       const path = join(folder, name);
@@ -348,7 +348,7 @@ describe('a plugin with a fault', () => {
 });
 
 describe('settings of a plugin', () => {
-  it('are booleans and literals too, from their texts', () => {
+  it('can be booleans and literals, parsed from their texts', () => {
     const one = plugin({
       settings: Type.Object({
         NOTES_ON: Type.Boolean({ default: false, description: 'Whether.' }),

@@ -1,4 +1,4 @@
-// gateway/host/plugin-keys.ts: keys of plugins are files of their own, for each kind of log, and older ones stay.
+// gateway/host/plugin-keys.ts: keys of plugins are separate files for each kind of log, and older ones are kept.
 
 import assert from 'node:assert/strict';
 import { chmod, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
@@ -31,7 +31,7 @@ describe('gateway/host/plugin-keys', () => {
   const opened = async (passphrase?: string): Promise<PluginKeys> =>
     PluginKeys.open([plugin], await KeyFiles.open(folder, { passphrase }));
 
-  it('makes a key for each name and kind, in files that only their owner reads', async () => {
+  it('creates a key for each name and kind, in files that only their owner can read', async () => {
     const keys = await opened();
     const names = await readdir(folder);
     assert.deepEqual(names.sort(), [
@@ -44,7 +44,7 @@ describe('gateway/host/plugin-keys', () => {
     assert.equal(new Set(keys.all().map(({ signer }) => signer.kid)).size, 4);
   });
 
-  it('signs with what it publishes', async () => {
+  it('signs with the published key', async () => {
     const keys = await opened();
     const message = Buffer.from('message');
     for (const [name, alg] of [
@@ -100,7 +100,7 @@ describe('gateway/host/plugin-keys', () => {
     ]);
   });
 
-  it('rotates and withdraws keys one after the other', async () => {
+  it('serialises rotations and withdrawals', async () => {
     const keys = await opened();
     const [first = ''] = kidsOf(keys);
     const [second, signs, third] = await Promise.all([
@@ -113,7 +113,7 @@ describe('gateway/host/plugin-keys', () => {
     assert.deepEqual(kidsOf(await opened()), [third, second]);
   });
 
-  it('refuses a file that others may read, and a key of another kind', async () => {
+  it('refuses a file that other users can read, and a key of another kind', async () => {
     await opened();
     await writeKeyFile(join(folder, 'signing-first-live-2.pem'), generateKey());
     await assert.rejects(opened(), /has no ES256 key/);

@@ -1,5 +1,5 @@
-// A rule of a plugin that fails on an entry refuses that entry with 503, loses nothing that was acknowledged, and shows
-// in /health with the plugin's name. gateway/API.md §4.1, §13.
+// If a rule of a plugin fails on an entry, the entry is refused with 503, no acknowledged entry is lost, and /health names
+// the plugin. gateway/API.md §4.1, §13.
 
 import assert from 'node:assert/strict';
 import type { RowWriter } from '../../../log/index.ts';
@@ -65,7 +65,7 @@ describe('a rule of a plugin that fails', () => {
     );
   const health = async () => (await running.get('/health')).json;
 
-  it('is not degraded before', async () => {
+  it('is healthy before the failure', async () => {
     ok(await classify('Hello', 'first'));
     assert.equal((await health()).status, 'ok');
   });
@@ -118,7 +118,7 @@ describe('a rule of a plugin that fails', () => {
     });
   }
 
-  it('is forgotten an hour after the last time', async () => {
+  it('is no longer reported an hour after the last failure', async () => {
     running.clock.pass(3_600_000);
     assert.equal((await health()).degraded.includes('plugin_moody'), false);
   });

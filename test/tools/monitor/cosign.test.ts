@@ -1,4 +1,4 @@
-// A monitor that cosigns: only what it has replayed, asked over HTTP as a log would ask it.
+// A monitor that cosigns checkpoints: only those that it has replayed, requested over HTTP as a log requests them.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
@@ -74,7 +74,7 @@ describe('a monitor that cosigns', () => {
     return openCheckpoint(native, note, keys).cosignatures.map(({ name, map }) => [name, map]);
   };
 
-  it('signs what it has checked, with a key of its own named /map', async () => {
+  it('signs what it has checked, with a key whose name ends in /map', async () => {
     const forge = new Forge().usual();
     server.put(forge);
     assert.equal((await ask(forge.note())).status, 404, 'a log that it does not follow yet');
@@ -88,7 +88,7 @@ describe('a monitor that cosigns', () => {
     assert.deepEqual(cosigner.line.split(' ').slice(0, 3), line_, 'the same key again');
   });
 
-  it('signs nothing that it has not reached: 503', async () => {
+  it('signs no checkpoint that it has not replayed: 503', async () => {
     const forge = new Forge().usual();
     server.put(forge);
     await line.look();
@@ -100,7 +100,7 @@ describe('a monitor that cosigns', () => {
     assert.equal((await ask(forge.note())).status, 200);
   });
 
-  it('looks at once when it is asked, and answers when it is there', async () => {
+  it('starts a look when it is asked, and answers after that look', async () => {
     await again(20_000);
     const forge = new Forge().usual();
     server.put(forge);
@@ -113,7 +113,7 @@ describe('a monitor that cosigns', () => {
     assert.notEqual(looked, null);
   });
 
-  it('signs a size between two looks, since it has replayed it too', async () => {
+  it('signs a size between two looks, which it has replayed too', async () => {
     const forge = new Forge().usual();
     const between = forge.note();
     forge.mapHead();
@@ -122,7 +122,7 @@ describe('a monitor that cosigns', () => {
     assert.equal((await ask(between)).status, 200);
   });
 
-  it('goes on after a restart from the replay at rest', async () => {
+  it('continues after a restart from the stored replay', async () => {
     const forge = new Forge().usual();
     server.put(forge);
     await line.look();
@@ -143,7 +143,7 @@ describe('a monitor that cosigns', () => {
     assert.equal((await ask(forge.note())).status, 404);
   });
 
-  it('refuses another root of a size, and tells of it', async () => {
+  it('refuses another root of a size, and reports it', async () => {
     const forge = new Forge().usual();
     server.put(forge);
     await line.look();

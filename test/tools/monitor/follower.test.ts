@@ -48,7 +48,7 @@ describe('a follower of many bundles', () => {
     await writeMirror(log, join(test.data, 'mirror'));
   }
 
-  it('checks all of them, and from the middle of a bundle on', async () => {
+  it('checks all of them, also when it continues in the middle of a bundle', async () => {
     const sizes: number[] = [];
     for (const count of [0, 300, 1, 260]) {
       if (count > 0) await append(count);

@@ -1,4 +1,5 @@
-// The monitor of logs that break a rule: each finding is a file that proves itself. log/FORMAT.md; C2SP tlog-checkpoint.
+// The monitor of logs that break a rule: each finding is a file with the signed objects that prove it. log/FORMAT.md §7;
+// C2SP tlog-checkpoint.
 
 import assert from 'node:assert/strict';
 import { rename } from 'node:fs/promises';
@@ -71,7 +72,7 @@ describe('a monitor of a log that breaks a rule', () => {
     assert.deepEqual(document['notes'], [note]);
   });
 
-  it('holds at a finding until its file is moved away, then looks again', async () => {
+  it('reads nothing after a finding until its file is moved away', async () => {
     const forge = new Forge().usual();
     forge.add('gate.decision.v1', ACT, { statement: { links: [] } });
     monitor.server.put(forge.mapHead());

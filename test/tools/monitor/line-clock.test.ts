@@ -1,5 +1,5 @@
-// What a monitor finds with its own clock: heads from the future, checkpoints that are late, entries that were kept
-// back.
+// The rules that a monitor checks with its own clock: map heads from the future, late checkpoints, entries that were
+// withheld for longer than the maximum merge delay.
 
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../../log/encoding/json.ts';
@@ -18,14 +18,14 @@ describe('a monitor with its own clock', () => {
   const at = (now_ms: number): Polled => ({ now_ms, interval_ms: 10_000 });
   const judged = async (now_ms: number): Promise<Outcome> => monitor.look(at(now_ms));
 
-  it('accepts what is on time', async () => {
+  it('accepts checkpoints and entries in time', async () => {
     const forge = new Forge().usual();
     monitor.server.put(forge);
     assert.equal(await judged(forge.ms - 60_000), 'ok');
     assert.equal(await judged(forge.ms + 730_000), 'ok');
   });
 
-  it('finds a map head that comes from the future', async () => {
+  it('finds a map head from the future', async () => {
     const forge = new Forge().usual();
     monitor.server.put(forge);
     const document = await monitor.finding(at(forge.ms - 60_001));
@@ -39,14 +39,14 @@ describe('a monitor with its own clock', () => {
     assert.equal((await monitor.finding(at(forge.ms + 730_001)))['rule'], 'checkpoint_late');
   });
 
-  it('asks no new checkpoint of a log that has ended', async () => {
+  it('requires no new checkpoint of a closed log', async () => {
     const forge = new Forge().usual();
     forge.add('log.closed.v1', { successor: null });
     monitor.server.put(forge.mapHead());
     assert.equal(await judged(forge.ms + 99_999_999), 'ok');
   });
 
-  it('finds an entry that was kept back', async () => {
+  it('finds an entry that was withheld for too long', async () => {
     const forge = new Forge().usual();
     monitor.server.put(forge);
     assert.equal(await judged(forge.ms + 131_001), 'ok');

@@ -1,4 +1,4 @@
-// The monitor of logs that are honest: what it checks, keeps and follows over restarts and successors. Real HTTP,
+// The monitor of honest logs: what it checks, stores and follows over restarts and successors, over real HTTP and with
 // real files.
 
 import assert from 'node:assert/strict';
@@ -16,7 +16,7 @@ describe('a monitor of an honest log', () => {
   });
   afterEach(() => monitor.close());
 
-  it('checks everything, pins the key, and then only what is new', async () => {
+  it('checks everything, pins the key, and then checks only new entries', async () => {
     const forge = new Forge().usual();
     monitor.server.put(forge);
     assert.equal(await monitor.look(), 'ok');
@@ -35,7 +35,7 @@ describe('a monitor of an honest log', () => {
     assert.equal(monitor.told.pins.length, 1);
   });
 
-  it('goes on after a restart, from what it has checked', async () => {
+  it('continues after a restart from what it has checked', async () => {
     const forge = new Forge().usual();
     monitor.server.put(forge);
     await monitor.look();
@@ -49,7 +49,7 @@ describe('a monitor of an honest log', () => {
     assert.equal(monitor.told.pins.length, 1);
   });
 
-  it('starts over where the replay at rest is gone, and reaches the note it had seen', async () => {
+  it('starts again if the stored replay is gone, and reaches the note that it had seen', async () => {
     const forge = new Forge().usual();
     monitor.server.put(forge);
     await monitor.look();
@@ -63,7 +63,7 @@ describe('a monitor of an honest log', () => {
     );
   });
 
-  it('takes an older note for a stale copy when it is consistent', async () => {
+  it('reports an older, consistent note as a stale copy', async () => {
     const forge = new Forge().usual();
     const old = monitor.server.put(forge).note;
     const served = monitor.server.put(grow(forge, 2));
@@ -73,7 +73,7 @@ describe('a monitor of an honest log', () => {
     assert.equal(monitor.told.looks.at(-1)?.stale, true);
   });
 
-  it('reads a bare prefix with a key that is given', async () => {
+  it('reads a prefix without a service with a key that is given', async () => {
     const forge = new Forge().usual();
     monitor.server.put(forge);
     await monitor.line.close();
@@ -83,7 +83,7 @@ describe('a monitor of an honest log', () => {
     assert.equal(monitor.server.asked.includes('/export/offline-verify-kit.json'), false);
   });
 
-  it('follows it to its successor, and only that', async () => {
+  it('follows a closed log to its successor', async () => {
     const first = new Forge().usual();
     const end = first.ms;
     first.add('log.closed.v1', { successor: 'log.example/log/live/2' });
@@ -104,7 +104,7 @@ describe('a monitor of an honest log', () => {
     assert.equal(monitor.told.looks.at(-1)?.size, 3);
   });
 
-  it('follows a lost one to its successor, and says what can no longer be checked', async () => {
+  it('follows a lost log to its successor, and reports what can no longer be checked', async () => {
     const first = new Forge().usual();
     monitor.server.put(first);
     const lost = grow(first, 1);

@@ -27,7 +27,7 @@ describe('a monitor that knows the ML-DSA-44 key of a log', () => {
   });
   afterEach(() => monitor.close());
 
-  it('says of each checkpoint whether it has the line', async () => {
+  it('reports for each checkpoint whether it has the line', async () => {
     await monitor.again({ vkey });
     const forge = new Forge().usual();
     monitor.server.put(forge);
@@ -53,7 +53,7 @@ describe('a monitor that knows the ML-DSA-44 key of a log', () => {
     assert.deepEqual(document['notes'], [served.note]);
   });
 
-  it('reports a line that is missing only where it is required', async () => {
+  it('reports a missing line only if it is required', async () => {
     await monitor.again({ vkey, requireMlDsa: true });
     const served = monitor.server.put(new Forge().usual());
     const document = await monitor.finding();
@@ -77,7 +77,7 @@ describe('a monitor that knows the ML-DSA-44 key of a log', () => {
     await assert.rejects(monitor.look(), isCommandError);
   });
 
-  it('does not start where the line is required and nothing names the key', async () => {
+  it('does not start if the line is required and nothing names the key', async () => {
     await monitor.again({ requireMlDsa: true });
     monitor.server.put(new Forge().usual());
     await assert.rejects(monitor.look(), isCommandError);

@@ -1,4 +1,4 @@
-// The monitor of logs that have two faces: both notes are shown, signed as they are.
+// The monitor of logs that show a split view: the finding contains both signed notes.
 
 import assert from 'node:assert/strict';
 import { toHex } from '../../../log/encoding/bytes.ts';
@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../log/encoding/json.ts';
 import { ACT, Forge } from '../../support/forge.ts';
 import { Monitor, assertProves, grow } from './monitored.ts';
 
-describe('a monitor of a log that has two faces', () => {
+describe('a monitor of a log with a split view', () => {
   let monitor: Monitor;
   beforeEach(async () => {
     monitor = await Monitor.start();
@@ -32,7 +32,7 @@ describe('a monitor of a log that has two faces', () => {
     assert.deepEqual(document['notes'], [first, second]);
   });
 
-  it('shows both notes when the later one does not have the earlier one in it', async () => {
+  it('shows both notes if the later one is not consistent with the earlier one', async () => {
     const { one, other } = fork();
     const first = monitor.server.put(one).note;
     await monitor.look();
@@ -43,7 +43,7 @@ describe('a monitor of a log that has two faces', () => {
     assert.equal(document['proof'], 'signed');
   });
 
-  it('shows both notes when the earlier one comes later', async () => {
+  it('shows both notes if the smaller one is served later', async () => {
     const { one, other } = fork();
     const old = monitor.server.put(one).note;
     const served = monitor.server.put(grow(other, 2));
@@ -55,7 +55,7 @@ describe('a monitor of a log that has two faces', () => {
     assert.deepEqual(document['notes'], [old, newer]);
   });
 
-  it('shows a signed entry that is served beside the one that is committed to', async () => {
+  it('shows a signed entry that is served in place of the one in the tree', async () => {
     const { one, other } = fork();
     const served = monitor.server.put(one);
     served.texts = other.texts;
@@ -68,7 +68,7 @@ describe('a monitor of a log that has two faces', () => {
     assert.equal(document['proof'], 'signed');
   });
 
-  it('shows a successor that names another end than was published', async () => {
+  it('shows a successor that names another last checkpoint than the published one', async () => {
     const first = new Forge().usual();
     first.add('log.closed.v1', { successor: 'log.example/log/live/2' });
     const { note } = monitor.server.put(first.mapHead());

@@ -1,4 +1,4 @@
-// What a monitor calls trouble, which passes, and never a violation: silence, torn answers, keys that it does not know.
+// What a monitor reports as trouble and not as a violation: no answer, torn answers, unknown keys.
 
 import assert from 'node:assert/strict';
 import { formatCheckpoint } from '../../../log/note/checkpoint.ts';
@@ -7,7 +7,7 @@ import { Forge } from '../../support/forge.ts';
 import { forgeVkey } from '../../support/serve-log.ts';
 import { Monitor, grow } from './monitored.ts';
 
-describe('a monitor of silence and noise', () => {
+describe('a monitor of a service that does not answer or answers wrongly', () => {
   let monitor: Monitor;
   beforeEach(async () => {
     monitor = await Monitor.start();
@@ -26,7 +26,7 @@ describe('a monitor of silence and noise', () => {
     assert.equal(monitor.told.violations.length, 0);
   });
 
-  it('calls it trouble when the note is of another key', async () => {
+  it('reports trouble if the note is signed by another key', async () => {
     const forge = new Forge().usual();
     monitor.server.put(forge).note = formatNote(
       formatCheckpoint({ origin: forge.origin, size: 6, root: forge.root() }),
@@ -36,7 +36,7 @@ describe('a monitor of silence and noise', () => {
     assert.match(monitor.told.troubles.join(), /is not signed by log\.example/);
   });
 
-  it('reads a bundle that was torn once again, and checks it whole', async () => {
+  it('reads a torn bundle again, and checks it', async () => {
     const forge = new Forge().usual();
     const served = monitor.server.put(forge);
     await monitor.look();

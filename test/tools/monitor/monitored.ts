@@ -1,5 +1,5 @@
-// A monitor in the making, for its tests: the server of the logs that it follows, its state in a folder, and what
-// its report was told. The logs are forged, so that every lie is signed.
+// A monitor for tests, with a server of forged logs, a state folder, and a report that records its calls. The logs are
+// forged, so that every broken rule is signed.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';

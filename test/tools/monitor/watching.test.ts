@@ -1,4 +1,4 @@
-// What a monitor tells beside violations: entries on watched chains, cosignatures, and all of it to a webhook.
+// What a monitor reports in addition to violations: entries on watched chains and cosignatures, also to a webhook.
 
 import assert from 'node:assert/strict';
 import type { IncomingHttpHeaders, RequestListener } from 'node:http';
@@ -84,7 +84,7 @@ describe('a watched chain', () => {
     }
   });
 
-  it('is named by a key of its grammar', () => {
+  it('is refused if its key does not have the grammar of a chain key', () => {
     for (const text of ['', '{}', '[]', '["surface","acme"]', '["session","short"]', '[1]']) {
       assert.throws(() => watchOf([text]), { name: 'CommandError', exit: 2 });
     }
@@ -107,7 +107,7 @@ describe('cosignatures of a checkpoint', () => {
     return judgeCosignatures(freshness, { ...log, note }, time_s * 1000 + age_ms)?.problem ?? null;
   };
 
-  it('are enough, too few, too old or bad', () => {
+  it('are enough, too few, too old or invalid', () => {
     const one = { name: 'w.example', key, time_s };
     assert.equal(judge([one]), null);
     assert.equal(judge([one], 60_001), 'too_old');
@@ -155,7 +155,7 @@ describe('a webhook', () => {
       ...more,
     });
 
-  it('signs id, time and body with the key of the monitor, and keeps the id over attempts', async () => {
+  it('signs id, time and body with the key of the monitor, and repeats the id at each attempt', async () => {
     statuses = [500, 302];
     const signer = seedKey(0x63);
     const webhook = open({ signer });
@@ -175,7 +175,7 @@ describe('a webhook', () => {
     assert.deepEqual(troubles, []);
   });
 
-  it('gives up in the end, says so, and goes on with the next', async () => {
+  it('gives up after its attempts, reports it, and continues with the next message', async () => {
     statuses = [500, 500, 500, 410];
     const webhook = open();
     for (const n of [1, 2, 3]) webhook.send('monitor.watched', { n });
@@ -196,7 +196,7 @@ describe('a webhook', () => {
     assert.equal(troubles.length, 1);
   });
 
-  it('receives forks, violations, watched entries, and trouble once it lasts', () => {
+  it('receives forks, violations, watched entries, and trouble that lasts', () => {
     const sent: string[] = [];
     let now = 0;
     const said: string[] = [];
@@ -242,7 +242,7 @@ describe('a webhook', () => {
 });
 
 describe('the metrics of a monitor', () => {
-  it('show what was checked and found, and whether it is well', async () => {
+  it('show what was checked and found, and its health', async () => {
     let now = 0;
     const told = new Told();
     const metrics = new MonitorMetrics(10_000, () => now);

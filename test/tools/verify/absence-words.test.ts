@@ -1,5 +1,5 @@
-// log/verify/absence-finding.ts: what people read of an absence, by `actlog verify` and on the page: which log
-// was asked, and whether the surface was watched or only declared.
+// log/verify/absence-finding.ts: the text about an absence in `actlog verify` and on the page: which log was asked, and
+// whether the surface was watched or only declared.
 
 import assert from 'node:assert/strict';
 import { verifyAbsence } from '../../../log/verify.ts';
@@ -9,7 +9,7 @@ import { documentOf, questionOf, SURFACE, trust } from '../../support/absence-do
 import { vectors, vectorTrust } from '../../support/absence-vectors.ts';
 import { Forge, START_MS } from '../../support/forge.ts';
 
-describe('the words about an absence', () => {
+describe('the text about an absence', () => {
   const wordsOf = async (title: string): Promise<string> => {
     const { doc } = vectors.documents.find(({ name }) => name === title)!;
     const question = questionOf(doc);

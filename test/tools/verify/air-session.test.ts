@@ -1,5 +1,5 @@
-// plugins/exports/verify.ts: the export of a session with the proofs of its entries: a record, a proof or a statement
-// that is not its own is found, and a chain that the log did not have.
+// plugins/exports/verify.ts: the export of a session with the proofs of its entries. Changed records, proofs and
+// statements are refused, and so is a chain that the log does not have.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -72,7 +72,7 @@ describe('actlog verify of the export of a session', () => {
     return copy;
   };
 
-  it('proves each entry where the export has the proofs, and says where it has none', async () => {
+  it('proves each entry if the export has the proofs, and reports if it has none', async () => {
     for (const [document, outcome, size] of [
       [proven, 'ok', proven.size],
       [bare, 'not_shown', undefined],
@@ -125,7 +125,7 @@ describe('actlog verify of the export of a session', () => {
     assert.match(summary, /^inclusion failed: record 2: /);
   });
 
-  it('holds after the key of its entries was revoked only with the proofs', async () => {
+  it('is valid after the key of its entries was revoked only with the proofs', async () => {
     const keys = trust.keys.map((key) => ({
       ...key,
       status: 'revoked' as const,
@@ -171,7 +171,7 @@ describe('actlog verify of the export of a session', () => {
     return { ...bare, records: items };
   }
 
-  it('finds an entry that the log signed and that its chain does not have', async () => {
+  it('refuses an entry that the log signed and that is not on the chain', async () => {
     assert.equal((await verified(await forged(1, {}))).valid, true, 'nothing of it was changed');
     const other = await verified(await forged(3, { classification: 'CRISIS' }));
     assert.match(other.summary, /^chain failed: record 3: the chain of the session ends with/);
@@ -182,7 +182,7 @@ describe('actlog verify of the export of a session', () => {
     );
   });
 
-  it('says of a session without entries that there are none', async () => {
+  it('reports that a session has no entries', async () => {
     const { live: key } = running;
     const { json } = await running.get('/export/scitt/air/session/none.json?proofs=true', { key });
     const { valid, checks } = await verified(json);

@@ -53,7 +53,7 @@ describe('actlog verify of exports', () => {
     return copy;
   };
 
-  it('takes an export of an entry and of a session as they come, and knows their log', async () => {
+  it('checks exports of an entry and of a session, and finds their log', async () => {
     for (const document of [single, session]) {
       const outcome = await verified(document);
       assert.equal(outcome.valid, true, outcome.summary);
@@ -64,7 +64,7 @@ describe('actlog verify of exports', () => {
     }
   });
 
-  it('takes the statement as a file, and knows its log', async () => {
+  it('checks the statement as a file, and finds its log', async () => {
     const bytes = Buffer.from(single.cose_sign1_b64, 'base64');
     const outcome = await verified(bytes);
     assert.equal(outcome.valid, true, outcome.summary);
@@ -75,7 +75,7 @@ describe('actlog verify of exports', () => {
     assert.equal(originOfDocument(recognised(bytes)), trust.origin);
   });
 
-  it('finds a change of any bit of the statement', async () => {
+  it('refuses a change of any bit of the statement', async () => {
     const bytes = Buffer.from(single.cose_sign1_b64, 'base64');
     for (let at = 1; at < bytes.length; at += 41) {
       const other = Buffer.from(bytes);
@@ -84,7 +84,7 @@ describe('actlog verify of exports', () => {
     }
   });
 
-  it('takes a receipt as a file with the entry that it carries, and finds a change of any bit', async () => {
+  it('checks a receipt as a file with the entry that it carries, and refuses a change of any bit', async () => {
     const answer = await fetch(`${running.url}/entries/${String(single.entry_id)}`);
     const bytes = Buffer.from(await answer.arrayBuffer());
     const outcome = await verified(bytes);
@@ -151,7 +151,7 @@ describe('actlog verify of exports', () => {
     }
   });
 
-  it('changes nothing for what no claim rests on', async () => {
+  it('gives the same result if members change that no claim depends on', async () => {
     const loose = changed(single, (d: Json) => {
       d.receipt.permalink = 'https://elsewhere.example/';
       d.more = 1;
@@ -167,7 +167,7 @@ describe('actlog verify of exports', () => {
     assert.equal(facts['session_ref'], session.session_ref);
   });
 
-  it('takes an export of before the key of its entry was revoked, by the place that its receipt shows', async () => {
+  it('accepts an export from before the revocation of its key, by the index that its receipt proves', async () => {
     const shown = recognised(Buffer.from(JSON.stringify(single)));
     assert.ok(shown.kind === 'air');
     for (const [behind, valid] of [

@@ -1,4 +1,4 @@
-// log/verify/recognise.ts: what stands around a receipt or a document is not checked with it, and that is said.
+// log/verify/recognise.ts: members of an answer outside its receipt or document are not checked, and the result says so.
 
 import assert from 'node:assert/strict';
 import { trustFromKit } from '../../../log/verify.ts';
@@ -9,7 +9,7 @@ import { run } from '../../gateway/running.ts';
 
 const document = { schema: 'svc-absence-witness-v1' };
 
-describe('members beside what is checked', () => {
+describe('members of an answer that are not checked', () => {
   const said = (value: object): readonly string[] => {
     const shown = recognised(JSON.stringify(value));
     const part = shown.kind === 'absence' ? 'its absence document' : 'its receipt';
@@ -17,7 +17,7 @@ describe('members beside what is checked', () => {
   };
   const receipt = { kid: 'k', signature: 's' };
 
-  it('are none of a receipt or a document alone, or with what is checked', () => {
+  it('do not exist in a receipt or document, alone or in a plain answer', () => {
     for (const value of [
       receipt,
       { ok: true, receipt },
@@ -29,7 +29,7 @@ describe('members beside what is checked', () => {
     }
   });
 
-  it('are named, the first of them, and only plain names', () => {
+  it('are named: the first few, and only plain names', () => {
     const one = { ok: true, retention_hold: false, receipt };
     assert.deepEqual(said(one), [
       "the answer's other members, such as retention_hold, are not checked: only its receipt",
@@ -49,7 +49,7 @@ describe('members beside what is checked', () => {
     assert.match(besideLines('its absence document', first)[0]?.detail ?? '', /such as decision,/);
   });
 
-  it('leave an answer valid, and are said with its checks', async () => {
+  it('leave an answer valid, and are listed with its checks', async () => {
     const running = await run();
     let answer: Body;
     let kit: Body;

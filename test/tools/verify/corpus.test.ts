@@ -1,5 +1,5 @@
-// One corpus of documents, every type of them, good and changed, through the verifiers as `actlog verify` runs them and
-// as the page /verify runs them: bundled for browsers, with portable cryptography. Verdict and reason are the same.
+// Checks documents of every type, valid and changed, with the verifiers as `actlog verify` runs them and as the page
+// /verify runs them, bundled for browsers with portable cryptography. Verdict and reason must be the same.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -146,7 +146,7 @@ describe('one corpus for the command line and the page', function () {
     await said(page, bytes, {}),
   ];
 
-  it('has every document type, and all of it holds', async () => {
+  it('has every document type, and all documents are valid', async () => {
     const kinds = new Set<string>();
     for (const [name, bytes] of documents) {
       const [shell, browser] = await both(bytes);
@@ -160,7 +160,7 @@ describe('one corpus for the command line and the page', function () {
     assert.deepEqual([...kinds].sort(), verifiers.verifiers.map(({ kind }) => kind).sort());
   });
 
-  it('comes to the same verdict, for the same reason, with any byte changed', async () => {
+  it('gives the same verdict and reason with any byte changed', async () => {
     for (const [name, bytes] of documents) {
       const step = Math.max(1, Math.floor(bytes.length / CHANGES));
       let refused = 0;
@@ -176,7 +176,7 @@ describe('one corpus for the command line and the page', function () {
     }
   });
 
-  it('comes to the same verdict, for the same reason, with any member taken away', async () => {
+  it('gives the same verdict and reason with any member removed', async () => {
     for (const [name, bytes] of documents) {
       if (bytes[0] !== 0x7b) continue;
       const value = JSON.parse(bytes.toString()) as JsonObject;

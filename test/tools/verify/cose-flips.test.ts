@@ -1,6 +1,5 @@
-// Every byte of a COSE statement and of a receipt with another bit: no claim rests on fewer bytes than the whole
-// message, and the check that fails is the one that the byte belongs to. What stands in an unprotected header beside
-// that, no claim rests on. RFC 9052 §4; RFC 9942.
+// Flips a bit in each byte of a COSE statement and of a receipt: the message becomes invalid, and the check that covers the
+// byte fails. Further members of an unprotected header change nothing, since no claim depends on them. RFC 9052 §4; RFC 9942.
 // Left out is the size of the tree in an inclusion proof: a receipt signs the root, and for some entries a tree of
 // another size has the same path to it.
 
@@ -19,7 +18,7 @@ interface Part {
   readonly checks: readonly string[];
 }
 
-describe('a bit of a COSE message', function () {
+describe('a flipped bit of a COSE message', function () {
   this.timeout(60_000);
 
   let kit: JsonObject;
@@ -92,7 +91,7 @@ describe('a bit of a COSE message', function () {
     }
   }
 
-  it('that is another in a statement makes it fail, by the check of its part', async () => {
+  it('makes a statement invalid, by the check that covers it', async () => {
     const { protectedBytes, payload, signature, unprotected } = decodeSign1(statement);
     const [inner] = unprotected.get(HEADER.receipts) as unknown as Uint8Array[];
     assert.ok(payload !== null && inner !== undefined);
@@ -111,7 +110,7 @@ describe('a bit of a COSE message', function () {
     ]);
   });
 
-  it('that is another in a receipt makes it fail, by the check of its part', async () => {
+  it('makes a receipt invalid, by the check that covers it', async () => {
     const opened = decodeSign1(receipt);
     const { protectedBytes, signature } = opened;
     const entry = opened.unprotected.get(ENTRY_LABEL);
@@ -129,7 +128,7 @@ describe('a bit of a COSE message', function () {
     ]);
   });
 
-  it('that no claim rests on changes nothing: another unprotected label', async () => {
+  it('changes nothing in another unprotected label', async () => {
     for (const message of [statement, receipt]) {
       const opened = decodeSign1(message);
       const unprotected = new Map([...opened.unprotected, ['note', 'anything']]);

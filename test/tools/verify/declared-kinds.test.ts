@@ -1,4 +1,4 @@
-// A document on a chain kind that a plugin declares: a verifier with the kit of the log knows it. gateway/API.md §2.5.
+// A document about a chain of a kind that a plugin declares: the kit of the log names the kind. gateway/API.md §2.5.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -73,13 +73,13 @@ describe('a document on a declared chain kind', function () {
     }
   });
 
-  it('refuses a kit whose kinds are none', () => {
+  it('refuses a kit with malformed kinds', () => {
     for (const kinds of [[], 'x', { session: 1 }, { 'a.b': 0 }, { 'a.b': '1' }, { 'a.b': 1.5 }]) {
       assert.throws(() => trustFromKit(withKinds(kinds), origin), /chain kind/);
     }
   });
 
-  it('takes a kit that changes or drops a kind for another kit', () => {
+  it('reports a kit that changes or drops a kind as another kit', () => {
     assert.equal(kitChange(withKinds(undefined), kit), null, 'a newer kit may add kinds');
     assert.match(kitChange(kit, withKinds({})) ?? '', /it changes the chain kind/);
   });

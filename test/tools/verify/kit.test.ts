@@ -1,4 +1,4 @@
-// tools/verify/kit.ts: a kit of the same name with other keys is not the kit that was kept.
+// tools/verify/kit.ts: compares a kit with a pinned one; other keys of a known log are refused.
 
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../../log/index.ts';
@@ -8,7 +8,7 @@ import { checkKit } from '../../../tools/verify/kit.ts';
 import type { Body } from '../../support/body.ts';
 import { run } from '../../gateway/running.ts';
 
-describe('a kit beside a pinned one', () => {
+describe('a kit compared with a pinned one', () => {
   let kit: Body;
   let forged: Body;
 
@@ -40,7 +40,7 @@ describe('a kit beside a pinned one', () => {
   const pinnedLine = ({ checks }: Finding) => checks.find(({ name }) => name === 'pinned_kit');
   const own = (jwk: Body): boolean => jwk.purpose === undefined;
 
-  it('holds when it is the same, and says so', async () => {
+  it('is valid if it is the same, and the result says so', async () => {
     const { valid, summary } = await checked(kit, kit);
     assert.equal(valid, true, summary);
     assert.match(summary, /with the pinned one/);
@@ -86,7 +86,7 @@ describe('a kit beside a pinned one', () => {
     }
   });
 
-  it('may be newer or older: then one of them has what the other has', async () => {
+  it('may be newer or older: one of the two contains the other', async () => {
     const key = { ...kit.keys.keys.find(own), kid: 'newer' };
     const newer = changed((copy) => copy.keys.keys.push(key));
     assert.equal(pinnedLine(await checked(newer, kit))?.outcome, 'ok');

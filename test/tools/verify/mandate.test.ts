@@ -1,4 +1,4 @@
-// plugins/carrier/verify.ts: the bundle of an enrollment is what its mandate committed to, or it is refused.
+// plugins/carrier/verify.ts: the bundle of an enrollment is valid only if its mandate commits to it.
 
 import assert from 'node:assert/strict';
 import { trustFromKit } from '../../../log/verify.ts';
@@ -40,7 +40,7 @@ describe('a pre-dispute bundle', () => {
     return checkDocument(shown, trust);
   };
 
-  it('holds offline with the receipt of its mandate', async () => {
+  it('is valid offline with the receipt of its mandate', async () => {
     const { valid, checks, summary } = await checked(enrolled);
     assert.equal(valid, true, JSON.stringify(checks));
     assert.deepEqual(
@@ -76,7 +76,7 @@ describe('a pre-dispute bundle', () => {
     );
   });
 
-  it('of a renewal holds with its receipt, and with no other', async () => {
+  it('of a renewal is valid with its own receipt only', async () => {
     const { valid, checks } = await checked(renewed);
     assert.equal(valid, true, JSON.stringify(checks));
     const mixed = await checked({ ...renewed, bundle: enrolled.bundle });
@@ -90,7 +90,7 @@ describe('a pre-dispute bundle', () => {
     assert.match(summary, /^acceptance code failed/);
   });
 
-  it('alone is nothing to check', () => {
+  it('cannot be checked alone', () => {
     const alone = JSON.stringify(enrolled.bundle);
     assert.throws(() => recognised(alone), /together with the receipt of its mandate/);
   });

@@ -1,4 +1,4 @@
-// Verifiers are a member of the plugin whose documents they check; `actlog verify` also asks those of PLUGINS.
+// Plugins bring the verifiers of their documents; `actlog verify` also uses those of the plugins in PLUGINS.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -28,7 +28,7 @@ export default {
 `;
 
 describe('the verifiers of plugins', () => {
-  it('are those of the list that browsers get', () => {
+  it('are the same as in the list for browsers', () => {
     const declared = PLUGINS.flatMap(({ verifiers: own = [] }) => own);
     const kinds = (list: readonly Verifier[]): readonly string[] =>
       list.map(({ kind }) => kind).sort();
@@ -36,7 +36,7 @@ describe('the verifiers of plugins', () => {
     for (const verifier of declared) assert.ok(pluginVerifiers.includes(verifier), verifier.kind);
   });
 
-  it('have a kind of their own, and the parts of a verifier', () => {
+  it('are refused with the kind of another verifier, or without a required member', () => {
     const check = (): never => assert.fail();
     const plugin = (
       kind: unknown,

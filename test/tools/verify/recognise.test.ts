@@ -1,4 +1,4 @@
-// log/verify/recognise.ts: a thing and the answer that came around it are the same thing to check.
+// log/verify/recognise.ts: finds the document in a file, alone or inside an answer of the service.
 
 import assert from 'node:assert/strict';
 import { recogniseDocuments, Unanswerable } from '../../../plugins/verifiers.ts';
@@ -23,7 +23,7 @@ describe('recognise', () => {
     assert.equal(recognised(JSON.stringify({ ok: true, receipt })).kind, 'receipt');
   });
 
-  it('finds a receipt whose disclosed value is as deep as one may be', () => {
+  it('finds a receipt with a disclosed value of the largest depth', () => {
     const value: unknown = JSON.parse(`${'['.repeat(16)}${']'.repeat(16)}`);
     const deep = { ...receipt, disclosures: { preimage: { salt: '', value } } };
     assert.equal(recognised(JSON.stringify(deep)).kind, 'receipt');
@@ -42,7 +42,7 @@ describe('recognise', () => {
     assert.throws(() => recognised('{"witnesses":[]}'), /holds no absence document/);
   });
 
-  it('refuses JSON that breaks the rules, and text that is not UTF-8, as what they would be', () => {
+  it('refuses malformed JSON and text that is not UTF-8', () => {
     assert.throws(() => recognised('{"a":1,"a":2}'), { name: 'LogError' });
     const receipt = Buffer.from('{"kid":"k","signature":"s","x":"?"}');
     receipt[receipt.indexOf('?')] = 0xff;
@@ -50,7 +50,7 @@ describe('recognise', () => {
     assert.throws(() => recognised(Buffer.of(0xff, 0xfe)), { name: 'Unanswerable' });
   });
 
-  it('says what error a service answered instead', () => {
+  it('reports the error that a service answered', () => {
     const error = { type: 'api_error', code: 'window_not_closed', message: 'not\u001b[2J closed' };
     assert.throws(() => recognised(JSON.stringify({ error })), {
       name: Unanswerable.name,
@@ -58,7 +58,7 @@ describe('recognise', () => {
     });
   });
 
-  it('takes no document with a receipt in it for that receipt, whatever became of its schema', () => {
+  it('does not check a document as the receipt inside it, whatever its schema says', () => {
     const members = { question: {}, verdict: 'ABSENT', checkpoint: 'a note', map_head: {} };
     const sealed = { entries_root: '00', completeness_proof: {}, checkpoint: 'a note' };
     for (const value of [
@@ -88,7 +88,7 @@ describe('recognise', () => {
     }
   });
 
-  it('does not know what holds none', () => {
+  it('does not recognise a file without a document', () => {
     assert.throws(() => recognised('{"witness":{"schema":"other"}}'), /no receipt/);
   });
 });

@@ -1,5 +1,5 @@
-// `actlog verify` of reports and packs: offline, from a kit, and each changed byte is refused by the check that
-// it belongs to. gateway/API.md §2.2, §12.1, §12.4.
+// `actlog verify` of reports and packs, offline with a kit: each change is refused by the check that covers it.
+// gateway/API.md §2.2, §12.1, §12.4.
 
 import assert from 'node:assert/strict';
 import { trustFromKit } from '../../../log/verify.ts';
@@ -45,7 +45,7 @@ describe('actlog verify of a report or a pack', () => {
   const failedOf = ({ checks }: Finding): string[] =>
     checks.filter(({ outcome }) => outcome === 'failed').map(({ name }) => name);
 
-  it('accepts both as they come', async () => {
+  it('accepts both unchanged', async () => {
     for (const document of [report, pack]) {
       const { valid, checks, summary } = await verified(document);
       assert.equal(valid, true, summary);
@@ -56,7 +56,7 @@ describe('actlog verify of a report or a pack', () => {
     }
   });
 
-  it('names the check that a change breaks', async () => {
+  it('names the check that fails after a change', async () => {
     const changes: [string, string[], (body: Body) => unknown][] = [
       [report, ['document'], (body) => (body.checklist[0].status = 'partial')],
       [report, ['document'], (body) => (body.sealed_at = '2026-01-01T00:00:00.000Z')],
@@ -107,7 +107,7 @@ describe('actlog verify of a report or a pack', () => {
     assert.deepEqual(failedOf(swapped), ['completeness']);
   });
 
-  it('takes nothing from a kit of another log', async () => {
+  it('fails the check of its receipt with the keys of another log', async () => {
     const origin = running.gateway.logs.sandbox.origin;
     const trust = trustFromKit(kit, origin, { suite: native });
     const outcome = await checkDocument(recognised(report), trust);

@@ -1,4 +1,5 @@
-// What a kit that is too old cannot tell: no forgery is found, and nothing is shown. tools/MONITORING.md, Verify offline: exit code 2.
+// A document that a kit is too old to decide: it is neither valid nor invalid. tools/MONITORING.md, Verify offline: exit
+// code 2.
 
 import assert from 'node:assert/strict';
 import { checkDocument, untold } from '../../../plugins/verifiers.ts';
@@ -9,8 +10,8 @@ import { vectors, vectorTrust } from '../../support/absence-vectors.ts';
 const failed = (name: string, detail: string): Line => ({ name, outcome: 'failed', detail });
 const STRANGE = failed('signature', 'kid is not a trusted receipt key');
 
-describe('a thing by a key that the kit does not have', () => {
-  it('is reported as undecided, with the hint that a newer kit may know it', async () => {
+describe('a document signed by a key that the kit does not have', () => {
+  it('is undecided, with the hint that a newer kit may have the key', async () => {
     const [vector] = vectors.documents;
     assert.ok(vector !== undefined);
     const question = questionOf(vector.doc);
@@ -40,7 +41,7 @@ describe('a thing by a key that the kit does not have', () => {
     assert.equal(untold([rest]), null);
   });
 
-  it('is so of a receipt as of an absence document', async () => {
+  it('is undecided as a receipt and as an absence document', async () => {
     const entry = JSON.parse(vectors.entries[1] ?? '') as JsonObject;
     const receipt = { ...entry, entry_hash: vectors.leaf_hashes[1] ?? '' };
     const told = async (change: JsonObject, trust: Trust) => {

@@ -18,7 +18,7 @@ const linesOf = (text: string): Record<string, Json>[] =>
     .map((line) => JSON.parse(line) as Record<string, Json>);
 
 describe('actlog vectors', () => {
-  it('says the verdict on each absence document, and why others are refused', async () => {
+  it('prints the verdict on each absence document, and why others are refused', async () => {
     const { code, stdout } = await actlog(['vectors', pathOf('../../vectors/absence.json')]);
     assert.equal(code, 0);
     const lines = linesOf(stdout);
@@ -41,7 +41,7 @@ describe('actlog vectors', () => {
     assert.deepEqual(linesOf(stdout), expected);
   });
 
-  it('says what it does not know', async () => {
+  it('reports unknown vectors', async () => {
     const { code, stderr } = await actlog(['vectors', pathOf('../../../package.json')]);
     assert.equal(code, 2);
     assert.match(stderr, /these are no vectors that actlog knows/);
