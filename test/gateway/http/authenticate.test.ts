@@ -1,4 +1,4 @@
-// Who may ask what: gateway/API.md §3.2 and §3.3.
+// Authentication and roles: gateway/API.md §3.2 and §3.3.
 
 import assert from 'node:assert/strict';
 import { isVisitorRoute } from '../../../gateway/host/visitors.ts';
@@ -15,7 +15,7 @@ describe('authentication', () => {
   before(async () => (running = await run({}, { plugins: [notes()] })));
   after(() => running.close());
 
-  it('takes a key in either header, or the same in both', async () => {
+  it('accepts a key in either header, or the same key in both', async () => {
     const { live } = running;
     assert.equal((await running.get('/notes/secret', { key: live })).status, 200);
     assert.equal((await running.get('/notes/secret', { headers: bearer(live) })).status, 200);
@@ -30,7 +30,7 @@ describe('authentication', () => {
     );
   });
 
-  it('refuses two different keys, each of which is good', async () => {
+  it('refuses two different keys, even if both are valid', async () => {
     const answer = await running.get('/notes/total', {
       key: running.live,
       headers: bearer(running.sandbox),
@@ -38,7 +38,7 @@ describe('authentication', () => {
     assert.equal(codeOf(answer, 401), 'api_key_invalid');
   });
 
-  it('asks for a key where the route does', async () => {
+  it('requires a key if the route does', async () => {
     const answer = await running.get('/notes/secret');
     assert.equal(codeOf(answer, 401), 'api_key_missing');
     assert.equal(answer.headers.get('www-authenticate'), 'Bearer');
@@ -66,7 +66,7 @@ describe('authentication', () => {
     });
   }
 
-  it('keeps what needs a key out of caches on the way', async () => {
+  it('keeps answers that need a key out of shared caches', async () => {
     const routes = running.gateway.routes().filter((route) => {
       return route.method === 'GET' && route.access !== 'read' && !isVisitorRoute(route);
     });
@@ -83,7 +83,7 @@ describe('authentication', () => {
     assert.equal(codeOf(answer, 401), 'api_key_invalid');
   });
 
-  it('says revoked and expired, on open routes too', async () => {
+  it('reports revoked and expired keys, also on routes that need no key', async () => {
     const { tenants } = running.gateway;
     const revoked = await tenants.issue({ tenant: 'acme', kind: 'live' });
     assert.equal((await running.get('/notes/total', { key: revoked.key })).status, 200);
@@ -102,7 +102,7 @@ describe('authentication', () => {
     );
   });
 
-  it('requires the role, which the operator always has', async () => {
+  it('requires the role of the route; the operator has every role', async () => {
     const carrier = await running.gateway.tenants.issue({
       tenant: 'acme',
       kind: 'live',
@@ -115,7 +115,7 @@ describe('authentication', () => {
     assert.equal((await running.get('/notes/secret', { key: running.live })).status, 200);
   });
 
-  it('gives each tenant its own name in each log, and the public one too', async () => {
+  it('gives each tenant its own name in each log, also the public tenant', async () => {
     const refs = new Set<string>();
     for (const key of [running.live, running.sandbox, undefined]) {
       const { json } = await running.post('/notes/a', note, key === undefined ? {} : { key });
@@ -127,14 +127,14 @@ describe('authentication', () => {
 });
 
 describe('writes without a key', () => {
-  it('go to the live log when it is allow', async () => {
+  it('go to the live log if ANONYMOUS_WRITES is allow', async () => {
     const running = await run({ ANONYMOUS_WRITES: 'allow' }, { plugins: [notes()] });
     const { status, json } = await running.post('/notes/a', note);
     assert.deepEqual([status, json.receipt.sandbox], [200, false]);
     await running.close();
   });
 
-  it('need a key when ANONYMOUS_WRITES is deny; reads stay open', async () => {
+  it('need a key if ANONYMOUS_WRITES is deny; reads do not', async () => {
     const running = await run({ ANONYMOUS_WRITES: 'deny' }, { plugins: [notes()] });
     assert.equal(codeOf(await running.post('/notes/a', note), 401), 'api_key_missing');
     assert.equal((await running.post('/notes/a', note, { key: running.live })).status, 200);
@@ -142,7 +142,7 @@ describe('writes without a key', () => {
     await running.close();
   });
 
-  it('go to the sandbox log when it is sandbox', async () => {
+  it('go to the sandbox log if ANONYMOUS_WRITES is sandbox', async () => {
     const running = await run({ ANONYMOUS_WRITES: 'sandbox' }, { plugins: [notes()] });
     const { json } = await running.post('/notes/a', note);
     assert.equal(json.receipt.sandbox, true);

@@ -66,7 +66,7 @@ describe('batches', () => {
     return [status, (lines[0] as unknown as Line['body']).error?.code];
   };
 
-  it('answers each line as a request of its own, in order', async () => {
+  it('answers each line as a separate request, in order', async () => {
     const before = running.gateway.logs.live.size();
     const { lines } = await send(
       Array.from({ length: 300 }, (_, i) => classify(`The meeting is on day ${String(i)}`)),
@@ -87,7 +87,7 @@ describe('batches', () => {
     assert.equal((shown.json as { found: boolean }).found, true);
   });
 
-  it('goes on after lines that are refused, each with its own error', async () => {
+  it('continues after lines that are refused, each with its own error', async () => {
     const { lines } = await send([
       classify('A first line'),
       '{"message": ',
@@ -115,7 +115,7 @@ describe('batches', () => {
     }
   });
 
-  it('keeps an idempotency_key for a line, shared with single requests', async () => {
+  it('stores an idempotency_key for a line, shared with single requests', async () => {
     const key = 'batch-line-1';
     const { lines } = await send([
       classify('Once', { idempotency_key: key }),
@@ -140,7 +140,7 @@ describe('batches', () => {
     assert.equal(resultsFrom(size), 0);
   });
 
-  it('waits for the checkpoint of each line if the request prefers that', async () => {
+  it('waits for the checkpoint of each line if the request prefers it', async () => {
     const { lines } = await send([classify('One'), classify('Two')], { Prefer: 'wait=10' });
     for (const { body } of lines) {
       assert.equal(typeof (body['log'] as { checkpoint?: string }).checkpoint, 'string');
@@ -163,7 +163,7 @@ describe('batches', () => {
     );
   });
 
-  it('refuses what is no batch as a whole, before any line runs', async () => {
+  it('refuses a malformed batch as a whole, before any line runs', async () => {
     const size = running.gateway.logs.live.size();
     assert.deepEqual(await refusal('\n\r\n'), [400, 'body_required']);
     assert.deepEqual(await refusal(''), [400, 'body_required']);

@@ -1,4 +1,4 @@
-// Bodies: JSON only, strict, bounded before they are read. gateway/API.md §1.3, §4.2, §4.3.
+// Request bodies: strict JSON only, with a size limit that holds before they are read. gateway/API.md §1.3, §4.2, §4.3.
 
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
@@ -30,12 +30,12 @@ describe('a body', () => {
     return { status: response.status, code: error?.code, message: error?.message };
   };
 
-  it('is needed', async () => {
+  it('is required', async () => {
     assert.equal(codeOf(await send(undefined), 400), 'body_required');
     assert.equal(codeOf(await send(''), 400), 'body_required');
   });
 
-  it('may hold unknown members, also with fractions and odd names, where the request says so', async () => {
+  it('may contain unknown members, also with fractions and odd names, if the request prefers lenient handling', async () => {
     const text = '{"text":"x","other":{"__proto__":1.5,"constructor":null}}';
     const answer = await send(text, lenient);
     assert.equal(answer.status, 200, answer.text);
@@ -68,7 +68,7 @@ describe('a body', () => {
     });
   }
 
-  it('is refused without a word of it in the answer or the log', async () => {
+  it('is refused without a quotation in the answer or the log', async () => {
     lines.length = 0;
     for (const text of [
       '{"Zebra":"Quagga" "Zebra":1}',
@@ -129,7 +129,7 @@ describe('a body', () => {
     assert.equal(codeOf(answer, 415), 'unsupported_media_type');
   });
 
-  it('may have 256 KiB and no byte more', async () => {
+  it('may have at most 256 KiB', async () => {
     const fits = (length: number): string => {
       const head = '{"text":"x","pad":"';
       return `${head}${'a'.repeat(length - head.length - 2)}"}`;
@@ -138,7 +138,7 @@ describe('a body', () => {
     assert.equal(codeOf(await send(fits(262_145)), 413), 'payload_too_large');
   });
 
-  it('is refused by its announced length before it comes', async () => {
+  it('is refused by its Content-Length before it is read', async () => {
     const socket = connect(running.port, '127.0.0.1');
     socket.write(
       'POST /notes/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 104857600\r\n\r\n',
@@ -149,7 +149,7 @@ describe('a body', () => {
     assert.match(text, /payload_too_large/);
   });
 
-  it('is cut off when it grows beyond the limit without saying so', async () => {
+  it('is cut off at the limit if it has no Content-Length', async () => {
     const socket = connect(running.port, '127.0.0.1');
     socket.on('error', () => undefined);
     socket.write(
@@ -175,7 +175,7 @@ describe('a body', () => {
     assert.equal((await send('{"text":"x"}')).status, 200);
   });
 
-  it('with Expect gets 100 Continue, or the refusal', async () => {
+  it('with Expect gets 100 Continue, or the error', async () => {
     const ask = (length: number): Socket => {
       const socket = connect(running.port, '127.0.0.1');
       socket.write(
@@ -190,7 +190,7 @@ describe('a body', () => {
     assert.match(await readAll(ask(104_857_600)), /^HTTP\/1\.1 413 /);
   });
 
-  it('comes with its headers in one piece, in chunks, or behind another request', async () => {
+  it('may arrive in one piece with its headers, in chunks, or behind another request', async () => {
     const socket = connect(running.port, '127.0.0.1');
     const post = (rest: string): string =>
       `POST /notes/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${rest}`;
@@ -209,7 +209,7 @@ describe('a body', () => {
     );
   });
 
-  it('that ends early leaves the server as it was', async () => {
+  it('that ends early has no effect', async () => {
     const socket = connect(running.port, '127.0.0.1');
     const total = running.gateway.logs.live.row('notes/total');
     socket.write(

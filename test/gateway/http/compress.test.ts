@@ -1,4 +1,4 @@
-// What is compressed, for whom, and that both forms are the same bytes.
+// Which answers are compressed for which callers, and that both forms decode to the same bytes.
 
 import assert from 'node:assert/strict';
 import { run } from '../running.ts';
@@ -40,7 +40,7 @@ describe('compressed answers', () => {
   const gzip = { 'accept-encoding': 'gzip' };
   const identity = { 'accept-encoding': 'identity' };
 
-  it('are the same bytes as plain ones, under a tag of their own', async () => {
+  it('decode to the same bytes as plain ones, and have their own entity tag', async () => {
     const { size } = running.gateway.logs.live.published();
     const bundle = `/log/live/tile/entries/000.p/${String(size)}`;
     for (const path of ['/static/verify.js', '/openapi.json', '/', bundle]) {
@@ -62,7 +62,7 @@ describe('compressed answers', () => {
     assert.deepEqual([again.status, again.etag], [304, etag]);
   });
 
-  it('are not sent of hash tiles, of short answers, and to callers with a key', async () => {
+  it('are not sent for hash tiles and short answers, or to callers with a key', async () => {
     const { size } = running.gateway.logs.live.published();
     for (const path of [`/log/live/tile/0/000.p/${String(size)}`, '/livez']) {
       assert.equal((await fetched(path, gzip)).encoding, null, path);

@@ -1,4 +1,4 @@
-// Routes by path: exact ones, parameters, the rest of a path, aliases, and what is declared twice.
+// Finding routes by path: exact paths, parameters, the rest of a path, aliases, and duplicate declarations.
 
 import assert from 'node:assert/strict';
 import Type from 'typebox';
@@ -32,7 +32,7 @@ describe('dispatch', () => {
     assert.deepEqual(found(dispatch, '/a/c'), { path: '/a/{x}', params: { x: 'c' } });
   });
 
-  it('takes suffixes, decodes parameters and keeps the rest whole', () => {
+  it('matches suffixes, decodes parameters and keeps the rest of a path in one piece', () => {
     const dispatch = new Dispatch([at('/e/{id}.json'), at('/t/{kind}/{rest*}')]);
     assert.deepEqual(found(dispatch, '/e/1-2.json'), {
       path: '/e/{id}.json',
@@ -51,7 +51,7 @@ describe('dispatch', () => {
       assert.equal(found(dispatch, path), null, path);
   });
 
-  it('leads an alias to its route', () => {
+  it('finds the route of an alias', () => {
     const match = new Dispatch([at('/a', { aliases: ['/v1/a'] })]).match('/v1/a');
     const get = match?.routes.get('GET');
     assert.deepEqual([get?.canonical, get?.alias], ['/a', true]);

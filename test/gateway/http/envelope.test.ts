@@ -1,4 +1,4 @@
-// What every answer has, whatever went wrong: the envelope, its request id, the headers, the methods.
+// What every answer has, also after an error: the envelope, its request id, headers, methods.
 // gateway/API.md §4.1, §4.3, §4.1.
 
 import assert from 'node:assert/strict';
@@ -46,7 +46,7 @@ describe('every answer', () => {
     assert.match(written.headers.get('content-type') ?? '', /^application\/json/);
   });
 
-  it('says 405 with Allow', async () => {
+  it('is 405 with Allow for another method', async () => {
     const answer = await running.ask('DELETE', '/notes/total');
     assert.equal(codeOf(answer, 405), 'method_not_allowed');
     assert.equal(answer.headers.get('allow'), 'GET, HEAD, OPTIONS');
@@ -61,7 +61,7 @@ describe('every answer', () => {
     assert.doesNotMatch(answer.text, /secret|TypeError/);
   });
 
-  it('carries security headers, errors too', async () => {
+  it('has security headers, also as an error', async () => {
     for (const path of ['/notes/total', '/nothing', '/notes/broken']) {
       const { headers } = await running.get(path);
       const csp = headers.get('content-security-policy') ?? '';

@@ -1,4 +1,4 @@
-// Errors of another copy of the package, as a plugin with its own dependencies throws them, are recognised.
+// Errors thrown by another copy of the package, as in a plugin with its own dependencies, are recognised.
 
 import assert from 'node:assert/strict';
 import { apiError, Problems } from '../../../gateway/http/problems.ts';
@@ -21,7 +21,7 @@ const copyOf = async (path: string): Promise<unknown> =>
   import(`${new URL(path, import.meta.url).href}?copy`);
 
 describe('errors of another copy of the package', () => {
-  it('are recognised by their brand, and answered as our own', async () => {
+  it('are recognised by their brand, and answered like those of this copy', async () => {
     const { ApiError: OtherApiError } = (await copyOf(
       '../../../plugins/contract/errors.ts',
     )) as ApiErrors;
@@ -49,7 +49,7 @@ describe('errors of another copy of the package', () => {
     assert.equal(isLogError(thrown), false);
   });
 
-  it('are not every error with the same name', () => {
+  it('are not recognised by their name alone', () => {
     const named = Object.assign(new Error('no'), { name: 'ApiError', code: 'rate_limited' });
     assert.equal(isApiError(named), false);
     assert.equal(isLogError({ code: 'log_busy' }), false);

@@ -1,5 +1,5 @@
-// Whatever a caller writes in free text, on every POST route that is declared: none of it stands in an entry. The
-// members are found by their schemas, so a new route is driven as soon as it has an example. gateway/API.md §1.2;
+// Free text of a caller, sent to every declared POST route, is in no entry. The members are found by their schemas, so
+// a new route is tested as soon as it has an example. gateway/API.md §1.2;
 // log/FORMAT.md §2.
 
 import assert from 'node:assert/strict';
@@ -202,7 +202,7 @@ describe('free text of callers', function () {
     for (const log of [live, sandbox]) for (const text of entriesOf(log)) assertUnmarked(text);
   });
 
-  it('nor does that of a path or of a GET that appends', async () => {
+  it('of a path, and of a GET that appends, is in no entry', async () => {
     const { sandbox: key } = running;
     const mark = encodeURIComponent(MARK);
     for (const path of [

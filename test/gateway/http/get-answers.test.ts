@@ -1,5 +1,5 @@
-// Every GET that answers JSON, asked after one small story: the answer is 200 and what the OpenAPI document says
-// it is. The contract suite does the same for requests with a body. gateway/API.md §13.
+// Calls every GET that answers JSON after a small scenario: the answer is 200 and matches the OpenAPI document. The
+// contract suite does the same for requests with a body. gateway/API.md §13.
 
 import assert from 'node:assert/strict';
 import { commandVerbs } from '../../../gateway/host/commands.ts';
@@ -104,7 +104,7 @@ describe('every GET that answers JSON', function () {
     return `${filled}?${new URLSearchParams(queries[path]).toString()}`;
   };
 
-  it('answers 200 and what its schema says', async () => {
+  it('answers 200 with a body that matches its schema', async () => {
     const asked = running.gateway
       .routes()
       .filter(({ method, responses }) => method === 'GET' && responses[200]?.schema !== undefined);

@@ -1,5 +1,5 @@
-// What hostile callers write: values in the place of a member, whole bodies, texts of paths and queries, and the
-// requests that a declared route is asked with them. gateway/API.md §1.2.
+// Hostile input for tests: values of members, whole bodies, texts of paths and queries, and the requests that send them to
+// a declared route. gateway/API.md §1.2.
 
 import type { Json, Route } from '../../../plugins/contract/index.ts';
 

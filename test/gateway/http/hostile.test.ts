@@ -52,7 +52,7 @@ describe('every declared route', function () {
     }
   });
 
-  it('withstands hostile members, without one and in the sandbox', async () => {
+  it('withstands hostile members, without a key and in the sandbox', async () => {
     for (const route of writes()) {
       const shots = [...bodiesOf(route)].flatMap((body, i) => {
         const headers = json(i % 2 === 0 ? undefined : running.sandbox);
@@ -73,7 +73,7 @@ describe('every declared route', function () {
     await range.volley(shots);
   });
 
-  it('withstands other methods, other types of content and bodies where none belongs', async () => {
+  it('withstands other methods, other content types and unexpected bodies', async () => {
     const shots = running.gateway
       .routes()
       .flatMap(({ path: declared, method, example }): Shot[] => {
@@ -105,7 +105,7 @@ describe('every declared route', function () {
     await range.volley(shots);
   });
 
-  it('refuses an invalid key in every place of a request', async () => {
+  it('refuses an invalid key in every header', async () => {
     const almost = `${stranger.slice(0, -1)}${stranger.endsWith('a') ? 'b' : 'a'}`;
     const bad = [
       '',
@@ -128,7 +128,7 @@ describe('every declared route', function () {
     for (const { status, text } of await range.volley(shots)) assert.equal(status, 401, text);
   });
 
-  it('shows a stranger no words of another tenant', async () => {
+  it('shows no text of another tenant', async () => {
     for (const kind of ['live', 'sandbox'] as const) {
       const log = running.gateway.logs[kind];
       for (let index = 0; index < Math.min(log.size(), 60); index += 1) {
@@ -144,7 +144,7 @@ describe('every declared route', function () {
     }
   });
 
-  it('has put no words of a caller into a log', () => {
+  it('has written no text of a caller into a log', () => {
     for (const log of Object.values(running.gateway.logs)) {
       assert.ok(log.size() > 10);
       for (let index = 0; index < log.size(); index += 1) {

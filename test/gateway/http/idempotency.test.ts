@@ -1,4 +1,4 @@
-// Idempotency-Key over HTTP: gateway/API.md §5, line by line.
+// Idempotency-Key over HTTP: each rule of gateway/API.md §5.
 
 import assert from 'node:assert/strict';
 import { idempotencyKey, sweepRecords } from '../../../gateway/http/idempotency-store.ts';
@@ -68,14 +68,14 @@ describe('idempotency', () => {
     assert.deepEqual(typesFrom(running.gateway.logs.live, before), []);
   });
 
-  it('compares bodies by what they say, not how they are written', async () => {
+  it('compares bodies as JSON values, not as text', async () => {
     const first = await write('canonical-1', '{"text":"x","number":1}');
     const second = await write('canonical-1', '{ "number": 1.0, "text": "\\u0078" }');
     assert.equal(second.headers.get('idempotent-replayed'), 'true');
     assert.equal(second.text, first.text);
   });
 
-  it('refuses the key with another body, and still knows the first', async () => {
+  it('refuses the key with another body, and keeps the first answer', async () => {
     await write('reused-11', { text: 'x' });
     const other = await write('reused-11', { text: 'y' });
     assert.equal(other.status, 409);
@@ -86,7 +86,7 @@ describe('idempotency', () => {
     );
   });
 
-  it('keeps keys of other paths, tenants and logs apart, and shares those of an alias', async () => {
+  it('separates keys of other paths, tenants and logs, and shares those of an alias', async () => {
     const first = await write('scoped-11', { text: 'x' });
     const path = await write('scoped-11', { text: 'x' }, '/notes/b');
     assert.equal(path.headers.get('idempotent-replayed'), null);
@@ -138,7 +138,7 @@ describe('idempotency', () => {
     assert.equal(other.headers.get('idempotent-replayed'), null);
   });
 
-  it('does not store what failed before the append', async () => {
+  it('does not store an answer that failed before the append', async () => {
     const bad = await write('failed-11', { text: 1 });
     assert.equal(bad.status, 400);
     const refused = await running.post(
@@ -167,7 +167,7 @@ describe('idempotency', () => {
     assert.ok(second.json.receipt.log.checkpoint.startsWith('test.example/log/live/1\n'));
   });
 
-  it('survives a restart, and goes after 24 hours', async () => {
+  it('survives a restart, and expires after 24 hours', async () => {
     const first = await write('restart-1', { text: 'x' });
     await running.close(true);
     running = await run(
@@ -200,7 +200,7 @@ describe('idempotency', () => {
 });
 
 describe('an Idempotency-Key in flight', () => {
-  it('is refused to all but the first, which completes', async () => {
+  it('is refused to all concurrent requests but the first, which completes', async () => {
     const hold = new Hold();
     const running = await run({}, { plugins: [notes(hold)] });
     const write = () =>

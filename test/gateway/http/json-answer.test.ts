@@ -1,4 +1,4 @@
-// Tests of gateway/http/json-answer.ts: what stands as text already goes out as it stands, and means what its object did.
+// Tests of gateway/http/json-answer.ts: pre-rendered JSON is sent unchanged, and parses to the value that it was made of.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -50,7 +50,7 @@ describe('the JSON of an answer', () => {
     );
   });
 
-  it('shows nothing of how a text is kept to a plugin that spreads it', () => {
+  it('does not expose its internal form to a plugin that spreads it', () => {
     assert.deepEqual(Object.assign({}, new ReadyJson(`{"own":1}`, { more: 2 })), {});
   });
 });

@@ -63,7 +63,7 @@ describe('gateway/http/json-fault', () => {
     });
   }
 
-  it('finds bytes that are not UTF-8, behind a replacement character that is', () => {
+  it('finds bytes that are not UTF-8, also behind a valid replacement character', () => {
     for (const bad of [[0xff], [0xc3], [0xef, 0xbf], [0xed, 0xa0, 0x80], [0xc0, 0x80]]) {
       const bytes = Buffer.concat([
         Buffer.from('{"\ufffdä":\n"'),
@@ -76,7 +76,7 @@ describe('gateway/http/json-fault', () => {
     }
   });
 
-  it('finds one in exactly what the reader of the log refuses', () => {
+  it('finds a fault in exactly the texts that the strict parser refuses', () => {
     const piece = fc.constantFrom(
       ...['{', '}', '[', ']', ',', ':', '"', '\\', '\\u', 'd800', '0061', 'dc00', ' ', '\n', '\t'],
       ...['"a"', '"b"', '"\\u0061"', '"\\ud83d\\ude00"', '"__proto__"', 'true', 'null', "'", 'é'],

@@ -1,4 +1,4 @@
-// Clients that speak no HTTP, too slowly, or too many at once: an envelope or a closed socket.
+// Clients that send no valid HTTP, are too slow, or are too many: they get an envelope or a closed socket.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -126,7 +126,7 @@ describe('a listening gateway', () => {
     });
   }
 
-  it('answers what is refused on a connection that has served before', async () => {
+  it('answers a refused request on a connection that was used before', async () => {
     const socket = connect(running.port, '127.0.0.1');
     let answers = '';
     socket.setEncoding('utf8');
@@ -145,7 +145,7 @@ describe('a listening gateway', () => {
     assert.match(await talk(running.port, `${request}X-API-Key: x\r\n\r\n`), /^HTTP\/1\.1 401 /);
   });
 
-  it('takes no second key, in whichever header', async () => {
+  it('refuses a second key, in either header', async () => {
     for (const [one, other] of [
       ['Authorization: Bearer', 'authorization: Bearer'],
       ['X-API-Key:', 'x-api-key:'],
@@ -203,7 +203,7 @@ describe('a listening gateway', () => {
     await one.close();
   });
 
-  it('closes connections beyond the limit and serves again when some have gone', async () => {
+  it('closes connections beyond the limit, and accepts new ones when others have closed', async () => {
     const sockets: Socket[] = [];
     let refused = 0;
     for (let i = 0; i < 40; i += 1) {

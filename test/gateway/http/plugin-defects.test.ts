@@ -1,5 +1,4 @@
-// Defects of a handler that reach a client: always the 500 envelope, with a line for the operator that says what
-// the author has to mend. gateway/API.md §4.1.
+// Defects of a handler: the client always gets the 500 envelope, and the log of the service says what the author must fix. gateway/API.md §4.1.
 
 import assert from 'node:assert/strict';
 import { ApiError, definePlugin, route } from '../../../plugins/contract/index.ts';
@@ -74,7 +73,7 @@ describe('a defect of a plugin', () => {
     assert.ok(line?.includes(path), line);
   };
 
-  it('is the envelope where the code of an ApiError is of no table, and the log names it', async () => {
+  it('is answered with the envelope if an ApiError has an undeclared code, and the log names it', async () => {
     await defect(
       '/faulty/unknown-code',
       /the code nope, which the plugin does not declare: a message/,
@@ -85,17 +84,17 @@ describe('a defect of a plugin', () => {
     );
   });
 
-  it('is the envelope where the error itself cannot be answered', async () => {
+  it('is answered with the envelope if the error itself cannot be serialised', async () => {
     await defect('/faulty/header', /could not be answered.*invalid character/i);
     await defect('/faulty/form', /could not be answered.*no form/);
   });
 
-  it('is the envelope where the handler answers nothing', async () => {
+  it('is answered with the envelope if the handler returns nothing', async () => {
     await defect('/faulty/nothing', /the handler set no answer/);
     assert.equal((await running.ask('HEAD', '/faulty/nothing')).status, 500);
   });
 
-  it('is not what rightly has no body, or is sent by the handler itself', async () => {
+  it('is not an answer that has no body by its declaration, or that the handler sends itself', async () => {
     const status = async (path: string): Promise<number> =>
       (await fetch(running.url + path, { redirect: 'manual' })).status;
     assert.equal(await status('/faulty/null-is-204'), 204);

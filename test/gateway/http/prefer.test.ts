@@ -7,7 +7,7 @@ import { notes } from '../notes.ts';
 import { run } from '../running.ts';
 
 describe('Prefer: wait', () => {
-  it('brings the checkpoint that covers the entry, and the proof', async () => {
+  it('adds the checkpoint that covers the entry, and the proof', async () => {
     const running = await run({}, { plugins: [notes()] });
     for (const prefer of ['wait=10', 'respond-async, wait=10', 'wait="10"; foo=bar']) {
       const answer = await running.post(
@@ -30,7 +30,7 @@ describe('Prefer: wait', () => {
     await running.close();
   });
 
-  it('answers without it when the time runs out, and when nothing valid is preferred', async () => {
+  it('answers without them after the time, or if the preference is not valid', async () => {
     const running = await run({ CHECKPOINT_INTERVAL_MS: '60000' }, { plugins: [notes()] });
     for (const prefer of ['wait=0', 'wait=-1', 'wait=x', 'return=minimal']) {
       const answer = await running.post(

@@ -1,4 +1,4 @@
-// The table of codes against gateway/API.md §4.1, as it stands there.
+// The table of error codes compared with gateway/API.md §4.1.
 
 import assert from 'node:assert/strict';
 import {
@@ -54,7 +54,7 @@ describe('problems', () => {
     assert.deepEqual(Object.fromEntries(found), expected);
   });
 
-  it('hides what a defect says', () => {
+  it('hides the message of a defect', () => {
     const error = apiError(new TypeError('the secret cause'), problems);
     assert.equal(error.code, 'internal_error');
     assert.doesNotMatch(JSON.stringify(envelope(error, 500, 'req_x')), /secret/);
@@ -75,14 +75,14 @@ describe('problems', () => {
     );
   });
 
-  it('takes a core error that no request can cause for a defect', () => {
+  it('treats a core error that no request can cause as a defect', () => {
     assert.equal(
       apiError(new LogError('store_corrupt', 'a block'), problems).code,
       'internal_error',
     );
   });
 
-  it('takes a code that no plugin declares for a defect, and keeps what was thrown for the log', () => {
+  it('treats a code that no plugin declares as a defect, and keeps the error for the log', () => {
     const thrown = new ApiError(errors.receipt_required, 'bring one');
     assert.equal(apiError(thrown, problems), thrown);
     const error = apiError(thrown, new Problems());

@@ -1,5 +1,5 @@
-// A range: requests as they go over the wire, their answers held to the rule. Always the envelope with a code that
-// the operation declares, never a cause, never another tenant's words. gateway/API.md §4.
+// Sends raw requests and checks each answer: always the envelope with a code that the operation declares, never a cause,
+// never text of another tenant. gateway/API.md §4.
 
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';

@@ -76,7 +76,7 @@ describe('rate limits', () => {
     return seen;
   };
 
-  it('counts reads by address, and says so', async () => {
+  it('counts reads by address, and reports the limit in headers', async () => {
     const first = await running.get('/notes/total', { headers: from('192.0.2.1') });
     assert.equal(first.headers.get('ratelimit-policy'), '"public-reads";q=3;w=60');
     assert.match(first.headers.get('ratelimit') ?? '', /^"public-reads";r=2;t=\d+$/);
@@ -115,13 +115,13 @@ describe('rate limits', () => {
     assert.deepEqual(await statuses(5, live), [200, 200, 200, 200, 429]);
   });
 
-  it('gives reads of the log a budget of their own', async () => {
+  it('counts reads of the log separately', async () => {
     const read = () => running.get('/log/live/checkpoint', { headers: from('203.0.113.1') });
     assert.deepEqual(await statuses(6, read), [200, 200, 200, 200, 200, 429]);
     assert.equal((await running.get('/notes/total', { headers: from('203.0.113.1') })).status, 200);
   });
 
-  it('counts a dear one for several', async () => {
+  it('counts an expensive request as several', async () => {
     const path = `/log/live/proof/lookup?key=${encodeURIComponent('["session","x"]')}`;
     const first = await running.get(path, { headers: from('203.0.113.2') });
     assert.match(first.headers.get('ratelimit') ?? '', /^"log-reads";r=0;/);
@@ -136,7 +136,7 @@ describe('rate limits', () => {
     assert.deepEqual(await statuses(4, spoofed), [200, 200, 200, 429]);
   });
 
-  it('are those of the peer if the header holds something other than an address', async () => {
+  it('are those of the peer if the header is not an address', async () => {
     let spelling = 0;
     const forms = [
       () => `unknown${String((spelling += 1))}`,
@@ -153,7 +153,7 @@ describe('rate limits', () => {
     );
   });
 
-  it('are those of the address where a proxy adds the port', async () => {
+  it('are those of the address if a proxy adds the port', async () => {
     let port = 1024;
     for (const address of ['198.51.100.7', '[2001:db8:7::1]']) {
       const write = () =>
@@ -175,7 +175,7 @@ describe('rate limits', () => {
   });
 });
 
-describe('requests whose work has no bound', () => {
+describe('requests with unbounded work', () => {
   let running: Running;
   let holds: Hold[];
   /** Answers as soon as the hold of the request's number is released. */
@@ -218,7 +218,7 @@ describe('requests whose work has no bound', () => {
       ...(signal === undefined ? {} : { signal }),
     });
 
-  it('are a few at a time for each caller', async () => {
+  it('are limited to a few at a time for each caller', async () => {
     const held = holds.map((_, number) => ask(number, '192.0.2.1'));
     await Promise.all(holds.map(({ entered }) => entered));
     const third = await ask(2, '192.0.2.1');

@@ -1,5 +1,5 @@
-// Every member of every request, broken one at a time: the answer is the envelope, and its `param` names the
-// member. What is broken follows from the routes' own schemas. gateway/API.md §4.1.
+// Breaks every member of every request, one at a time: the answer is the envelope, and its `param` names the member. The
+// mutations follow from the schemas of the routes. gateway/API.md §4.1.
 
 import assert from 'node:assert/strict';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -165,7 +165,7 @@ describe('a refused member', function () {
     }
   };
 
-  it('of a body is named, whatever is wrong with it', async () => {
+  it('of a body is named, for every kind of fault', async () => {
     const shots: (() => Promise<void>)[] = [];
     for (const route of routes('POST')) {
       if (route.body === undefined) continue;
@@ -191,7 +191,7 @@ describe('a refused member', function () {
     await inTens(shots);
   });
 
-  it('of a body is named when it is missing', async () => {
+  it('of a body is named if it is missing', async () => {
     const shots = routes('POST').flatMap((route) => {
       const whole = bodyOf(route);
       const { required = [] } = (route.body ?? {}) as { required?: readonly string[] };

@@ -1,4 +1,5 @@
-// Clients that do not read: what their answers hold is bounded, and they are ended. Real sockets, never read.
+// Clients that do not read: the buffers of their answers are limited, and their connections are closed. The tests use real
+// sockets that are never read.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -54,7 +55,7 @@ describe('answers that the client does not read', () => {
     while (answers.length < before + answered) await once(server, 'answered');
   };
 
-  it('are kept within the limit, the fullest connections ended first', async () => {
+  it('are kept within the limit; the connections with the fullest buffers are closed first', async () => {
     await open(get('/small'));
     for (let i = 0; i < 4; i += 1) await open(get('/large'));
     assert.ok(buffers.bytes() > 2 * LARGE, 'the system takes a part of each alone');
@@ -80,7 +81,7 @@ describe('answers that the client does not read', () => {
     assert.equal(answers[0]?.writableFinished, true, 'a small answer is sent');
   });
 
-  it('end a connection that pipelines more than a few', async () => {
+  it('close a connection that pipelines more than a few requests', async () => {
     const connected = once(server, 'connection') as Promise<[Socket]>;
     clients.push(stalled(port, get('/large').repeat(40)));
     const [connection] = await connected;
@@ -91,7 +92,7 @@ describe('answers that the client does not read', () => {
 });
 
 describe('streams that the client does not read', () => {
-  it('are ended, and their buffers are freed', async () => {
+  it('are closed, and their buffers are freed', async () => {
     const running = await run({
       SEND_BUFFER_BYTES: '1048576',
       // Nothing but the bound ends them.

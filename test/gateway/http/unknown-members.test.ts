@@ -54,7 +54,7 @@ describe('unknown members of a request', () => {
     assert.equal(param, 'readings.0.observed');
   });
 
-  it('are ignored and listed where the request prefers lenient handling', async () => {
+  it('are ignored and listed if the request prefers lenient handling', async () => {
     const headers = { prefer: 'wait=1, handling=lenient' };
     const body = { message, session: 's', colour: 'red' };
     const answer = await running.post('/api/v1/classify', body, { headers, key: running.sandbox });
@@ -71,7 +71,7 @@ describe('unknown members of a request', () => {
     assert.ok(!('ignored' in plain.json));
   });
 
-  it('leave an answer verifiable that is a receipt with a member ignored', async () => {
+  it('do not make a receipt unverifiable if one is ignored', async () => {
     const headers = { prefer: 'wait=10, handling=lenient' };
     const body = { message, session: 's' };
     const answer = await running.post('/api/v1/classify', body, { headers, key: running.live });
@@ -84,7 +84,7 @@ describe('unknown members of a request', () => {
     assert.equal(await verified(JSON.stringify({ ...answer.json, others: ['session'] })), false);
   });
 
-  it('leave the receipt of a permit usable', async () => {
+  it('do not make the receipt of a permit unusable', async () => {
     const [key, headers] = [running.live, { prefer: 'handling=lenient' }];
     const rules = [{ id: 'all', effect: 'allow' }];
     await running.post('/api/v1/execute-gate/policy', { rules }, { key });
@@ -112,7 +112,7 @@ describe('unknown members of a request', () => {
     assert.equal(compileUnknown(inference?.body ?? Type.Unknown()), null);
   });
 
-  it('are those that no branch of a union names', () => {
+  it('are members that no branch of a union names', () => {
     const either = Type.Union([
       Type.Object({ kind: Type.Literal('a'), left: Type.Object({ x: Type.Number() }) }),
       Type.Object({

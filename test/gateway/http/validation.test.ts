@@ -1,4 +1,4 @@
-// A failed schema as one error: its code, its parameter, and that values stay as they came.
+// How a schema error becomes one API error with code and parameter, and that values are not converted.
 
 import assert from 'node:assert/strict';
 import Type from 'typebox';
@@ -121,14 +121,14 @@ describe('validation', () => {
     assert.equal(said({ efect: 1 }), 'rules.0.efect: rules.0.efect is no member of rules.0');
   });
 
-  it('lets unknown members be and converts nothing', () => {
+  it('ignores unknown members and converts nothing', () => {
     const value = { message: 'x', other: 1 };
     validate(value);
     assert.deepEqual(value, { message: 'x', other: 1 });
     assert.deepEqual(failure({ message: 1 }), ['parameter_invalid', 'message']);
   });
 
-  it('does not take inherited names for members', () => {
+  it('does not treat inherited names as members', () => {
     const inherits = compileSchema(Type.Object({ toString: Type.String() }), 'body');
     assert.throws(() => inherits({}), ApiError);
   });

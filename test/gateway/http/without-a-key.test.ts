@@ -1,4 +1,4 @@
-// What a request without a key does where ANONYMOUS_WRITES is at its default. gateway/API.md §3.3.
+// Requests without a key with the default of ANONYMOUS_WRITES. gateway/API.md §3.3.
 
 import assert from 'node:assert/strict';
 import { ENTITY } from '../../plugins/astl/surfaces.ts';
@@ -63,7 +63,7 @@ describe('without a key, by default', () => {
     assert.equal(ok(await running.get(elsewhere, { key: running.live })).found, false);
   });
 
-  it('a twin and a manifest are found by their names in either log', async () => {
+  it('twins and manifests are found by their names in either log', async () => {
     for (const key of [running.live, running.sandbox]) {
       const { entry_id: twin } = ok(
         await running.post(
@@ -90,7 +90,7 @@ describe('without a key, by default', () => {
     }
   });
 
-  it('a session is that of the log which takes its entries', async () => {
+  it('a session belongs to the log of its entries', async () => {
     const { count } = ok(await running.get('/export/scitt/air/session/shared.json'));
     assert.equal(count, 1);
   });
@@ -173,7 +173,7 @@ describe('without a key, by default', () => {
       );
     });
 
-    it('is answered again under the same Idempotency-Key, which names no entry', async () => {
+    it('is answered again under the same Idempotency-Key, although it has no entry', async () => {
       const before = sizes();
       const headers = { 'Idempotency-Key': 'question-1' };
       const body = { ...asked, surface: 'policy_bind' };

@@ -1,4 +1,4 @@
-// What the work on an input costs, and heavy work of one caller one at a time. gateway/API.md §4.2.
+// The cost of work that depends on the input, and serial execution of the heavy work of one caller. gateway/API.md §4.2.
 
 import assert from 'node:assert/strict';
 import Type from 'typebox';
@@ -68,7 +68,7 @@ describe('work that grows with its input', () => {
   const left = ({ headers }: Answer): number =>
     Number(/;r=(\d+);/.exec(headers.get('ratelimit') ?? '')?.[1]);
 
-  it('counts for what it costs, rounded down, and 1 at least', async () => {
+  it('counts by its cost, rounded down, and at least 1', async () => {
     assert.equal(left(await work(0, '192.0.2.1')), 29);
     assert.equal(left(await work(3.8, '192.0.2.1')), 26);
     assert.equal(left(await work(20, '192.0.2.1')), 6);
@@ -77,7 +77,7 @@ describe('work that grows with its input', () => {
     assert.match(refused.headers.get('retry-after') ?? '', /^\d+$/);
   });
 
-  it('costs the request alone where it is refused', async () => {
+  it('counts as one request if it is refused', async () => {
     await work(20, '192.0.2.2');
     assert.equal((await work(20, '192.0.2.2')).status, 429);
     assert.equal(left(await work(1, '192.0.2.2')), 8);
@@ -85,13 +85,13 @@ describe('work that grows with its input', () => {
     assert.equal(left(await work(1, '192.0.2.2')), 6);
   });
 
-  it('is done once in a window where it costs more than the limit', async () => {
+  it('is done once in a window if it costs more than the limit', async () => {
     assert.equal((await work(1000, '192.0.2.3')).status, 200);
     assert.equal((await work(1, '192.0.2.3')).status, 429);
     assert.equal((await work(1000, '192.0.2.4')).status, 200, 'of another address');
   });
 
-  it('counts a large body where the route says nothing', async () => {
+  it('counts a large body if the route declares no cost', async () => {
     const path = '/standards/absence-ledger/verify';
     const question = { key: ['surface', 'a', 'b'], from_ms: 0, to_ms: 1 };
     const small = await running.post(path, { document: {}, question }, from('192.0.2.5'));
@@ -101,7 +101,7 @@ describe('work that grows with its input', () => {
     assert.equal(left(large), 25);
   });
 
-  it('runs one at a time for each caller where it is heavy, in turn and a few at most', async () => {
+  it('runs one at a time for each caller if it is heavy, with a short queue', async () => {
     const key = running.sandbox;
     const heavy = (name: string) => running.post('/labour', { units: 5, name }, { key });
     const first = heavy('held');
@@ -179,7 +179,7 @@ describe('the share of one anonymous address', () => {
     amount_usd: 100,
   };
 
-  it('is bounded for allocations of any size', async () => {
+  it('is limited for allocations of any size', async () => {
     const path = '/api/v1/orn/sharp';
     for (const [i, epsilon] of [0.3, 0.02, 0.01, 0.005].entries()) {
       const sum = await admitted(path, { ...sharp, epsilon }, `192.0.2.${String(i)}`);
@@ -190,13 +190,13 @@ describe('the share of one anonymous address', () => {
     assert.ok((await fine)! >= 20);
   });
 
-  it('is bounded for questions about many surfaces', async () => {
+  it('is limited for questions about many surfaces', async () => {
     const surfaces = Array.from({ length: 16 }, (_, i) => `surface_${String(i)}`);
     const body = { entity: 'did:example:x', surfaces, from_ms: 0, to_ms: 1 };
     assert.equal(await admitted('/api/v1/absence/witness', body, '198.51.100.1'), 16);
   });
 
-  it('is counted by what sessions and chains hold', async () => {
+  it('is counted by the size of sessions and chains', async () => {
     const key = running.live;
     for (let i = 0; i < 20; i += 1) {
       const held = { action_not_taken: 'wire', decision_reason: 'limit', session_id: 'long' };
@@ -237,7 +237,7 @@ describe('routes whose work grows with their input', () => {
     'POST /api/v1/inference/chat/completions',
   ];
 
-  it('say what it costs: lists, texts that are classified, sessions that are read', () => {
+  it('declare its cost: lists, texts that are classified, sessions that are read', () => {
     for (const one of routes) {
       const name = `${one.method} ${one.path}`;
       const body = JSON.stringify(one.body ?? {});

@@ -1,5 +1,5 @@
-// Every request with a body that is answered in JSON, asked once: the answer is what the OpenAPI document says,
-// and no member more. Beside get-answers.test.ts; the contract suite asks the plugins' own examples as well.
+// Sends every request with a body that is answered in JSON once: the answer matches the OpenAPI document and has no other
+// member. get-answers.test.ts does the same for GET; the contract suite sends the examples of the plugins.
 // gateway/API.md §13.
 
 import assert from 'node:assert/strict';
@@ -187,7 +187,7 @@ describe('every request with a body that is answered in JSON', function () {
     );
   }
 
-  it('answers what its schema says', async () => {
+  it('answers with a body that matches its schema', async () => {
     const routes = running.gateway
       .routes()
       .filter(({ method, responses }) => method !== 'GET' && responses[200]?.schema !== undefined);

@@ -1,5 +1,5 @@
-// The example of every request with a JSON body: it is there, it is what the operation's own schema says, and a new
-// sandbox answers it with 200, or the description says what has to be there before, and then it is answered too.
+// Every request with a JSON body has an example that matches its schema. A new sandbox answers it with 200, or the
+// description says what must exist first, and then it is answered too.
 
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../../log/index.ts';
@@ -179,7 +179,7 @@ describe('the example of a request', function () {
     assert.deepEqual(without, []);
   });
 
-  it('is what the schema of its operation says', () => {
+  it('matches the schema of its operation', () => {
     for (const { path, body, example } of routes) {
       assert.doesNotThrow(() => compileSchema(body ?? {}, 'body')(example), path);
     }
@@ -198,7 +198,7 @@ describe('the example of a request', function () {
     }
   });
 
-  it('is answered as soon as what it needs is there', async () => {
+  it('is answered as soon as what it needs exists', async () => {
     const needing = routes.filter(({ description = '' }) => description.includes(NEEDS));
     assert.deepEqual(needing.map(({ path }) => path).sort(), Object.keys(STATES).sort());
     for (const { path: declared, example } of needing) {

@@ -1,4 +1,4 @@
-// The document of the whole service, judged by linters that others use, and its size as it is served.
+// Checks the OpenAPI document of the whole service with third-party linters, and its size.
 
 import assert from 'node:assert/strict';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
@@ -18,7 +18,7 @@ describe('the OpenAPI document of the service', function () {
   });
   after(() => running.close());
 
-  it('has no error by Redocly', async () => {
+  it('has no error in Redocly', async () => {
     const config = await createConfig({ extends: ['spec'] });
     const problems = await lintFromString({ source: text, config });
     const errors = problems.filter(({ severity }) => severity === 'error');
@@ -26,7 +26,7 @@ describe('the OpenAPI document of the service', function () {
     assert.deepEqual(lines.slice(0, 10), []);
   });
 
-  it('has no error by Spectral', async () => {
+  it('has no error in Spectral', async () => {
     const linter = new spectral.Spectral();
     linter.setRuleset({ extends: [rulesets.oas] } as never);
     const document = new spectral.Document(text, parsers.Json);
@@ -39,7 +39,7 @@ describe('the OpenAPI document of the service', function () {
     assert.ok(Buffer.byteLength(text) < 798_000, String(Buffer.byteLength(text)));
   });
 
-  it('is compressed for clients that take gzip, and plain for others', async () => {
+  it('is compressed for clients that accept gzip, and plain for others', async () => {
     const url = `${running.url}/openapi.json`;
     const zipped = await fetch(url, { headers: { 'accept-encoding': 'gzip' } });
     assert.equal(zipped.headers.get('content-encoding'), 'gzip');

@@ -1,4 +1,4 @@
-// The content types that the OpenAPI document has for an answer are those that it comes in.
+// The content types of answers are those in the OpenAPI document.
 
 import assert from 'node:assert/strict';
 import { run } from '../running.ts';

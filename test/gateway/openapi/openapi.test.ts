@@ -81,7 +81,7 @@ describe('gateway/openapi/document', () => {
     assert.deepEqual((components.schemas['Deal']?.['properties'] as JsonObject)['seller'], ref);
   });
 
-  it('has the receipts of the types that it is given, each with the members of its own', () => {
+  it('has the receipts of the given entry types, each with its own members', () => {
     const schema = asSchema(Type.Object({ price: Type.Integer() }));
     const types = [{ name: 'deals.deal.v1', schema, keys: [] }];
     const { components } = openApi({
@@ -96,7 +96,7 @@ describe('gateway/openapi/document', () => {
     assert.deepEqual(own?.['required'], ['type', 'price']);
   });
 
-  it('leaves an object open of which it names no member', () => {
+  it('leaves an object without declared members open', () => {
     const body = Type.Object({ any: Type.Object({}), some: Type.Object({ a: Type.String() }) });
     const { paths } = made({ ...post, aliases: [], body });
     const text = JSON.stringify(paths['/api/v1/deals/{deal_id}']?.['post']?.['requestBody']);
@@ -104,7 +104,7 @@ describe('gateway/openapi/document', () => {
     assert.match(text, /"any":\{"type":"object","properties":\{\},"additionalProperties":true\}/);
   });
 
-  it('has what several operations share as components, each once', () => {
+  it('has what several operations share as components', () => {
     const { paths, components } = made(post) as unknown as Document & {
       readonly components: Record<
         'parameters' | 'responses' | 'schemas',
@@ -147,7 +147,7 @@ describe('gateway/openapi/document', () => {
     );
   });
 
-  it('every reference in it resolves', () => {
+  it('has no reference that does not resolve', () => {
     const document = made(post, get);
     const references = JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g);
     for (const [, pointer = ''] of references) {
@@ -182,7 +182,7 @@ describe('gateway/openapi/document', () => {
     assert.throws(() => made(get, get), /two routes for GET \/files\/\{path\}/);
   });
 
-  it('writes an alias as an operation of its own that names its target', () => {
+  it('writes an alias as a separate operation that names its target', () => {
     const alias = made(post).paths['/v1/deals/{deal_id}']?.['post'];
     assert.equal(alias?.['x-canonical-path'], '/api/v1/deals/{deal_id}');
     assert.equal(alias['operationId'], 'post_v1_deals_deal_id');
@@ -237,7 +237,7 @@ describe('gateway/openapi/document', () => {
     assert.ok('Retry-After' in answer.headers);
   });
 
-  it('lets a public read go without a key and asks for one where the route does', () => {
+  it('requires a key only if the route does', () => {
     const read = made(get).paths['/files/{path}']?.['get'];
     const written = made(post).paths['/api/v1/deals/{deal_id}']?.['post'];
     assert.deepEqual(read?.['security'], [{}, { api_key: [] }, { bearer: [] }]);

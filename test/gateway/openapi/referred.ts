@@ -1,4 +1,4 @@
-// What the references of an OpenAPI document refer to.
+// Resolves the references of an OpenAPI document.
 
 /** The value, or what its `$ref` refers to in the document; such a value has no members of its own. */
 export function referred<T extends object>(document: unknown, value: T): T {

@@ -1,5 +1,5 @@
-// The examples on the pages of operations: those in curl, TypeScript and Python do the same, and a new sandbox answers
-// each of them unless its description says what it needs.
+// Runs the examples on the pages of operations in curl, TypeScript and Python: all three get the same answers, and a new
+// sandbox answers each of them unless its description says what it needs.
 
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
@@ -139,7 +139,7 @@ describe('the examples of operations', function () {
     assert.deepEqual(refused, []);
   });
 
-  it('do the same in TypeScript', async () => {
+  it('get the same answers in TypeScript', async () => {
     const env = { ACTLOG_KEY: running.sandbox };
     const read = (name: string): Promise<Buffer> => readFile(join(folder, name));
     const names = Object.keys(values);
@@ -164,7 +164,7 @@ describe('the examples of operations', function () {
     assert.deepEqual(named(shown), { ...named(statuses), ...ONCE });
   });
 
-  it('do the same in Python', async function () {
+  it('get the same answers in Python', async function () {
     if (PYTHON === '') {
       console.log('      skipped: ACTLOG_PYTHON names no Python that has tools/clients/python');
       this.skip();

@@ -35,7 +35,7 @@ function* membersOf(value: Json, at = ''): Generator<Member> {
 const EXAMPLES = new Set(['example', 'examples', 'default', 'enum', 'const']);
 
 describe('members in the OpenAPI document', () => {
-  it('are all described, and no others are', async () => {
+  it('are all described, and no other members are', async () => {
     const running = await run();
     try {
       const document = (await running.get('/openapi.json')).json as unknown as JsonObject;

@@ -1,4 +1,4 @@
-// Tests of gateway/openapi/webhooks.ts: messages as a receiver gets them are what the document says.
+// Tests of gateway/openapi/webhooks.ts: messages match the OpenAPI document.
 
 import assert from 'node:assert/strict';
 import { Ajv2020 } from 'ajv/dist/2020.js';

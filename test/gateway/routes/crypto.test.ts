@@ -27,7 +27,7 @@ describe('gateway/routes/crypto', () => {
     assert.equal(key['offline_verify_kit'], 'http://test.example/export/offline-verify-kit.json');
   });
 
-  it('shows the key that signs receipts, of each log its own', async () => {
+  it('shows the key that signs receipts of each log', async () => {
     const live = (await served.get('/crypto/public-key')).json();
     const sandbox = (await served.get('/crypto/public-key?log=sandbox')).json();
     assert.notEqual(live['kid'], sandbox['kid']);
@@ -57,7 +57,7 @@ describe('gateway/routes/crypto', () => {
     assert.equal(keys.find(({ kid }) => kid === now['kid'])?.['exp'], undefined);
   });
 
-  it('says of a key that was retired and later revoked where each happened', async () => {
+  it('shows at which entries a key was retired and later revoked', async () => {
     const { sandbox } = served.gateway.logs;
     const [{ kid } = { kid: '' }] = sandbox.receiptKeys();
     await sandbox.operator.rotateKey();
@@ -70,7 +70,7 @@ describe('gateway/routes/crypto', () => {
     assert.ok((revoked?.['revoked_at'] as number) >= (revoked?.['exp'] as number) + 5);
   });
 
-  it('lets any page read them', async () => {
+  it('allows cross-origin reads', async () => {
     for (const path of ['/crypto/public-key', '/crypto/jwks.json']) {
       const { headers } = await served.get(path);
       assert.equal(headers.get('access-control-allow-origin'), '*');

@@ -1,4 +1,4 @@
-// /guides: each document is a page, whole, with links that lead somewhere.
+// /guides: each document is a complete page, and its links resolve.
 
 import assert from 'node:assert/strict';
 import { markdown } from '../../../gateway/pages/markdown.ts';
@@ -21,7 +21,7 @@ describe('/guides', () => {
   });
   after(() => running.close());
 
-  it('lists them, and is linked from the home page and the API', async () => {
+  it('lists the guides, and is linked from the home page and the API', async () => {
     const { text } = await running.get('/guides');
     for (const name of NAMES) assert.ok(text.includes(`href="/guides/${name}"`), name);
     assert.match((await running.get('/')).text, /href="\/guides"/);
@@ -30,7 +30,7 @@ describe('/guides', () => {
     assert.equal(missing.json.error.code, 'resource_missing');
   });
 
-  it('links lead to pages and headings that are there, from citations too', () => {
+  it('has links to existing pages and headings only, also in citations', () => {
     const ids = new Map(
       [...pages].map(([path, text]) => {
         const all = [...text.matchAll(/ id="([^"]*)"/g)].map(([, id = '']) => id);
@@ -53,7 +53,7 @@ describe('/guides', () => {
     assert.ok(crossing > 10, `${String(crossing)} links to sections of other guides`);
   });
 
-  it('leave no Markdown behind', () => {
+  it('contain no unrendered Markdown', () => {
     for (const [path, text] of pages) {
       const prose = text.replace(/<(pre|code)\b.*?<\/\1>/gs, '');
       assert.doesNotMatch(prose, /```|\]\(|^\s*\||\*\*|&lt;!--|^#+ /m, path);

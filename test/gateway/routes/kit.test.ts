@@ -32,7 +32,7 @@ describe('gateway/routes/kit', () => {
     return texts.filter((text) => text.includes('"type":"kit.document.v1"')).length;
   };
 
-  it('carries vectors that the offline verifier judges as they say, with trust from the kit alone', async () => {
+  it('has vectors whose verdicts the offline verifier confirms with the kit alone', async () => {
     const receipt = await served.classify(served.live);
     await served.gateway.logs.live.whenPublished((receipt['index'] as number) + 1);
     const document = await kit();
@@ -51,7 +51,7 @@ describe('gateway/routes/kit', () => {
     }
   });
 
-  it('carries vectors of COSE and AIR, judged as they say; with another verdict the kit is refused', async () => {
+  it('has vectors of COSE and AIR with the right verdicts; with another verdict the kit is refused', async () => {
     const receipt = await served.classify(served.live);
     await served.gateway.logs.live.whenPublished((receipt['index'] as number) + 1);
     const document = await kit();
@@ -98,7 +98,7 @@ describe('gateway/routes/kit', () => {
     assert.deepEqual(found, [live.origin, sandbox.origin]);
   });
 
-  it('is committed to by the entry whose receipt travels with it', async () => {
+  it('is committed to by the entry whose receipt it contains', async () => {
     const { receipt, ...document } = await kit();
     const digest = hash('sha256', canonical(document), 'hex');
     assert.equal((receipt as JsonObject)['document_sha256'], digest);
@@ -107,7 +107,7 @@ describe('gateway/routes/kit', () => {
     assert.ok(valid && size !== undefined);
   });
 
-  it('is committed to once while it does not change, also by many at once and after a restart', async () => {
+  it('is committed to once while it does not change, also with concurrent requests and after a restart', async () => {
     const first = (await served.get(PATH)).bytes;
     const many = await Promise.all(Array.from({ length: 8 }, () => served.get(PATH)));
     for (const { bytes } of many) assert.deepEqual(bytes, first);
@@ -121,7 +121,7 @@ describe('gateway/routes/kit', () => {
     assert.equal(commitments(), 1);
   });
 
-  it('is made anew when a key changes, and after an hour', async () => {
+  it('is renewed when a key changes, and after an hour', async () => {
     const kids = async (): Promise<number> =>
       ((await kit())['keys'] as unknown as { keys: JsonObject[] }).keys.filter(
         ({ purpose }) => purpose === undefined,

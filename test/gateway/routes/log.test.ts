@@ -79,7 +79,7 @@ describe('gateway/routes/log', () => {
     assert.deepEqual(above.bytes.subarray(0, 32), rootOf(leaves.slice(0, 256)));
   });
 
-  it('lets a full tile be kept for ever and a partial one for a short time', async () => {
+  it('allows caches to keep a full tile forever and a partial one for a short time', async () => {
     const full = await served.get('/log/live/1/tile/0/000');
     assert.equal(full.bytes.length, 8192);
     assert.equal(full.headers.get('cache-control'), 'public, max-age=31536000, immutable');
@@ -114,7 +114,7 @@ describe('gateway/routes/log', () => {
     assert.equal(wider.status, 404);
   });
 
-  it('knows one spelling of a tile only', async () => {
+  it('accepts only one spelling of a tile path', async () => {
     const others = [
       '0/0',
       '0/0000',
@@ -130,14 +130,14 @@ describe('gateway/routes/log', () => {
     }
   });
 
-  it('has nothing at other kinds and numbers', async () => {
+  it('answers 404 for other kinds and numbers', async () => {
     for (const place of ['live/2', 'live/01', 'live/0', 'test', 'sandbox/9', 'constructor']) {
       const answer = await served.get(`/log/${place}/checkpoint`);
       assert.deepEqual(problem(answer), { status: 404, code: 'resource_missing' }, place);
     }
   });
 
-  it('keeps the two kinds apart', async () => {
+  it('separates the two kinds', async () => {
     const live = (await served.get('/log/live/checkpoint')).bytes.toString();
     const sandbox = (await served.get('/log/sandbox/checkpoint')).bytes.toString();
     assert.match(live, /^test\.example\/log\/live\/1\n/);

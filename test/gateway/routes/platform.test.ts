@@ -65,7 +65,7 @@ describe('gateway/routes/platform', () => {
     assert.equal(verifyCheckpoint(note, trust, { suite: native }).size, size);
   });
 
-  it('says whose key it is', async () => {
+  it('shows the tenant of a key', async () => {
     const {
       tenant_ref: _,
       key_id: __,
@@ -86,7 +86,7 @@ describe('gateway/routes/platform', () => {
     assert.deepEqual(problem(without), { status: 401, code: 'api_key_missing' });
   });
 
-  it('shows the scopes of a key as they are: recorded, and asked for by no route', async () => {
+  it('shows the recorded scopes of a key, which no route requires', async () => {
     const order = {
       tenant: 'scoped',
       kind: 'live',
@@ -135,7 +135,7 @@ describe('gateway/routes/platform', () => {
   });
 
   // Last: it leaves the clock where no log writes any more.
-  it('is degraded when the newest checkpoint is too old or the clock has left', async () => {
+  it('is degraded if the newest checkpoint is too old or the clock has jumped', async () => {
     const twice = 1_200_000;
     const { live, sandbox } = served.gateway.logs;
     // A checkpoint that is still to come would be a fresh one under the moved clock.
@@ -182,7 +182,7 @@ describe('gateway/routes/platform: the clock', () => {
     assert.deepEqual(await health(), ['ok', [], []]);
   });
 
-  it('is why a log takes nothing after it jumped, and does not change how long the service is up', async () => {
+  it('stops a log from accepting entries after a jump, and does not change the uptime', async () => {
     const clock = new Clock();
     served = await serve({}, { clock });
     // An entry that still waits for its checkpoint would be late under the moved clock.

@@ -1,4 +1,4 @@
-// /livez and /readyz: what restarts a process, and what takes it out of a load balancer. gateway/API.md §13.
+// /livez and /readyz, by which an orchestrator restarts a process or takes it out of a load balancer. gateway/API.md §13.
 
 import assert from 'node:assert/strict';
 import { codeOf } from '../http/envelope.ts';
@@ -23,7 +23,7 @@ describe('gateway/routes/probes', () => {
     }
   });
 
-  it('say that writes are refused, and stay ready for reads', async () => {
+  it('report that writes are refused, and stay ready for reads', async () => {
     const lines: string[] = [];
     const running = await run({}, { lines: (line) => lines.push(line) });
     try {

@@ -1,4 +1,4 @@
-// Tests of gateway/routes/proof-download.ts: the file is the proof that the lookup shows, and it verifies.
+// Tests of gateway/routes/proof-download.ts: the file is the proof of the lookup, and it is valid.
 
 import assert from 'node:assert/strict';
 import { native } from '../../../log/index.ts';
@@ -12,7 +12,7 @@ describe('GET /r/{entry_id}/tlog-proof', () => {
   before(async () => (running = await run()));
   after(() => running.close());
 
-  it('downloads a proof that the offline verifier takes, of the log that is asked', async () => {
+  it('downloads a proof of the requested log that the offline verifier accepts', async () => {
     for (const [kind, key] of [
       ['live', running.live],
       ['sandbox', running.sandbox],

@@ -74,7 +74,7 @@ describe('gateway/routes/proofs', () => {
       assert.equal(answer.json()['index'], receipt?.['index']);
     });
 
-    it('refuses what names no entry, naming the parameter', async () => {
+    it('refuses a request that names no entry, and names the parameter', async () => {
       const past = String(log.size() + 50);
       const cases: [string, number, string, string][] = [
         ['', 400, 'parameter_missing', 'index'],
@@ -168,7 +168,7 @@ describe('gateway/routes/proofs', () => {
       );
     });
 
-    it('pages through a chain, each page verifying', async () => {
+    it('pages through a chain, and each page is valid', async () => {
       const seen: number[] = [];
       for (let more = true; more;) {
         const last = seen.at(-1);
@@ -221,7 +221,7 @@ describe('gateway/routes/proofs', () => {
       assert.deepEqual(problem(torn), { status: 400, code: 'parameter_invalid', param: 'key' });
     });
 
-    it('says when a window that is open will have closed', async () => {
+    it('reports when an open window will be closed', async () => {
       const asked = served.clock.wall();
       const to_ms = asked + 20_000;
       const answer = await lookup(sessionKey(), `&to_ms=${String(to_ms)}`);
@@ -232,7 +232,7 @@ describe('gateway/routes/proofs', () => {
       assert.ok(Number.isInteger(wait) && wait >= 20 - took && wait <= 22, String(wait));
     });
 
-    it('waits for the window to close where the request asks for it', async () => {
+    it('waits for the window to close if the request prefers it', async () => {
       const to_ms = served.clock.wall() + 100;
       const more = `&to_ms=${String(to_ms)}`;
       const document = (await lookup(sessionKey(), more, { Prefer: 'wait=10' })).json();

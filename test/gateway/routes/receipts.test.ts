@@ -44,7 +44,7 @@ describe('gateway/routes/receipts', () => {
       }
     });
 
-    it('gives what an offline verifier needs', async () => {
+    it('returns what an offline verifier needs', async () => {
       const { receipt, proof } = (await find(id(live))).json();
       const { tlog_proof, checkpoint } = proof as { tlog_proof: string; checkpoint: string };
       assert.ok(tlog_proof.endsWith(checkpoint));
@@ -59,12 +59,12 @@ describe('gateway/routes/receipts', () => {
       assert.ok(result.size !== undefined, 'inclusion is shown');
     });
 
-    it('is the same statement that the submitter got', async () => {
+    it('returns the statement that the submitter got', async () => {
       const { disclosures: _, ...rest } = live;
       assert.deepEqual(shown((await find(id(live))).json()), rest);
     });
 
-    it('says not found where there is none, whatever was asked', async () => {
+    it('answers found: false for every unknown id', async () => {
       for (const name of ['0'.repeat(64), id(live).toUpperCase(), 'x', '../../etc', '%00']) {
         const answer = await find(name);
         const entry_id = decodeURIComponent(name);
@@ -80,7 +80,7 @@ describe('gateway/routes/receipts', () => {
       assert.deepEqual(problem(long), { ...expected, code: 'parameter_invalid' });
     });
 
-    it('lets nothing cross between live and sandbox', async () => {
+    it('separates live and sandbox', async () => {
       assert.equal((await find(id(sandbox), undefined, '&log=live')).json()['found'], false);
       assert.equal((await find(id(sandbox))).json()['found'], true, 'who has no key asks both');
       assert.equal((await find(id(sandbox), served.live)).json()['found'], false);
@@ -114,7 +114,7 @@ describe('gateway/routes/receipts', () => {
   });
 
   describe('permalink', () => {
-    it('opens without a key and carries its own proof', async () => {
+    it('needs no key and contains the proof', async () => {
       for (const receipt of [live, sandbox]) {
         const answer = await served.get(receipt['permalink'] as string);
         const log = served.gateway.logs[receipt['sandbox'] === true ? 'sandbox' : 'live'];
@@ -126,7 +126,7 @@ describe('gateway/routes/receipts', () => {
       }
     });
 
-    it('says in its address which log it is of', () => {
+    it('names the log in its address', () => {
       assert.equal(live['permalink'], `http://test.example/r/${id(live)}`);
       assert.equal(sandbox['permalink'], `http://test.example/r/${id(sandbox)}?log=sandbox`);
     });
@@ -137,7 +137,7 @@ describe('gateway/routes/receipts', () => {
       assert.deepEqual(problem(await served.get('/r/nothing')), expected);
     });
 
-    it('says on its page and in the lists of the log what the entry says, without the message', async () => {
+    it('shows on its page and in the lists of the log what the entry states, without the message', async () => {
       const sentence = /The classifier \S+ classified a message in the domain hiring as SAFE\./;
       const accept = { Accept: 'text/html' };
       const page = (await served.get(`/r/${id(live)}`, served.live, accept)).bytes.toString();

@@ -1,4 +1,4 @@
-// A running gateway for the tests of its own routes: every answer is checked against what its route declares.
+// A running gateway for the tests of its own routes: every answer is checked against the declaration of its route.
 
 import assert from 'node:assert/strict';
 import { Dispatch } from '../../../gateway/http/dispatch.ts';

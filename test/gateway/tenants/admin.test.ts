@@ -1,4 +1,4 @@
-// Administration: the same verbs through a running server and without one.
+// Administration: the same commands through a running server and without one.
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
@@ -22,7 +22,7 @@ describe('administration of a running gateway', () => {
   after(() => running.close());
   const call = (verb: string, args = {}) => adminCall(running.data, verb, args, env);
 
-  it('issues, rotates and revokes keys that count at once', async () => {
+  it('issues, rotates and revokes keys with immediate effect', async () => {
     const { key, key_id } = (await call('keys issue', {
       tenant: 'acme',
       kind: 'live',
@@ -45,7 +45,7 @@ describe('administration of a running gateway', () => {
     assert.match(JSON.stringify(await call('tenants list')), /"name":"public"/);
   });
 
-  it('says in words what cannot be done', async () => {
+  it('reports with a reason what cannot be done', async () => {
     await assert.rejects(call('keys revoke', { key_id: 'key_none' }), AdminError);
     await assert.rejects(call('keys issue', { tenant: 'acme' }), /kind is missing/);
     await assert.rejects(
@@ -55,7 +55,7 @@ describe('administration of a running gateway', () => {
     await assert.rejects(call('toString'), /there is no verb/);
   });
 
-  it('rotates a receipt key: the old one retires, its receipts stay, the next signs', async () => {
+  it('rotates a receipt key: the old one is retired, its receipts stay valid, the new one signs', async () => {
     const before = await running.post('/notes/a', { text: 'x' }, { key: running.live });
     const { kid } = (await call('receipt-key rotate', { kind: 'live' })) as { kid: string };
     const after = await running.post('/notes/a', { text: 'x' }, { key: running.live });
@@ -65,7 +65,7 @@ describe('administration of a running gateway', () => {
     assert.deepEqual(keys.map(({ status }) => status).sort(), ['active', 'retired']);
   });
 
-  it('backs up while it serves, without keys of disclosures', async () => {
+  it('writes a backup of the running service, without the keys of disclosures', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'actlog-backup-'));
     const target = join(folder, 'b');
     const { sizes } = (await call('backup', { folder: target })) as {
@@ -114,7 +114,7 @@ describe('administration of a running gateway', () => {
 });
 
 describe('administration without a server', () => {
-  it('opens the data folder itself, and leaves it to the next start', async () => {
+  it('opens the data folder itself, and the next start can use it', async () => {
     const running = await run({}, { plugins: [notes()] });
     const { live, data } = running;
     await running.close(true);
@@ -134,7 +134,7 @@ describe('administration without a server', () => {
     await again.close();
   });
 
-  it('finds a socket also where the data folder has a long path', () => {
+  it('finds the socket also if the path of the data folder is long', () => {
     const path = socketPath(`/data/${'x'.repeat(200)}`);
     assert.ok(Buffer.byteLength(path) <= 100);
     assert.notEqual(path, socketPath(`/data/${'x'.repeat(201)}`));

@@ -1,4 +1,4 @@
-// The text of keys, and how a presented one is judged. gateway/API.md §3.1, §3.2.
+// The form of API keys, and how the service checks one. gateway/API.md §3.1, §3.2.
 
 import assert from 'node:assert/strict';
 import { judge, keyHash, kindOfKey, newKeyText } from '../../../gateway/tenants/api-key.ts';

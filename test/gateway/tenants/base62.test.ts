@@ -1,10 +1,10 @@
-// Random names: their alphabet, and that no character is left out or favoured.
+// Random names: their alphabet, and that all characters are equally likely.
 
 import assert from 'node:assert/strict';
 import { base62 } from '../../../gateway/tenants/base62.ts';
 
 describe('base62', () => {
-  it('has exactly the length asked for', () => {
+  it('has exactly the requested length', () => {
     for (const length of [0, 1, 24, 32, 9000]) assert.equal(base62(length).length, length);
   });
 

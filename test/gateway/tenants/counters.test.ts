@@ -17,7 +17,7 @@ describe('gateway/tenants/counters', () => {
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
-  it('has every count on disk when its add resolves, also with concurrent adds', async () => {
+  it('has written a count to disk when its add resolves, also with concurrent adds', async () => {
     const data = join(folder, 'one');
     const store = await openGatewayStore(data, new FileRegister(join(folder, 'register')));
     const counters = new Counters(store, never);
@@ -39,7 +39,7 @@ describe('gateway/tenants/counters', () => {
     await copied.close();
   });
 
-  it('loses none while the disk fails for a time, and blocks no caller', async () => {
+  it('loses no count while the disk fails for a time, and blocks no caller', async () => {
     const store = await openGatewayStore(
       join(folder, 'two'),
       new FileRegister(join(folder, 'register-two')),

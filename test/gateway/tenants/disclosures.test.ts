@@ -1,4 +1,4 @@
-// Sealed disclosures: what opens them, what does not, that each key is used once, and is on disk before it is.
+// Sealed disclosures: which keys open them, and that each key is used once and is on disk before it is used.
 
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
@@ -87,14 +87,14 @@ describe('disclosures', () => {
     assert.deepEqual(await disclosures.open(holding(row), 'entry-1'), opened);
   });
 
-  it('hide the text, and never twice alike', async () => {
+  it('hide the text, with another ciphertext each time', async () => {
     const [a, b] = [await sealed('entry-1', opened), await sealed('entry-1', opened)];
     assert.ok(a.value !== null && b.value !== null);
     assert.equal(Buffer.from(a.value).includes('private'), false);
     assert.notDeepEqual(a.value, b.value);
   });
 
-  it('are nothing where the row or the key is gone', async () => {
+  it('are gone if the row or the key is gone', async () => {
     const row = await sealed('entry-1', opened);
     assert.deepEqual(await disclosures.open(holding(), 'entry-1'), {});
     await disclosures.close();
@@ -103,7 +103,7 @@ describe('disclosures', () => {
     assert.deepEqual(await disclosures.open(holding(row), 'entry-1'), {});
   });
 
-  it('refuse every flipped bit, and the row of another entry', async () => {
+  it('cannot be opened with a flipped bit, or as the row of another entry', async () => {
     const row = await sealed('entry-1', opened);
     await sealed('entry-2', opened);
     const bytes = Buffer.from(row.value ?? []);
@@ -120,7 +120,7 @@ describe('disclosures', () => {
     );
   });
 
-  it('leave no byte of a destroyed key on the disk, and the others as they are', async () => {
+  it('leave no byte of a destroyed key on the disk, and keep the other keys', async () => {
     const [row, other] = [await sealed('entry-1', opened), await sealed('entry-2', opened)];
     await disclosures.close();
     const key = bare((await stored()).get(keyOf(row)));
@@ -135,7 +135,7 @@ describe('disclosures', () => {
     assert.equal(disclosures.kept(holding(), 'entry-1'), false);
   });
 
-  it('take each key once, over many groups and restarts, and leave none unused', async () => {
+  it('use each key once, over many groups and restarts, and skip none', async () => {
     const rows: AttachedRow[] = [];
     for (let start = 0; start < 2; start += 1) {
       const groups = Array.from({ length: 300 }, async (_, i) => {
@@ -167,7 +167,7 @@ describe('disclosures', () => {
     });
   });
 
-  it('leave no byte of a key that is destroyed soon after it was drawn', async () => {
+  it('leave no byte of a key that is destroyed soon after it was created', async () => {
     const row = await sealed('entry-1', opened);
     const rows = await copied((copy) => stored(undefined, copy));
     const key = bare(rows.get(keyOf(row)));
@@ -177,7 +177,7 @@ describe('disclosures', () => {
     assert.equal(await onDisk(key), false);
   });
 
-  it('open and are destroyed as a release before has sealed them', async () => {
+  it('can be opened and destroyed if an earlier release sealed them', async () => {
     const key = randomBytes(32);
     const { bytes } = sealBatch({
       texts: [{ entry_id: 'entry-1', text: JSON.stringify(opened) }],
