@@ -1,5 +1,5 @@
-// DELETE /api/v1/disclosures/{entry_id}: the texts are gone, the log is whole and says so, and a spoliation hold
-// is never overtaken. gateway/API.md §1.2.
+// DELETE /api/v1/disclosures/{entry_id}: the texts are destroyed, the log stays complete and records the erasure, and a
+// spoliation hold always prevents it. gateway/API.md §1.2.
 
 import assert from 'node:assert/strict';
 import { native } from '../../../log/index.ts';
@@ -33,7 +33,7 @@ describe('the erasure of disclosures', () => {
       { key: running.live },
     );
 
-  it('leaves no text, says so in the log, and breaks no proof', async () => {
+  it('leaves no text, is recorded in the log, and invalidates no proof', async () => {
     const { entry_id, entry_hash } = await classify();
     assert.equal((await lookup(entry_id)).receipt.disclosures.message.value, MESSAGE);
     const { status, json, text } = await erase(entry_id);
@@ -69,7 +69,7 @@ describe('the erasure of disclosures', () => {
     assert.equal(verifyReceipt(forged, trust).valid, false);
   });
 
-  it('answers the same however often and by however many it is asked', async () => {
+  it('gives the same answer to repeated and concurrent requests', async () => {
     const { entry_id } = await classify();
     const answers = await Promise.all(Array.from({ length: 6 }, () => erase(entry_id)));
     const [first] = answers;
@@ -79,7 +79,7 @@ describe('the erasure of disclosures', () => {
     }
   });
 
-  it('is for the tenant’s own entries, and for those that have something', async () => {
+  it('is possible for own entries with disclosures only', async () => {
     const { entry_id } = await classify();
     assert.equal(codeOf(await erase(entry_id, ''), 401), 'api_key_missing');
     const other = await running.gateway.tenants.issue({ tenant: 'other', kind: 'live' });
@@ -95,7 +95,7 @@ describe('the erasure of disclosures', () => {
     assert.equal(codeOf(await erase('%00'), 404), 'resource_missing');
   });
 
-  it('is refused under a spoliation hold, and the text stays', async () => {
+  it('is refused under a spoliation hold, and the text is kept', async () => {
     const { entry_id } = await classify('held');
     const { json } = await sealSession('held');
     const answer = await erase(entry_id);
@@ -130,7 +130,7 @@ describe('the erasure of disclosures', () => {
     assert.equal((await erase(entry_id)).status, 200);
   });
 
-  it('never passes a concurrent hold', async () => {
+  it('is refused if a hold is set concurrently', async () => {
     for (let round = 0; round < 8; round += 1) {
       const session = `race-${String(round)}`;
       const { entry_id } = await classify(session);
@@ -147,7 +147,7 @@ describe('the erasure of disclosures', () => {
     }
   });
 
-  it('shows nothing in the replay of an Idempotency-Key', async () => {
+  it('removes the text from the replay of an Idempotency-Key', async () => {
     const ask = { headers: { 'Idempotency-Key': 'erase-replay' } };
     const first = await classify('replayed', ask);
     assert.equal(first.disclosures.message.value, MESSAGE);
@@ -156,7 +156,7 @@ describe('the erasure of disclosures', () => {
     assert.deepEqual(await classify('replayed', ask), rest);
   });
 
-  it('is counted in the report over the session, which is sealed anew', async () => {
+  it('is counted in the report about the session, which is sealed again', async () => {
     const report = async (): Promise<Body> =>
       (
         await running.get('/compliance/eu-ai-act/article-12?session_id=reported', {
@@ -174,8 +174,8 @@ describe('the erasure of disclosures', () => {
   });
 });
 
-describe('an erasure that a crash cut off', () => {
-  it('is finished by the next start', async () => {
+describe('an erasure that a crash interrupted', () => {
+  it('is completed by the next start', async () => {
     const first = await run();
     const body = { message: MESSAGE };
     const { json } = await first.post('/api/v1/classify', body, { key: first.live });
@@ -248,7 +248,7 @@ describe('an erasure of an entry of a closed log', function () {
     assert.deepEqual(await classify('kept'), kept);
   });
 
-  it('that was acknowledged and destroyed nothing is respected, and finished by a start', async () => {
+  it('that was acknowledged before anything was destroyed is completed by the next start', async () => {
     const { gateway } = running;
     const tenant_ref = acknowledged.tenant_ref as string;
     const members = {
@@ -265,7 +265,7 @@ describe('an erasure of an entry of a closed log', function () {
     assert.deepEqual(await classify('kept'), kept);
   });
 
-  it('is finished by the start that finds its pending row in any log', async () => {
+  it('is completed by the start that finds its pending row in any log', async () => {
     const { served } = running.gateway;
     const pending = `erasing/${String(kept.entry_id)}`;
     // The crash came before the succession: the row is in the closed log.
@@ -275,7 +275,7 @@ describe('an erasure of an entry of a closed log', function () {
     assert.equal(running.gateway.served.live[0]!.attached(pending), undefined);
   });
 
-  it('stays pending while the log that has the sealed text is not served', async () => {
+  it('stays pending while the log with the sealed text is not served', async () => {
     const unknown = '01900000-0000-7000-8000-000000000000';
     const pending = `erasing/${unknown}`;
     await running.gateway.logs.live.putAttached([{ key: pending, value: Buffer.alloc(0) }]);

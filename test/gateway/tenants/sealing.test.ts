@@ -1,4 +1,4 @@
-// Sealing on a thread: the same as without one, in the order asked, and nothing is lost with the thread.
+// Sealing on a worker thread: the same results as without one, in order, and nothing is lost if the thread ends.
 
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
@@ -38,14 +38,14 @@ for (const threads of [true, false]) {
       }
     });
 
-    it('seals what was asked before it closes', async () => {
+    it('finishes pending work before it closes', async () => {
       const [given, key] = twoOf();
       const sealed = pool.seal('entry-1', given, 'the text');
       await pool.close();
       assert.equal(openSealed('entry-1', key, await sealed), 'the text');
     });
 
-    it('loses nothing with its thread, and mixes nothing up with the next one', async () => {
+    it('loses and confuses no result if its thread ends and another one starts', async () => {
       const [[given, key], [other, otherKey]] = [twoOf(), twoOf()];
       const lost = pool.seal('entry-1', given, 'with the first');
       await Promise.resolve(); // by now the thread has it
@@ -56,7 +56,7 @@ for (const threads of [true, false]) {
       assert.equal(openSealed('entry-2', otherKey, await next), 'with the second');
     });
 
-    it('goes on after it has been closed', async () => {
+    it('can be used again after it was closed', async () => {
       await pool.close();
       const [given, key] = twoOf();
       assert.equal(openSealed('entry-1', key, await pool.seal('entry-1', given, 'later')), 'later');

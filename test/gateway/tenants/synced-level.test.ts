@@ -1,5 +1,5 @@
-// The gateway's databases beside their register: what a crash leaves opens, what lost a write does not, and rows of
-// an earlier release are taken over. gateway/tenants/synced-level.ts.
+// The gateway's databases and their register: a database opens after a crash, does not open if it lost a write, and takes
+// over the rows of an earlier release. gateway/tenants/synced-level.ts.
 
 import assert from 'node:assert/strict';
 import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
@@ -72,7 +72,7 @@ describe('a database of the gateway', () => {
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  it('says why the system does not open it, such as a full disk', async () => {
+  it('reports the system error if it cannot be opened, such as a full disk', async () => {
     await mkdir(join(db, 'LOCK'), { recursive: true });
     await assert.rejects(open(), (error: Error) => {
       code('log_unavailable')(error);
@@ -81,7 +81,7 @@ describe('a database of the gateway', () => {
     });
   });
 
-  it('opens where a crash came between a write and the register, at every write', async () => {
+  it('opens after a crash between a write and the register, at every write', async () => {
     const level = await open();
     for (let i = 0; i < 4; i += 1) {
       const before = await kept(`register-${String(i)}`, join(folder, 'register'));
@@ -96,7 +96,7 @@ describe('a database of the gateway', () => {
     await level.close();
   });
 
-  it('opens where the first start ended before the register had anything', async () => {
+  it('opens if the first start ended before the register was written', async () => {
     const level = await open();
     const copy = await kept('copy');
     await level.close();
@@ -107,7 +107,7 @@ describe('a database of the gateway', () => {
     await after.close();
   });
 
-  it('refuses an older copy, its own removal, and a register that is gone', async () => {
+  it('does not open as an older copy, after its removal, or without its register', async () => {
     let level = await open();
     await level.put([row('key/a')]);
     await level.close();
@@ -132,7 +132,7 @@ describe('a database of the gateway', () => {
     await level.close();
   });
 
-  it('refuses a copy that went another way and has as many writes', async () => {
+  it('does not open as a copy with other writes of the same number', async () => {
     let level = await open();
     await level.close();
     const fork = await kept('fork');
@@ -148,7 +148,7 @@ describe('a database of the gateway', () => {
     await refused(open(), /has other rows than were acknowledged/);
   });
 
-  it('goes on after a register that did not answer, with what the disk has', async () => {
+  it('continues after a failure of the register, with what is on disk', async () => {
     const loaded: string[][] = [];
     const load = (rows: readonly { key: string }[]): void => {
       loaded.push(rows.map(({ key }) => key));
@@ -165,7 +165,7 @@ describe('a database of the gateway', () => {
     await (await open()).close();
   });
 
-  it('refuses to write where another process has moved the register', async () => {
+  it('refuses to write if another process has changed the register', async () => {
     const level = await open();
     const copy = await kept('copy');
     const other = await SyncedLevel.open(copy, place());
@@ -176,7 +176,7 @@ describe('a database of the gateway', () => {
     await level.close();
   });
 
-  it('finds counts that went back at an orderly stop, and not those of the last minute', async () => {
+  it('detects counts that are older than the last orderly stop, but not those of the last minute', async () => {
     let level = await open();
     await level.putCounts([['a', 2]]);
     const early = await kept('early');
@@ -194,7 +194,7 @@ describe('a database of the gateway', () => {
     await level.close();
   });
 
-  it('finds rows that are gone or damaged, though the last write is there', async () => {
+  it('detects missing and damaged rows, although the last write is there', async () => {
     const level = await SyncedLevel.open(db, { ...place(), load: () => undefined });
     await level.put([row('key/a'), row('key/b')]);
     await level.close();
@@ -224,7 +224,7 @@ describe('a database of the gateway', () => {
     await found?.close();
   });
 
-  it('takes what an operator accepts, older or empty, and nothing else from then on', async () => {
+  it('opens what an operator accepts, older or empty, and nothing else afterwards', async () => {
     let level = await open();
     await level.put([row('key/a')]);
     await level.close();
@@ -292,7 +292,7 @@ describe('a database of the gateway', () => {
       await holds();
     });
 
-    it('is taken over also where the first start was killed on the way', async () => {
+    it('is taken over also if the first start was killed during it', async () => {
       await earlier();
       const before = await kept('before');
       await (await open()).close();
@@ -313,7 +313,7 @@ describe('a database of the gateway', () => {
       }
     });
 
-    it('is refused where a later one is known, until it is accepted', async () => {
+    it('is refused if a later one is known, until an operator accepts it', async () => {
       await earlier();
       const level = await open();
       await level.close();

@@ -1,4 +1,4 @@
-// Tenants and the life of their keys, over a real database.
+// Tenants and the life cycle of their keys, with a real database.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
@@ -35,7 +35,7 @@ describe('tenants', () => {
     return typeof found === 'string' ? found : found.tenant;
   };
 
-  it('are empty at first, but for the public one', () => {
+  it('are none at first, except the public one', () => {
     assert.equal(tenants.empty, true);
     assert.deepEqual(
       tenants.tenants().map(({ name }) => name),
@@ -43,7 +43,7 @@ describe('tenants', () => {
     );
   });
 
-  it('have a name and a key of their own in each kind of log', async () => {
+  it('have another name and key in each kind of log', async () => {
     await tenants.issue({ tenant: 'acme', kind: 'live' });
     const { live, sandbox } = {
       live: tenants.inLog('acme', 'live'),
@@ -61,7 +61,7 @@ describe('tenants', () => {
     assert.doesNotMatch(JSON.stringify(tenants.tenants()), /[0-9a-f]{64}/);
   });
 
-  it('survive a reopening with their keys, whose text is not on disk', async () => {
+  it('survive a restart with their keys, whose text is not on disk', async () => {
     const { key } = await tenants.issue({
       tenant: 'acme',
       kind: 'live',
@@ -86,7 +86,7 @@ describe('tenants', () => {
     assert.equal(tenants.empty, false);
   });
 
-  it('gives keys of an earlier first start the role that they had, and others none of the service', async () => {
+  it('give keys of the first start of an earlier release their role, and other keys no role of the service', async () => {
     const issued = [
       await tenants.issue({ tenant: 'first', kind: 'live', role: 'operator' }),
       await tenants.issue({ tenant: 'first', kind: 'live', role: 'carrier' }),
@@ -138,14 +138,14 @@ describe('tenants', () => {
     await assert.rejects(tenants.rotate(second.key_id, 1000), /not valid any more/);
   });
 
-  it('never lets a rotation outlive the key that it rotates', async () => {
+  it('let a rotation end with the key that it rotates', async () => {
     const first = await tenants.issue({ tenant: 'acme', kind: 'live', expires_at_ms: now + 10 });
     await tenants.rotate(first.key_id, 1000);
     now += 10;
     assert.equal(standing(first.key), 'api_key_expired');
   });
 
-  it('rotates to a key with an end of its own, or with none', async () => {
+  it('rotate to a key with another expiry, or without one', async () => {
     const first = await tenants.issue({ tenant: 'acme', kind: 'live', expires_at_ms: now + 10 });
     const second = await tenants.rotate(first.key_id, 1000, now + 20);
     const third = await tenants.rotate(second.key_id, 1000);
@@ -154,7 +154,7 @@ describe('tenants', () => {
     assert.deepEqual([standing(second.key), standing(third.key)], ['api_key_expired', 'acme']);
   });
 
-  it('rotate no key a second time while its successor works', async () => {
+  it('do not rotate a key a second time while its successor is valid', async () => {
     const first = await tenants.issue({ tenant: 'acme', kind: 'live' });
     const [one, other] = await Promise.allSettled([
       tenants.rotate(first.key_id, 1000),
@@ -187,7 +187,7 @@ describe('tenants', () => {
     await assert.rejects(tenants.revoke('key_none'), /there is no key/);
   });
 
-  it('copy to another folder whole', async () => {
+  it('can be copied to another folder completely', async () => {
     await store.copyTo(join(folder, 'copy'));
     const copy = await openGatewayStore(
       join(folder, 'copy'),
@@ -199,7 +199,7 @@ describe('tenants', () => {
     await assert.rejects(store.copyTo(join(folder, 'copy')));
   });
 
-  it('are not begun anew where their database lost its CURRENT', async () => {
+  it('are not created again if their database lost its CURRENT file', async () => {
     const lost = join(folder, 'lost');
     await store.copyTo(lost);
     await (await openGatewayStore(lost, new FileRegister(join(folder, 'register')))).close();

@@ -1,4 +1,4 @@
-// A bucket as a store of published logs: conditional writes of a real server, and of one that ignores them.
+// A bucket as a store of published logs, on a server with conditional writes and on one that ignores them.
 
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -32,7 +32,7 @@ s3Suite('gateway/tiles: a bucket', (server) => {
     for (const one of opened.splice(0)) one.close();
   });
 
-  it('is probed once, and leaves nothing of the probe', async () => {
+  it('is probed once, and the probe is removed', async () => {
     const { bucket: probed } = await bucket();
     assert.deepEqual(await probed.conditions(), { create: true, replace: true });
     assert.equal(probed.conditions(), probed.conditions());
@@ -41,7 +41,7 @@ s3Suite('gateway/tiles: a bucket', (server) => {
     assert.deepEqual(keys, []);
   });
 
-  it('has a log that a client reads that knows only tlog-tiles', async () => {
+  it('has a log that a client of tlog-tiles can read', async () => {
     const { bucket: made, folder } = await bucket();
     const store = made.store('log/live/1');
     await publish(grown([300, 'leaf']), store);
@@ -78,7 +78,7 @@ s3Suite('gateway/tiles: a bucket', (server) => {
     assert.equal((await listed()).length, 4);
   });
 
-  it('refuses other bytes at a tile, and says where', async () => {
+  it('refuses other bytes for a tile, and names it', async () => {
     const { bucket: made, folder } = await bucket();
     const store = made.store('log/live/1');
     await publish(grown([300, 'leaf']), store);
@@ -106,14 +106,14 @@ s3Suite('gateway/tiles: a bucket', (server) => {
     assert.equal(await one.checkpoint(), grown([200, 'leaf']).tree.note());
   });
 
-  it('says that a bucket does not exist', async () => {
+  it('reports that a bucket does not exist', async () => {
     const missing = await open('s3://not-there', server().endpoint);
     opened.push(missing);
     await assert.rejects(missing.store('log/live/1').checkpoint(), { name: 'NoSuchBucket' });
     await assert.rejects(missing.conditions(), { name: 'NoSuchBucket' });
   });
 
-  it('finds a fork also where the server ignores conditions', async () => {
+  it('detects a fork also if the server ignores conditions', async () => {
     const objects = new Map<string, Buffer>();
     const ignoring = await listening((request, response) => {
       const { pathname } = new URL(request.url ?? '/', 'http://x');

@@ -1,4 +1,4 @@
-// A service with TILES_URL: its bucket suffices for a monitor, an outage only delays, and a fork stops it.
+// A service with TILES_URL: a monitor needs only the bucket, an outage delays the upload, and a fork stops publishing.
 
 import assert from 'node:assert/strict';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -54,7 +54,7 @@ s3Suite('gateway/tiles: uploads', (server) => {
   });
   after(() => running.close());
 
-  it('puts a log into the bucket that a monitor follows without the service', async () => {
+  it('uploads a log that a monitor can follow without the service', async () => {
     for (let i = 0; i < 3; i += 1) await write();
     await caughtUp();
     const kit = join(server().folder, 'public/export/offline-verify-kit.json');
@@ -77,7 +77,7 @@ s3Suite('gateway/tiles: uploads', (server) => {
     assert.equal(await metric('actlog_tiles_lag_seconds'), 0);
   });
 
-  it('takes entries while the store does not answer, says so, and catches up', async () => {
+  it('accepts entries while the store does not answer, reports it, and catches up', async () => {
     await caughtUp();
     await server().stop();
     const before = running.gateway.logs.live.size();
@@ -115,7 +115,7 @@ s3Suite('gateway/tiles: uploads', (server) => {
     assert.equal(await metric('actlog_tiles_stopped'), 0);
   });
 
-  it('stops publishing when the bucket has other bytes, and goes on serving', async () => {
+  it('stops publishing if the bucket has other bytes, and continues to serve', async () => {
     await caughtUp();
     const { data, live } = running;
     await running.close(true);

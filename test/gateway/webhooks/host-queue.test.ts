@@ -1,4 +1,4 @@
-// The messages of one host between memory and disk, in any order of events: none is lost, none is begun twice.
+// The queue of one host in memory and on disk, with events in random order: no message is lost, and none is started twice.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -103,7 +103,7 @@ const event = fc.oneof(
 );
 
 describe('the messages of a host', () => {
-  it('are each begun once for each time that they are ready, whatever happens meanwhile', () => {
+  it('are each started once for each time that they are ready, in any order of events', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 3 * PAGE }),
@@ -119,7 +119,7 @@ describe('the messages of a host', () => {
     );
   });
 
-  it('are a page or two in memory, however many there are', () => {
+  it('take at most two pages of memory, however many there are', () => {
     const model = new Model(0);
     for (let i = 0; i < 10; i += 1) model.come(PAGE);
     assert.equal(model.queue.size, 2 * PAGE);

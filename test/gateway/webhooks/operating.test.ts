@@ -19,7 +19,7 @@ import { runSending, until } from './receiving.ts';
 const ERROR = { message: '' };
 
 describe('a receiver with the snippet of gateway/API.md', () => {
-  it('opens what the service sent and nothing else', async () => {
+  it('accepts what the service sent and nothing else', async () => {
     const guide = await readFile(new URL('../../../gateway/API.md', import.meta.url), 'utf8');
     const [, snippet] = /## 11\. Webhooks\n[^]*?```js\n([^]*?)```/.exec(guide) ?? [];
     assert.ok(snippet);
@@ -54,7 +54,7 @@ describe('a receiver with the snippet of gateway/API.md', () => {
 });
 
 describe('actlog webhooks', () => {
-  it('lists and replays through the server, and on the folder when none runs', async () => {
+  it('lists and replays through the server, or on the data folder if none runs', async () => {
     const receiver = await startReceiver();
     receiver.answer((_, res) => res.writeHead(410).end());
     const first = await runSending();
@@ -87,7 +87,7 @@ describe('actlog webhooks', () => {
     await receiver.close();
   });
 
-  it('forgets after a month', async () => {
+  it('removes messages after a month', async () => {
     const receiver = await startReceiver();
     receiver.answer((_, res) => res.writeHead(410).end());
     const running = await runSending();
@@ -106,7 +106,7 @@ describe('actlog webhooks', () => {
 });
 
 describe('the failed messages of a tenant', () => {
-  it('are listed page by page, and are its own alone', async () => {
+  it('are listed page by page, and only its own', async () => {
     const running = await runSending();
     const { gateway, live: key } = running;
     const { key: other } = await gateway.tenants.issue({
@@ -156,7 +156,7 @@ describe('the failed messages of a tenant', () => {
 });
 
 describe('the schedule of retries', () => {
-  it('waits as written, a fifth longer at most, and ends after the tenth attempt', () => {
+  it('waits as documented, at most a fifth longer, and ends after the tenth attempt', () => {
     const seconds = [0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
     assert.deepEqual(
       DELAYS_MS,
@@ -176,7 +176,7 @@ describe('the schedule of retries', () => {
     assert.equal(waitAfter(10, 0), null);
   });
 
-  it('waits as long as it is asked to, a day at most', () => {
+  it('waits as long as the receiver asks, at most a day', () => {
     assert.equal(waitAfter(1, 0, 3_600_000), 3_600_000);
     assert.equal(waitAfter(1, 0, 1e12), 86_400_000);
     assert.equal(waitAfter(2, 0, 1000), 300_000);
@@ -190,7 +190,7 @@ describe('the schedule of retries', () => {
 });
 
 describe('the secret box', () => {
-  it('opens what it sealed, in its own place, under its own key', async () => {
+  it('opens what it sealed, only in the same place and with the same key', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'actlog-box-'));
     const opened = async (name: string, passphrase?: string): Promise<SecretBox> =>
       SecretBox.open(await KeyFiles.open(join(folder, name), { passphrase }));

@@ -1,5 +1,5 @@
-// The queue under load: every message arrives, none twice unless it failed, and no host is asked more at a time than
-// it may be. gateway/API.md §11.
+// The webhook queue under load: every message is delivered, none twice unless it failed, and no host gets more concurrent
+// requests than allowed. gateway/API.md §11.
 
 import assert from 'node:assert/strict';
 import { startReceiver } from '../egress/receiver.ts';
@@ -51,7 +51,7 @@ describe('the queue of webhooks', () => {
     await receiver.close();
   });
 
-  it('lets no host wait for others that do not answer, however many they are', async () => {
+  it('does not delay a host if others do not answer, however many', async () => {
     const SLOW = 70;
     const EACH = 3;
     const receiver = await startReceiver();

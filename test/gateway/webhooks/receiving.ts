@@ -1,4 +1,4 @@
-// What a receiver does with a webhook: the checks of Standard Webhooks, with nothing but a JWKS or a secret.
+// A receiver of webhooks: the checks of Standard Webhooks, with a JWKS or a secret alone.
 
 import { createPublicKey, verify } from 'node:crypto';
 import type { JsonWebKey } from 'node:crypto';

@@ -1,4 +1,4 @@
-// Subscriptions: who is told of what, in which order, signed with which secret. gateway/API.md §11.
+// Subscriptions: which events each subscriber gets, in which order, signed with which key. gateway/API.md §11.
 
 import assert from 'node:assert/strict';
 import { readFile, readdir, stat } from 'node:fs/promises';
@@ -55,7 +55,7 @@ describe('subscriptions to webhooks', () => {
       return [type, data.receipt.trigger_id];
     });
 
-  it('tell a tenant of its triggers, signed with the JWKS and with its own secret', async () => {
+  it('send a tenant its triggers, signed with the key of the JWKS and with its own secret', async () => {
     const { secret, subscription } = await subscribe({ secret: true });
     assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
     assert.equal(subscription.signed_with_secret, true);
@@ -76,7 +76,7 @@ describe('subscriptions to webhooks', () => {
     assert.ok(!listed.includes(secret.slice(6)), 'shown once');
   });
 
-  it('keep the order of one trigger, also when its first message has to come again', async () => {
+  it('keep the order of one trigger, also if its first message is repeated', async () => {
     await subscribe();
     const first = await arm();
     await receiver.whenReceived(1);
@@ -104,7 +104,7 @@ describe('subscriptions to webhooks', () => {
     assert.equal(receiver.received.length, 5);
   });
 
-  it('tell of no trigger of others, but of one that is named', async () => {
+  it('send no triggers of other tenants, except one that is named', async () => {
     const theirs = await arm(other);
     await subscribe({ trigger_id: theirs });
     await subscribe({ url: receiver.url('/own') });
@@ -120,7 +120,7 @@ describe('subscriptions to webhooks', () => {
     );
   });
 
-  it('tell a tenant of its own classifications and of the types asked for', async () => {
+  it('send a tenant its own classifications and the requested types', async () => {
     await subscribe({ types: ['classification.crisis'] });
     await subscribe({ types: ['classification.crisis'], url: receiver.url('/other') }, other);
     const classify = (message: string, key: string) =>
@@ -134,7 +134,7 @@ describe('subscriptions to webhooks', () => {
     assert.equal((await receiver.whenReceived(2))[1]?.path, '/hook');
   });
 
-  it('tell monitors of checkpoints, the newest one whatever they missed', async () => {
+  it('send checkpoints to monitors, only the newest one after an outage', async () => {
     let up = false;
     receiver.answer((_, res) => res.writeHead(up ? 204 : 503).end());
     await subscribe({ types: ['checkpoint.published'] });
@@ -156,7 +156,7 @@ describe('subscriptions to webhooks', () => {
     for (const one of receiver.received) assert.ok(await signedByJwks(running.url, one));
   });
 
-  it('are disabled by a 410, receive nothing then, and are enabled by a replay', async () => {
+  it('are disabled by a 410, get nothing then, and are enabled by a replay', async () => {
     const { subscription } = await subscribe();
     receiver.answer((_, res) => res.writeHead(410).end());
     const trigger_id = await arm();
@@ -176,7 +176,7 @@ describe('subscriptions to webhooks', () => {
     assert.equal((await listed())[0].status, 'enabled');
   });
 
-  it('survive a restart with their secrets, which no file holds in clear', async () => {
+  it('survive a restart with their secrets, which are in no file in clear', async () => {
     const one = await runSending();
     const url = receiver.url('/restarted');
     const { secret } = (
@@ -246,7 +246,7 @@ describe('subscriptions to webhooks', () => {
     assert.match(more.json.error.message, /the limit is 20/);
   });
 
-  it('are no more than that number, and none twice, however many are made at once', async () => {
+  it('do not exceed the limit, and have no duplicates, with concurrent requests', async () => {
     const order = (path: string) => ({ url: receiver.url(path), types: TRIGGERS });
     const paths = Array.from({ length: 30 }, (_, i) => `/${String(i % 25)}`);
     const key = running.sandbox;
@@ -258,7 +258,7 @@ describe('subscriptions to webhooks', () => {
     assert.equal((await running.get(PATH, { key })).json.data.length, 20);
   });
 
-  it('stay deleted, whatever happens to them at that moment', async () => {
+  it('stay deleted, also with concurrent changes', async () => {
     const { subscriptions } = running.gateway.webhooks;
     const key = running.sandbox;
     const { id } = (await subscribe()).subscription;

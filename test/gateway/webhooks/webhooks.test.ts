@@ -1,4 +1,4 @@
-// Webhooks of classifications: what is sent, by whom it is signed, when it is tried again, what survives.
+// Webhooks of classifications: content, signatures, retries, restarts.
 // gateway/API.md §11.
 
 import assert from 'node:assert/strict';
@@ -34,7 +34,7 @@ describe('webhooks of classifications', () => {
     return letters.filter(({ id }) => ids.includes(id.replace('msg_', '')));
   };
 
-  it('show the public receipt, signed with the webhook key of the JWKS', async () => {
+  it('contain the public receipt, signed with the webhook key of the JWKS', async () => {
     const receipt = await classify({ ...CRISIS, webhook_url: receiver.url('/hook?token=x') });
     const [received] = await receiver.whenReceived(1);
     assert.ok(received);
@@ -71,7 +71,7 @@ describe('webhooks of classifications', () => {
     }
   });
 
-  it('have keys of their own, one of each log, that sign no receipt', async () => {
+  it('have separate keys, one for each log, that sign no receipt', async () => {
     const { keys } = (await running.get('/crypto/jwks.json')).json;
     const webhook = keys.filter((key: { purpose?: string }) => key.purpose === 'webhook');
     assert.equal(new Set(webhook.map((key: { origin: string }) => key.origin)).size, 2);
@@ -87,7 +87,7 @@ describe('webhooks of classifications', () => {
     assert.equal(JSON.parse(received.body).type, 'classification.error');
   });
 
-  it('are sent once for a request that is repeated with its Idempotency-Key', async () => {
+  it('are sent once for a request that is repeated under one Idempotency-Key', async () => {
     const body = { ...CRISIS, webhook_url: receiver.url('/first') };
     const ask = { key: running.sandbox, headers: { 'Idempotency-Key': 'webhook-test-1' } };
     for (let i = 0; i < 3; i += 1) await running.post('/api/v1/classify', body, ask);
@@ -109,7 +109,7 @@ describe('webhooks of classifications', () => {
     assert.equal((await receiver.whenReceived(12)).length, 12);
   });
 
-  it('count nothing but 2xx as received, and come again in time with the same id', async () => {
+  it('are repeated with the same id until the receiver answers 2xx', async () => {
     const clock = running.clock;
     receiver.answer((_, res) => res.writeHead(500).end());
     const { entry_id, log } = await classify({ ...CRISIS, webhook_url: receiver.url() });
@@ -154,7 +154,7 @@ describe('webhooks of classifications', () => {
     await receiver.whenReceived(2);
   });
 
-  it('are given up at once after a 410, also the next ones to the same address', async () => {
+  it('are given up immediately after a 410, also later ones to the same address', async () => {
     receiver.answer((_, res) => res.writeHead(410).end());
     const first = await classify({ ...CRISIS, webhook_url: receiver.url('/gone') });
     await until(async () => (await deadLetters(first.entry_id)).length === 1);
@@ -174,7 +174,7 @@ describe('webhooks of classifications', () => {
     assert.deepEqual(await running.gateway.webhooks.dead.list(1000), []);
   });
 
-  it('do not reach what is inside, by redirect or by name, and classify says so of a literal', async () => {
+  it('do not reach private addresses by redirect or by name, and a literal one is refused by classify', async () => {
     const inside = await startReceiver('127.0.0.1');
     try {
       receiver.answer((_, res) => res.writeHead(307, { location: inside.url() }).end());
@@ -201,7 +201,7 @@ describe('webhooks of classifications', () => {
 });
 
 describe('webhooks over restarts', () => {
-  it('go on where they were, from a queue that delivered nothing and one that was cut off', async () => {
+  it('continue from a queue that delivered nothing, and from one that was interrupted', async () => {
     const clock = new Clock();
     const receiver = await startReceiver();
     const ids: string[] = [];

@@ -1,4 +1,4 @@
-// Witnesses for tests: real ones in this process, and small servers that answer as no good witness would.
+// Witnesses for tests: real ones in this process, and small servers with wrong answers.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';

@@ -1,4 +1,4 @@
-// A log that publishes with a quorum of witnesses: while they are down, back, slow, and over its restarts.
+// A log that publishes with a quorum of witnesses: while they are unavailable, available again, slow, and after restarts.
 // log/FORMAT.md §5.
 
 import assert from 'node:assert/strict';

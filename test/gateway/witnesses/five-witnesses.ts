@@ -1,4 +1,4 @@
-// Five witnesses on ports of their own, for the tests of a quorum over them. C2SP tlog-witness.
+// Five witnesses on separate ports, for tests of a quorum. C2SP tlog-witness.
 
 import { witnessPolicyOf } from '../../../gateway/witnesses/witness-policy.ts';
 import { Witnesses } from '../../../gateway/witnesses/witnesses.ts';

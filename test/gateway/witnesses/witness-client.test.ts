@@ -1,4 +1,4 @@
-// Asking one witness: what it may answer, and what of it is believed. C2SP tlog-witness.
+// The client of one witness: which answers it accepts, and what it takes from them. C2SP tlog-witness.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -32,7 +32,7 @@ describe('witness client: a real witness', () => {
   });
   afterEach(() => witness.close());
 
-  it('cosigns size after size, and is sent no proof for a size that it has', async () => {
+  it('cosigns one size after another, and gets no proof for a size that it has', async () => {
     const client = clientOf(`${witness.url}/`);
     for (const more of [0, 1, 255, 300]) {
       const offer = tree.grow(more).offer();
@@ -49,7 +49,7 @@ describe('witness client: a real witness', () => {
     }
   });
 
-  it('tells a client that starts anew the size that it has', async () => {
+  it('tells a new client the size that it has', async () => {
     await clientOf(witness.url).cosign(tree.offer());
     const again = clientOf(witness.url);
     assert.notEqual(await again.cosign(tree.grow(7).offer()), null);
@@ -61,7 +61,7 @@ describe('witness client: a real witness', () => {
     assert.notEqual(await client.cosign(tree.offer()), null);
   });
 
-  it('does not cosign what is behind it, or a fork', async () => {
+  it('does not cosign an older checkpoint or a fork', async () => {
     const client = clientOf(witness.url);
     await client.cosign(tree.grow(4).offer());
     assert.equal(await client.cosign(tree.offer(5)), null);
@@ -72,7 +72,7 @@ describe('witness client: a real witness', () => {
     assert.equal(client.state.cosigned_size, 7);
   });
 
-  it('says that it does not know the log, or its key', async () => {
+  it('answers that it does not know the log, or its key', async () => {
     const other = new GrowingTree('other.example', 51).grow(2);
     const client = clientOf(witness.url);
     assert.equal(await client.cosign(other.offer()), null);
@@ -189,7 +189,7 @@ describe('witness client: false witnesses', () => {
     });
   }
 
-  it('finds another time in the line than the signed one', async () => {
+  it('refuses a line with another time than the signed one', async () => {
     const problem = await problemOf(({ note }, response) => {
       const [dash, name, base64] = good(note).trim().split(' ');
       const bytes = Buffer.from(base64!, 'base64');
@@ -199,7 +199,7 @@ describe('witness client: false witnesses', () => {
     assert.match(problem ?? '', /is not valid$/);
   });
 
-  it('waits no longer than the time-out for an answer, or for its end', async () => {
+  it('waits at most for the time-out for an answer, or for its end', async () => {
     assert.equal(await problemOf(() => {}, 50), 'did not answer in time');
     const slow: Answer = ({ note }, response) => {
       response.writeHead(200).write(good(note).slice(0, 20));
@@ -207,7 +207,7 @@ describe('witness client: false witnesses', () => {
     assert.equal(await problemOf(slow, 50), 'did not answer in time');
   });
 
-  it('cuts off a body without end', async () => {
+  it('stops reading an endless body', async () => {
     let sent = 0;
     const server = await falseWitness((_, response) => {
       const more = (): void => {
@@ -223,7 +223,7 @@ describe('witness client: false witnesses', () => {
     assert.ok(sent < 100_000_000);
   });
 
-  it('cannot reach one that is not there, or hangs up', async () => {
+  it('reports a witness that cannot be reached, or closes the connection', async () => {
     const hanging = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
     await once(hanging, 'listening');
     const { port } = hanging.address() as AddressInfo;
@@ -237,7 +237,7 @@ describe('witness client: false witnesses', () => {
     assert.equal(client.state.problem, 'cannot be reached (ECONNREFUSED)');
   });
 
-  it('takes one line of its key, the newest, and nothing else of a good answer', async () => {
+  it('takes only the newest line by its key from a valid answer', async () => {
     const server = await falseWitness(({ note }, response) => {
       const lines = [
         cosignatureOf(note, 'witness.example/two', 60, NOW_S),
@@ -276,7 +276,7 @@ describe('witness client: false witnesses', () => {
     await server.close();
   });
 
-  it('asks one thing at a time, and of the offers that wait only the newest', async () => {
+  it('sends one request at a time, and only the newest of the waiting checkpoints', async () => {
     const held: (() => void)[] = [];
     let entered = (): void => {};
     const asked = (): Promise<void> => new Promise((resolve) => (entered = resolve));

@@ -94,7 +94,7 @@ describe('a gateway with witnesses', () => {
     await rm(data, { recursive: true, force: true });
   });
 
-  it('show that the clock is two hours ahead at a start, until it is set right or confirmed', async () => {
+  it('shows that the clock is two hours ahead at a start, until it is corrected or confirmed', async () => {
     const hours = 2 * 3_600_000;
     const { gateway } = await start([]);
     await post();
@@ -122,7 +122,7 @@ describe('a gateway with witnesses', () => {
     }
   });
 
-  it('publishes what they cosigned, and a kit that a receipt verifies with', async () => {
+  it('publishes what they cosigned, and a kit with which a receipt is valid', async () => {
     const { gateway, get } = await start([]);
     await post();
     const { note } = await cosignedBy(gateway.logs.live, 3);
@@ -177,7 +177,7 @@ describe('a gateway with witnesses', () => {
     assert.match(text, /^actlog_witness_cosigned_seconds\{kind="live",witness="one"\} [1-9]/m);
   });
 
-  it('goes on with two, is degraded with one, and publishes nothing then', async () => {
+  it('publishes with two of them; with one it is degraded and publishes nothing', async () => {
     const { gateway, get } = await start([]);
     const log = gateway.logs.live;
     await log.whenPublished(log.size());
@@ -202,7 +202,7 @@ describe('a gateway with witnesses', () => {
     assert.equal(JSON.stringify(health).includes('127.0.0.1'), false, 'no hosts in public');
   });
 
-  it('fails open only if configured to, and says so', async () => {
+  it('fails open only if configured to, and reports it', async () => {
     await stopWitness(0);
     await stopWitness(1);
     const { gateway, get } = await start([], { WITNESS_FAIL_OPEN: 'on' });
@@ -239,7 +239,7 @@ describe('a gateway with witnesses', () => {
     await assert.rejects(run({ DATA_DIR: data, WITNESS_POLICY: join(data, 'none') }), ConfigError);
   });
 
-  it('has a kit of the logs with a checkpoint while another waits for its witnesses', async () => {
+  it('has a kit with the logs that have a checkpoint while another waits for its witnesses', async () => {
     // The witnesses do not know the successor's key, so that its first checkpoint waits.
     const threads = openThreads({ inline: true });
     const types = await broughtTypes({ PLUGINS: [] });
@@ -274,7 +274,7 @@ describe('a gateway with witnesses', () => {
     assert.equal(json.receipt?.index ?? json.index, second.size() - 1, 'entries are taken');
   });
 
-  it('has no checkpoint and no kit before they have agreed once', async () => {
+  it('has no checkpoint and no kit before the first quorum', async () => {
     const fresh = join(data, 'fresh');
     await stopWitness(0);
     await stopWitness(1);

@@ -15,18 +15,18 @@ describe('a policy file for this service', () => {
     );
   };
 
-  it('must be one', () => {
+  it('must be a valid policy', () => {
     refuses('witness a', /^WITNESS_POLICY is not a tlog-policy: line 1: /);
     refuses('', /no quorum line/);
   });
 
-  it('must be one that can be met', () => {
+  it('must have a quorum that can be met', () => {
     refuses(`witness a ${key}\nquorum a\n`, /that the witnesses with an address cannot meet/);
     refuses(`witness a ${key} ftp://a.example\nquorum a\n`, /no http or https address for .* a$/);
     refuses(`witness a ${key} a.example/w\nquorum a\n`, /no http or https address/);
   });
 
-  it('shows verifiers all but comments, and addresses without user and password', () => {
+  it('is published without comments, and with addresses without user and password', () => {
     const text = `# ours\nlog ${new GrowingTree('l.example', 1).vkey}\nwitness  a\t${key} https://u:p@a.example/w \n group g 1 a\nquorum g`;
     assert.deepEqual(witnessPolicyOf(text).shown, [
       `witness a ${key} https://a.example/w`,

@@ -1,4 +1,4 @@
-// The quorum over the witnesses of a log: who is asked, who counts, and who is waited for. C2SP tlog-policy.
+// The quorum over the witnesses of a log: which witnesses are asked, which count, and how long the log waits. C2SP tlog-policy.
 
 import assert from 'node:assert/strict';
 import { native, openCheckpoint } from '../../../log/index.ts';
@@ -21,7 +21,7 @@ describe('witnesses of a log', () => {
   });
   after(() => network.close());
 
-  it('put every cosignature that came into the note', async () => {
+  it('add every received cosignature to the note', async () => {
     const witnesses = network.witnesses(network.policy('group q 2 a b c\nquorum q', 'a', 'b', 'c'));
     const offer = tree.offer();
     assert.equal(witnesses.health().quorum, 'pending');
@@ -65,7 +65,7 @@ describe('witnesses of a log', () => {
     });
   }
 
-  it('fail open, if configured to, with the cosignatures that came, and say that the quorum is missing', async () => {
+  it('fail open, if configured to, with the received cosignatures, and report the missing quorum', async () => {
     network.down('b', 'c');
     const policy = network.policy('group q 2 a b c\nquorum q', 'a', 'b', 'c');
     const witnesses = network.witnesses(policy, true);
@@ -78,7 +78,7 @@ describe('witnesses of a log', () => {
     assert.equal(witnesses.health().quorum, 'met');
   });
 
-  it('named …/map are asked once the checkpoint can be read, and count for no quorum', async () => {
+  it('named …/map are asked after the checkpoint is published, and count for no quorum', async () => {
     const monitor = await falseWitness((request, response) => {
       asked.push('map');
       response.end(cosignatureOf(request.note, 'm.example/map', 90, NOW_S));
@@ -117,7 +117,7 @@ describe('witnesses of a log', () => {
     }
   });
 
-  it('are not waited for once there are enough, nor for longer than the time-out', async () => {
+  it('are not waited for after the quorum is met, nor longer than the time-out', async () => {
     const policy = network.policy('group q 2 a b c\nquorum q', 'a', 'b', 'c');
     network.answers.set('c', () => {});
     const patient = network.witnesses(policy, false, 60_000, 50);
@@ -128,7 +128,7 @@ describe('witnesses of a log', () => {
     assert.equal(await witnesses.cosign(tree.offer()), null, 'while it is still busy');
   });
 
-  it('are asked also when none is needed, and none is waited for long', async () => {
+  it('are also asked if none is needed, without a long wait', async () => {
     const witnesses = network.witnesses(network.policy('quorum none', 'a', 'b'), false, 60_000);
     assert.equal((await witnesses.cosign(tree.offer()))?.cosignatures, 2);
     assert.equal(witnesses.health().quorum, 'none');
@@ -138,7 +138,7 @@ describe('witnesses of a log', () => {
     assert.equal((await again.cosign(tree.offer()))?.cosignatures, 0);
   });
 
-  it('cannot break a note together that each leaves whole', async () => {
+  it('cannot together make a note invalid that is valid with each of them', async () => {
     // Sixty lines are good for one answer; of two such answers the note would have too many.
     for (const name of ['a', 'b'] as const) {
       network.answers.set(name, ({ note: text }, response) => {
