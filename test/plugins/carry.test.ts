@@ -1,5 +1,5 @@
-// A month that is spread over three logs is answered as if there had been one: what a tenant owns, owes or is limited
-// to is carried into each successor, and a replay of the successor alone comes to the same rows. plugins/contract/carry.ts.
+// A month that is spread over three logs gives the same answers as in one log: what a tenant owns, owes or is limited to
+// is carried into each successor, and a replay of the successor alone gives the same rows. plugins/contract/carry.ts.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -39,7 +39,7 @@ describe('a month with a succession in the middle', function () {
       .map((text) => JSON.parse(text));
   };
 
-  it('is answered as one without', () => {
+  it('gives the same answers as a month in one log', () => {
     assert.deepEqual(
       three.filter((told, i) => !isDeepStrictEqual(told, one[i])),
       one.filter((told, i) => !isDeepStrictEqual(told, three[i])),
@@ -47,7 +47,7 @@ describe('a month with a succession in the middle', function () {
     assert.deepEqual(three, one);
   });
 
-  it('has each carried thing once, by an entry of the closed log that is there', () => {
+  it('has each carried item once, with an existing entry of the closed log', () => {
     const { running } = month;
     for (const number of [2, 3]) {
       const carried = carriedIn(running, number);
@@ -78,7 +78,7 @@ describe('a month with a succession in the middle', function () {
     }
   });
 
-  it('has nothing of a tenant before what was carried', () => {
+  it('has no other entry of a tenant before the carried ones', () => {
     const log = month.running.gateway.logs.live;
     const texts = Array.from({ length: log.size() }, (_, i) => log.entry(i) ?? '');
     const done = texts.findIndex((text) => text.includes('"state":"done"'));

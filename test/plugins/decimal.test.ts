@@ -34,7 +34,7 @@ describe('exact decimals', () => {
     );
   });
 
-  it('takes a JSON number by its shortest decimal form', () => {
+  it('reads a JSON number by its shortest decimal form', () => {
     const of = (value: number): string => decimalText(exactOf(value, 'value'));
     assert.equal(of(0.1), '0.1');
     assert.equal(of(-0), '0');
@@ -69,7 +69,7 @@ describe('exact decimals', () => {
     assert.equal(decimalText(quotient(exact('2'), exact('3'))), '0.666666666666666667');
   });
 
-  it('holds money as micro-USD, and refuses what is finer, negative or too much', () => {
+  it('stores money as micro-USD, and refuses finer, negative or too large amounts', () => {
     assert.equal(microUsdOf('12.345678', 'usd', 10n ** 12n), 12_345_678n);
     assert.equal(microUsdOf(0.1, 'usd', 10n ** 12n), 100_000n);
     assert.equal(usdText(12_500_000n), '12.5');
@@ -78,7 +78,7 @@ describe('exact decimals', () => {
     }
   });
 
-  it('has one form of an amount in atomic units, whichever way it was written', () => {
+  it('gives one form of an amount in atomic units for all spellings', () => {
     const digits = fc.bigInt({ min: 0n, max: 10n ** 78n - 1n });
     const patternOf = (schema: object): RegExp =>
       new RegExp((schema as { readonly pattern: string }).pattern, 'u');

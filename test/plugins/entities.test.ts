@@ -1,4 +1,4 @@
-// Acts that can be an attempt say whose they are. gateway/API.md §9.1.
+// Acts that can be attempts name their entity. gateway/API.md §9.1.
 
 import assert from 'node:assert/strict';
 import { ok } from '../gateway/running.ts';

@@ -1,5 +1,5 @@
-// Prices as they are shown and as they are charged: every toll of a catalog says whether it is metered and by which
-// acts, and those acts, and no others, append entries with that toll. gateway/API.md §10.2, §17.
+// Prices shown and prices charged: every toll of a catalog states whether it is metered and by which acts, and exactly
+// those acts append entries with that toll. gateway/API.md §10.2, §17.
 
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
@@ -81,7 +81,7 @@ describe('tolls', () => {
     }
   });
 
-  it('never apply to a read or a verification, and say why if no act has them', () => {
+  it('never apply to a read or a verification, and state a reason if no act has them', () => {
     for (const [toll, { metered, acts, note }] of Object.entries(metering)) {
       for (const one of acts) assert.match(one, /^POST (?!.*(verify|lookup|proof|export))/, toll);
       if (!metered) assert.ok(note !== undefined, toll);
@@ -89,7 +89,7 @@ describe('tolls', () => {
     assert.deepEqual(Object.keys(metering), Object.keys(tolls_usd));
   });
 
-  it('say in every catalog whether they are metered, and as what', () => {
+  it('state in every catalog whether they are metered, and as what', () => {
     const host = { catalog: readCatalog, url: (path: string) => path };
     assert.ok(PRICED.length >= 7);
     for (const name of PRICED) {

@@ -1,6 +1,6 @@
-// A month of acts in three parts, asked of a gateway over HTTP. What the parts answer does not depend on the number of
-// logs that the month is spread over: entry ids, times and places are left out, and what follows from earlier parts
-// (money, limits, books, triggers, holds, uniqueness) is what is compared.
+// A month of acts in three parts, sent to a gateway over HTTP. The answers must not depend on the number of logs that the
+// month is spread over. Entry ids, times and indexes are left out; what depends on earlier parts (money, limits, books,
+// triggers, holds, uniqueness) is compared.
 
 import { commandVerbs } from '../../gateway/host/commands.ts';
 import type { Answer, Running } from '../gateway/running.ts';

@@ -1,4 +1,4 @@
-// Tests of plugins/contract/schemas.ts and plugins/contract/schemas.ts.
+// Tests of plugins/contract/schemas.ts.
 
 import assert from 'node:assert/strict';
 import { Type } from 'typebox';
@@ -11,7 +11,7 @@ describe('plugins/receipt-schema', () => {
   const members = Type.Object({ of: Type.Integer(), note: Type.Optional(Type.String()) });
   const type = { name: 'pdtr.a_word.v2', schema: asSchema(members), keys: [] };
 
-  it('is named for the type, has its members beside the shared ones, and keeps what is optional', () => {
+  it('is named for the type, has its members and the shared ones, and keeps optional members optional', () => {
     const { $id, allOf } = receiptOf(type) as unknown as {
       readonly $id: string;
       readonly allOf: readonly { required: readonly string[]; properties: JsonObject }[];
@@ -24,13 +24,13 @@ describe('plugins/receipt-schema', () => {
     assert.ok('note' in properties && !required.includes('note'));
   });
 
-  it('gives every type of every plugin a name of its own', () => {
+  it('gives every type of every plugin a different name', () => {
     const types = PLUGINS.flatMap((plugin) => plugin.types);
     const names = types.map((one) => (receiptOf(one) as unknown as { readonly $id: string }).$id);
     assert.equal(new Set(names).size, types.length);
   });
 
-  it('finds the type of a plugin by its name, and says where there is none', () => {
+  it('finds the type of a plugin by its name, and reports an unknown one', () => {
     const plugin = { name: 'pdtr', types: [type] };
     assert.equal(entryTypeOf(plugin, type.name), type);
     assert.throws(
@@ -43,7 +43,7 @@ describe('plugins/receipt-schema', () => {
 describe('plugins/shape-of', () => {
   const document = { a: [{ b: 1 }, { b: 'x', c: null }], d: true, e: [] };
 
-  it('takes the document and others like it, and nothing with another member', () => {
+  it('accepts the document and similar ones, and nothing with another member', () => {
     const check = answerCheck(shapeOf(document));
     check(document);
     check({ a: [], d: false, e: [7] });

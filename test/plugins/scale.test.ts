@@ -17,7 +17,7 @@ const model: ScaleModel = {
 };
 
 describe('plugins/scale', () => {
-  it('applies formulas to the defaults, and shows each', () => {
+  it('applies formulas to the defaults, and shows each result', () => {
     assert.deepEqual(scale(model, {}), {
       illustrative: true,
       inputs: { acts: 3, toll_usd: 0.05 },
@@ -40,7 +40,7 @@ describe('plugins/scale', () => {
     );
   });
 
-  it('takes decimals of one spelling', () => {
+  it('accepts decimals in one spelling', () => {
     const input = new RegExp(SCALE_INPUT);
     for (const good of ['0', '0.05', '12', '999999999999.999999']) assert.match(good, input);
     for (const bad of ['', '-1', '01', '1.', '.5', '1e3', '1000000000000', '0.0000001']) {
@@ -48,12 +48,12 @@ describe('plugins/scale', () => {
     }
   });
 
-  it('refuses a formula that names nothing', () => {
+  it('refuses a formula with an unknown name', () => {
     const broken = { ...model, formulas: [{ name: 'x', unit: 'USD', sum: ['y'] }] };
     assert.throws(() => scale(broken, {}), /names y/);
   });
 
-  it('finds a model of formulas that can be applied in each catalog that has one', () => {
+  it('can apply the formulas of every catalog that has some', () => {
     for (const file of ['absence.json', 'astl.json', 'nap.json', 'orn.json', 'pdtr.json']) {
       const { results } = scale(scaleModelOf(readCatalog(file)), {});
       assert.ok(results.length > 0);

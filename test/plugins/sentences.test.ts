@@ -1,4 +1,4 @@
-// What entries say in one sentence each: every type that the product writes, by statements as they stand in logs.
+// The sentence about an entry, for every entry type of the product, made from statements as they are in logs.
 // plugins/GUIDE.md, Entry types; gateway/API.md §1.4.
 
 import assert from 'node:assert/strict';
@@ -21,7 +21,7 @@ describe('the sentence of an entry', () => {
   const declared = new Map(TYPES.map((type) => [type.name, type]));
   const ajv = new Ajv2020({ strict: false });
 
-  it('is there for every type that the product writes', () => {
+  it('exists for every type that the product writes', () => {
     // The versions of a type have one sentence, or rows of their own above.
     const base = (name: string): string => name.replace(/\.v\d+$/, '');
     const said = new Set(SAID.map(([type]) => base(type)));
@@ -46,7 +46,7 @@ describe('the sentence of an entry', () => {
     });
   }
 
-  it('stays within its limit with names of any length, in the words of its own type', () => {
+  it('stays within its limit with names of any length, and keeps the text of its type', () => {
     const entity = 'a'.repeat(256);
     const surface = 'b'.repeat(64);
     for (const [type, members] of SAID) {
@@ -64,7 +64,7 @@ describe('the sentence of an entry', () => {
     }
   });
 
-  it('is a general one for a type without one, and where the own one breaks the rules', () => {
+  it('is a general one for a type without one, or if its own one breaks the rules', () => {
     const statement = { type: 'notes.note.v1', entity: 'acme' };
     const general = 'An entry of the type notes.note.v1 of entity acme was logged.';
     const type = { name: 'notes.note.v1', schema: {}, keys: [] };

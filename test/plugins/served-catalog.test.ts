@@ -16,7 +16,7 @@ function host(files: Readonly<Record<string, Json>>) {
 }
 
 describe('plugins/served-catalog', () => {
-  it('gives the catalog, and each api, its address', () => {
+  it('adds the address of the catalog, and of each api', () => {
     const a = { schema: 'a-v1', apis: { list: { method: 'GET', path: '/list' } } };
     assert.deepEqual(servedCatalog(host({ 'a.json': a }), 'a.json', '/a'), {
       schema: 'a-v1',
@@ -25,7 +25,7 @@ describe('plugins/served-catalog', () => {
     });
   });
 
-  it('puts this address where a text begins with {base_url}, at any depth, and nowhere else', () => {
+  it('replaces {base_url} at the beginning of a text, at any depth, and nowhere else', () => {
     const links = ['{base_url}/go/{partner}/x', 'see {base_url}'];
     const a = { apis: {}, deep: [{ links }], none: null, count: 2 };
     const served = servedCatalog(host({ 'a.json': a }), 'a.json', '/a');
@@ -35,7 +35,7 @@ describe('plugins/served-catalog', () => {
     assert.deepEqual([served['none'], served['count']], [null, 2]);
   });
 
-  it('takes what another file says, and leaves both files as they were', () => {
+  it('includes the contents of another file, and changes neither file', () => {
     const a = { apis: {}, tolls: { $ref: 'b.json#/tolls' }, whole: { $ref: 'c.json' } };
     const files = { 'a.json': a, 'b.json': { tolls: { seal: 0.05 } }, 'c.json': ['{base_url}/c'] };
     const before = structuredClone(files);
@@ -45,7 +45,7 @@ describe('plugins/served-catalog', () => {
     assert.deepEqual(files, before);
   });
 
-  it('refuses a reference to nothing, and one that leads back to itself', () => {
+  it('refuses a reference to nothing, and a circular one', () => {
     const nothing = { apis: {}, x: { $ref: 'a.json#/y' } };
     const round = { apis: {}, x: { $ref: 'a.json#/x' } };
     for (const a of [nothing, round])

@@ -1,4 +1,4 @@
-// Questions about the time of a closed log are answered by that log, or refused, and never by the log after it alone:
+// A question about the time of a closed log is answered from that log, or refused, but never from its successor alone:
 // witnesses, reports, session proofs, exports and counts. log/FORMAT.md §1; plugins/contract/entries.ts.
 
 import assert from 'node:assert/strict';
@@ -109,7 +109,7 @@ describe('a question about the time of a closed log', function () {
   });
   after(() => running.close());
 
-  it('has a witness of that log, which an entry of the open one commits to', async () => {
+  it('is answered by a witness of that log, to which an entry of the open one commits', async () => {
     const answer = await witness(old);
     assert.deepEqual(Object.keys(answer), ['ok', 'witness', 'receipts']);
     const { witness: document, receipts } = answer;
@@ -132,7 +132,7 @@ describe('a question about the time of a closed log', function () {
     assert.deepEqual([listed.document_sha256, listed.log_number], [sha256, 1]);
   });
 
-  it('seals what each log has of a session, and holds all of it', async () => {
+  it('seals what each log has of a session, and covers all of it', async () => {
     const sealed = ok(
       await ask('/api/v1/spoliation-seal', { trigger_event: 'a claim', session_ids: ['s3'] }),
     );
@@ -143,7 +143,7 @@ describe('a question about the time of a closed log', function () {
     assert.deepEqual([erased.status, erased.json.error.code], [409, 'retention_hold']);
   });
 
-  it('has a document of each log where it reaches over both, each of its own time', async () => {
+  it('is answered with a document of each log if it spans both', async () => {
     const { witnesses, receipts, decision, reasons } = await witness({ ...both, gate: true });
     assert.equal(witnesses.length, 2);
     const [before, since] = witnesses;
@@ -161,7 +161,7 @@ describe('a question about the time of a closed log', function () {
     assert.match(before.statement, /log\/live\/1 at size/);
   });
 
-  it('is one for each surface and log, and comes back byte for byte', async () => {
+  it('is answered with one document for each surface and log, and replayed byte for byte', async () => {
     const asked = { entity: ENTITY, surfaces: [SURFACE, 'claim_pay'], ...both };
     const headers = { 'Idempotency-Key': 'over-both' };
     const once = await ask(WITNESS, asked, headers);
@@ -176,14 +176,14 @@ describe('a question about the time of a closed log', function () {
     assert.equal(again.text, once.text);
   });
 
-  it('leaves a witness of the open log as it was', async () => {
+  it('does not change a witness of the open log', async () => {
     const answer = await witness(fresh);
     assert.deepEqual(Object.keys(answer), ['ok', 'witness']);
     assert.equal(verified(second, answer.witness).verdict, 'ABSENT');
     assert.equal(answer.witness.receipt.type, 'absence.witness.v1');
   });
 
-  it('refuses a spoliation report, which is of one log', async () => {
+  it('is refused for a spoliation report, which is about one log', async () => {
     for (const window of [old, both]) {
       const answer = await ask(REPORT, { entity: ENTITY, surface: SURFACE, ...window });
       assert.deepEqual(refusal(answer), [400, 'parameter_invalid', 'from_ms', true]);
@@ -193,7 +193,7 @@ describe('a question about the time of a closed log', function () {
     ok(await ask(REPORT, { entity: ENTITY, surface: SURFACE, ...window }));
   });
 
-  it('refuses a silence receipt for a session that only that log has', async () => {
+  it('is refused for a silence receipt about a session that only that log has', async () => {
     const silence = (session_id: string) =>
       ask('/silence-receipt', { session_id, context: 'nothing was sent' });
     assert.deepEqual(refusal(await silence('s1')), [400, 'parameter_invalid', 'session_id', true]);
@@ -211,7 +211,7 @@ describe('a question about the time of a closed log', function () {
     assert.equal(question.from_ms, beganMs(second));
   });
 
-  it('has the proof and the export of a session from the log that has it', async () => {
+  it('is answered with the proof and the export of a session from the log that has it', async () => {
     const proof = (id: string, query = '') => get(`/api/v1/sessions/${id}/proof${query}`);
     const air = (id: string, query = '') => get(`/export/scitt/air/session/${id}.json${query}`);
     const document = ok(await proof('s1', `?to_ms=${String(both.to_ms)}`));
@@ -235,7 +235,7 @@ describe('a question about the time of a closed log', function () {
     assert.equal(ok(await air('never')).count, 0);
   });
 
-  it('seals no report of a session that only that log has', async () => {
+  it('is refused for a report of a session that only that log has', async () => {
     const packs = '/compliance/naic/exhibit-pack/';
     for (const path of [`${ARTICLE_12}?session_id=s1`, `${packs}s1`]) {
       assert.deepEqual(refusal(await get(path)), [400, 'parameter_invalid', 'session_id', true]);
@@ -266,11 +266,11 @@ describe('a question about the time of a closed log', function () {
     assert.equal(invariant.holds, true);
   });
 
-  it('keeps both logs to every rule of the format', () => {
+  it('leaves both logs correct by every rule of the format', () => {
     for (const log of [first, second]) replayed(log);
   });
 
-  it('is refused where the closed log is not served, but for what names the open one', async () => {
+  it('is refused if the closed log is not served, unless it names the open one', async () => {
     const { data } = running;
     const began_ms = beganMs(second);
     await running.close(true);

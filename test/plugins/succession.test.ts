@@ -1,5 +1,5 @@
-// What was settled before a log was closed holds in the one that follows it: a payment is bound once, and who
-// sealed may still end the hold. gateway/API.md §1.2, §7.4, §7.9; log/FORMAT.md §1.
+// What was settled before a log was closed stays settled in its successor: a payment is bound once, and the tenant that
+// sealed can still end the hold. gateway/API.md §1.2, §7.4, §7.9; log/FORMAT.md §1.
 
 import assert from 'node:assert/strict';
 import { ok, run } from '../gateway/running.ts';
@@ -38,7 +38,7 @@ describe('a log that follows another', function () {
   });
   after(() => running.close());
 
-  it('has a payment bound as it was, and to no other act', async () => {
+  it('keeps a payment bound to its act, and to no other', async () => {
     const headers = { 'Idempotency-Key': 'after-the-succession' };
     for (const more of [{}, { headers }]) {
       const again = await running.post(BIND, { payment_hash: hash('a') }, { key, ...more });
@@ -61,7 +61,7 @@ describe('a log that follows another', function () {
     assert.equal(contested.settlement.contested, true);
   });
 
-  it('binds once more what was not terminal, when seq grew, and each bind replays as itself', async () => {
+  it('binds again what was not terminal, with a larger seq, and replays each bind', async () => {
     const last = await post(BIND, { payment_hash: hash('b'), seq: 1, agent_id: 'agent:b' });
     assert.match(last.receipt.origin, /\/live\/2$/);
     assert.equal(last.settlement.contested, false);

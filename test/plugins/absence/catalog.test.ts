@@ -1,4 +1,4 @@
-// The catalogs of absence and astl: exact to the interface's tables, and valid by their schemas.
+// The catalogs of absence and astl: equal to the tables of the interface, and valid by their schemas.
 
 import assert from 'node:assert/strict';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -17,7 +17,7 @@ describe('the catalogs of absence and astl', () => {
   });
   after(() => served.close());
 
-  it('are valid by their schemas, which allow nothing else', () => {
+  it('are valid by their schemas, which allow no other member', () => {
     for (const name of ['absence', 'astl']) {
       const ajv = new Ajv2020({ strict: true, strictRequired: false });
       const validate = ajv.compile(readCatalog(`${name}.schema.json`) as object);
@@ -77,7 +77,7 @@ describe('the catalogs of absence and astl', () => {
     }
   });
 
-  it('are scaled by what a query gives', async () => {
+  it('are scaled by the values of a query', async () => {
     const { json } = await served.gateway.get('/api/v1/absence/scale?entities=2&days=1');
     assert.equal(json.illustrative, true);
     assert.deepEqual(

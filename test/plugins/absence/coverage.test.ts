@@ -13,13 +13,13 @@ const beat = (
 ): Beat => ({ ms, interval_ms, run_since_ms, acts_total });
 
 describe('plugins/absence/coverage', () => {
-  it('finds no gap while heartbeats come as promised', () => {
+  it('finds no gap while heartbeats arrive as promised', () => {
     const beats = [0, 10, 20, 30].map((ms) => beat(ms));
     assert.deepEqual(uncovered(beats, { from_ms: 0, to_ms: 40 }, 10), []);
     assert.deepEqual(uncovered([beat(8)], { from_ms: 0, to_ms: 18 }, 10), []);
   });
 
-  it('finds gaps at the beginning, in the middle, at the end, and where there is nothing', () => {
+  it('finds gaps at the beginning, in the middle, at the end, and in an empty window', () => {
     const beats = [15, 20, 40].map((ms) => beat(ms));
     assert.deepEqual(uncovered(beats, { from_ms: 0, to_ms: 60 }, 10), [
       { from_ms: 0, to_ms: 15 },
@@ -29,17 +29,17 @@ describe('plugins/absence/coverage', () => {
     assert.deepEqual(uncovered([], { from_ms: 5, to_ms: 60 }, 10), [{ from_ms: 5, to_ms: 60 }]);
   });
 
-  it('leaves out heartbeats that promise less than the manifest', () => {
+  it('ignores heartbeats that promise less than the manifest', () => {
     const beats = [beat(0), beat(10, null, 11), beat(20)];
     assert.deepEqual(uncovered(beats, { from_ms: 0, to_ms: 20 }, 10), [{ from_ms: 0, to_ms: 20 }]);
   });
 
-  it('lets heartbeats just outside the window cover its ends', () => {
+  it('accepts heartbeats just outside the window for its ends', () => {
     const beats = [beat(95), beat(105), beat(115)];
     assert.deepEqual(uncovered(beats, { from_ms: 100, to_ms: 112 }, 10), []);
   });
 
-  it('names exactly the stretches between neighbours that are too long (brute force)', () => {
+  it('finds exactly the intervals between neighbours that are too long (brute force)', () => {
     fc.assert(
       fc.property(
         fc.array(fc.nat(200), { maxLength: 30 }),
@@ -65,7 +65,7 @@ describe('plugins/absence/coverage', () => {
     );
   });
 
-  it('says nothing of acts where fewer than two heartbeats count them', () => {
+  it('reports nothing about acts if fewer than two heartbeats count them', () => {
     const none = { acts_counted: null, acts_never_logged: null, counter_resets: 0, shortfalls: [] };
     assert.deepEqual(tally([], [1, 2]), none);
     assert.deepEqual(tally([beat(0, 5), beat(10)], [1]), none);
@@ -81,14 +81,14 @@ describe('plugins/absence/coverage', () => {
     });
   });
 
-  it('takes an act that was logged late as logged, and more entries than counted as no fault', () => {
+  it('counts an act that was logged late, and accepts more entries than counted', () => {
     const late = tally([beat(0, 0), beat(10, 2)], [5, 15]);
     assert.equal(late.acts_never_logged, 0);
     assert.equal(late.shortfalls.length, 1);
     assert.equal(tally([beat(0, 0), beat(10, 1)], [5, 6, 7]).acts_never_logged, 0);
   });
 
-  it('knows nothing of what a counter missed when it began again', () => {
+  it('reports nothing about acts before a counter was reset', () => {
     const { acts_counted, counter_resets } = tally([beat(0, 9), beat(10, 2), beat(20, 4)], []);
     assert.deepEqual([acts_counted, counter_resets], [2, 1]);
   });
@@ -106,7 +106,7 @@ describe('plugins/absence/coverage', () => {
     assert.equal(tally(between, [1, 2]).acts_never_logged, 2, 'counted between two runs');
   });
 
-  it('ends a run where a counter goes down', () => {
+  it('ends a run if a counter decreases', () => {
     const { acts_never_logged } = tally([beat(0, 0), beat(5, 2), beat(9, 0)], [7, 8]);
     assert.equal(acts_never_logged, 2);
   });

@@ -15,7 +15,7 @@ function frozen(value: Json): Json {
 const wording = new Wording();
 
 describe('the canonical text of an absence document', () => {
-  it('is that of the encoding, whichever parts of it are shared', () => {
+  it('is that of canonical JSON, whichever parts of it are shared', () => {
     const value = fc.jsonValue({ maxDepth: 3, stringUnit: 'grapheme' });
     const names = fc.constantFrom('b', 'a', '10', '9', '', '\u00e4', '"', '__proto__x');
     const members = fc.dictionary(names, value, { noNullPrototype: true });
@@ -32,7 +32,7 @@ describe('the canonical text of an absence document', () => {
     );
   });
 
-  it('does not exist where a value has none', () => {
+  it('does not exist if a value has none', () => {
     for (const bad of [undefined, NaN, '\ud800', { a: undefined }]) {
       const document = { a: 1, b: bad } as unknown as JsonObject;
       assert.throws(() => wording.canonical(document), { code: 'json_invalid' });

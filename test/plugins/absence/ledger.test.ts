@@ -115,7 +115,7 @@ describe('the absence ledger', () => {
     );
   });
 
-  it('does not call a document invalid that answers another question', async () => {
+  it('does not report a document as invalid that answers another question', async () => {
     const { from_ms, to_ms, key } = witness.question as {
       readonly from_ms: number;
       readonly to_ms: number;
@@ -139,7 +139,7 @@ describe('the absence ledger', () => {
     }
   });
 
-  it('answers about a part of the window, and says which window the document covers', async () => {
+  it('answers about a part of the window, and reports the window of the document', async () => {
     const { key, from_ms, to_ms } = witness.question;
     const whole = await verify({ document: witness, question: witness.question });
     assert.equal(whole.json.covers, null);
@@ -179,7 +179,7 @@ describe('the absence ledger', () => {
     assert.deepEqual(await about(window.to_ms - 1), [true, 'PRESENT', 1, 60_000]);
   });
 
-  it('refuses altered, foreign and formless documents', async () => {
+  it('refuses changed, foreign and malformed documents', async () => {
     const { question } = witness;
     const failed = async (document: unknown) => {
       const { status, json } = await verify({ document, question });
@@ -195,7 +195,7 @@ describe('the absence ledger', () => {
     assert.equal(await failed(null), 'document');
   });
 
-  it('calls no step ok that did not run', async () => {
+  it('reports no step as ok that did not run', async () => {
     const { question } = witness;
     const other = { ...question, to_ms: question.to_ms - 1 };
     const elsewhere = { ...witness, checkpoint: 'elsewhere\n1\n\n' };
@@ -226,7 +226,7 @@ describe('the absence ledger', () => {
     assert.equal(failed.detail, 'the checkpoint is not of a log of this service');
   });
 
-  it('counts the witnesses of a policy that is given, and refuses one that is none', async () => {
+  it('counts the witnesses of a given policy, and refuses a malformed one', async () => {
     const { question } = witness;
     const asked = { document: witness, question };
     const vkey = served.trust().vkey;

@@ -1,4 +1,4 @@
-// Lookups with proof of every kind of chain, counts by seq, and a question as of an older size. log/FORMAT.md §5, §6.
+// Lookups with proof for every kind of chain, counts by seq, and questions as of an older size. log/FORMAT.md §5, §6.
 
 import assert from 'node:assert/strict';
 import { Type } from 'typebox';
@@ -94,7 +94,7 @@ describe('GET /log/{kind}/proof/lookup, by kind', () => {
     return links.find((link) => link.key.join() === key.join())?.seq ?? -1;
   };
 
-  it('gives every entry of an entity, a surface, a session, a payment and an action', async () => {
+  it('returns every entry of an entity, a surface, a session, a payment and an action', async () => {
     for (const key of keys) {
       const { document, result } = await lookup(key);
       assert.deepEqual([result.verdict, result.entries], ['PRESENT', 5], key.join());
@@ -105,7 +105,7 @@ describe('GET /log/{kind}/proof/lookup, by kind', () => {
     }
   });
 
-  it('counts a window by the seq that closes it less the first, whatever the page shows', async () => {
+  it('counts a window by the seq after it less the first, on every page', async () => {
     const key = ['payment', members.payment_hash];
     const times = indexes.map(
       (index) => JSON.parse(served.log().entry(index) ?? '').issued_at_ms as number,

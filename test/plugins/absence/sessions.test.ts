@@ -29,7 +29,7 @@ describe('GET /api/v1/sessions/{session_id}/proof', () => {
   });
   after(() => served.close());
 
-  it('proves every entry of the session, those acknowledged a moment ago too', async () => {
+  it('proves every entry of the session, including those acknowledged just before', async () => {
     const { status, json } = await proof('interview/42');
     assert.equal(status, 200);
     const result = verified(json);
@@ -39,7 +39,7 @@ describe('GET /api/v1/sessions/{session_id}/proof', () => {
     assert.equal(json.proof.head.count, 3);
   });
 
-  it('pages, and counts by the seq that closes a page', async () => {
+  it('returns pages, and counts by the seq that closes a page', async () => {
     const { json: first } = await proof('interview/42', '?limit=2');
     assert.equal(verified(first).entries, 2);
     assert.equal(first.more, true);

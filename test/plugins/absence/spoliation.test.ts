@@ -20,7 +20,7 @@ describe('POST /api/v1/absence/spoliation-report', () => {
   });
   after(() => served.close());
 
-  it('names silence that was promised not to be, and acts that only the counter knows', async () => {
+  it('reports missing heartbeats, and acts that only the counter has', async () => {
     const { clock } = served.gateway;
     const from_ms = clock.wall();
     const beat = async (acts_total: number): Promise<number> =>
@@ -51,7 +51,7 @@ describe('POST /api/v1/absence/spoliation-report', () => {
     assert.ok(json.does_not_assert.length > 0);
   });
 
-  it('finds nothing where nothing is missing, and says what was not declared', async () => {
+  it('reports nothing if nothing is missing, and names what was not declared', async () => {
     const { clock } = served.gateway;
     const from_ms = clock.wall();
     for (const acts_total of [4, 4, 4]) {
@@ -81,7 +81,7 @@ describe('POST /api/v1/absence/spoliation-report', () => {
     assert.deepEqual([json.report.uncovered.length, json.report.uncovered_count], [50, 60]);
   });
 
-  it('answers the same key with the same report, and refuses a window that is open or upside down', async () => {
+  it('answers the same key with the same report, and refuses an open or reversed window', async () => {
     const now = served.gateway.clock.wall();
     const open = await served.gateway.post('/api/v1/absence/spoliation-report', {
       ...{ entity: ENTITY, surface: 'pay', from_ms: now, to_ms: now + 60_000 },

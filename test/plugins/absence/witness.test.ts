@@ -55,7 +55,7 @@ describe('POST /api/v1/absence/witness', () => {
     return answer.json;
   };
 
-  it('shows absence before, between and after acts, and presence with every entry', async () => {
+  it('proves absence before, between and after acts, and presence with every entry', async () => {
     const between = await ask(quiet);
     assert.deepEqual(Object.keys(between), ['ok', 'witness']);
     assert.equal(between.witness.verdict, 'ABSENT');
@@ -74,7 +74,7 @@ describe('POST /api/v1/absence/witness', () => {
     assert.equal(after.witness.proof.type, 'tail');
   });
 
-  it('answers in ASCII, though the checkpoint in the document is not', async () => {
+  it('answers in ASCII, although the checkpoint in the document is not', async () => {
     const asked = { entity: ENTITY, surface: 'policy_bind', ...quiet };
     const answer = await served.witness(asked, {});
     assert.match(answer.text, /^[ -~]+$/);
@@ -85,7 +85,7 @@ describe('POST /api/v1/absence/witness', () => {
     for (const document of json.witnesses) verified(document);
   });
 
-  it('says in plain words what was observed, by whom, and what it does not assert', async () => {
+  it('states what was observed, by whom, and what it does not assert', async () => {
     const { witness } = await ask(quiet);
     const { statement, does_not_assert } = witness;
     assert.match(
@@ -135,7 +135,7 @@ describe('POST /api/v1/absence/witness', () => {
     );
   });
 
-  it('is UNDECLARED from the end of a manifest to the next, and spans those that follow at once', async () => {
+  it('is UNDECLARED from the end of a manifest to the next, and ABSENT over consecutive manifests', async () => {
     const { clock } = served.gateway;
     const hour = 3_600_000;
     const entity = 'ending';
@@ -194,7 +194,7 @@ describe('POST /api/v1/absence/witness', () => {
     assert.equal(verified(silent.witness).verdict, 'UNDERSAMPLED');
   });
 
-  it('answers several surfaces with a document each, in the order asked', async () => {
+  it('answers several surfaces with a document each, in the order of the request', async () => {
     const surfaces = ['premium_commit', 'policy_bind'];
     const answer = await served.witness({ entity: ENTITY, surfaces, ...busy });
     assert.deepEqual(Object.keys(answer.json), ['ok', 'witnesses']);
@@ -236,7 +236,7 @@ describe('POST /api/v1/absence/witness', () => {
     assert.deepEqual(problem(await asked(newer.surface_manifest_hash)), refused);
   });
 
-  it('asks to come back while the window is open, or waits for it', async () => {
+  it('answers with Retry-After while the window is open, or waits for it', async () => {
     const { clock } = served.gateway;
     const ahead = { from_ms: clock.wall(), to_ms: clock.wall() + 20_000 };
     const asked = { entity: ENTITY, surface: 'policy_bind', ...ahead };
@@ -258,7 +258,7 @@ describe('POST /api/v1/absence/witness', () => {
     verified(waited.json.witness);
   });
 
-  it('refuses what asks nothing', async () => {
+  it('refuses a request without a question', async () => {
     const refused = async (body: object) => problem(await served.witness(body));
     const asked = { entity: ENTITY, ...quiet };
     assert.deepEqual(await refused(asked), [400, 'parameter_missing', 'surface']);
@@ -276,7 +276,7 @@ describe('POST /api/v1/absence/witness', () => {
     ]);
   });
 
-  it('replays to the byte under its Idempotency-Key, also for callers without a key', async () => {
+  it('is replayed byte for byte under its Idempotency-Key, also for callers without a key', async () => {
     const live = served.log('live');
     await live.whenPublished(live.size() + 1);
     for (const key of [served.gateway.sandbox, undefined]) {

@@ -1,4 +1,4 @@
-// Anchors over a whole gateway: which digests an entry has, what it only commits to, what is refused, the list and the
+// Anchors in a whole gateway: which digests an entry contains, what it only commits to, what is refused, the list, and the
 // lookup of a digest. gateway/API.md §12.5.
 
 import assert from 'node:assert/strict';
@@ -46,7 +46,7 @@ describe('plugins/anchors', () => {
   const textOf = (receipt: Body): string =>
     running.gateway.logs.live.entry(receipt.index as number) ?? '';
 
-  it('has the digests of what the signatures cover, of the payload and of the envelope', async () => {
+  it('contains the digests of the signed bytes, of the payload and of the envelope', async () => {
     const text = JSON.stringify(HELLO, null, 2);
     const asText = await anchor({ dsse: text });
     assert.equal(asText.digest, sha256(HELLO_PAE));
@@ -62,7 +62,7 @@ describe('plugins/anchors', () => {
     assert.deepEqual(asObject.receipt.does_not_assert, asObject.does_not_assert);
   });
 
-  it('takes URL-safe base64 without padding, and ignores further members', async () => {
+  it('accepts URL-safe base64 without padding, and ignores further members', async () => {
     const bytes = Buffer.from([0xfb, 0xff, 0xfe, 0x01]);
     const standard = { ...HELLO, payload: bytes.toString('base64') };
     const urlSafe = { ...HELLO, payload: bytes.toString('base64url'), extension: { a: [1] } };
@@ -72,7 +72,7 @@ describe('plugins/anchors', () => {
     assert.notEqual(other.envelope_sha256, one.envelope_sha256);
   });
 
-  it('reads in-toto statements, and has nothing of them in clear', async () => {
+  it('reads in-toto statements, and stores nothing of them in clear', async () => {
     const text = JSON.stringify(STATEMENT);
     const { receipt, payload_sha256 } = await anchor({ dsse: enveloped(text) });
     const bare = await anchor({ statement: text });
@@ -91,7 +91,7 @@ describe('plugins/anchors', () => {
     }
   });
 
-  it('takes the hash of a C2PA claim, and any SHA-256 with its media type', async () => {
+  it('accepts the hash of a C2PA claim, and any SHA-256 with its media type', async () => {
     const claim_sha256 = sha256('claim');
     const manifest = 'urn:c2pa:00000000-0000-0000-0000-000000000001:zebra';
     const claim = await anchor({
@@ -112,7 +112,7 @@ describe('plugins/anchors', () => {
     assert.doesNotMatch(textOf(any.receipt), /zebra/);
   });
 
-  it('lists every anchor of a digest, whichever of the digests it is, page by page', async () => {
+  it('lists every anchor of a digest of any kind, page by page', async () => {
     const text = JSON.stringify({ ...STATEMENT, predicate: { listed: true } });
     const sent = [{ statement: text }, { dsse: enveloped(text) }, { dsse: enveloped(text) }];
     const ids: string[] = [];
@@ -151,7 +151,7 @@ describe('plugins/anchors', () => {
     assert.equal((await list({ digest: body.sha256 })).data.length, 1);
   });
 
-  it('refuses what is not well formed, by the member', async () => {
+  it('refuses a malformed request, and names the member', async () => {
     const text = JSON.stringify(STATEMENT);
     const sha = 'ab'.repeat(32);
     const refused: readonly (readonly [object, string])[] = [

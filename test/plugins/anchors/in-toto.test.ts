@@ -52,7 +52,7 @@ describe('an anchored in-toto attestation', function () {
     assert.match(stdout, /^VALID: /m);
   });
 
-  it('is not, with another signature, another statement or another receipt', async () => {
+  it('is refused with another signature, another statement or another receipt', async () => {
     const change = async (name: string, from: RegExp, to: string): Promise<void> => {
       const path = join(folder, name);
       const text = await readFile(path, 'utf8');

@@ -45,7 +45,7 @@ describe('GET /api/v1/astl/lookup, log.json and verify', () => {
     });
   });
 
-  it('finds the newest manifest of an entity, and says so when there is none', async () => {
+  it('finds the newest manifest of an entity, and reports if there is none', async () => {
     const { json } = await get(`/api/v1/astl/lookup?entity=${ENTITY}`);
     assert.deepEqual([json.surface_manifest_hash, json.in_force], [hashes[2], true]);
     assert.deepEqual((await get('/api/v1/astl/lookup?entity=nobody')).json, { found: false });
@@ -60,7 +60,7 @@ describe('GET /api/v1/astl/lookup, log.json and verify', () => {
     ]);
   });
 
-  it('lists every manifest once and in order, page by page, and never fewer', async () => {
+  it('lists every manifest once and in order, page by page', async () => {
     const seen: { index: number; surface_manifest_hash: string }[] = [];
     let cursor: string | null = null;
     const page = async (limit: number) => {
@@ -86,7 +86,7 @@ describe('GET /api/v1/astl/lookup, log.json and verify', () => {
     assert.equal(all.data.at(-1).head_hash, later.head_hash);
   });
 
-  it('bounds pages and refuses cursors that it did not give', async () => {
+  it('limits pages and refuses cursors that it did not issue', async () => {
     for (const [query, param] of [
       ['limit=0', 'limit'],
       ['limit=101', 'limit'],
@@ -108,7 +108,7 @@ describe('GET /api/v1/astl/lookup, log.json and verify', () => {
     assert.deepEqual([gone.json.valid, gone.json.found], [false, false]);
   });
 
-  it('verifies a manifest that is sent, whatever hash it claims, and reports what that leaves out', async () => {
+  it('verifies a given manifest, whatever hash it claims, and reports missing members', async () => {
     const { manifest } = (await get(`/api/v1/astl/lookup?entity=${ENTITY}`)).json;
     const verify = async (body: object) =>
       (await served.gateway.post('/api/v1/astl/verify', body, { key: served.gateway.sandbox }))
@@ -124,7 +124,7 @@ describe('GET /api/v1/astl/lookup, log.json and verify', () => {
     assert.deepEqual([altered.valid, altered.found], [false, false]);
   });
 
-  it('verifies a receipt that is sent', async () => {
+  it('verifies a given receipt', async () => {
     const { receipt } = (await get(`/api/v1/astl/lookup?entity=${ENTITY}`)).json;
     const verify = async (body: object) =>
       (await served.gateway.post('/api/v1/astl/verify', body, { key: served.gateway.sandbox }))

@@ -24,7 +24,7 @@ describe('plugins/astl/manifest', () => {
     assert.equal('preset' in preset, false);
   });
 
-  it('keeps the Nyquist floor, odd gaps rounded down', () => {
+  it('enforces the Nyquist limit, odd gaps rounded down', () => {
     const ask = (heartbeat_interval_ms: number, min_detectable_gap_ms: number) => () =>
       wantedManifest(
         { entity, surfaces: ['a'], heartbeat_interval_ms, min_detectable_gap_ms },
@@ -35,7 +35,7 @@ describe('plugins/astl/manifest', () => {
     assert.throws(ask(51, 101), refused('heartbeat_interval_ms'));
   });
 
-  it('refuses a manifest that is over before it begins', () => {
+  it('refuses a manifest that ends before it begins', () => {
     const ask = (times: object) => () =>
       wantedManifest({ entity, surfaces: ['a'], ...times }, PRESETS, NOW);
     assert.throws(ask({ valid_until_ms: NOW - 1 }), refused('valid_until_ms'));
@@ -55,7 +55,7 @@ describe('plugins/astl/manifest', () => {
     assert.equal(surface_manifest_hash, manifestHash(native, covered));
   });
 
-  it('knows a manifest again without its defaulted valid_from_ms, while it holds', () => {
+  it('recognises a repeated manifest without its default valid_from_ms, while it is in force', () => {
     const wanted = wantedManifest({ entity, surfaces: ['a'], valid_until_ms: NOW + 100 }, {}, NOW);
     const published = manifestMembers(wanted, NOW) as unknown as Manifest;
     assert.equal(isSameManifest(published, wanted, NOW + 50), true);

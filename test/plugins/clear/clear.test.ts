@@ -1,4 +1,4 @@
-// Metering in a running gateway: usage, exposure, network, the ceiling, and what a reindex makes of them.
+// Metering in a running gateway: usage, exposure, network, the ceiling, and the same figures after a reindex.
 
 import assert from 'node:assert/strict';
 import { adminCall } from '../../support/admin-call.ts';
@@ -59,7 +59,7 @@ describe('the clear layer', () => {
     assert.match(headers.get('content-type') ?? '', /json/);
   });
 
-  it('counts only USD and USDC as cleared, and no payment that is not at its end', async () => {
+  it('counts only USD and USDC as cleared, and only settled payments', async () => {
     const { cleared_micro_usd } = await usage();
     await bind(2, 1_000_000, { currency: 'EUR' });
     await bind(3, 1_000_000, { terminal: false });
@@ -68,7 +68,7 @@ describe('the clear layer', () => {
     assert.notEqual((await usage()).cleared_micro_usd, cleared_micro_usd);
   });
 
-  it('keeps the sandbox and the tenant of callers without a key apart', async () => {
+  it('separates the sandbox and the tenant of callers without a key', async () => {
     await classify(running.sandbox);
     const sandbox = await running.get('/api/v1/clear/usage', { key: running.sandbox });
     assert.equal(sandbox.json.acts, 1);
@@ -140,7 +140,7 @@ describe('the clear layer', () => {
     assert.equal(cleared, 500n * 190n);
   });
 
-  it('begins anew with the month', async () => {
+  it('starts from zero in a new month', async () => {
     const then = await usage();
     const now = running.clock.wall();
     await log.whenPublished(log.size());

@@ -57,7 +57,7 @@ describe('the tiers of cleared exposure', () => {
     ]);
   });
 
-  it('hold up to their bound, itself included', () => {
+  it('apply up to their bound, which is included', () => {
     for (const { id, upper_micro_usd: upper } of TIERS) {
       if (upper === null) continue;
       assert.equal(tierOf(upper).id, id);
@@ -67,7 +67,7 @@ describe('the tiers of cleared exposure', () => {
     assert.equal(tierOf(10n ** 30n).id, 'network');
   });
 
-  it('take the whole act that crosses a bound at the tier it falls in', () => {
+  it('charge the whole act that crosses a bound at its tier', () => {
     const before = String(10_000_000n * MILLION - 1n);
     assert.deepEqual(shareOf(before, 1), { tier: 'starter', fee_micro_usd: 0n });
     // 5,000 USD at 1 basis point, not 2, though nearly all of the month was below the bound.
@@ -142,7 +142,7 @@ describe('usage', () => {
     );
   });
 
-  it('changes nothing that it was made from', () => {
+  it('does not change its input', () => {
     const first = metered([
       { toll: 'hold', toll_micro_usd: 1, cleared_micro_usd: 5, owed_fee_micro_usd: 7 },
     ]);

@@ -1,4 +1,4 @@
-// Weeks, nets, slots, proofs and credits in a running gateway whose clock moves.
+// Weeks, nets, slots, proofs and credits in a running gateway with a clock that the test sets.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -90,7 +90,7 @@ describe('the clearing layer', () => {
     running.post('/api/v1/classify', { message: 'Schedule the interview' }, key());
   const credits = async () => (await running.get('/api/v1/clearing/credits', key())).json;
 
-  it('has nothing before the first act, and says so', async () => {
+  it('has no slot before the first act, and reports it', async () => {
     assert.deepEqual(await call('clearing close'), { closed: { live: [], sandbox: [] } });
     const json = await latest();
     assert.deepEqual([json.window, json.root, json.acts, json.next], [null, null, 0, null]);
@@ -145,7 +145,7 @@ describe('the clearing layer', () => {
     assert.equal((await running.get('/api/v1/clearing/slots?cursor=x')).status, 400);
   });
 
-  it('proves a tenant its own week, and nothing else', async () => {
+  it('proves a tenant its own week only', async () => {
     const trust = await trustOf(running);
     const path = `/api/v1/clearing/slots/${first}/proof`;
     const proof = (await running.get(path, key())).json as JsonObject;
@@ -182,7 +182,7 @@ describe('the clearing layer', () => {
     }
   });
 
-  it('draws credits before tolls, to the last micro-USD and no further, under concurrency', async () => {
+  it('uses up credits before it charges tolls, exactly to the micro-USD, with concurrent acts', async () => {
     await call('clearing grant', {
       tenant: 'first',
       kind: 'live',

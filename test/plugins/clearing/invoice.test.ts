@@ -1,4 +1,4 @@
-// The invoice of a month: what it adds up to, when it is committed to, and what a verifier makes of it offline.
+// The invoice of a month: its sums, when the log commits to it, and its offline verification.
 // gateway/API.md §10.10.
 
 import assert from 'node:assert/strict';
@@ -125,7 +125,7 @@ describe('the invoice of a month', function () {
     assert.equal(committed(), 0);
   });
 
-  it('adds up to the micro-USD with the log once the month is over', async () => {
+  it('equals the sums of the log to the micro-USD after the month', async () => {
     await pay('a', 5_000_000_007);
     clock.pass(WEEK_MS);
     await matters(25);
@@ -183,7 +183,7 @@ describe('the invoice of a month', function () {
     assert.equal((await asked(month, another)).status, 404);
   });
 
-  it('holds offline, with its acts, and with the slots once they are closed', async () => {
+  it('is valid offline, with its acts, and with the slots after they are closed', async () => {
     const early = await verified(invoice);
     assert.equal(early.valid, true, early.summary);
     assert.match(detail(early, 'acts'), /^all \d+ acts are shown, and their tolls and obligations/);
@@ -204,7 +204,7 @@ describe('the invoice of a month', function () {
     assert.equal(last.acts, Number(invoice.weeks.at(-1).acts) + Number(next.weeks[0].acts));
   });
 
-  it('names the check that a change breaks', async () => {
+  it('names the check that fails after a change', async () => {
     const changes: [string[], (body: Body) => unknown][] = [
       [['document'], (body) => (body.added = 1)],
       [['document', 'sums', 'acts'], (body) => (body.tolls[0].micro_usd = '1')],
@@ -229,7 +229,7 @@ describe('the invoice of a month', function () {
     }
   });
 
-  it('lists every act with what it came to, page by page', async () => {
+  it('lists every act with its amount, page by page', async () => {
     const data: Body[] = [];
     for (let cursor = ''; ;) {
       const page = ok(await asked(`${month}/acts?limit=10${cursor}`));
@@ -246,7 +246,7 @@ describe('the invoice of a month', function () {
     assert.equal(String(due), invoice.net_micro_usd);
   });
 
-  it('is a page to read, too', async () => {
+  it('is also a page', async () => {
     const page = await asked(`${month}?format=html`);
     assert.equal(page.status, 200);
     assert.match(page.headers.get('content-type') ?? '', /^text\/html/);

@@ -1,4 +1,4 @@
-// What a caller does to a gateway about Article 12: logs events and decisions of a session, and asks for its report.
+// The requests of a caller about Article 12: logs events and decisions of a session, and fetches its report.
 
 import assert from 'node:assert/strict';
 import type { Answer, Running } from '../../gateway/running.ts';

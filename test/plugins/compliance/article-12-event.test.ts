@@ -1,4 +1,4 @@
-// Article 12 events: which words enter the log, and which decision an event names. gateway/API.md §2.2, §12.1.
+// Article 12 events: which texts are in the log, and which decision an event names. gateway/API.md §2.2, §12.1.
 
 import assert from 'node:assert/strict';
 import { codeOf } from '../../gateway/http/envelope.ts';
@@ -17,7 +17,7 @@ describe('Article 12', () => {
   after(() => running.close());
 
   describe('an event', () => {
-    it('may be empty, and is then one of the default session', async () => {
+    it('may be empty, and then belongs to the default session', async () => {
       const event = await caller.seal({});
       assert.equal(event.event_type, 'other');
       assert.equal(event.receipt.toll, 'seal');
@@ -27,7 +27,7 @@ describe('Article 12', () => {
       assert.equal(json.event_counts.by_event_type.other, 1);
     });
 
-    it('enters the log without what its caller wrote', async () => {
+    it('is logged without the text of its caller', async () => {
       const event = await caller.seal({
         event_type: 'zebra event',
         session_id: 'zebra session',
@@ -45,7 +45,7 @@ describe('Article 12', () => {
       ]);
     });
 
-    it('shows words of the catalog, and the decision that it names', async () => {
+    it('shows terms of the catalog, and the decision that it names', async () => {
       const decision = await caller.classify('linked');
       const metadata = { annex_iii_point: '1(a)', incident_kind: 'death' };
       for (const name of [

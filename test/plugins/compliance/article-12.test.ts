@@ -1,5 +1,5 @@
-// The report over the Article 12 events of a session: what is evidenced, by which entries, sealed once, and proven
-// whole. gateway/API.md §2.2, §12.1.
+// The report about the Article 12 events of a session: what is evidenced by which entries, sealed once, and proven
+// complete. gateway/API.md §2.2, §12.1.
 
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
@@ -28,7 +28,7 @@ describe('Article 12', () => {
     document.checklist.find((item: Body) => item.id === id).status;
 
   describe('a report', () => {
-    it('calls nothing met in a session without entries', async () => {
+    it('reports nothing as met for a session without entries', async () => {
       const document = await caller.report('empty');
       assert.equal(document.entries, 0);
       assert.deepEqual(document.period.from, null);
@@ -40,7 +40,7 @@ describe('Article 12', () => {
       assert.equal(document.entries_root, createHash('sha256').digest('hex'));
     });
 
-    it('has each item of the articles, in their order', async () => {
+    it('contains each item of the articles, in their order', async () => {
       const { checklist } = await caller.report('empty');
       assert.deepEqual(
         checklist.map(({ id }: Body) => id),
@@ -89,7 +89,7 @@ describe('Article 12', () => {
       assert.equal(statusOf(document, '19(1)/26(6)'), 'partial');
     });
 
-    it('runs the clocks of an incident, and knows a report in time from a late one', async () => {
+    it('computes the deadlines of an incident, and distinguishes a timely report from a late one', async () => {
       const metadata = { incident_kind: 'widespread_infringement' };
       const first = await caller.seal({ session_id: 'inc', event_type: 'incident', metadata });
       const open = await caller.report('inc');
@@ -112,7 +112,7 @@ describe('Article 12', () => {
       assert.equal(closed.incidents[0].reported_entry_id, told.entry_id);
     });
 
-    it('is sealed once while nothing changes, and anew when something does', async () => {
+    it('is sealed once while nothing changes, and again after a change', async () => {
       await caller.classify('once');
       const [first, second] = [await caller.report('once'), await caller.report('once')];
       assert.equal(second.receipt.entry_id, first.receipt.entry_id);
@@ -131,7 +131,7 @@ describe('Article 12', () => {
       assert.equal(new Set(answers.map(({ receipt }) => receipt.entry_id)).size, 1);
     });
 
-    it('is what its entry commits to, and proves that nothing is left out', async () => {
+    it('is what its entry commits to, and proves that it is complete', async () => {
       await caller.classify('whole');
       await caller.seal({ session_id: 'whole' });
       const { completeness_proof, checkpoint, signature, receipt, ...document } =
@@ -160,7 +160,7 @@ describe('Article 12', () => {
       assert.equal(validate({ ...(await caller.report('rich')), more: 1 }), false);
     });
 
-    it('says the same as text and as a page', async () => {
+    it('has the same content as text and as a page', async () => {
       const text = await caller.ask('rich', 'txt');
       assert.match(text.headers.get('content-type') ?? '', /^text\/plain; charset=utf-8/);
       assert.match(text.text, /^\[MET\] 14 Human oversight$/m);
@@ -176,7 +176,7 @@ describe('Article 12', () => {
       assert.ok((page.headers.get('content-security-policy') ?? '').includes(allowed));
     });
 
-    it('escapes what is hostile, and is valid HTML without script or style of its own', async () => {
+    it('escapes hostile text, and is valid HTML without inline script or style', async () => {
       const session = `</bdi><script>alert("x")</script>\n[MET] 15 forged\u202e\u0000 & 'more'`;
       await caller.seal({ session_id: session, event_type: '<img src=x onerror=alert(1)>' });
       const page = (await caller.ask(session, 'html')).text;
@@ -193,7 +193,7 @@ describe('Article 12', () => {
       assert.doesNotMatch((await caller.ask(session, 'txt')).text, /^\[MET\] 15 forged/m);
     });
 
-    it('knows three formats', async () => {
+    it('has three formats', async () => {
       for (const format of ['xml', '', 'JSON']) {
         const answer: Answer = await caller.ask('rich', format);
         assert.equal(codeOf(answer, 400), 'invalid_format');
@@ -233,7 +233,7 @@ describe('Article 12', () => {
 });
 
 describe('Article 12 where a write needs a key', () => {
-  it('makes no report without one', async () => {
+  it('refuses a report without a key', async () => {
     const running = await run({ ANONYMOUS_WRITES: 'deny' });
     try {
       assert.equal(codeOf(await running.get(REPORT), 401), 'api_key_missing');

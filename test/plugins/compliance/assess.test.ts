@@ -1,5 +1,5 @@
-// One set of rules for Article 12: what other plugins read is what the report of the session says, and the clocks of
-// Article 73 by themselves. gateway/API.md §12.1.
+// One set of rules for Article 12: other plugins get the same result as the report of the session. The deadlines of Article
+// 73 have a route of their own. gateway/API.md §12.1.
 
 import assert from 'node:assert/strict';
 import { commandVerbs } from '../../../gateway/host/commands.ts';
@@ -49,7 +49,7 @@ describe('what a session evidences', () => {
     assert.deepEqual(found.evidence('watched').entry_ids, [entry_id]);
   });
 
-  it('is the same of every version of a type, and of its actions apart', async () => {
+  it('is the same for every version of a type, and separate for its actions', async () => {
     const session_id = 'held';
     const gate = '/api/v1/execute-gate';
     const key = running.live;
@@ -74,7 +74,7 @@ describe('what a session evidences', () => {
     const clocks = async (query: string): Promise<Body> =>
       ok(await running.get(`/compliance/eu-ai-act/article-73?${query}`, { key: running.live }));
 
-    it('has each incident with its clock, its report, and what is overdue', async () => {
+    it('lists each incident with its deadline, its report, and whether it is overdue', async () => {
       const session_id = 'incidents';
       const incident = (incident_kind?: string) =>
         caller.seal({
@@ -123,7 +123,7 @@ describe('what a session evidences', () => {
       );
     });
 
-    it('has none for a session without incidents, and refuses another word than true or false', async () => {
+    it('lists none for a session without incidents, and accepts only true and false as flags', async () => {
       assert.deepEqual((await clocks('session_id=none')).data, []);
       const refused = await running.get('/compliance/eu-ai-act/article-73?open=maybe');
       assert.equal(codeOf(refused, 400), 'parameter_invalid');

@@ -1,4 +1,4 @@
-// The NAIC exhibit pack of a session, and the catalogs and schemas that it and the report are made by.
+// The NAIC exhibit pack of a session, and the catalogs and schemas of the pack and the report.
 // gateway/API.md §12.2; NAIC AI Systems Evaluation Tool.
 
 import assert from 'node:assert/strict';
@@ -35,7 +35,7 @@ describe('the NAIC exhibit pack', () => {
   const classify = async (session_id: string, message: string) =>
     (await running.post('/api/v1/classify', { message, session_id }, { key: running.live })).json;
 
-  it('has exhibits A, B and D as titled, and says why C is not there', async () => {
+  it('has the exhibits A, B and D, and states why C is missing', async () => {
     const document = await pack('nothing');
     assert.deepEqual(
       ['exhibit_a', 'exhibit_b', 'exhibit_d'].map((name) => [
@@ -52,7 +52,7 @@ describe('the NAIC exhibit pack', () => {
     assert.equal(document.exhibit_c.reason, 'high-risk model details are held by the insurer');
   });
 
-  it('calls every row of an unknown session NOT EVIDENCED, and none of them zero', async () => {
+  it('reports every row of an unknown session as NOT EVIDENCED, and none as zero', async () => {
     const document = await pack('nothing');
     for (const name of ['exhibit_a', 'exhibit_b', 'exhibit_d']) {
       for (const { id, status, value, verify_urls } of document[name].rows) {
@@ -114,7 +114,7 @@ describe('the NAIC exhibit pack', () => {
     assert.equal(completeness_proof.entries.length, 1);
   });
 
-  it('is of the caller’s own tenant and log, and knows two formats', async () => {
+  it('covers the tenant and the log of the caller, and has two formats', async () => {
     await classify('own', 'Schedule the interview for Monday');
     assert.equal((await running.get(pathOf('own'))).json.entries, 0);
     const sandbox = await running.get(pathOf('own'), { key: running.sandbox });
@@ -123,7 +123,7 @@ describe('the NAIC exhibit pack', () => {
     assert.equal(codeOf(html, 400), 'invalid_format');
   });
 
-  it('has rows over a session whose name tries to forge them', async () => {
+  it('escapes the name of a session that tries to forge rows', async () => {
     const session = 'x\nA.7 Consumer complaints from models: 0';
     const { text } = await running.get(pathOf(session, 'txt'), { key: running.live });
     assert.doesNotMatch(text, /^A\.7 .*: 0$/m);
@@ -146,7 +146,7 @@ describe('the catalogs of compliance', () => {
     });
   }
 
-  it('publish the shapes of the documents as they are served', () => {
+  it('publish the schemas of the served documents', () => {
     for (const [name, shape] of [
       ['article-12-report', ReportSchema],
       ['article-12-system-report', SystemReportSchema],

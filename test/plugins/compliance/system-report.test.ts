@@ -1,4 +1,4 @@
-// The Article 12 report of a system in a period: what names its entity, from when to when, proven whole.
+// The Article 12 report of a system in a period: the entries that name its entity, proven complete.
 // gateway/API.md §12.1, §12.4.
 
 import assert from 'node:assert/strict';
@@ -57,7 +57,7 @@ describe('the Article 12 report of a system', function () {
   const detail = ({ checks }: Finding): string =>
     checks.find(({ name }) => name === 'completeness')?.detail ?? '';
 
-  it('has what names the entity, over sessions, and nothing else', async () => {
+  it('contains the entries that name the entity, over all sessions, and no others', async () => {
     passHour();
     const one = await event('human_verification', 'a');
     await caller.seal({ event_type: 'monitoring', session_id: 'a' });
@@ -95,7 +95,7 @@ describe('the Article 12 report of a system', function () {
     assert.deepEqual(first.receipt.subject_key, ['entity', 'screener']);
   });
 
-  it('names the check that a change breaks', async () => {
+  it('names the check that fails after a change', async () => {
     const report = ok(await ask(period(1, 3)));
     const changes: [string[], (body: Body) => unknown][] = [
       [['document'], (body) => (body.added = 1)],
@@ -118,7 +118,7 @@ describe('the Article 12 report of a system', function () {
     assert.deepEqual(failed(await verified(swapped)), ['completeness'], 'another period');
   });
 
-  it('counts a period of more entries than it shows, by the place of its first', async () => {
+  it('counts a period with more entries than it shows, by the seq of its first entry', async () => {
     passHour();
     const began = hours.length - 1;
     for (let i = 0; i < 104; i += 1) await event('use_end', 'many');
@@ -138,7 +138,7 @@ describe('the Article 12 report of a system', function () {
     assert.deepEqual(failed(await verified({ ...report, opening_proof })), ['completeness']);
   });
 
-  it('holds, and is the same one, when it is asked for again later', async () => {
+  it('is valid and unchanged if it is requested again later', async () => {
     const open = `from_ms=${String(hours[1])}`;
     const first = ok(await ask(open));
     passHour();
@@ -164,7 +164,7 @@ describe('the Article 12 report of a system', function () {
     }
   });
 
-  it('is text and a page, too', async () => {
+  it('is also text and a page', async () => {
     const text = (await ask(`${period(0, 2)}&format=txt`)).text;
     assert.match(text, /^entity: +screener$/m);
     assert.doesNotMatch(text, /undefined|spoliation hold/);

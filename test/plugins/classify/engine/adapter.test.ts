@@ -36,7 +36,7 @@ describe('remote classifier', () => {
       response.end(JSON.stringify(value));
     };
 
-  it('reads a moderation answer, self-harm as CRISIS before all else', async () => {
+  it('reads a moderation answer, and self-harm as CRISIS with precedence', async () => {
     answer = json({
       model: 'moderator-9',
       results: [
@@ -98,7 +98,7 @@ describe('remote classifier', () => {
     }
   });
 
-  it('answers ERROR when the endpoint is too slow, and for a verdict it does not know', async () => {
+  it('answers ERROR if the endpoint is too slow, and for an unknown verdict', async () => {
     answer = () => undefined;
     assert.equal(
       (await adapter('/moderations', 30)('some text', 'general')).classification,

@@ -38,7 +38,7 @@ describe('crisis language packs', () => {
     });
   }
 
-  it('guards idiom, denial, third person and fiction', () => {
+  it('does not alarm for idioms, denials, third persons and fiction', () => {
     for (const text of [
       'How do I kill a child process?',
       'I would never kill myself.',
@@ -50,7 +50,7 @@ describe('crisis language packs', () => {
     }
   });
 
-  it('finds requests about methods, means, concealment and encouragement, and keeps their lawful neighbours', () => {
+  it('finds requests about methods, means, concealment and encouragement, and accepts similar lawful ones', () => {
     const requests = linesOf('harm-requests.jsonl');
     const caught = (split: string, label: string): number[] => {
       const chosen = requests.filter((line) => line.split === split && line.label === label);

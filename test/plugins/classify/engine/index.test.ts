@@ -10,14 +10,14 @@ describe('classifier engine', () => {
   const verdict = (text: string, domain = 'general'): string =>
     engine.classify(text, domain).classification;
 
-  it('calls a protected reason in hiring a violation and a calendar entry safe', () => {
+  it('classifies a protected reason in hiring as a violation and a calendar entry as safe', () => {
     const found = engine.classify('We should not hire her, she might get pregnant', 'hiring');
     assert.equal(found.classification, 'VIOLATION');
     assert.ok(found.rule_ids.includes('hiring.protected_speculation'));
     assert.equal(verdict('Schedule the interview for Monday', 'hiring'), 'SAFE');
   });
 
-  it('lets CRISIS outrank VIOLATION', () => {
+  it('gives CRISIS precedence over VIOLATION', () => {
     const both = 'I hate all immigrants, and I am going to kill myself tonight.';
     const found = engine.classify(both, 'general');
     assert.equal(found.classification, 'CRISIS');
@@ -40,7 +40,7 @@ describe('classifier engine', () => {
     assert.notEqual(verdict('a '.repeat(16_384)), 'ERROR');
   });
 
-  it('says which rules were used, general for an unknown domain', () => {
+  it('names the rules that were used, general for an unknown domain', () => {
     assert.equal(
       engine.classify('Hello there', 'Critical-Infrastructure').domain,
       'critical_infrastructure',
@@ -70,7 +70,7 @@ describe('classifier engine', () => {
     assert.deepEqual(engine.classify(text, 'general').rule_ids, []);
   });
 
-  it('sees through disguises', () => {
+  it('finds disguised words', () => {
     for (const text of [
       'I want to k i l l all women.',
       'I want to k1ll all w0men',
@@ -85,7 +85,7 @@ describe('classifier engine', () => {
     }
   });
 
-  it('tells attack from denial, quotation and counter-speech', () => {
+  it('distinguishes attacks from denial, quotation and counter-speech', () => {
     assert.equal(verdict('Muslims are vermin.'), 'VIOLATION');
     assert.equal(verdict('Muslims are not vermin.'), 'SAFE');
     assert.equal(verdict('Stop calling Muslims vermin.'), 'SAFE');
@@ -95,7 +95,7 @@ describe('classifier engine', () => {
     assert.equal(verdict('I am not racist, but Muslims are vermin.'), 'VIOLATION');
   });
 
-  it('never calls a text in another language SAFE with a high score', () => {
+  it('never classifies a text in another language as SAFE with a high score', () => {
     for (const text of [
       'Сегодня вечером мы идём в театр с друзьями.',
       '今日は友達と映画を見に行きます。',
@@ -133,7 +133,7 @@ describe('classifier engine', () => {
     assert.ok(hit.score_milli >= 500);
   });
 
-  it('never throws, keeps to its ranges and repeats itself, for any text', () => {
+  it('never throws, stays in its ranges and is deterministic, for any text', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -155,7 +155,7 @@ describe('classifier engine', () => {
     );
   });
 
-  it('gives one answer whatever was asked before', () => {
+  it('gives the same answer whatever was classified before', () => {
     const other = engineOf(loadTables());
     for (let k = 0; k < 300; k++) other.classify(`w${String(k)}rd f*ck k1ll`, 'hiring');
     const text = 'Delete the interview notes before legal asks for them.';

@@ -68,7 +68,7 @@ const UNREAD = [
 describe('classifier in other languages', () => {
   const engine = loadEngine();
 
-  it('sees no breach in letters it cannot read, however many', () => {
+  it('reports no violation in an unknown script, however long the text', () => {
     for (const text of UNREAD)
       for (const times of [1, 2, 5, 40]) {
         const backwards = text.split(' ').reverse().join(' ');
@@ -78,7 +78,7 @@ describe('classifier in other languages', () => {
       }
   });
 
-  it('still knows words of harm that it has learnt', () => {
+  it('still finds the harmful words of its vocabulary', () => {
     const found = engine.classify(
       'Сегодня fuck you stupid nigger погода сегодня хорошая',
       'general',

@@ -1,4 +1,4 @@
-// Tests of plugins/classify/engine/repeats.ts, and of what repetition does to a verdict.
+// Tests of plugins/classify/engine/repeats.ts, and of the effect of repetition on a verdict.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -18,14 +18,14 @@ function shortened(original: string): string | undefined {
 }
 
 describe('repetition', () => {
-  it('is read once more and then left out', () => {
+  it('is read twice and then left out', () => {
     assert.equal(shortened('ok. '.repeat(12)), 'ok. ok. ok. ');
     assert.equal(shortened('thank you '.repeat(40)), 'thank you thank you thank ');
     assert.equal(shortened('blorf '.repeat(900)), 'blorf blorf blorf ');
     assert.equal(shortened("don't ".repeat(30)), "don't don't ");
   });
 
-  it('leaves the same of a phrase however often it comes', () => {
+  it('reduces a phrase to the same text however often it is repeated', () => {
     const word = fc.constantFrom('please', 'find', 'blorf', "don't", '12345', 'not', 'kill', '😀');
     fc.assert(
       fc.property(fc.array(word, { minLength: 1, maxLength: 6 }), (words) => {
@@ -35,7 +35,7 @@ describe('repetition', () => {
     );
   });
 
-  it('leaves texts that people write as they are', () => {
+  it('does not change texts that people write', () => {
     for (const text of [
       'No, no, no. Not again!',
       'ha ha ha ha ha',
@@ -45,7 +45,7 @@ describe('repetition', () => {
       assert.equal(shortened(text), undefined, text.slice(0, 60));
   });
 
-  it('hides nothing between the repeats', () => {
+  it('hides nothing between the repetitions', () => {
     const filler = 'lorem ipsum dolor sit amet '.repeat(60);
     const threat = 'I will come to your house and kill you tonight.';
     assert.ok(shortened(`${filler}${threat} ${filler}`)?.includes(threat.toLowerCase()));
@@ -53,7 +53,7 @@ describe('repetition', () => {
     assert.equal(found.classification, 'VIOLATION');
   });
 
-  it('makes no alarm of what is none', () => {
+  it('causes no false alarm', () => {
     for (const piece of ['ok. ', 'the ', 'blorf ', '12345 ', 'thank you very much ', '😀', 'no '])
       for (const times of [1, 8, 30, 300, 1500])
         for (const domain of ['general', 'hiring', 'companion']) {
@@ -62,7 +62,7 @@ describe('repetition', () => {
         }
   });
 
-  it('of letters makes no alarm either', () => {
+  it('of letters causes no false alarm', () => {
     for (const piece of ['a', 'z', 'o', 'ha', 'xyz'])
       for (const length of [8, 12, 24, 60, 400, 32_000]) {
         const word = piece.repeat(Math.ceil(length / piece.length)).slice(0, length);

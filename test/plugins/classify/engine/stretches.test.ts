@@ -39,7 +39,7 @@ describe('long texts', () => {
     assert.ok(coarse === 1 || coarse === 2, String(coarse));
   });
 
-  it('leaves nothing out and reads nothing twice', () => {
+  it('reads every word once', () => {
     const sentence = fc.constantFrom(
       ...LAWFUL,
       'Is it? Really!!',
@@ -76,7 +76,7 @@ describe('long texts', () => {
     );
   });
 
-  it('finds a breach at any place of a long text, and says where', () => {
+  it('finds a violation at any place of a long text, and reports the place', () => {
     const sentences = pages(LAWFUL, 8);
     assert.equal(engine.classify(sentences.join(' '), 'general').classification, 'SAFE');
     for (const at of [0, 1, 37, 79, 80]) {
@@ -89,7 +89,7 @@ describe('long texts', () => {
     }
   });
 
-  it('does not grow surer of lawful prose with its length', () => {
+  it('does not increase the score of lawful prose with its length', () => {
     const licence = readFileSync(new URL('../../../../LICENSE', import.meta.url), 'utf8');
     const lines = readFileSync(
       new URL('../../../../tools/classifier/data/machine.jsonl', import.meta.url),

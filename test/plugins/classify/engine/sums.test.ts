@@ -23,14 +23,14 @@ function summed(hashes: readonly number[]) {
 }
 
 describe('sums of weights', () => {
-  it('are those of each feature, however many', () => {
+  it('are the sums over all features', () => {
     const hashes = Array.from({ length: 5000 }, (_hole, k) => Math.imul(k + 1, 0x9e3779b1));
     for (const hash of hashes) sums.add(hash);
     assert.deepEqual(sums.take(), summed(hashes));
     assert.deepEqual(sums.take(), summed([]));
   });
 
-  it('are the same of a word that is known and of one that is not, in every state and company', () => {
+  it('are the same for known and unknown words, in every state and context', () => {
     const hashes: number[] = [];
     for (let k = 0; k < 2400; k++) {
       const word = WORDS[k % 2] ?? '';

@@ -13,13 +13,13 @@ import type { Manifest } from '../../../../plugins/classify/engine/tables.ts';
 const manifest = readCatalog('classify/manifest.json') as unknown as Manifest;
 
 describe('classifier tables', () => {
-  it('are what the manifest says', () => {
+  it('have the digests of the manifest', () => {
     for (const file of [...TABLE_FILES, WEIGHTS]) {
       assert.equal(sha256(readCatalogBytes(`classify/${file}`)), manifest.files[file], file);
     }
   });
 
-  it('are refused when one of them is not', () => {
+  it('are refused if one digest differs', () => {
     const files = { ...manifest.files, 'rules/hiring.json': '0'.repeat(64) };
     assert.throws(() => {
       checkTables({ ...manifest, files });
@@ -30,7 +30,7 @@ describe('classifier tables', () => {
     assert.throws(() => catalogUrl('../package.json'), /leaves catalogs/);
   });
 
-  it('have a rule id of their own domain for every rule', () => {
+  it('have a rule id of the same domain for every rule', () => {
     const seen = new Set<string>();
     for (const file of TABLE_FILES.filter((name) => name.startsWith('rules/'))) {
       const { rules } = readCatalog(`classify/${file}`) as {

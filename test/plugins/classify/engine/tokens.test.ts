@@ -10,7 +10,7 @@ describe('normalising and cutting', () => {
   const { vocabulary } = loadTables();
   const cut = (text: string): string[] => tokenise(normalise(text).text, vocabulary).words;
 
-  it('undoes leet, spaced, stretched, masked and joined words', () => {
+  it('normalises leet, spaced, stretched, masked and joined words', () => {
     assert.deepEqual(cut('h4te'), ['hate']);
     assert.deepEqual(cut('k i l l them'), ['kill', 'them']);
     assert.deepEqual(cut('k.i.l.l them'), ['kill', 'them']);
@@ -19,18 +19,18 @@ describe('normalising and cutting', () => {
     assert.deepEqual(cut('stupidestpeople'), ['stupidest', 'people']);
   });
 
-  it('spells contractions out', () => {
+  it('expands contractions', () => {
     assert.deepEqual(cut("don't"), ['do', 'not']);
     assert.deepEqual(cut('can’t dont'), ['can', 'not', 'do', 'not']);
     assert.deepEqual(cut("I'm she'll"), ['i', 'am', 'she', 'will']);
   });
 
-  it('leaves ordinary words and foreign scripts alone', () => {
+  it('does not change ordinary words and other scripts', () => {
     assert.deepEqual(cut('Covid19 H1B 401k'), ['covid19', 'h1b', '401k']);
     assert.deepEqual(cut('Привет мир'), ['привет', 'мир']);
   });
 
-  it('reads a known word alike whatever follows it', () => {
+  it('reads a known word in the same way whatever follows it', () => {
     // A space ends a word at once; before an apostrophe the text is read letter by letter.
     for (const word of vocabulary.words) {
       assert.deepEqual(cut(`so ${word} so`), cut(`so ${word}' so`));
@@ -54,7 +54,7 @@ describe('normalising and cutting', () => {
     );
   });
 
-  it('gives every word a place inside the text, in order', () => {
+  it('gives every word its position in the text, in order', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 120 }), (original) => {
         const { text } = normalise(original);
